@@ -7,15 +7,16 @@ from functools import wraps
 from typing import TypeVar, cast
 
 _Test = TypeVar("_Test", bound=Callable[..., object])
-_Rows = Iterable[object] | Callable[[], Iterable[object]]
 
 
-def each_row(names: str | Sequence[str], rows: _Rows) -> Callable[[_Test], _Test]:
+def each_row(names: str | Sequence[str], *table: object) -> Callable[[_Test], _Test]:
     """Like ``pytest.mark.parametrize``, for quick functions that need no fresh fixture for a row.
 
-    Rows that take long to make are given as the function that makes them: nothing is made but where the test runs.
+    Rows are given one by one or together. Those that take long to make are given as the function that makes them:
+    nothing is made but where the test runs.
     """
     named = [name.strip() for name in names.split(",")] if isinstance(names, str) else [*names]
+    rows = table if len(table) > 1 else table[0]
     given = rows if inspect.isfunction(rows) else [*cast("Iterable[object]", rows)]
 
     def decorate(test: _Test) -> _Test:

@@ -4,15 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from shared.domain.exact_json import Json, JsonObject, dumps
-from shared.ports.models import (
-    Message,
-    Model,
-    ModelRequest,
-    TextBlock,
-    Tier,
-    ToolDefinition,
-    ToolResult,
-)
+from shared.ports.models import Message, Model, ModelRequest, TextBlock, Tier, ToolDefinition, ToolResult
 
 _RULES = "Use the tools to carry the task out; then answer in plain text."
 _TURNS = 20

@@ -38,6 +38,13 @@ async def accepted(store: TaskStore, session_id: str = "s1", text: str = "") -> 
     return record
 
 
+async def stored_record(store: TaskStore, record: TaskRecord) -> TaskRecord:
+    """As the record stands now."""
+    found = await store.record(record.tenant, record.task_id)
+    assert found is not None
+    return found
+
+
 async def begin(sessions: RedisSessions, session_id: str = "s1") -> Begun:
     lease = await sessions.claim("acme", session_id)
     assert lease is not None

@@ -163,7 +163,7 @@ async def test_files_and_data_of_an_answer_reach_the_agent(version: str) -> None
     assert agent.files == [("waybill.jpg", image_of())]
 
 
-async def test_a_question_waits_in_the_store_and_another_executor_hands_on_the_answer(
+async def test_a_question_is_stored_and_another_executor_hands_on_the_answer(
     redis: Redis, task_store: TaskStore
 ) -> None:
     agent = RemoteAgent()

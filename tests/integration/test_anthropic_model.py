@@ -32,6 +32,7 @@ from shared.ports.models import (
     ToolUse,
 )
 from tests.doubles.mock_anthropic import GARBAGE, SILENCE, Play, cut, error, message, mock_anthropic
+from tests.each_row import each_row
 from tests.integration.planner_server import model_at
 
 _REQUEST = ModelRequest(Tier.SONNET, ("role", "state"), (Message("user", (TextBlock("hello"),)),))
@@ -42,24 +43,22 @@ _AT_ONCE = ModelLimits(seconds=10, retries=0, pauses=(0.0, 0.0))
 
 
 @pytest.mark.promise("model.failures")
-@pytest.mark.parametrize(
+@each_row(
     ("play", "said"),
-    [
-        (error(401, "invalid x-api-key"), "refused the API key"),
-        (error(404, "model: x"), "no model"),
-        (error(429), "rate limit"),
-        (error(529), "overloaded"),
-        (error(500), "on the endpoint's side"),
-        (error(400, "messages: wrong"), "refused the request"),
-        (GARBAGE, "no message"),
-        (Play(200, '{"type": "message"}'), "no message"),
-        (Play(200, "[1, 2]"), "no message"),
-        (Play(200, ""), "no message"),
-        (message(stop_reason=None), "broke off"),
-        (message(stop_reason="refusal"), "refused to answer"),
-        (cut(message("a long answer" * 50)), "could not be reached"),
-        (SILENCE, "in time"),
-    ],
+    (error(401, "invalid x-api-key"), "refused the API key"),
+    (error(404, "model: x"), "no model"),
+    (error(429), "rate limit"),
+    (error(529), "overloaded"),
+    (error(500), "on the endpoint's side"),
+    (error(400, "messages: wrong"), "refused the request"),
+    (GARBAGE, "no message"),
+    (Play(200, '{"type": "message"}'), "no message"),
+    (Play(200, "[1, 2]"), "no message"),
+    (Play(200, ""), "no message"),
+    (message(stop_reason=None), "broke off"),
+    (message(stop_reason="refusal"), "refused to answer"),
+    (cut(message("a long answer" * 50)), "could not be reached"),
+    (SILENCE, "in time"),
 )
 async def test_every_failure_is_a_sentence_that_names_its_cause(play: Play, said: str) -> None:
     """Whatever the endpoint does, the caller sees ``ModelUnavailable`` with words for people."""
@@ -94,20 +93,16 @@ async def test_a_refused_connection_is_said_to_be_one() -> None:
 
 
 @pytest.mark.promise("model.failures")
-@pytest.mark.parametrize(
+@each_row(
     ("play", "kind"),
-    [
-        *((error(status), ModelAway) for status in (408, 429, 500, 502, 503, 529)),
-        (cut(message("a long answer" * 50)), ModelAway),
-        (SILENCE, ModelAway),
-        (message(stop_reason="refusal"), ModelRefused),
-        *((error(status), ModelUnavailable) for status in (400, 401, 403, 404, 413)),
-        (GARBAGE, ModelUnavailable),
-    ],
+    *((error(status), ModelAway) for status in (408, 429, 500, 502, 503, 529)),
+    (cut(message("a long answer" * 50)), ModelAway),
+    (SILENCE, ModelAway),
+    (message(stop_reason="refusal"), ModelRefused),
+    *((error(status), ModelUnavailable) for status in (400, 401, 403, 404, 413)),
+    (GARBAGE, ModelUnavailable),
 )
-async def test_what_may_pass_is_told_apart_from_what_waiting_does_not_mend(
-    play: Play, kind: type[ModelUnavailable]
-) -> None:
+async def test_what_may_pass_is_told_apart_from_what_will_not_mend(play: Play, kind: type[ModelUnavailable]) -> None:
     async with mock_anthropic(play) as mock, model_at(mock.url, _BRIEF) as model:
         with pytest.raises(ModelUnavailable) as raised:
             await model.complete(_REQUEST)
@@ -369,14 +364,12 @@ async def test_a_refusal_of_what_was_not_sent_is_one(refusal: str) -> None:
 
 
 @pytest.mark.promise("model.any_endpoint")
-@pytest.mark.parametrize(
+@each_row(
     "body",
-    [
-        {"detail": [{"loc": ["body", "output_config"], "msg": "Extra inputs are not permitted"}]},
-        {"error": "unknown field output_config"},
-        {"message": "output_config is not supported"},
-        {"detail": "output_config?"},
-    ],
+    {"detail": [{"loc": ["body", "output_config"], "msg": "Extra inputs are not permitted"}]},
+    {"error": "unknown field output_config"},
+    {"message": "output_config is not supported"},
+    {"detail": "output_config?"},
 )
 async def test_other_servers_forms_of_a_refusal_are_understood(body: JsonObject) -> None:
     plays = Play(422, dumps(body)), message('{"a":1}')
@@ -386,14 +379,12 @@ async def test_other_servers_forms_of_a_refusal_are_understood(body: JsonObject)
 
 
 @pytest.mark.promise("model.any_endpoint")
-@pytest.mark.parametrize(
+@each_row(
     ("said", "read"),
-    [
-        ('```json\n{"a": 1}\n```', '{"a": 1}'),
-        ('Here it is:\n```\n{"a": 1}\n```\nThat is all.', '{"a": 1}'),
-        ('{"a": "```json\\n1```"}', '{"a": "```json\\n1```"}'),
-        ("no JSON at all", "no JSON at all"),
-    ],
+    ('```json\n{"a": 1}\n```', '{"a": 1}'),
+    ('Here it is:\n```\n{"a": 1}\n```\nThat is all.', '{"a": 1}'),
+    ('{"a": "```json\\n1```"}', '{"a": "```json\\n1```"}'),
+    ("no JSON at all", "no JSON at all"),
 )
 async def test_fences_around_an_answer_of_a_schema_are_taken_off(said: str, read: str) -> None:
     """And nowhere else: an answer in prose may show code."""

@@ -1,18 +1,29 @@
-"""Approvals from end to end over HTTP: several people, the next level, expiry, other tenants, and what is told."""
+"""Approvals from end to end: several people, the next level, expiry, quiet hours, other tenants, and what is told."""
 
 import asyncio
 import json
+from datetime import timedelta
 
 import pytest
 from redis.asyncio import Redis
 
+from services.executor.adapters.redis_upkeep import RedisUpkeep
+from services.executor.core.turn.reaper import Reaper
 from shared.contracts.approval import NoticeTarget, Rung
+from shared.contracts.task import TaskRecord, TurnKind
+from shared.contracts.tenant import QuietHours
 from shared.domain.exact_json import JsonObject
+from shared.domain.words import TaskState
 from shared.infra import keys
+from shared.infra.keys import partition_keys_of, session_keys
+from shared.infra.task_store import TaskStore
+from tests.doubles.heard_wakes import HeardWakes
+from tests.doubles.redis_tasks import a_turn
 from tests.integration.approval_stage import SHORTLY, asks, office, until
 from tests.integration.gateway_stage import at
+from tests.integration.state_stage import accepted, sessions_of
 from tests.integration.webhook_receiver import SOON, Taken, receiving
-from tests.unit.executor.stage import APPROVE, Stage
+from tests.unit.executor.stage import APPROVE, TASK, Stage
 
 
 @pytest.mark.promise("approvals.several", "approvals.grounds")
@@ -68,11 +79,7 @@ async def test_what_a_manager_leaves_goes_on_to_finance_and_everybody_is_told(re
     assert (theirs, "level finance" in str(why["error"])) == (409, True)
     assert (status, done["task_state"], world.claims.applied) == (200, "completed", ["C-1"])
     standard = [one for one in taken if one.path.endswith("standard")]
-    assert {str(one.json["type"]) for one in standard} == {
-        "approval_waiting",
-        "approval_escalated",
-        "approval_decided",
-    }
+    assert {str(one.json["type"]) for one in standard} == {"approval_waiting", "approval_escalated", "approval_decided"}
     for one in standard:
         one.verify("acme")
         assert str(at(one.json, "data.url")).endswith(f"/console/approvals/{name}")
@@ -120,9 +127,7 @@ async def test_what_nobody_answers_expires_and_nothing_is_written(redis: Redis, 
 
 
 @pytest.mark.promise("approvals.any_order")
-async def test_of_many_answers_at_once_those_that_are_needed_count_and_one_write_is_made(
-    redis: Redis, redis_url: str
-) -> None:
+async def test_of_many_answers_at_once_those_needed_count_and_one_write_is_made(redis: Redis, redis_url: str) -> None:
     world = Stage()
     asks(world)
     async with office(redis, redis_url, world) as here:
@@ -137,9 +142,7 @@ async def test_of_many_answers_at_once_those_that_are_needed_count_and_one_write
 
 
 @pytest.mark.promise("gateway.decision_names_its_question")
-async def test_an_answer_to_a_question_that_was_taken_back_is_refused_and_the_new_one_is_asked(
-    redis: Redis, redis_url: str
-) -> None:
+async def test_an_answer_to_a_question_taken_back_is_refused_and_a_new_one_asked(redis: Redis, redis_url: str) -> None:
     """Inputs that changed since are read before the write: the model hears of it and proposes anew, the gate opens
     again, and the old id decides nothing.
     """
@@ -174,3 +177,101 @@ async def test_a_look_reads_nothing_of_other_tenants(redis: Redis, redis_url: st
         for names in keys.all_partitions():
             await redis.zrem(names.timers, "unreadable")
     assert [one["task_id"] for one in seen] == ["t1"]
+
+
+_KEYS = partition_keys_of("acme", "s1")
+
+
+def _set_quiet(stage: Stage, *, quiet: bool) -> None:
+    """Quiet hours by the clock of this machine, which is the one that Redis runs on."""
+    hour, now = timedelta(hours=1), stage.turns.now()
+    begins, ends = (now - hour, now + hour) if quiet else (now + hour, now + 2 * hour)
+    hours = QuietHours(start=begins.time(), end=ends.time())
+    stage.tenants.record = stage.tenants.record.model_copy(update={"quiet_hours": hours})
+
+
+@pytest.fixture
+def stage() -> Stage:
+    """A process that heeds quiet hours, in the midst of them."""
+    stage = Stage()
+    stage.talk.process = "sla_breach"
+    stage.talk.rounds[-1] = [APPROVE, ("notify_person", {"text": "Claim C-1 is approved."})]
+    _set_quiet(stage, quiet=True)
+    return stage
+
+
+async def _work_off(redis: Redis, stage: Stage, owner: str) -> None:
+    """Every turn that waits in the session, by one executor that then lets the session go."""
+    sessions = sessions_of(redis, owner)
+    lease = await sessions.claim("acme", "s1")
+    assert lease is not None
+    while work := await sessions.next(lease):
+        await stage.worker.run(work, sessions.turn_store(lease, work))
+
+
+async def _rest(redis: Redis, store: TaskStore, stage: Stage) -> TaskRecord:
+    record = await accepted(store, text=TASK)
+    await _work_off(redis, stage, "one")
+    return await _stored(store, record)
+
+
+async def _stored(store: TaskStore, record: TaskRecord) -> TaskRecord:
+    now = await store.record(record.tenant, record.task_id)
+    assert now is not None
+    return now
+
+
+async def _fire(redis: Redis) -> list[tuple[str, str]]:
+    """The only timer comes due, and a reaper sees it; whom it woke."""
+    (member,) = await redis.zrange(_KEYS.timers, 0, -1)
+    await redis.zadd(_KEYS.timers, {member: 1}, xx=True)
+    await redis.delete(_KEYS.reaper)
+    wakes = HeardWakes()
+    await Reaper(RedisUpkeep(redis), wakes).tick()
+    return wakes.heard
+
+
+@pytest.mark.promise("notify.quiet_hours")
+async def test_a_resting_task_holds_no_lease_and_has_a_timer(redis: Redis, task_store: TaskStore, stage: Stage) -> None:
+    record = await _rest(redis, task_store, stage)
+    names = session_keys("acme", "s1")
+    assert (record.state, stage.claims.applied, stage.claims.told) == (TaskState.WORKING, ["C-1"], [])
+    assert await redis.exists(names.inbox, names.signals, names.turns) == 0
+    assert await redis.hget(names.lease, "owner") is None  # type: ignore[misc]  # redis-py's union
+    assert (await redis.zcard(_KEYS.waiting), await redis.zcard(_KEYS.leased)) == (0, 0)
+    assert await redis.zcard(_KEYS.timers) == 1
+    assert await sessions_of(redis, "two").claim("acme", "s1") is None
+
+
+@pytest.mark.promise("notify.quiet_hours")
+async def test_another_executor_takes_it_up_when_it_is_due(redis: Redis, task_store: TaskStore, stage: Stage) -> None:
+    record = await _rest(redis, task_store, stage)
+    _set_quiet(stage, quiet=False)
+    assert await _fire(redis) == [("acme", "s1")]
+    await _work_off(redis, stage, "two")
+    record = await _stored(task_store, record)
+    assert (record.state, record.reason, len(stage.claims.told)) == (TaskState.COMPLETED, None, 1)
+    assert await redis.zcard(_KEYS.timers) == 0
+
+
+@pytest.mark.promise("notify.quiet_hours")
+async def test_a_timer_that_fires_too_early_fires_again(redis: Redis, task_store: TaskStore, stage: Stage) -> None:
+    record = await _rest(redis, task_store, stage)
+    for _ in range(2):
+        await _fire(redis)
+        await _work_off(redis, stage, "two")
+        assert ((await _stored(task_store, record)).state, stage.claims.told) == (TaskState.WORKING, [])
+    _set_quiet(stage, quiet=False)
+    await _fire(redis)
+    await _work_off(redis, stage, "three")
+    assert ((await _stored(task_store, record)).state, len(stage.claims.told)) == (TaskState.COMPLETED, 1)
+
+
+@pytest.mark.promise("notify.quiet_hours")
+async def test_a_canceled_one_tells_nobody_and_has_no_timer(redis: Redis, task_store: TaskStore, stage: Stage) -> None:
+    record = await _rest(redis, task_store, stage)
+    assert await task_store.signal("acme", "s1", a_turn(record, TurnKind.CANCEL))
+    await _work_off(redis, stage, "two")
+    assert ((await _stored(task_store, record)).state, stage.claims.told) == (TaskState.CANCELED, [])
+    assert await _fire(redis) == []
+    assert await redis.zcard(_KEYS.timers) == 0

@@ -15,6 +15,7 @@ from services.executor.ports.orchestrators import (
 )
 from shared.domain.exact_json import Json, loads
 from tests.doubles.mock_brainos import MockBrainOS, Round, answer, call, events, mock_brainos
+from tests.each_row import each_row
 
 FIRST = Saying("c-1", "Approve claim C-1", "who you are")
 _READ = events({"tool_call": {"name": "get_claim", "params": {"amount": 1}}}).stream.replace(
@@ -57,19 +58,17 @@ async def test_a_follow_up_brings_the_results_and_no_context() -> None:
 
 
 @pytest.mark.promise("brainos.protocol")
-@pytest.mark.parametrize(
+@each_row(
     ("stream", "said"),
-    [
-        (events({"text": "Hel"}, {"text": "lo"}), OrchestratorReply("Hello")),
-        (events({"text": "draft"}, {"answer": "Done"}), OrchestratorReply("Done")),
-        (events({"answer": "Done"}, {"text": "."}, {"kept": "alive"}), OrchestratorReply("Done.")),
-        (
-            events(call("a", x="1"), {"text": "so"}, call("b")),
-            OrchestratorReply("so", (_asked("a", x="1"), _asked("b"))),
-        ),
-        (Round(f": a comment\n\n{_READ}"), OrchestratorReply("", (_asked("get_claim", amount=loads("1.10")),))),
-        (Round('data: [DONE]\n\ndata: {"answer": "late"}\n\n'), OrchestratorReply("")),
-    ],
+    (events({"text": "Hel"}, {"text": "lo"}), OrchestratorReply("Hello")),
+    (events({"text": "draft"}, {"answer": "Done"}), OrchestratorReply("Done")),
+    (events({"answer": "Done"}, {"text": "."}, {"kept": "alive"}), OrchestratorReply("Done.")),
+    (
+        events(call("a", x="1"), {"text": "so"}, call("b")),
+        OrchestratorReply("so", (_asked("a", x="1"), _asked("b"))),
+    ),
+    (Round(f": a comment\n\n{_READ}"), OrchestratorReply("", (_asked("get_claim", amount=loads("1.10")),))),
+    (Round('data: [DONE]\n\ndata: {"answer": "late"}\n\n'), OrchestratorReply("")),
 )
 async def test_a_stream_is_read_to_its_end(stream: Round, said: OrchestratorReply) -> None:
     """``text`` appends, ``answer`` replaces, calls are collected; figures stay exact."""
@@ -78,23 +77,21 @@ async def test_a_stream_is_read_to_its_end(stream: Round, said: OrchestratorRepl
 
 
 @pytest.mark.promise("brainos.unavailable")
-@pytest.mark.parametrize(
+@each_row(
     ("stream", "why"),
-    [
-        (Round(status=401), "answered 401"),
-        (Round(status=500), "answered 500"),
-        (Round(status=302), "answered 302"),
-        (events({"text": "half"}, ends=False), "cut off"),
-        (events({"text": "half"}, ends=False)._replace(cut=True), "cannot be reached"),
-        (Round("data: {nonsense\n\n"), "cannot be read"),
-        (Round("data: [1]\n\n"), "cannot be read"),
-        (Round("<html></html>", kind="text/html"), "no event stream"),
-        (events({"answer": {"x": 1}}), "no text"),
-        (events({"tool_call": {"params": {}}}), "tool call that is none"),
-        (events({"tool_call": {"name": "a", "params": "x"}}), "tool call that is none"),
-        (events({"error": "quota"}), "reports an error"),
-        (events({"text": "x" * 2_000_000}), "more than"),
-    ],
+    (Round(status=401), "answered 401"),
+    (Round(status=500), "answered 500"),
+    (Round(status=302), "answered 302"),
+    (events({"text": "half"}, ends=False), "cut off"),
+    (events({"text": "half"}, ends=False)._replace(cut=True), "cannot be reached"),
+    (Round("data: {nonsense\n\n"), "cannot be read"),
+    (Round("data: [1]\n\n"), "cannot be read"),
+    (Round("<html></html>", kind="text/html"), "no event stream"),
+    (events({"answer": {"x": 1}}), "no text"),
+    (events({"tool_call": {"params": {}}}), "tool call that is none"),
+    (events({"tool_call": {"name": "a", "params": "x"}}), "tool call that is none"),
+    (events({"error": "quota"}), "reports an error"),
+    (events({"text": "x" * 2_000_000}), "more than"),
 )
 async def test_a_reply_that_cannot_be_used_is_none(stream: Round, why: str) -> None:
     """What had come by then is dropped: half of what it wanted is not carried out."""

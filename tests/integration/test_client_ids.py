@@ -1,20 +1,24 @@
-"""What is remembered of the ids that clients choose: little, and for a stated time."""
+"""What is kept for clients while they wait: of their ids little, and of sessions as many as all gateways allow."""
 
+import asyncio
 from collections.abc import AsyncIterator
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 
 import pytest
 from redis.asyncio import Redis
 
-from services.gateway.features.tasks.model import Thread
 from services.gateway.features.tasks.store import MOST, RedisThreads
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.infra import keys
 from shared.infra.keys import thread_key
+from shared.infra.live import Live
 from shared.infra.reads import Reads
+from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
+from shared.ports.tasks import Accepted, TooManyWait
+from tests.doubles.redis_tasks import a_record, a_turn
 from tests.integration.gateway_stage import Stage, at, stage
-from tests.integration.state_stage import accepted
+from tests.integration.state_stage import accepted, begin, sessions_of
 
 
 @pytest.fixture
@@ -38,30 +42,7 @@ async def test_a_client_that_uses_one_id_for_ever_does_not_fill_the_store(thread
 
 
 @pytest.mark.promise("gateway.threads_bounded")
-async def test_a_task_that_was_found_before_is_found_as_it_is_now(
-    threads: RedisThreads, redis: Redis, task_store: TaskStore
-) -> None:
-    """What a replica remembers of a task is never what a client is shown."""
-    record = await accepted(task_store)
-    found = [await threads.find(task_store, "acme", record.task_id, "") for _ in range(3)]
-    row = keys.task_keys("acme", record.session_id, record.task_id).record
-    changed = record.model_copy(update={"reason": "changed"})
-    await redis.hset(row, "json", changed.model_dump_json())  # type: ignore[misc]  # redis-py
-    _, now = await threads.find(task_store, "acme", record.task_id, "")
-    await threads.points_to("acme", record.task_id, "newer")
-    pointed = await threads.find(task_store, "acme", record.task_id, "")
-    await redis.delete(thread_key("acme", record.task_id), row)
-    gone = await threads.find(task_store, "acme", record.task_id, "")
-    assert found == [(Thread(), record)] * 3
-    assert now == changed
-    assert pointed == (Thread(task_id="newer"), None)
-    assert gone == (Thread(), None)
-
-
-@pytest.mark.promise("gateway.threads_bounded")
-async def test_a_task_that_was_found_before_costs_one_round_trip(
-    threads: RedisThreads, redis: Redis, task_store: TaskStore
-) -> None:
+async def test_a_task_found_before_costs_one_trip(threads: RedisThreads, redis: Redis, task_store: TaskStore) -> None:
     record = await accepted(task_store)
     for _ in range(2):
         await threads.find(task_store, "acme", record.task_id, "")
@@ -115,7 +96,7 @@ async def test_without_a_window_ids_may_repeat(redis: Redis, redis_url: str) -> 
 @pytest.mark.parametrize(
     ("card", "has", "lacks"), [("1.0", "supportedInterfaces", "url"), ("0.3", "url", "supportedInterfaces")]
 )
-async def test_a_setting_says_which_card_is_the_usual_one(
+async def test_a_setting_says_which_card_is_usual(
     redis: Redis, redis_url: str, card: str, has: str, lacks: str
 ) -> None:
     async with stage(redis, redis_url, a2a_card=card) as play:
@@ -124,3 +105,73 @@ async def test_a_setting_says_which_card_is_the_usual_one(
     assert has in usual
     assert lacks not in usual
     assert "url" not in new
+
+
+MOST_WAITING = 100
+
+
+@pytest.fixture
+async def gateways(redis: Redis, redis_server: str) -> AsyncIterator[tuple[TaskStore, TaskStore]]:
+    """The stores of two gateways, each with connections of its own."""
+    del redis  # its database is empty
+    async with AsyncExitStack() as held:
+        stores: list[TaskStore] = []
+        for _ in range(2):
+            client = connect(redis_server)
+            held.push_async_callback(client.aclose)
+            stores.append(TaskStore(client, await held.enter_async_context(Live(client)), most_waiting=MOST_WAITING))
+        yield stores[0], stores[1]
+
+
+async def _send(store: TaskStore, name: str) -> Accepted:
+    record = a_record(name)
+    return await store.accept(record, a_turn(record), dedupe=name)
+
+
+async def _waiting(redis: Redis) -> int:
+    return sum([await redis.zcard(partition.waiting) for partition in keys.all_partitions()])
+
+
+@pytest.mark.promise("gateway.exact_limit")
+async def test_of_500_callers_as_many_are_let_in_as_may_wait(
+    gateways: tuple[TaskStore, TaskStore], redis: Redis
+) -> None:
+    """Whoever was let in finds the task again when the message comes once more; of the others nothing is left."""
+    sending = (_send(gateways[number % 2], f"s{number}") for number in range(500))
+    replies = await asyncio.gather(*sending, return_exceptions=True)
+    assert sum(isinstance(reply, Accepted) for reply in replies) == MOST_WAITING
+    assert sum(isinstance(reply, TooManyWait) for reply in replies) == 500 - MOST_WAITING
+    assert await _waiting(redis) == MOST_WAITING
+
+    number = next(number for number, reply in enumerate(replies) if isinstance(reply, Accepted))
+    again = await _send(gateways[(number + 1) % 2], f"s{number}")
+    assert (again.fresh, await _waiting(redis)) == (False, MOST_WAITING)
+    assert len([name async for name in redis.scan_iter("pa:alias:*", count=1000)]) == MOST_WAITING
+
+
+@pytest.mark.promise("gateway.exact_limit")
+async def test_as_many_are_let_in_as_were_begun_or_put_off(gateways: tuple[TaskStore, TaskStore], redis: Redis) -> None:
+    """Who was put off waits for a slot of the own tenant, and is nobody's load."""
+    for number in range(MOST_WAITING):
+        await _send(gateways[0], f"s{number}")
+    with pytest.raises(TooManyWait):
+        await _send(gateways[1], "early")
+    await begin(sessions_of(redis, "one"), "s1")
+    member = keys.pack(keys.Member("acme", "s2"))
+    await redis.zadd(keys.partition_keys_of("acme", "s2").waiting, {member: 4_000_000_000_000})
+
+    assert [(await _send(gateways[1], name)).fresh for name in ("late", "later")] == [True, True]
+    with pytest.raises(TooManyWait):
+        await _send(gateways[0], "too late")
+
+
+@pytest.mark.promise("gateway.exact_limit")
+async def test_where_few_waited_a_moment_ago_nothing_is_counted(redis: Redis) -> None:
+    """The limit is so far off that it cannot be reached until the next count."""
+    async with Live(redis) as live:
+        store = TaskStore(redis, live, most_waiting=5_000)
+        await accepted(store, "s1")
+        await redis.config_resetstat()
+        await accepted(store, "s2")
+        commands = await redis.info("commandstats")
+    assert "cmdstat_zcount" not in commands

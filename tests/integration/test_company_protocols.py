@@ -1,14 +1,19 @@
-"""The company's tools over both protocols: found as what they are, and acting the same, faults and keys included."""
+"""The example company: a process with settings and faults, and its tools over both protocols."""
 
-from collections.abc import AsyncIterator
+import asyncio
+import signal
+import socket
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+import httpx
 import pytest
 from pydantic import JsonValue
 
 from examples.company import ledger
+from examples.company.__main__ import main
 from examples.company.catalogue import TOOLS
 from examples.company.faults import ToolFault
 from examples.company.over_mcp import KEY
@@ -17,12 +22,15 @@ from services.executor.adapters.mcp_tools import McpTools
 from services.executor.adapters.rest_bridge import RestBridge
 from services.executor.adapters.tool_servers import open_servers
 from services.executor.ports.tools import ToolAnswer, ToolServers, ToolSilent
+from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.outgoing import Reach
 from shared.domain.words import ToolClass
 from tests.company_stage import Company, company
+from tests.each_row import each_row
+from tests.forked_service import ForkedService, forked_service
 from tests.http_client import open_http
-from tests.integration.test_company_process import started
+from tests.refusals import refusal_of, refusal_of_process
 
 
 class Stage(NamedTuple):
@@ -180,36 +188,34 @@ async def test_detection_finds_what_is_served(tmp_path: Path, served: ToolProtoc
     assert isinstance(answer.content, dict)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("body", "status", "answer"),
-    [
-        ({"tool": "get_invoice", "params": {"invoice_id": "INV-1"}, "session_id": "s"}, 200, []),
-        (
-            {"tool": "get_employee", "params": {"employee_id": "EMP-1"}},
-            200,
-            {"found": False, "error": "no employee EMP-1"},
-        ),
-        (
-            {"tool": "approve_purchase_order", "params": {"purchase_order_id": "PO-7001"}},
-            200,
-            {
-                "error": "CONSTRAINT_VIOLATION",
-                "type": "CONSTRAINT_VIOLATION",
-                "message": "Purchase order PO-7001 is already received.",
-            },
-        ),
-        (
-            {"tool": "pay_invoice", "params": {"invoice_id": "INV-6010", "amount": "1"}},
-            200,
-            {"error": "Invoice INV-6010 is over 4350.00, not 1.00."},
-        ),
-        ({"tool": "get_invoice", "params": {"invoice": "INV-1"}}, 422, None),
-        ({"tool": "get_invoice", "params": []}, 422, None),
-        ({"tool": "invent_money"}, 422, None),
-        ({"tool": 5}, 422, None),
-    ],
+    ({"tool": "get_invoice", "params": {"invoice_id": "INV-1"}, "session_id": "s"}, 200, []),
+    (
+        {"tool": "get_employee", "params": {"employee_id": "EMP-1"}},
+        200,
+        {"found": False, "error": "no employee EMP-1"},
+    ),
+    (
+        {"tool": "approve_purchase_order", "params": {"purchase_order_id": "PO-7001"}},
+        200,
+        {
+            "error": "CONSTRAINT_VIOLATION",
+            "type": "CONSTRAINT_VIOLATION",
+            "message": "Purchase order PO-7001 is already received.",
+        },
+    ),
+    (
+        {"tool": "pay_invoice", "params": {"invoice_id": "INV-6010", "amount": "1"}},
+        200,
+        {"error": "Invoice INV-6010 is over 4350.00, not 1.00."},
+    ),
+    ({"tool": "get_invoice", "params": {"invoice": "INV-1"}}, 422, None),
+    ({"tool": "get_invoice", "params": []}, 422, None),
+    ({"tool": "invent_money"}, 422, None),
+    ({"tool": 5}, 422, None),
 )
-async def test_the_bridge_answers_without_an_envelope(
+async def test_the_bridge_answers_without_envelope(
     tmp_path: Path, body: JsonValue, status: int, answer: JsonValue
 ) -> None:
     """Nothing found is an empty list or says so; a second time is a constraint violation; a malformed call a 422."""
@@ -280,3 +286,69 @@ async def test_over_the_bridge_there_is_no_place_for_a_key(tmp_path: Path) -> No
         assert KEY not in str(refund.input_schema)
         assert (await servers.call(running.connection, "create_refund", {**REFUND, KEY: "k1"}, 5)).is_error
     assert ledger.count(running.database, "create_refund") == 0
+
+
+START_SECONDS = 90
+
+
+@asynccontextmanager
+async def started(*options: str, **environ: str) -> AsyncIterator[tuple[ForkedService, str]]:
+    """A running company and its URL; it is killed at the end if it has not ended before."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    url = f"http://127.0.0.1:{port}"
+    with forked_service("examples.company", *options, PORT=str(port), **environ) as process:
+        async with asyncio.timeout(START_SECONDS):
+            await answers(url)
+        yield process, url
+
+
+async def answers(url: str) -> None:
+    transport = httpx.AsyncHTTPTransport()
+    async with httpx.AsyncClient(transport=transport) as http:
+        while True:
+            try:
+                (await http.get(f"{url}/health")).raise_for_status()
+            except httpx.TransportError:
+                await asyncio.sleep(0.02)  # there is no event to wait for: the process is another one
+            else:
+                return
+
+
+@each_row(
+    ("environ", "name"),
+    ({}, "DATABASE"),
+    ({"DATABASE": ""}, "DATABASE"),
+    ({"DATABASE": "/dev/null/company.db"}, "DATABASE"),
+    ({"DATABASE": "x.db", "PORT": "many"}, "PORT"),
+    ({"DATABASE": "x.db", "COMPANY_FAULTS": '{"a": {"explode": 1}}'}, "COMPANY_FAULTS"),
+    ({"DATABASE": "x.db", "COMPANY_FAULTS": "nonsense"}, "COMPANY_FAULTS"),
+)
+def test_a_wrong_setting_stops_the_start_with_one_sentence_that_names_it(environ: Mapping[str, str], name: str) -> None:
+    ended = refusal_of(main, environ)
+
+    assert ended.code == 2
+    assert ended.said.startswith(name)
+    assert ended.said.count("\n") == 1
+
+
+def test_its_process_says_the_same() -> None:
+    assert refusal_of_process("examples.company", {}) == refusal_of(main, {})
+
+
+async def test_a_write_survives_a_kill_and_a_restart_keeps_the_books(tmp_path: Path) -> None:
+    database = tmp_path / "books" / "company.db"
+    async with started("--database", str(database), "--reset") as (process, url), McpTools() as servers:
+        await servers.call(Connection(id="c", url=url), "approve_expense", {"expense_id": "EXP-1001"}, 10)
+        process.kill()
+    async with started(DATABASE=str(database), SEED_DATA="true") as (process, _):
+        process.signal(signal.SIGTERM)
+        assert await asyncio.to_thread(process.wait, 10) == 0
+
+    assert ledger.count(database, "approve_expense") == 1
+    assert (ledger.row(database, "expenses", "EXP-1001") or {})["status"] == "approved"
+
+
+async def test_faults_are_not_to_be_changed_unless_allowed(tmp_path: Path) -> None:
+    async with started(DATABASE=str(tmp_path / "company.db"), RESET="true") as (_, url), open_http() as http:
+        assert (await http.post(f"{url}/faults", json={})).status_code == 404

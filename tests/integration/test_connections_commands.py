@@ -16,7 +16,6 @@ from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.infra.tenant_records import RedisTenantRecords
 from tests.demanding import guarded_company
 from tests.doubles.redis_tasks import NOON
-from tests.integration.gateway_stage import gateway
 
 SECRET = "s3cr3t-of-the-erp"
 TOKEN: JsonObject = {"type": "bearer", "from": "file:erp-token"}
@@ -38,9 +37,7 @@ async def tried(arguments: list[str], command: str = "connections", **environ: s
 
 
 @pytest.mark.promise("connections.tried")
-async def test_each_connection_is_tried_and_what_is_wrong_with_it_said(
-    tmp_path: Path, redis: Redis, redis_url: str
-) -> None:
+async def test_each_connection_is_tried_and_its_faults_are_said(tmp_path: Path, redis: Redis, redis_url: str) -> None:
     """Of the stored record: one that is good, one without a secret, one that is not there, one that takes another."""
     secrets = tmp_path / "secrets" / "default"
     secrets.mkdir(parents=True)
@@ -98,29 +95,26 @@ async def test_one_connection_of_a_file_is_tried_and_one_that_is_not_there_named
 
 
 @pytest.mark.promise("tenant.record_history")
-async def test_a_record_is_edited_compared_stored_and_taken_back_on_the_command_line(
-    tmp_path: Path, redis_url: str
-) -> None:
+async def test_a_record_is_edited_compared_stored_and_taken_back_on_the_command_line(url: str, tmp_path: Path) -> None:
     """What nobody has stored yet, a file made from an older version, a field that nobody reads: each is told."""
     file = tmp_path / "record.json"
     file.write_text('{"id": "default", "max_running": 3, "dollars_per_day": 12.50, "version": "7"}')
-    async with gateway(redis_url) as url:
-        none = await purple("record", "show", "default", url=url)
-        fresh = await purple("record", "diff", "default", str(file), url=url)
-        stored = await purple("record", "set", "default", str(file), "--comment", "first", url=url)
-        file.write_text((await purple("record", "show", "default", url=url)).stdout)
-        same = await purple("record", "diff", "default", str(file), url=url)
-        file.write_text(file.read_text().replace("12.50", "20.05"))
-        other = await purple("record", "diff", "default", str(file), url=url)
-        changed = await purple("record", "set", "default", str(file), url=url)
-        stale = await purple("record", "set", "default", str(file), url=url)
-        file.write_text('{"id": "default", "max_runnin": 3, "version": "2"}')
-        strange = await purple("record", "set", "default", str(file), url=url)
-        back = await purple("record", "restore", "default", "1", url=url)
-        history = await purple("record", "history", "default", "--json", url=url)
-        withdrawn = await purple("record", "withdraw", "default", url=url)
-        file.write_text('{"id": "default"}')
-        anew = await purple("record", "set", "default", str(file), url=url)
+    none = await purple("record", "show", "default", url=url)
+    fresh = await purple("record", "diff", "default", str(file), url=url)
+    stored = await purple("record", "set", "default", str(file), "--comment", "first", url=url)
+    file.write_text((await purple("record", "show", "default", url=url)).stdout)
+    same = await purple("record", "diff", "default", str(file), url=url)
+    file.write_text(file.read_text().replace("12.50", "20.05"))
+    other = await purple("record", "diff", "default", str(file), url=url)
+    changed = await purple("record", "set", "default", str(file), url=url)
+    stale = await purple("record", "set", "default", str(file), url=url)
+    file.write_text('{"id": "default", "max_runnin": 3, "version": "2"}')
+    strange = await purple("record", "set", "default", str(file), url=url)
+    back = await purple("record", "restore", "default", "1", url=url)
+    history = await purple("record", "history", "default", "--json", url=url)
+    withdrawn = await purple("record", "withdraw", "default", url=url)
+    file.write_text('{"id": "default"}')
+    anew = await purple("record", "set", "default", str(file), url=url)
     codes = [one.exit_code for one in (none, fresh, stored, same, other, changed, stale, strange, back, history)]
     assert codes == [1, 1, 0, 0, 1, 0, 1, 1, 0, 0]
     assert ('+  "max_running": 3' in fresh.stdout, "No record is stored" in fresh.output) == (True, True)

@@ -45,7 +45,7 @@ async def read(servers: ToolServers, connection: Connection) -> bool:
 @pytest.mark.parametrize(
     ("kind", "header", "value"), [("bearer", "authorization", f"Bearer {SECRET}"), ("header", "x-api-key", SECRET)]
 )
-async def test_a_server_is_shown_its_header(
+async def test_a_server_gets_its_header(
     tmp_path: Path, protocol: ToolProtocol, kind: str, header: str, value: str
 ) -> None:
     """Discovery, calls and the end of the session alike; the file's last line break is not part of the secret."""
@@ -105,9 +105,7 @@ async def test_a_refused_token_is_replaced_once_for_all_who_hold_it(tmp_path: Pa
 
 @MCP_AND_LONG
 @pytest.mark.promise("connections.refreshed_once")
-async def test_a_token_that_is_refused_again_ends_the_call_without_a_third_try(
-    tmp_path: Path, protocol: ToolProtocol
-) -> None:
+async def test_a_token_refused_again_ends_the_call_without_a_third_try(tmp_path: Path, protocol: ToolProtocol) -> None:
     tokens = TokenServer("purple", SECRET, lambda number: f"token-number-{number}")
     async with (
         serving(tokens.app) as token_url,
@@ -141,9 +139,7 @@ async def test_a_token_is_replaced_shortly_before_it_expires(tmp_path: Path) -> 
 
 @MCP_AND_LONG
 @pytest.mark.promise("connections.rotation")
-async def test_a_secret_that_is_replaced_in_its_file_is_used_from_the_next_call_on(
-    tmp_path: Path, protocol: ToolProtocol
-) -> None:
+async def test_a_secret_replaced_in_its_file_is_used_from_the_next_call(tmp_path: Path, protocol: ToolProtocol) -> None:
     """Also while a session with the server is open, and by a rename as Kubernetes does it."""
     secrets = kept(tmp_path / "secrets", "the-old-secret")
     async with guarded_company(tmp_path, protocol, "Bearer the-old-secret") as erp, showing(secrets) as servers:
@@ -186,7 +182,7 @@ async def test_without_its_credential_a_server_is_asked_nothing(tmp_path: Path, 
         (JSONResponse({}, 302, {"location": "http://127.0.0.1:1/"}), "refused with HTTP 302"),
     ],
 )
-async def test_a_token_endpoint_that_gives_none_is_named_with_its_reason(
+async def test_a_token_endpoint_that_gives_none_is_named_why(
     tmp_path: Path, answer: JSONResponse, sentence: str
 ) -> None:
     """A redirect is not followed: it would carry the client's secret to another place."""

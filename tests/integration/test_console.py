@@ -28,7 +28,7 @@ from shared.infra.archive_open import new_key
 from shared.infra.embedded_redis import EmbeddedRedis
 from tests.http_client import open_http
 from tests.integration.gateway_stage import Stage, gateway, stage
-from tests.integration.test_gateway_tokens import trusting
+from tests.integration.test_gateway_keys import trusting
 
 LOCKED = {"authentication": "keys", "profile": "production", "allow_volatile_redis": True}
 OPEN = {"authentication": "off"}
@@ -81,6 +81,21 @@ def own_server() -> Iterator[EmbeddedRedis]:
 Readers = Callable[[str], Reader]
 
 
+@pytest.fixture
+async def play(redis: Redis, redis_url: str) -> AsyncIterator[Stage]:
+    """A gateway that asks for no keys."""
+    async with stage(redis, redis_url, **OPEN) as running:
+        yield running
+
+
+@pytest.fixture
+async def dana(play: Stage, reader: Readers) -> Reader:
+    """Signed in."""
+    who = reader(play.url)
+    await who.sign_in(name="dana")
+    return who
+
+
 async def _asked(play: Stage, **headers: str) -> str:
     """A task that waits; its approval's path on the console."""
     body = {
@@ -94,9 +109,7 @@ async def _asked(play: Stage, **headers: str) -> str:
 
 
 @pytest.mark.promise("console.sign_in")
-async def test_a_key_becomes_a_cookie_that_no_script_and_no_other_site_can_use(
-    redis: Redis, redis_url: str, reader: Readers
-) -> None:
+async def test_a_key_becomes_a_cookie_that_no_other_site_can_use(redis: Redis, redis_url: str, reader: Readers) -> None:
     """And neither the cookie nor Redis holds the key in a form that can be read."""
     made = await first_key(redis_url, "acme", "olga", again=False)
     async with gateway(redis_url, **LOCKED, purple_agent_card_url="https://agent.example/") as url:
@@ -128,9 +141,7 @@ async def test_a_revoked_key_is_out_with_the_next_click(redis: Redis, redis_url:
 
 
 @pytest.mark.promise("console.sign_in")
-async def test_who_signed_out_is_out_wherever_the_cookie_was_copied_to(
-    redis: Redis, redis_url: str, reader: Readers
-) -> None:
+async def test_who_signed_out_is_out_wherever_the_cookie_went(redis: Redis, redis_url: str, reader: Readers) -> None:
     made = await first_key(redis_url, "acme", "olga", again=False)
     async with gateway(redis_url, **LOCKED) as url:
         olga, thief = reader(url), reader(url)
@@ -156,7 +167,7 @@ async def test_guesses_are_braked_and_said_so(redis: Redis, redis_url: str, read
 
 
 @pytest.mark.promise("console.sign_in")
-async def test_behind_a_proxy_that_nobody_named_a_guesser_shuts_nobody_out(
+async def test_behind_an_unnamed_proxy_a_guesser_shuts_nobody_out(
     redis: Redis, redis_url: str, reader: Readers
 ) -> None:
     """All readers have one address there."""
@@ -183,18 +194,17 @@ async def test_another_replica_knows_who_is_signed_in(redis: Redis, redis_url: s
 
 
 @pytest.mark.promise("console.forms")
-async def test_a_form_without_this_browsers_token_does_nothing(redis: Redis, redis_url: str, reader: Readers) -> None:
-    async with stage(redis, redis_url, **OPEN) as play:
-        path = await _asked(play)
-        dana, eve = reader(play.url), reader(play.url)
-        await dana.sign_in(name="dana")
-        await eve.sign_in(name="eve")
-        foreign = await _tokens_of(eve, path)
-        tried = [
-            await dana.http.post(path, data={"decision": "approve", "form": token}) for token in ("", "0" * 64, foreign)
-        ]
-        tried.append(await dana.http.post(path, json={"decision": "approve"}))
-        await dana.go("/console/approvals")
+async def test_a_form_without_this_browsers_token_does_nothing(play: Stage, reader: Readers) -> None:
+    path = await _asked(play)
+    dana, eve = reader(play.url), reader(play.url)
+    await dana.sign_in(name="dana")
+    await eve.sign_in(name="eve")
+    foreign = await _tokens_of(eve, path)
+    tried = [
+        await dana.http.post(path, data={"decision": "approve", "form": token}) for token in ("", "0" * 64, foreign)
+    ]
+    tried.append(await dana.http.post(path, json={"decision": "approve"}))
+    await dana.go("/console/approvals")
     assert [reply.status_code for reply in tried] == [403, 403, 403, 415]
     assert all("Nothing was done" in reply.text for reply in tried)
     assert ("gate t1" in dana.page, len(play.worker.works)) == (True, 1)
@@ -208,55 +218,41 @@ async def _tokens_of(who: Reader, path: str) -> str:
 
 
 @pytest.mark.promise("console.without_scripts", "console.second_answer")
-async def test_a_second_answer_is_refused_in_words(redis: Redis, redis_url: str, reader: Readers) -> None:
+async def test_a_second_answer_is_refused_in_words(play: Stage, reader: Readers) -> None:
     """Both had the page open; the second is told who was first, and what was typed is not lost."""
-    async with stage(redis, redis_url, **OPEN) as play:
-        path = await _asked(play)
-        dana, eve = reader(play.url), reader(play.url)
-        for who, name in ((dana, "dana"), (eve, "eve")):
-            await who.sign_in(name=name)
-            await who.go(path)
-        first = await dana.send(path, decision="approve", comment="fine")
-        second = await eve.send(path, decision="reject", comment="too much")
+    path = await _asked(play)
+    dana, eve = reader(play.url), reader(play.url)
+    for who, name in ((dana, "dana"), (eve, "eve")):
+        await who.sign_in(name=name)
+        await who.go(path)
+    first = await dana.send(path, decision="approve", comment="fine")
+    second = await eve.send(path, decision="reject", comment="too much")
     assert (first.status_code, "The task is completed." in first.text) == (200, True)
     assert (second.status_code, "does not count: it is approved by dana." in second.text) == (409, True)
     assert [work.turn.text for work in play.worker.works] == ["gate t1", "approve"]
 
 
-async def test_where_nobody_checks_keys_it_says_so_and_goes_on_by_name(
-    redis: Redis, redis_url: str, reader: Readers
-) -> None:
-    async with stage(redis, redis_url, **OPEN) as play:
-        path = await _asked(play)
-        nobody = reader(play.url)
-        refused = await nobody.sign_in(name=" ")
-        await nobody.sign_in(name="dana")
-        shown = await nobody.go(path)
+async def test_where_no_keys_are_checked_it_goes_on_by_name(play: Stage, reader: Readers) -> None:
+    path = await _asked(play)
+    nobody = reader(play.url)
+    refused = await nobody.sign_in(name=" ")
+    await nobody.sign_in(name="dana")
+    shown = await nobody.go(path)
     assert (refused.status_code, "No keys are checked here" in refused.text) == (400, True)
     assert "You act as <b>dana</b>" in shown.text
 
 
-async def test_what_is_not_there_is_said_in_a_sentence(redis: Redis, redis_url: str, reader: Readers) -> None:
-    async with stage(redis, redis_url, **OPEN) as play:
-        dana = reader(play.url)
-        await dana.sign_in(name="dana")
-        replies = [await dana.go(f"/console/{path}") for path in ("approvals/none", "tasks/none", "nowhere")]
+async def test_what_is_not_there_is_said_in_a_sentence(dana: Reader) -> None:
+    replies = [await dana.go(f"/console/{path}") for path in ("approvals/none", "tasks/none", "nowhere")]
     assert [(reply.status_code, "There is no such" in reply.text) for reply in replies] == [(404, True)] * 3
 
 
 @pytest.mark.promise("console.nothing_foreign")
-async def test_every_answer_carries_the_policy_and_is_kept_nowhere(
-    redis: Redis, redis_url: str, reader: Readers
-) -> None:
+async def test_every_answer_carries_the_policy_and_is_not_kept(play: Stage, dana: Reader) -> None:
     """What a task says is text, whatever it looks like."""
     evil = "<script src=//evil.example></script><img src=x onerror=alert(1)>"
-    async with stage(redis, redis_url, **OPEN) as play:
-        await play.send("t1", evil)
-        dana = reader(play.url)
-        await dana.sign_in(name="dana")
-        replies = [
-            await dana.go(path) for path in ("/console/sign-in", "/console/", "/console/tasks", "/console/tasks/t1")
-        ]
+    await play.send("t1", evil)
+    replies = [await dana.go(path) for path in ("/console/sign-in", "/console/", "/console/tasks", "/console/tasks/t1")]
     for reply in replies:
         policy = reply.headers["content-security-policy"]
         assert "default-src 'none'" in policy
@@ -284,75 +280,59 @@ async def test_files_are_small_compressed_and_kept_for_good(redis_url: str) -> N
 
 
 @pytest.mark.promise("console.timeline")
-async def test_one_tasks_page_tells_its_states_figures_and_answer(
-    redis: Redis, redis_url: str, reader: Readers
-) -> None:
-    async with stage(redis, redis_url, **OPEN) as play:
-        await play.send("t1", "pay <b>it</b>")
-        dana = reader(play.url)
-        await dana.sign_in(name="dana")
-        found = await dana.go("/console/tasks?q=t1")
-        missed = await dana.go("/console/tasks?q=t2")
+async def test_one_tasks_page_tells_states_figures_and_answer(play: Stage, dana: Reader) -> None:
+    await play.send("t1", "pay <b>it</b>")
+    found = await dana.go("/console/tasks?q=t1")
+    missed = await dana.go("/console/tasks?q=t2")
     assert (found.url.path, "done: pay &lt;b&gt;it&lt;/b&gt;" in found.text) == ("/console/tasks/t1", True)
     assert all(word in found.text for word in ("Understand", "Message received", "Completed"))
     assert (missed.status_code, "There is no task <b>t2</b>" in missed.text) == (404, True)
 
 
-async def test_a_waiting_task_is_canceled_from_its_page(redis: Redis, redis_url: str, reader: Readers) -> None:
-    async with stage(redis, redis_url, **OPEN) as play:
-        await _asked(play)
-        dana = reader(play.url)
-        await dana.sign_in(name="dana")
-        await dana.go("/console/tasks/t1")
-        done = await dana.send("/console/tasks/t1/cancel")
-        late = await dana.send("/console/tasks/t1/cancel")
-        state = loads_object((await play.client.get("/tasks/t1")).text)["state"]
+async def test_a_waiting_task_is_canceled_from_its_page(play: Stage, dana: Reader) -> None:
+    await _asked(play)
+    await dana.go("/console/tasks/t1")
+    done = await dana.send("/console/tasks/t1/cancel")
+    late = await dana.send("/console/tasks/t1/cancel")
+    state = loads_object((await play.client.get("/tasks/t1")).text)["state"]
     assert (done.status_code, "canceled before any write" in done.text, state) == (200, True, "canceled")
     assert (late.status_code, "It had ended before" in late.text) == (409, True)
 
 
 @pytest.mark.promise("console.doubts")
-async def test_an_operator_settles_a_write_in_doubt_on_its_page(redis: Redis, redis_url: str, reader: Readers) -> None:
+async def test_an_operator_settles_a_write_in_doubt_on_its_page(play: Stage, reader: Readers) -> None:
     """Once: a second word is told that there is nothing left to say."""
-    async with stage(redis, redis_url, **OPEN) as play:
-        await play.send("t1", "doubt it")
-        olga = reader(play.url)
-        await olga.sign_in(name="olga")
-        asked = await olga.go("/console/tasks/t1")
-        unsaid = await olga.send("/console/tasks/t1/resolve", call="c1", resolution="perhaps")
-        said = await olga.send("/console/tasks/t1/resolve", call="c1", resolution="done", comment="seen in the ledger")
-        late = await olga.send("/console/tasks/t1/resolve", call="c1", resolution="retry")
+    await play.send("t1", "doubt it")
+    olga = reader(play.url)
+    await olga.sign_in(name="olga")
+    asked = await olga.go("/console/tasks/t1")
+    unsaid = await olga.send("/console/tasks/t1/resolve", call="c1", resolution="perhaps")
+    said = await olga.send("/console/tasks/t1/resolve", call="c1", resolution="done", comment="seen in the ledger")
+    late = await olga.send("/console/tasks/t1/resolve", call="c1", resolution="retry")
     assert ("What became of it?" in asked.text, unsaid.status_code, said.status_code) == (True, 409, 200)
     assert "olga says done" in said.text
     assert (late.status_code, "Nothing was changed." in late.text) == (409, True)
     assert [work.turn.text for work in play.worker.works] == ["doubt it", "done"]
 
 
-async def test_tasks_are_turned_over_page_by_page_whatever_their_ids_are(
-    redis: Redis, redis_url: str, reader: Readers
-) -> None:
+async def test_tasks_are_paged_whatever_their_ids_are(play: Stage, dana: Reader) -> None:
     odd = "a/b c?d#e&<f>%2F"
-    async with stage(redis, redis_url, **OPEN) as play:
-        await play.send(odd, "the odd one")
-        for number in range(26):
-            await play.send(f"t{number}", f"number {number}.")
-        dana = reader(play.url)
-        await dana.sign_in(name="dana")
-        first = await dana.go("/console/tasks")
-        older = re.search(r'href="([^"]+)" rel="next"', first.text)
-        assert older is not None
-        second = await dana.go(older[1].replace("&amp;", "&"))
-        link = re.search(r'href="([^"]+)">the odd one', second.text)
-        assert link is not None
-        one = await dana.go(link[1])
+    await play.send(odd, "the odd one")
+    for number in range(26):
+        await play.send(f"t{number}", f"number {number}.")
+    first = await dana.go("/console/tasks")
+    older = re.search(r'href="([^"]+)" rel="next"', first.text)
+    assert older is not None
+    second = await dana.go(older[1].replace("&amp;", "&"))
+    link = re.search(r'href="([^"]+)">the odd one', second.text)
+    assert link is not None
+    one = await dana.go(link[1])
     assert ("27 tasks" in first.text, "the odd one" in first.text, "number 25." in second.text) == (True, False, False)
     assert (one.status_code, "done: the odd one" in one.text) == (200, True)
 
 
 @pytest.mark.promise("console.sign_in")
-async def test_a_token_of_an_issuer_signs_in_for_as_long_as_it_is_good(
-    redis: Redis, redis_url: str, reader: Readers
-) -> None:
+async def test_an_issuers_token_signs_in_as_long_as_it_is_good(redis: Redis, redis_url: str, reader: Readers) -> None:
     async with trusting(redis, redis_url) as (play, issuer):
         now = int(time.time())
         casey, late = reader(play.url), reader(play.url)
@@ -361,9 +341,7 @@ async def test_a_token_of_an_issuer_signs_in_for_as_long_as_it_is_good(
     assert (good.status_code, "casey" in good.text, expired.status_code) == (200, True, 401)
 
 
-async def test_while_the_store_is_away_a_page_says_so_and_leads_back(
-    own_server: EmbeddedRedis, reader: Readers
-) -> None:
+async def test_while_the_store_is_away_a_page_says_so_and_returns(own_server: EmbeddedRedis, reader: Readers) -> None:
     """Nobody is signed out, and the files are served on."""
     async with gateway(own_server.url, **OPEN) as url:
         dana = reader(url)
@@ -387,27 +365,6 @@ async def test_what_nobody_foresaw_is_said_without_its_inside() -> None:
     assert (reply.status_code, "Something broke" in reply.text, "secret inside" in reply.text) == (500, True, False)
 
 
-@pytest.mark.promise("a2a.files")
-async def test_files_of_a_task_are_listed_and_saved_by_who_may_see_it(
-    redis: Redis, redis_url: str, reader: Readers, tmp_path: Path
-) -> None:
-    kept = {"archive_url": f"file://{tmp_path}", "archive_key": new_key()}
-    part = {"raw": "PHNjcmlwdD4=", "filename": "<i>note</i>.html", "mediaType": "text/html"}
-    said = {"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": "hello"}, part]}
-    async with stage(redis, redis_url, **OPEN, **kept) as play:
-        answer = await play.client.post("/message:send", json={"message": said}, headers={"A2A-Version": "1.0"})
-        path = f"/console/tasks/{answer.json()['task']['id']}"
-        visitor = reader(play.url)
-        await visitor.sign_in(name="olga")
-        await visitor.go(path)
-        link = re.search(rf'href="({path}/files/[0-9a-f]{{64}})"', visitor.page)
-        assert link is not None
-        assert "&lt;i&gt;note&lt;/i&gt;.html" in visitor.page
-        file = await visitor.http.get(link[1])
-        assert (file.content, file.headers["content-type"]) == (b"<script>", "application/octet-stream")
-        assert (await reader(play.url).http.get(link[1])).status_code == 303
-
-
 @pytest.mark.promise("console.walls")
 async def test_nobody_sees_what_is_not_theirs(redis: Redis, redis_url: str, reader: Readers) -> None:
     """Another tenant's operator sees nothing; another client of the same tenant neither."""
@@ -429,3 +386,24 @@ async def test_nobody_sees_what_is_not_theirs(redis: Redis, redis_url: str, read
             seen[token] = (["gate t1" in reply.text for reply in replies], canceled.status_code)
     assert seen[gina.token] == seen[ben] == ([False] * 5, 404)
     assert seen[olga.token] == ([True] * 5, 303)
+
+
+@pytest.mark.promise("a2a.files")
+async def test_files_of_a_task_are_saved_by_who_may_see_it(
+    redis: Redis, redis_url: str, reader: Readers, tmp_path: Path
+) -> None:
+    kept = {"archive_url": f"file://{tmp_path}", "archive_key": new_key()}
+    part = {"raw": "PHNjcmlwdD4=", "filename": "<i>note</i>.html", "mediaType": "text/html"}
+    said = {"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": "hello"}, part]}
+    async with stage(redis, redis_url, **OPEN, **kept) as play:
+        answer = await play.client.post("/message:send", json={"message": said}, headers={"A2A-Version": "1.0"})
+        path = f"/console/tasks/{answer.json()['task']['id']}"
+        visitor = reader(play.url)
+        await visitor.sign_in(name="olga")
+        await visitor.go(path)
+        link = re.search(rf'href="({path}/files/[0-9a-f]{{64}})"', visitor.page)
+        assert link is not None
+        assert "&lt;i&gt;note&lt;/i&gt;.html" in visitor.page
+        file = await visitor.http.get(link[1])
+        assert (file.content, file.headers["content-type"]) == (b"<script>", "application/octet-stream")
+        assert (await reader(play.url).http.get(link[1])).status_code == 303

@@ -1,6 +1,7 @@
-"""The console's pages of learning, memory and operations, behind a gateway on a real store."""
+"""The console's pages of learning, memory, operations and evidence, behind a gateway on a real store."""
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -8,17 +9,23 @@ import pytest_asyncio
 from pydantic import JsonValue
 from redis.asyncio import Redis
 
+from services.executor.adapters.redis_ended import RedisEndedTasks
+from services.executor.core.turn.archiving import Archiver
 from services.gateway.features.tenants.service import DaySpent
 from services.gateway.features.tenants.store import RedisTenantStates
 from services.gateway.first_key import first_key
 from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact, TaskSource
+from shared.domain.partition import PARTITIONS
 from shared.infra import keys
+from shared.infra.archive_open import ArchiveSettings, new_key
 from tests.doubles.redis_tasks import NOON
 from tests.http_client import open_http
+from tests.integration.approval_stage import Office, asks, office
 from tests.integration.gateway_stage import Stage, stage
 from tests.integration.test_console import LOCKED, Reader
 from tests.integration.test_gateway_dead_letters import _dead_turn, _record
-from tests.unit.gateway.test_console_memory import a_case
+from tests.unit.executor.stage import Stage as ExecutorStage
+from tests.unit.gateway.test_console_progress import a_case
 
 OPERATORS_ONLY = (
     "/console/learning/cases",
@@ -99,7 +106,7 @@ async def test_memory_and_operations_are_for_operators_of_the_tenant_alone(redis
 
 
 @pytest.mark.promise("console.dead_letters")
-async def test_an_operator_puts_a_dead_letter_back_and_repeats_writes_only_by_saying_so(
+async def test_an_operator_puts_a_dead_letter_back_and_repeats_writes_only_on_purpose(
     redis: Redis, house: House
 ) -> None:
     write: dict[str, JsonValue] = {"tool": "create_refund", "arguments": {"order_id": "ORD-1"}, "status": "verified"}
@@ -126,3 +133,73 @@ async def test_spoiled_statistics_spoil_no_page_but_their_own(redis: Redis, hous
     await redis.hset(keys.learned_keys("acme").trends, "quality", "1:x:y")  # type: ignore[misc]  # sync or async
     assert (await house.olga.go("/console/approvals")).status_code == 200
     assert (await house.olga.go("/console/learning")).status_code == 503
+
+
+RESTS_ON = (
+    "approve_claim",
+    "from the request",
+    "What get_claim showed",
+    "LIMIT",
+    "as agreed",
+    "Model calls",
+    "How quality was scored",
+)
+STEPS = ("Called get_claim", "The policy asks for more", "Verified: approve_claim")
+
+
+def world() -> ExecutorStage:
+    made = ExecutorStage()
+    asks(made)
+    return made
+
+
+async def page_of(here: Office, who: str, task: str = "t1") -> str:
+    async with open_http(base_url=here.client.base_url, timeout=20, trust_env=False) as http:
+        reader = Reader(http)
+        await reader.sign_in(key=here.key_of(who)["X-API-Key"])
+        await reader.go(f"/console/tasks/{task}")
+        return reader.page
+
+
+async def written(here: Office) -> None:
+    await here.ask()
+    await here.answer(str((await here.asked())["approval_id"]), "approve", "mia", "as agreed")
+
+
+async def forget(redis: Redis, *suffixes: str) -> None:
+    for name in [str(key) async for key in redis.scan_iter("*")]:
+        if name.endswith(suffixes):
+            await redis.delete(name)
+
+
+def spoil(folder: Path) -> None:
+    for file in filter(Path.is_file, folder.rglob("*")):
+        file.write_bytes(b"spoiled")
+
+
+@pytest.mark.promise("console.evidence", "console.walls")
+async def test_a_tasks_page_tells_what_its_end_rests_on(redis: Redis, redis_url: str) -> None:
+    """To who asked, to who approved, and to operators; another tenant's are told nothing."""
+    async with office(redis, redis_url, world()) as here:
+        await written(here)
+        pages = [await page_of(here, who) for who in ("anna", "mia", "olga")]
+        outside = await page_of(here, "eve")
+    assert [text for text in (*RESTS_ON, *STEPS) for page in pages if text not in page] == []
+    assert ("There is no such task" in outside, "approve_claim" in outside) == (True, False)
+
+
+@pytest.mark.promise("console.evidence")
+async def test_it_tells_the_same_once_all_but_the_record_is_archived(
+    redis: Redis, redis_url: str, tmp_path: Path
+) -> None:
+    kept = ArchiveSettings(archive_url=tmp_path.as_uri(), archive_key=new_key())
+    archive = {"archive_url": kept.archive_url, "archive_key": kept.archive_key}
+    async with office(redis, redis_url, world(), **archive) as here:
+        await written(here)
+        assert await Archiver(RedisEndedTasks(redis), kept.archive()).tick(range(PARTITIONS)) == 1
+        await forget(redis, ":ledger", ":approvals", ":events")
+        archived = await page_of(here, "olga")
+        spoil(tmp_path)
+        spoiled = await page_of(here, "olga")
+    assert [text for text in (*RESTS_ON, *STEPS) if text not in archived] == []
+    assert all(text in spoiled for text in ("approve_claim", "LIMIT", "The steps have left the store"))

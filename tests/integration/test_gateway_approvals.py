@@ -1,4 +1,4 @@
-"""Decisions and words about writes in doubt: who may send one, and what is handed on."""
+"""Approvals at the gateway: who may decide, the inbox of what waits, and answers that reach the right calls once."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -8,20 +8,20 @@ import pytest
 import pytest_asyncio
 from redis.asyncio import Redis
 
+from services.gateway.first_key import first_key
 from shared.contracts.task import TurnKind
+from shared.domain.exact_json import JsonObject, loads_object
 from tests.integration.gateway_stage import Stage, at, stage
 
-ANNA = {"id": "anna"}
-BOSS = {"id": "boss", "roles": ["approver"], "levels": ["manager"]}
-BOB = {"id": "bob"}
+ANNA: JsonObject = {"id": "anna"}
+BOSS: JsonObject = {"id": "boss", "roles": ["approver"], "levels": ["manager"]}
 
 
 @pytest.mark.promise("gateway.decision")
 @pytest.mark.parametrize("word", ["approve", "  Approve\n"])
-async def test_an_approver_decides_in_anothers_session_by_a_word(redis: Redis, redis_url: str, word: str) -> None:
-    async with stage(redis, redis_url) as play:
-        asked = await play.send("t1", "ask", principal=ANNA)
-        decided = await play.send("t1", word, principal=BOSS)
+async def test_an_approver_decides_in_anothers_session_by_a_word(play: Stage, word: str) -> None:
+    asked = await play.send("t1", "ask", principal=ANNA)
+    decided = await play.send("t1", word, principal=BOSS)
     assert at(asked, "result.status.state") == "input-required"
     assert at(decided, "result.artifacts.0.parts.0.text") == "approved by boss"
     turn = play.worker.works[1].turn
@@ -29,76 +29,49 @@ async def test_an_approver_decides_in_anothers_session_by_a_word(redis: Redis, r
     assert (turn.principal.id, turn.principal.levels, turn.principal.verified) == ("boss", ("manager",), False)
 
 
-async def test_a_data_part_decides_with_a_comment(redis: Redis, redis_url: str) -> None:
+async def test_a_data_part_decides_with_a_comment(play: Stage) -> None:
     part = {"data": {"decision": "reject", "comment": "too much"}}
-    async with stage(redis, redis_url) as play:
-        await play.send("t1", "ask", principal=ANNA)
-        params = {"id": "t1", "message": {"parts": [part]}, "metadata": {"principal": BOSS}}
-        reply = await play.rpc("tasks/send", params)
+    await play.send("t1", "ask", principal=ANNA)
+    params = {"id": "t1", "message": {"parts": [part]}, "metadata": {"principal": BOSS}}
+    reply = await play.rpc("tasks/send", params)
     assert at(reply, "result.status.state") == "failed"
     assert at(reply, "result.artifacts.0.parts.0.text") == "rejected by boss"
     assert play.worker.works[1].turn.data == {"decision": "reject", "comment": "too much", "approval_id": None}
 
 
-@pytest.mark.promise("gateway.decision_names_its_question")
-async def test_the_question_that_an_answer_names_reaches_whoever_compares_it(redis: Redis, redis_url: str) -> None:
-    part = {"data": {"decision": "approve", "approval_id": "what-i-saw"}}
-    async with stage(redis, redis_url) as play:
-        await play.send("t1", "ask", principal=ANNA)
-        await play.rpc("tasks/send", {"id": "t1", "message": {"parts": [part]}, "metadata": {"principal": BOSS}})
-    assert play.worker.works[1].turn.data["approval_id"] == "what-i-saw"
-
-
-async def test_a_decision_that_is_no_yes_or_no_is_refused(redis: Redis, redis_url: str) -> None:
-    async with stage(redis, redis_url) as play:
-        await play.send("t1", "ask")
-        reply = await play.rpc("tasks/send", {"id": "t1", "message": {"parts": [{"data": {"decision": "maybe"}}]}})
+async def test_a_decision_that_is_no_yes_or_no_is_refused(play: Stage) -> None:
+    await play.send("t1", "ask")
+    reply = await play.rpc("tasks/send", {"id": "t1", "message": {"parts": [{"data": {"decision": "maybe"}}]}})
     assert at(reply, "error.code") == -32602
     assert "approve or reject" in str(at(reply, "error.message"))
 
 
 @pytest.mark.promise("gateway.decision")
-async def test_an_approver_may_send_nothing_else_into_anothers_session(redis: Redis, redis_url: str) -> None:
-    async with stage(redis, redis_url) as play:
-        await play.send("t1", "ask", principal=ANNA, session_id="s1")
-        into_task = await play.send("t1", "approve it please", principal=BOSS)
-        into_session = await play.send("t2", "pay me", principal=BOSS, session_id="s1")
+async def test_an_approver_may_send_nothing_else_into_anothers_session(play: Stage) -> None:
+    await play.send("t1", "ask", principal=ANNA, session_id="s1")
+    into_task = await play.send("t1", "approve it please", principal=BOSS)
+    into_session = await play.send("t2", "pay me", principal=BOSS, session_id="s1")
     assert at(into_task, "error.code") == -32602
     assert str(at(into_session, "error.message")).startswith("metadata.session_id: ")
     assert play.worker.seen == ["ask"]
 
 
-async def test_the_requesters_own_yes_is_handed_on_to_be_judged(redis: Redis, redis_url: str) -> None:
-    async with stage(redis, redis_url) as play:
-        await play.send("t1", "ask", principal=ANNA)
-        await play.send("t1", "approve", principal=ANNA)
-    assert play.worker.works[1].turn.kind is TurnKind.DECISION
-
-
-async def test_a_decision_word_that_starts_a_task_is_a_task(redis: Redis, redis_url: str) -> None:
-    async with stage(redis, redis_url) as play:
-        await play.send("t1", "approve")
-    assert play.worker.works[0].turn.kind is TurnKind.MESSAGE
-
-
 @pytest.mark.promise("gateway.legacy_resend")
-async def test_a_decision_sent_again_counts_once(redis: Redis, redis_url: str) -> None:
+async def test_a_decision_sent_again_counts_once(play: Stage) -> None:
     """The second yes of an impatient approver is the first one, not a yes to the next gate."""
-    async with stage(redis, redis_url) as play:
-        await play.send("t1", "ask")
-        twice = await asyncio.gather(play.send("t1", "approve"), play.send("t1", "approve"))
+    await play.send("t1", "ask")
+    twice = await asyncio.gather(play.send("t1", "approve"), play.send("t1", "approve"))
     assert [at(reply, "result.artifacts.0.parts.0.text") for reply in twice] == ["approved by anonymous"] * 2
     assert [work.turn.kind for work in play.worker.works] == [TurnKind.MESSAGE, TurnKind.DECISION]
 
 
-async def test_a_decision_works_in_every_dialect(redis: Redis, redis_url: str) -> None:
-    async with stage(redis, redis_url) as play:
-        message = {"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": "ask"}]}
-        asked = await play.rpc("SendMessage", {"message": message}, version="1.0")
-        task_id = at(asked, "result.task.id")
-        data = {"messageId": "m2", "role": "ROLE_USER", "taskId": task_id, "parts": [{"data": {"decision": "approve"}}]}
-        decided = await play.rpc("SendMessage", {"message": data}, version="1.0")
-        again = await play.rpc("SendMessage", {"message": data}, version="1.0")
+async def test_a_decision_works_in_every_dialect(play: Stage) -> None:
+    message = {"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": "ask"}]}
+    asked = await play.rpc("SendMessage", {"message": message}, version="1.0")
+    task_id = at(asked, "result.task.id")
+    data = {"messageId": "m2", "role": "ROLE_USER", "taskId": task_id, "parts": [{"data": {"decision": "approve"}}]}
+    decided = await play.rpc("SendMessage", {"message": data}, version="1.0")
+    again = await play.rpc("SendMessage", {"message": data}, version="1.0")
     assert at(asked, "result.task.status.state") == "TASK_STATE_INPUT_REQUIRED"
     assert at(decided, "result.task.status.state") == "TASK_STATE_COMPLETED"
     assert at(again, "result.task") == at(decided, "result.task")
@@ -134,14 +107,9 @@ async def test_an_operators_word_reaches_the_worker_with_who_said_it(doubtful: S
     assert turn.data == {"doubt": "key:1", "call_id": "c1", "resolution": "done", "comment": "seen"}
 
 
-async def test_the_same_word_again_gets_the_same_answer_and_has_no_further_effect(doubtful: Stage) -> None:
+async def test_the_same_word_again_has_no_further_effect_and_another_comes_too_late(doubtful: Stage) -> None:
     first, again = await resolve(doubtful), await resolve(doubtful)
     assert (again.status_code, again.json()["answer"]) == (200, first.json()["answer"])
-    assert len(doubtful.worker.works) == 2
-
-
-async def test_another_word_comes_too_late_and_hears_who_was_first(doubtful: Stage) -> None:
-    await resolve(doubtful)
     late = await resolve(doubtful, resolution="retry")
     assert (late.status_code, len(doubtful.worker.works)) == (409, 2)
     assert "olga said 'done' of it" in late.json()["error"]
@@ -173,3 +141,120 @@ async def test_a_task_that_is_unknown_or_has_ended_has_nothing_to_resolve(doubtf
     await doubtful.send("t-2", "hello")
     answer = await resolve(doubtful, "t-2")
     assert (answer.status_code, "has ended" in answer.json()["error"]) == (409, True)
+
+
+CLERK: JsonObject = {"id": "clerk", "roles": ["approver"], "levels": []}
+
+
+async def _get(play: Stage, path: str) -> tuple[int, JsonObject]:
+    response = await play.client.get(path)
+    return response.status_code, loads_object(response.text)
+
+
+async def _answer(
+    play: Stage, approval: str, decision: str, by: JsonObject = BOSS, **more: str
+) -> tuple[int, JsonObject]:
+    body = {"decision": decision, "metadata": {"principal": by}, **more}
+    response = await play.client.post(f"/approvals/{approval}", json=body)
+    return response.status_code, loads_object(response.text)
+
+
+async def _asked(play: Stage, task_id: str = "t1") -> str:
+    await play.send(task_id, f"gate {task_id}", principal=ANNA)
+    _, found = await _get(play, "/approvals")
+    return next(str(one["approval_id"]) for one in _rows(found) if one["task_id"] == task_id)
+
+
+def _rows(found: JsonObject) -> list[JsonObject]:
+    rows = found["approvals"]
+    assert isinstance(rows, list)
+    return [row for row in rows if isinstance(row, dict)]
+
+
+@pytest.mark.promise("gateway.inbox")
+async def test_the_inbox_shows_the_exact_calls_and_why_they_ask(play: Stage) -> None:
+    approval = await _asked(play)
+    await _asked(play, "t2")
+    _, found = await _get(play, "/approvals")
+    status, one = await _get(play, f"/approvals/{approval}")
+    assert {row["task_id"] for row in _rows(found)} == {"t1", "t2"}
+    assert (status, one["task"], one["requester"], one["level"], one["status"]) == (
+        200, "gate t1", "anna", "manager", "waiting",
+    )  # fmt: skip
+    assert at(one, "calls.0.tool") == "pay_invoice"
+    assert at(one, "calls.0.arguments") == {"amount": 12.5, "invoice": "I-1"}
+    assert at(one, "calls.0.origins") == {"amount": "result f1.amount"}
+    assert one["reasons"] == ["limit: over the limit"]
+
+
+@pytest.mark.promise("gateway.inbox")
+async def test_a_yes_reaches_the_task_once_and_leaves_the_inbox(play: Stage) -> None:
+    """Sent twice it is one answer; whoever comes later is told who decided."""
+    approval = await _asked(play)
+    status, decided = await _answer(play, approval, "approve", comment="fine")
+    again, _ = await _answer(play, approval, "approve")
+    late, refused = await _answer(play, approval, "reject", {**BOSS, "id": "other"})
+    _, left = await _get(play, "/approvals")
+    assert (status, decided["status"], decided["task_state"]) == (200, "approved", "completed")
+    said = at(decided, "decisions.0")
+    assert isinstance(said, dict)
+    assert (said["decision"], said["by"], said["comment"]) == ("approve", "boss", "fine")
+    assert (again, late) == (200, 409)
+    assert "approved by boss" in str(refused["error"])
+    assert _rows(left) == []
+    assert [work.turn.text for work in play.worker.works] == ["gate t1", "approve"]
+    assert play.worker.works[1].turn.data["approval_id"] == approval
+
+
+@pytest.mark.promise("gateway.inbox")
+@pytest.mark.parametrize(
+    ("by", "status", "why"),
+    [
+        ({"id": "anna", "roles": ["approver"], "levels": ["manager"]}, 409, "cannot approve it"),
+        (CLERK, 409, "manager"),
+        ({"id": "casey"}, 403, "role approver"),
+    ],
+)
+async def test_who_may_not_decide_is_told_why(play: Stage, by: JsonObject, status: int, why: str) -> None:
+    """The task goes on waiting."""
+    approval = await _asked(play)
+    got, body = await _answer(play, approval, "approve", by)
+    _, found = await _get(play, "/approvals")
+    assert (got, why in str(body["error"])) == (status, True)
+    assert [row["approval_id"] for row in _rows(found)] == [approval]
+
+
+async def test_rights_that_came_later_count(play: Stage) -> None:
+    approval = await _asked(play)
+    before, _ = await _answer(play, approval, "approve", CLERK)
+    after, _ = await _answer(play, approval, "approve", {**CLERK, "levels": ["manager"]})
+    assert (before, after) == (409, 200)
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [({"decision": "maybe"}, "decision"), ({}, "decision"), ({"decision": "approve", "comment": 1}, "comment")],
+)
+async def test_a_wrong_answer_names_its_field(play: Stage, body: JsonObject, field: str) -> None:
+    approval = await _asked(play)
+    response = await play.client.post(f"/approvals/{approval}", json={**body, "metadata": {"principal": BOSS}})
+    unknown, _ = await _answer(play, "nothing", "approve")
+    assert (response.status_code, unknown) == (400, 404)
+    assert str(loads_object(response.text)["error"]).startswith(field)
+
+
+async def test_a_verified_client_sees_its_own_and_an_approver_all_of_the_tenant(redis: Redis, redis_url: str) -> None:
+    made = await first_key(redis_url, "acme", "olga", again=False)
+    keys = {"Authorization": f"Bearer {made.token}"}
+    settings = {"authentication": "keys", "profile": "production"}
+    async with stage(redis, redis_url, **settings) as play:
+        tokens = {}
+        for principal, role in (("anna", "client"), ("ben", "client"), ("dana", "approver")):
+            wish = {"key": {"principal": principal, "roles": [role]}}
+            tokens[principal] = (await play.client.post("/keys/create", json=wish, headers=keys)).json()["token"]
+        params = {"id": "t1", "message": {"parts": [{"text": "gate t1"}]}}
+        body = {"jsonrpc": "2.0", "method": "tasks/send", "params": params}
+        await play.client.post("/", json=body, headers={"X-API-Key": tokens["anna"]})
+        seen = {who: await play.client.get("/approvals", headers={"X-API-Key": key}) for who, key in tokens.items()}
+    counts = {who: len(response.json()["approvals"]) for who, response in seen.items()}
+    assert counts == {"anna": 1, "ben": 0, "dana": 1}

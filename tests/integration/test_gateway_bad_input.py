@@ -12,6 +12,7 @@ from redis.asyncio import Redis
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.infra import keys
 from shared.infra.redis import connect
+from tests.each_row import each_row
 from tests.http_client import open_http
 from tests.integration.gateway_stage import at, gateway
 
@@ -45,34 +46,29 @@ def _send(**params: object) -> JsonObject:
 
 
 @pytest.mark.promise("gateway.bad_input")
-@pytest.mark.parametrize(
+@each_row(
     ("body", "status", "code", "says"),
-    [
-        (b"{", 200, -32700, "not JSON"),
-        (b"", 200, -32700, "not JSON"),
-        (b'{"a": NaN}', 200, -32700, "NaN"),
-        (b'{"jsonrpc": "2.0", "method": "\xff\xfe"}', 200, -32700, "not UTF-8"),
-        (b'{"a": "\\ud800"}', 200, -32700, "surrogate"),
-        (b'{"a": 1e999999}', 200, -32700, "too large"),
-        (b'{"a": ' + b"9" * 4000 + b"}", 200, -32700, "too large"),
-        (b"[" * 2000 + b"]" * 2000, 200, -32700, "nested deeper"),
-        (b'{"jsonrpc": "2.0", "method": "x", "params": ' + b"[" * 80 + b"]" * 80 + b"}", 200, -32700, "nested deeper"),
-        (b"[]", 200, -32600, "batch"),
-        (b'"hello"', 200, -32600, "a string"),
-        (b"null", 200, -32600, "null"),
-        (b'{"method": "tasks/send"}', 400, -32600, "jsonrpc"),
-        (b'{"jsonrpc": "2.0"}', 200, -32600, "method"),
-        (b'{"jsonrpc": "2.0", "method": 5}', 200, -32600, "method"),
-        (b'{"jsonrpc": "2.0", "method": "tasks/send", "id": {}}', 400, -32600, "id"),
-        (b'{"jsonrpc": "2.0", "method": "tasks/send", "id": true}', 400, -32600, "id"),
-        (b'{"jsonrpc": "2.0", "method": "tasks/send", "params": []}', 400, -32602, "params"),
-        (b'{"jsonrpc": "2.0", "method": "tasks/send", "params": "x"}', 400, -32602, "params"),
-        (b'{"jsonrpc": "2.0", "method": "tasks/send"}', 400, -32602, "params.id"),
-        (b'{"jsonrpc": "2.0", "method": "tasks/fly", "params": {}}', 200, -32601, "tasks/fly"),
-        (b'{"a": "' + b"x" * 5000 + b'"}', 413, -32600, "4096"),
-    ],
+    (b"{", 200, -32700, "not JSON"),
+    (b'{"a": NaN}', 200, -32700, "NaN"),
+    (b'{"jsonrpc": "2.0", "method": "\xff\xfe"}', 200, -32700, "not UTF-8"),
+    (b'{"a": "\\ud800"}', 200, -32700, "surrogate"),
+    (b'{"a": ' + b"9" * 4000 + b"}", 200, -32700, "too large"),
+    (b'{"jsonrpc": "2.0", "method": "x", "params": ' + b"[" * 80 + b"]" * 80 + b"}", 200, -32700, "nested deeper"),
+    (b"[]", 200, -32600, "batch"),
+    (b'"hello"', 200, -32600, "a string"),
+    (b"null", 200, -32600, "null"),
+    (b'{"method": "tasks/send"}', 400, -32600, "jsonrpc"),
+    (b'{"jsonrpc": "2.0"}', 200, -32600, "method"),
+    (b'{"jsonrpc": "2.0", "method": 5}', 200, -32600, "method"),
+    (b'{"jsonrpc": "2.0", "method": "tasks/send", "id": {}}', 400, -32600, "id"),
+    (b'{"jsonrpc": "2.0", "method": "tasks/send", "id": true}', 400, -32600, "id"),
+    (b'{"jsonrpc": "2.0", "method": "tasks/send", "params": []}', 400, -32602, "params"),
+    (b'{"jsonrpc": "2.0", "method": "tasks/send", "params": "x"}', 400, -32602, "params"),
+    (b'{"jsonrpc": "2.0", "method": "tasks/send"}', 400, -32602, "params.id"),
+    (b'{"jsonrpc": "2.0", "method": "tasks/fly", "params": {}}', 200, -32601, "tasks/fly"),
+    (b'{"a": "' + b"x" * 5000 + b'"}', 413, -32600, "4096"),
 )
-async def test_bytes_that_are_no_call_are_refused(
+async def test_what_is_no_call_is_refused(
     client: httpx.AsyncClient, body: bytes, status: int, code: int, says: str
 ) -> None:
     response = await client.post("/", content=body, headers={"Content-Type": "application/json"})
@@ -83,46 +79,40 @@ async def test_bytes_that_are_no_call_are_refused(
 
 
 @pytest.mark.promise("gateway.bad_input")
-@pytest.mark.parametrize(
+@each_row(
     ("params", "field"),
-    [
-        ({"id": None}, "params.id"),
-        ({"id": ""}, "params.id"),
-        ({"id": 5}, "params.id"),
-        ({"id": "x" * 300}, "params.id"),
-        ({"id": "a\nb"}, "params.id"),
-        ({"sessionId": 5}, "params.sessionId"),
-        ({"historyLength": -1}, "params.historyLength"),
-        ({"historyLength": "many"}, "params.historyLength"),
-        ({"message": None}, "params.message"),
-        ({"message": "hello"}, "params.message"),
-        ({"message": {}}, "message.parts"),
-        ({"message": {"parts": "hello"}}, "message.parts"),
-        ({"message": {"parts": []}}, "message.parts"),
-        ({"message": {"parts": ["hello"]}}, "message.parts[0]"),
-        ({"message": {"parts": [{"text": 5}]}}, "message.parts[0].text"),
-        ({"message": {"parts": [{"text": "   "}]}}, "message.parts"),
-        ({"message": {"parts": [{}]}}, "message.parts[0]"),
-        ({"message": {"parts": [{"data": "x"}]}}, "message.parts[0].data"),
-        ({"message": {"role": "agent", "parts": TEXT}}, "message.role"),
-        ({"message": {"role": 1, "parts": TEXT}}, "message.role"),
-        ({"message": {"parts": TEXT, "metadata": 5}}, "message.metadata"),
-        ({"metadata": "x"}, "metadata"),
-        ({"metadata": {"session_id": 5}}, "metadata.session_id"),
-        ({"metadata": {"session_id": "s1"}, "sessionId": "s2"}, "metadata.session_id"),
-        ({"metadata": {"policy_doc": 5}}, "metadata.policy_doc"),
-        ({"metadata": {"policy_doc": ["a"]}}, "metadata.policy_doc"),
-        ({"metadata": {"tools_endpoint": 5}}, "metadata.tools_endpoint"),
-        ({"metadata": {"tools_endpoint": "ftp://localhost/"}}, "metadata.tools_endpoint"),
-        ({"metadata": {"tools_endpoint": "http://10.0.0.8/"}}, "metadata.tools_endpoint"),
-        ({"metadata": {"tools_endpoint": "http://localhost/?a=b"}}, "metadata.tools_endpoint"),
-        ({"metadata": {"principal": "bob"}}, "metadata.principal"),
-        ({"metadata": {"principal": {"id": 5}}}, "metadata.principal.id"),
-        ({"metadata": {"principal": {"id": "bob", "roles": "approver"}}}, "metadata.principal.roles"),
-        ({"metadata": {"principal": {"id": "bob", "roles": ["king"]}}}, "metadata.principal.roles"),
-        ({"metadata": {"principal": {"id": "bob", "roles": [1]}}}, "metadata.principal.roles[0]"),
-        ({"metadata": {"principal": {"id": "bob", "levels": ["king"]}}}, "metadata.principal.levels"),
-    ],
+    ({"id": None}, "params.id"),
+    ({"id": ""}, "params.id"),
+    ({"id": 5}, "params.id"),
+    ({"id": "x" * 300}, "params.id"),
+    ({"id": "a\nb"}, "params.id"),
+    ({"sessionId": 5}, "params.sessionId"),
+    ({"historyLength": -1}, "params.historyLength"),
+    ({"historyLength": "many"}, "params.historyLength"),
+    ({"message": None}, "params.message"),
+    ({"message": "hello"}, "params.message"),
+    ({"message": {}}, "message.parts"),
+    ({"message": {"parts": "hello"}}, "message.parts"),
+    ({"message": {"parts": []}}, "message.parts"),
+    ({"message": {"parts": ["hello"]}}, "message.parts[0]"),
+    ({"message": {"parts": [{"text": 5}]}}, "message.parts[0].text"),
+    ({"message": {"parts": [{"text": "   "}]}}, "message.parts"),
+    ({"message": {"parts": [{}]}}, "message.parts[0]"),
+    ({"message": {"parts": [{"data": "x"}]}}, "message.parts[0].data"),
+    ({"message": {"role": "agent", "parts": TEXT}}, "message.role"),
+    ({"message": {"parts": TEXT, "metadata": 5}}, "message.metadata"),
+    ({"metadata": "x"}, "metadata"),
+    ({"metadata": {"session_id": 5}}, "metadata.session_id"),
+    ({"metadata": {"session_id": "s1"}, "sessionId": "s2"}, "metadata.session_id"),
+    ({"metadata": {"policy_doc": 5}}, "metadata.policy_doc"),
+    ({"metadata": {"tools_endpoint": 5}}, "metadata.tools_endpoint"),
+    ({"metadata": {"tools_endpoint": "ftp://localhost/"}}, "metadata.tools_endpoint"),
+    ({"metadata": {"principal": "bob"}}, "metadata.principal"),
+    ({"metadata": {"principal": {"id": 5}}}, "metadata.principal.id"),
+    ({"metadata": {"principal": {"id": "bob", "roles": "approver"}}}, "metadata.principal.roles"),
+    ({"metadata": {"principal": {"id": "bob", "roles": ["king"]}}}, "metadata.principal.roles"),
+    ({"metadata": {"principal": {"id": "bob", "roles": [1]}}}, "metadata.principal.roles[0]"),
+    ({"metadata": {"principal": {"id": "bob", "levels": ["king"]}}}, "metadata.principal.levels"),
 )
 async def test_a_field_of_the_wrong_type_is_named(
     client: httpx.AsyncClient, redis: Redis, params: dict[str, object], field: str

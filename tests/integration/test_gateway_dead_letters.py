@@ -1,22 +1,30 @@
-"""Dead letters through the gateway: an operator looks at them, begins anew, puts back, drops."""
+"""Dead letters and made tools through the gateway: who sees them, what is shown, what a removal leaves."""
+
+from datetime import UTC, datetime
+from pathlib import Path
 
 import httpx
 import pytest
 from pydantic import JsonValue
 from redis.asyncio import Redis
 
+from services.executor.adapters.made_tools import RedisMade, SwitchedTenants
+from services.executor.adapters.stored_tenants import FileTenants
 from services.executor.core.turn.attempt import letter
 from services.executor.ports.sessions import Work
+from shared.contracts.made_tool import MadeCase, MadeTool
 from shared.contracts.outcome import TaskOutcome
 from shared.contracts.task import TaskRecord
+from shared.contracts.tenant import TenantRecord
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.domain.words import TaskState
 from shared.infra.keys import partition_keys_of
 from shared.infra.lua import Scripts
+from shared.infra.redis import connect
 from tests.doubles.redis_tasks import NOON, a_record, a_turn
 from tests.e2e.commands import call_purple
 from tests.http_client import open_http
-from tests.integration.gateway_stage import PATIENCE, at, gateway, stage
+from tests.integration.gateway_stage import PATIENCE, at, stage
 from tests.integration.state_stage import an_outcome
 
 OPERATOR = {"principal": {"id": "olga", "roles": ["operator"]}}
@@ -53,12 +61,11 @@ async def _ask(url: str, path: str, **body: object) -> tuple[int, JsonObject]:
 
 
 @pytest.mark.promise("dlq.operator")
-async def test_an_operator_lists_dead_letters_and_reads_one(redis: Redis, redis_url: str) -> None:
+async def test_an_operator_lists_dead_letters_and_reads_one(url: str, redis: Redis) -> None:
     record = _record()
     turn, outcome = await _dead_turn(redis, record), await _dead_outcome(redis, an_outcome(record).model_dump_json())
-    async with gateway(redis_url) as url:
-        _, listed = await _ask(url, "list")
-        _, shown = await _ask(url, f"{turn}/show")
+    _, listed = await _ask(url, "list")
+    _, shown = await _ask(url, f"{turn}/show")
     letters = listed["letters"]
     assert isinstance(letters, list)
     assert {str(at(one, "id")) for one in letters} == {turn, outcome}
@@ -97,24 +104,22 @@ async def test_a_requeue_that_died_half_way_makes_one_task_when_repeated(redis: 
 
 
 @pytest.mark.promise("dlq.repeats_no_write")
-async def test_a_task_that_made_writes_is_begun_anew_only_if_the_operator_insists(redis: Redis, redis_url: str) -> None:
+async def test_a_task_that_made_writes_is_begun_anew_only_if_the_operator_insists(url: str, redis: Redis) -> None:
     """Beginning anew means a new plan: what the dead task wrote would be written a second time."""
     write: dict[str, JsonValue] = {"tool": "create_refund", "arguments": {"order_id": "ORD-1"}, "status": "verified"}
     name = await _dead_turn(redis, _record(), writes=[write, {**write, "tool": "pay", "status": "unsent"}])
-    async with gateway(redis_url) as url:
-        status, refused = await _ask(url, f"{name}/requeue")
-        insisted, _ = await _ask(url, f"{name}/requeue", again=True)
+    status, refused = await _ask(url, f"{name}/requeue")
+    insisted, _ = await _ask(url, f"{name}/requeue", again=True)
     assert (status, insisted) == (409, 200)
     assert "create_refund" in str(refused["error"])
     assert "pay" not in str(refused["error"])
 
 
 @pytest.mark.promise("dlq.requeue_outcome")
-async def test_a_dead_outcome_goes_back_to_the_learner_once(redis: Redis, redis_url: str) -> None:
+async def test_a_dead_outcome_goes_back_to_the_learner_once(url: str, redis: Redis) -> None:
     told = an_outcome(_record().model_copy(update={"state": TaskState.COMPLETED}))
     name = await _dead_outcome(redis, told.model_dump_json())
-    async with gateway(redis_url) as url:
-        answers = [(await _ask(url, f"{name}/requeue"))[0] for _ in range(2)]
+    answers = [(await _ask(url, f"{name}/requeue"))[0] for _ in range(2)]
     outcomes = [row for _, row in await redis.xrange(PLACE.outcomes)]
     assert answers == [200, 404]
     assert [TaskOutcome.model_validate_json(row["o"]) for row in outcomes] == [told]
@@ -122,9 +127,7 @@ async def test_a_dead_outcome_goes_back_to_the_learner_once(redis: Redis, redis_
 
 
 @pytest.mark.promise("dlq.requeue_outcome")
-async def test_all_dead_outcomes_go_back_at_one_word_and_what_cannot_be_read_stays(
-    redis: Redis, redis_url: str
-) -> None:
+async def test_all_dead_outcomes_go_back_at_one_word_and_what_cannot_be_read_stays(url: str, redis: Redis) -> None:
     """Of the operator's own tenant; dead turns are no outcomes."""
     ended = {"state": TaskState.COMPLETED}
     mine, others = _record().model_copy(update=ended), _record("globex").model_copy(update=ended)
@@ -132,8 +135,7 @@ async def test_all_dead_outcomes_go_back_at_one_word_and_what_cannot_be_read_sta
         await _dead_outcome(redis, an_outcome(record).model_dump_json())
     await _dead_outcome(redis, "{broken")
     await _dead_turn(redis, mine)
-    async with gateway(redis_url) as url:
-        done = await call_purple("dlq", "requeue", "--outcomes", "--url", url, "--json")
+    done = await call_purple("dlq", "requeue", "--outcomes", "--url", url, "--json")
     assert loads_object(done.out) == {"requeued_outcomes": 1, "unreadable": 1}
     assert (await redis.xlen(PLACE.outcomes), await redis.xlen(PLACE.dead), await redis.xlen(PLACE.dead_turns)) == (
         1,
@@ -142,29 +144,26 @@ async def test_all_dead_outcomes_go_back_at_one_word_and_what_cannot_be_read_sta
     )
 
 
-async def test_a_letter_is_dropped_for_good(redis: Redis, redis_url: str) -> None:
+async def test_a_letter_is_dropped_for_good(url: str, redis: Redis) -> None:
     name = await _dead_turn(redis, _record())
-    async with gateway(redis_url) as url:
-        answers = [(await _ask(url, f"{name}/drop"))[0] for _ in range(2)]
+    answers = [(await _ask(url, f"{name}/drop"))[0] for _ in range(2)]
     assert (answers, await redis.xlen(PLACE.dead_turns)) == ([200, 404], 0)
 
 
-async def test_an_outcome_that_cannot_be_read_is_listed_without_its_content(redis: Redis, redis_url: str) -> None:
+async def test_an_outcome_that_cannot_be_read_is_listed_without_its_content(url: str, redis: Redis) -> None:
     name = await _dead_outcome(redis, '{"secret": 1')
-    async with gateway(redis_url) as url:
-        _, shown = await _ask(url, f"{name}/show")
+    _, shown = await _ask(url, f"{name}/show")
     assert (shown["error"], shown["content"]) == ("no such arm", None)
 
 
 @pytest.mark.promise("dlq.operator")
-async def test_another_tenants_crowd_hides_no_letter(redis: Redis, redis_url: str) -> None:
+async def test_another_tenants_crowd_hides_no_letter(url: str, redis: Redis) -> None:
     """One stream holds the letters of many tenants."""
     names = [await _dead_turn(redis, _record()) for _ in range(3)]
     for _ in range(5):
         await _dead_turn(redis, _record("other"))
-    async with gateway(redis_url) as url:
-        _, two = await _ask(url, "list", limit=2)
-        _, all_of_them = await _ask(url, "list", limit=4)
+    _, two = await _ask(url, "list", limit=2)
+    _, all_of_them = await _ask(url, "list", limit=4)
     assert _names(two) == names[:0:-1]
     assert _names(all_of_them) == names[::-1]
 
@@ -175,14 +174,94 @@ def _names(listed: JsonObject) -> list[object]:
     return [at(letter, "id") for letter in letters]
 
 
-async def test_a_name_that_is_no_letters_is_not_found(redis_url: str) -> None:
+async def test_a_name_that_is_no_letters_is_not_found(url: str) -> None:
     names = ["turn-1-1-1", "turn-99999-1-1", "turn-64-1-1", "x", "outcome--1", "turn-1-1-*", f"turn-1-{'9' * 20}-1"]
-    async with gateway(redis_url) as url:
-        assert [(await _ask(url, f"{name}/show"))[0] for name in names] == [404] * len(names)
+    assert [(await _ask(url, f"{name}/show"))[0] for name in names] == [404] * len(names)
 
 
-async def test_a_limit_that_makes_no_sense_is_refused(redis_url: str) -> None:
-    async with gateway(redis_url) as url:
-        for limit in (0, 1001, "ten", 1.5):
-            status, said = await _ask(url, "list", limit=limit)
-            assert (status, "limit" in str(said["error"])) == (400, True), limit
+async def test_a_limit_that_makes_no_sense_is_refused(url: str) -> None:
+    for limit in (0, 1001, "ten", 1.5):
+        status, said = await _ask(url, "list", limit=limit)
+        assert (status, "limit" in str(said["error"])) == (400, True), limit
+
+
+TOOL = MadeTool(
+    name="net_margin",
+    purpose="net margin in percent",
+    arguments=("revenue", "cost"),
+    result="ratio",
+    code="def net_margin(revenue, cost):\n    return _divided(revenue - cost, revenue) * 100",
+    code_sha256="ab" * 32,
+    cases=(MadeCase(inputs=("100", "60"), expected="40"),),
+    made_at=datetime(2026, 1, 2, tzinfo=UTC),
+    task_id="t1",
+)
+
+
+async def _post_to(url: str, path: str, body: object) -> tuple[int, JsonObject]:
+    async with open_http(base_url=url, timeout=PATIENCE, trust_env=False) as client:
+        response = await client.post(path, json=body)
+    return response.status_code, loads_object(response.text)
+
+
+async def _asked(url: str, path: str, **body: object) -> tuple[int, JsonObject]:
+    return await _post_to(url, path, {"metadata": OPERATOR, **body})
+
+
+@pytest.mark.promise("made.removed")
+async def test_an_operator_lists_reads_and_removes_a_made_tool(url: str, redis: Redis) -> None:
+    """What a removal leaves names version, hash, time and person, and holds no code."""
+    kept = await RedisMade(redis).keep("default", TOOL)
+    listed = await _asked(url, "/tools/made/list")
+    shown = await _asked(url, "/tools/made/net_margin/show")
+    removed = await _asked(url, "/tools/made/net_margin/remove")
+    again = await _asked(url, "/tools/made/net_margin/remove")
+    unknown = await _asked(url, "/tools/made/gross_margin/show")
+    assert kept.version == 1
+    assert at(listed[1], "tools.0.name") == "net_margin"
+    assert "code" not in str(listed[1]).replace("code_sha256", "")
+    assert at(shown[1], "versions.0.code") == TOOL.code
+    assert at(shown[1], "versions.0.cases.0.expected") == "40"
+    assert at(removed[1], "versions.0.removed_by") == "olga"
+    assert at(removed[1], "versions.0.code") == ""
+    assert at(removed[1], "versions.0.code_sha256") == TOOL.code_sha256
+    assert again == removed
+    assert unknown[0] == 404
+
+
+@pytest.mark.promise("made.off")
+async def test_an_operators_switch_goes_before_the_tenants_record(url: str, redis: Redis) -> None:
+    record = TenantRecord(id="default")
+    tenants = SwitchedTenants(FileTenants(record), redis)
+    before = (await tenants.get("default")).made_tools
+    on = await _asked(url, "/tenants/default/made-tools", on=True)
+    switched = (await tenants.get("default")).made_tools
+    off = await _asked(url, "/tenants/default/made-tools", on=False)
+    wrong, _ = await _asked(url, "/tenants/default/made-tools", on="yes")
+    foreign, _ = await _asked(url, "/tenants/globex/made-tools", on=True)
+    assert (before, switched, (await tenants.get("default")).made_tools) == (False, True, False)
+    assert (on[1]["made_tools"], off[1]["made_tools"]) == (True, False)
+    assert (wrong, foreign) == (400, 404)
+
+
+@pytest.mark.promise("made.off")
+async def test_without_redis_nothing_is_switched_on(tmp_path: Path) -> None:
+    """A switch that cannot be read may have been turned off."""
+    gone = connect(f"unix://{tmp_path}/gone.sock")
+    tenants = SwitchedTenants(FileTenants(TenantRecord(id="default", made_tools=True)), gone)
+
+    record = await tenants.get("default")
+
+    await gone.aclose()
+    assert not record.made_tools
+
+
+@pytest.mark.promise("made.removed", "made.off")
+async def test_the_command_line_switches_shows_and_removes(url: str, redis: Redis) -> None:
+    await RedisMade(redis).keep("default", TOOL)
+    switched = await call_purple("tenant", "made-tools", "default", "on", "--url", url, "--json")
+    shown = await call_purple("tools", "made", "show", "net_margin", "--url", url)
+    removed = await call_purple("tools", "made", "remove", "net_margin", "--url", url, "--json", "--as", "olga")
+    assert loads_object(switched.out)["made_tools"] is True
+    assert "def net_margin(revenue, cost)" in shown.out
+    assert at(loads_object(removed.out), "versions.0.removed_by") == "olga"

@@ -1,20 +1,27 @@
-"""API keys: who is let in, as whom, and until when."""
+"""API keys, bearer tokens and web pages: who is let in, as whom, until when; and a brake on who guesses."""
 
+import time
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import cast
 
+import httpx
 import pytest
+from fastapi import FastAPI
 from redis.asyncio import Redis
 
+from services.gateway.bootstrap import build
 from services.gateway.features.identity.api_keys import Fresh, HasOperator, KeyRequest, make
 from services.gateway.features.identity.store import RedisKeyring
 from services.gateway.first_key import first_key
+from services.gateway.settings import GatewaySettings
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from shared.domain.words import Role
+from tests.doubles.token_issuer import AUDIENCE, TokenIssuer, made_key, signed
 from tests.http_client import open_http
 from tests.integration.gateway_stage import Stage, at, gateway, stage
+from tests.serving import listening, serving_on
 
 LOCKED = {"authentication": "keys", "profile": "production", "allow_volatile_redis": True}
 NOBODY = "the API key is unknown, expired or revoked"
@@ -82,9 +89,7 @@ async def test_two_clients_of_a_tenant_may_ask_the_solver_the_same_question(redi
     assert ([status for status, _ in answers], len(sessions)) == ([200, 200], 2)
 
 
-async def test_a_message_to_a_task_whose_turn_could_not_be_read_is_told_that_it_has_ended(
-    redis: Redis, redis_url: str
-) -> None:
+async def test_a_message_to_a_task_whose_turn_is_unreadable_is_told_that_it_ended(redis: Redis, redis_url: str) -> None:
     """Its record, which nobody could read either, still says that it is open."""
     async with locked(redis, redis_url) as (play, operator):
         casey = await _key(play, operator, "casey")
@@ -178,9 +183,233 @@ async def test_the_first_key_is_made_once(redis: Redis, redis_url: str) -> None:
 
 async def test_a_store_that_is_away_lets_nobody_in_and_says_so() -> None:
     """Fails closed: 503, which a client may try again."""
-    async with (
-        gateway("redis://127.0.0.1:1", **LOCKED) as url,
-        open_http(base_url=url, trust_env=False) as client,
-    ):
+    async with gateway("redis://127.0.0.1:1", **LOCKED) as url, open_http(base_url=url, trust_env=False) as client:
         response = await client.post("/", json=_send("t1"), headers={"X-API-Key": "pa_abc_def"})
     assert (response.status_code, "Retry-After" in response.headers) == (503, True)
+
+
+@pytest.mark.promise("identity.brake")
+async def test_guesses_from_an_address_are_braked_and_good_keys_from_it_are_not(redis: Redis, redis_url: str) -> None:
+    """A proxy that is trusted says the address; what its clients write of themselves does not count."""
+    made = await first_key(redis_url, "acme", "olga", again=False)
+    settings = {**LOCKED, "failures_a_minute": 3, "trusted_proxies": "127.0.0.0/8"}
+
+    async def tried(key: str, source: str) -> int:
+        headers = {"X-API-Key": key, "X-Forwarded-For": f"203.0.113.250, {source}"}
+        return (await play.client.get("/tasks/t1", headers=headers)).status_code
+
+    async with stage(redis, redis_url, **settings) as play:
+        good = await tried(made.token, "198.51.100.7")
+        guesses = [await tried(f"pa_guess_{number}", "198.51.100.7") for number in range(5)]
+        neighbour = await tried(made.token, "198.51.100.7")
+        elsewhere = await tried("pa_guess_9", "198.51.100.8")
+        nothing = [(await play.client.get("/tasks/t1")).status_code for _ in range(5)]
+        braked = await play.client.get(
+            "/tasks/t1", headers={"X-API-Key": "pa_guess_1", "X-Forwarded-For": "198.51.100.7"}
+        )
+    async with stage(redis, redis_url, **{**settings, "trusted_proxies": ""}) as play:
+        unnamed = [await tried(f"pa_guess_{number}", "198.51.100.7") for number in range(5)]
+    assert set(unnamed) == {401}  # all clients of that proxy have its address: one guesser would shut out the others
+    assert (good, guesses, neighbour, elsewhere) == (404, [401, 401, 401, 429, 429], 404, 401)
+    assert set(nothing) == {401}  # who presents nothing guesses nothing
+    assert (braked.status_code, 1 <= int(braked.headers["Retry-After"]) <= 60) == (429, True)
+
+
+GOOD = ("rsa", "ec", "ed")
+
+
+@asynccontextmanager
+async def issuing() -> AsyncIterator[TokenIssuer]:
+    with listening() as (listener, url):
+        issuer = TokenIssuer(url)
+        issuer.add("rsa", "RS256")
+        issuer.add("ec", "ES256")
+        issuer.add("ed", "EdDSA")
+        async with serving_on(listener, issuer.app()):
+            yield issuer
+
+
+@asynccontextmanager
+async def trusting(
+    redis: Redis, redis_url: str, authentication: str = "jwt", **settings: object
+) -> AsyncIterator[tuple[Stage, TokenIssuer]]:
+    """A gateway that believes an issuer, which it finds by discovery."""
+    async with issuing() as issuer:
+        believed = {"authentication": authentication, "jwt_issuer": issuer.url, "jwt_audience": AUDIENCE}
+        production = {"profile": "production", "allow_volatile_redis": True}
+        async with stage(redis, redis_url, **{**production, **believed, **settings}) as play:
+            yield play, issuer
+
+
+async def _read(play: Stage, token: str, path: str = "/tasks/t1") -> httpx.Response:
+    return await play.client.get(path, headers={"Authorization": f"Bearer {token}"})
+
+
+async def _send_with(play: Stage, task_id: str, token: str) -> JsonObject:
+    params = {"id": task_id, "message": {"parts": [{"text": "hello"}]}}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tasks/send", "params": params}
+    response = await play.client.post("/", json=body, headers={"Authorization": f"Bearer {token}"})
+    return loads_object(response.text)
+
+
+@pytest.mark.promise("identity.tokens")
+async def test_a_token_says_who_speaks_for_which_tenant(redis: Redis, redis_url: str) -> None:
+    """With each kind of key that issuers use, found by the issuer's discovery document."""
+    async with trusting(redis, redis_url) as (play, issuer):
+        for kid in GOOD:
+            reply = await _send_with(play, f"t-{kid}", issuer.token(kid, sub=f"casey-{kid}", tenant="acme"))
+            assert at(reply, "result.status.state") == "completed"
+        nobody = await play.client.get("/tasks/t-rsa")
+        asked = issuer.asked
+    records = [work.record for work in play.worker.works]
+    assert {(one.tenant, one.requester.id, one.requester.verified) for one in records} == {
+        ("acme", f"casey-{kid}", True) for kid in GOOD
+    }
+    assert (nobody.status_code, nobody.headers["WWW-Authenticate"].split()[0], asked) == (401, "Bearer", 1)
+
+
+@pytest.mark.promise("identity.tokens")
+async def test_tokens_and_keys_open_the_same_door(redis: Redis, redis_url: str) -> None:
+    """What is presented tells which it is; the walls between tenants are the same."""
+    made = await first_key(redis_url, "acme", "olga", again=False)
+    other = await first_key(redis_url, "globex", "gina", again=False)
+    async with trusting(redis, redis_url, "keys, jwt") as (play, issuer):
+        await _send_with(play, "t1", issuer.token("ec"))
+        by_key = await _read(play, made.token)
+        by_header = await play.client.get("/tasks/t1", headers={"X-API-Key": made.token})
+        stranger = await _read(play, other.token)
+        neither = await _read(play, "sk-else")
+        nothing = await play.client.get("/tasks/t1")
+    answers = [one.status_code for one in (by_key, by_header, stranger, neither, nothing)]
+    assert answers == [200, 200, 404, 401, 401]
+    assert "key or a token" in nothing.json()["error"]
+    assert "error" not in nothing.headers["WWW-Authenticate"]
+    assert 'error="invalid_token"' in neither.headers["WWW-Authenticate"]
+
+
+@pytest.mark.promise("identity.tokens")
+async def test_the_card_says_how_a_token_is_had(redis: Redis, redis_url: str) -> None:
+    """And the rate of requests is told to who comes with one."""
+    async with trusting(redis, redis_url, "keys,jwt", rate_requests=9, rate_messages=0) as (play, issuer):
+        card = await play.client.get("/.well-known/agent-card.json", headers={"A2A-Version": "1.0"})
+        answer = await _read(play, issuer.token("ec"))
+    schemes = loads_object(card.text)["securitySchemes"]
+    discovery = f"{issuer.url}/.well-known/openid-configuration"
+    assert at(schemes, "openId.openIdConnectSecurityScheme.openIdConnectUrl") == discovery
+    assert "JSON Web Token" in str(at(schemes, "bearer.httpAuthSecurityScheme.description"))
+    assert (answer.headers["RateLimit-Policy"], answer.headers["RateLimit"].split(";")[1]) == (
+        '"requests";q=9;w=60',
+        "r=8",
+    )
+
+
+@pytest.mark.promise("identity.issuer_away")
+async def test_an_issuer_that_never_answered_lets_nobody_in(redis: Redis, redis_url: str) -> None:
+    nowhere = {"jwt_jwks_url": "http://127.0.0.1:1/jwks"}
+    async with trusting(redis, redis_url, **nowhere) as (play, issuer):
+        refused = await _read(play, issuer.token("ec"))
+        card = await play.client.get("/.well-known/agent-card.json")
+    assert (refused.status_code, "Retry-After" in refused.headers, card.status_code) == (503, True, 200)
+    assert "issuer's keys" in refused.json()["error"]
+
+
+@pytest.mark.promise("identity.claims")
+async def test_roles_of_a_token_are_what_its_bearer_may_do(redis: Redis, redis_url: str) -> None:
+    """Under the names of claims that the operator stated."""
+    names = {"jwt_roles_claim": "realm_access.roles", "jwt_roles_prefix": "purple-", "jwt_tenant": "acme"}
+    async with trusting(redis, redis_url, **names) as (play, issuer):
+        operator = issuer.token("ec", tenant=None, realm_access={"roles": ["purple-operator", "offline_access"]})
+        approver = issuer.token("ec", tenant=None, realm_access={"roles": ["purple-approver"]}, levels="manager")
+        nobody = await _read(play, issuer.token("ec", tenant=None, realm_access={"roles": ["operator"]}))
+        headers = {"Authorization": f"Bearer {operator}"}
+        listed = await play.client.post("/keys/list", json={}, headers=headers)
+        forbidden = await play.client.post("/keys/list", json={}, headers={"Authorization": f"Bearer {approver}"})
+    assert (nobody.status_code, listed.status_code, forbidden.status_code) == (403, 200, 403)
+    assert "purple-operator" in nobody.json()["error"]
+
+
+@pytest.mark.promise("identity.tokens")
+async def test_what_is_wrong_with_a_token_is_said(redis: Redis, redis_url: str) -> None:
+    now = int(time.time())
+    async with trusting(redis, redis_url) as (play, issuer):
+        other = made_key("ES256", "another issuer's")
+        tried = {
+            "has expired": issuer.token("ec", exp=now - 60),
+            "not valid yet": issuer.token("ec", nbf=now + 120),
+            "another audience": issuer.token("ec", aud="shop"),
+            "another issuer": issuer.token("ec", iss="https://else.example"),
+            "no claim 'exp'": issuer.token("ec", exp=None),
+            "no claim 'aud'": issuer.token("ec", aud=None),
+            "signature is wrong": signed(issuer.claims(), other, "ES256", "ec"),
+            "does not publish": signed(issuer.claims(), other, "ES256", "unheard-of"),
+            "cannot be read": "e30.e30",
+        }
+        answers = {said: await _read(play, token) for said, token in tried.items()}
+    assert {said: answer.status_code for said, answer in answers.items()} == dict.fromkeys(tried, 401)
+    assert [said for said, answer in answers.items() if said not in answer.json()["error"]] == []
+
+
+EVIL = "https://evil.example"
+ANSWER = '{"decision": "approve", "metadata": {"principal": {"id": "mallory", "roles": ["approver"]}}}'
+OPEN = {"redis_url": "redis://127.0.0.1:1", "profile": "embedded", "purple_agent_card_url": "http://127.0.0.1:9010/"}
+KEYED = {"redis_url": "redis://127.0.0.1:1", "profile": "production", "authentication": "keys"}
+
+
+def _asking(app: FastAPI) -> httpx.AsyncClient:
+    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1:9010")
+
+
+def _app(settings: dict[str, str]) -> FastAPI:
+    return build(GatewaySettings.model_validate(settings))
+
+
+@pytest.mark.promise("identity.own_pages")
+@pytest.mark.parametrize("path", ["/approvals/a1", "/", "/message:send", "/console/sign-in", "/tenants/default/stop"])
+async def test_what_a_page_of_another_site_sends_is_refused_unread(path: str) -> None:
+    """As a browser sends it without asking first: a plain text, or a form."""
+    async with _asking(_app(OPEN)) as client:
+        reply = await client.post(path, content=ANSWER, headers={"Origin": EVIL, "Content-Type": "text/plain"})
+    assert reply.status_code == 403
+    assert EVIL in str(loads_object(reply.text)["error"])
+
+
+@pytest.mark.promise("identity.own_pages")
+@pytest.mark.parametrize("headers", [{}, {"Origin": "http://127.0.0.1:9010"}])
+async def test_programs_and_own_pages_are_heard(headers: dict[str, str]) -> None:
+    """They get as far as the store, which is away here."""
+    async with _asking(_app(OPEN)) as client:
+        reply = await client.post("/approvals/a1", content=ANSWER, headers=headers)
+    assert reply.status_code == 503
+
+
+@pytest.mark.promise("identity.own_pages")
+@pytest.mark.parametrize("path", ["/console/", "/approvals", "/tasks/t1", "/.well-known/agent-card.json", "/rl/status"])
+async def test_what_a_page_reads_under_a_name_that_its_owner_leads_here_is_refused(path: str) -> None:
+    """A page of evil.example, whose name then leads to this machine, reads it as its own: no ``Origin`` is sent."""
+    async with _asking(_app(OPEN)) as client:
+        reply = await client.get(path, headers={"Host": "evil.example:9010"})
+    assert reply.status_code == 403
+    assert "PURPLE_AGENT_CARD_URL" in str(loads_object(reply.text)["error"])
+
+
+@pytest.mark.promise("identity.own_pages")
+@pytest.mark.parametrize("path", ["/health", "/ready"])
+async def test_probes_are_answered_by_whatever_name_they_ask(path: str) -> None:
+    async with _asking(_app(OPEN)) as client:
+        reply = await client.get(path, headers={"Host": "10.1.2.3.pods.example:9010"})
+    assert reply.status_code != 403
+
+
+@pytest.mark.promise("identity.own_pages")
+async def test_where_keys_are_asked_for_any_name_may_be_asked() -> None:
+    """What can be read needs the key, which no page of another site has."""
+    async with _asking(_app(KEYED)) as client:
+        reply = await client.get("/.well-known/agent-card.json", headers={"Host": "evil.example"})
+    assert reply.status_code == 200
+
+
+@pytest.mark.promise("identity.own_pages")
+async def test_where_keys_are_asked_for_a_page_has_none_and_is_told_so() -> None:
+    async with _asking(_app(KEYED)) as client:
+        reply = await client.post("/approvals/a1", content=ANSWER, headers={"Origin": EVIL})
+    assert reply.status_code == 401

@@ -1,15 +1,22 @@
-"""A replica that is told to stop, as a process of its own: what happens to its streams and to who waits."""
+"""A gateway whose store is down or that is told to stop: clients are told so, and nothing is half done."""
 
 import asyncio
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pytest
 from redis.asyncio import Redis
 
 from shared.domain.exact_json import JsonObject, loads_object
+from shared.infra.embedded_redis import EmbeddedRedis
+from shared.infra.keys import QUEUE
+from shared.infra.redis import connect
+from tests.http_client import open_http
 from tests.integration.gateway_process import GatewayProcess, gateway_process
-from tests.integration.gateway_stage import Stage, at, stage
-from tests.sse_reading import PATIENCE, SseEvent, rpc_stream
+from tests.integration.gateway_stage import PATIENCE, Stage, at, gateway, stage
+from tests.sse_reading import SseEvent, rpc_stream
 
 
 def _held(task_id: str) -> JsonObject:
@@ -46,9 +53,7 @@ async def _goes_on(play: Stage, task_id: str, last: str) -> list[SseEvent]:
 
 
 @pytest.mark.promise("gateway.drains")
-async def test_a_replica_that_leaves_hands_its_streams_over_and_finishes_its_calls(
-    redis: Redis, redis_url: str
-) -> None:
+async def test_a_replica_that_leaves_hands_over_streams_and_finishes_its_calls(redis: Redis, redis_url: str) -> None:
     """It says so first and still takes requests; then streams are told to reconnect, and calls are answered."""
     async with stage(redis, redis_url) as play, gateway_process(redis_url, DRAIN_SECONDS="0.5") as leaving:
         async with rpc_stream(leaving.http, "tasks/sendSubscribe", _held("t1")) as reader:
@@ -71,9 +76,7 @@ async def test_a_replica_that_leaves_hands_its_streams_over_and_finishes_its_cal
 
 
 @pytest.mark.promise("gateway.drains")
-async def test_who_still_waits_is_told_how_the_task_stands_before_the_grace_is_over(
-    redis: Redis, redis_url: str
-) -> None:
+async def test_who_still_waits_is_told_how_the_task_stands_within_the_grace(redis: Redis, redis_url: str) -> None:
     """After it the connection would be cut without an answer."""
     async with stage(redis, redis_url) as play, gateway_process(redis_url, GRACE_SECONDS="3") as leaving:
         call = await _waits(leaving, "t1")
@@ -84,3 +87,91 @@ async def test_who_still_waits_is_told_how_the_task_stands_before_the_grace_is_o
         play.worker.release.set()
     assert at(answer, "result.status.state") in ("submitted", "working")
     assert code == 0
+
+
+@pytest.fixture
+def own_server() -> Iterator[EmbeddedRedis]:
+    with tempfile.TemporaryDirectory(prefix="pa-") as folder, EmbeddedRedis(Path(folder)) as server:
+        yield server
+
+
+async def _call(client: httpx.AsyncClient, method: str, params: object, version: str = "") -> JsonObject:
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    response = await client.post("/", json=body, headers={"A2A-Version": version} if version else {})
+    assert response.status_code == 200
+    return loads_object(response.text)
+
+
+@pytest.mark.promise("gateway.store_down")
+async def test_every_method_names_redis_when_it_is_down(own_server: EmbeddedRedis) -> None:
+    message = {"messageId": "m", "role": "user", "parts": [{"text": "x"}]}
+    async with gateway(own_server.url) as url, open_http(base_url=url, timeout=PATIENCE) as client:
+        own_server.stop()
+        replies = [
+            await _call(client, "tasks/send", {"id": "t1", "message": {"parts": [{"text": "x"}]}}),
+            await _call(client, "tasks/get", {"id": "t1"}),
+            await _call(client, "tasks/cancel", {"id": "t1"}),
+            await _call(client, "message/send", {"message": message}),
+            await _call(client, "GetTask", {"id": "t1"}, "1.0"),
+        ]
+        rest = [await client.get(path) for path in ("/tasks/t1", "/tasks/t1/events", "/ready")]
+        alive = await client.get("/health")
+    for reply in replies:
+        assert at(reply, "error.code") == -32603
+        assert "Redis" in str(at(reply, "error.message"))
+    assert [response.status_code for response in rest] == [503] * 3
+    assert all("Redis" in response.text for response in rest)
+    assert alive.status_code == 200
+    place = own_server.url.removeprefix("unix://")
+    assert [said for said in (*map(str, replies), *(one.text for one in rest)) if place in said] == []
+
+
+async def test_a_server_that_would_forget_is_not_ready(own_server: EmbeddedRedis) -> None:
+    client = connect(own_server.url)
+    await client.config_set("appendfsync", "everysec")
+    await client.aclose()
+    async with gateway(own_server.url) as url, open_http(base_url=url, timeout=PATIENCE) as http:
+        response = await http.get("/ready")
+    assert response.status_code == 503
+    assert "appendfsync" in response.json()["problems"][0]
+
+
+@pytest.mark.long  # it takes three times as long as one answer may
+async def test_a_slow_server_is_given_up_on_in_time(own_server: EmbeddedRedis) -> None:
+    redis = connect(own_server.url)
+    async with gateway(own_server.url) as url, open_http(base_url=url, timeout=PATIENCE) as client:
+        await redis.client_pause(90_000)
+        async with asyncio.timeout(PATIENCE):
+            reply = await _call(client, "tasks/get", {"id": "t1"})
+    await redis.aclose()
+    assert at(reply, "error.code") == -32603
+
+
+async def test_a_client_that_waits_is_told_when_redis_goes(own_server: EmbeddedRedis) -> None:
+    """The answer has begun by then: the error comes in its body, and says that the task was accepted."""
+    redis = connect(own_server.url)
+    params = {"id": "t1", "message": {"parts": [{"text": "nobody works"}]}}
+    async with gateway(own_server.url, blocking_limit=1) as url, open_http(base_url=url, timeout=60) as client:
+        waiting = asyncio.create_task(_call(client, "tasks/send", params))
+        await _accepted(redis)
+        await redis.aclose()
+        own_server.stop()
+        reply = await waiting
+    assert at(reply, "error.code") == -32603
+    assert "'t1' was accepted" in str(at(reply, "error.message"))
+
+
+async def test_a_queue_that_is_down_loses_no_task(redis: Redis, redis_url: str, tmp_path: Path) -> None:
+    nowhere = f"unix://{tmp_path}/no.sock"
+    async with stage(redis, redis_url, queue_redis_url=nowhere, blocking_limit=0.1) as play:
+        reply = await play.send("t1", "hello")
+        ready = await play.client.get("/ready")
+    assert at(reply, "result.status.state") == "submitted"
+    assert ready.status_code == 503
+    assert "QUEUE_REDIS_URL" in ready.json()["problems"][0]
+
+
+async def _accepted(redis: Redis) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not await redis.zcard(QUEUE):
+            await asyncio.sleep(0.01)

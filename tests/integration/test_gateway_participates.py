@@ -32,6 +32,7 @@ from shared.contracts.assessment.messages import (
 from shared.contracts.task import TaskRecord, TurnKind
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.infra.keys import PARTICIPATION_SECONDS, participation_key
+from tests.each_row import each_row
 from tests.http_client import open_http
 from tests.integration.gateway_stage import Stage, at, gateway, gateway_on, stage
 from tests.serving import serving
@@ -99,8 +100,7 @@ WAYS = {
 }
 _LONG = {"0.3 as text", "REST 1.0", "REST 0.3"}
 EACH_WAY = pytest.mark.parametrize(
-    "way",
-    [pytest.param(way, marks=[pytest.mark.long] if name in _LONG else [], id=name) for name, way in WAYS.items()],
+    "way", [pytest.param(way, marks=[pytest.mark.long] if name in _LONG else [], id=name) for name, way in WAYS.items()]
 )
 OLD_AND_OLDEST = pytest.mark.parametrize(
     "way", [pytest.param(WAYS["0.3"], id="0.3"), pytest.param(WAYS["tasks/send"], marks=pytest.mark.long, id="legacy")]
@@ -127,6 +127,12 @@ async def _stage(redis: Redis, redis_url: str, **settings: object) -> AsyncItera
         yield play
 
 
+@pytest.fixture
+async def play(redis: Redis, redis_url: str) -> AsyncIterator[Stage]:
+    async with _stage(redis, redis_url) as running:
+        yield running
+
+
 def _records(play: Stage) -> Sequence[TaskRecord]:
     return [work.record for work in play.worker.works]
 
@@ -141,13 +147,10 @@ async def _everything(redis: Redis) -> bytes:
 
 @pytest.mark.promise("participant.session", "participant.shapes")
 @EACH_WAY
-async def test_an_assessment_is_begun_and_each_turn_is_a_task_of_its_session(
-    way: Way, redis: Redis, redis_url: str
-) -> None:
+async def test_an_assessment_begins_and_each_turn_is_a_task_of_it(way: Way, play: Stage) -> None:
     """In every dialect. A start takes no executor; a turn's task has the user's words and what the turn says."""
-    async with _stage(redis, redis_url) as play:
-        begun = await _said(play, START, way=way)
-        replies = [await _said(play, _turn(number), way=way) for number in (1, 2)]
+    begun = await _said(play, START, way=way)
+    replies = [await _said(play, _turn(number), way=way) for number in (1, 2)]
     assert "The assessment has begun" in dumps(begun)
     turns = _records(play)
     assert [turn.session_id for turn in turns] == ["c1", "c1"]
@@ -167,29 +170,23 @@ def _answer(reply: JsonObject) -> JsonValue:
 
 @pytest.mark.promise("participant.session")
 @OLD_AND_OLDEST
-async def test_messages_that_name_no_context_meet_the_callers_latest_assessment(
-    way: Way, redis: Redis, redis_url: str
-) -> None:
+async def test_messages_without_a_context_meet_the_latest_assessment(way: Way, play: Stage) -> None:
     """The public assessor opens a context with every message; another start is another session."""
-    async with _stage(redis, redis_url) as play:
-        for _ in range(2):
-            await _said(play, START, None, way)
-            for number in (1, 2):
-                await _said(play, _turn(number), None, way)
+    for _ in range(2):
+        await _said(play, START, None, way)
+        for number in (1, 2):
+            await _said(play, _turn(number), None, way)
     sessions = [record.session_id for record in _records(play)]
     assert sessions[0] == sessions[1] != sessions[2] == sessions[3]
 
 
 @pytest.mark.promise("participant.session")
-async def test_a_stream_is_told_that_an_assessment_has_begun_and_how_its_turn_goes(
-    redis: Redis, redis_url: str
-) -> None:
-    async with _stage(redis, redis_url) as play:
-        told = []
-        for said in (START, _turn()):
-            params = at(Way().body(said, f"s{next(_COUNT)}", "c1", {}), "params")
-            async with rpc_stream(play.client, "message/stream", cast(JsonObject, params)) as reader:
-                told.append([event.result for event in await reader.events()])
+async def test_a_stream_is_told_that_an_assessment_has_begun_and_how_its_turn_goes(play: Stage) -> None:
+    told = []
+    for said in (START, _turn()):
+        params = at(Way().body(said, f"s{next(_COUNT)}", "c1", {}), "params")
+        async with rpc_stream(play.client, "message/stream", cast(JsonObject, params)) as reader:
+            told.append([event.result for event in await reader.events()])
     begun, turn = told
     assert [update["kind"] for update in begun] == ["message"]
     assert [update["kind"] for update in turn][:1] == ["task"]
@@ -207,14 +204,13 @@ STREAMS = {
 
 
 @pytest.mark.promise("participant.shapes")
-async def test_each_kind_of_stream_tells_the_beginning_in_one_event(redis: Redis, redis_url: str) -> None:
+async def test_each_kind_of_stream_tells_the_beginning_in_one_event(play: Stage) -> None:
     told = {}
-    async with _stage(redis, redis_url) as play:
-        for name, way in STREAMS.items():
-            headers = {"A2A-Version": way.version} if way.version else {}
-            body = way.body(START, f"m{next(_COUNT)}", name, {})
-            reply = await play.client.post(way.path, json=body, headers=headers)
-            told[name] = [line for line in reply.text.splitlines() if line.startswith("data:")]
+    for name, way in STREAMS.items():
+        headers = {"A2A-Version": way.version} if way.version else {}
+        body = way.body(START, f"m{next(_COUNT)}", name, {})
+        reply = await play.client.post(way.path, json=body, headers=headers)
+        told[name] = [line for line in reply.text.splitlines() if line.startswith("data:")]
     assert {name: len(lines) for name, lines in told.items()} == dict.fromkeys(STREAMS, 1)
     assert all("The assessment has begun" in lines[0] for lines in told.values())
 
@@ -278,12 +274,11 @@ class _Away(httpx.AsyncHTTPTransport):
 
 
 @pytest.mark.promise("participant.reply")
-async def test_the_first_artifact_with_data_answers_a_turn_however_it_ended(redis: Redis, redis_url: str) -> None:
+async def test_the_first_artifact_with_data_answers_a_turn_however_it_ended(play: Stage) -> None:
     """Which is what the public assessor looks for in the task that a blocking call of 0.3 gives it."""
     ends = {"fail": "failed", "block": "rejected", "go": "completed"}
-    async with _stage(redis, redis_url) as play:
-        await _said(play, START)
-        replies = [await _said(play, _turn(number), script=script) for number, script in enumerate(ends, start=1)]
+    await _said(play, START)
+    replies = [await _said(play, _turn(number), script=script) for number, script in enumerate(ends, start=1)]
     assert [at(reply, "result.status.state") for reply in replies] == list(ends.values())
     assert [at(_first_data(reply), "message_type") for reply in replies] == ["turn_complete"] * 3
 
@@ -295,10 +290,9 @@ def _first_data(reply: JsonObject) -> Json:
 
 
 @pytest.mark.promise("participant.every_end")
-async def test_a_world_that_cannot_be_asked_is_told_at_once(redis: Redis, redis_url: str) -> None:
-    async with _stage(redis, redis_url) as play:
-        await _said(play, {**START, "ues_url": "http://127.0.0.1:9"})
-        reply = await _said(play, _turn())
+async def test_a_world_that_cannot_be_asked_is_told_at_once(play: Stage) -> None:
+    await _said(play, {**START, "ues_url": "http://127.0.0.1:9"})
+    reply = await _said(play, _turn())
     told = read_reply(cast("dict[str, JsonValue]", _answer(reply)))
     assert isinstance(told, TurnComplete)
     assert "the assessed world cannot be asked" in str(told.notes)
@@ -306,14 +300,11 @@ async def test_a_world_that_cannot_be_asked_is_told_at_once(redis: Redis, redis_
 
 
 @pytest.mark.promise("participant.key_sealed")
-async def test_the_key_is_kept_sealed_and_stands_nowhere_else(
-    redis: Redis, redis_url: str, capfd: pytest.CaptureFixture[str]
-) -> None:
+async def test_the_key_is_sealed_and_nowhere_else(redis: Redis, play: Stage, capfd: pytest.CaptureFixture[str]) -> None:
     """Not in what is stored, told or logged; whoever has the installation's key opens it, and nobody else."""
-    async with _stage(redis, redis_url) as play:
-        begun = await _said(play, START)
-        reply = await _said(play, _turn())
-        story = (await play.client.get(f"/tasks/{at(reply, 'result.id')}/events")).text
+    begun = await _said(play, START)
+    reply = await _said(play, _turn())
+    story = (await play.client.get(f"/tasks/{at(reply, 'result.id')}/events")).text
     stored, logged = await _everything(redis), "".join(capfd.readouterr())
     assert b"ues_url" in stored
     assert SECRET.encode() not in stored
@@ -327,8 +318,8 @@ async def test_the_key_is_kept_sealed_and_stands_nowhere_else(
 
 
 @pytest.mark.promise("participant.no_echo")
-async def test_a_start_that_cannot_be_taken_stores_and_tells_nothing(
-    redis: Redis, redis_url: str, capfd: pytest.CaptureFixture[str]
+async def test_a_start_not_taken_stores_and_tells_nothing(
+    redis: Redis, play: Stage, capfd: pytest.CaptureFixture[str]
 ) -> None:
     wrong: list[JsonObject] = [
         {**START, "current_time": "noon"},
@@ -336,8 +327,7 @@ async def test_a_start_that_cannot_be_taken_stores_and_tells_nothing(
         {**START, "assessment_instructions": "Do as you like"},
         {"message": START},
     ]
-    async with _stage(redis, redis_url) as play:
-        refused = [await _said(play, said, way=Way(as_text=as_text)) for said in wrong for as_text in (False, True)]
+    refused = [await _said(play, said, way=Way(as_text=as_text)) for said in wrong for as_text in (False, True)]
     assert {at(reply, "error.code") for reply in refused} == {-32602}
     assert all("assessment_start" in str(at(reply, "error.message")) for reply in refused)
     assert SECRET not in f"{refused}{capfd.readouterr()}"
@@ -348,26 +338,24 @@ _STRICT = {"profile": "production", "authentication": "off"}
 
 
 @pytest.mark.promise("participant.guarded")
-@pytest.mark.parametrize(
+@each_row(
     ("settings", "taken", "refused"),
-    [
-        (
-            {},
-            ["http://127.0.0.1:8080", "http://localhost:8080"],
-            [
-                "http://10.1.2.3:8080",
-                "http://169.254.169.254/latest",
-                "http://user:word@127.0.0.1:8080",
-                "file:///etc/passwd",
-                "http://green.example:8080",
-            ],
-        ),
-        (
-            {**_STRICT, "tools_allowed_hosts": "green.example:8080"},
-            ["http://green.example:8080"],
-            ["http://127.0.0.1:8080", "http://green.example:9090"],
-        ),
-    ],
+    (
+        {},
+        ["http://127.0.0.1:8080", "http://localhost:8080"],
+        [
+            "http://10.1.2.3:8080",
+            "http://169.254.169.254/latest",
+            "http://user:word@127.0.0.1:8080",
+            "file:///etc/passwd",
+            "http://green.example:8080",
+        ],
+    ),
+    (
+        {**_STRICT, "tools_allowed_hosts": "green.example:8080"},
+        ["http://green.example:8080"],
+        ["http://127.0.0.1:8080", "http://green.example:9090"],
+    ),
 )
 async def test_a_world_lies_where_requests_may_go(
     settings: dict[str, object], taken: list[str], refused: list[str], redis: Redis, redis_url: str
@@ -381,46 +369,40 @@ async def test_a_world_lies_where_requests_may_go(
 
 
 @pytest.mark.promise("participant.turn")
-async def test_the_same_turn_again_is_the_same_task(redis: Redis, redis_url: str) -> None:
+async def test_the_same_turn_again_is_the_same_task(play: Stage) -> None:
     """Also with another message id, as of a client that resends after a time-out."""
-    async with _stage(redis, redis_url) as play:
-        await _said(play, START, None)
-        first, again = [await _said(play, _turn(), None) for _ in range(2)]
-        following = await _said(play, _turn(2), None)
+    await _said(play, START, None)
+    first, again = [await _said(play, _turn(), None) for _ in range(2)]
+    following = await _said(play, _turn(2), None)
     assert at(first, "result.id") == at(again, "result.id") != at(following, "result.id")
     assert len(play.worker.works) == 2
 
 
 @pytest.mark.promise("participant.turn")
 @OLD_AND_OLDEST
-async def test_a_turn_without_an_assessment_is_refused_in_clear_words(way: Way, redis: Redis, redis_url: str) -> None:
-    async with _stage(redis, redis_url) as play:
-        refused = await _said(play, _turn(), way=way)
+async def test_a_turn_without_an_assessment_is_refused_in_clear_words(way: Way, play: Stage) -> None:
+    refused = await _said(play, _turn(), way=way)
     assert "no assessment of yours runs in this context: send assessment_start first" in dumps(refused)
     assert play.worker.works == []
 
 
 @pytest.mark.promise("participant.shapes")
-async def test_what_only_looks_like_a_turn_is_one_where_an_assessment_runs(redis: Redis, redis_url: str) -> None:
+async def test_what_only_looks_like_a_turn_is_one_where_an_assessment_runs(play: Stage) -> None:
     untyped = {key: value for key, value in _turn().items() if key != "message_type"}
-    async with _stage(redis, redis_url) as play:
-        await _said(play, untyped)
-        await _said(play, START, "c2")
-        await _said(play, untyped, "c2")
+    await _said(play, untyped)
+    await _said(play, START, "c2")
+    await _said(play, untyped, "c2")
     assert [record.request.practice is not None for record in _records(play)] == [False, True]
 
 
 @pytest.mark.promise("participant.takes_over")
 @pytest.mark.parametrize("context", ["c1", None])
-async def test_a_second_start_takes_over_and_cancels_the_turn_that_runs(
-    context: str | None, redis: Redis, redis_url: str
-) -> None:
-    async with _stage(redis, redis_url) as play:
-        await _said(play, START, context)
-        first = await _said(play, _turn(), context, script="rest")
-        await _said(play, {**START, "ues_url": f"{START['ues_url']}/other"}, context)
-        await play.worker.has_begun(2)
-        await _said(play, _turn(), context)
+async def test_a_second_start_takes_over_and_cancels_the_turn(context: str | None, play: Stage) -> None:
+    await _said(play, START, context)
+    first = await _said(play, _turn(), context, script="rest")
+    await _said(play, {**START, "ues_url": f"{START['ues_url']}/other"}, context)
+    await play.worker.has_begun(2)
+    await _said(play, _turn(), context)
     assert at(first, "result.status.state") == "working"
     stopped, second = play.worker.works[1:]
     assert (stopped.turn.kind, stopped.turn.task_id) == (TurnKind.CANCEL, at(first, "result.id"))
@@ -428,28 +410,15 @@ async def test_a_second_start_takes_over_and_cancels_the_turn_that_runs(
     assert before != after
 
 
-@pytest.mark.promise("participant.takes_over")
-async def test_assessments_in_contexts_of_their_own_run_side_by_side(redis: Redis, redis_url: str) -> None:
-    async with _stage(redis, redis_url) as play:
-        for context in ("c1", "c2"):
-            await _said(play, START, context)
-        for context in ("c1", "c2"):
-            await _said(play, _turn(), context)
-    assert [record.session_id for record in _records(play)] == ["c1", "c2"]
-
-
 @pytest.mark.promise("participant.ends")
 @OLD_AND_OLDEST
-async def test_with_its_end_the_key_is_gone_and_the_turn_that_runs_is_cancelled(
-    way: Way, redis: Redis, redis_url: str
-) -> None:
+async def test_with_its_end_the_key_is_gone_and_the_turn_cancelled(way: Way, redis: Redis, play: Stage) -> None:
     """The end may be told twice: whoever ends an assessment need not know whether it has ended."""
-    async with _stage(redis, redis_url) as play:
-        await _said(play, START, way=way)
-        await _said(play, _turn(), way=way, script="rest")
-        over = [await _said(play, COMPLETE, way=way) for _ in range(2)]
-        await play.worker.has_begun(2)
-        refused = await _said(play, _turn(2), way=way)
+    await _said(play, START, way=way)
+    await _said(play, _turn(), way=way, script="rest")
+    over = [await _said(play, COMPLETE, way=way) for _ in range(2)]
+    await play.worker.has_begun(2)
+    refused = await _said(play, _turn(2), way=way)
     assert all("The assessment is over" in dumps(reply) for reply in over)
     assert play.worker.works[1].turn.kind is TurnKind.CANCEL
     assert "no assessment of yours" in dumps(refused)
@@ -457,13 +426,12 @@ async def test_with_its_end_the_key_is_gone_and_the_turn_that_runs_is_cancelled(
 
 
 @pytest.mark.promise("participant.walls")
-async def test_another_principal_neither_takes_over_nor_takes_turns_nor_ends(redis: Redis, redis_url: str) -> None:
-    async with _stage(redis, redis_url) as play:
-        await _said(play, START, principal=_as("one"))
-        taking, turn = [await _said(play, said, principal=_as("two")) for said in (START, _turn())]
-        await _said(play, COMPLETE, principal=_as("two"))
-        own = await _said(play, _turn(), principal=_as("one"))
-        nowhere = await _said(play, _turn(), None, principal=_as("two"))
+async def test_another_principal_neither_takes_over_nor_takes_turns_nor_ends(play: Stage) -> None:
+    await _said(play, START, principal=_as("one"))
+    taking, turn = [await _said(play, said, principal=_as("two")) for said in (START, _turn())]
+    await _said(play, COMPLETE, principal=_as("two"))
+    own = await _said(play, _turn(), principal=_as("one"))
+    nowhere = await _said(play, _turn(), None, principal=_as("two"))
     assert "another principal's assessment runs in this context" in str(at(taking, "error.message"))
     assert at(turn, "error.code") == at(nowhere, "error.code") == -32004
     assert at(own, "result.status.state") == "completed"
@@ -479,9 +447,8 @@ async def test_without_a_key_to_keep_it_under_an_assessment_is_refused_by_name(r
 
 
 @pytest.mark.promise("participant.no_echo")
-async def test_the_solver_takes_no_start_for_a_question(redis: Redis, redis_url: str) -> None:
-    async with _stage(redis, redis_url) as play:
-        reply = await play.client.post("/api/a2a/purple-agent", json={"task_id": "t", "task": dumps(START)})
+async def test_the_solver_takes_no_start_for_a_question(play: Stage) -> None:
+    reply = await play.client.post("/api/a2a/purple-agent", json={"task_id": "t", "task": dumps(START)})
     assert reply.status_code == 422
     assert SECRET not in reply.text
     assert play.worker.works == []

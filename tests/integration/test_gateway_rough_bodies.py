@@ -64,10 +64,7 @@ async def put(requests: Sequence[Rough], url: str) -> None:
         for one in waiting:
             check(one, *await answer_to(client, one))
 
-    async with (
-        open_http(base_url=url, timeout=PATIENCE, trust_env=False) as client,
-        asyncio.TaskGroup() as all_,
-    ):
+    async with open_http(base_url=url, timeout=PATIENCE, trust_env=False) as client, asyncio.TaskGroup() as all_:
         for _ in range(SIDE_BY_SIDE):
             all_.create_task(caller(client))
 

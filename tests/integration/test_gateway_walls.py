@@ -31,9 +31,8 @@ from shared.infra.keys import partition_keys_of
 from tests.doubles.redis_tasks import a_record
 from tests.http_client import open_http
 from tests.integration.gateway_stage import Stage, at, stage
-from tests.integration.test_gateway_dead_letters import _dead_turn
+from tests.integration.test_gateway_dead_letters import TOOL, _dead_turn
 from tests.integration.test_gateway_keys import LOCKED, _key, _post
-from tests.integration.test_gateway_made_tools import TOOL
 from tests.integration.wall_attempts import METHODS, OPEN, ROUTES, Attempt
 from tests.integration.webhook_receiver import SECRET
 from tests.kept_assessments import an_assessment

@@ -1,30 +1,47 @@
-"""Sessions that fell idle leave Redis for the archive, and come back when somebody speaks to them."""
+"""Ended tasks and sessions that fell idle leave Redis for the archive, whatever dies, and come back."""
 
 from collections.abc import Awaitable
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
 
 import pytest
 from redis.asyncio import Redis
+from typing_extensions import override
 
+from services.executor.adapters.redis_ended import RedisEndedTasks
 from services.executor.adapters.redis_idle import ArchivedSession, RedisIdleSessions
 from services.executor.adapters.redis_sessions import RedisSessions
-from services.executor.core.turn.archiving import Evictor
+from services.executor.core.turn.archiving import Archiver, Evictor
 from services.executor.core.turn.attempt import give_up
-from services.executor.ports.turns import MemoryUnavailable, SessionCall, SessionState
-from services.executor.ports.upkeep import IdleSession
-from shared.contracts.task import TurnKind
+from services.executor.ports.turns import JournalEntry, MemoryUnavailable, SessionCall, SessionState
+from services.executor.ports.upkeep import IdleSession, SessionMemory
+from shared.contracts.archive import read_archived
+from shared.contracts.task import TaskRecord, TurnKind
 from shared.domain.partition import PARTITIONS
-from shared.domain.words import TaskState
+from shared.domain.words import TaskState, WriteStatus
 from shared.infra import keys
 from shared.infra.archive_folder import FolderArchive
 from shared.infra.task_store import TaskStore
-from shared.ports.archive import Archive, ArchiveUnavailable
+from shared.ports.archive import ArchiveUnavailable
 from shared.ports.store import StoreUnavailable
+from tests.doubles.memory_turns import Died
 from tests.doubles.redis_tasks import a_record, a_turn
-from tests.integration.state_stage import Begun, accepted, an_end, begin, signalled
+from tests.each_row import each_row
+from tests.integration.state_stage import (
+    NOTE,
+    Begun,
+    accepted,
+    an_end,
+    an_entry,
+    begin,
+    begin_next,
+    sessions_of,
+    signalled,
+    stored_record,
+)
 
 ALL = range(PARTITIONS)
+SESSION = keys.session_keys("acme", "s1").session
 MEMORY = SessionState(
     turns=(("user", "Was C-1 paid?"), ("agent", "Yes.")),
     summary="They spoke of claims.",
@@ -33,237 +50,330 @@ MEMORY = SessionState(
 )
 
 
-class BrokenArchive(Archive):
-    """An archive that is down."""
+class FrailArchive(FolderArchive):
+    """Is down while ``broken``; dies after storing if ``dies``."""
 
+    broken = False
+    dies = False
+
+    @override
     async def put(self, tenant: str, task_id: str, content: bytes) -> None:
-        raise ArchiveUnavailable("down")
+        if self.broken:
+            raise ArchiveUnavailable("the disk is full")
+        await super().put(tenant, task_id, content)
+        if self.dies:
+            raise Died
 
+    @override
     async def get(self, tenant: str, task_id: str) -> bytes | None:
-        raise ArchiveUnavailable("down")
+        if self.broken:
+            raise ArchiveUnavailable("down")
+        return await super().get(tenant, task_id)
 
-    async def list(self, tenant: str) -> tuple[str, ...]:
-        raise ArchiveUnavailable("down")
 
-    async def delete(self, tenant: str, task_id: str) -> bool:
-        raise ArchiveUnavailable("down")
+class House(NamedTuple):
+    """A store, an archive or none, and who moves from the one to the other."""
+
+    redis: Redis
+    store: TaskStore
+    archive: FrailArchive | None
+
+    def sessions(self, owner: str = "two") -> RedisSessions:
+        return RedisSessions(self.redis, owner, 5.0, self.archive)
+
+    async def spoken(self, state: TaskState = TaskState.COMPLETED, session: str = "s1") -> Begun:
+        """A session with one turn, which left a memory and this state of its task."""
+        sessions = self.sessions("one")
+        await accepted(self.store, session)
+        begun = await begin(sessions, session)
+        end = an_end(begun.work, state)
+        metadata = {"process_type": "expense_approval", "strategy": "fsm", "states": ["DECOMPOSE", "COMPLETE"]}
+        record = end.record.model_copy(update={"metadata": metadata})
+        await begun.store.finish(end._replace(record=record, session=MEMORY))
+        assert await sessions.next(begun.lease) is None
+        return begun
+
+    async def evicted(self, seconds: float = 0.0) -> int:
+        """How many sessions leave at one look."""
+        return await Evictor(RedisIdleSessions(self.redis), self.archive, seconds).tick(ALL)
+
+    async def in_redis(self) -> str | None:
+        return await cast("Awaitable[str | None]", self.redis.hget(SESSION, "state"))
+
+    async def remembered(self, session: str = "s1") -> SessionState:
+        """What the session remembers when it is spoken to again."""
+        await accepted(self.store, session, "and now?")
+        return await (await begin(self.sessions(), session)).store.session()
+
+    async def read(self) -> tuple[IdleSession, SessionMemory]:
+        """The idle session, taken and read; it has not left yet."""
+        idle = RedisIdleSessions(self.redis)
+        (taken,) = await idle.take(ALL, 0.0, 64)
+        found = await idle.read(taken)
+        assert found is not None
+        return taken, found
+
+    async def owner(self, name: str) -> str:
+        """Give the session to somebody else; who had it before."""
+        before = str(await cast("Awaitable[str | None]", self.redis.hget(SESSION, "owner")))
+        await cast("Awaitable[int]", self.redis.hset(SESSION, "owner", name))
+        return before
+
+    async def ended(self) -> TaskRecord:
+        """A task that used everything a task can use, and ended."""
+        record = await accepted(self.store)
+        begun = await begin(sessions_of(self.redis, "one"))
+        await begun.store.append([JournalEntry("k", "note", '{"said":"Müller"}')], [NOTE])
+        await begun.store.open_write(an_entry(), 1.0)
+        await begun.store.settle_write(an_entry(WriteStatus.VERIFIED), WriteStatus.SENDING)
+        await begun.store.finish(an_end(begun.work))
+        return record
+
+    async def archived(self) -> int:
+        """How many ended tasks are archived at one look."""
+        return await Archiver(RedisEndedTasks(self.redis), self.archive).tick(ALL)
+
+    async def lives(self, record: TaskRecord) -> dict[str, int]:
+        """Seconds to live of each of the task's keys; -1 for good, -2 gone."""
+        names = keys.task_keys(record.tenant, record.session_id, record.task_id)
+        all_names = {field: getattr(names, field) for field in ("record", "journal", "ledger", "events")}
+        all_names["alias"] = keys.alias_key(record.tenant, record.task_id)
+        return {field: await self.redis.ttl(name) for field, name in all_names.items()}
+
+    async def due_again(self, record: TaskRecord) -> None:
+        """As if half a minute had gone by since somebody took the task."""
+        name = keys.partition_keys_of(record.tenant, record.session_id).unarchived
+        await self.redis.zadd(name, dict.fromkeys(await self.redis.zrange(name, 0, -1), 1))
 
 
 @pytest.fixture
-def archive(tmp_path: Path) -> FolderArchive:
-    return FolderArchive(tmp_path)
+def archive(tmp_path: Path) -> FrailArchive:
+    return FrailArchive(tmp_path)
 
 
-async def spoken(
-    redis: Redis, store: TaskStore, archive: Archive | None, state: TaskState = TaskState.COMPLETED, session: str = "s1"
-) -> Begun:
-    """A session with one turn, which left a memory and this state of its task."""
-    sessions = RedisSessions(redis, "one", 5.0, archive)
-    await accepted(store, session)
-    begun = await begin(sessions, session)
-    end = an_end(begun.work, state)
-    metadata = {"process_type": "expense_approval", "strategy": "fsm", "states": ["DECOMPOSE", "COMPLETE"]}
-    record = end.record.model_copy(update={"metadata": metadata})
-    await begun.store.finish(end._replace(record=record, session=MEMORY))
-    assert await sessions.next(begun.lease) is None
-    return begun
-
-
-def evictor(redis: Redis, archive: Archive | None, seconds: float = 0.0) -> Evictor:
-    return Evictor(RedisIdleSessions(redis), archive, seconds)
-
-
-async def memory_in_redis(redis: Redis, session: str = "s1") -> str | None:
-    return await cast("Awaitable[str | None]", redis.hget(keys.session_keys("acme", session).session, "state"))
-
-
-async def remembered(redis: Redis, store: TaskStore, archive: Archive | None, session: str = "s1") -> SessionState:
-    """What the session remembers when it is spoken to again."""
-    await accepted(store, session, "and now?")
-    return await (await begin(RedisSessions(redis, "two", 5.0, archive), session)).store.session()
+@pytest.fixture
+def house(redis: Redis, task_store: TaskStore, archive: FrailArchive) -> House:
+    return House(redis, task_store, archive)
 
 
 @pytest.mark.promise("session.evicted")
-async def test_an_idle_session_leaves_redis_and_is_restored_when_it_speaks_again(
-    redis: Redis, task_store: TaskStore, archive: FolderArchive
-) -> None:
+async def test_an_idle_session_leaves_redis_and_comes_back(house: House) -> None:
     """Turns, summary, corrections and counted calls; and the next turn's end has them in Redis again."""
-    await spoken(redis, task_store, archive)
-    assert await evictor(redis, archive).tick(ALL) == 1
-    assert await memory_in_redis(redis) is None
-    await accepted(task_store, "s1", "and now?")
-    begun = await begin(RedisSessions(redis, "two", 5.0, archive))
+    await house.spoken()
+    assert (await house.evicted(), await house.in_redis()) == (1, None)
+    await accepted(house.store, "s1", "and now?")
+    begun = await begin(house.sessions())
     assert await begun.store.session() == MEMORY
     await begun.store.finish(an_end(begun.work)._replace(session=MEMORY))
-    assert await memory_in_redis(redis) is not None
-    assert not await cast("Awaitable[bool]", redis.hexists(keys.session_keys("acme", "s1").session, "evicted"))
+    assert await house.in_redis() is not None
+    assert not await cast("Awaitable[bool]", house.redis.hexists(SESSION, "evicted"))
 
 
 @pytest.mark.promise("session.evicted")
 async def test_the_archive_says_whose_it_is_and_where_its_last_task_came_to(
-    redis: Redis, task_store: TaskStore, archive: FolderArchive
+    house: House, archive: FrailArchive
 ) -> None:
-    begun = await spoken(redis, task_store, archive)
-    await evictor(redis, archive).tick(ALL)
-    content = await archive.get("acme", "s1")
-    assert content is not None
-    kept = ArchivedSession.model_validate_json(content)
+    begun = await house.spoken()
+    await house.evicted()
+    kept = ArchivedSession.model_validate_json(await archive.get("acme", "s1") or b"")
     assert (kept.tenant, kept.session_id, kept.owner) == ("acme", "s1", begun.work.record.requester.id)
     assert kept.last_task is not None
     assert (kept.last_task.task_id, kept.last_task.states) == (begun.work.record.task_id, ("DECOMPOSE", "COMPLETE"))
 
 
-@pytest.mark.promise("session.evicted")
-async def test_a_session_that_is_not_idle_for_long_enough_stays(
-    redis: Redis, task_store: TaskStore, archive: FolderArchive
-) -> None:
-    await spoken(redis, task_store, archive)
-    assert await evictor(redis, archive, 3600.0).tick(ALL) == 0
-    assert await memory_in_redis(redis) is not None
-
-
-@pytest.mark.promise("session.waiting_stays")
-async def test_a_session_that_waits_for_a_person_is_never_evicted(
-    redis: Redis, task_store: TaskStore, archive: FolderArchive
+@pytest.mark.promise("session.evicted", "session.waiting_stays")
+@each_row(("state", "seconds"), [(TaskState.COMPLETED, 3600.0), (TaskState.INPUT_REQUIRED, 0.0)])
+async def test_a_session_that_is_not_idle_or_waits_for_a_person_stays(
+    house: House, state: TaskState, seconds: float
 ) -> None:
     """An approval, a timer and a doubt keep their task open, and an open task keeps its session."""
-    await spoken(redis, task_store, archive, TaskState.INPUT_REQUIRED)
-    assert await evictor(redis, archive).tick(ALL) == 0
-    assert await memory_in_redis(redis) is not None
+    await house.spoken(state)
+    assert await house.evicted(seconds) == 0
+    assert await house.in_redis() is not None
 
 
 @pytest.mark.promise("session.waiting_stays")
 @pytest.mark.parametrize("comes", ["message", "signal", "owner"])
-async def test_what_comes_before_the_eviction_keeps_the_session(
-    redis: Redis, task_store: TaskStore, archive: FolderArchive, comes: str
-) -> None:
+async def test_what_comes_before_the_eviction_keeps_the_session(house: House, comes: str) -> None:
     """A turn, a signal to an open task, or an executor that works on it; also between reading and leaving."""
-    await spoken(redis, task_store, archive)
-    idle, session = RedisIdleSessions(redis), IdleSession("acme", "s1")
-    (taken,) = await idle.take(ALL, 0.0, 64)
-    found = await idle.read(taken)
-    assert found is not None
-    await accepted(task_store, "s1", "wait")
+    await house.spoken()
+    taken, found = await house.read()
+    record = await accepted(house.store, "s1", "wait")
     if comes == "signal":
-        record = a_record("s1")
-        await task_store.accept(record, a_turn(record), dedupe=None)
-        await signalled(task_store, record, TurnKind.CANCEL)
+        await signalled(house.store, record, TurnKind.CANCEL)
     if comes == "owner":
-        await begin(RedisSessions(redis, "two", 5.0, archive))
-    assert not await idle.evict(session, found.mark)
-    assert await memory_in_redis(redis) == found.mark
+        await begin(house.sessions())
+    assert not await RedisIdleSessions(house.redis).evict(taken, found.mark)
+    assert await house.in_redis() == found.mark
 
 
 @pytest.mark.promise("session.waiting_stays")
-async def test_what_was_said_since_it_was_read_is_not_lost(
-    redis: Redis, task_store: TaskStore, archive: FolderArchive
-) -> None:
+async def test_what_was_said_since_it_was_read_is_not_lost(house: House) -> None:
     """A session that spoke, and fell idle again, between reading and leaving stays with its newer memory."""
-    await spoken(redis, task_store, archive)
-    idle = RedisIdleSessions(redis)
-    (taken,) = await idle.take(ALL, 0.0, 64)
-    found = await idle.read(taken)
-    assert found is not None
-    sessions = RedisSessions(redis, "two", 5.0, archive)
-    await accepted(task_store, "s1", "more")
+    await house.spoken()
+    taken, found = await house.read()
+    sessions = house.sessions()
+    await accepted(house.store, "s1", "more")
     begun = await begin(sessions)
     await begun.store.finish(an_end(begun.work)._replace(session=MEMORY._replace(summary="newer")))
     assert await sessions.next(begun.lease) is None
-    assert not await idle.evict(taken, found.mark)
-    assert "newer" in str(await memory_in_redis(redis))
+    assert not await RedisIdleSessions(house.redis).evict(taken, found.mark)
+    assert "newer" in str(await house.in_redis())
 
 
 @pytest.mark.promise("session.archive_down")
 async def test_with_the_archive_down_nothing_leaves_and_nothing_is_forgotten(
-    redis: Redis, task_store: TaskStore, archive: FolderArchive
+    house: House, archive: FrailArchive
 ) -> None:
     """A turn of a session that left is tried again later: rules may ask for the calls that it counted."""
-    await spoken(redis, task_store, archive)
-    assert await evictor(redis, BrokenArchive()).tick(ALL) == 0
-    assert await memory_in_redis(redis) is not None
-    await spoken(redis, task_store, archive, session="s2")
-    await evictor(redis, archive).tick(ALL)
+    await house.spoken()
+    archive.broken = True
+    assert await house.evicted() == 0
+    assert await house.in_redis() is not None
+    archive.broken = False
+    await house.spoken(session="s2")
+    await house.evicted()
+    archive.broken = True
     with pytest.raises(MemoryUnavailable, match="archive"):
-        await remembered(redis, task_store, BrokenArchive(), "s2")
+        await house.remembered("s2")
 
 
 @pytest.mark.promise("session.archive_down")
-async def test_a_memory_that_nobody_can_read_is_not_waited_for(
-    redis: Redis, task_store: TaskStore, archive: FolderArchive
-) -> None:
+async def test_a_memory_that_nobody_can_read_is_not_waited_for(house: House, archive: FrailArchive) -> None:
     """Time will not mend it."""
-    await spoken(redis, task_store, archive)
-    await evictor(redis, archive).tick(ALL)
+    await house.spoken()
+    await house.evicted()
     await archive.put("acme", "s1", b"no memory")
     with pytest.raises(StoreUnavailable, match="cannot be read") as raised:
-        await remembered(redis, task_store, archive)
+        await house.remembered()
     assert not isinstance(raised.value, MemoryUnavailable)
 
 
 @pytest.mark.promise("session.archive_down")
-async def test_a_turn_that_is_given_up_leaves_what_the_archive_holds_as_it_is(
-    redis: Redis, task_store: TaskStore, archive: FolderArchive
-) -> None:
+async def test_a_turn_that_is_given_up_leaves_what_the_archive_holds(house: House, archive: FrailArchive) -> None:
     """It ends although the archive cannot be read; the session remembers once it can be."""
-    await spoken(redis, task_store, archive)
-    await evictor(redis, archive).tick(ALL)
-    record = await accepted(task_store, "s1", "and now?")
-    sessions = RedisSessions(redis, "two", 5.0, BrokenArchive())
+    await house.spoken()
+    await house.evicted()
+    archive.broken = True
+    record = await accepted(house.store, "s1", "and now?")
+    sessions = house.sessions()
     begun = await begin(sessions)
     await begun.store.finish(await give_up(begun.work, begun.store, 5))
     assert await sessions.next(begun.lease) is None
-    ended = await task_store.record("acme", record.task_id)
-    assert ended is not None
-    assert ended.state is TaskState.FAILED
-    assert await remembered(redis, task_store, archive) == MEMORY
+    assert (await stored_record(house.store, record)).state is TaskState.FAILED
+    archive.broken = False
+    assert await house.remembered() == MEMORY
 
 
 @pytest.mark.promise("session.archive_down")
-async def test_without_an_archive_idle_sessions_stay_for_their_time(redis: Redis, task_store: TaskStore) -> None:
+async def test_without_an_archive_idle_sessions_stay_for_their_time(house: House) -> None:
     """They are looked at once, and keep their time to live."""
-    await spoken(redis, task_store, None)
-    assert await evictor(redis, None).tick(ALL) == 0
-    assert await memory_in_redis(redis) is not None
-    assert 0 < await redis.ttl(keys.session_keys("acme", "s1").session) <= keys.SESSION_RETENTION_SECONDS
-    assert not [name async for name in redis.scan_iter("*:idle")]
+    alone = house._replace(archive=None)
+    await alone.spoken()
+    assert await alone.evicted() == 0
+    assert await alone.in_redis() is not None
+    assert 0 < await house.redis.ttl(SESSION) <= keys.SESSION_RETENTION_SECONDS
+    assert not [name async for name in house.redis.scan_iter("*:idle")]
 
 
 @pytest.mark.promise("session.own")
-async def test_what_another_principal_left_is_given_to_nobody(
-    redis: Redis, task_store: TaskStore, archive: FolderArchive
-) -> None:
-    """Nor what another tenant's session of the same name left."""
-    await spoken(redis, task_store, archive)
-    await evictor(redis, archive).tick(ALL)
+async def test_what_another_principal_left_is_given_to_nobody(house: House, archive: FrailArchive) -> None:
+    """Whoever the session's owner is by now; nor what another tenant's session of the same name left."""
+    await house.spoken()
+    await house.evicted()
     assert await archive.get("other", "s1") is None
-    names = keys.session_keys("acme", "s1")
-    await cast("Awaitable[int]", redis.hset(names.session, "owner", a_record("s1").requester.id + "-2"))
-    store = RedisSessions(redis, "two", 5.0, archive)
-    assert await _session_as_it_is(store, redis, task_store) == SessionState()
-
-
-async def _session_as_it_is(sessions: RedisSessions, redis: Redis, store: TaskStore) -> SessionState:
-    """What a turn would be given, whoever the session's owner is by now."""
-    names = keys.session_keys("acme", "s1")
-    owner = str(await cast("Awaitable[str | None]", redis.hget(names.session, "owner")))
-    await cast("Awaitable[int]", redis.hset(names.session, "owner", a_record("s1").requester.id))
-    await accepted(store, "s1", "hello")
-    await cast("Awaitable[int]", redis.hset(names.session, "owner", owner))
-    return await (await begin(sessions)).store.session()
+    owner = await house.owner(a_record().requester.id)
+    await accepted(house.store, "s1", "hello")
+    await house.owner(owner + "-2")
+    assert await (await begin(house.sessions())).store.session() == SessionState()
 
 
 @pytest.mark.promise("session.evicted")
-async def test_dying_between_the_archive_and_redis_repeats_harmlessly(
-    redis: Redis, task_store: TaskStore, archive: FolderArchive
-) -> None:
+async def test_dying_between_the_archive_and_redis_repeats_harmlessly(house: House, archive: FrailArchive) -> None:
     """What was archived and did not leave is archived again; what left twice is left once."""
-    await spoken(redis, task_store, archive)
-    idle = RedisIdleSessions(redis)
-    (taken,) = await idle.take(ALL, 0.0, 64)
-    found = await idle.read(taken)
-    assert found is not None
+    await house.spoken()
+    idle = RedisIdleSessions(house.redis)
+    taken, found = await house.read()
     await archive.put(taken.tenant, taken.session_id, found.content)
     assert await idle.take(ALL, 0.0, 64) == ()  # nobody else takes it for a while
     assert await idle.evict(taken, found.mark)
     assert await idle.evict(taken, found.mark)
-    assert await remembered(redis, task_store, archive) == MEMORY
+    assert await house.remembered() == MEMORY
+
+
+@pytest.mark.promise("archive.off_the_path")
+async def test_an_ended_task_is_archived_whole_and_leaves(house: House, archive: FrailArchive) -> None:
+    """Record, journal, ledger and events are in the envelope; the journal leaves at once, the rest as stated."""
+    record = await house.ended()
+    assert await house.archived() == 1
+    kept = read_archived(await archive.get("acme", record.task_id) or b"")
+    assert kept.record.state is TaskState.COMPLETED
+    assert [(step.key, step.data) for step in kept.journal] == [("k", '{"said":"Müller"}')]
+    assert [entry.status for entry in kept.ledger.values()] == [WriteStatus.VERIFIED]
+    assert [event.kind for event in kept.events] == ["submitted", "note", "turn_finished"]
+    lives = await house.lives(record)
+    assert lives.pop("journal") == -2
+    assert all(0 < lives.pop(name) <= keys.DETAIL_SECONDS for name in ("ledger", "events"))
+    assert all(keys.DETAIL_SECONDS < seconds <= keys.TASK_RETENTION_SECONDS for seconds in lives.values())
+
+
+@pytest.mark.promise("archive.off_the_path")
+async def test_no_part_of_a_task_expires_before_its_archiving(house: House, archive: FrailArchive) -> None:
+    """Not at its end, and not while the archive is away; afterwards it is archived after all."""
+    record = await house.ended()
+    archive.broken = True
+    assert set((await house.lives(record)).values()) == {-1}
+    assert await house.archived() == 0
+    assert set((await house.lives(record)).values()) == {-1}
+    archive.broken = False
+    await house.due_again(record)
+    assert await house.archived() == 1
+
+
+@pytest.mark.promise("archive.off_the_path")
+async def test_a_death_after_the_archive_repeats_harmlessly(house: House, archive: FrailArchive) -> None:
+    record = await house.ended()
+    archive.dies = True
+    with pytest.raises(Died):
+        await house.archived()
+    before = await archive.get("acme", record.task_id)
+    archive.dies = False
+    assert await house.archived() == 0  # for half a minute it is the dead one's
+    await house.due_again(record)
+    assert await house.archived() == 1
+    assert await archive.get("acme", record.task_id) == before
+    assert await house.archived() == 0
+
+
+@pytest.mark.promise("archive.off_the_path")
+async def test_without_an_archive_an_ended_task_stays_its_whole_time(house: House) -> None:
+    record = await house.ended()
+    assert await house._replace(archive=None).archived() == 1
+    lives = set((await house.lives(record)).values())
+    assert all(keys.DETAIL_SECONDS < seconds <= keys.TASK_RETENTION_SECONDS for seconds in lives)
+
+
+@pytest.mark.promise("archive.off_the_path")
+async def test_a_name_that_leads_to_a_newer_task_stays(house: House) -> None:
+    """A task that leaves takes its name with it only where that still leads to it."""
+    record = await house.ended()
+    name = keys.alias_key(record.tenant, record.task_id)
+    await house.redis.set(name, f"{record.task_id}\ns2")
+    await house.archived()
+    assert await house.redis.ttl(name) == -1
+
+
+@pytest.mark.promise("archive.off_the_path")
+async def test_a_turn_that_is_too_late_leaves_nothing_kept(house: House) -> None:
+    """Its events come into a stream that may have left already."""
+    record = await accepted(house.store)
+    await house.store.accept(record, a_turn(record), dedupe=None)
+    one = sessions_of(house.redis, "one")
+    begun = await begin(one)
+    await begun.store.finish(an_end(begun.work))
+    await house.archived()
+    events = keys.task_keys("acme", "s1", record.task_id).events
+    await house.redis.delete(events)
+    late = await begin_next(one, begun.lease)
+    await late.store.finish(an_end(late.work))
+    assert 0 < await house.redis.ttl(events) <= keys.DETAIL_SECONDS

@@ -1,4 +1,4 @@
-"""What many tasks have in common is stored once a tenant, and no task is left without it."""
+"""What tasks and sessions leave in Redis: what many have in common once a tenant, and how little a long one costs."""
 
 from pathlib import Path
 from typing import cast
@@ -21,8 +21,14 @@ from shared.infra.journal_rows import name_of
 from shared.infra.lineage import lineage_of
 from shared.infra.task_store import TaskStore
 from tests.integration.state_stage import Begun, accepted, an_end, begin, sessions_of, signalled
-
-pytestmark = pytest.mark.promise("journal.texts_once")
+from tools.bench.executor.sessions import (
+    BOUNDS,
+    MORE_BYTES_AT_MOST,
+    Left,
+    SessionFigures,
+    SessionTurns,
+    measure_sessions,
+)
 
 LISTING = '{"tools":"' + "x" * 5000 + '"}'
 POLICIES = "[" + ",".join(f'{{"rule":"r{number}"}}' for number in range(100)) + "]"
@@ -57,6 +63,7 @@ async def _archived(redis: Redis, folder: Path, record: TaskRecord) -> ArchivedT
     return read_archived(cast(bytes, await FolderArchive(folder).get("acme", record.task_id)))
 
 
+@pytest.mark.promise("journal.texts_once")
 async def test_what_tasks_have_in_common_is_stored_once(redis: Redis, task_store: TaskStore) -> None:
     """Each journal names it, and is read as it was given by a process that never saw it."""
     sizes = []
@@ -72,6 +79,7 @@ async def test_what_tasks_have_in_common_is_stored_once(redis: Redis, task_store
     assert max(sizes) < 500
 
 
+@pytest.mark.promise("journal.texts_once")
 async def test_an_archived_task_needs_nothing_else(redis: Redis, task_store: TaskStore, tmp_path: Path) -> None:
     record = await accepted(task_store)
     begun = await begin(sessions_of(redis, "one"))
@@ -82,6 +90,7 @@ async def test_an_archived_task_needs_nothing_else(redis: Redis, task_store: Tas
     assert not any(step.lost for step in kept.journal)
 
 
+@pytest.mark.promise("journal.texts_once")
 async def test_a_task_that_waits_has_its_own_copy(redis: Redis, task_store: TaskStore, tmp_path: Path) -> None:
     """Nobody knows for how long: what is common may be gone when it goes on."""
     record = await accepted(task_store)
@@ -106,6 +115,7 @@ async def test_a_task_that_waits_has_its_own_copy(redis: Redis, task_store: Task
     assert [(step.key, step.data) for step in kept.journal] == [(entry.key, entry.data_json) for entry in GIVEN]
 
 
+@pytest.mark.promise("journal.texts_once")
 async def test_a_lost_text_is_told_of_and_never_guessed(redis: Redis, task_store: TaskStore, tmp_path: Path) -> None:
     """An open task does not go on without it; an ended one is archived with the rest, and is not replayed."""
     record = await accepted(task_store)
@@ -122,6 +132,7 @@ async def test_a_lost_text_is_told_of_and_never_guessed(redis: Redis, task_store
         attempts_of(kept)
 
 
+@pytest.mark.promise("journal.texts_once")
 async def test_after_a_failover_texts_are_stored_again(redis: Redis) -> None:
     texts = SharedTexts(redis)
     await texts.store("acme", [LISTING])
@@ -133,6 +144,7 @@ async def test_after_a_failover_texts_are_stored_again(redis: Redis) -> None:
     assert len(await _texts(redis)) == 1
 
 
+@pytest.mark.promise("journal.texts_once")
 async def test_a_server_that_lists_something_else_each_time_fills_no_store(redis: Redis) -> None:
     """Beyond a number a day they stand in each journal, as every short text does."""
     texts = SharedTexts(redis)
@@ -142,6 +154,7 @@ async def test_a_server_that_lists_something_else_each_time_fills_no_store(redis
     assert 0 < await redis.ttl((await _texts(redis))[0]) <= keys.SHARED_SECONDS
 
 
+@pytest.mark.promise("journal.texts_once")
 async def test_steps_of_an_older_release_are_read(redis: Redis, task_store: TaskStore, tmp_path: Path) -> None:
     """Its rows hold one step each, and its tasks go on with new ones."""
     record = await accepted(task_store)
@@ -155,4 +168,26 @@ async def test_steps_of_an_older_release_are_read(redis: Redis, task_store: Task
     assert [step.key for step in (await _archived(redis, tmp_path, record)).journal] == [
         old.key,
         *(entry.key for entry in GIVEN),
+    ]
+
+
+@pytest.mark.promise("footprint.finished_session", "footprint.long_session")
+async def test_a_finished_session_keeps_to_its_bounds_and_a_long_one_reads_no_more_than_its_latest_turns() -> None:
+    """Each time something leaves; after a month nothing is left but the streams of the partitions, which all share."""
+    figures = await measure_sessions(40, 40)
+    sizes = [left.bytes for left in figures.left]
+    assert sizes == sorted(sizes, reverse=True)
+    assert all(left.bytes <= BOUNDS[left.hours] for left in figures.left[:-1])
+    assert sizes[-1] <= figures.kinds["outcomes"] + figures.kinds["server"] + 1  # each is rounded down
+    assert figures.last.bytes_read <= figures.first.bytes_read + MORE_BYTES_AT_MOST
+
+
+@pytest.mark.promise("footprint.finished_session")
+def test_each_missed_target_is_named() -> None:
+    left = tuple(Left(hours, bound + (hours == 1)) for hours, bound in BOUNDS.items())
+    slow = SessionFigures(10, left, {}, 500, SessionTurns(10, 1000), SessionTurns(16, 7001))
+    assert [sentence.split(",")[0] for sentence in slow.missed] == [
+        "a finished session takes 8193 bytes after 1 hours",
+        "turn 500 takes 16 ms",
+        "turn 500 takes 7001 bytes read",
     ]

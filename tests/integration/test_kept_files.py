@@ -19,6 +19,7 @@ from shared.infra.archive_folder import FolderArchive
 from shared.infra.guard import Guard
 from shared.ports.archive import Archive, ArchiveUnavailable
 from tests.doubles import sent_files
+from tests.each_row import each_row
 from tests.serving import serving
 
 _SIZE = 200_000
@@ -53,7 +54,7 @@ async def read(archive: Archive, content: bytes, name: str = "a.bin") -> ReadFil
     ],
     ids=["text", "cp1252", "utf-16", "pdf", "docx", "pptx", "xlsx"],
 )
-async def test_a_file_is_read_as_what_it_is_whatever_it_is_called(
+async def test_a_file_is_read_as_what_it_is_if_misnamed(
     archive: FolderArchive, content: bytes, media_type: str
 ) -> None:
     found = await read(archive, content, "picture.png")
@@ -161,20 +162,16 @@ async def test_a_file_is_fetched_from_its_address_and_kept(archive: FolderArchiv
 
 
 @pytest.mark.promise("files.fetched")
-@pytest.mark.parametrize(
+@each_row(
     ("path", "why"),
-    [
-        ("/around", "leads on too often"),
-        ("/inside", "leads to a private address"),
-        ("/large", "larger than 200,000 bytes"),
-        ("/never", "did not come within"),
-        ("/packed", "comes compressed"),
-        ("/absent", "status 404"),
-    ],
+    ("/around", "leads on too often"),
+    ("/inside", "leads to a private address"),
+    ("/large", "larger than 200,000 bytes"),
+    ("/never", "did not come within"),
+    ("/packed", "comes compressed"),
+    ("/absent", "status 404"),
 )
-async def test_an_address_that_cannot_be_fetched_is_named_with_its_reason(
-    archive: FolderArchive, path: str, why: str
-) -> None:
+async def test_an_address_that_cannot_be_fetched_is_named_why(archive: FolderArchive, path: str, why: str) -> None:
     async with serving(_SITE) as url:
         found = await kept(archive, seconds=1).read("acme", SentFile(url=url.rstrip("/") + path))
     assert why in found.problem

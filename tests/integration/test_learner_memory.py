@@ -26,7 +26,7 @@ from shared.infra.tenant_records import RedisTenantRecords
 from shared.ports.store import StoreUnavailable
 from tests.integration.learner_stage import a_session, an_outcome, leave
 from tests.integration.memory_stage import LEASE, TERMS, MemoryStage, an_outcome_of
-from tests.integration.test_state_keys import kind_of
+from tests.integration.test_state_bad_rows import kind_of
 
 _TEXT = "Pay invoice INV-7 of Initech Ltd for EUR 1,200.00"
 

@@ -1,30 +1,43 @@
-"""RL_CACHE_DIR: an empty Redis is filled from its files; what the bench of the learner measures."""
+"""Where learning comes from: RL_CACHE_DIR, and a bucket, each version of each object once."""
 
 import asyncio
 import json
 import signal
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 import pytest
 from pydantic import JsonValue
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_learned import RedisLearned
+from services.executor.core.prime.known import select_experience
 from services.executor.core.process.synthesis import import_processes
+from services.learner.adapters.redis_learned_files import RedisCaseRepository, RedisImportRepository
 from services.learner.adapters.redis_memory import RedisMemory
+from services.learner.adapters.s3_training import S3Training
+from services.learner.core.files.importer import Importer
+from services.learner.core.files.report import REPORTS_PREFIX, report_rows, report_teacher
 from services.learner.core.memory.lesson import lesson_of
+from services.learner.core.training import TRAINING_PREFIX, Seeder, SeedResult
 from services.learner.jobs import FileJobs, build_file_jobs
+from services.learner.ports.outcomes import BucketUnavailable, ObjectChanged
 from services.learner.settings import LearnerSettings
 from shared.contracts.learning_files import FileReport, FileRequest, LearningFile
+from shared.domain.cases import CaseOutcome
 from shared.infra import keys
 from shared.infra.learned_files import learned_files
 from shared.infra.rpc import RpcQueue, keep_importing
 from shared.infra.starting import CannotStart
 from tests.each_row import each_row
-from tests.integration.learner_stage import PATIENCE, an_outcome, learner_process, leave, until_settled
+from tests.http_client import open_http
+from tests.integration.bucket_stage import BUCKET, BucketServer, bucket_server
+from tests.integration.learner_stage import PATIENCE, an_outcome, case_log, learner_process, leave, until_settled
+from tests.unit.learner.training import a_row, lines_of
 from tools.bench.executor.recall import RecallFigures, RecallReading, measure_recall
 from tools.bench.learner.command import LearnerFigures as Speed
 from tools.bench.learner.rates import LearnerRates, Round, rates
@@ -122,9 +135,7 @@ async def test_a_redis_that_lost_everything_is_filled_again(redis: Redis, redis_
 
 
 @pytest.mark.promise("files.cache")
-async def test_a_tenant_that_has_learned_takes_nothing_from_the_folder(
-    redis: Redis, redis_url: str, tmp_path: Path
-) -> None:
+async def test_a_tenant_that_learned_takes_nothing_from_files(redis: Redis, redis_url: str, tmp_path: Path) -> None:
     """Redis holds: the files follow it, and what lay there before is kept beside them."""
     _put(tmp_path, {"strategy_bandit.json": BANDIT})
     await _learn(redis, 1)
@@ -138,9 +149,7 @@ async def test_a_tenant_that_has_learned_takes_nothing_from_the_folder(
 
 
 @pytest.mark.promise("files.cache")
-async def test_what_was_forgotten_does_not_come_back_from_the_folder(
-    redis: Redis, redis_url: str, tmp_path: Path
-) -> None:
+async def test_what_was_forgotten_comes_not_back_from_files(redis: Redis, redis_url: str, tmp_path: Path) -> None:
     _put(tmp_path, {"strategy_bandit.json": BANDIT})
     await redis.hset(keys.learned_keys("acme").forgets, "r1", "{}")  # type: ignore[misc]  # redis-py
     async with _running(_jobs(redis, redis_url, tmp_path)):
@@ -148,9 +157,7 @@ async def test_what_was_forgotten_does_not_come_back_from_the_folder(
     assert (await learned_files(redis, "acme"))[LearningFile.STRATEGY_BANDIT] == {}
 
 
-async def test_a_file_that_cannot_be_imported_harms_nothing_and_is_kept(
-    redis: Redis, redis_url: str, tmp_path: Path
-) -> None:
+async def test_a_file_that_cannot_be_imported_harms_nothing(redis: Redis, redis_url: str, tmp_path: Path) -> None:
     (tmp_path / "case_log.json").write_text("{broken")
     _put(tmp_path, {"strategy_bandit.json": BANDIT})
     async with _running(_jobs(redis, redis_url, tmp_path)):
@@ -160,9 +167,7 @@ async def test_a_file_that_cannot_be_imported_harms_nothing_and_is_kept(
 
 
 @pytest.mark.promise("files.cache")
-async def test_a_learner_that_is_stopped_leaves_what_it_learned_in_the_folder(
-    redis: Redis, redis_url: str, tmp_path: Path
-) -> None:
+async def test_a_stopped_learner_leaves_what_it_learned(redis: Redis, redis_url: str, tmp_path: Path) -> None:
     environ = {"RL_CACHE_DIR": str(tmp_path), "RL_CACHE_TENANT": "acme", "RL_CACHE_SECONDS": "3600"}
     with learner_process(redis_url, **environ) as learner:
         await learner.ready()
@@ -229,12 +234,10 @@ def test_reads_that_grow_with_the_tenants_miss_their_target() -> None:
 
 @each_row(
     ("used", "leaves"),
-    [
-        (["fsm", "five_phase", "moa"] * 10, False),
-        (["five_phase", "fsm", "moa", *["fsm", "moa"] * 13, "fsm"], True),
-        (["fsm", "moa"] * 13 + ["five_phase", "fsm", "five_phase", "moa"], False),
-        (["fsm"] * 30, False),
-    ],
+    (["fsm", "five_phase", "moa"] * 10, False),
+    (["five_phase", "fsm", "moa", *["fsm", "moa"] * 13, "fsm"], True),
+    (["fsm", "moa"] * 13 + ["five_phase", "fsm", "five_phase", "moa"], False),
+    (["fsm"] * 30, False),
 )
 def test_a_strategy_is_left_when_it_is_the_least_used_and_hardly_tried_at_last(used: list[str], leaves: bool) -> None:
     assert len(used) == TASKS > LAST
@@ -245,3 +248,181 @@ def test_a_strategy_is_left_when_it_is_the_least_used_and_hardly_tried_at_last(u
 def test_a_failing_case_counts_only_where_it_is_shown_as_what_to_avoid(use: str, shown: bool) -> None:
     cases = ({"case": "other:1", "use": "avoid"}, {"case": "t:1", "use": use})
     assert LearningStory(("fsm",), {}, "t:1", cases, 1.0, 1.0).shows_the_failing_case is shown
+
+
+FIRST, SECOND = f"{TRAINING_PREFIX}20260101_000000_training_data.jsonl", f"{TRAINING_PREFIX}second.json"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[BucketServer]:
+    with bucket_server() as running:
+        yield running
+
+
+@pytest.fixture
+def bucket(server: BucketServer, monkeypatch: pytest.MonkeyPatch) -> BucketServer:
+    for name, value in server.environ.items():
+        monkeypatch.setenv(name, value)
+    server.empty()
+    return server
+
+
+def _seeder(redis: Redis, owner: str = "one", tenant: str = "acme") -> Seeder:
+    shelf = RedisCaseRepository(redis, owner)
+    return Seeder(S3Training(BUCKET, TRAINING_PREFIX), shelf, tenant, lambda: datetime.now(UTC))
+
+
+async def _looked(seeder: Seeder) -> list[SeedResult]:
+    told: list[SeedResult] = []
+    assert await seeder.look(told.append)
+    return told
+
+
+@pytest.mark.promise("training.seeded", "training.failures_stay")
+async def test_rows_of_a_bucket_become_cases_and_failures_stay_failures(redis: Redis, bucket: BucketServer) -> None:
+    """Of both kinds of file below the prefix, and of nothing else in the bucket."""
+    bucket.put(FIRST, lines_of([a_row(1), a_row(2, failed=True, score=0.4)]))
+    bucket.put(SECOND, json.dumps([a_row(3, score=0.5)]).encode())
+    bucket.put(f"{TRAINING_PREFIX}notes.txt", b"hello")
+    bucket.put("other/rows.jsonl", lines_of([a_row(4)]))
+    told = await _looked(_seeder(redis))
+    cases = {case.task_id: case.outcome for case in await case_log(redis, "acme")}
+    assert cases == {"task_01": CaseOutcome.SUCCESS, "task_02": CaseOutcome.FAILURE, "task_03": CaseOutcome.PARTIAL}
+    assert [(one.found.name, one.rows, one.kept) for one in told] == [(FIRST, 2, 2), (SECOND, 1, 1)]
+    assert await case_log(redis, "globex") == []
+
+
+@pytest.mark.promise("training.once")
+async def test_an_object_is_loaded_once_and_a_new_version_of_it_is_merged(redis: Redis, bucket: BucketServer) -> None:
+    bucket.put(FIRST, lines_of([a_row(1)]))
+    seeder = _seeder(redis)
+    assert len(await _looked(seeder)) == 1
+    assert await _looked(seeder) == []
+    bucket.put(FIRST, lines_of([a_row(1, score=0.7), a_row(2)]))
+    (again,) = await _looked(seeder)
+    assert again.kept == 2
+    assert {case.task_id: case.quality for case in await case_log(redis, "acme")} == {"task_01": 0.7, "task_02": 0.9}
+
+
+@pytest.mark.promise("training.once")
+async def test_of_several_learners_one_loads(redis: Redis, bucket: BucketServer) -> None:
+    """All at once: every object is told of once, and the log has nothing twice."""
+    for number in range(6):
+        bucket.put(f"{TRAINING_PREFIX}{number}.jsonl", lines_of([a_row(number), a_row(10 + number)]))
+    told: list[SeedResult] = []
+    seeders = [_seeder(redis, name) for name in ("one", "two", "three")]
+    looked = await asyncio.gather(*(seeder.look(told.append) for seeder in seeders))
+    assert any(looked)
+    assert len(told) == 6
+    assert len(await case_log(redis, "acme")) == 12
+
+
+@pytest.mark.promise("training.once")
+async def test_what_two_learners_load_without_the_lock_is_there_once(redis: Redis, bucket: BucketServer) -> None:
+    """A lock can lapse under whoever holds it: the step itself knows the version."""
+    bucket.put(FIRST, lines_of([a_row(1), a_row(2)]))
+    shelf = RedisCaseRepository(redis, "late", lease_seconds=0.001)
+    late = Seeder(S3Training(BUCKET, TRAINING_PREFIX), shelf, "acme", lambda: datetime.now(UTC))
+    told: list[SeedResult] = []
+    await asyncio.gather(*(seeder.look(told.append) for seeder in (late, _seeder(redis, "two"), late)))
+    assert sum(one.kept is not None for one in told) == 1
+    assert len(await case_log(redis, "acme")) == 2
+
+
+@pytest.mark.promise("training.bad_rows")
+async def test_bad_rows_and_objects_are_counted_and_named_and_harm_nothing(redis: Redis, bucket: BucketServer) -> None:
+    bucket.put(FIRST, lines_of([a_row(1)]) + b"{broken\n")
+    bucket.put(SECOND, b"\xff\xfe garbage")
+    told = {one.found.name: one for one in await _looked(_seeder(redis))}
+    assert [(len(one.bad), one.rows) for one in (told[FIRST], told[SECOND])] == [(1, 1), (1, 0)]
+    seeded = await cast("Awaitable[dict[str, str]]", redis.hgetall(keys.learned_keys("acme").seeded))
+    assert json.loads(seeded[FIRST].partition("\n")[2])["first_bad"].startswith("line 2: no JSON")
+    assert await _looked(_seeder(redis)) == []
+
+
+async def test_a_bucket_that_is_not_there_says_so(redis: Redis, bucket: BucketServer) -> None:
+    seeder = Seeder(S3Training("nobody", ""), RedisCaseRepository(redis, "one"), "acme", lambda: datetime.now(UTC))
+    with pytest.raises(BucketUnavailable, match="nobody"):
+        await seeder.look(lambda _: None)
+    assert await RedisCaseRepository(redis, "two").begin("acme")
+
+
+async def test_an_object_changed_since_it_was_listed_is_left_for_later(redis: Redis, bucket: BucketServer) -> None:
+    bucket.put(FIRST, lines_of([a_row(1)]))
+    store = S3Training(BUCKET, TRAINING_PREFIX)
+    (found,) = await store.objects()
+    bucket.put(FIRST, lines_of([a_row(2)]))
+    with pytest.raises(ObjectChanged):
+        await store.read(found)
+
+
+@pytest.mark.promise("training.merged")
+async def test_a_log_written_meanwhile_loses_nothing(redis: Redis, redis_url: str, bucket: BucketServer) -> None:
+    """Outcomes are learned while rows are merged: each of both is there."""
+    bucket.put(FIRST, lines_of([a_row(number) for number in range(40)]))
+    outcomes = [an_outcome(number) for number in range(60)]
+    environ = {**bucket.environ, "S3_TRAINING_BUCKET": BUCKET, "S3_TRAINING_TENANT": "acme"}
+    with learner_process(redis_url, **environ) as learner:
+        await leave(redis, outcomes)
+        await learner.ready()
+        await until_settled(redis)
+        async with asyncio.timeout(PATIENCE), open_http(trust_env=False) as http:
+            while (await http.get(f"{learner.url}/health")).json()["training"]["objects"] == 0:
+                await asyncio.sleep(0.05)
+    ids = [case.case_id for case in await case_log(redis, "acme")]
+    assert len(ids) == len(set(ids)) == 100
+
+
+REPORT = f"{REPORTS_PREFIX}today.json"
+FAILURE = {
+    "scenario": "invoice_reconciliation",
+    "task": "Reconcile invoice INV-1 with its purchase order",
+    "failure_cause": "it paid before it had read the order",
+    "score": 0.4,
+}
+
+
+def _report_seeder(redis: Redis) -> Seeder:
+    teach = report_teacher(Importer(RedisImportRepository(redis), _now), "acme", _now)
+    return Seeder(
+        S3Training(BUCKET, REPORTS_PREFIX), RedisCaseRepository(redis, "one"), "acme", _now, report_rows, teach
+    )
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _a_report(at: str, cause: str) -> bytes:
+    return json.dumps({"generated_at": at, "top_failures": [{**FAILURE, "failure_cause": cause}]}).encode()
+
+
+async def _told(redis: Redis, task: str) -> list[str]:
+    found = await RedisLearned(redis).recall("acme", "invoice_reconciliation")
+    return [fact.text for fact in select_experience(found, task, "invoice_reconciliation", _now()).knowledge]
+
+
+@pytest.mark.promise("report.teaches")
+async def test_a_report_changes_what_later_tasks_are_told(redis: Redis, bucket: BucketServer) -> None:
+    """Of its kind and of no other; a newer report says it anew; and one that was forgotten does not come back."""
+    task, other = "Reconcile invoice INV-9 with its purchase order", "Book a flight to Rome"
+    before = await _told(redis, task)
+    bucket.put(REPORT, _a_report("2026-01-05T04:00:00Z", "it paid before it had read the order"))
+    await _looked(_report_seeder(redis))
+    kind = "Tasks of the kind 'invoice reconciliation' failed in a benchmark"
+    assert (before, await _told(redis, task)) == ([], [f"{kind}: it paid before it had read the order"])
+    assert await _told(redis, other) == []
+    bucket.put(REPORT, _a_report("2026-01-06T04:00:00Z", "it paid twice"))
+    await _looked(_report_seeder(redis))
+    assert await _told(redis, task) == [f"{kind}: it paid twice"]
+    await redis.delete(keys.learned_keys("acme").knowledge)
+    assert await _looked(_report_seeder(redis)) == []
+    assert await _told(redis, task) == []
+
+
+@pytest.mark.promise("report.teaches")
+async def test_the_failures_of_a_report_stand_in_the_case_log(redis: Redis, bucket: BucketServer) -> None:
+    bucket.put(REPORT, _a_report("2026-01-05T04:00:00Z", "it paid before it had read the order"))
+    await _looked(_report_seeder(redis))
+    (case,) = await case_log(redis, "acme")
+    assert (case.outcome, case.failed) == (CaseOutcome.FAILURE, ("it paid before it had read the order",))

@@ -24,6 +24,7 @@ from services.executor.ports.tools import ToolAnswer, ToolSilent, ToolUnreachabl
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json
 from tests.company_stage import company, open_books
+from tests.each_row import each_row
 from tests.integration.saboteur import NoModernMcp, Sabotage, Saboteur, error, raw, result
 from tests.serving import serving
 
@@ -50,30 +51,28 @@ def texts(*blocks: str, **more: JsonValue) -> Sabotage:
 
 
 @pytest.mark.promise("tools.silent_unless_certain")
-@pytest.mark.parametrize(
+@each_row(
     "sabotage",
-    [
-        raw("down", 500),
-        raw('{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"x"}}', 503, content_type="application/json"),
-        raw("<html>login</html>", 200, content_type="text/html"),
-        raw("<html>no</html>", 403, content_type="text/html"),
-        raw("", 202),
-        raw("{", 200, content_type="application/json"),
-        raw("[1]", 200, content_type="application/json"),
-        raw("[" * 100_000, 200, content_type="application/json"),
-        raw('{"jsonrpc":"2.0","id":"other","result":{}}', 200, content_type="application/json"),
-        raw("x", 200, content_type="application/json", content_encoding="gzip"),
-        raw("", 307, location="/health"),
-        raw("data: nonsense\n\n", 200, content_type="text/event-stream"),
-        raw("", 200, content_type="text/event-stream"),
-        result({"content": "not a list"}),
-        result({}),
-        texts("x" * 1024 * 1024),
-        texts("{}", resultType="input_required"),
-        error(-32603),
-        error(-32000),
-        error(-32099),
-    ],
+    raw("down", 500),
+    raw('{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"x"}}', 503, content_type="application/json"),
+    raw("<html>login</html>", 200, content_type="text/html"),
+    raw("<html>no</html>", 403, content_type="text/html"),
+    raw("", 202),
+    raw("{", 200, content_type="application/json"),
+    raw("[1]", 200, content_type="application/json"),
+    raw("[" * 100_000, 200, content_type="application/json"),
+    raw('{"jsonrpc":"2.0","id":"other","result":{}}', 200, content_type="application/json"),
+    raw("x", 200, content_type="application/json", content_encoding="gzip"),
+    raw("", 307, location="/health"),
+    raw("data: nonsense\n\n", 200, content_type="text/event-stream"),
+    raw("", 200, content_type="text/event-stream"),
+    result({"content": "not a list"}),
+    result({}),
+    texts("x" * 1024 * 1024),
+    texts("{}", resultType="input_required"),
+    error(-32603),
+    error(-32000),
+    error(-32099),
 )
 async def test_an_unusable_answer_is_silent_and_the_call_is_not_repeated(tmp_path: Path, sabotage: Sabotage) -> None:
     """The request may have taken effect: the caller is told so, and the server saw it exactly once."""
@@ -104,23 +103,21 @@ async def test_an_error_that_says_nothing_was_begun_is_a_refusal(tmp_path: Path,
 
 
 @pytest.mark.promise("tools.exact_answers")
-@pytest.mark.parametrize(
+@each_row(
     ("sabotage", "content"),
-    [
-        (
-            texts('{"amount": 0.1, "rate": 1234567890123456.789}'),
-            {"amount": Decimal("0.1"), "rate": Decimal("1234567890123456.789")},
-        ),
-        (texts("[]"), []),
-        (texts("Order sent."), "Order sent."),
-        (texts("first", "second"), "first\nsecond"),
-        (texts('{"a": 1}', '{"a": 2}'), [{"a": 1}, {"a": 2}]),
-        (texts("A summary.", structuredContent={"amount": 19.99}), {"amount": Decimal("19.99")}),
-        (texts('{"amount": 20.0}', structuredContent={"amount": 20}), {"amount": Decimal("20.0")}),
-        (texts(), None),
-        (texts('{"amount": NaN}'), '{"amount": NaN}'),
-        (texts("[" * 50_000), "[" * 50_000),
-    ],
+    (
+        texts('{"amount": 0.1, "rate": 1234567890123456.789}'),
+        {"amount": Decimal("0.1"), "rate": Decimal("1234567890123456.789")},
+    ),
+    (texts("[]"), []),
+    (texts("Order sent."), "Order sent."),
+    (texts("first", "second"), "first\nsecond"),
+    (texts('{"a": 1}', '{"a": 2}'), [{"a": 1}, {"a": 2}]),
+    (texts("A summary.", structuredContent={"amount": 19.99}), {"amount": Decimal("19.99")}),
+    (texts('{"amount": 20.0}', structuredContent={"amount": 20}), {"amount": Decimal("20.0")}),
+    (texts(), None),
+    (texts('{"amount": NaN}'), '{"amount": NaN}'),
+    (texts("[" * 50_000), "[" * 50_000),
 )
 async def test_content_is_exact_json_or_bare_text(tmp_path: Path, sabotage: Sabotage, content: Json) -> None:
     async with sabotaged(tmp_path, "tools/call", sabotage) as bad:
@@ -164,21 +161,17 @@ async def test_tools_that_cannot_be_used_are_dropped_and_the_others_stay(tmp_pat
     assert [each.name for each in found] == ["get_a", "get_b"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("sabotage", "sentence"),
-    [
-        (listing({"inputSchema": {"type": "object"}}), "name"),
-        (listing({"name": "x", "inputSchema": "any"}), "inputSchema"),
-        (listing("x"), "tools"),
-        (listing(tool("a"), nextCursor="again"), "same cursor twice"),
-        (result({"tools": None}), "cannot be used"),
-        (error(-32601), "it broke"),
-        (raw("down", 500), "HTTP 500"),
-    ],
+    (listing({"inputSchema": {"type": "object"}}), "name"),
+    (listing({"name": "x", "inputSchema": "any"}), "inputSchema"),
+    (listing("x"), "tools"),
+    (listing(tool("a"), nextCursor="again"), "same cursor twice"),
+    (result({"tools": None}), "cannot be used"),
+    (error(-32601), "it broke"),
+    (raw("down", 500), "HTTP 500"),
 )
-async def test_a_list_that_cannot_be_read_is_silent_with_its_reason(
-    tmp_path: Path, sabotage: Sabotage, sentence: str
-) -> None:
+async def test_a_list_that_cannot_be_read_is_silent_why(tmp_path: Path, sabotage: Sabotage, sentence: str) -> None:
     async with sabotaged(tmp_path, "tools/list", sabotage) as bad:
         with pytest.raises(ToolSilent, match=sentence):
             await bad.servers.discover(bad.connection)

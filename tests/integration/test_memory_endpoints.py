@@ -1,4 +1,4 @@
-"""An operator reads what tasks have left and has it forgotten; what is spoiled costs its own tenant alone."""
+"""What tasks have left, as an operator reads it and has it forgotten: it is in no learned key, and stays away."""
 
 import asyncio
 import json
@@ -15,7 +15,7 @@ from services.learner.adapters.redis_budgets import RedisTenantBudgets
 from services.learner.adapters.redis_forgetting import REQUESTS_KEPT
 from services.learner.adapters.redis_knowledge import RedisFactRepository, RedisKnowledge
 from services.learner.core.memory.fact_worker import FactWorker
-from services.learner.ports.memory import KnownFacts
+from services.learner.ports.memory import KnownFacts, RawFact
 from shared.contracts.knowledge import KnownEntity
 from shared.contracts.learning_files import ForgetRequest, ForgetScope, ForgetState
 from shared.contracts.outcome import PredictionOutcome, ThresholdKind
@@ -47,12 +47,11 @@ async def _command(play: Stage, *words: str, said: str | None = None) -> tuple[i
 
 
 @pytest.mark.promise("memory.read")
-async def test_an_operator_reads_what_tasks_have_left(redis: Redis, redis_url: str) -> None:
+async def test_an_operator_reads_what_tasks_have_left(play: Stage, redis: Redis) -> None:
     await _filled(redis)
     await _filled(redis, "other")
-    async with stage(redis, redis_url) as play:
-        told = {part: (await play.client.post(f"/memory/{part}", json=_OPERATOR)).json()[part] for part in _PARTS}
-        finding = (await play.client.post("/memory/facts", json=_OPERATOR)).json()["finding"]
+    told = {part: (await play.client.post(f"/memory/{part}", json=_OPERATOR)).json()[part] for part in _PARTS}
+    finding = (await play.client.post("/memory/facts", json=_OPERATOR)).json()["finding"]
     (case,), (fact,), entities, (accuracy,) = (told[part] for part in _PARTS)
     assert case["task_id"] == fact["task_id"] == f"{DEFAULT_TENANT}-1"
     assert (fact["text"], fact["holds"], fact["superseded_at"]) == (TERMS.text, True, None)
@@ -64,25 +63,22 @@ async def test_an_operator_reads_what_tasks_have_left(redis: Redis, redis_url: s
     assert finding["fact_input_tokens"] == 100
 
 
-async def test_what_is_to_be_forgotten_must_be_said(redis: Redis, redis_url: str) -> None:
-    async with stage(redis, redis_url) as play:
-        for field, body in (
-            ("scope", {}),
-            ("scope", {"scope": "all"}),
-            ("subject", {"scope": "entity"}),
-            ("subject", {"scope": "tenant", "subject": "Initech"}),
-            ("subject", {"scope": "session", "subject": 7}),
-        ):
-            answer = await play.client.post("/memory/forget", json={**_OPERATOR, **body})
-            assert (answer.status_code, answer.json()["error"].split(":")[0]) == (400, field)
-        unknown = await play.client.post("/memory/forget/none/show", json=_OPERATOR)
+async def test_what_is_to_be_forgotten_must_be_said(play: Stage) -> None:
+    for field, body in (
+        ("scope", {}),
+        ("scope", {"scope": "all"}),
+        ("subject", {"scope": "entity"}),
+        ("subject", {"scope": "tenant", "subject": "Initech"}),
+        ("subject", {"scope": "session", "subject": 7}),
+    ):
+        answer = await play.client.post("/memory/forget", json={**_OPERATOR, **body})
+        assert (answer.status_code, answer.json()["error"].split(":")[0]) == (400, field)
+    unknown = await play.client.post("/memory/forget/none/show", json=_OPERATOR)
     assert unknown.status_code == 404
 
 
 @pytest.mark.promise("forget.command")
-async def test_the_command_waits_for_a_learner_and_says_what_was_removed_and_what_stays(
-    redis: Redis, redis_url: str
-) -> None:
+async def test_the_command_waits_for_a_learner_and_says_what_left_and_what_stays(redis: Redis, redis_url: str) -> None:
     memory = await _filled(redis)
     async with stage(redis, redis_url) as play, asyncio.TaskGroup() as group:
         running = group.create_task(_command(play, "--entity", "Initech", "--yes", "--json"))
@@ -103,16 +99,15 @@ async def test_the_command_waits_for_a_learner_and_says_what_was_removed_and_wha
 
 
 @pytest.mark.promise("forget.command")
-async def test_nothing_is_forgotten_before_somebody_says_yes_to_one_thing(redis: Redis, redis_url: str) -> None:
+async def test_nothing_is_forgotten_before_somebody_says_yes_to_one_thing(play: Stage, redis: Redis) -> None:
     memory, one_of = await _filled(redis), "Say one of --entity, --session and --tenant"
-    async with stage(redis, redis_url) as play:
-        for sentence, *words in (
-            ("Say --yes", "--entity", "Initech"),
-            (one_of,),
-            (one_of, "--entity", "Initech", "--tenant", "--yes"),
-        ):
-            code, said = await _command(play, *words)
-            assert (code, sentence in said) == (1, True)
+    for sentence, *words in (
+        ("Say --yes", "--entity", "Initech"),
+        (one_of,),
+        (one_of, "--entity", "Initech", "--tenant", "--yes"),
+    ):
+        code, said = await _command(play, *words)
+        assert (code, sentence in said) == (1, True)
     assert await memory.forgets.requests_of(DEFAULT_TENANT) == []
 
 
@@ -214,3 +209,119 @@ async def test_of_requests_that_are_done_the_newest_are_kept(redis: Redis) -> No
     assert len(kept) == REQUESTS_KEPT + 1
     assert kept[:2] == ["r-001", "r-006"]
     assert "r-entity" in kept
+
+
+_ABOUT_INITECH = "Pay invoice INV-7 of Initech Ltd with the help of Globex Ltd"
+_ABOUT_GLOBEX = "Ask Globex Ltd about INV-9"
+_OF_GLOBEX = RawFact("Globex Ltd", "payment terms", "net 60", "Globex Ltd pays within 60 days.", 0.6)
+
+
+async def _filled_of(redis: Redis) -> MemoryStage:
+    """One task of each of two sessions, about Initech and Globex, and about Globex alone."""
+    stage = MemoryStage(redis, lambda said: [TERMS] if "Initech" in str(said["task"]) else [_OF_GLOBEX])
+    await leave(redis, [an_outcome_of(_ABOUT_INITECH, 1, session="s1"), an_outcome_of(_ABOUT_GLOBEX, 2, session="s2")])
+    await _caught_up(stage)
+    return stage
+
+
+async def _caught_up(stage: MemoryStage) -> None:
+    await stage.learns()
+    await stage.remembers()
+    await stage.finds_facts()
+
+
+async def _kept(redis: Redis, tenant: str = "acme") -> str:
+    """Everything that is stored of a tenant's learning, but requests to forget."""
+    names = keys.learned_keys(tenant)
+    lists = [await cast("list[str]", redis.lrange(name, 0, -1)) for name in (names.cases, names.knowledge)]  # type: ignore[misc]
+    hashes = [await redis.hgetall(name) for name in (names.entities, names.entity_links, names.fact_todos)]  # type: ignore[misc]
+    return f"{lists} {hashes} {await redis.zrange(names.entity_ages, 0, -1)}"
+
+
+@pytest.mark.promise("forget.gone")
+@pytest.mark.parametrize("written", ["Initech", "initech ltd", "Initech Ltd."])
+async def test_an_entity_is_forgotten_however_it_is_written(redis: Redis, written: str) -> None:
+    stage = await _filled_of(redis)
+    request = await stage.forget(ForgetScope.ENTITY, written)
+    assert (request.state, request.subject) == (ForgetState.DONE, "")
+    assert request.removed == {"cases": 1, "facts": 1, "entities": 1}
+    assert "initech" not in (await _kept(redis)).lower()
+    assert await stage.entities() == {"Globex Ltd": 2, "INV-7": 1, "INV-9": 1}
+
+
+@pytest.mark.promise("forget.gone")
+async def test_a_session_is_forgotten_and_what_others_taught_stays(redis: Redis) -> None:
+    stage = await _filled_of(redis)
+    session = keys.session_keys("acme", "s1")
+    await redis.hset(session.session, mapping={"owner": "casey", "state": "{}"})  # type: ignore[misc]  # redis-py
+    request = await stage.forget(ForgetScope.SESSION, "s1")
+    assert request.removed == {"cases": 1, "facts": 1, "entities": 2, "entities_less": 1, "conversations": 1}
+    assert await stage.entities() == {"Globex Ltd": 1, "INV-9": 1}
+    assert await stage.texts() == [_OF_GLOBEX.text]
+    assert "s1" not in await _kept(redis)
+    assert await redis.hgetall(session.session) == {"owner": "casey"}  # type: ignore[misc]  # redis-py
+
+
+async def test_a_session_that_is_being_worked_on_keeps_its_own_memory_and_that_is_said(redis: Redis) -> None:
+    stage = await _filled_of(redis)
+    session = keys.session_keys("acme", "s1")
+    await redis.hset(session.session, "state", "{}")  # type: ignore[misc]  # redis-py
+    await redis.sadd(session.open, "t9")  # type: ignore[misc]  # redis-py
+    request = await stage.forget(ForgetScope.SESSION, "s1")
+    assert "conversation" in request.left
+    assert "conversations" not in request.removed
+
+
+@pytest.mark.promise("forget.gone")
+async def test_a_tenant_is_forgotten_and_no_other(redis: Redis) -> None:
+    stage = await _filled_of(redis)
+    await leave(redis, [an_outcome_of(_ABOUT_GLOBEX, 1, "other")])
+    await _caught_up(stage)
+    before = await _kept(redis, "other")
+    request = await stage.forget(ForgetScope.TENANT)
+    assert request.removed == {"cases": 2, "facts": 2, "entities": 4, "arms": 2}
+    left = {name.rpartition(":")[2] for name in await redis.keys("pa:{t:acme}*")}
+    assert left == {"applied", "remembered", "memory", "forgets"}
+    assert await _kept(redis, "other") == before
+    assert (await stage.memories.read_memory("acme")).facts == ()
+
+
+@pytest.mark.promise("forget.late")
+@pytest.mark.parametrize("scope", [ForgetScope.ENTITY, ForgetScope.SESSION, ForgetScope.TENANT])
+async def test_an_outcome_under_way_brings_nothing_back(redis: Redis, scope: ForgetScope) -> None:
+    """The request is not done before what was there when it was made has been learned, and is gone again."""
+    stage = await _filled_of(redis)
+    await leave(redis, [an_outcome_of(_ABOUT_INITECH, 3, session="s1")])
+    subject = {ForgetScope.ENTITY: "Initech", ForgetScope.SESSION: "s1"}.get(scope, "")
+    request = await stage.forget(scope, subject)
+    assert request.state is ForgetState.WORKING
+    await _caught_up(stage)
+    assert "Initech" in await _kept(redis)
+    await redis.zadd(keys.FORGETTING, {keys.pack(keys.ForgetMember("acme", request.request_id)): 0})
+    request = await stage.goes_on(request)
+    assert request.state is ForgetState.DONE
+    assert "Initech" not in await _kept(redis)
+    assert await redis.zcard(keys.FORGETTING) == 0
+
+
+@pytest.mark.promise("forget.late")
+async def test_facts_that_were_being_found_are_not_stored_any_more(redis: Redis) -> None:
+    """The model is asked, and answers, while somebody has all of it forgotten."""
+    stage = MemoryStage(redis)
+    await leave(redis, [an_outcome_of(_ABOUT_INITECH)])
+    await stage.remembers()
+    await stage.learns()
+    await stage.forget(ForgetScope.ENTITY, "Initech")
+    await stage.finds_facts()
+    assert (stage.facts.asked, await stage.texts()) == ([], [])
+
+
+@pytest.mark.promise("forget.gone")
+async def test_forgetting_twice_removes_nothing_more(redis: Redis) -> None:
+    stage = await _filled_of(redis)
+    await stage.forget(ForgetScope.ENTITY, "Initech")
+    before = await _kept(redis)
+    await redis.delete(keys.learned_keys("acme").forgets)
+    request = await stage.forget(ForgetScope.ENTITY, "Initech")
+    assert (request.state, request.removed) == (ForgetState.DONE, {})
+    assert await _kept(redis) == before

@@ -143,23 +143,22 @@ def test_every_schema_that_is_referred_to_is_there() -> None:
 
 
 @pytest.mark.promise("gateway.openapi")
-async def test_what_is_answered_fits_its_description(redis: Redis, redis_url: str) -> None:
+async def test_what_is_answered_fits_its_description(play: Stage) -> None:
     """A task's way over REST, each answer held against the description."""
-    async with stage(redis, redis_url) as play:
-        description = loads_object((await play.client.get("/openapi.json")).text)
-        message = {"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": "hello"}]}
-        sent = await play.client.post("/message:send", json={"message": message}, headers=_NEW)
-        task_id = str(at(loads_object(sent.text), "task.id"))
-        answers = {
-            ("post", "/message:send"): sent,
-            ("get", "/tasks"): await play.client.get("/tasks", headers=_NEW),
-            ("get", "/tasks/{task_id}"): await play.client.get(f"/tasks/{task_id}", headers=_NEW),
-            ("get", "/v1/tasks/{task_id}"): await play.client.get(f"/v1/tasks/{task_id}"),
-            ("post", "/tasks/{task_id}:cancel"): await play.client.post(f"/tasks/{task_id}:cancel", headers=_NEW),
-            ("post", "/v1/tasks/{task_id}:cancel"): await play.client.post("/v1/tasks/nobody:cancel"),
-            ("get", "/approvals"): await play.client.get("/approvals"),
-            ("get", "/.well-known/agent-card.json"): await play.client.get("/.well-known/agent-card.json"),
-        }
+    description = loads_object((await play.client.get("/openapi.json")).text)
+    message = {"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": "hello"}]}
+    sent = await play.client.post("/message:send", json={"message": message}, headers=_NEW)
+    task_id = str(at(loads_object(sent.text), "task.id"))
+    answers = {
+        ("post", "/message:send"): sent,
+        ("get", "/tasks"): await play.client.get("/tasks", headers=_NEW),
+        ("get", "/tasks/{task_id}"): await play.client.get(f"/tasks/{task_id}", headers=_NEW),
+        ("get", "/v1/tasks/{task_id}"): await play.client.get(f"/v1/tasks/{task_id}"),
+        ("post", "/tasks/{task_id}:cancel"): await play.client.post(f"/tasks/{task_id}:cancel", headers=_NEW),
+        ("post", "/v1/tasks/{task_id}:cancel"): await play.client.post("/v1/tasks/nobody:cancel"),
+        ("get", "/approvals"): await play.client.get("/approvals"),
+        ("get", "/.well-known/agent-card.json"): await play.client.get("/.well-known/agent-card.json"),
+    }
     for (method, path), answer in answers.items():
         _check(description, method, path, answer)
 
@@ -183,9 +182,8 @@ def _step(value: Json, *keys: str) -> Json:
 
 
 @pytest.mark.promise("gateway.openapi")
-async def test_the_page_shows_every_path_with_a_sentence_and_loads_nothing(redis: Redis, redis_url: str) -> None:
-    async with stage(redis, redis_url) as play:
-        page = await play.client.get("/docs")
+async def test_the_page_shows_every_path_with_a_sentence_and_loads_nothing(play: Stage) -> None:
+    page = await play.client.get("/docs")
     for method, path, said in _operations(_description()):
         assert " " in str(said["summary"]), (method, path)
         assert f"<b>{method.upper()}</b><code>{escape(path)}</code>" in page.text
@@ -194,15 +192,14 @@ async def test_the_page_shows_every_path_with_a_sentence_and_loads_nothing(redis
 
 
 @pytest.mark.promise("gateway.openapi", "tenant.operator", "tenant.record_walls")
-async def test_operators_alone_get_past_the_paths_that_are_described_as_theirs(redis: Redis, redis_url: str) -> None:
+async def test_operators_alone_get_past_the_paths_that_are_described_as_theirs(play: Stage) -> None:
     words = {"call": "c1", "resolution": "done", "reason": "r", "on": True, "version": 1, "record": {}}
     words |= {"key": {"principal": "x"}, "scope": "session", "subject": "s", "file": "f", "content": ""}
     claim = {**words, "metadata": {"principal": {"id": "cy", "roles": ["client"]}}}
-    async with stage(redis, redis_url) as play:
-        for method, path, said in _operations(_description()):
-            if said["x-callers"] == OPERATORS:
-                url = re.sub(r"{\w+}", "default", path)
-                body = None if method == "get" else claim
-                answer = await play.client.request(method.upper(), url, json=body, headers={"If-Match": '"1"'})
-                switched_off = answer.status_code == 404 and "not offered" in answer.text
-                assert answer.status_code == 403 or switched_off, (path, answer.text)
+    for method, path, said in _operations(_description()):
+        if said["x-callers"] == OPERATORS:
+            url = re.sub(r"{\w+}", "default", path)
+            body = None if method == "get" else claim
+            answer = await play.client.request(method.upper(), url, json=body, headers={"If-Match": '"1"'})
+            switched_off = answer.status_code == 404 and "not offered" in answer.text
+            assert answer.status_code == 403 or switched_off, (path, answer.text)

@@ -260,10 +260,7 @@ async def test_the_operators_servers_are_called_wherever_they_are_and_a_requests
 @pytest.mark.parametrize("spoken", [ToolProtocol.MCP, ToolProtocol.REST])
 async def test_a_permitted_server_that_a_request_names_is_worked_with(spoken: ToolProtocol, tmp_path: Path) -> None:
     """A whole tool server under guard, by either protocol: listed, and called."""
-    async with (
-        company(tmp_path, protocol=spoken) as running,
-        open_servers(tools_reach((), loopback=True)) as servers,
-    ):
+    async with company(tmp_path, protocol=spoken) as running, open_servers(tools_reach((), loopback=True)) as servers:
         named = Connection(id="request", url=running.url, from_request=True)
         tools = await servers.discover(named)
         answer = await servers.read(named, "get_expense", {"expense_id": "EXP-1001"}, 10)

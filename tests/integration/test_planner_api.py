@@ -1,5 +1,6 @@
-"""The planner's HTTP surface: what the Messages API refuses, it refuses; what it answers has the API's form."""
+"""The planner over HTTP: refusals and answers in the form of the Messages API, and whole tasks in generated worlds."""
 
+from collections import Counter
 from collections.abc import AsyncIterator
 
 import anthropic
@@ -10,7 +11,11 @@ from pydantic import JsonValue
 
 from services.planner.bootstrap import build
 from services.planner.settings import PlannerSettings
-from tests.integration.planner_server import MODEL, planner_server
+from shared.infra.anthropic_model import AnthropicModel
+from tests.doubles.generated_tools import World
+from tests.each_row import each_row
+from tests.integration.planner_conversation import Offered, run
+from tests.integration.planner_server import MODEL, model_at, planner_server
 
 Body = dict[str, JsonValue]
 _HEADERS = {"x-api-key": "sk-test", "anthropic-version": "2023-06-01"}
@@ -37,43 +42,39 @@ async def api() -> AsyncIterator[httpx.AsyncClient]:
 
 
 @pytest.mark.promise("planner.refuses_as_the_api")
-@pytest.mark.parametrize(
+@each_row(
     ("changes", "said"),
-    [
-        ({"temperature": 0.5}, "temperature"),
-        ({"top_p": 0.5}, "top_p"),
-        ({"top_k": 5}, "top_k"),
-        ({"max_tokens": "absent"}, "max_tokens: Field required"),
-        ({"max_tokens": "many"}, "max_tokens"),
-        ({"max_tokens": 0}, "max_tokens"),
-        ({"max_tokens": True}, "max_tokens"),
-        ({"messages": "absent"}, "messages: Field required"),
-        ({"messages": []}, "at least one message"),
-        ({"messages": "hello"}, "messages"),
-        ({"messages": [{"role": "system", "content": "x"}]}, "role"),
-        ({"messages": [{"role": "user", "content": ""}]}, "non-empty"),
-        ({"messages": [{"role": "user", "content": [{"type": "text", "text": ""}]}]}, "non-empty"),
-        ({"messages": [{"role": "user", "content": 5}]}, "content"),
-        ({"messages": [_USER, {"role": "assistant", "content": "["}]}, "prefill"),
-        ({"messages": [_USER, {"role": "assistant", "content": [_USE]}, _USER]}, "`tool_result` blocks"),
-        ({"messages": [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t9"}]}]}, "unexpected"),
-        ({"tools": [_TOOL, _TOOL]}, "unique"),
-        ({"tools": [{**_TOOL, "name": "a b"}]}, "name"),
-        ({"tools": [{"name": "look"}]}, "input_schema"),
-        ({"tools": [{**_TOOL, "strict": True}]}, "additionalProperties"),
-        ({"tools": {}}, "tools"),
-        ({"tool_choice": {"type": "any"}}, "forced"),
-        ({"tool_choice": {"type": "tool", "name": "look"}}, "forced"),
-        ({"stream": "yes"}, "stream"),
-        ({"system": 5}, "system"),
-        ({"surprise": 1}, "surprise: Extra inputs"),
-        ({"output_config": {"format": {"type": "xml"}}}, "json_schema"),
-        ({"output_config": {"format": {"type": "json_schema", "schema": {"type": "object"}}}}, "additionalProperties"),
-    ],
+    ({"temperature": 0.5}, "temperature"),
+    ({"top_p": 0.5}, "top_p"),
+    ({"top_k": 5}, "top_k"),
+    ({"max_tokens": "absent"}, "max_tokens: Field required"),
+    ({"max_tokens": "many"}, "max_tokens"),
+    ({"max_tokens": 0}, "max_tokens"),
+    ({"max_tokens": True}, "max_tokens"),
+    ({"messages": "absent"}, "messages: Field required"),
+    ({"messages": []}, "at least one message"),
+    ({"messages": "hello"}, "messages"),
+    ({"messages": [{"role": "system", "content": "x"}]}, "role"),
+    ({"messages": [{"role": "user", "content": ""}]}, "non-empty"),
+    ({"messages": [{"role": "user", "content": [{"type": "text", "text": ""}]}]}, "non-empty"),
+    ({"messages": [{"role": "user", "content": 5}]}, "content"),
+    ({"messages": [_USER, {"role": "assistant", "content": "["}]}, "prefill"),
+    ({"messages": [_USER, {"role": "assistant", "content": [_USE]}, _USER]}, "`tool_result` blocks"),
+    ({"messages": [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t9"}]}]}, "unexpected"),
+    ({"tools": [_TOOL, _TOOL]}, "unique"),
+    ({"tools": [{**_TOOL, "name": "a b"}]}, "name"),
+    ({"tools": [{"name": "look"}]}, "input_schema"),
+    ({"tools": [{**_TOOL, "strict": True}]}, "additionalProperties"),
+    ({"tools": {}}, "tools"),
+    ({"tool_choice": {"type": "any"}}, "forced"),
+    ({"tool_choice": {"type": "tool", "name": "look"}}, "forced"),
+    ({"stream": "yes"}, "stream"),
+    ({"system": 5}, "system"),
+    ({"surprise": 1}, "surprise: Extra inputs"),
+    ({"output_config": {"format": {"type": "xml"}}}, "json_schema"),
+    ({"output_config": {"format": {"type": "json_schema", "schema": {"type": "object"}}}}, "additionalProperties"),
 )
-async def test_what_the_api_refuses_is_refused_in_its_own_words(
-    api: httpx.AsyncClient, changes: Body, said: str
-) -> None:
+async def test_what_the_api_refuses_is_refused_in_its_words(api: httpx.AsyncClient, changes: Body, said: str) -> None:
     """400 with an ``invalid_request_error`` that names the field."""
     answer = await api.post("/v1/messages", json=_body(**changes))
     error = answer.json()
@@ -191,3 +192,25 @@ async def test_faults_and_latency_are_switched_only_where_that_is_allowed() -> N
         assert (await api.post("/v1/messages", json=_body())).json()["stop_reason"] == "max_tokens"
         wrong = await api.post("/faults", json={"faults": "rudeness"})
         assert (wrong.status_code, "rudeness" in wrong.json()["error"]["message"]) == (400, True)
+
+
+_SEEDS = 100
+_AT_LEAST = 0.8
+
+
+@pytest.mark.promise("planner.generalises")
+async def test_a_read_a_computation_and_a_write_on_generated_tools(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nouns, names, field styles and result shapes come from a seed; the final state is checked, and one write."""
+    failed: Counter[str] = Counter()
+    async with planner_server() as url, model_at(url) as model:
+        for seed in range(_SEEDS):
+            failed.update(await _problems(model, World(seed)))
+    rate = 1 - failed.total() / _SEEDS
+    with capsys.disabled():
+        print(f"\nplanner completion over {_SEEDS} generated worlds: {rate:.0%} {dict(failed) or ''}")  # noqa: T201
+    assert rate >= _AT_LEAST
+
+
+async def _problems(model: AnthropicModel, world: World) -> list[str]:
+    answer = await run(model, world.task.text, Offered(world.readers, world.writers, world.call))
+    return [world.task.kind] if world.problems(answer) else []

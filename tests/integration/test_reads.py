@@ -1,16 +1,20 @@
-"""Reads that are asked at the same time share one connection, and are answered by redis-py where there is none."""
+"""Reads and commands that are asked at the same time share one connection and one trip, and nothing else."""
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import cast
 
 import pytest
 from redis.asyncio import Redis
+from redis.exceptions import ResponseError
 
+from shared.infra import keys
+from shared.infra.lua import Scripts
 from shared.infra.reads import PackedReads, Reads
+from shared.infra.redis import connect
+from shared.infra.redis_pools import FollowingPool
 from shared.ports.store import StoreUnavailable
 from tools.tcp_proxy import TcpProxy
-
-pytestmark = pytest.mark.promise("gateway.threads_bounded")
 
 
 @pytest.fixture
@@ -20,6 +24,7 @@ async def reads(redis: Redis, redis_url: str) -> AsyncIterator[Reads]:
     found.close()
 
 
+@pytest.mark.promise("gateway.threads_bounded")
 async def test_each_gets_its_own_replies_of_those_that_ask_together(redis: Redis, reads: Reads) -> None:
     await redis.mset({f"k{number}": f"v{number}" * 5000 for number in range(20)})
     await redis.hset("h", "a", "1")  # type: ignore[misc]  # redis-py
@@ -29,6 +34,7 @@ async def test_each_gets_its_own_replies_of_those_that_ask_together(redis: Redis
         assert list(found) == [[f"v{number}".encode() * 5000, [b"1", None], None] for number in range(20)]
 
 
+@pytest.mark.promise("gateway.threads_bounded")
 async def test_together_they_cost_redis_few_packets(redis: Redis, reads: Reads) -> None:
     asked = PackedReads.pack(("GET", "a"), ("GET", "b"))
     await reads.ask(asked)
@@ -37,6 +43,7 @@ async def test_together_they_cost_redis_few_packets(redis: Redis, reads: Reads) 
     assert int((await redis.info("stats"))["total_reads_processed"]) - before <= 10
 
 
+@pytest.mark.promise("gateway.threads_bounded")
 async def test_what_the_server_refuses_is_the_stores_fault(redis: Redis, reads: Reads) -> None:
     await redis.set("text", "x")
     with pytest.raises(StoreUnavailable, match="WRONGTYPE"):
@@ -44,6 +51,7 @@ async def test_what_the_server_refuses_is_the_stores_fault(redis: Redis, reads: 
     assert await reads.ask(PackedReads.pack(("GET", "text"))) == [b"x"]
 
 
+@pytest.mark.promise("gateway.threads_bounded")
 async def test_a_cut_is_bridged_and_a_client_that_left_disturbs_nobody(redis: Redis, redis_url: str) -> None:
     await redis.set("k", "v")
     asked = PackedReads.pack(("GET", "k"))
@@ -62,6 +70,7 @@ async def test_a_cut_is_bridged_and_a_client_that_left_disturbs_nobody(redis: Re
         reads.close()
 
 
+@pytest.mark.promise("gateway.threads_bounded")
 async def test_a_password_and_a_database_are_heeded(redis: Redis, redis_url: str) -> None:
     await redis.execute_command("ACL", "SETUSER", "reader", "on", ">secret", "~*", "+@read", "+select")  # type: ignore[no-untyped-call]  # redis-py
     await redis.set("where", "0")
@@ -78,3 +87,60 @@ async def test_a_password_and_a_database_are_heeded(redis: Redis, redis_url: str
 
 def _upstream(redis_url: str) -> str:
     return redis_url if redis_url.startswith("unix:") else redis_url.removeprefix("redis://").partition("/")[0]
+
+
+async def _reads(redis: Redis) -> int:
+    return int(cast("dict[str, int]", await redis.info("stats"))["total_reads_processed"])
+
+
+@pytest.mark.promise("state.shared_trips")
+async def test_what_is_asked_at_once_takes_one_round_trip(redis: Redis) -> None:
+    """By whichever adapter of the client: scripts and plain commands alike."""
+    one, other = Scripts(redis), Scripts(redis)
+    await one.run("probe", [keys.PROBE], [])
+    before = await _reads(redis)
+    await asyncio.gather(one.command("SET", "a", "1"), other.run("probe", [keys.PROBE], []), one.command("GET", "a"))
+    assert await _reads(redis) - before <= 2  # this question is one of them
+
+
+@pytest.mark.promise("state.shared_trips")
+async def test_what_one_is_refused_the_others_are_not(redis: Redis) -> None:
+    scripts = Scripts(redis)
+    wrong, right = await asyncio.gather(
+        scripts.command("LPUSH", keys.PROBE, "1"), scripts.command("HGET", keys.PROBE, "f"), return_exceptions=True
+    )
+    assert wrong == 1
+    assert isinstance(right, StoreUnavailable)
+
+
+@pytest.mark.promise("state.shared_trips")
+async def test_who_gives_up_takes_nobody_along(redis: Redis) -> None:
+    """Not even the one who sends for all."""
+    scripts = Scripts(redis)
+    sender = asyncio.create_task(scripts.command("SET", "a", "1"))
+    followers = [asyncio.create_task(scripts.command("SET", f"b{number}", "2")) for number in range(3)]
+    await asyncio.sleep(0)
+    sender.cancel()
+    followers[1].cancel()
+    results = await asyncio.gather(sender, *followers, return_exceptions=True)
+    assert [isinstance(one, asyncio.CancelledError) for one in results] == [True, False, True, False]
+    assert await redis.mget("b0", "b2") == ["2", "2"]
+
+
+@pytest.mark.promise("state.shared_trips")
+async def test_a_server_that_is_away_is_away_for_each() -> None:
+    scripts = Scripts(connect("unix:///nowhere.sock"), patience=0)
+    results = await asyncio.gather(*(scripts.command("GET", "a") for _ in range(3)), return_exceptions=True)
+    assert [type(one) for one in results] == [StoreUnavailable] * 3
+
+
+@pytest.mark.promise("state.shared_trips")
+async def test_a_reply_that_does_not_come_in_time_is_nobody_elses(redis: Redis) -> None:
+    """The connection that waited for it is closed; whoever asks next has another."""
+    pool = redis.connection_pool
+    assert isinstance(pool, FollowingPool)
+    await pool.exchange([("SET", "a", "1")], 5.0)
+    with pytest.raises(TimeoutError):
+        await pool.exchange([("BLPOP", "nothing", 5)], 0.1)
+    value, refusal = await pool.exchange([("GET", "a"), ("HGET", "a", "f")], 5.0)
+    assert (value, type(refusal)) == ("1", ResponseError)

@@ -1,31 +1,43 @@
-"""A replica takes over: connections follow it, and what it may lack is not taken for never done."""
+"""Servers that may lack what they had acknowledged (a replica that takes over, a crash, a backup): connections follow,
+and what may be missing is not taken for never done."""
 
+import tempfile
 from collections.abc import AsyncIterator, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import cast
 
 import pytest
 from redis.asyncio import Redis
+from typer.testing import CliRunner
 from typing_extensions import override
 
+from cli.main import app
+from cli.restored import note_restored
 from services.executor.ports.sessions import Lease
-from services.executor.ports.turns import LedgerConflict
+from services.executor.ports.turns import LedgerConflict, TurnStore
 from services.learner.adapters.redis_memory import RedisMemory
 from services.learner.adapters.redis_outcomes import REMEMBERING, RedisOutcomes
 from services.learner.core.learner import Learner
 from services.learner.core.memory.follower import OutcomeFollower
 from services.learner.ports.outcomes import Delivery, Lesson, LessonRefused
+from shared.contracts.ledger import LedgerEntry
+from shared.domain.exact_json import loads_object
 from shared.domain.partition import PARTITIONS
 from shared.domain.words import WriteStatus
 from shared.infra import keys
+from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.lineage import Lineage, lineage_of
 from shared.infra.live import Live
 from shared.infra.lua import Scripts
-from shared.infra.redis import connect
+from shared.infra.redis import VolatileRedis, check_durable, connect
+from shared.infra.redis_pools import FollowingPool
 from shared.infra.task_store import TaskStore
 from shared.ports.store import StoreUnavailable
 from tests.doubles.redis_tasks import a_record, a_turn
+from tests.each_row import each_row
 from tests.integration.learner_stage import an_outcome, hash_of, leave, unsettled
-from tests.integration.redis_pair import Pair, pair_of_servers
+from tests.integration.redis_pair import Pair, free_ports, pair_of_servers
 from tests.integration.state_stage import accepted, an_entry, begin, break_lease, sessions_of
 from tools.tcp_proxy import TcpProxy
 
@@ -60,9 +72,7 @@ async def client(name: TcpProxy) -> AsyncIterator[Redis]:
 
 
 @pytest.mark.promise("redis.follows_primary")
-async def test_a_connection_to_a_server_that_became_a_replica_is_dropped(
-    pair: Pair, name: TcpProxy, client: Redis
-) -> None:
+async def test_a_connection_to_what_became_a_replica_is_dropped(pair: Pair, name: TcpProxy, client: Redis) -> None:
     """The name leads elsewhere by then, but the connection is still open: only the refusal tells."""
     scripts = Scripts(client, patience=10.0)
     await scripts.command("SET", "a", "1")
@@ -197,9 +207,25 @@ async def test_whoever_reads_outcomes_beside_the_learner_gets_them_again_too(
     assert first == again
 
 
+async def _in_doubt(store: TurnStore, entry: LedgerEntry | None = None) -> None:
+    """Whoever settles it reads, as after a loss."""
+    entry = entry or an_entry()
+    with pytest.raises(LedgerConflict, match="may have been sent"):
+        await store.open_write(entry, 1.0)
+    kept = (await store.ledger())[entry.key]
+    assert (kept.status, kept.before_json) == (WriteStatus.SENDING, None)
+
+
+async def _sent_under_a_key(store: TurnStore) -> None:
+    """That the server honours: it is the same write, however often it comes."""
+    entry = an_entry().model_copy(update={"key": "t:h:c2", "idempotency_field": "key"})
+    await store.open_write(entry, 1.0)
+    assert (await store.ledger())[entry.key].status is WriteStatus.SENDING
+
+
 @pytest.mark.promise("redis.intent_in_doubt")
 async def test_a_write_of_a_turn_begun_before_a_failover_is_not_sent_by_a_later_owner(pair: Pair) -> None:
-    """The replica may lack that it was sent: the entry says in doubt, and whoever settles it reads, as after a loss."""
+    """The replica may lack that it was sent."""
     before, after = pair.first.following(), pair.second.following()
     async with Live(before) as live:
         await accepted(TaskStore(before, live))
@@ -207,23 +233,8 @@ async def test_a_write_of_a_turn_begun_before_a_failover_is_not_sent_by_a_later_
     await pair.fail_over()
     await break_lease(after, Lease("acme", "s1", 1, "one"))
     successor = await begin(sessions_of(after, "two"))
-    with pytest.raises(LedgerConflict, match="may have been sent"):
-        await successor.store.open_write(an_entry(), 1.0)
-    entry = (await successor.store.ledger())[an_entry().key]
-    assert (entry.status, entry.before_json) == (WriteStatus.SENDING, None)
-    await close(before, after)
-
-
-async def test_a_write_that_the_server_recognises_by_our_key_is_sent_all_the_same(pair: Pair) -> None:
-    before, after = pair.first.following(), pair.second.following()
-    async with Live(before) as live:
-        await accepted(TaskStore(before, live))
-        await begin(sessions_of(before, "one"))
-    await pair.fail_over()
-    await break_lease(after, Lease("acme", "s1", 1, "one"))
-    successor = await begin(sessions_of(after, "two"))
-    await successor.store.open_write(an_entry().model_copy(update={"idempotency_field": "key"}), 1.0)
-    assert (await successor.store.ledger())[an_entry().key].status is WriteStatus.SENDING
+    await _in_doubt(successor.store)
+    await _sent_under_a_key(successor.store)
     await close(before, after)
 
 
@@ -240,9 +251,7 @@ async def test_a_turn_accepted_after_a_failover_sends_its_writes(pair: Pair) -> 
 
 
 @pytest.mark.promise("redis.intent_in_doubt")
-async def test_what_became_of_a_write_is_stored_though_the_failover_lost_its_intent(
-    pair: Pair, name: TcpProxy, client: Redis
-) -> None:
+async def test_a_writes_end_is_stored_though_its_intent_was_lost(pair: Pair, name: TcpProxy, client: Redis) -> None:
     """Its sender lives and knows; only the ledger forgot."""
     async with Live(client) as live:
         await accepted(TaskStore(client, live))
@@ -288,3 +297,188 @@ async def test_nothing_is_sent_that_no_replica_confirmed(pair: Pair) -> None:
 async def close(*clients: Redis) -> None:
     for client in clients:
         await client.aclose()
+
+
+_SHOWN = an_entry().model_copy(update={"shown_before": True})
+
+
+@pytest.fixture
+def server() -> Iterator[EmbeddedRedis]:
+    with tempfile.TemporaryDirectory(prefix="pa-") as folder, EmbeddedRedis(Path(folder)) as server:
+        yield server
+
+
+async def _accept_a_turn(url: str) -> None:
+    redis = connect(url)
+    async with Live(redis) as live:
+        await accepted(TaskStore(redis, live))
+    await redis.aclose()
+
+
+@pytest.mark.promise("redis.tail_lost")
+async def test_after_a_crash_only_a_write_that_a_read_already_shows_is_in_doubt(server: EmbeddedRedis) -> None:
+    await _accept_a_turn(server.url)
+    server.kill()
+    server.start()
+    redis = connect(server.url)
+    begun = await begin(sessions_of(redis, "one"))
+    await begun.store.open_write(an_entry().model_copy(update={"key": "t:h:c0"}), 1.0)
+    await _in_doubt(begun.store, _SHOWN)
+    await redis.aclose()
+
+
+@pytest.mark.promise("redis.tail_lost")
+async def test_after_a_stop_nothing_is_missing(server: EmbeddedRedis) -> None:
+    await _accept_a_turn(server.url)
+    server.stop()
+    server.start()
+    redis = connect(server.url)
+    await (await begin(sessions_of(redis, "one"))).store.open_write(_SHOWN, 1.0)
+    await redis.aclose()
+
+
+@pytest.mark.promise("redis.tail_lost")
+async def test_whoever_began_the_turn_and_still_has_it_knows_what_it_sent(server: EmbeddedRedis) -> None:
+    await _accept_a_turn(server.url)
+    redis = connect(server.url)
+    begun = await begin(sessions_of(redis, "one", lease_seconds=30.0))
+    server.kill()
+    server.start()
+    await begun.store.open_write(_SHOWN, 1.0)
+    await redis.aclose()
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    with tempfile.TemporaryDirectory(prefix="pa-") as folder, EmbeddedRedis(Path(folder)) as server:
+        yield server.url
+
+
+@pytest.mark.promise("operations.backup", "operations.restored_in_doubt")
+@pytest.mark.parametrize("query", ["", "?confirm_replicas=1"])
+async def test_a_write_of_a_turn_accepted_before_a_restore_is_in_doubt(url: str, query: str) -> None:
+    """Also where replicas confirm intents: the backup is older than what they confirmed. Its first owner knows too."""
+    await _accept_a_turn(url)
+    await note_restored(url)
+    after = connect(f"{url}{query}")
+    begun = await begin(sessions_of(after, "one"))
+    await _in_doubt(begun.store)
+    if not query:  # nobody confirms here
+        await _sent_under_a_key(begun.store)
+    await after.aclose()
+
+
+@pytest.mark.promise("operations.restored_in_doubt")
+async def test_a_turn_accepted_after_a_restore_sends_its_writes(url: str) -> None:
+    await note_restored(url)
+    redis = connect(url)
+    async with Live(redis) as live:
+        record = a_record()
+        turn = a_turn(record).model_copy(update={"received_at": datetime.now(UTC) + timedelta(seconds=5)})
+        await TaskStore(redis, live).accept(record, turn, dedupe=None)
+        await (await begin(sessions_of(redis, "one"))).store.open_write(an_entry(), 1.0)
+    await redis.aclose()
+
+
+@pytest.mark.promise("operations.restored_in_doubt")
+async def test_the_moment_is_that_of_the_servers_clock(url: str) -> None:
+    moment = await note_restored(url)
+    redis = connect(url)
+    seconds, _ = await redis.time()
+    noted = lineage_of(redis).restored
+    await redis.aclose()
+    assert noted is not None
+    assert round(noted.timestamp() * 1_000_000) == moment
+    assert abs(noted.timestamp() - seconds) < 60
+
+
+@pytest.mark.promise("operations.restored_in_doubt")
+def test_the_command_says_what_it_has_noted(url: str) -> None:
+    done = CliRunner().invoke(app, ["restored", "--json"], env={"REDIS_URL": url})
+
+    assert done.exit_code == 0
+    assert cast(int, loads_object(done.stdout)["restored_us"]) > 0
+
+
+@pytest.mark.promise("operations.restored_in_doubt")
+@each_row(
+    ("url", "says"), [("", "REDIS_URL"), ("redis+cluster://127.0.0.1:1", "cluster"), ("redis://127.0.0.1:1", "answer")]
+)
+def test_where_it_cannot_be_noted_it_is_said(url: str, says: str) -> None:
+    done = CliRunner().invoke(app, ["restored"], env={"REDIS_URL": url})
+
+    assert done.exit_code == 2
+    assert says in done.output
+
+
+_MUTE = ("~*", "&*", "+@all", "-info")
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """A server of these tests' own: they change its users and its memory."""
+    port = free_ports(1)[0]
+    more = ["--port", str(port), "--bind", "127.0.0.1"]
+    with tempfile.TemporaryDirectory(prefix="pa-") as folder, EmbeddedRedis(Path(folder), more=more):
+        yield f"127.0.0.1:{port}/0"
+
+
+@pytest.fixture
+async def admin(address: str) -> AsyncIterator[Redis]:
+    client = connect(f"redis://{address}")
+    await client.flushall()
+    await client.execute_command("ACL", "SETUSER", "mute", "on", ">secret", *_MUTE)  # type: ignore[no-untyped-call]  # redis-py
+    yield client
+    await client.config_set("maxmemory", "0")
+    await client.aclose()
+
+
+@pytest.mark.promise("redis.failover_unknown")
+async def test_a_server_that_may_not_say_is_refused_at_a_start_by_name(admin: Redis, address: str) -> None:
+    client = connect(f"redis://mute:secret@{address}")
+    with pytest.raises(VolatileRedis, match=r"REDIS_URL .* INFO, or end REDIS_URL with \?confirm_replicas=1"):
+        await check_durable(client)
+    with pytest.raises(StoreUnavailable, match="INFO"):
+        await sessions_of(client, "one").ping()
+    await check_durable(client, allow_volatile=True)
+    await sessions_of(client, "one").ping()
+    await client.aclose()
+
+
+@pytest.mark.promise("redis.failover_unknown")
+async def test_with_confirmed_intents_it_need_not_say(admin: Redis, address: str) -> None:
+    client = connect(f"redis://mute:secret@{address}?confirm_replicas=1")
+    await check_durable(client)
+    await client.aclose()
+
+
+@pytest.mark.promise("redis.failover_unknown")
+async def test_no_write_leaves_while_nobody_knows_of_failovers(admin: Redis, address: str) -> None:
+    """The right was taken away while the turn ran, and its connection was lost."""
+    client = connect(f"redis://mute:secret@{address}")
+    await admin.execute_command("ACL", "SETUSER", "mute", "+info")  # type: ignore[no-untyped-call]  # redis-py
+    async with Live(admin) as live:
+        await accepted(TaskStore(admin, live))
+        begun = await begin(sessions_of(client, "one"))
+        await admin.execute_command("ACL", "SETUSER", "mute", "-info")  # type: ignore[no-untyped-call]  # redis-py
+        await client.connection_pool.disconnect()
+        with pytest.raises(StoreUnavailable, match="failed over"):
+            await begun.store.open_write(an_entry(), 1.0)
+        assert [entry.status for entry in (await begun.store.ledger()).values()] in ([], ["unsent"])
+    await client.aclose()
+
+
+@pytest.mark.promise("redis.failover_unknown")
+async def test_what_could_not_be_said_for_want_of_memory_is_asked_again(admin: Redis, address: str) -> None:
+    """On the connection that is there: nobody may come to make another."""
+    await admin.execute_command("HSET", keys.SERVER, "id", "another")  # type: ignore[no-untyped-call]  # redis-py
+    await admin.config_set("maxmemory", "1")
+    client = connect(f"redis://{address}")
+    with pytest.raises(StoreUnavailable, match="cannot say whether it has failed over"):
+        await check_durable(client)
+    await admin.config_set("maxmemory", "0")
+    await check_durable(client)
+    assert isinstance(client.connection_pool, FollowingPool)
+    noted = await admin.execute_command("HGET", keys.SERVER, "id")  # type: ignore[no-untyped-call]  # redis-py
+    assert noted != "another"
+    await client.aclose()

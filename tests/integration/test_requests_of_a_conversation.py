@@ -155,9 +155,7 @@ async def test_a_task_is_offered_the_same_tools_from_its_first_request_to_its_la
 
 
 @pytest.mark.promise("prompts.phases")
-async def test_a_request_that_can_propose_nothing_shows_writes_by_the_names_of_their_arguments(
-    claim: list[Asked],
-) -> None:
+async def test_a_request_that_proposes_nothing_shows_writes_by_their_arguments(claim: list[Asked]) -> None:
     first, last = ({str(tool["name"]): tool for tool in one.tools} for one in (claim[0], claim[-1]))
     assert first["approve_claim"]["input_schema"] == {
         "type": "object",

@@ -17,6 +17,7 @@ from services.executor.ports.tools import OtherProtocol, ToolAnswer, ToolSilent,
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, dumps, loads_object
 from shared.domain.words import ToolClass
+from tests.each_row import each_row
 from tests.legacy_bridge import LegacyBridge, bridge
 from tests.serving import serving
 
@@ -80,19 +81,17 @@ async def test_a_servers_cookie_is_not_shown_in_the_next_call() -> None:
     assert shown == [None, None]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "content",
-    [
-        [],
-        {},
-        None,
-        "Order sent.",
-        [{"id": "A", "amount": Decimal("0.10")}],
-        {"found": False, "error": "no such user"},
-        {"status": "ok", "tool": "pay", "params": {"amount": 1}},
-        {"id": "JOB-1", "status": "failed", "error": "disk full"},
-        {"status": "ok", "error": None},
-    ],
+    [],
+    {},
+    None,
+    "Order sent.",
+    [{"id": "A", "amount": Decimal("0.10")}],
+    {"found": False, "error": "no such user"},
+    {"status": "ok", "tool": "pay", "params": {"amount": 1}},
+    {"id": "JOB-1", "status": "failed", "error": "disk full"},
+    {"status": "ok", "error": None},
 )
 async def test_a_result_is_passed_through_as_it_came(content: Json) -> None:
     async with answering(dumps(content)) as play:
@@ -100,14 +99,12 @@ async def test_a_result_is_passed_through_as_it_came(content: Json) -> None:
     assert answer == ToolAnswer(content)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("content", "status"),
-    [
-        ({"error": "CONSTRAINT_VIOLATION", "type": "CONSTRAINT_VIOLATION"}, 200),
-        ({"error": "limit exceeded"}, 200),
-        ({"detail": [{"loc": ["body", "params"], "msg": "Field required"}]}, 422),
-        ({"detail": "no such tool"}, 404),
-    ],
+    ({"error": "CONSTRAINT_VIOLATION", "type": "CONSTRAINT_VIOLATION"}, 200),
+    ({"error": "limit exceeded"}, 200),
+    ({"detail": [{"loc": ["body", "params"], "msg": "Field required"}]}, 422),
+    ({"detail": "no such tool"}, 404),
 )
 async def test_a_refusal_is_an_error_with_the_servers_words(content: Json, status: int) -> None:
     async with answering(dumps(content), status) as play:
@@ -129,19 +126,17 @@ async def test_a_refusal_in_plain_words_is_told_as_it_is() -> None:
     assert answer == ToolAnswer("params must be an object", is_error=True, not_begun=True)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("body", "status"),
-    [
-        ("boom", 500),
-        ('{"error": "CONSTRAINT_VIOLATION"}', 503),
-        ("", 200),
-        ("{", 200),
-        ('{"amount": NaN}', 200),
-        ("[" * 100_000, 200),
-        ("too late", 408),
-        ('{"moved": true}', 307),
-        ('"' + "x" * 1024 * 1024 + '"', 200),
-    ],
+    ("boom", 500),
+    ('{"error": "CONSTRAINT_VIOLATION"}', 503),
+    ("", 200),
+    ("{", 200),
+    ('{"amount": NaN}', 200),
+    ("[" * 100_000, 200),
+    ("too late", 408),
+    ('{"moved": true}', 307),
+    ('"' + "x" * 1024 * 1024 + '"', 200),
 )
 async def test_an_answer_that_leaves_open_what_happened_is_silence_and_not_repeated(body: str, status: int) -> None:
     async with answering(body, status, location="/elsewhere") as play:

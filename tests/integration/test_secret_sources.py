@@ -14,6 +14,7 @@ from shared.contracts.credential import aws_prefix_of, beyond_walls, env_prefix_
 from shared.contracts.tenant import Connection
 from tests.doubles.connected import connected
 from tests.doubles.fake_tool_servers import FakeToolServers
+from tests.each_row import each_row
 
 SECRET = "s3cr3t-of-the-erp"
 TENANTS = ("a", "acme", "acme-eu", "acme_eu", "Acme", "a__b", "x61", "x-61", "../a", "", "a/b", "ACME", "ümlaut")
@@ -59,17 +60,15 @@ async def test_a_secret_of_aws_is_found_by_name_and_by_arn_and_inside_json(aws: 
 
 
 @pytest.mark.promise("connections.aws")
-@pytest.mark.parametrize(
+@each_row(
     ("source", "owner", "sentence"),
-    [
-        ("aws-sm:nobody/erp", "", "cannot be had: ResourceNotFoundException"),
-        ("aws-sm:two/erp#password", "", "names a key that the secret has not as a text"),
-        ("aws-sm:two/erp#n", "", "names a key that the secret has not as a text"),
-        ("aws-sm:three/erp#token", "", "names a key, and the secret is no JSON"),
-        ("aws-sm:two/erp#token", "acme", "a secret of this tenant begins with purple/acme/"),
-    ],
+    ("aws-sm:nobody/erp", "", "cannot be had: ResourceNotFoundException"),
+    ("aws-sm:two/erp#password", "", "names a key that the secret has not as a text"),
+    ("aws-sm:two/erp#n", "", "names a key that the secret has not as a text"),
+    ("aws-sm:three/erp#token", "", "names a key, and the secret is no JSON"),
+    ("aws-sm:two/erp#token", "acme", "a secret of this tenant begins with purple/acme/"),
 )
-async def test_a_secret_of_aws_that_cannot_be_used_is_named(
+async def test_aws_secrets_of_no_use_are_named(
     aws: str, tmp_path: Path, source: str, owner: str, sentence: str
 ) -> None:
     client = boto3.client("secretsmanager")
@@ -120,17 +119,15 @@ async def test_a_shown_secret_stays_known_however_many_connections_are_used_afte
 
 
 @pytest.mark.promise("connections.tenants_apart")
-@pytest.mark.parametrize(
+@each_row(
     "source",
-    [
-        "env:ANTHROPIC_API_KEY",
-        "env:TOOL_CREDENTIAL__GLOBEX__ERP",
-        "env:TOOL_CREDENTIAL__ACME_EU__ERP",
-        "file:/etc/passwd",
-        "aws-sm:purple/globex/erp",
-        "aws-sm:purple/acme-eu/erp",
-        "aws-sm:arn:aws:secretsmanager:eu-west-1:123456789012:secret:purple/globex/erp-AbCdEf",
-    ],
+    "env:ANTHROPIC_API_KEY",
+    "env:TOOL_CREDENTIAL__GLOBEX__ERP",
+    "env:TOOL_CREDENTIAL__ACME_EU__ERP",
+    "file:/etc/passwd",
+    "aws-sm:purple/globex/erp",
+    "aws-sm:purple/acme-eu/erp",
+    "aws-sm:arn:aws:secretsmanager:eu-west-1:123456789012:secret:purple/globex/erp-AbCdEf",
 )
 async def test_a_tenant_reads_no_secret_beyond_its_walls(tmp_path: Path, source: str) -> None:
     """Though they lie within the executor's reach, which the operator's own file may name."""
@@ -169,16 +166,14 @@ async def test_a_link_out_of_a_tenants_folder_is_the_operators_own_doing(tmp_pat
 
 
 @pytest.mark.promise("connections.fails_closed")
-@pytest.mark.parametrize(
+@each_row(
     ("content", "sentence"),
-    [
-        (b"", "is empty"),
-        (b" \n", "is empty"),
-        (b"one\ntwo: s3cr3t", "holds what no header can carry"),
-        ("schlüssel s3cr3t".encode(), "holds what no header can carry"),
-        (b"\xff s3cr3t", "cannot be read: UnicodeDecodeError"),
-        (b"s3cr3t" * 3000, "holds what no header can carry"),
-    ],
+    (b"", "is empty"),
+    (b" \n", "is empty"),
+    (b"one\ntwo: s3cr3t", "holds what no header can carry"),
+    ("schlüssel s3cr3t".encode(), "holds what no header can carry"),
+    (b"\xff s3cr3t", "cannot be read: UnicodeDecodeError"),
+    (b"s3cr3t" * 3000, "holds what no header can carry"),
 )
 async def test_a_file_that_holds_no_usable_secret_is_named(tmp_path: Path, content: bytes, sentence: str) -> None:
     (tmp_path / "erp").write_bytes(content)

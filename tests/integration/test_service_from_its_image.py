@@ -1,19 +1,28 @@
-"""Each image's own files, packages and command are enough: proved without a container engine."""
+"""What a service is made of: its image's files, its command, its optional parts; one that is stopped early."""
 
-from collections.abc import Iterator, Mapping
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from redis.asyncio import Redis
 
 from cli.stack.plan import free_ports
+from services.executor.settings import ExecutorSettings
+from services.gateway.settings import GatewaySettings
 from shared.infra.embedded_redis import EmbeddedRedis
+from shared.infra.parts import PartGroup
+from shared.infra.starting import CannotStart, read_settings
 from tests.deployment.compose import compose
 from tests.deployment.dockerfile import STACK, images
 from tests.deployment.kustomize import BASE, built
 from tests.deployment.manifests import pods
 from tests.deployment.stand_in import Place, StandIn, prepare, run_to_its_end, start
+from tests.integration.gateway_stage import at, stage
 
 IMAGES = images()
 SERVICES = compose()
@@ -30,7 +39,7 @@ def started(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     names = {
         str(item.callspec.params["name"])
         for item in request.session.items
-        if hasattr(item, "callspec") and item.path == request.path
+        if item.path == request.path and hasattr(item, "callspec") and "name" in item.callspec.params
     }
     folders = {name: tmp_path_factory.mktemp(name) for name in sorted(names)}
     with EmbeddedRedis(tmp_path_factory.mktemp("r")) as redis, _started(_laid_out(folders, redis.url)) as running:
@@ -116,3 +125,142 @@ def test_no_image_holds_test_doubles_or_tests(tmp_path: Path) -> None:
     held = {path.relative_to(tmp_path / "stack" / "app").as_posix() for path in (tmp_path / "stack" / "app").rglob("*")}
     assert not {name for name in held if name.startswith("tests") or "__pycache__" in name}
     assert [path.name for path in (tmp_path / "policy/app/services").iterdir() if path.is_dir()] == ["policy"]
+
+
+UNNAMED = (
+    "jinja2",
+    "leather",
+    "python_multipart",
+    "mcp",
+    "services.gateway.features.console",
+    "services.gateway.mcp_server",
+)
+BUILD = f"""
+import sys
+
+class NotInstalled:
+    def find_spec(self, name, path=None, target=None):
+        if any(name == one or name.startswith(one + ".") for one in {UNNAMED}):
+            raise ModuleNotFoundError(f"{{name}} is not installed", name=name)
+
+sys.meta_path.insert(0, NotInstalled())
+from services.gateway.bootstrap import build
+from services.gateway.settings import GatewaySettings
+from shared.infra.starting import CannotStart
+
+for parts in ("", "console"):
+    try:
+        build(GatewaySettings(redis_url="redis://localhost", profile="embedded", gateway_parts=parts))
+        print("everything is joined")
+    except CannotStart as problem:
+        print(problem)
+"""
+
+
+@pytest.mark.promise("parts.optional")
+def test_a_gateway_starts_without_the_libraries_of_parts_that_are_not_named() -> None:
+    bare, console = _lines_of(BUILD)
+    assert bare == "everything is joined"
+    assert "The part 'console' needs " in console
+
+
+def _lines_of(program: str, *arguments: str) -> list[str]:
+    command = [sys.executable, "-c", program, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout.splitlines()
+
+
+EXECUTOR_PARTS = (
+    "pydantic_monty",
+    *(f"services.executor.adapters.{name}" for name in ("brainos", "kept_files", "made_tools")),
+)
+EQUIP = f"""
+import asyncio, sys
+
+class NotInstalled:
+    def find_spec(self, name, path=None, target=None):
+        if any(name == one or name.startswith(one + ".") for one in {EXECUTOR_PARTS}):
+            raise ModuleNotFoundError(f"{{name}} is not installed", name=name)
+
+sys.meta_path.insert(0, NotInstalled())
+from services.executor.bootstrap import carry_out_turns
+from services.executor.settings import ExecutorSettings
+from shared.infra.starting import CannotStart
+from shared.ports.store import StoreUnavailable
+
+for parts in ("", "files"):
+    try:
+        settings = ExecutorSettings(
+            redis_url="redis://127.0.0.1:1", redis_start_seconds=0, profile="embedded", policy_url="http://127.0.0.1:1",
+            anthropic_base_url="http://127.0.0.1:1", tenant_file=sys.argv[1], executor_parts=parts,
+        )
+        asyncio.run(carry_out_turns(settings))
+    except StoreUnavailable:
+        print("everything is joined; no Redis")
+    except CannotStart as problem:
+        print(problem)
+"""
+
+
+@pytest.mark.promise("parts.optional")
+def test_an_executor_starts_without_the_libraries_of_parts_that_are_not_named(tmp_path: Path) -> None:
+    (tmp_path / "tenant.json").write_text('{"id": "default"}')
+    bare, files = _lines_of(EQUIP, str(tmp_path / "tenant.json"))
+
+    assert bare == "everything is joined; no Redis"
+    assert files.startswith("The part 'files' needs services.executor.adapters.kept_files")
+
+
+@pytest.mark.promise("parts.optional")
+def test_orchestrators_bring_the_parts_of_their_own() -> None:
+    told = {"redis_url": "redis://localhost", "profile": "embedded", "policy_url": "http://x", "tenant_file": "t.json"}
+    account = {f"brainos_{name}": "http://b" for name in ("api_url", "api_key", "org_id")}
+    settings = ExecutorSettings.model_validate(
+        {**told, **account, "anthropic_api_key": "k", "executor_parts": "files", "orchestrators": "brainos,local"}
+    )
+
+    assert settings.parts == ("files", "brainos")
+
+
+@pytest.mark.promise("parts.optional")
+async def test_a_gateway_without_parts_serves_tasks_and_no_part(redis: Redis, redis_url: str) -> None:
+    async with stage(redis, redis_url, gateway_parts="") as play:
+        answered = await play.send("t1", "hello")
+        statuses = [(await play.client.get(path)).status_code for path in ("/console", "/console/", "/mcp")]
+    assert at(answered, "result.artifacts.0.parts.0.text") == "done: hello"
+    assert statuses == [404, 404, 404]
+
+
+@pytest.mark.promise("parts.optional")
+def test_a_part_that_no_entry_point_has_is_refused_with_those_there_are() -> None:
+    with pytest.raises(
+        CannotStart, match="GATEWAY_PARTS cannot be used: there is no part 'panel'; there are console, mcp"
+    ):
+        read_settings(
+            GatewaySettings, redis_url="redis://localhost", profile="embedded", gateway_parts="console, panel"
+        )
+
+
+@pytest.mark.promise("parts.optional")
+def test_another_distribution_brings_a_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    metadata = tmp_path / "purple_extra-1.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: purple-extra\nVersion: 1\n")
+    (metadata / "entry_points.txt").write_text("[purple_agent.gateway]\nextra = purple_extra:build\n")
+    (tmp_path / "purple_extra.py").write_text("def build() -> str:\n    return 'built'\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    group = PartGroup[Callable[[], str]]("gateway")
+    assert group.check(("console", "extra")) == ("console", "extra")
+    assert group.load("extra")() == "built"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("manner", ["plain", "linger"])
+def test_a_signal_that_comes_before_it_serves_is_heeded(number: signal.Signals, manner: str) -> None:
+    """Else a process that is started while its launcher dies would stay for ever.
+
+    In a process of its own: what a library notes about a signal stays for all servers of the process.
+    """
+    command = [sys.executable, "-m", "tests.integration.stopped_early", str(int(number)), manner]
+    assert subprocess.run(command, timeout=30, check=False).returncode == 0

@@ -18,15 +18,14 @@ async def _post(play: Stage, **body: object) -> tuple[int, JsonObject]:
 
 
 @pytest.mark.promise("solver.endpoint")
-async def test_a_task_is_answered_in_the_documented_shape(redis: Redis, redis_url: str) -> None:
+async def test_a_task_is_answered_in_the_documented_shape(play: Stage) -> None:
     """Exactly the response of the contract; what the worker gets is the task, its context, history and rules."""
     rules: Json = {"rules": [{"id": "r1", "type": "deny", "keywords": ["x"]}], "default_action": "allow"}
     history: Json = [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "hi"}]
-    async with stage(redis, redis_url) as play:
-        status, reply = await _post(
-            play, task_id="t1", task="Paris, Berlin", policy_doc=rules, history=history, context="Two of them."
-        )
-        request = play.worker.works[0].record.request
+    status, reply = await _post(
+        play, task_id="t1", task="Paris, Berlin", policy_doc=rules, history=history, context="Two of them."
+    )
+    request = play.worker.works[0].record.request
     assert status == 200
     assert reply == {
         "task_id": "t1",
@@ -45,7 +44,7 @@ async def test_a_task_is_answered_in_the_documented_shape(redis: Redis, redis_ur
     assert [turn.content for turn in request.solver.history] == ["hello", "hi"]
 
 
-async def test_a_wrong_field_is_named_with_422(redis: Redis, redis_url: str) -> None:
+async def test_a_wrong_field_is_named_with_422(play: Stage) -> None:
     wrong: list[tuple[object, str]] = [
         ({"task": "x"}, "task_id"),
         ({"task_id": "t"}, "task"),
@@ -64,8 +63,7 @@ async def test_a_wrong_field_is_named_with_422(redis: Redis, redis_url: str) -> 
         ({"task_id": "t", "task": "x", "context": ["y"]}, "context"),
         (["x"], "body"),
     ]
-    async with stage(redis, redis_url) as play:
-        responses = [await play.client.post(PATH, json=body) for body, _ in wrong]
+    responses = [await play.client.post(PATH, json=body) for body, _ in wrong]
     refused = [loads_object(response.text) for response in responses]
     assert [(response.status_code, one["field"]) for response, one in zip(responses, refused, strict=True)] == [
         (422, field) for _, field in wrong
@@ -73,19 +71,17 @@ async def test_a_wrong_field_is_named_with_422(redis: Redis, redis_url: str) -> 
     assert [one for one in refused if not str(one["error"]).startswith(f"{one['field']}: ")] == []
 
 
-async def test_what_is_not_json_is_400(redis: Redis, redis_url: str) -> None:
-    async with stage(redis, redis_url) as play:
-        for body in (b"{", b"", b"\xff", b'{"task": NaN}', b"[" * 5000):
-            response = await play.client.post(PATH, content=body)
-            assert response.status_code == 400, body
-            assert "error" in loads_object(response.text)
+async def test_what_is_not_json_is_400(play: Stage) -> None:
+    for body in (b"{", b"", b"\xff", b'{"task": NaN}', b"[" * 5000):
+        response = await play.client.post(PATH, content=body)
+        assert response.status_code == 400, body
+        assert "error" in loads_object(response.text)
 
 
 @pytest.mark.parametrize(("task", "status"), [("fail it", 500), ("down it", 502), ("block it", 200), ("ask one", 202)])
-async def test_how_it_went_is_the_status(redis: Redis, redis_url: str, task: str, status: int) -> None:
+async def test_how_it_went_is_the_status(play: Stage, task: str, status: int) -> None:
     """502 where a part that the worker needs was down, 202 where a person has to decide; a policy's no is an answer."""
-    async with stage(redis, redis_url) as play:
-        got, reply = await _post(play, task_id="t1", task=task)
+    got, reply = await _post(play, task_id="t1", task=task)
     assert got == status
     if task == "block it":
         assert reply["answers"] == []

@@ -1,9 +1,11 @@
-"""The embedded server: private, durable, and gone with its parent."""
+"""The embedded server: private, durable, its files its owner's alone, and gone with its parent."""
 
+import asyncio
 import json
 import os
 import select
 import signal
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -107,3 +109,41 @@ async def test_a_server_that_may_forget_is_refused_by_name(folder: Path) -> None
             await check_durable(client)
         await check_durable(client, allow_volatile=True)
         await client.aclose()
+
+
+def _readable_by_others(folder: Path) -> list[str]:
+    found = [folder, *folder.rglob("*")]
+    return [path.name for path in found if path.lstat().st_mode & (stat.S_IRWXG | stat.S_IRWXO)]
+
+
+async def _write(url: str) -> None:
+    redis = connect(url)
+    await redis.set("task", "what a client asked for")
+    await redis.aclose()
+
+
+@pytest.fixture
+def open_umask() -> Iterator[None]:
+    """As most machines have it: new files can be read by everybody."""
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.promise("launcher.owners_files")
+@pytest.mark.usefixtures("open_umask")
+def test_files_of_the_embedded_store_are_readable_by_their_owner_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    with EmbeddedRedis(folder) as redis:
+        asyncio.run(_write(redis.url))
+        assert any(path.suffix == ".aof" for path in folder.rglob("*"))
+        assert _readable_by_others(folder) == []
+
+
+@pytest.mark.promise("launcher.owners_files")
+@pytest.mark.usefixtures("open_umask")
+def test_a_folder_that_an_older_version_left_open_is_closed(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    folder.mkdir(mode=0o755)
+    with EmbeddedRedis(folder):
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700

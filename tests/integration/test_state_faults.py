@@ -1,9 +1,9 @@
-"""Each kind of fault that crashes and lost replies leave behind is found, mended and counted."""
+"""Each fault that crashes and lost replies leave behind (lost wakes, dead owners, due timers) is mended and counted."""
 
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 
@@ -15,18 +15,29 @@ from services.executor.core.turn.reaper import FaultCounts, Reaper
 from services.executor.core.turn.runner import Runner, RunnerLimits
 from services.executor.ports.sessions import Fault, Lease, RunsTurns, Work
 from services.executor.ports.turns import Timer, TurnStore
+from services.executor.ports.upkeep import ALL_PARTITIONS, OverdueWork
 from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.outcome import TaskOutcome
-from shared.contracts.task import TaskRecord
+from shared.contracts.task import TaskRecord, TurnKind
 from shared.domain.words import TaskState
 from shared.infra.keys import MENDED, executors_key, partition_keys_of, task_keys
 from shared.infra.lua import Scripts
 from shared.infra.stored_outcomes import read_stored
 from shared.infra.task_store import TaskStore
 from tests.doubles.heard_wakes import HeardWakes
-from tests.doubles.redis_tasks import NOON, a_turn
+from tests.doubles.redis_tasks import NOON
 from tests.doubles.runners import a_runner
-from tests.integration.state_stage import accepted, an_end, an_entry, begin, break_lease, sessions_of
+from tests.integration.state_stage import (
+    Begun,
+    accepted,
+    an_end,
+    an_entry,
+    begin,
+    begin_next,
+    break_lease,
+    sessions_of,
+    stored_record,
+)
 
 LIMITS = RunnerLimits(lease_seconds=0.6, attempts=2, retry_seconds=0.01, retry_seconds_most=0.02)
 PATIENCE = 15.0
@@ -65,8 +76,7 @@ async def _worked_off(redis: Redis, mended: FaultCounts, worker: RunsTurns | Non
 
 
 async def _state(store: TaskStore, record: TaskRecord) -> TaskState:
-    found = await store.record("acme", record.task_id)
-    assert found is not None
+    found = await stored_record(store, record)
     return found.state
 
 
@@ -84,9 +94,7 @@ async def test_accepted_but_not_woken_is_woken_and_counted(redis: Redis, task_st
 
 
 @pytest.mark.promise("state.faults_mended")
-async def test_a_claim_whose_reply_was_lost_is_taken_up_by_the_same_process_at_once(
-    redis: Redis, task_store: TaskStore
-) -> None:
+async def test_a_claim_whose_reply_was_lost_is_taken_up_at_once(redis: Redis, task_store: TaskStore) -> None:
     record = await accepted(task_store)
     unheard = await sessions_of(redis, "one", 60.0).claim("acme", "s1")
     mended = FaultCounts()
@@ -95,7 +103,7 @@ async def test_a_claim_whose_reply_was_lost_is_taken_up_by_the_same_process_at_o
     assert mended.counts[Fault.OWNER_GONE] == 1
 
 
-@pytest.mark.promise("state.faults_mended")
+@pytest.mark.promise("state.faults_mended", "state.dead_owner")
 async def test_a_claim_whose_owner_died_is_taken_over_and_counted(redis: Redis, task_store: TaskStore) -> None:
     record = await accepted(task_store)
     dead = await sessions_of(redis, "two").claim("acme", "s1")
@@ -115,9 +123,7 @@ async def _ended_process() -> int:
 
 
 @pytest.mark.promise("state.faults_mended")
-async def test_the_leases_of_an_executor_that_is_known_to_be_dead_are_over_at_once(
-    redis: Redis, task_store: TaskStore
-) -> None:
+async def test_the_leases_of_an_executor_known_dead_are_over(redis: Redis, task_store: TaskStore) -> None:
     """It ran on this machine. That of a living one, or of one elsewhere, runs out by itself."""
     dead, living, elsewhere = name_owner(await _ended_process()), name_owner(os.getppid()), "host:1:12345678"
     for session, owner in (("s1", dead), ("s2", living), ("s3", elsewhere)):
@@ -130,9 +136,7 @@ async def test_the_leases_of_an_executor_that_is_known_to_be_dead_are_over_at_on
 
 
 @pytest.mark.promise("state.faults_mended")
-async def test_a_dead_owners_lease_is_kept_while_a_call_that_it_sent_may_still_be_answered(
-    redis: Redis, task_store: TaskStore
-) -> None:
+async def test_a_dead_owners_lease_is_kept_while_its_call_may_be_answered(redis: Redis, task_store: TaskStore) -> None:
     await accepted(task_store)
     dead = name_owner(await _ended_process())
     begun = await begin(sessions_of(redis, dead, 60.0))
@@ -141,15 +145,6 @@ async def test_a_dead_owners_lease_is_kept_while_a_call_that_it_sent_may_still_b
     upkeep = RedisUpkeep(redis, name_owner())
     assert await upkeep.end_dead_leases() == 0
     assert (await upkeep.overdue()).orphaned == ()
-
-
-@pytest.mark.promise("state.faults_mended")
-async def test_a_turn_whose_owner_fell_silent_is_taken_over_and_counted(redis: Redis, task_store: TaskStore) -> None:
-    record = await accepted(task_store)
-    await break_lease(redis, (await begin(sessions_of(redis, "two"))).lease)
-    mended = FaultCounts()
-    await _worked_off(redis, mended)
-    assert (await _state(task_store, record), mended.counts[Fault.OWNER_GONE]) == (TaskState.COMPLETED, 1)
 
 
 @pytest.mark.promise("state.faults_mended")
@@ -180,21 +175,8 @@ async def test_an_ended_task_whose_outcome_was_never_emitted_gets_it_once(redis:
     assert mended.counts[Fault.OUTCOME_MISSING] == 1
 
 
-async def test_an_outcome_that_was_emitted_is_not_emitted_again_by_a_late_turn(
-    redis: Redis, task_store: TaskStore
-) -> None:
-    record = await accepted(task_store)
-    mended = FaultCounts()
-    await task_store.accept(record, a_turn(record), dedupe=None)
-    await _worked_off(redis, mended)
-    assert await redis.xlen(partition_keys_of("acme", "s1").outcomes) == 1
-    assert not any(mended.counts.values())
-
-
 @pytest.mark.promise("state.faults_mended")
-async def test_an_overdue_timer_is_fired_and_counted_for_the_whole_installation(
-    redis: Redis, task_store: TaskStore
-) -> None:
+async def test_an_overdue_timer_is_fired_and_counted_for_all(redis: Redis, task_store: TaskStore) -> None:
     await accepted(task_store)
     one = sessions_of(redis, "one")
     begun = await begin(one)
@@ -221,9 +203,7 @@ async def test_a_timer_that_is_fired_in_time_is_no_fault(redis: Redis, task_stor
 
 
 @pytest.mark.promise("state.dead_letters")
-async def test_a_turn_given_up_goes_to_the_dead_letters_with_its_last_error(
-    redis: Redis, task_store: TaskStore
-) -> None:
+async def test_a_turn_given_up_is_a_dead_letter_with_its_last_error(redis: Redis, task_store: TaskStore) -> None:
     record = await accepted(task_store)
     for _ in range(LIMITS.attempts + 1):
         await _worked_off(redis, FaultCounts(), Finishes(broken=True))
@@ -285,3 +265,126 @@ async def test_a_wake_that_comes_while_its_session_ends_is_not_lost(redis: Redis
 async def _dead(redis: Redis) -> list[DeadTurn]:
     rows = await redis.xrange(partition_keys_of("acme", "s1").dead_turns)
     return [DeadTurn.model_validate_json(row["letter"]) for _, row in rows]
+
+
+class SameLook(RedisUpkeep):
+    """Finds what it was told, so that several reapers believe in the same timer."""
+
+    def __init__(self, redis: Redis, found: OverdueWork) -> None:
+        super().__init__(redis)
+        self._found = found
+
+    async def overdue(self, partitions: Collection[int] = ALL_PARTITIONS) -> OverdueWork:
+        return self._found
+
+
+@pytest.fixture
+def wakes() -> HeardWakes:
+    return HeardWakes()
+
+
+@pytest.fixture
+def reaper(redis: Redis, wakes: HeardWakes) -> Reaper:
+    return Reaper(RedisUpkeep(redis), wakes)
+
+
+async def _overdue(redis: Redis, session_id: str) -> None:
+    """Make the session's waiting as old as a lost wake."""
+    keys = partition_keys_of("acme", session_id)
+    await redis.zadd(keys.waiting, {f"acme:{session_id}": 1}, xx=True)
+
+
+async def _again(redis: Redis, session_id: str) -> None:
+    await redis.delete(partition_keys_of("acme", session_id).reaper)
+
+
+async def _waits_until(redis: Redis, store: TaskStore, due: Timer) -> Begun:
+    await accepted(store)
+    one = sessions_of(redis, "one")
+    begun = await begin(one)
+    await begun.store.finish(an_end(begun.work, TaskState.INPUT_REQUIRED)._replace(timer=due))
+    assert await one.next(begun.lease) is None
+    return begun
+
+
+@pytest.mark.promise("state.lost_wake")
+async def test_a_session_not_woken_is(redis: Redis, task_store: TaskStore, reaper: Reaper, wakes: HeardWakes) -> None:
+    await accepted(task_store)
+    await reaper.tick()
+    assert wakes.heard == []
+    await _overdue(redis, "s1")
+    await reaper.tick()
+    assert wakes.heard == [("acme", "s1")]
+
+
+async def test_a_session_that_nobody_takes_is_not_woken_at_every_look(
+    redis: Redis, task_store: TaskStore, reaper: Reaper, wakes: HeardWakes
+) -> None:
+    await accepted(task_store)
+    await _overdue(redis, "s1")
+    for _ in range(3):
+        await reaper.tick()
+        await _again(redis, "s1")
+    assert wakes.heard == [("acme", "s1")]
+
+
+@pytest.mark.promise("state.timer_once")
+async def test_a_due_timer_becomes_one_turn_whoever_looks(redis: Redis, task_store: TaskStore) -> None:
+    begun = await _waits_until(redis, task_store, Timer(NOON - timedelta(days=365), "a1"))
+    wakes = HeardWakes()
+    found = await RedisUpkeep(redis).overdue()
+    reapers = [Reaper(SameLook(redis, found), wakes) for _ in range(5)]
+    await asyncio.gather(*(reaper.tick() for reaper in reapers))
+    assert wakes.heard == [("acme", "s1")]
+    two = sessions_of(redis, "two")
+    fired = await begin(two)
+    assert (fired.work.turn.kind, fired.work.turn.task_id) == (TurnKind.DEADLINE, begun.work.turn.task_id)
+    assert fired.work.turn.data == {"subject": "a1"}
+    await fired.store.finish(an_end(fired.work))
+    assert await two.next(fired.lease) is None
+
+
+async def test_a_timer_that_is_not_due_stays(redis: Redis, task_store: TaskStore, reaper: Reaper) -> None:
+    await _waits_until(redis, task_store, Timer(NOON + timedelta(days=36500), "a1"))
+    assert await reaper.tick() == 0
+    assert await redis.zcard(partition_keys_of("acme", "s1").timers) == 1
+
+
+async def test_an_ended_tasks_timer_is_no_more(
+    redis: Redis, task_store: TaskStore, reaper: Reaper, wakes: HeardWakes
+) -> None:
+    begun = await _waits_until(redis, task_store, Timer(NOON - timedelta(days=365), "a1"))
+    await task_store.signal("acme", "s1", begun.work.turn.model_copy(update={"turn_id": "t2", "kind": TurnKind.CANCEL}))
+    two = sessions_of(redis, "two")
+    cancel = await begin(two)
+    await cancel.store.finish(an_end(cancel.work, TaskState.CANCELED))
+    assert await two.next(cancel.lease) is None
+    await reaper.tick()
+    assert wakes.heard == []
+    assert await two.claim("acme", "s1") is None
+
+
+async def test_two_reapers_do_not_look_after_one_partition_at_once(redis: Redis, task_store: TaskStore) -> None:
+    await accepted(task_store)
+    await _overdue(redis, "s1")
+    looks = await asyncio.gather(*(RedisUpkeep(redis).overdue() for _ in range(4)))
+    assert sorted(len(look.unwoken) for look in looks) == [0, 0, 0, 1]
+
+
+async def test_what_nobody_needs_costs_no_write(redis: Redis, task_store: TaskStore, reaper: Reaper) -> None:
+    await accepted(task_store)
+    before = (await redis.info("persistence"))["aof_current_size"]
+    await reaper.tick()
+    assert (await redis.info("persistence"))["aof_current_size"] == before
+
+
+async def test_a_later_turn_of_the_session_comes_after_the_deadline(redis: Redis, task_store: TaskStore) -> None:
+    begun = await _waits_until(redis, task_store, Timer(NOON - timedelta(days=365), "a1"))
+    turn = begun.work.turn.model_copy(update={"turn_id": "later"})
+    await task_store.accept(begun.work.record, turn, dedupe=None)
+    await Reaper(RedisUpkeep(redis), HeardWakes()).tick()
+    two = sessions_of(redis, "two")
+    first = await begin(two)
+    await first.store.finish(an_end(first.work, TaskState.INPUT_REQUIRED))
+    second = await begin_next(two, first.lease)
+    assert [first.work.turn.kind, second.work.turn.kind] == [TurnKind.DEADLINE, TurnKind.MESSAGE]

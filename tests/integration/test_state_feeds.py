@@ -1,8 +1,10 @@
-"""What watching costs, and what a watcher is told who cannot be told everything."""
+"""Watching a task: every event once, in order, and what it costs."""
 
 import asyncio
 from contextlib import AsyncExitStack, aclosing
+from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 
 import pytest
 from redis.asyncio import Redis
@@ -10,6 +12,9 @@ from redis.asyncio import Redis
 from services.executor.ports.turns import TurnStore
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.infra import keys
+from shared.infra.embedded_redis import EmbeddedRedis
+from shared.infra.live import Live
+from shared.infra.redis import connect
 from shared.infra.redis_pools import CONNECTIONS
 from shared.infra.task_store import TaskStore
 from shared.ports.tasks import EventsLost
@@ -66,9 +71,7 @@ async def test_an_event_is_read_once_however_many_watch(redis: Redis, task_store
 
 
 @pytest.mark.promise("state.watch_costs")
-async def test_a_follower_gets_an_event_with_its_message_and_does_not_read_it(
-    redis: Redis, task_store: TaskStore
-) -> None:
+async def test_a_follower_gets_an_event_with_its_message_unread(redis: Redis, task_store: TaskStore) -> None:
     told = asyncio.Semaphore(0)
     record = await accepted(task_store)
     begun = await begin(sessions_of(redis, "one"))
@@ -151,3 +154,74 @@ async def test_a_watcher_who_is_too_far_behind_is_told_so(redis: Redis, task_sto
             assert [(await anext(ahead))[0] for _ in range(2)] == ids[-2:]
     async with aclosing(task_store.watch("acme", record.task_id)) as fresh:
         assert (await anext(fresh))[0] == ids[-10]
+
+
+MANY_EVENTS = 150
+
+
+async def _numbers_after(store: TaskStore, record: TaskRecord, after: str = "0") -> list[int]:
+    """What a watcher sees, up to the last number."""
+    seen: list[int] = []
+    async with asyncio.timeout(PATIENCE), aclosing(store.watch("acme", record.task_id, after)) as events:
+        async for _, event in events:
+            if event.kind == "note":
+                seen.append(int(str(event.data["n"])))
+            if seen and seen[-1] == MANY_EVENTS - 1:
+                return seen
+    return seen
+
+
+async def _tell_span(store: TurnStore, first: int, last: int) -> None:
+    for number in range(first, last):
+        await store.append((), [TaskEvent(kind="note", at=NOON, data={"n": number})])
+
+
+@pytest.mark.promise("state.watch_gapless")
+async def test_watchers_that_come_at_any_time_see_every_event_once(redis: Redis, task_store: TaskStore) -> None:
+    record = await accepted(task_store)
+    begun = await begin(sessions_of(redis, "one"))
+    async with asyncio.TaskGroup() as group:
+        watchers = []
+        for first in range(0, MANY_EVENTS, 30):
+            watchers.append(group.create_task(_numbers_after(task_store, record)))
+            await _tell_span(begun.store, first, first + 30)
+    assert [watcher.result() for watcher in watchers] == [list(range(MANY_EVENTS))] * len(watchers)
+
+
+@pytest.mark.promise("state.watch_gapless")
+async def test_a_lost_subscription_loses_no_event(redis: Redis, task_store: TaskStore) -> None:
+    record = await accepted(task_store)
+    begun = await begin(sessions_of(redis, "one"))
+    async with asyncio.TaskGroup() as group:
+        watchers = [group.create_task(_numbers_after(task_store, record)) for _ in range(3)]
+        await _tell_span(begun.store, 0, 50)
+        assert await redis.client_kill_filter(_type="pubsub") == 1
+        await _tell_span(begun.store, 50, MANY_EVENTS)
+    assert [watcher.result() for watcher in watchers] == [list(range(MANY_EVENTS))] * 3
+
+
+async def test_nobody_stays_subscribed_to_a_task_that_is_not_watched(redis: Redis, task_store: TaskStore) -> None:
+    record = await accepted(task_store)
+    async with aclosing(task_store.watch("acme", record.task_id)) as events:
+        await anext(events)
+        assert len(await redis.pubsub_channels("*events")) == 1
+    async with asyncio.timeout(PATIENCE):
+        while await redis.pubsub_channels("*events"):
+            await redis.ping()
+
+
+async def test_a_watch_outlives_a_restart_of_redis() -> None:
+    with TemporaryDirectory(prefix="pa-") as folder, EmbeddedRedis(Path(folder)) as server:
+        redis = connect(server.url)
+        async with Live(redis) as live:
+            store = TaskStore(redis, live)
+            record = await accepted(store)
+            begun = await begin(sessions_of(redis, "one", 60.0))
+            async with asyncio.TaskGroup() as group:
+                watcher = group.create_task(_numbers_after(store, record))
+                await _tell_span(begun.store, 0, 10)
+                await asyncio.to_thread(server.stop)
+                server.start()
+                await _tell_span(begun.store, 10, MANY_EVENTS)
+            assert watcher.result() == list(range(MANY_EVENTS))
+        await redis.aclose()

@@ -19,7 +19,7 @@ from shared.infra.task_store import TaskStore
 from tests.doubles.heard_wakes import HeardWakes
 from tests.doubles.redis_tasks import a_record, a_turn
 from tests.doubles.runners import a_runner
-from tests.integration.state_stage import accepted, an_end, an_entry, begin, break_lease, sessions_of
+from tests.integration.state_stage import accepted, an_end, an_entry, begin, break_lease, sessions_of, stored_record
 
 PATIENCE = 15.0
 QUICK = RunnerLimits(lease_seconds=0.6, capacity=2, attempts=3, retry_seconds=0.01, retry_seconds_most=0.02)
@@ -73,17 +73,18 @@ async def _running(
         await runner.stop(0.0)
 
 
-async def _all_ended(runner: Runner) -> None:
-    await runner.idle.wait()
+async def _worked_off(redis: Redis, worker: Acts, times: int = 1, limits: RunnerLimits = QUICK) -> None:
+    async with _running(redis, worker, limits=limits) as runner:
+        for _ in range(times):
+            assert await runner.offer("acme", "s1")
+            await runner.idle.wait()
 
 
 async def test_a_session_is_worked_off_in_order_and_given_back(redis: Redis, task_store: TaskStore) -> None:
     record = await accepted(task_store, text="first")
     await task_store.accept(record, a_turn(record, text="second"), dedupe=None)
     worker = Acts(_go_on)
-    async with _running(redis, worker) as runner:
-        assert await runner.offer("acme", "s1")
-        await _all_ended(runner)
+    await _worked_off(redis, worker)
     assert worker.texts == ["first", "second"]
     assert not await redis.exists(partition_keys_of("acme", "s1").leased)
 
@@ -93,23 +94,17 @@ async def test_a_doubled_wake_runs_the_session_once(redis: Redis, task_store: Ta
     worker = Acts(_finish)
     async with _running(redis, worker) as runner:
         taken = await asyncio.gather(*(runner.offer("acme", "s1") for _ in range(2)))
-        await _all_ended(runner)
+        await runner.idle.wait()
     assert sorted(taken) == [False, True]
     assert len(worker.texts) == 1
 
 
 @pytest.mark.promise("state.retried")
-async def test_a_turn_that_breaks_is_tried_again_and_at_last_failed_with_its_reason(
-    redis: Redis, task_store: TaskStore
-) -> None:
+async def test_a_turn_that_breaks_is_tried_again_and_at_last_failed(redis: Redis, task_store: TaskStore) -> None:
     record = await accepted(task_store)
     worker = Acts(_break)
-    async with _running(redis, worker) as runner:
-        for _ in range(QUICK.attempts + 1):
-            assert await runner.offer("acme", "s1")
-            await _all_ended(runner)
-    stored = await task_store.record("acme", record.task_id)
-    assert stored is not None
+    await _worked_off(redis, worker, QUICK.attempts + 1)
+    stored = await stored_record(task_store, record)
     assert len(worker.texts) == QUICK.attempts
     assert (stored.state, "3 times" in str(stored.reason)) == (TaskState.FAILED, True)
     assert await redis.xlen(partition_keys_of("acme", "s1").outcomes) == 1
@@ -125,11 +120,8 @@ async def test_a_turn_given_up_tells_of_its_writes(redis: Redis, task_store: Tas
     for _ in range(QUICK.attempts - 1):
         await one.next(begun.lease)
     await one.abandon(begun.lease)
-    async with _running(redis, Acts(_finish)) as runner:
-        await runner.offer("acme", "s1")
-        await _all_ended(runner)
-    stored = await task_store.record("acme", record.task_id)
-    assert stored is not None
+    await _worked_off(redis, Acts(_finish))
+    stored = await stored_record(task_store, record)
     assert "In doubt, to be checked by a person: approve_expense." in str(stored.reason)
     (told,) = cast("list[JsonObject]", stored.metadata["writes"])
     assert (told["tool"], told["status"]) == ("approve_expense", "in_doubt")
@@ -162,23 +154,16 @@ async def test_a_look_that_breaks_keeps_no_turn_from_being_given_up_and_is_not_r
         await one.next(begun.lease)
     await one.abandon(begun.lease)
     worker = BreaksTheLook(_finish)
-    async with _running(redis, worker) as runner:
-        await runner.offer("acme", "s1")
-        await _all_ended(runner)
-    stored = await task_store.record("acme", record.task_id)
-    assert stored is not None
+    await _worked_off(redis, worker)
+    stored = await stored_record(task_store, record)
     assert (stored.state, worker.looks, worker.texts) == (TaskState.INPUT_REQUIRED, looks, [])
 
 
-async def test_a_turn_that_comes_after_its_task_ended_leaves_without_being_run(
-    redis: Redis, task_store: TaskStore
-) -> None:
+async def test_a_turn_that_comes_after_its_task_ended_is_not_run(redis: Redis, task_store: TaskStore) -> None:
     record = await accepted(task_store, text="only")
     await task_store.accept(record, a_turn(record, text="too late"), dedupe=None)
     worker = Acts(_finish)
-    async with _running(redis, worker) as runner:
-        await runner.offer("acme", "s1")
-        await _all_ended(runner)
+    await _worked_off(redis, worker)
     assert worker.texts == ["only"]
     assert await redis.exists(session_keys("acme", "s1").inbox) == 0
 
@@ -191,7 +176,7 @@ async def test_a_turn_is_cancelled_when_its_lease_is_lost(redis: Redis, task_sto
         await runner.offer("acme", "s1")
         await worker.begun.wait()
         lease = await _steal(redis)
-        await _all_ended(runner)
+        await runner.idle.wait()
     assert worker.cancelled == 1
     assert (await sessions_of(redis, "two").extend_all([lease])).lost == ()
 
@@ -228,33 +213,20 @@ async def _away(work: Work, store: TurnStore) -> None:
 async def test_an_archive_that_is_away_uses_up_none_of_a_turns_attempts(redis: Redis, task_store: TaskStore) -> None:
     """However often it is looked for; once it is back the turn is carried out as if it had just come."""
     record = await accepted(task_store)
-    async with _running(redis, Acts(_away)) as runner:
-        for _ in range(3 * QUICK.attempts):
-            assert await runner.offer("acme", "s1")
-            await _all_ended(runner)
+    await _worked_off(redis, Acts(_away), 3 * QUICK.attempts)
     assert await redis.zscore(partition_keys_of("acme", "s1").waiting, pack(Member("acme", "s1"))) is not None
-    async with _running(redis, Acts(_finish)) as runner:
-        await runner.offer("acme", "s1")
-        await _all_ended(runner)
-    stored = await task_store.record("acme", record.task_id)
-    assert stored is not None
-    assert stored.state is TaskState.COMPLETED
+    await _worked_off(redis, Acts(_finish))
+    assert (await stored_record(task_store, record)).state is TaskState.COMPLETED
     assert await redis.xlen(partition_keys_of("acme", "s1").dead_turns) == 0
 
 
 @pytest.mark.promise("session.archive_waited_for")
-async def test_an_archive_that_stays_away_is_waited_for_no_longer_than_it_may_be(
-    redis: Redis, task_store: TaskStore
-) -> None:
+async def test_an_archive_that_stays_away_is_waited_for_in_vain(redis: Redis, task_store: TaskStore) -> None:
     """Then the turn is given up like any other, with what was wrong."""
     record = await accepted(task_store)
     worker = Acts(_away)
-    async with _running(redis, worker, limits=QUICK._replace(memory_seconds=0.0)) as runner:
-        for _ in range(QUICK.attempts + 1):
-            await runner.offer("acme", "s1")
-            await _all_ended(runner)
-    stored = await task_store.record("acme", record.task_id)
-    assert stored is not None
+    await _worked_off(redis, worker, QUICK.attempts + 1, limits=QUICK._replace(memory_seconds=0.0))
+    stored = await stored_record(task_store, record)
     assert (stored.state, len(worker.texts)) == (TaskState.FAILED, QUICK.attempts)
     (letter,) = await redis.xrange(partition_keys_of("acme", "s1").dead_turns)
     assert "the archive is down" in str(letter)
@@ -270,12 +242,8 @@ async def test_rolling_restarts_use_up_none_of_a_turns_attempts(redis: Redis, ta
             await runner.offer("acme", "s1")
             await worker.begun.wait()
             await runner.stop(0.0)
-    async with _running(redis, Acts(_finish)) as runner:
-        await runner.offer("acme", "s1")
-        await _all_ended(runner)
-    stored = await task_store.record("acme", record.task_id)
-    assert stored is not None
-    assert stored.state is TaskState.COMPLETED
+    await _worked_off(redis, Acts(_finish))
+    assert (await stored_record(task_store, record)).state is TaskState.COMPLETED
     assert await redis.exists(session_keys("acme", "s1").begun) == 0
 
 
@@ -306,9 +274,7 @@ async def test_a_stop_lets_a_turn_end_within_its_grace(redis: Redis, task_store:
         group.create_task(runner.stop(PATIENCE))
         await asyncio.sleep(0)
         go.set()
-    stored = await task_store.record("acme", record.task_id)
-    assert stored is not None
-    assert stored.state is TaskState.COMPLETED
+    assert (await stored_record(task_store, record)).state is TaskState.COMPLETED
 
 
 async def test_a_full_executor_takes_no_session_and_says_when_it_has_room(redis: Redis, task_store: TaskStore) -> None:
@@ -332,7 +298,7 @@ async def test_a_session_that_cannot_be_read_does_not_stop_the_others(redis: Red
     async with _running(redis, worker) as runner:
         assert await runner.offer("acme", "broken")
         assert await runner.offer("acme", "s1")
-        await _all_ended(runner)
+        await runner.idle.wait()
     assert worker.texts == ["s1"]
 
 

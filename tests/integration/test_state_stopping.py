@@ -1,28 +1,39 @@
-"""Executors that stop, freeze or die under load: their sessions go on elsewhere, no step is lost or made twice."""
+"""Executors that stop, freeze, die or calculate under load: their sessions go on, no step is lost or made twice."""
 
 import asyncio
 import signal
 import socket
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import httpx
 import pytest
 from redis.asyncio import Redis
 
+from services.executor.adapters.redis_sessions import RedisSessions
+from services.executor.core.turn.heartbeat import LeaseKeeper
 from services.executor.core.turn.reaper import FaultCounts
+from services.executor.core.turn.runner import Runner, RunnerLimits
+from services.executor.entrypoints.heartbeat_thread import heartbeat_in_thread
 from services.executor.entrypoints.http import health_app
+from services.executor.ports.sessions import Beat, Lease, RunsTurns, Work
+from services.executor.ports.turns import TurnStore
 from shared.contracts.task import TaskRecord, TaskRequest
 from shared.domain.words import TaskState
 from shared.infra.journal_rows import read_rows
-from shared.infra.keys import task_keys
+from shared.infra.keys import partition_keys_of, task_keys
+from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
 from shared.infra.wakes import ArqWakes
+from tests.doubles.heard_wakes import HeardWakes
 from tests.doubles.idle_runner import IdleRunner
 from tests.doubles.redis_tasks import a_record, a_turn
+from tests.doubles.runners import a_runner
 from tests.forked_service import ForkedService
 from tests.http_client import open_http
 from tests.integration.executor_process import executor_process
-from tests.integration.state_stage import sessions_of
+from tests.integration.state_stage import accepted, an_end, sessions_of, stored_record
 from tests.integration.task_events import PATIENCE, times
 from tools.bench.executor.no_work import STARTED, STEPS, STEPS_OF_A_TURN, WAIT
 
@@ -54,8 +65,7 @@ async def _steps(redis: Redis, record: TaskRecord) -> list[str]:
 
 async def _check_each_step_once(redis: Redis, store: TaskStore, records: list[TaskRecord], attempts: int) -> None:
     for record in records:
-        ended = await store.record("acme", record.task_id)
-        assert ended is not None
+        ended = await stored_record(store, record)
         assert (ended.state, ended.metadata["attempts"]) == (TaskState.COMPLETED, attempts)
         assert await _steps(redis, record) == [str(number) for number in range(STEPS_OF_A_TURN)]
 
@@ -66,9 +76,7 @@ def _wait(process: ForkedService) -> tuple[int, float]:
 
 
 @pytest.mark.promise("state.drained")
-async def test_a_stopped_executor_ends_its_steps_and_its_tasks_end_elsewhere(
-    redis: Redis, redis_url: str, task_store: TaskStore
-) -> None:
+async def test_a_stopped_executors_tasks_end_elsewhere(redis: Redis, redis_url: str, task_store: TaskStore) -> None:
     """In good time and with exit code 0, although the signal comes twice; no attempt is used up, no step repeated."""
     with executor_process(redis_url, LEASE_SECONDS="600", GRACE_SECONDS=str(GRACE_SECONDS)) as first:
         records = await _load(redis, task_store, STEPS)
@@ -82,9 +90,7 @@ async def test_a_stopped_executor_ends_its_steps_and_its_tasks_end_elsewhere(
 
 
 @pytest.mark.promise("state.fenced")
-async def test_an_executor_that_was_frozen_longer_than_its_lease_writes_nothing_when_it_wakes(
-    redis: Redis, redis_url: str, task_store: TaskStore
-) -> None:
+async def test_an_executor_frozen_too_long_writes_nothing(redis: Redis, redis_url: str, task_store: TaskStore) -> None:
     with executor_process(redis_url, LEASE_SECONDS="1") as first:
         records = await _load(redis, task_store, STEPS)
         with executor_process(redis_url, LEASE_SECONDS="1"):
@@ -97,9 +103,7 @@ async def test_an_executor_that_was_frozen_longer_than_its_lease_writes_nothing_
 
 
 @pytest.mark.promise("state.recovery")
-async def test_the_turns_of_a_killed_executor_run_elsewhere_within_ten_seconds(
-    redis: Redis, redis_url: str, task_store: TaskStore
-) -> None:
+async def test_a_killed_executors_turns_run_elsewhere_soon(redis: Redis, redis_url: str, task_store: TaskStore) -> None:
     """With the lease that is the default."""
     with executor_process(redis_url) as first:
         records = await _load(redis, task_store, WAIT)
@@ -138,3 +142,102 @@ async def test_an_executor_that_stops_lives_but_is_not_ready(redis: Redis) -> No
         200,
         {"status", "sessions", "free", "mended", "outcomes_behind"},
     )
+
+
+LEASE_SECONDS = 1.0
+LIMITS = RunnerLimits(lease_seconds=LEASE_SECONDS, attempts=1)
+
+
+class Calculates(RunsTurns):
+    """Holds the event loop for longer than two leases, as no turn should."""
+
+    def __init__(self) -> None:
+        self.begun = 0
+
+    async def run(self, work: Work, store: TurnStore) -> None:
+        self.begun += 1
+        until = time.monotonic() + 2.5 * LEASE_SECONDS
+        while time.monotonic() < until:
+            sum(range(1000))
+        await store.finish(an_end(work))
+
+
+class Waits(RunsTurns):
+    def __init__(self) -> None:
+        self.begun, self.cancelled = asyncio.Event(), asyncio.Event()
+
+    async def run(self, work: Work, store: TurnStore) -> None:
+        self.begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.cancelled.set()
+
+
+@asynccontextmanager
+async def _running(redis: Redis, url: str, worker: RunsTurns) -> AsyncIterator[Runner]:
+    @asynccontextmanager
+    async def leases() -> AsyncIterator[RedisSessions]:
+        other = connect(url)
+        try:
+            yield RedisSessions(other, "one", LEASE_SECONDS)
+        finally:
+            await other.aclose()
+
+    sessions, heartbeat = sessions_of(redis, "one", LEASE_SECONDS), heartbeat_in_thread(leases)
+    runner = a_runner(sessions, HeardWakes(), worker, LIMITS, heartbeat=heartbeat)
+    async with asyncio.timeout(30), asyncio.TaskGroup() as group:
+        group.create_task(runner.serve())
+        await asyncio.sleep(0)
+        yield runner
+        await runner.stop(0.0)
+
+
+@pytest.mark.promise("state.heartbeat_beside_work")
+async def test_a_long_calculation_costs_no_session_a_lease(redis: Redis, redis_url: str, task_store: TaskStore) -> None:
+    await accepted(task_store)
+    worker = Calculates()
+    async with _running(redis, redis_url, worker) as runner:
+        assert await runner.offer("acme", "s1")
+        await runner.idle.wait()
+    assert worker.begun == 1
+    assert await redis.xlen(partition_keys_of("acme", "s1").outcomes) == 1
+    assert await redis.xlen(partition_keys_of("acme", "s1").dead_turns) == 0
+
+
+@pytest.mark.promise("state.heartbeat_beside_work")
+async def test_a_lease_that_another_took_ends_a_turn_here(redis: Redis, redis_url: str, task_store: TaskStore) -> None:
+    """The heart beats in another thread; what it learns there is told to the sessions' own event loop."""
+    await accepted(task_store)
+    worker = Waits()
+    async with _running(redis, redis_url, worker) as runner:
+        assert await runner.offer("acme", "s1")
+        await worker.begun.wait()
+        async for name in redis.scan_iter("pa:*:s:acme:s1:lease"):
+            await redis.hset(name, "owner", "somebody else")  # type: ignore[misc]  # redis-py
+        await worker.cancelled.wait()
+
+
+class CountsBeats:
+    def __init__(self) -> None:
+        self.beats = 0
+
+    async def extend_all(self, leases: object) -> Beat:
+        self.beats += 1
+        return Beat()
+
+
+@pytest.mark.promise("state.heartbeat_beside_work")
+async def test_a_process_that_hangs_keeps_no_lease_for_good() -> None:
+    """Nobody notes that the sessions' event loop lives, so the heart ceases to beat."""
+    keeper, counting = LeaseKeeper(0.03), CountsBeats()
+    watching = asyncio.ensure_future(keeper.watch(Lease("acme", "s1", 1, "one")))
+    beating = asyncio.ensure_future(keeper.keep_extending(counting))
+    await asyncio.sleep(0.6)
+    before = counting.beats
+    await asyncio.sleep(0.2)
+    for task in (watching, beating):
+        task.cancel()
+    await asyncio.wait([watching, beating])
+    assert before > 0
+    assert counting.beats == before

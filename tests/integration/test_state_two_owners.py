@@ -209,9 +209,7 @@ def quick_server() -> Iterator[str]:
 @pytest.mark.promise("state.two_believers")
 @examples(30, 2000)
 @given(steps=STEPS)
-def test_of_two_who_believe_they_own_a_session_only_the_newest_fence_writes(
-    quick_server: str, steps: list[Step]
-) -> None:
+def test_of_two_who_own_a_session_only_the_newest_fence_writes(quick_server: str, steps: list[Step]) -> None:
     """Every write of the other is refused at once, changes nothing, and nothing is stored twice."""
     believing = [(who, "claim") for who in (*OWNERS, *OWNERS)]
     asyncio.run(_played(quick_server, [*believing, *steps]))

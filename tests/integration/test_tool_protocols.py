@@ -1,26 +1,38 @@
-"""Which protocol a tool server speaks: found out by asking, remembered while it works, never held against it."""
+"""Which protocol a tool server speaks: asked, remembered; a catalogue from a server, loaded again."""
 
 import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
+from rich.console import Console
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from cli.tools import as_table
 from examples.company.faults import ToolFaults
+from examples.company.protocols import ToolProtocol
 from examples.company.server import build_app
+from services.executor.adapters.mcp_tools import McpTools
+from services.executor.adapters.stored_tenants import FileTenants
 from services.executor.adapters.tool_servers import open_servers
-from services.executor.ports.tools import ToolSilent, ToolUnreachable
-from shared.contracts.tenant import Connection
-from shared.domain.exact_json import Json
+from services.executor.core.records.read_backs import likely_proof
+from services.executor.entrypoints.tools import CatalogueExists, ServerListing, describe_tools, document, write
+from services.executor.ports.tools import Tool, ToolSilent, ToolUnreachable
+from shared.contracts.tenant import CatalogueEntry, Connection
+from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.domain.outgoing import Reach
-from tests.company_stage import company, open_books
+from shared.domain.words import ToolClass
+from tests.company_stage import Company, company, open_books
+from tests.each_row import each_row
 from tests.legacy_bridge import LegacyBridge, bridge
 from tests.serving import serving
-
-pytestmark = pytest.mark.promise("tools.protocol_detected")
 
 
 def reading(**known: Json) -> LegacyBridge:
@@ -40,6 +52,7 @@ def odd(status: int, body: str, listing: str | None = "[]") -> Starlette:
     return Starlette(routes=routes)
 
 
+@pytest.mark.promise("tools.protocol_detected")
 async def test_an_mcp_server_is_found_at_the_url_or_below_it(tmp_path: Path) -> None:
     async with company(tmp_path) as running, open_servers(Reach()) as servers:
         below = await servers.discover(running.connection)
@@ -48,29 +61,30 @@ async def test_an_mcp_server_is_found_at_the_url_or_below_it(tmp_path: Path) -> 
     assert not servers.may_have_unlisted(running.connection)
 
 
+@pytest.mark.promise("tools.protocol_detected")
 async def test_a_bridge_is_found_although_it_lists_nothing() -> None:
     async with bridge(LegacyBridge({})) as connection, open_servers(Reach()) as servers:
         assert await servers.discover(connection, "s1") == ()
         assert servers.may_have_unlisted(connection)
 
 
-@pytest.mark.parametrize(
+@pytest.mark.promise("tools.protocol_detected")
+@each_row(
     ("status", "body"),
-    [
-        (200, '{"status": "ok", "tool": null, "params": null}'),
-        (200, '{"error": "unknown tool"}'),
-        (200, "[]"),
-        (400, '{"error": "tool is missing"}'),
-        (422, '{"detail": "Field required"}'),
-        (404, ""),
-        (500, "KeyError: 'tool'"),
-    ],
+    (200, '{"status": "ok", "tool": null, "params": null}'),
+    (200, '{"error": "unknown tool"}'),
+    (200, "[]"),
+    (400, '{"error": "tool is missing"}'),
+    (422, '{"detail": "Field required"}'),
+    (404, ""),
+    (500, "KeyError: 'tool'"),
 )
 async def test_a_bridge_is_found_whatever_it_says_to_mcp(status: int, body: str) -> None:
     async with serving(odd(status, body)) as url, open_servers(Reach()) as servers:
         assert await servers.discover(Connection(id="odd", url=url)) == ()
 
 
+@pytest.mark.promise("tools.protocol_detected")
 @pytest.mark.parametrize(("status", "listing"), [(503, "[]"), (404, None), (404, "{}")])
 async def test_a_server_that_is_busy_or_speaks_neither_is_no_bridge(status: int, listing: str | None) -> None:
     async with serving(odd(status, "no", listing)) as url, open_servers(Reach()) as servers:
@@ -78,10 +92,10 @@ async def test_a_server_that_is_busy_or_speaks_neither_is_no_bridge(status: int,
             await servers.discover(Connection(id="odd", url=url))
 
 
+@pytest.mark.promise("tools.protocol_detected")
 async def test_the_decision_is_remembered_while_it_works() -> None:
     served = reading(status="open")
     seen: list[str] = []
-
     async with serving(_watched(served, seen)) as url, open_servers(Reach()) as servers:
         connection = Connection(id="bridge", url=url)
         await servers.discover(connection, "s1")
@@ -92,6 +106,7 @@ async def test_the_decision_is_remembered_while_it_works() -> None:
     assert answer.content == {"status": "open"}
 
 
+@pytest.mark.promise("tools.protocol_detected")
 async def test_a_server_that_comes_back_with_the_other_protocol_is_found_again(tmp_path: Path) -> None:
     mcp_app = build_app(open_books(tmp_path), ToolFaults({}), faults_may_change=False)
     async with open_servers(Reach()) as servers:
@@ -106,6 +121,7 @@ async def test_a_server_that_comes_back_with_the_other_protocol_is_found_again(t
     assert [tool.name for tool in tools] == ["get_order"]
 
 
+@pytest.mark.promise("tools.protocol_detected")
 async def test_a_call_without_a_discovery_finds_the_protocol_within_its_time() -> None:
     served = reading(status="open")
     async with bridge(served) as connection, open_servers(Reach()) as servers:
@@ -114,12 +130,14 @@ async def test_a_call_without_a_discovery_finds_the_protocol_within_its_time() -
     assert len(served.calls) == 1
 
 
+@pytest.mark.promise("tools.protocol_detected")
 async def test_a_call_whose_server_speaks_nothing_known_was_not_sent() -> None:
     async with serving(odd(404, "no", None)) as url, open_servers(Reach()) as servers:
         with pytest.raises(ToolUnreachable, match="was not sent"):
             await servers.call(Connection(id="odd", url=url), "get_order", {}, 5)
 
 
+@pytest.mark.promise("tools.protocol_detected")
 async def test_a_call_says_if_its_time_went_by_before_a_protocol_was_found() -> None:
     async def never(_: Request) -> Response:
         await asyncio.Event().wait()
@@ -131,6 +149,7 @@ async def test_a_call_says_if_its_time_went_by_before_a_protocol_was_found() -> 
             await servers.call(Connection(id="slow", url=url), "get_order", {}, 0.2)
 
 
+@pytest.mark.promise("tools.protocol_detected")
 async def test_a_connection_may_say_its_protocol_outright() -> None:
     served = reading(status="open")
     seen: list[str] = []
@@ -152,3 +171,229 @@ def _watched(served: LegacyBridge, seen: list[str]) -> Starlette:
         return await served.call(request)
 
     return Starlette(routes=[Route("/{path:path}", pass_on, methods=["GET", "POST"])])
+
+
+class _Counting:
+    """Counts how often an application is asked for its tools."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app, self.lists = app, 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def counted() -> Message:
+            message = await receive()
+            self.lists += b'"tools/list"' in message.get("body", b"")
+            return message
+
+        await self._app(scope, counted, send)
+
+
+class _Company(NamedTuple):
+    servers: McpTools
+    connection: Connection
+    asked: _Counting
+
+
+@asynccontextmanager
+async def listed_company(folder: Path, list_seconds: float) -> AsyncIterator[_Company]:
+    app = _Counting(build_app(open_books(folder), ToolFaults({}), faults_may_change=False))
+    async with serving(app) as url, McpTools(list_seconds=list_seconds) as servers:
+        yield _Company(servers, Connection(id="company", url=f"{url}/mcp"), app)
+
+
+async def test_a_list_holds_for_its_time_and_its_tools_are_the_same_objects(tmp_path: Path) -> None:
+    async with listed_company(tmp_path, 3600) as (servers, connection, asked):
+        first = await servers.discover(connection)
+
+        assert await servers.discover(connection.model_copy()) is first
+        assert asked.lists == 1
+
+
+async def test_without_a_time_each_task_asks_and_an_equal_list_gives_the_same_objects(tmp_path: Path) -> None:
+    async with listed_company(tmp_path, 0) as (servers, connection, asked):
+        first = await servers.discover(connection)
+
+        assert await servers.discover(connection) is first
+        assert asked.lists == 2
+
+
+async def test_a_list_is_asked_for_anew_after_a_call_that_came_to_an_error(tmp_path: Path) -> None:
+    async with listed_company(tmp_path, 3600) as (servers, connection, asked):
+        await servers.discover(connection)
+        refused = await servers.call(connection, "no_such_tool", {}, 5)
+
+        assert refused.is_error
+        await servers.discover(connection)
+        assert asked.lists == 2
+
+
+async def test_a_catalogue_makes_tools_of_its_own_of_the_same_list(tmp_path: Path) -> None:
+    async with listed_company(tmp_path, 3600) as (servers, connection, asked):
+        first = await servers.discover(connection)
+        entry = CatalogueEntry.model_validate({"tool_class": "read"})
+        other = connection.model_copy(update={"catalogue": {first[0].name: entry}})
+
+        assert (await servers.discover(other))[0].catalogue == entry
+        assert await servers.discover(connection) is first
+        assert asked.lists == 1
+
+
+both = pytest.mark.parametrize("protocol", [ToolProtocol.MCP, ToolProtocol.REST])
+NARROW = 100
+KEY = {ToolProtocol.MCP: "idempotency_key", ToolProtocol.REST: None}  # over the bridge no tool has such an argument
+
+
+async def found_at(served: Company, connection: Connection | None = None) -> ServerListing:
+    at = connection or served.connection
+    async with open_servers(Reach()) as servers:
+        tools = await servers.discover(at)
+        return ServerListing(servers.protocol_of(at), servers.may_have_unlisted(at), tools, at)
+
+
+def by_name(found: ServerListing) -> dict[str, JsonObject]:
+    return {str(tool["name"]): tool for tool in describe_tools(found)}
+
+
+def loaded(file: Path, folder: Path) -> Connection:
+    """The connection of a tenant whose record holds what is in the file."""
+    record = folder / "tenant.json"
+    record.write_text(json.dumps({"id": "acme", "connections": [json.loads(file.read_text("utf-8"))]}), "utf-8")
+    (connection,) = FileTenants.read(record).record.connections
+    return connection
+
+
+@pytest.mark.promise("tools.catalogue_written")
+@both
+async def test_each_tool_is_shown_with_its_proof_its_pages_and_its_key(tmp_path: Path, protocol: ToolProtocol) -> None:
+    async with company(tmp_path, protocol=protocol) as served:
+        tools = by_name(await found_at(served))
+    proof: Json = {"tool": "get_expense", "why": "it takes the same expense_id", "usable": True}
+    assert tools["approve_expense"]["read_back"] == proof
+    assert tools["create_incident"]["read_back"] == {
+        "tool": "get_incident", "why": "it takes the id that the write answers with", "usable": True
+    }  # fmt: skip
+    pages = [tools[name]["pages"] for name in ("list_vendors", "list_customers", "list_tickets", "get_expense")]
+    assert pages == ["page, limit", "offset, limit", "cursor, limit", None]
+    refund = tools["create_refund"]
+    assert (refund["idempotency_field"], refund["key_offered"]) == (None, KEY[protocol])
+    assert tools["notify_vendor"]["read_back"] is None
+
+
+@pytest.mark.promise("tools.catalogue_written")
+@both
+async def test_what_is_written_and_loaded_unchanged_lowers_nothing(tmp_path: Path, protocol: ToolProtocol) -> None:
+    file = tmp_path / "connection.json"
+    async with company(tmp_path, protocol=protocol) as served:
+        first = await found_at(served)
+        write(file, first, force=False)
+        again = await found_at(served, loaded(file, tmp_path))
+    assert [(tool.name, tool.tool_class, tool.why_class) for tool in again.tools] == [
+        (tool.name, tool.tool_class, tool.why_class) for tool in first.tools
+    ]
+    pairs = [(each and each.reader) for each in (likely_proof(tool, again.tools) for tool in again.tools)]
+    assert pairs == [(each and each.reader) for each in (likely_proof(tool, first.tools) for tool in first.tools)]
+    assert not any(tool.catalogue.errors_change_nothing or tool.catalogue.idempotency_field for tool in again.tools)
+
+
+@pytest.mark.promise("tools.catalogue_written")
+@both
+async def test_a_correction_holds_once_it_is_loaded(tmp_path: Path, protocol: ToolProtocol) -> None:
+    file = tmp_path / "connection.json"
+    async with company(tmp_path, protocol=protocol) as served:
+        write(file, await found_at(served), force=False)
+        written = loads_object(file.read_text("utf-8"))
+        entries = written["catalogue"]
+        assert isinstance(entries, dict)
+        corrections: dict[str, dict[str, Json]] = {
+            "match_invoice": {"tool_class": "read"},
+            "create_refund": {"read_back": "get_order", "idempotency_field": "idempotency_key"},
+            "approve_expense": {"errors_change_nothing": True},
+        }
+        for name, change in corrections.items():
+            entry = entries[name]
+            assert isinstance(entry, dict)
+            entry.update(change)
+        file.write_text(json.dumps(written), "utf-8")
+
+        found = await found_at(served, loaded(file, tmp_path))
+        tools = by_name(found)
+
+    catalogued = {tool.name: tool.catalogue for tool in found.tools}
+    says = "the operator's catalogue says so"
+    assert (tools["match_invoice"]["class"], tools["match_invoice"]["why"]) == ("read", says)
+    assert tools["create_refund"]["read_back"] == {"tool": "get_order", "why": says, "usable": True}
+    assert tools["create_refund"]["idempotency_field"] == KEY[protocol]
+    assert catalogued["approve_expense"].errors_change_nothing
+    assert not catalogued["reject_expense"].errors_change_nothing
+
+
+@pytest.mark.promise("tools.catalogue_written")
+async def test_writing_it_again_keeps_what_the_operator_said(tmp_path: Path) -> None:
+    mine = {
+        "match_invoice": CatalogueEntry(tool_class=ToolClass.READ),
+        "create_refund": CatalogueEntry(read_back="get_order", idempotency_field="idempotency_key"),
+        "hidden_tool": CatalogueEntry(errors_change_nothing=True),
+    }
+    async with company(tmp_path) as served:
+        at = Connection(id="books", url=served.url, catalogue=mine)
+        again = Connection.model_validate(document(await found_at(served, at)))
+    kept = {name: again.catalogue[name] for name in mine}
+    assert (again.id, kept) == ("books", mine)
+
+
+@pytest.mark.promise("tools.catalogue_written")
+async def test_a_pair_that_cannot_be_asked_is_told_to_the_operator(tmp_path: Path) -> None:
+    mine = {"approve_expense": CatalogueEntry(read_back="reject_expense")}
+    async with company(tmp_path) as served:
+        found = await found_at(served, Connection(id="books", url=served.url, catalogue=mine))
+    shown = by_name(found)["approve_expense"]["read_back"]
+    assert isinstance(shown, dict)
+    assert (shown["tool"], shown["usable"]) == ("reject_expense", False)
+
+
+@pytest.mark.promise("tools.catalogue_written")
+async def test_a_file_that_is_there_is_replaced_only_by_force(tmp_path: Path) -> None:
+    file = tmp_path / "connection.json"
+    file.write_text("corrected by hand")
+    async with company(tmp_path) as served:
+        found = await found_at(served)
+    with pytest.raises(CatalogueExists, match="--force"):
+        write(file, found, force=False)
+    assert file.read_text() == "corrected by hand"
+
+    write(file, found, force=True)
+
+    assert loads_object(file.read_text("utf-8"))["id"] == "company"
+    assert not (tmp_path / ".connection.json.new").exists()
+
+
+@pytest.mark.promise("tools.catalogue_written")
+async def test_the_table_is_read_at_a_hundred_columns(tmp_path: Path) -> None:
+    async with company(tmp_path) as served:
+        listed = describe_tools(await found_at(served))
+    console = Console(width=NARROW, highlight=False)
+    with console.capture() as shown:
+        console.print(as_table({"endpoint": "http://x", "protocol": "mcp"}, listed, NARROW))
+    lines = shown.get().splitlines()
+    assert max(map(len, lines)) <= NARROW
+    (row,) = [line for line in lines if "approve_purchase_order" in line]
+    assert [cell.strip() for cell in row.split("│")[1:4]] == ["approve_purchase_order", "change", "get_purchase_order"]
+
+
+@pytest.mark.promise("tools.catalogue_written")
+def test_a_list_of_another_kind_than_what_a_write_makes_is_marked_as_a_guess() -> None:
+    """Its name is not written as the proof, and what the operator said of it stays, also that nothing proves it."""
+    listed = [_tool("list_parts", ToolClass.READ), _tool("order_part", ToolClass.CHANGE, "part_id", "quantity")]
+    guessed = document(ServerListing("mcp", False, listed, Connection(id="depot", url="http://depot")))
+    mine = Connection(id="depot", url="http://depot", catalogue={"order_part": CatalogueEntry(read_back=False)})
+    told = [one._replace(catalogue=mine.catalogue.get(one.name, one.catalogue)) for one in listed]
+    kept = document(ServerListing("mcp", False, told, mine))
+    entries = [Connection.model_validate(one).catalogue["order_part"] for one in (guessed, kept)]
+    assert [entry.read_back for entry in entries] == [None, False]
+    assert "read_back_guess" in dumps(guessed)
+    assert "read_back_guess" not in dumps(kept)
+
+
+def _tool(name: str, tool_class: ToolClass, *arguments: str) -> Tool:
+    schema: JsonObject = {"type": "object", "properties": {one: {"type": "string"} for one in arguments}}
+    return Tool("depot", name, "", schema, tool_class, "as the test says", CatalogueEntry())

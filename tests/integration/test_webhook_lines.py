@@ -139,9 +139,7 @@ async def test_a_webhook_that_was_put_off_is_not_hurried_by_news(redis: Redis, t
     assert (await lines.look(10, 10)).due == []
 
 
-async def test_a_webhook_that_is_set_anew_is_not_bound_to_what_was_under_way(
-    redis: Redis, task_store: TaskStore
-) -> None:
+async def test_a_webhook_set_anew_is_not_bound_to_what_was_under_way(redis: Redis, task_store: TaskStore) -> None:
     lines, record = RedisDeliveryQueue(redis, SEAL), await _hooked(redis, task_store)
     stale = await claim_of(lines)
     work = await lines.read(stale)
@@ -157,9 +155,7 @@ async def test_a_webhook_that_is_set_anew_is_not_bound_to_what_was_under_way(
 
 @pytest.mark.promise("push.killed")
 @pytest.mark.parametrize("dialect", list(Dialect))
-async def test_an_end_whose_events_have_left_is_told_all_the_same(
-    redis: Redis, task_store: TaskStore, dialect: Dialect
-) -> None:
+async def test_an_end_whose_events_have_left_is_told(redis: Redis, task_store: TaskStore, dialect: Dialect) -> None:
     """Details leave an hour after the end, and a receiver may be away for longer."""
     record = await _hooked(redis, task_store, HOOK.model_copy(update={"dialect": dialect}))
     await _finish(redis, record)
@@ -249,9 +245,7 @@ class World(HttpPoster):
 @pytest.mark.promise("push.killed")
 @settings(max_examples=12)
 @given(fates=st.text("dkf", max_size=8), waits=st.booleans(), dialect=st.sampled_from(Dialect))
-def test_whatever_dies_when_everything_is_told_in_order(
-    redis_server: str, fates: str, waits: bool, dialect: Dialect
-) -> None:
+def test_whatever_dies_all_is_told_in_order(redis_server: str, fates: str, waits: bool, dialect: Dialect) -> None:
     """Of two webhooks of one task, the one that meets with mishaps is told the same as the other."""
     asyncio.run(_same_whatever_dies(redis_server, fates, waits, dialect))
 

@@ -1,17 +1,26 @@
-"""Webhooks of tasks, from a real gateway over a real store to a real receiver: what is told, in each dialect."""
+"""Webhooks of tasks: who may set them, what is refused, and what a real receiver is told in each dialect."""
 
+import asyncio
+import json
 from collections.abc import Sequence
 
 import pytest
 from a2a.client import A2ACardResolver, ClientConfig, ClientFactory
 from a2a.types import a2a_pb2 as pb
 from google.protobuf.json_format import ParseDict
+from pydantic import JsonValue
 from redis.asyncio import Redis
+from typer.testing import CliRunner
 
+from cli.main import app
+from services.gateway.features.webhooks.secrets import read_secrets
+from services.gateway.first_key import first_key
 from shared.domain.exact_json import JsonObject
 from tests.http_client import open_http
-from tests.integration.gateway_stage import at, stage
-from tests.integration.webhook_receiver import SOON, Taken, receiving
+from tests.integration.gateway_stage import Stage, at, stage
+from tests.integration.test_gateway_keys import LOCKED, _key, _post
+from tests.integration.test_webhook_failures import until_hook
+from tests.integration.webhook_receiver import SECRET, SOON, Taken, receiving
 
 TOKEN = "x-a2a-notification-token"
 
@@ -137,3 +146,152 @@ async def test_the_official_client_sets_a_webhook_and_is_told(redis: Redis, redi
     assert [(one.id, one.url, one.token) for one in listed.configs] == [(made.id, receiver.url, "")]
     told = ParseDict(taken[-1].json, pb.StreamResponse())
     assert told.task.status.state == pb.TaskState.TASK_STATE_COMPLETED
+
+
+URL = "https://hooks.example/a"
+AUTHENTICATION: JsonObject = {"schemes": ["Bearer"], "credentials": "s3cret"}
+CONFIG: JsonObject = {"url": URL, "token": "t0k", "authentication": AUTHENTICATION}
+SECRETS = ("t0k", "s3cret")
+
+
+async def _task(play: Stage) -> str:
+    """A task that waits: nothing is told, since its webhooks come after that."""
+    await play.send("T1", "ask")
+    return "T1"
+
+
+@pytest.mark.promise("push.secrets")
+async def test_secrets_are_neither_shown_again_nor_readable_in_the_store(redis: Redis, redis_url: str) -> None:
+    async with stage(redis, redis_url, **SOON) as play:
+        params = {"taskId": await _task(play), "pushNotificationConfig": CONFIG}
+        await play.rpc("tasks/pushNotificationConfig/set", params)
+        shown = [
+            await play.rpc("tasks/pushNotificationConfig/list", {"id": "T1"}),
+            await play.rpc("ListTaskPushNotificationConfigs", {"taskId": "T1"}, "1.0"),
+            await play.rpc("tasks/pushNotification/get", {"id": "T1"}),
+        ]
+        names = [name async for name in redis.scan_iter("*:push")]
+        stored = str(await redis.hgetall(names[0]))  # type: ignore[misc]  # redis-py
+    assert not any(secret in f"{shown}{stored}" for secret in SECRETS)
+    assert URL not in stored
+
+
+@pytest.mark.promise("push.walls")
+async def test_only_who_may_see_a_task_has_to_do_with_its_webhooks(redis: Redis, redis_url: str) -> None:
+    """Neither another principal nor another tenant; and an approver, who may look, has a task told nowhere."""
+    operator = (await first_key(redis_url, "acme", "olga", again=False)).token
+    foreign = (await first_key(redis_url, "other", "oscar", again=False)).token
+    async with stage(redis, redis_url, **LOCKED, **SOON) as play:
+        casey = await _key(play, operator, "casey")
+        others = [await _key(play, operator, "eve"), foreign]
+        dana = await _key(play, operator, "dana", roles=["approver"])
+        await _post(play, "/", _call("tasks/send", {"id": "T1", "message": {"parts": [{"text": "ask"}]}}), casey)
+        setting = _call("tasks/pushNotificationConfig/set", {"taskId": "T1", "pushNotificationConfig": CONFIG})
+        listing = _call("tasks/pushNotificationConfig/list", {"id": "T1"})
+        codes = {
+            at((await _post(play, "/", call, who))[1], "error.code") for who in others for call in (setting, listing)
+        }
+        refused = (await _post(play, "/", setting, dana))[1]
+        deciding: JsonObject = {
+            "id": "T1",
+            "message": {"parts": [{"text": "approve"}]},
+            "pushNotification": {"url": URL},
+        }
+        decided = (await _post(play, "/", _call("tasks/send", deciding), dana))[1]
+        own = (await _post(play, "/", setting, casey))[1]
+        seen = (await _post(play, "/", listing, dana))[1]
+    assert codes == {-32001} == {at(refused, "error.code")}
+    assert "only who began" in str(at(decided, "error.message"))
+    assert at(own, "result.taskId") == "T1"
+    assert len(_list(seen["result"])) == 1
+
+
+@pytest.mark.promise("push.capped")
+async def test_a_task_has_only_so_many_webhooks(redis: Redis, redis_url: str) -> None:
+    """One that is there may be set again."""
+    async with stage(redis, redis_url, **SOON, webhooks_per_task=2) as play:
+        task_id = await _task(play)
+        answers = []
+        for name in ("a", "b", "c", "a"):
+            params = {"taskId": task_id, "id": name, "url": f"{URL}/{name}"}
+            answers.append(await play.rpc("CreateTaskPushNotificationConfig", params, "1.0"))
+    assert ["result" in answer for answer in answers] == [True, True, False, True]
+    assert (at(answers[2], "error.code"), "at most 2" in str(at(answers[2], "error.message"))) == (-32602, True)
+
+
+@pytest.mark.promise("push.headers")
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [({"token": "a\r\nX-Evil: 1"}, "token"), ({"url": "http://169.254.169.254/"}, "pushNotificationConfig.url")],
+)
+async def test_a_message_whose_webhook_cannot_be_had_is_refused_with_it(
+    redis: Redis, redis_url: str, change: dict[str, JsonValue], field: str
+) -> None:
+    async with stage(redis, redis_url, **SOON) as play:
+        params = {"id": "T1", "message": {"parts": [{"text": "ask"}]}, "pushNotification": {"url": URL, **change}}
+        answer = await play.rpc("tasks/send", params)
+    assert at(answer, "error.code") == -32602
+    assert field in str(at(answer, "error.message"))
+    assert play.worker.works == []
+
+
+@pytest.mark.promise("push.off")
+@pytest.mark.parametrize("settings", [{}, {**SOON, "a2a_push": "off"}])
+async def test_the_card_says_where_none_is_offered(redis: Redis, redis_url: str, settings: dict[str, object]) -> None:
+    async with stage(redis, redis_url, **settings) as play:
+        params = {"taskId": await _task(play), "url": URL}
+        answer = await play.rpc("CreateTaskPushNotificationConfig", params, "1.0")
+        message = {"parts": [{"text": "hello"}]}
+        sent = await play.rpc("tasks/send", {"id": "T2", "message": message, "pushNotification": {"url": URL}})
+        card = (await play.client.get("/.well-known/agent-card.json")).json()
+    assert at(answer, "error.code") == at(sent, "error.code") == -32003
+    assert card["capabilities"].get("pushNotifications", False) is False
+
+
+def _call(method: str, params: JsonObject) -> JsonObject:
+    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+
+
+def _list(value: object) -> list[object]:
+    assert isinstance(value, list)
+    return value
+
+
+async def _said(play: Stage, *words: str) -> tuple[int, str]:
+    """The command's exit code and words, from a thread: it has a loop of its own."""
+    done = await asyncio.to_thread(CliRunner().invoke, app, ["webhooks", *words, "--url", play.url])
+    return done.exit_code, done.output
+
+
+def _object_in(output: str) -> dict[str, list[dict[str, str]]]:
+    """The JSON of the output: a log line of the gateway in this process may stand before it."""
+    found: dict[str, list[dict[str, str]]] = json.loads(output[output.index("{") :])
+    return found
+
+
+@pytest.mark.promise("push.disabled")
+async def test_it_shows_how_a_tasks_webhooks_fare_and_what_fails(redis: Redis, redis_url: str) -> None:
+    async with receiving(410) as receiver, stage(redis, redis_url, **SOON) as play:
+        params = {"id": "T1", "message": {"parts": [{"text": "hello"}]}, "pushNotification": {"url": receiver.url}}
+        await play.rpc("tasks/send", params)
+        await until_hook(play, state="disabled")
+        code, shown = await _said(play, "list", "T1", "--json")
+        _, failing = await _said(play, "failing", "--json")
+        table = await _said(play, "list", "T1")
+    assert code == table[0] == 0
+    assert [(one["state"], one["error"]) for one in _object_in(shown)["webhooks"]] == [("disabled", "it answered 410")]
+    assert [one["subject"] for one in _object_in(failing)["failing"]] == ["T1"]
+    assert "disabled" in table[1]
+
+
+@pytest.mark.promise("push.signed")
+async def test_an_operator_is_told_the_secret_of_the_own_tenant_and_nobody_else(redis: Redis, redis_url: str) -> None:
+    operator = (await first_key(redis_url, "acme", "olga", again=False)).token
+    async with stage(redis, redis_url, **LOCKED, **SOON) as play:
+        casey = await _key(play, operator, "casey")
+        answers = [
+            await play.client.post("/webhooks/secret", headers={"Authorization": f"Bearer {token}"})
+            for token in (operator, casey)
+        ]
+    assert [answer.status_code for answer in answers] == [200, 403]
+    assert answers[0].json() == {"tenant": "acme", "secrets": [*read_secrets(SECRET).secrets_of("acme")]}

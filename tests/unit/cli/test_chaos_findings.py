@@ -1,21 +1,24 @@
-"""What a chaos run must find: each harm, when there is one, and nothing when there is none."""
+"""What a chaos run must find: each harm to a write, a call or an approval when there is one, and nothing otherwise."""
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import count
+from random import Random
 
 import pytest
 
 from cli.gateway.messages import TaskView
-from shared.domain.exact_json import Json, JsonObject
+from shared.domain.exact_json import Json, JsonObject, dumps
 from tests.each_row import each_row
-from tools.chaos.chaos_tasks import ChaosTask, ChaosTaskKind, Intended, SeededRow
+from tools.chaos.chaos_tasks import ChaosTask, ChaosTaskKind, Intended, SeededRow, equal_arguments, make_task
 from tools.chaos.evidence import Crossing, Harm, RunEvidence
 from tools.chaos.findings import findings, untold_writes
 from tools.chaos.gateway_caller import AcceptedTask
 from tools.chaos.ledgers import AppliedWrite, CompanyLedger
-from tools.chaos.load import SentTask
+from tools.chaos.load import Approved, SentTask
 from tools.chaos.recovery import percentile
 from tools.chaos.schedule import Planned
+from tools.chaos.sent_calls import CallTap, SentCall
 from tools.chaos.sight import Counted
 
 _REASON = "it arrived late"
@@ -90,23 +93,21 @@ def test_nothing_is_found_where_nothing_happened() -> None:
 @pytest.mark.promise("chaos.finds_harm")
 @each_row(
     ("harm", "spoil"),
-    [
-        (Harm.LOST, lambda e: replace(e, views={"t1": _view("working")}, counted=Counted(frozenset(), 0))),
-        (Harm.LOST, lambda e: replace(e, views={}, counted=Counted(frozenset(), 0))),
-        (Harm.LOST, _refused_after_a_cut_tail),
-        (Harm.TWICE_ACCEPTED, _said_twice),
-        (Harm.TWICE_ACCEPTED, _resent_as_another),
-        (Harm.TENANTS_MIXED, lambda e: replace(e, crossings=(Crossing("t1", "it was shown"),))),
-        (Harm.OVER_LIMIT, lambda e: replace(e, over_limit=(Crossing("-", "41 waited"),))),
-        (Harm.TWICE_ACCEPTED, lambda e: replace(e, known_tasks=frozenset({"t1", "t2"}))),
-        (Harm.DOUBLE_WRITE, lambda e: replace(e, books=_books(_REFUND, _REFUND))),
-        (Harm.UNCALLED_WRITE, lambda e: replace(e, books=_books(_REFUND, _OTHER))),
-        (Harm.FALSE_PROOF, lambda e: replace(e, books=_books())),
-        (Harm.OUTCOME_MISSING, lambda e: replace(e, counted=Counted(frozenset(), 0))),
-        (Harm.OUTCOME_REPEATED, lambda e: replace(e, counted=Counted(frozenset({"t1:1"}), 2))),
-        (Harm.OUTCOME_REPEATED, lambda e: replace(e, counted=Counted(frozenset({"t1:1", "t1:2"}), 2))),
-        (Harm.OUTCOME_REPEATED, lambda e: replace(e, counted=Counted(frozenset({"t1:1"}), 1, ("t1:1", "t1:1")))),
-    ],
+    (Harm.LOST, lambda e: replace(e, views={"t1": _view("working")}, counted=Counted(frozenset(), 0))),
+    (Harm.LOST, lambda e: replace(e, views={}, counted=Counted(frozenset(), 0))),
+    (Harm.LOST, _refused_after_a_cut_tail),
+    (Harm.TWICE_ACCEPTED, _said_twice),
+    (Harm.TWICE_ACCEPTED, _resent_as_another),
+    (Harm.TENANTS_MIXED, lambda e: replace(e, crossings=(Crossing("t1", "it was shown"),))),
+    (Harm.OVER_LIMIT, lambda e: replace(e, over_limit=(Crossing("-", "41 waited"),))),
+    (Harm.TWICE_ACCEPTED, lambda e: replace(e, known_tasks=frozenset({"t1", "t2"}))),
+    (Harm.DOUBLE_WRITE, lambda e: replace(e, books=_books(_REFUND, _REFUND))),
+    (Harm.UNCALLED_WRITE, lambda e: replace(e, books=_books(_REFUND, _OTHER))),
+    (Harm.FALSE_PROOF, lambda e: replace(e, books=_books())),
+    (Harm.OUTCOME_MISSING, lambda e: replace(e, counted=Counted(frozenset(), 0))),
+    (Harm.OUTCOME_REPEATED, lambda e: replace(e, counted=Counted(frozenset({"t1:1"}), 2))),
+    (Harm.OUTCOME_REPEATED, lambda e: replace(e, counted=Counted(frozenset({"t1:1", "t1:2"}), 2))),
+    (Harm.OUTCOME_REPEATED, lambda e: replace(e, counted=Counted(frozenset({"t1:1"}), 1, ("t1:1", "t1:1")))),
 )
 def test_each_harm_is_found_alone(harm: Harm, spoil: Callable[[RunEvidence], RunEvidence]) -> None:
     """And named with the task that it befell, where there is one."""
@@ -123,3 +124,188 @@ def test_percentiles_are_values_that_occurred() -> None:
     assert percentile([3.0, 1.0, 2.0], 0.5) == 2.0
     assert percentile([float(second) for second in range(100)], 0.95) == 95.0
     assert percentile([], 0.95) is None
+
+
+_ASKED: JsonObject = {"order_id": "ORD-1", "amount": "5.00", "reason": "it arrived late"}
+
+
+def _call(at: float = 10.0, **changes: str) -> SentCall:
+    return SentCall(at, "mcp", "create_refund", {**_ASKED, **changes})
+
+
+def _evidence(sent: SentTask, *calls: SentCall, applied: tuple[JsonObject, ...] = (_ASKED,)) -> RunEvidence:
+    books = {"mcp": CompanyLedger(AppliedWrite("create_refund", one) for one in applied), "rest": CompanyLedger(())}
+    return replace(intact_evidence(), sent=(sent,), calls=calls, books=books)
+
+
+def _approved(*amounts: str, at: float = 5.0) -> SentTask:
+    """A refund that needs an approval, and what its approver saw."""
+    sent = sent_refund()
+    sent.planned = replace(sent.planned, task=replace(sent.planned.task, decision="approve"))
+    sent.approvals = [Approved(at, (("create_refund", {**_ASKED, "amount": amount}),)) for amount in amounts]
+    return sent
+
+
+def _canceled(taken_at: float, said: str) -> SentTask:
+    sent = sent_refund()
+    sent.cancel_taken_at, sent.cancel_said = taken_at, said
+    return sent
+
+
+def _harms(evidence: RunEvidence) -> list[Harm]:
+    return [finding.harm for finding in findings(evidence)]
+
+
+@pytest.mark.promise("chaos.finds_harm")
+@each_row(
+    "evidence",
+    _evidence(sent_refund(), _call()),
+    _evidence(_approved("5.00"), _call()),
+    _evidence(_approved("9.00", "5.00"), _call()),
+    _evidence(_canceled(10.5, "canceled"), _call()),
+    _evidence(_canceled(9.0, "working"), _call()),
+)
+def test_a_write_as_it_should_be_is_no_finding(evidence: RunEvidence) -> None:
+    assert _harms(evidence) == []
+
+
+@pytest.mark.promise("chaos.finds_harm")
+@each_row(
+    ("evidence", "harm"),
+    (_evidence(_approved("5.00", at=10.2), _call()), Harm.BEFORE_APPROVAL),
+    (_evidence(_approved(), _call()), Harm.BEFORE_APPROVAL),
+    (_evidence(_approved("4.00"), _call()), Harm.NOT_AS_APPROVED),
+    (_evidence(_canceled(9.9, "canceled"), _call()), Harm.AFTER_CANCEL),
+    (_evidence(_canceled(7.0, "input-required"), _call()), Harm.AFTER_CANCEL),
+    (_evidence(sent_refund(), _call(), _call(12.0), applied=(_ASKED, _ASKED)), Harm.DOUBLE_WRITE),
+    (_evidence(sent_refund(), _call(), applied=(_ASKED, _ASKED)), Harm.DOUBLING_PROVED),
+    (_evidence(sent_refund(), _call(), _call(11.0, order_id="ORD-7")), Harm.UNCALLED_WRITE),
+    (_evidence(sent_refund(), _call(), _call(11.0, amount="6.00")), Harm.WRONG_ARGUMENT),
+)
+def test_a_write_that_should_not_be_is_found(evidence: RunEvidence, harm: Harm) -> None:
+    assert _harms(evidence) == [harm]
+
+
+@pytest.mark.promise("chaos.finds_harm")
+@each_row("change", [{"amount": "5.01"}, {"reason": "it arrived broken"}, {"note": "by the way"}])
+def test_every_argument_counts(change: JsonObject) -> None:
+    """Also where the company applied it so, and the task tells of it as asked: that proof is false as well."""
+    found = _harms(_evidence(sent_refund(), _call(), applied=({**_ASKED, **change},)))
+
+    assert found == [Harm.WRONG_ARGUMENT, Harm.FALSE_PROOF]
+
+
+def test_a_doubling_by_a_company_that_is_not_called_proved_is_no_harm() -> None:
+    view = replace(intact_evidence().views["t1"], metadata={"writes": [{**REPORTED, "status": "unverified"}]})
+
+    assert _harms(replace(_evidence(sent_refund(), _call(), applied=(_ASKED, _ASKED)), views={"t1": view})) == []
+
+
+@pytest.mark.promise("chaos.finds_harm")
+def test_what_is_sent_again_under_one_key_is_asked_for_once() -> None:
+    view = replace(intact_evidence().views["t1"], metadata={"writes": [{**REPORTED, "status": "unverified"}]})
+    first, again = _call()._replace(key="k"), _call(12.0)._replace(key="k")
+
+    def judge(*calls: SentCall) -> list[Harm]:
+        return _harms(replace(_evidence(sent_refund(), *calls, applied=(_ASKED, _ASKED)), views={"t1": view}))
+
+    assert (judge(first, again), judge(first, again._replace(key="other"))) == ([], [Harm.DOUBLE_WRITE])
+
+
+@pytest.mark.promise("chaos.finds_harm")
+def test_a_task_that_spent_more_than_its_ceiling_is_found() -> None:
+    told = intact_evidence().views["t1"]
+    spent = replace(told, metadata={**told.metadata, "spend": {"tokens": 1001, "token_limit": 1000}})
+    within = replace(told, metadata={**told.metadata, "spend": {"tokens": 1000, "token_limit": 1000}})
+
+    assert _harms(replace(intact_evidence(), views={"t1": spent})) == [Harm.OVERSPENT]
+    assert _harms(replace(intact_evidence(), views={"t1": within})) == []
+
+
+def test_amounts_are_compared_as_numbers_and_everything_else_as_it_is() -> None:
+    assert equal_arguments({"amount": 5, "note": None}, {"amount": "5.00"})
+    assert not equal_arguments({"amount": True}, {"amount": 1, "note": "x"})
+    assert not equal_arguments({"order_id": "ORD-1"}, {"order_id": "ORD-10"})
+
+
+def test_a_notice_may_end_with_the_workers_own_sentence_and_begin_with_no_other() -> None:
+    """Only the notice's text: what it tells of may be acknowledged, and not proved."""
+    notice = make_task(ChaosTaskKind.CLAIM_AND_NOTICE, 1, Random(1)).writes[1]  # noqa: S311  # not a secret
+    told = {**dict(notice.telling), "message": dict(notice.begins)["message"]}
+
+    assert notice.differences({**told, "message": f"{told['message']} It is not confirmed yet."}) == ()
+    assert notice.differences({**told, "message": f"Hello, {told['message']}"})
+
+
+_OVER_MCP: JsonObject = {
+    "method": "tools/call",
+    "params": {"name": "create_refund", "arguments": {"order_id": "ORD-1", "idempotency_key": "k"}},
+}
+_OVER_THE_BRIDGE: JsonObject = {"tool": "get_order", "params": {"order_id": "ORD-1"}, "session_id": "s"}
+
+
+def _request(body: str, header: str = "") -> bytes:
+    stated = header or f"Content-Length: {len(body.encode())}"
+    return f"POST /mcp HTTP/1.1\r\nHost: company\r\n{stated}\r\n\r\n{body}".encode()
+
+
+def _tap() -> CallTap:
+    clock = count(1)
+    return CallTap("mcp", lambda: float(next(clock)))
+
+
+@each_row("size", [1, 7, 64, 10_000])
+def test_calls_of_both_protocols_are_read_in_any_pieces(size: int) -> None:
+    """Without our key, with the moment at which the last byte was there, and whether they may write."""
+    tap = _tap()
+    hear = tap.listen()
+    stream = _request(dumps(_OVER_MCP)) + b"GET /tools HTTP/1.1\r\n\r\n" + _request(dumps(_OVER_THE_BRIDGE))
+    for first in range(0, len(stream), size):
+        hear(stream[first : first + size])
+
+    told = [(call.at, call.tool, call.arguments, call.may_write) for call in tap.calls]
+    assert told == [
+        (1.0, "create_refund", {"order_id": "ORD-1"}, True),
+        (2.0, "get_order", {"order_id": "ORD-1"}, False),
+    ]
+    assert tap.unreadable == 0
+
+
+def test_connections_are_read_apart() -> None:
+    tap = _tap()
+    first, second = tap.listen(), tap.listen()
+    request = _request(dumps(_OVER_MCP))
+    first(request[:50])
+    second(request)
+    first(request[50:])
+
+    assert len(tap.calls) == 2
+
+
+def test_what_is_no_call_is_none() -> None:
+    tap = _tap()
+    hear = tap.listen()
+    for body in ('{"method": "tools/list"}', "no json", "[]"):
+        hear(_request(body))
+
+    assert tap.calls == []
+
+
+@pytest.mark.promise("chaos.judges_itself")
+def test_a_request_that_cannot_be_read_is_counted() -> None:
+    """A run that cannot see what was sent must not say that nothing was."""
+    tap = _tap()
+    tap.listen()(_request("5\r\nhello\r\n", "Transfer-Encoding: chunked"))
+
+    assert tap.unreadable == 1
+
+
+def test_whoever_waits_for_a_write_is_told_of_it_before_it_goes_on_and_of_no_read() -> None:
+    tap = _tap()
+    met: list[str] = []
+    tap.on_write = lambda call: met.append(call.tool)
+    hear = tap.listen()
+    hear(_request(dumps(_OVER_THE_BRIDGE)))
+    hear(_request(dumps(_OVER_MCP)))
+
+    assert met == ["create_refund"]

@@ -1,16 +1,39 @@
-"""The plan of a chaos run: a pure function of its seed, with enough of everything in it."""
+"""The plan of a chaos run, restarts with care, what is said again after a lost tail, what a run was worth."""
 
+import asyncio
 from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from random import Random
+from typing import cast
 
+import httpx
 import pytest
+from typing_extensions import override
 
-from shared.domain.exact_json import dumps
+from cli.gateway.messages import Speaker, TaskView, Utterance
+from shared.domain.exact_json import dumps, loads_object
 from tests.each_row import each_row
-from tools.chaos.chaos_tasks import ChaosTaskKind
-from tools.chaos.schedule import schedule, warm_up
+from tests.http_client import open_http
+from tests.unit.cli.test_chaos_findings import _view, intact_evidence, sent_refund
+from tools.chaos.balancer import Balancer
+from tools.chaos.chaos_tasks import ChaosTaskKind, RowChange
+from tools.chaos.check import CheckedSeed, check_json, check_seeds, check_table, write_check
+from tools.chaos.endings import Unforeseen, find_unexpected_ends
+from tools.chaos.evidence import Harm
+from tools.chaos.findings import findings
+from tools.chaos.followers import Followers
+from tools.chaos.gateway_caller import AcceptedTask, GatewayCaller, RpcRefused
+from tools.chaos.judgement import ExitCode, RunCourse, count_as_asked, exit_code, shortfalls
+from tools.chaos.load import Load, SentTask
+from tools.chaos.recovery import Recovered, Recoveries
+from tools.chaos.roller import Restart, Rolled
+from tools.chaos.schedule import WARM_UP_FROM, schedule, warm_up
+from tools.chaos.sight import HeldSession, Sight
 from tools.chaos.strikes import BY_NAME, LEAST_STRIKES, Blow, second_tries
+from tools.chaos.tails import Tail, TailRepair
+from tools.chaos.tenants import FIRST
 from tools.chaos.wiring import Wiring
 
 THREE_MINUTES, USUAL_SECONDS = 180.0, 330.0
@@ -118,3 +141,325 @@ def test_what_met_nobody_is_struck_again_and_nothing_else() -> None:
     again = second_tries(Random(1), listed, struck)  # noqa: S311  # not a secret
     assert [strike.fault.name for strike in again] == ["failover", "slow-redis"]
     assert all(strike.victim in strike.fault.victims for strike in again)
+
+
+_FINE = RunCourse(
+    planned=100,
+    sent=100,
+    ended_as_asked=90,
+    recoveries=(Recovered("s1", 1.0, 10.9, doubtful=False, everything_was_dead=False),),
+    outstanding=0,
+    struck={"kill-executor": 2},
+    undisturbed=1.9,
+)
+_SLOW = Recovered("s1", 1.0, 11.1, doubtful=False, everything_was_dead=False)
+
+
+@pytest.mark.promise("chaos.judges_itself")
+def test_a_run_within_every_bound_has_held() -> None:
+    assert shortfalls(_FINE) == ()
+    assert exit_code(_FINE, harmed=False) is ExitCode.HELD
+
+
+@pytest.mark.promise("chaos.judges_itself")
+@each_row(
+    ("course", "rule"),
+    (replace(_FINE, recoveries=(_SLOW,)), "recovery"),
+    (replace(_FINE, recoveries=(_SLOW._replace(doubtful=True, seconds=15.1),)), "recovery"),
+    (replace(_FINE, recoveries=(_SLOW._replace(everything_was_dead=True, seconds=15.1),)), "recovery"),
+    (replace(_FINE, outstanding=1), "recovery"),
+    (replace(_FINE, sent=89), "rate"),
+    (replace(_FINE, ended_as_asked=89), "rate"),
+    (replace(_FINE, planned=0, sent=0, ended_as_asked=0), "rate"),
+    (replace(_FINE, struck={"kill-executor": 2, "full-disk": 1}), "faults"),
+    (replace(_FINE, unreadable=1), "sight"),
+)
+def test_each_rule_that_is_not_met_fails_the_run(course: RunCourse, rule: str) -> None:
+    assert [one.rule for one in shortfalls(course)] == [rule]
+    assert exit_code(course, harmed=False) is ExitCode.BROKEN
+
+
+@pytest.mark.promise("chaos.judges_itself")
+def test_a_machine_on_which_an_undisturbed_task_is_slow_is_no_place_to_judge() -> None:
+    """Neither that all held nor that it did not; harm is harm there too."""
+    busy = replace(_FINE, undisturbed=2.1)
+
+    assert exit_code(busy, harmed=False) is ExitCode.NOT_JUDGED
+    assert exit_code(replace(busy, sent=1), harmed=False) is ExitCode.NOT_JUDGED
+    assert exit_code(busy, harmed=True) is ExitCode.BROKEN
+
+
+@pytest.mark.promise("chaos.judges_itself")
+def test_only_tasks_of_the_stated_rate_that_ended_as_asked_count() -> None:
+    """Not one without its write, not one that failed, and none that was sent to measure the machine."""
+    intact, sent = intact_evidence(), sent_refund()
+    warm = replace(sent, planned=replace(sent.planned, number=WARM_UP_FROM))
+    failed = {"t1": replace(intact.views["t1"], state="failed")}
+    unwritten = {protocol: type(books)(()) for protocol, books in intact.books.items()}
+
+    assert count_as_asked(intact) == 1
+    assert count_as_asked(replace(intact, sent=(warm,))) == 0
+    assert count_as_asked(replace(intact, views=failed)) == 0
+    assert count_as_asked(replace(intact, views={})) == 0
+    assert count_as_asked(replace(intact, books=unwritten)) == 0
+
+
+def test_a_task_may_fail_whose_record_was_changed_while_it_waited() -> None:
+    sent = sent_refund()
+    changed = replace(sent.planned.task, meanwhile=RowChange("orders", "ORD-1", {"refunded_cents": 1}))
+    evidence = replace(
+        intact_evidence(),
+        sent=(replace(sent, planned=replace(sent.planned, task=changed)),),
+        views={"t1": replace(intact_evidence().views["t1"], state="failed")},
+    )
+
+    assert count_as_asked(evidence) == 1
+
+
+_HELD = CheckedSeed(1, ExitCode.HELD, {"ok": True, "lost": 0, "strikes": {"failover": 2}, "shortfalls": []})
+_BROKEN = CheckedSeed(2, ExitCode.BROKEN, {}, "it was not over within 9 s")
+
+
+@pytest.mark.promise("chaos.judges_itself")
+def test_a_check_is_as_bad_as_its_worst_seed() -> None:
+    told = check_json((_HELD, _BROKEN), 3.0)
+    assert (told["ok"], told["exit_code"]) == (False, int(ExitCode.BROKEN))
+    assert check_json((_HELD,), 3.0)["ok"] is True
+
+
+def test_the_report_is_written_with_what_there_is(tmp_path: Path) -> None:
+    write_check((_HELD, _BROKEN), 3.0, tmp_path / "report.json")
+    seeds = loads_object((tmp_path / "report.json").read_text())["seeds"]
+    assert isinstance(seeds, list)
+    assert [one["seed"] for one in seeds if isinstance(one, dict)] == [1, 2]
+
+
+def test_the_table_has_a_column_for_each_seed() -> None:
+    assert [str(column.header) for column in check_table((_HELD, _BROKEN)).columns] == ["", "seed 1", "seed 2"]
+
+
+@pytest.mark.promise("chaos.judges_itself")
+def test_a_run_that_leaves_no_report_counts_as_broken_and_the_next_seed_is_run(tmp_path: Path) -> None:
+    """With ``--plan`` a run ends at once, and writes none."""
+    told: list[int] = []
+    done = check_seeds((1, 2), ("--plan", "--json"), tmp_path, lambda one: told.append(one.seed))
+    assert [(one.seed, one.code) for one in done] == [(1, ExitCode.BROKEN), (2, ExitCode.BROKEN)]
+    assert told == [1, 2]
+
+
+class _Gateways(GatewayCaller):
+    """Accepts every message as a new task, or refuses all."""
+
+    def __init__(self, *, refuses: bool = False) -> None:
+        super().__init__((), open_http())
+        self.refuses = refuses
+        self.canceled: list[str] = []
+
+    @override
+    async def send(self, utterance: Utterance, message_id: str, first: int = 0, tenant: str = FIRST) -> AcceptedTask:
+        if self.refuses:
+            raise RpcRefused("no")
+        return AcceptedTask("t2", "s2", tenant)
+
+    @override
+    async def cancel(self, task: AcceptedTask, speaker: Speaker) -> TaskView:
+        self.canceled.append(task.task_id)
+        return TaskView(task.task_id, "canceled", "", {})
+
+
+class _Redis(Sight):
+    """Knows tasks by their states, and no session."""
+
+    def __init__(self, states: Mapping[str, str]) -> None:
+        self._states = states
+
+    @override
+    async def states(self, tasks: Sequence[AcceptedTask]) -> tuple[str, ...]:
+        return tuple(self._states.get(task.task_id, "") for task in tasks)
+
+    @override
+    async def fences(self, sessions: Sequence[HeldSession]) -> tuple[int, ...]:
+        return ()
+
+
+def _repair(sent: SentTask, states: Mapping[str, str], doors: _Gateways | None = None) -> TailRepair:
+    sight = _Redis(states)
+    load = Load(doors or _Gateways(), 1, "")
+    load.sent.append(sent)
+    return TailRepair(load, sight, Recoveries(cast("Sight", sight)), pause=0.0)
+
+
+def _sent(accepted_at: float) -> SentTask:
+    sent = sent_refund()
+    sent.accepted_at = accepted_at
+    return sent
+
+
+@pytest.mark.promise("chaos.tail_counted")
+async def test_an_accept_that_lay_in_the_tail_is_named_and_its_message_sent_again() -> None:
+    sent = _sent(accepted_at=11.0)
+    repair = _repair(sent, {"t2": "working"})
+    await repair.repair(Tail("log-tail-cut", began=10.0))
+    assert [(one.task_id, one.fault) for one in repair.lost] == [("t1", "log-tail-cut")]
+    assert sent.accepted == AcceptedTask("t2", "s2", FIRST)
+
+
+@pytest.mark.promise("chaos.tail_counted")
+async def test_an_accept_from_before_the_tail_stays_lost() -> None:
+    sent = _sent(accepted_at=9.0)
+    repair = _repair(sent, {})
+    await repair.repair(Tail("log-tail-cut", began=10.0))
+    assert not repair.lost
+    assert sent.accepted == AcceptedTask("t1", "s1")
+
+
+@pytest.mark.promise("chaos.tail_counted")
+async def test_a_refused_resend_leaves_a_task_that_nobody_has() -> None:
+    sent = _sent(accepted_at=11.0)
+    await _repair(sent, {}, _Gateways(refuses=True)).repair(Tail("failover", began=10.0))
+    assert sent.accepted is None
+    assert sent.lost_ids == ["t1"]
+
+
+@each_row(("at", "again"), [(11.0, True), (3.0, False)])
+async def test_a_decision_and_a_cancel_are_said_again_where_they_came_since_the_tail_began(
+    at: float, again: bool
+) -> None:
+    sent, doors = _sent(accepted_at=1.0), _Gateways()
+    sent.decided_at, sent.cancel_taken_at = {"a1": at}, at + 1
+    await _repair(sent, {"t1": "input-required"}, doors).repair(Tail("failover", began=10.0))
+    assert (sent.decided_at, bool(doors.canceled)) == ({} if again else {"a1": at}, again)
+
+
+FINE = Rolled(
+    failed=(),
+    streams={"t1": (("1-0", "2-0"), ("1-0", "2-0", "3-0"))},
+    restarts=(Restart("policy", 0.5, 0),),
+    by_themselves=(),
+    doubts=frozenset(),
+)
+
+
+def _harms(rolled: Rolled, state: str = "completed") -> list[Harm]:
+    evidence = replace(intact_evidence(), rolled=rolled, views={"t1": _view(state)})
+    return [finding.harm for finding in findings(evidence)]
+
+
+@pytest.mark.promise("upgrade.nothing_fails")
+def test_a_restart_in_which_nothing_failed_has_no_finding() -> None:
+    """A watcher of one turn has seen the beginning of a story that went on later."""
+    assert _harms(FINE) == []
+
+
+@pytest.mark.promise("upgrade.nothing_fails")
+@each_row(
+    ("rolled", "harm"),
+    (replace(FINE, failed=("HTTP 503",)), Harm.FAILED_REQUEST),
+    (replace(FINE, streams={"t1": (("1-0", "3-0"), ("1-0", "2-0", "3-0"))}), Harm.STREAM_GAP),
+    (replace(FINE, streams={"t1": (("1-0", "1-0"), ("1-0", "2-0"))}), Harm.STREAM_GAP),
+    (replace(FINE, streams={"t1": ((), ("1-0",))}), Harm.STREAM_GAP),
+    (replace(FINE, restarts=(Restart("executor-1", 60.0, None),)), Harm.ROUGH_END),
+    (replace(FINE, restarts=(Restart("executor-1", 1.0, 1),)), Harm.ROUGH_END),
+    (replace(FINE, by_themselves=("learner ended with exit code 1",)), Harm.ROUGH_END),
+    (replace(FINE, doubts=frozenset({"t1:w1"})), Harm.DOUBT),
+    (replace(FINE, unforeseen=(Unforeseen("t1", "needs an approval: too little was read"),)), Harm.UNFORESEEN),
+)
+def test_what_a_careful_restart_may_not_cost_is_found(rolled: Rolled, harm: Harm) -> None:
+    assert _harms(rolled) == [harm]
+
+
+@pytest.mark.promise("upgrade.nothing_fails")
+def test_a_task_that_failed_counts_only_where_nothing_was_struck() -> None:
+    """Where processes are killed, a task may fail with its reason; it is told, and no harm."""
+    struck = replace(intact_evidence(), views={"t1": _view("failed")})
+
+    assert findings(struck) == ()
+    assert [one.sentence for one in struck.ended_otherwise] == [
+        "Refund 5.00 of order ORD-1. was to be completed, and is failed: Done."
+    ]
+    assert _harms(FINE, "failed") == [Harm.FAILED_TASK]
+    assert _harms(FINE, "rejected") == [Harm.OTHERWISE]
+
+
+@each_row(
+    ("kind", "canceled", "ends"),
+    (ChaosTaskKind.REFUND, None, "completed"),
+    (ChaosTaskKind.APPROVED_CLAIM, None, "completed"),
+    (ChaosTaskKind.REFUND, 1.0, "completed"),
+    (ChaosTaskKind.REFUND, 1.0, "canceled"),
+    (ChaosTaskKind.REJECTED_CLAIM, None, "rejected"),
+    (ChaosTaskKind.BLOCKED_CLAIM, None, "rejected"),
+    (ChaosTaskKind.LEFT_WAITING, None, "input-required"),
+)
+def test_tasks_end_as_they_ask(kind: ChaosTaskKind, canceled: float | None, ends: str) -> None:
+    """A cancel may come too late; nobody else's task is canceled."""
+    (sent,) = intact_evidence().sent
+    planned = replace(sent.planned, task=replace(sent.planned.task, kind=kind), canceled_after=canceled)
+
+    assert [*find_unexpected_ends([(replace(sent, planned=planned), _view(ends))])] == []
+    assert len([*find_unexpected_ends([(replace(sent, planned=planned), _view("failed"))])]) == 1
+
+
+def test_nothing_is_struck_where_everything_is_restarted() -> None:
+    """There are tasks enough for the longest round, whatever time was asked for."""
+    planned = schedule(1, 30, rolling=True)
+
+    assert planned.strikes == ()
+    assert planned.tasks[-1].at > 300
+    assert [task.task.text for task in planned.tasks[:50]] == [task.task.text for task in schedule(1, 30).tasks[:50]]
+
+
+class _ReadyGateways(httpx.AsyncBaseTransport):
+    """Those named are ready."""
+
+    def __init__(self, ready: Sequence[str]) -> None:
+        self.ready = set(ready)
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200 if request.url.host in self.ready else 503)
+
+
+async def test_requests_go_round_the_gateways_that_are_ready() -> None:
+    """One that says no gets none, until it says yes again; with none ready there is nowhere to go."""
+    gateways = _ReadyGateways(["one", "two"])
+    async with httpx.AsyncClient(transport=gateways) as http, asyncio.timeout(10), asyncio.TaskGroup() as group:
+        balancer = Balancer(["http://one", "http://two"], http)
+        probing = group.create_task(balancer.serve())
+        assert {balancer.choose(), balancer.choose()} == {"http://one", "http://two"}
+        gateways.ready = {"two"}
+        await _until_chosen(balancer, {"http://two"})
+        gateways.ready = set()
+        await _until_chosen(balancer, {None})
+        gateways.ready = {"one"}
+        await _until_chosen(balancer, {"http://one"})
+        probing.cancel()
+
+
+async def _until_chosen(balancer: Balancer, urls: set[str | None]) -> None:
+    while {balancer.choose(), balancer.choose()} != urls:
+        await asyncio.sleep(0.01)
+
+
+def _told(*kinds: str) -> bytes:
+    return b"".join(f"id: {number}-0\nevent: {kind}\ndata: {{}}\n\n".encode() for number, kind in enumerate(kinds))
+
+
+@pytest.mark.promise("upgrade.nothing_fails")
+@each_row(
+    ("stories", "broken", "moved"),
+    ([_told("submitted", "turn_finished")], 0, 0),
+    ([_told("submitted") + b"retry: 1000\n\n", _told("phase", "turn_finished")], 0, 1),
+    ([_told("submitted", "phase")], 1, 0),
+)
+async def test_a_stream_ends_with_its_turn_or_says_where_next(stories: list[bytes], broken: int, moved: int) -> None:
+    """A line that just closes has lost what was still to come, whatever of the story it had told."""
+    left = iter(stories)
+
+    def answer(_: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, headers={"content-type": "text/event-stream"}, content=next(left))
+
+    async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as http:
+        followers = Followers(Balancer(["http://gateway"], http), http)
+        await followers.follow("t1")
+
+    assert (len(followers.broken), followers.moved) == (broken, moved)

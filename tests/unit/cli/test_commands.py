@@ -44,11 +44,9 @@ def test_help_loads_no_command() -> None:
 
 @each_row(
     ("arguments", "sentence"),
-    [
-        (["send", "x", "--role", "king"], "'king' is not one of"),
-        (["send", "x", "--policy", '{"a":'], "--policy"),
-        (["send", "x", "--url", "ftp://x"], "has to begin with http:// or https://"),
-    ],
+    (["send", "x", "--role", "king"], "'king' is not one of"),
+    (["send", "x", "--policy", '{"a":'], "--policy"),
+    (["send", "x", "--url", "ftp://x"], "has to begin with http:// or https://"),
 )
 def test_a_wrong_option_is_refused_in_plain_words(arguments: list[str], sentence: str) -> None:
     done = CliRunner().invoke(app, arguments, env={"COLUMNS": "200"})

@@ -1,13 +1,27 @@
-"""What the command line says to a gateway, and how it reads what comes back."""
+"""What the command line says to a gateway, how it follows a task there, and what it tells a person."""
 
+import re
+from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
+from io import StringIO
+from pathlib import Path
 
+import httpx
 import pytest
+from rich.console import Console
 
-from cli.gateway.live import line_of, plain_line_of
-from cli.gateway.messages import Event, Speaker, Utterance, task_view
-from shared.domain.exact_json import JsonObject
+from cli.console import Complaint, moment, out
+from cli.gateway.client import API_KEY, GatewayClient
+from cli.gateway.live import LiveStory, line_of, plain_line_of
+from cli.gateway.messages import Event, Speaker, TaskView, Utterance, task_view
+from cli.learn import pieces
+from cli.send import advice, send_and_follow
+from cli.stack.plan import StackOptions
+from cli.task import say_task
+from cli.up import suggest_command
+from shared.contracts.learning_files import LearningFile
+from shared.domain.exact_json import Json, JsonObject
 from tests.each_row import each_row
 
 
@@ -70,27 +84,25 @@ _ASKED = {"tool": "get_expense", "tool_class": "read", "connection": "default", 
 @pytest.mark.promise("cli.send")
 @each_row(
     ("kind", "data", "said"),
-    [
-        ("state", {"state": "ASSESS", "process_type": "general"}, "ASSESS  reads what it needs"),
-        ("state", {"state": "OF_TOMORROW"}, "OF_TOMORROW"),
-        ("tool", _ASKED, 'get_expense {"id":"E-1"}'),
-        ("tool", {**_ASKED, "asked": None, "ok": False}, "get_expense: it failed"),
-        ("tool", {"tool": "pay", "state": "ASSESS", "refused": "not offered"}, "pay: refused, not offered"),
-        ("plan", {"calls": ["approve_expense", "notify"], "number": 1}, "approve_expense, notify"),
-        ("verdict", {"passed": True, "why": None}, "the rules allow it"),
-        ("verdict", {"passed": True, "rules": ["R"], "why": ["Over $500.", "late"]}, "Over $500; late"),
-        ("approval", {"status": "waiting", "level": "finance", "deadline": "d"}, "waits for finance"),
-        ("approval", {"status": "approved", "by": "dana", "approval_id": "a"}, "approved by dana"),
-        ("approval", {"status": "waiting", "doubts": ["c1"]}, "waits for an operator"),
-        (
-            "write",
-            {"status": "verified", "call": "c1", "tool": "pay", "note": "read back"},
-            "pay: verified (read back)",
-        ),
-        ("write", {"call": "c1", "tool": "pay", "silent": "no answer"}, "pay: no answer"),
-        ("note", {"problem": "the archive is away"}, "the archive is away"),
-        ("status", {"status": "input-required", "reason": "Many lines"}, "input-required"),
-    ],
+    ("state", {"state": "ASSESS", "process_type": "general"}, "ASSESS  reads what it needs"),
+    ("state", {"state": "OF_TOMORROW"}, "OF_TOMORROW"),
+    ("tool", _ASKED, 'get_expense {"id":"E-1"}'),
+    ("tool", {**_ASKED, "asked": None, "ok": False}, "get_expense: it failed"),
+    ("tool", {"tool": "pay", "state": "ASSESS", "refused": "not offered"}, "pay: refused, not offered"),
+    ("plan", {"calls": ["approve_expense", "notify"], "number": 1}, "approve_expense, notify"),
+    ("verdict", {"passed": True, "why": None}, "the rules allow it"),
+    ("verdict", {"passed": True, "rules": ["R"], "why": ["Over $500.", "late"]}, "Over $500; late"),
+    ("approval", {"status": "waiting", "level": "finance", "deadline": "d"}, "waits for finance"),
+    ("approval", {"status": "approved", "by": "dana", "approval_id": "a"}, "approved by dana"),
+    ("approval", {"status": "waiting", "doubts": ["c1"]}, "waits for an operator"),
+    (
+        "write",
+        {"status": "verified", "call": "c1", "tool": "pay", "note": "read back"},
+        "pay: verified (read back)",
+    ),
+    ("write", {"call": "c1", "tool": "pay", "silent": "no answer"}, "pay: no answer"),
+    ("note", {"problem": "the archive is away"}, "the archive is away"),
+    ("status", {"status": "input-required", "reason": "Many lines"}, "input-required"),
 )
 def test_a_person_reads_what_happens_without_what_only_operators_need(kind: str, data: JsonObject, said: str) -> None:
     assert plain_line_of(Event("1-0", kind, datetime.now(UTC), data)) == said
@@ -99,16 +111,153 @@ def test_a_person_reads_what_happens_without_what_only_operators_need(kind: str,
 @pytest.mark.promise("cli.send")
 @each_row(
     ("kind", "data"),
-    [
-        ("submitted", {"turn_id": "x"}),
-        ("phase", {"phase": "PRIME"}),
-        ("model", {"step": "talk:1", "tier": "haiku"}),
-        ("note", {"strategy": "fsm"}),
-        ("insight", {"parts": 1}),
-        ("write", {"status": "sent", "call": "c1", "tool": "pay", "note": "the server answered"}),
-        ("turn_finished", {}),
-        ("of_tomorrow", {"x": 1}),
-    ],
+    ("submitted", {"turn_id": "x"}),
+    ("phase", {"phase": "PRIME"}),
+    ("model", {"step": "talk:1", "tier": "haiku"}),
+    ("note", {"strategy": "fsm"}),
+    ("insight", {"parts": 1}),
+    ("write", {"status": "sent", "call": "c1", "tool": "pay", "note": "the server answered"}),
+    ("turn_finished", {}),
+    ("of_tomorrow", {"x": 1}),
 )
 def test_what_only_operators_need_has_no_plain_line(kind: str, data: JsonObject) -> None:
     assert plain_line_of(Event("1-0", kind, datetime.now(UTC), data)) is None
+
+
+_EVENT = 'id: {id}\nevent: note\ndata: {{"kind": "note", "at": "2026-01-05T12:00:00Z", "data": {{}}}}\n\n'
+_FIRST = _EVENT.format(id="1-0")
+_LAST_WORDS = ": this replica stops\nretry: 1000\n\n"
+
+
+class _Body(httpx.AsyncByteStream):
+    """What comes of a stream, and then perhaps a break."""
+
+    def __init__(self, text: str, *, breaks: bool) -> None:
+        self._text, self._breaks = text, breaks
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield self._text.encode()
+        if self._breaks:
+            raise httpx.ReadError("the replica is gone")
+
+
+async def _told(bodies: Sequence[_Body]) -> tuple[list[str], list[str | None]]:
+    """The ids that a person sees, and what each request said it had seen."""
+    said: list[str | None] = []
+    left = iter(bodies)
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        said.append(request.headers.get("Last-Event-ID"))
+        return httpx.Response(200, headers={"Content-Type": "text/event-stream"}, stream=next(left))
+
+    async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as http:
+        client = GatewayClient("http://gateway", http)
+        return [event.id async for event in client.events("t1")], said
+
+
+@pytest.mark.promise("cli.send")
+@each_row(("first", "breaks"), [(_FIRST + _LAST_WORDS, False), (_FIRST, True)])
+async def test_a_story_goes_on_when_its_replica_leaves_or_breaks(first: str, breaks: bool) -> None:
+    ids, said = await _told([_Body(first, breaks=breaks), _Body(_EVENT.format(id="2-0"), breaks=False)])
+    assert ids == ["1-0", "2-0"]
+    assert said == [None, "1-0"]
+
+
+@pytest.mark.promise("cli.send")
+async def test_a_task_is_named_as_soon_as_it_is_accepted_and_when_its_gateway_stops() -> None:
+    """Whoever wants to end it from elsewhere needs its id; nothing says then that no stack ever ran."""
+    written, shown = StringIO(), list[str]()
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.method == "GET":
+            shown.append(written.getvalue())
+            raise httpx.ConnectError("it is gone")
+        return httpx.Response(200, json={"result": {"id": "t1", "status": {"state": "submitted"}}})
+
+    async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as http:
+        client, story = GatewayClient("http://gateway", http), LiveStory(Console(file=written))
+        with pytest.raises(Complaint) as told:
+            await send_and_follow(client, Utterance("x", Speaker()), story, "")
+    assert "task t1" in shown[0]
+    assert "Task t1 was accepted" in told.value.sentence
+    assert "task show t1" in told.value.sentence
+
+
+@each_row(("server", "suggests"), [("", "expense claims"), ("http://tools.example/mcp", "--dry-run")])
+def test_the_first_command_that_is_suggested_suits_the_tools(server: str, suggests: str) -> None:
+    said = suggest_command(StackOptions(Path(), {"GREEN_AGENT_MCP_URL": server}))
+    assert suggests in said
+    assert ("expense claims" in said) is (not server)
+
+
+def test_many_entities_are_sent_in_pieces_and_everything_else_whole() -> None:
+    rows: list[Json] = [{"kind": "vendor", "value": f"v{number}"} for number in range(600)]
+    sent_pieces = pieces(LearningFile.ENTITIES, {"entities": rows})
+    sent = [row for _, content in sent_pieces if isinstance(content, dict) for row in _rows(content["entities"])]
+    assert (len(sent_pieces), sent) == (3, rows)
+    assert pieces(LearningFile.CASE_LOG, rows) == [(LearningFile.CASE_LOG, rows)]
+    assert pieces(LearningFile.ENTITIES, "x") == [(LearningFile.ENTITIES, "x")]
+
+
+def _rows(value: Json) -> list[Json]:
+    assert isinstance(value, list)
+    return value
+
+
+PARTS: Json = [{"id": f"P-{number}", "name": "brake pad set", "stock": 3} for number in range(51, 57)]
+
+
+def _shown(after: Json) -> list[str]:
+    doubt: JsonObject = {
+        "call_id": "c1",
+        "tool": "order_part",
+        "arguments": {"part_id": "P-51", "quantity": 5},
+        "status": "in_doubt",
+        "sent": "2026-11-27T13:40:00Z",
+        "before": PARTS,
+        "after": after,
+    }
+    with out.capture() as written:
+        say_task({"task_id": "T1", "state": "input-required", "metadata": {"doubts": [doubt]}})
+    return written.get().splitlines()
+
+
+def test_a_doubt_is_a_block_with_one_row_of_a_list_a_line() -> None:
+    """Both reads, whole; one that shows the same as before is not printed twice."""
+    changed = _shown([{"id": "P-51", "stock": 8}])
+    row = '    {"id":"P-51","name":"brake pad set","stock":3}'
+    assert 'In doubt: c1 order_part {"part_id":"P-51","quantity":5}: in_doubt' in changed
+    assert [line for line in changed if "P-51" in line][1:] == [row, '    {"id":"P-51","stock":8}']
+    same = _shown(PARTS)
+    assert "  read before and after it:" in same
+    assert same.count(row) == 1
+    assert _shown({"parts": PARTS}).count(row) == 2
+    assert "  read after it: nothing could be read" in _shown(None)
+
+
+def test_a_time_is_shown_to_the_minute_without_its_zone() -> None:
+    """Which hour it is depends on the reader's clock."""
+    assert re.fullmatch(r"2026-03-0[456] \d\d:07", moment("2026-03-05T10:07:59.123456+00:00"))
+
+
+@each_row(("value", "shown"), [(None, ""), ("never", "never"), (7, "7")])
+def test_what_is_no_time_is_shown_as_it_is(value: Json, shown: str) -> None:
+    assert moment(value) == shown
+
+
+WAITS = TaskView("t1", "input-required", "", {"approval_id": "a1", "verdict": {"escalationLevel": "manager"}})
+
+
+@pytest.mark.promise("cli.send")
+def test_a_name_approves_where_names_do_and_a_key_where_keys_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the command reaches another gateway than the usual one."""
+    for name in (API_KEY, "PURPLE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    assert advice(WAITS, "") == "purple approvals approve a1 --as NAME --level manager"
+    assert advice(WAITS, "http://127.0.0.1:9110").endswith(" --url http://127.0.0.1:9110")
+    monkeypatch.setenv("PURPLE_URL", "http://127.0.0.1:9110")
+    assert "--url" not in advice(WAITS, "http://127.0.0.1:9110")
+    monkeypatch.delenv("PURPLE_URL")
+    monkeypatch.setenv(API_KEY, "pa_1_2")
+    by_key = "purple approvals approve a1, with an approver's key of level manager in PURPLE_API_KEY"
+    assert advice(WAITS, "") == by_key

@@ -1,14 +1,19 @@
-"""`purple policy check`: for people who write policies."""
+"""`purple policy check` and `purple audit`."""
 
+import csv
+import io
 import json
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from cli.audit import as_lines, show_writes
 from cli.main import app
 from services.policy.entrypoints.trying import backtest, check
+from shared.domain.exact_json import JsonObject
 from shared.infra.archive_folder import FolderArchive
+from tests.each_row import each_row
 
 POLICY = {
     "id": "house",
@@ -45,18 +50,16 @@ def test_it_shows_the_rules_as_understood_the_verdict_and_why(tmp_path: Path) ->
     assert "verdict: blocked" in shown.output
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "code", "sentence"),
-    [
-        ({"rules": [{"id": "A", "condition": "a >< 3", "action": "block"}]}, 1, "at character 3"),
-        ({"rules": [{"id": "A", "condition": "a > 3", "action": "hold"}]}, 1, "unknown action 'hold'"),
-        ({"rules": [{"condition": "a > 3"}]}, 2, "policy 1: rules.0.id"),
-        ({"rules": [{"id": "A", "condition": "a > 3", "action": "escalate", "levle": "cfo"}]}, 1, "A.levle"),
-        ({"rules": [{"id": "B", "kind": "never", "tool": "x"}], "tooldefault": "deny"}, 1, ".tooldefault"),
-        ({"rules": [], "toolDefault": "deny", "default_action": "allow"}, 0, "toolDefault"),
-        ({"policies": [{"id": "X", "when": "amount >> 5"}]}, 1, "none: not all of the policy is understood"),
-        ([], 2, "holds no policy"),
-    ],
+    ({"rules": [{"id": "A", "condition": "a >< 3", "action": "block"}]}, 1, "at character 3"),
+    ({"rules": [{"id": "A", "condition": "a > 3", "action": "hold"}]}, 1, "unknown action 'hold'"),
+    ({"rules": [{"condition": "a > 3"}]}, 2, "policy 1: rules.0.id"),
+    ({"rules": [{"id": "A", "condition": "a > 3", "action": "escalate", "levle": "cfo"}]}, 1, "A.levle"),
+    ({"rules": [{"id": "B", "kind": "never", "tool": "x"}], "tooldefault": "deny"}, 1, ".tooldefault"),
+    ({"rules": [], "toolDefault": "deny", "default_action": "allow"}, 0, "toolDefault"),
+    ({"policies": [{"id": "X", "when": "amount >> 5"}]}, 1, "none: not all of the policy is understood"),
+    ([], 2, "holds no policy"),
 )
 def test_what_is_wrong_is_named(
     tmp_path: Path, value: object, code: int, sentence: str, capsys: pytest.CaptureFixture[str]
@@ -66,13 +69,11 @@ def test_what_is_wrong_is_named(
     assert sentence in "".join(capsys.readouterr())
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("facts", "code", "sentence"),
-    [
-        ({"text": "hello", "amount": 9000}, 0, '"verdict":"blocked"'),
-        ({"context": {"amount": 9000}}, 0, '"verdict":"blocked"'),
-        ({"context": {}, "amount": 9000}, 2, "amount is no field of a request"),
-    ],
+    ({"text": "hello", "amount": 9000}, 0, '"verdict":"blocked"'),
+    ({"context": {"amount": 9000}}, 0, '"verdict":"blocked"'),
+    ({"context": {}, "amount": 9000}, 2, "amount is no field of a request"),
 )
 def test_no_fact_is_quietly_left_out(
     tmp_path: Path, facts: object, code: int, sentence: str, capsys: pytest.CaptureFixture[str]
@@ -125,13 +126,11 @@ def test_a_policy_in_plain_words_is_named_as_one_that_is_not_checked_here(tmp_pa
 
 
 @pytest.mark.promise("policy.backtest")
-@pytest.mark.parametrize(
+@each_row(
     ("value", "cause"),
-    [
-        ({"id": "P", "rules": [{"id": "R", "kind": "never", "tool": "x", "per": ["y"]}]}, "no field of a rule of kind"),
-        ({"id": "P", "rules": [{"id": "R", "condition": "a >< 3", "action": "block"}]}, "at character 3"),
-        (BAD_RECORD, "max_runing: nobody reads this field"),
-    ],
+    ({"id": "P", "rules": [{"id": "R", "kind": "never", "tool": "x", "per": ["y"]}]}, "no field of a rule of kind"),
+    ({"id": "P", "rules": [{"id": "R", "condition": "a >< 3", "action": "block"}]}, "at character 3"),
+    (BAD_RECORD, "max_runing: nobody reads this field"),
 )
 def test_no_plan_is_decided_again_by_a_rule_that_cannot_be_understood(
     tmp_path: Path, value: object, cause: str, capsys: pytest.CaptureFixture[str]
@@ -140,3 +139,63 @@ def test_no_plan_is_decided_again_by_a_rule_that_cannot_be_understood(
     said = capsys.readouterr()
     assert said.out == ""
     assert cause in said.err
+
+
+WRITE: JsonObject = {
+    "task_id": "t1",
+    "call_id": "c1",
+    "tool": "approve",
+    "arguments": {"id": "1", "note": "a, b"},
+    "asked_by": {"id": "clerk", "verified": True},
+    "approvals": [
+        {"decisions": [{"decision": "approve", "by": "dana", "at": "2026-01-01T00:00:00+00:00", "comment": "fine"}]}
+    ],
+    "allowed_by": "approved by dana",
+    "policy": {"rules": [{"rule": "OVER_5000", "reason": "over the limit"}], "policy_hash": "p"},
+    "status": "unverified",
+    "proof": {"note": "operator olga said", "read_back": None},
+    "operators": [{"resolution": "done", "by": "olga"}],
+}
+
+
+def _read(writes: list[JsonObject]) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(as_lines(writes))))
+
+
+@pytest.mark.promise("audit.each_write", "audit.formats")
+def test_each_line_has_who_asked_who_approved_and_the_proof() -> None:
+    (row,) = _read([WRITE])
+    assert (row["asked_by"], row["approved_by"]) == ("clerk", "dana at 2026-01-01T00:00:00+00:00 (fine)")
+    assert (row["rules"], row["status"], row["proof"]) == (
+        "OVER_5000: over the limit",
+        "unverified",
+        "operator olga said",
+    )
+    assert row["arguments"] == '{"id":"1","note":"a, b"}'
+
+
+@pytest.mark.promise("audit.formats")
+def test_without_a_persons_decision_it_is_what_the_gate_noted() -> None:
+    (row,) = _read([{**WRITE, "approvals": [], "allowed_by": "automatic: no rule asks"}])
+    assert row["approved_by"] == "automatic: no rule asks"
+
+
+@pytest.mark.promise("audit.formats")
+@each_row("said", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1"])
+def test_no_cell_is_a_formula(said: str) -> None:
+    (row,) = _read([{**WRITE, "proof": {"note": said}}])
+    assert row["proof"] == f"'{said}"
+
+
+@pytest.mark.promise("audit.formats")
+def test_no_writes_are_a_line_of_names() -> None:
+    assert as_lines([]).count("\n") == 1
+
+
+@pytest.mark.promise("audit.formats")
+def test_a_person_is_shown_all_of_a_write_and_that_no_rule_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    proof, task = f"read back: {'status=approved ' * 12}end", "4f0c6d0e-7c1f-4a6b-9a51-0d7f3f4b2a11"
+    shown: JsonObject = {**WRITE, "task_id": task, "proof": {"note": proof}, "policy": {}}
+    show_writes([shown])
+    said = capsys.readouterr().out
+    assert (task in said, proof in said, "no rule asked" in said) == (True, True, True)

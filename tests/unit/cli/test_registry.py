@@ -68,9 +68,7 @@ def test_a_registry_that_others_can_write_is_not_believed(tmp_path: Path) -> Non
 
 
 @pytest.mark.usefixtures("runtime")
-def test_the_archive_of_the_running_stack_is_read_from_wherever_the_command_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_running_stacks_archive_is_read_from_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("ARCHIVE_URL", "PURPLE_URL"):
         monkeypatch.delenv(name, raising=False)
     folder = tmp_path / "elsewhere"

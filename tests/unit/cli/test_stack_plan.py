@@ -1,10 +1,13 @@
-"""Which processes a stack has, and what each of them is told."""
+"""Which processes a stack has, what each is told, and how long one that ended rests."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from cli.console import Complaint
+from cli.launcher import LONGEST_PAUSE, STEADY_SECONDS, Restarts, asks_for_unruled_writes, settle_unruled_writes
 from cli.stack.child import TERM_SECONDS
 from cli.stack.plan import PLANNER_NOTICE, ProcessSpec, StackOptions, StackPorts, notice_of, plan_stack
 from tests.each_row import each_row
@@ -52,11 +55,9 @@ def test_the_rule_based_planner_is_named_to_every_service() -> None:
 @pytest.mark.promise("secrets.model_key")
 @each_row(
     ("name", "facts", "asking"),
-    [
-        ("ANTHROPIC_API_KEY", "on", {"executor-1", "learner"}),
-        ("ANTHROPIC_API_KEY", "off", {"executor-1"}),
-        ("BRAINOS_API_KEY", "on", {"executor-1"}),
-    ],
+    ("ANTHROPIC_API_KEY", "on", {"executor-1", "learner"}),
+    ("ANTHROPIC_API_KEY", "off", {"executor-1"}),
+    ("BRAINOS_API_KEY", "on", {"executor-1"}),
 )
 def test_only_who_asks_a_model_is_handed_its_key(name: str, facts: str, asking: set[str]) -> None:
     given = {**KEY, "ANTHROPIC_API_KEY": "another", "LEARN_KNOWLEDGE": facts, name: "sk-secret"}
@@ -121,3 +122,89 @@ def test_an_assessor_is_part_of_a_stack_that_asks_for_one_and_ends_before_those_
     assert specs["assessor"].stops < specs["gateway"].stops
     assert "ANTHROPIC_BASE_URL" not in specs["assessor"].environ
     assert "assessor" not in _plan({})
+
+
+@pytest.mark.promise("launcher.restarts")
+def test_the_pause_grows_with_each_early_end_up_to_a_bound() -> None:
+    restarts = Restarts()
+    pauses = [restarts.pause_after(lived=1.0) for _ in range(9)]
+    assert pauses[:3] == [0.5, 1.0, 2.0]
+    assert pauses == sorted(pauses)
+    assert pauses[-1] == LONGEST_PAUSE
+
+
+def test_a_process_that_ran_for_long_is_started_again_at_once_as_the_first_time() -> None:
+    restarts = Restarts()
+    for _ in range(5):
+        restarts.pause_after(lived=1.0)
+    assert restarts.pause_after(lived=STEADY_SECONDS) == 0.5
+
+
+FOREIGN = {"GREEN_AGENT_MCP_URL": "http://tools.example/mcp"}
+
+
+def _options(folder: Path, environ: Mapping[str, str]) -> StackOptions:
+    return StackOptions(folder, environ)
+
+
+def _said_by_record(options: StackOptions) -> str:
+    return str(json.loads(Path(options.environ["TENANT_FILE"]).read_text())["unruled_writes"])
+
+
+@pytest.mark.promise("launcher.unruled_writes")
+@pytest.mark.parametrize("word", ["allow", "approve"])
+def test_the_word_of_the_environment_stands_in_the_record(tmp_path: Path, word: str) -> None:
+    settled = settle_unruled_writes(_options(tmp_path, {**FOREIGN, "UNRULED_WRITES": word}))
+    assert _said_by_record(settled) == word
+
+
+@pytest.mark.promise("launcher.unruled_writes")
+def test_without_a_word_nothing_is_started(tmp_path: Path) -> None:
+    with pytest.raises(Complaint, match="UNRULED_WRITES") as caught:
+        settle_unruled_writes(_options(tmp_path, FOREIGN))
+    assert all(word in caught.value.sentence for word in ("approve", "allow"))
+
+
+@pytest.mark.promise("launcher.unruled_writes")
+def test_a_word_that_is_none_of_both_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(Complaint, match="UNRULED_WRITES cannot be 'maybe'"):
+        settle_unruled_writes(_options(tmp_path, {**FOREIGN, "UNRULED_WRITES": "maybe"}))
+
+
+@pytest.mark.promise("launcher.unruled_writes")
+def test_it_is_asked_once_and_remembered_in_a_record_that_its_owner_may_edit(tmp_path: Path) -> None:
+    assert asks_for_unruled_writes(_options(tmp_path, FOREIGN))
+    settle_unruled_writes(_options(tmp_path, {**FOREIGN, "UNRULED_WRITES": "allow"}))
+    record = tmp_path / "tenant.json"
+    record.write_text(json.dumps({**json.loads(record.read_text()), "time_zone": "Europe/Rome"}))
+    assert not asks_for_unruled_writes(_options(tmp_path, FOREIGN))
+    assert _said_by_record(settle_unruled_writes(_options(tmp_path, FOREIGN))) == "allow"
+    settle_unruled_writes(_options(tmp_path, {**FOREIGN, "UNRULED_WRITES": "approve"}))
+    assert json.loads(record.read_text())["time_zone"] == "Europe/Rome"
+    assert json.loads(record.read_text())["unruled_writes"] == "approve"
+
+
+@pytest.mark.promise("launcher.unruled_writes")
+def test_a_record_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    (tmp_path / "tenant.json").write_text("{")
+    with pytest.raises(Complaint, match=r"tenant\.json cannot be read"):
+        settle_unruled_writes(_options(tmp_path, FOREIGN))
+
+
+@pytest.mark.promise("launcher.unruled_writes")
+def test_a_record_of_ones_own_says_it_itself(tmp_path: Path) -> None:
+    """A second word beside it would be one too many."""
+    own = {**FOREIGN, "TENANT_FILE": "/mine.json"}
+    assert not asks_for_unruled_writes(_options(tmp_path, own))
+    assert settle_unruled_writes(_options(tmp_path, own)).environ["TENANT_FILE"] == "/mine.json"
+    with pytest.raises(Complaint, match="TENANT_FILE"):
+        settle_unruled_writes(_options(tmp_path, {**own, "UNRULED_WRITES": "allow"}))
+
+
+@pytest.mark.promise("launcher.unruled_writes")
+def test_the_example_company_has_its_own_record_and_a_word_changes_it(tmp_path: Path) -> None:
+    assert not asks_for_unruled_writes(_options(tmp_path, {}))
+    assert "TENANT_FILE" not in settle_unruled_writes(_options(tmp_path, {})).environ
+    settled = settle_unruled_writes(_options(tmp_path, {"UNRULED_WRITES": "approve"}))
+    assert _said_by_record(settled) == "approve"
+    assert json.loads(Path(settled.environ["TENANT_FILE"]).read_text())["policies"]

@@ -66,13 +66,11 @@ def test_skills_are_the_processes_that_are_switched_on() -> None:
 
 @each_row(
     ("settings", "says"),
-    [
-        ({"a2a_processes": "payroll,astrology"}, "no process 'astrology'"),
-        ({"a2a_provider": "Acme"}, "A2A_PROVIDER_URL"),
-        ({"a2a_provider_url": "https://acme.example.com"}, "A2A_PROVIDER"),
-        ({"a2a_documentation_url": "acme"}, "documentation_url"),
-        ({"a2a_card": "2.0"}, "a2a_card"),
-    ],
+    ({"a2a_processes": "payroll,astrology"}, "no process 'astrology'"),
+    ({"a2a_provider": "Acme"}, "A2A_PROVIDER_URL"),
+    ({"a2a_provider_url": "https://acme.example.com"}, "A2A_PROVIDER"),
+    ({"a2a_documentation_url": "acme"}, "documentation_url"),
+    ({"a2a_card": "2.0"}, "a2a_card"),
 )
 def test_a_wrong_value_stops_the_start_by_name(settings: dict[str, object], says: str) -> None:
     with pytest.raises(ValidationError, match=says):
@@ -85,11 +83,7 @@ def test_security_schemes_of_1_0_are_wrapped_each_in_its_kind() -> None:
     ParseDict(shown, AgentCard())
     assert shown["securitySchemes"] == {
         "apiKey": {
-            "apiKeySecurityScheme": {
-                "location": "header",
-                "name": "X-API-Key",
-                "description": "A key of this gateway.",
-            }
+            "apiKeySecurityScheme": {"location": "header", "name": "X-API-Key", "description": "A key of this gateway."}
         },
         "bearer": {
             "httpAuthSecurityScheme": {
@@ -109,12 +103,7 @@ def test_security_schemes_of_0_3_are_those_of_openapi() -> None:
     shown = OLD.card(agent_card(_FACE), None)
     OldCard.model_validate(shown)
     assert shown["securitySchemes"] == {
-        "apiKey": {
-            "type": "apiKey",
-            "in": "header",
-            "name": "X-API-Key",
-            "description": "A key of this gateway.",
-        },
+        "apiKey": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "A key of this gateway."},
         "bearer": {
             "type": "http",
             "scheme": "Bearer",

@@ -14,10 +14,11 @@ from shared.contracts.archive import ArchivedTask
 from shared.contracts.grounds import FigureFound, Grounds
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import Origin, PlannedCall, ReadBack, WritePlan
-from shared.contracts.task import Principal, TaskRecord, TaskRequest
+from shared.contracts.task import TaskRecord, TaskRequest
 from shared.domain.exact_json import dumps
-from shared.domain.words import Dialect, ToolClass, WriteStatus
+from shared.domain.words import ToolClass, WriteStatus
 from shared.ports.archive import Archive
+from tests.doubles.redis_tasks import a_record
 
 _NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 _CARD = "4111111111111111"
@@ -25,18 +26,8 @@ _SENT = dumps({"card": _CARD, "password": "hunter2-and-more", "amount": "12.50"}
 
 
 def _record(**metadata: object) -> TaskRecord:
-    given = {
-        "tenant": "acme",
-        "task_id": "t1",
-        "session_id": "s1",
-        "dialect": Dialect.LEGACY,
-        "requester": Principal(id="anna"),
-        "request": TaskRequest(text=f"Pay with {_CARD}, password: hunter2-and-more"),
-        "accepted_at": _NOW,
-        "updated_at": _NOW,
-        "metadata": metadata,
-    }
-    return TaskRecord.model_validate(given)
+    asked = TaskRequest(text=f"Pay with {_CARD}, password: hunter2-and-more")
+    return a_record("s1", "t1").model_copy(update={"request": asked, "metadata": metadata})
 
 
 def _entry(number: int = 1, sent: datetime | None = _NOW) -> LedgerEntry:

@@ -1,11 +1,17 @@
-"""Whether the worker gets better, as the console says it."""
+"""What the console says of learning and asks of the store, whoever looks at it."""
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from typing_extensions import override
 
+from services.gateway.features.approvals.service import Approvals, ApprovalService
+from services.gateway.features.approvals.views import Question
 from services.gateway.features.console.charts import ChartLine, Frame, days_chart, lines, round_ticks
+from services.gateway.features.console.context import Glance
+from services.gateway.features.console.views.evidence import policy, usage, writes
 from services.gateway.features.console.views.health import (
     DayCounts,
     WaitingCounts,
@@ -21,14 +27,32 @@ from services.gateway.features.console.views.health import (
     needs_tile,
     working_tile,
 )
+from services.gateway.features.console.views.memory import (
+    SIZE,
+    MemoryQuery,
+    cases,
+    entities,
+    fact_note,
+    facts,
+    read_page,
+    trust_badge,
+)
 from services.gateway.features.console.views.progress import direction, process_cards, quality
+from services.gateway.features.identity.model import Caller
+from services.gateway.features.learning.service import Learning, LearningHistory, LearningStatistics
+from services.gateway.features.memory.service import Thing
+from services.gateway.features.tasks.listing import ListPlace, Page, TaskLists, TaskListService, WantedTasks
 from services.gateway.features.tenants.service import DaySpent, TenantState
-from shared.contracts.task import TaskRecord
+from shared.contracts.knowledge import Accuracy, CaseEntry, EntityLinks, KnownEntity, KnownFact
+from shared.contracts.task import Principal, TaskEvent, TaskRecord
 from shared.domain.bandit import Arm
+from shared.domain.cases import CaseOutcome
 from shared.domain.estimates import Moment, Point, moments
-from shared.domain.words import TaskState
+from shared.domain.exact_json import JsonObject
+from shared.domain.words import Role, Strategy, TaskState
 from tests.doubles.redis_tasks import a_record
 from tests.each_row import each_row
+from tests.unit.gateway.stream_stage import Played
 
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 
@@ -42,17 +66,13 @@ def course(*qualities: float) -> tuple[Moment, ...]:
 @pytest.mark.promise("console.first_screen")
 @each_row(
     ("qualities", "arrow", "lately"),
-    [
-        ([0.4] * 10 + [0.8] * 10, "up", 0.8),
-        ([0.8] * 10 + [0.4] * 10, "down", 0.4),
-        ([0.7] * 10 + [0.75] * 10, "level", 0.75),  # so little makes chance alone
-        ([0.1] * 40 + [0.5] * 20 + [0.9] * 20, "up", 0.9),  # what is long past counts no more
-        ([0.2, 0.9], "", 0.55),
-    ],
+    ([0.4] * 10 + [0.8] * 10, "up", 0.8),
+    ([0.8] * 10 + [0.4] * 10, "down", 0.4),
+    ([0.7] * 10 + [0.75] * 10, "level", 0.75),  # so little makes chance alone
+    ([0.1] * 40 + [0.5] * 20 + [0.9] * 20, "up", 0.9),  # what is long past counts no more
+    ([0.2, 0.9], "", 0.55),
 )
-def test_the_direction_is_that_of_the_last_tasks_against_those_before(
-    qualities: list[float], arrow: str, lately: float
-) -> None:
+def test_the_direction_is_of_the_last_tasks_against_others(qualities: list[float], arrow: str, lately: float) -> None:
     found = direction(course(*qualities))
     assert found is not None
     assert (found.arrow, round(found.lately, 4)) == (arrow, lately)
@@ -93,13 +113,11 @@ def test_of_arms_that_are_alike_none_is_the_best() -> None:
 @pytest.mark.promise("console.first_screen")
 @each_row(
     ("totals", "state", "value", "tone"),
-    [
-        ({TaskState.COMPLETED: 9, TaskState.REJECTED: 4}, TenantState(), "9 of 9", "good"),
-        ({TaskState.COMPLETED: 9, TaskState.FAILED: 1}, TenantState(), "9 of 10", "warn"),
-        ({TaskState.COMPLETED: 1, TaskState.FAILED: 9}, None, "1 of 10", "bad"),
-        ({TaskState.COMPLETED: 9}, TenantState(stopped="audit"), "Stopped", "bad"),
-        ({}, TenantState(), "Idle", ""),
-    ],
+    ({TaskState.COMPLETED: 9, TaskState.REJECTED: 4}, TenantState(), "9 of 9", "good"),
+    ({TaskState.COMPLETED: 9, TaskState.FAILED: 1}, TenantState(), "9 of 10", "warn"),
+    ({TaskState.COMPLETED: 1, TaskState.FAILED: 9}, None, "1 of 10", "bad"),
+    ({TaskState.COMPLETED: 9}, TenantState(stopped="audit"), "Stopped", "bad"),
+    ({}, TenantState(), "Idle", ""),
 )
 def test_it_works_where_tasks_are_done_and_nothing_stands_still(
     totals: dict[TaskState, int], state: TenantState | None, value: str, tone: str
@@ -201,3 +219,162 @@ def test_a_chart_says_what_it_shows_and_escapes_it() -> None:
 @each_row(("most", "top"), [(0, 1), (0.003, 0.004), (1, 1), (7, 8), (101, 200), (4500, 5000)])
 def test_an_axis_ends_at_a_round_number(most: float, top: float) -> None:
     assert round_ticks(most)[-1] == pytest.approx(top)
+
+
+def a_case(number: int, outcome: CaseOutcome = CaseOutcome.SUCCESS) -> CaseEntry:
+    return CaseEntry(
+        case_id=f"c{number}",
+        session_id="s",
+        task_id=f"t{number}",
+        summary=f"Approve claim {number}",
+        keywords=("claim",),
+        outcome=outcome,
+        quality=0.5,
+        tool_count=1,
+        domain="expense_approval",
+        strategy=Strategy.FSM,
+        at=NOON,
+    )
+
+
+@pytest.mark.promise("console.memory")
+def test_cases_are_found_by_words_and_outcome_page_by_page() -> None:
+    entries = [a_case(n, CaseOutcome.FAILURE if n % 10 == 0 else CaseOutcome.SUCCESS) for n in range(60)]
+    first = cases(entries, MemoryQuery())
+    failures = cases(entries, MemoryQuery("approve CLAIM", "failure"))
+    last = cases(entries, MemoryQuery(page=3))
+    assert (len(first.rows), first.more, first.kept) == (SIZE, True, 60)
+    assert [(one.text, one.number) for one in failures.kinds] == [("Success", 54), ("Failure", 6)]
+    assert [row.task_id for row in failures.rows] == ["t0", "t10", "t20", "t30", "t40", "t50"]
+    assert (len(last.rows), last.more) == (10, False)
+    assert cases(entries, MemoryQuery("t59")).total == 1
+
+
+@each_row("text", ["", "0", "-1", "x", "99999", "²", "1.5"])
+def test_a_page_that_is_none_is_the_first(text: str) -> None:
+    assert read_page(text) == 1
+
+
+@pytest.mark.promise("console.memory")
+def test_a_fact_that_was_contradicted_says_so() -> None:
+    old = KnownFact(text="Terms are 30 days", domain="procurement", quality=0.7, at=NOON, superseded_at=NOON)
+    new = KnownFact(text="Terms are 45 days", domain="procurement", quality=0.7, at=NOON, replaces="30 days")
+    rows = facts([new, old], MemoryQuery(kind="procurement")).rows
+    assert [fact_note(row) for row in rows] == ["before: 30 days", "a newer one says otherwise"]
+
+
+@pytest.mark.promise("console.memory")
+def test_entities_are_shown_with_what_they_stood_with_as_it_was_written() -> None:
+    acme = Thing(
+        KnownEntity(kind="vendor", value="Acme Ltd", seen=3, last_seen=NOON),
+        EntityLinks(together=("reference:po-1", "amount:5 usd")),
+    )
+    order = Thing(KnownEntity(kind="reference", value="PO-1", seen=1, last_seen=NOON))
+    found = entities([acme, order], MemoryQuery("po-1"))
+    assert [(row.entity.value, row.links.together) for row in found.rows] == [
+        ("Acme Ltd", ("PO-1", "5 usd")),
+        ("PO-1", ()),
+    ]
+
+
+def test_a_prediction_that_drifts_says_so() -> None:
+    row = Accuracy(attempts=5, matches=1, window=(True, False, False, False, False), drift_alerts=1)
+    assert trust_badge(row).text == "Drifts"
+
+
+@pytest.mark.promise("console.evidence")
+def test_a_write_is_shown_with_the_origin_of_its_arguments_and_its_proof() -> None:
+    row: JsonObject = {
+        "call_id": "c1",
+        "tool": "record_credit",
+        "connection": "erp",
+        "arguments": {"amount": "420.00"},
+        "provenance": [{"argument": "amount", "source": "value", "ref": "share_of_fee"}],
+        "status": "verified",
+        "proof": {"note": "read back", "read_back": "list_credits", "shows": [{"id": "CRD-1"}]},
+        "operators": [{"resolution": "done", "by": "olga", "comment": "seen"}],
+        "sent_at": "2026-11-22T12:00:00+00:00",
+    }
+    (write,) = writes([row], None)
+    assert write.arguments[0] == ("amount", "420.00", "worked out: share of fee")
+    assert (write.status.text, write.note, write.read_back) == ("Verified", "read back", "list_credits")
+    assert (write.shows, write.words, write.sent_at) == ((("id", "CRD-1"),), ("Done by olga seen",), NOON)
+
+
+@pytest.mark.promise("console.evidence")
+def test_the_verdict_says_which_rules_why_and_by_which_values() -> None:
+    rule = {"ruleId": "LIMIT", "policyId": "p", "action": "escalate", "level": "legal", "reason": "too much",
+            "values": {"amount": 900}}  # fmt: skip
+    verdict = {"passed": False, "escalate": True, "triggeredRules": [rule], "indeterminate": ["OTHER"]}
+    found = policy(a_record("s").model_copy(update={"metadata": {"verdict": verdict}}))
+    assert found is not None
+    assert (found.word.text, found.unknown) == ("Escalates", ("OTHER",))
+    assert found.rules[0] == ("LIMIT", "p", "too much", "Escalate by legal", (("amount", "900"),))
+
+
+@pytest.mark.promise("console.evidence")
+def test_model_calls_are_summed_by_tier_with_their_price() -> None:
+    calls = [
+        ("haiku", {"input": 1000, "output": 20, "nanos": 1_500_000}),
+        ("haiku", {"input": 500, "output": 5, "nanos": 500_000}),
+        ("sonnet", {"output": 7}),
+    ]
+    told = [
+        (f"{n}-0", TaskEvent(kind="model", at=NOON + timedelta(seconds=n), data={"tier": tier, **used}))
+        for n, (tier, used) in enumerate(calls)
+    ]
+    assert usage(told) == (("Haiku", 2, "1,500", "25", "$0.0020"), ("Sonnet", 1, "", "7", ""))
+
+
+class Store(TaskLists, Approvals, LearningStatistics):
+    """``asked``: of which owner's tasks it was asked for a page, in order (None: of everybody's)."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str | None]] = []
+
+    @override
+    async def page(self, wanted: WantedTasks, size: int, after: ListPlace | None) -> Page:
+        self.asked.append((wanted.tenant, wanted.owner))
+        return Page((), None, 0)
+
+    @override
+    async def waiting(self, tenant: str) -> Sequence[Question]:
+        return ()
+
+    @override
+    async def find(self, tenant: str, approval_id: str) -> Question | None:
+        return None
+
+    @override
+    async def learning(self, tenant: str) -> Learning:
+        return Learning()
+
+    @override
+    async def history(self, tenant: str) -> LearningHistory:
+        return LearningHistory()
+
+
+class Clock:
+    now = datetime(2026, 1, 5, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+def _caller(name: str, role: Role, tenant: str = "acme") -> Caller:
+    return Caller(tenant, Principal(id=name, roles=(role,), verified=True))
+
+
+@pytest.mark.promise("console.looks")
+async def test_who_see_the_same_share_one_look_a_second() -> None:
+    """However many approvers have their inbox open; a client's own tasks and another tenant are further looks."""
+    store, clock = Store(), Clock()
+    glance = Glance(ApprovalService(store, Played().desk(), clock), TaskListService(store), store, clock)
+    crowd = [_caller(f"dana {number}", Role.APPROVER) for number in range(50)]
+    others = [_caller("olga", Role.OPERATOR), _caller("anna", Role.CLIENT), _caller("gina", Role.APPROVER, "globex")]
+    for caller in [*crowd, *others]:
+        await glance.version(caller)
+    clock.now += timedelta(seconds=2)
+    await glance.version(crowd[0])
+
+    assert store.asked == [("acme", None), ("acme", "anna"), ("globex", None), ("acme", None)]

@@ -1,4 +1,4 @@
-"""Which lines are claimed, and how long a failing one waits."""
+"""Webhooks: what is read of them, where they may not lead, their signatures, and how long a failing one waits."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -7,8 +7,11 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from standardwebhooks import Webhook, WebhookVerificationError
 from typing_extensions import override
 
+from services.gateway.__main__ import main
+from services.gateway.edge.errors import InvalidField
 from services.gateway.features.deliveries.news import (
     ClaimedDelivery,
     DeliveryQueue,
@@ -24,15 +27,24 @@ from services.gateway.features.deliveries.news import (
     UnreadableDelivery,
     Work,
 )
-from services.gateway.features.deliveries.service import (
-    ClockAndChance,
-    DeliveryRules,
-    DeliveryService,
-    choose_lines,
+from services.gateway.features.deliveries.service import ClockAndChance, DeliveryRules, DeliveryService, choose_lines
+from services.gateway.features.webhooks.model import (
+    HookState,
+    SignedPost,
+    TaskHook,
+    checked_headers,
+    legacy_shape,
+    read_webhook,
+    shape_of_1_0,
 )
-from services.gateway.features.webhooks.model import HookState, SignedPost
-from services.gateway.features.webhooks.secrets import read_secrets
+from services.gateway.features.webhooks.secrets import delivery_id, read_secrets, sign_body
+from services.gateway.features.webhooks.settings import PushSettings
+from shared.domain.exact_json import JsonObject
+from shared.domain.words import Dialect
+from shared.infra.archive_open import new_key
+from shared.infra.sealed import CannotOpen, Seal
 from tests.each_row import each_row
+from tests.refusals import refusal_of
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
 RULES = DeliveryRules(timeout=15, first_pause=5, longest_pause=60, tries=6)
@@ -106,14 +118,12 @@ async def test_pauses_double_up_to_the_longest_and_are_spread(tries: int, luck: 
 @pytest.mark.promise("push.retry_after")
 @each_row(
     ("said", "seconds"),
-    [
-        ("30", 30),
-        ("Mon, 05 Jan 2026 12:00:40 GMT", 40),
-        ("3600", 60),  # never longer than the longest pause
-        ("2", 5),  # nor sooner than it would be tried anyhow
-        ("Mon, 05 Jan 2026 11:00:00 GMT", 5),
-        ("soon", 5),
-    ],
+    ("30", 30),
+    ("Mon, 05 Jan 2026 12:00:40 GMT", 40),
+    ("3600", 60),  # never longer than the longest pause
+    ("2", 5),  # nor sooner than it would be tried anyhow
+    ("Mon, 05 Jan 2026 11:00:00 GMT", 5),
+    ("soon", 5),
 )
 async def test_a_receiver_is_left_alone_for_as_long_as_it_asks(said: str, seconds: float) -> None:
     lines = OneLine(HookState())
@@ -162,3 +172,122 @@ def test_no_tenant_takes_more_than_its_share(tenants: list[str], busy: dict[str,
     assert all(counts[tenant] <= rules.per_tenant for tenant in {one.tenant for one in taken})
     left = {one.tenant for one in due if one not in taken}
     assert counts.total() >= rules.slots or all(counts[tenant] >= rules.per_tenant for tenant in left)
+
+
+URL = "https://hooks.example/a"
+
+
+def _read(change: JsonObject, dialect: Dialect = Dialect.LEGACY) -> TaskHook:
+    return read_webhook({"url": URL, **change}, "config", dialect)
+
+
+@pytest.mark.promise("push.secrets")
+def test_what_is_shown_has_no_secret() -> None:
+    webhook = _read({"token": "t0k", "authentication": {"schemes": ["Bearer"], "credentials": "s3cret"}})
+    shown = f"{legacy_shape(webhook)}{shape_of_1_0(webhook, 'T1')}"
+    assert "Bearer" in shown
+    assert "t0k" not in shown
+    assert "s3cret" not in shown
+
+
+@pytest.mark.promise("push.headers")
+@each_row(
+    ("change", "field"),
+    ({"token": "a\r\nX-Evil: 1"}, "config.token"),
+    ({"token": "a\nb"}, "config.token"),
+    ({"token": "a\0b"}, "config.token"),
+    ({"token": "tökèn"}, "config.token"),
+    ({"token": " a"}, "config.token"),
+    ({"token": "a" * 5000}, "config.token"),
+    ({"token": 7}, "config.token"),
+    ({"authentication": {"schemes": ["Bearer"], "credentials": "x\r\nHost: evil"}}, "config.authentication.cred"),
+    ({"authentication": {"schemes": ["Bearer x"], "credentials": "x"}}, "config.authentication.scheme"),
+    ({"authentication": {"scheme": "Be\r\narer", "credentials": "x"}}, "config.authentication.scheme"),
+    ({"authentication": {"schemes": [], "credentials": "x"}}, "config.authentication.scheme"),
+    ({"authentication": {"schemes": [1]}}, "config.authentication.schemes[0]"),
+    ({"authentication": "Bearer"}, "config.authentication"),
+    ({"url": ""}, "config.url"),
+    ({"url": "https://hooks.example/" + "a" * 3000}, "config.url"),
+    ({"id": "a\nb"}, "config.id"),
+)
+def test_what_would_forge_a_header_is_refused_by_its_name_and_without_its_value(change: JsonObject, field: str) -> None:
+    with pytest.raises(InvalidField) as refused:
+        _read(change)
+    assert refused.value.field.startswith(field)
+    assert "evil" not in str(refused.value)
+
+
+@pytest.mark.promise("push.headers")
+@each_row("headers", [{"X Y": "a"}, {"X:": "a"}, {"X": "a\nb"}, {"X": "ä"}, {"": "a"}])
+def test_headers_of_a_notice_are_as_safe(headers: dict[str, str]) -> None:
+    with pytest.raises(InvalidField):
+        checked_headers(headers)
+
+
+OLD, NEW = "whsec_" + "b2xk" * 8, "bmV3" * 8
+
+
+@pytest.mark.promise("push.signed")
+def test_a_receiver_verifies_with_its_tenants_secret_and_with_no_other() -> None:
+    secrets = read_secrets(NEW)
+    headers = sign_body("m1", '{"a":1}', secrets.secrets_of("acme"), datetime.now(UTC))
+    assert Webhook(secrets.secrets_of("acme")[0]).verify(b'{"a":1}', headers) == {"a": 1}
+    for forged, body in ((secrets.secrets_of("other")[0], b'{"a":1}'), (secrets.secrets_of("acme")[0], b'{"a":2}')):
+        with pytest.raises(WebhookVerificationError):
+            Webhook(forged).verify(body, headers)
+
+
+@pytest.mark.promise("push.signed")
+def test_after_a_change_of_secret_receivers_with_the_old_one_still_verify() -> None:
+    both, before = read_secrets(f"{NEW}, {OLD}"), read_secrets(OLD)
+    headers = sign_body("m1", "{}", both.secrets_of("acme"), datetime.now(UTC))
+    for secrets in (both, before, read_secrets(NEW)):
+        assert Webhook(secrets.secrets_of("acme")[0]).verify(b"{}", headers) == {}
+
+
+@pytest.mark.promise("push.secrets")
+def test_what_was_kept_is_opened_after_a_change_of_secret() -> None:
+    kept = Seal(read_secrets(OLD).sealing_keys()).close("t0k")
+    assert Seal(read_secrets(f"{NEW},{OLD}").sealing_keys()).open(kept) == "t0k"
+    with pytest.raises(CannotOpen):
+        Seal(read_secrets(NEW).sealing_keys()).open(kept)
+
+
+@each_row("text", ["whsec_short", "not base64 at all, whatever its length may be", "ä" * 40])
+def test_what_is_no_secret_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="base64"):
+        read_secrets(text)
+
+
+def test_none_and_a_fernet_key_are_read() -> None:
+    assert read_secrets("").masters == ()
+    assert len(read_secrets(new_key()).masters[0]) == 32
+
+
+def test_a_delivery_has_one_id() -> None:
+    assert delivery_id("a", "b") == delivery_id("a", "b") != delivery_id("ab", "")
+
+
+@pytest.mark.promise("push.off")
+@each_row(
+    ("given", "names"),
+    ({"A2A_PUSH": "on"}, "WEBHOOK_SECRET"),
+    ({"A2A_PUSH": "perhaps"}, "A2A_PUSH"),
+    ({"WEBHOOK_SECRET": "hush"}, "WEBHOOK_SECRET"),
+    ({"WEBHOOK_ALLOWED_HOSTS": "http://a.example/"}, "WEBHOOK_ALLOWED_HOSTS"),
+    ({"PUSH_TIMEOUT": "0"}, "PUSH_TIMEOUT"),
+)
+def test_the_gateway_refuses_to_start_with_webhooks_that_cannot_be(given: dict[str, str], names: str) -> None:
+    ended = refusal_of(lambda: main([]), {"REDIS_URL": "redis://localhost", "PROFILE": "embedded", **given})
+    assert ended.code == 2
+    assert names in ended.said
+    assert "hush" not in ended.said
+    assert ended.said.count("\n") == 1
+
+
+def test_webhooks_are_offered_where_there_is_a_secret_and_nobody_says_no() -> None:
+    offered = [
+        PushSettings.model_validate(given).push_offered
+        for given in ({}, {"webhook_secret": NEW}, {"webhook_secret": NEW, "a2a_push": "off"})
+    ]
+    assert offered == [False, True, False]

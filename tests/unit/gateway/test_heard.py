@@ -31,16 +31,14 @@ def _bare(data: JsonObject) -> JsonObject:
 @pytest.mark.promise("participant.shapes")
 @each_row(
     "message",
-    [
-        _message("", START),
-        _message("hello", START),
-        _message("", {"data": START}),
-        _message("", _bare(START)),
-        _message(dumps(START)),
-        _message(f"```json\n{dumps(START)}\n```"),
-        _message(dumps(_bare(START))),
-        _message("", {"message_type": "assessment_begin", **_bare(START)}),
-    ],
+    _message("", START),
+    _message("hello", START),
+    _message("", {"data": START}),
+    _message("", _bare(START)),
+    _message(dumps(START)),
+    _message(f"```json\n{dumps(START)}\n```"),
+    _message(dumps(_bare(START))),
+    _message("", {"message_type": "assessment_begin", **_bare(START)}),
 )
 def test_a_start_is_found_in_every_shape(message: ClientMessage) -> None:
     found = read_assessment_word(message)
@@ -63,14 +61,12 @@ def test_what_does_not_say_what_it_is_is_only_a_guess() -> None:
 @pytest.mark.promise("participant.shapes")
 @each_row(
     "message",
-    [
-        _message("Approve claim EXP-1"),
-        _message('{"amount": 12}', {"turn_number": 1}),
-        _message("{not json"),
-        _message("", {"message_type": "turn_complete", "notes": "turn_start"}),
-        _message('{"reason": "it is late"}'),
-        _message("Rotate the api_key of the payment gateway"),
-    ],
+    _message("Approve claim EXP-1"),
+    _message('{"amount": 12}', {"turn_number": 1}),
+    _message("{not json"),
+    _message("", {"message_type": "turn_complete", "notes": "turn_start"}),
+    _message('{"reason": "it is late"}'),
+    _message("Rotate the api_key of the payment gateway"),
 )
 def test_other_messages_are_tasks(message: ClientMessage) -> None:
     assert read_assessment_word(message) is None
@@ -79,15 +75,13 @@ def test_other_messages_are_tasks(message: ClientMessage) -> None:
 @pytest.mark.promise("participant.no_echo")
 @each_row(
     "message",
-    [
-        _message(dumps(START)[:-1]),
-        _message(f"Please begin: {dumps(START)}"),
-        _message("", {"message": START}),
-        _message("", {"items": [START]}),
-        _message("", {"uesUrl": "http://127.0.0.1:8080", "apiKey": SECRET}),
-        _message("begin", metadata={"start": START}),
-        _message("", TURN, {"start": START}),
-    ],
+    _message(dumps(START)[:-1]),
+    _message(f"Please begin: {dumps(START)}"),
+    _message("", {"message": START}),
+    _message("", {"items": [START]}),
+    _message("", {"uesUrl": "http://127.0.0.1:8080", "apiKey": SECRET}),
+    _message("begin", metadata={"start": START}),
+    _message("", TURN, {"start": START}),
 )
 def test_a_key_in_the_wrong_place_is_never_taken_for_a_task(message: ClientMessage) -> None:
     with pytest.raises(InvalidField) as refused:
@@ -100,18 +94,16 @@ def test_a_key_in_the_wrong_place_is_never_taken_for_a_task(message: ClientMessa
 @pytest.mark.promise("participant.no_echo")
 @each_row(
     ("wrong", "field"),
-    [
-        ({"ues_url": 5}, "assessment_start.ues_url"),
-        ({"api_key": [SECRET]}, "assessment_start.api_key"),
-        ({"api_key": ""}, "assessment_start.api_key"),
-        ({"api_key": f"{SECRET}\r\nX-Forged: 1"}, "assessment_start.api_key"),
-        ({"api_key": "schlüssel"}, "assessment_start.api_key"),
-        ({"api_key": SECRET * 100}, "assessment_start.api_key"),
-        ({"current_time": SECRET}, "assessment_start.current_time"),
-        ({"message_type": SECRET}, "assessment_start.message_type"),
-        ({"assessment_instructions": SECRET}, "assessment_start.assessment_instructions"),
-        ({"initial_state_summary": {"email": {"unread": SECRET}}}, "assessment_start.initial_state_summary"),
-    ],
+    ({"ues_url": 5}, "assessment_start.ues_url"),
+    ({"api_key": [SECRET]}, "assessment_start.api_key"),
+    ({"api_key": ""}, "assessment_start.api_key"),
+    ({"api_key": f"{SECRET}\r\nX-Forged: 1"}, "assessment_start.api_key"),
+    ({"api_key": "schlüssel"}, "assessment_start.api_key"),
+    ({"api_key": SECRET * 100}, "assessment_start.api_key"),
+    ({"current_time": SECRET}, "assessment_start.current_time"),
+    ({"message_type": SECRET}, "assessment_start.message_type"),
+    ({"assessment_instructions": SECRET}, "assessment_start.assessment_instructions"),
+    ({"initial_state_summary": {"email": {"unread": SECRET}}}, "assessment_start.initial_state_summary"),
 )
 def test_a_start_that_cannot_be_read_names_its_field_and_tells_no_value(wrong: JsonObject, field: str) -> None:
     with pytest.raises(InvalidField) as refused:

@@ -30,7 +30,8 @@ from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.task import Principal, TaskRecord, TaskRequest
 from shared.domain.exact_json import JsonObject, dumps, loads_object
 from shared.domain.outgoing import Reach
-from shared.domain.words import Dialect, ToolClass
+from shared.domain.words import ToolClass
+from tests.doubles.redis_tasks import a_record
 from tests.each_row import each_row
 
 _NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -63,16 +64,8 @@ def _approval(*targets: NoticeTarget) -> Approval:
 
 
 def _record() -> TaskRecord:
-    return TaskRecord(
-        tenant="acme",
-        task_id="t1",
-        session_id="s1",
-        dialect=Dialect.LEGACY,
-        requester=Principal(id="anna"),
-        request=TaskRequest(text="Pay <!channel> with 4111 1111 1111 1111"),
-        accepted_at=_NOW,
-        updated_at=_NOW,
-    )
+    asked = TaskRequest(text="Pay <!channel> with 4111 1111 1111 1111")
+    return a_record("s1", "t1").model_copy(update={"request": asked})
 
 
 class OneApproval(Approvals):

@@ -1,10 +1,11 @@
-"""An issuer's keys: when they are asked for, how long they count, and which of them are used at all."""
+"""An issuer's keys: where they are fetched, how long they count, and for whom a verified token speaks."""
 
 import asyncio
 import base64
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+import httpx
 import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
@@ -13,12 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typing_extensions import override
 
-from services.gateway.edge.errors import IssuerUnavailable, RateLimitStatus, Unauthenticated
+from services.gateway.edge.errors import IssuerUnavailable, NotEntitled, RateLimitStatus, Unauthenticated
 from services.gateway.features.identity.model import Allowance, Caller, RateMeter, RequestCost
-from services.gateway.features.identity.signing_keys import Patience, SigningKeys, usable
-from services.gateway.features.identity.tokens import ClaimNames, JwtIdentity, TokenDemands
+from services.gateway.features.identity.signing_keys import HttpJwks, Patience, SigningKeys, may_be_asked, usable
+from services.gateway.features.identity.tokens import ClaimNames, JwtIdentity, TokenDemands, caller_in
 from shared.contracts.api_key import ApiKey
 from shared.domain.exact_json import Json, JsonObject
+from shared.domain.words import Role
 from tests.doubles.token_issuer import AUDIENCE, TokenIssuer, made_key, public_jwk, signed
 from tests.each_row import each_row
 
@@ -84,9 +86,7 @@ async def test_many_that_miss_a_key_ask_once(keys: SigningKeys, issuer: TokenIss
 
 
 @pytest.mark.promise("identity.tokens")
-async def test_strangers_ids_make_nobody_ask_more_often_than_the_pause(
-    keys: SigningKeys, issuer: TokenIssuer, clock: Clock
-) -> None:
+async def test_strangers_ids_make_nobody_ask_more_often(keys: SigningKeys, issuer: TokenIssuer, clock: Clock) -> None:
     await keys.find("one", "ES256")
     for number in range(20):
         assert await keys.find(f"stranger-{number}", "ES256") is None
@@ -146,19 +146,17 @@ def _jwk(**changes: Json) -> JsonObject:
 @pytest.mark.promise("identity.algorithms")
 @each_row(
     "jwk",
-    [
-        {"kty": "oct", "k": "c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0", "kid": "k"},
-        _jwk(use="enc"),
-        _jwk(key_ops=["sign"]),
-        _jwk(alg="HS256"),
-        _jwk(alg="none"),
-        _jwk(crv="secp256k1", alg=None),
-        _jwk(x="AAAA"),
-        _jwk(d="AAAA"),
-        {"kty": "RSA", "kid": "k", "n": "AQAB", "e": "AQAB"},
-        public_jwk(rsa.generate_private_key(public_exponent=65537, key_size=1024), "RS256", "short"),  # noqa: S505
-        {},
-    ],
+    {"kty": "oct", "k": "c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0", "kid": "k"},
+    _jwk(use="enc"),
+    _jwk(key_ops=["sign"]),
+    _jwk(alg="HS256"),
+    _jwk(alg="none"),
+    _jwk(crv="secp256k1", alg=None),
+    _jwk(x="AAAA"),
+    _jwk(d="AAAA"),
+    {"kty": "RSA", "kid": "k", "n": "AQAB", "e": "AQAB"},
+    public_jwk(rsa.generate_private_key(public_exponent=65537, key_size=1024), "RS256", "short"),  # noqa: S505
+    {},
 )
 def test_what_is_no_public_key_for_signatures_is_left_out(jwk: JsonObject) -> None:
     assert usable([jwk]) == ()
@@ -239,7 +237,7 @@ async def test_keys_that_a_token_brings_along_are_not_used(issuer: TokenIssuer) 
 
 
 @pytest.mark.promise("identity.algorithms")
-@pytest.mark.parametrize(
+@each_row(
     "token",
     ["", ".", "..", "a.b.c", "e30.e30.e30", "x" * 20_000, _raw({"alg": "ES256", "kid": "one", "crit": ["exp"]}, {}),
      _part(b"[" * 9000) + ".e30.e30", _part(b'{"a":' * 2000) + ".e30.e30", _part(b"\xff\xfe") + ".e30.e30",
@@ -256,3 +254,135 @@ async def test_what_is_no_token_is_refused(issuer: TokenIssuer, token: str) -> N
 )
 async def test_claims_of_the_wrong_kind_are_refused(issuer: TokenIssuer, claims: dict[str, object]) -> None:
     await _refused(issuer, signed(issuer.claims(**claims), made_key("ES256", "one"), "ES256", "one"))
+
+
+ISSUER = "https://issuer.example/realm"
+DISCOVERY = f"{ISSUER}/.well-known/openid-configuration"
+KEYS = "https://keys.example/jwks"
+Answer = Callable[[], httpx.Response]
+
+
+def _json(value: object) -> Answer:
+    return lambda: httpx.Response(200, json=value)
+
+
+def _raises(error: Exception) -> Answer:
+    def answer() -> httpx.Response:
+        raise error
+
+    return answer
+
+
+def _client(answers: dict[str, Answer]) -> httpx.AsyncClient:
+    def answered(request: httpx.Request) -> httpx.Response:
+        return answers[str(request.url)]()
+
+    return httpx.AsyncClient(transport=httpx.MockTransport(answered))
+
+
+async def test_keys_are_where_the_issuer_says() -> None:
+    found = {DISCOVERY: _json({"issuer": ISSUER, "jwks_uri": KEYS}), KEYS: _json({"keys": [{"kid": "a"}, "no key"]})}
+    async with _client(found) as http:
+        assert await HttpJwks(http, ISSUER).fetch() == [{"kid": "a"}]
+
+
+async def test_or_where_the_operator_says() -> None:
+    async with _client({KEYS: _json({"keys": []})}) as http:
+        assert await HttpJwks(http, ISSUER, KEYS).fetch() == []
+
+
+@pytest.mark.promise("identity.issuer_away")
+@each_row(
+    ("answers", "said"),
+    ({DISCOVERY: _json({"issuer": "https://evil.example", "jwks_uri": KEYS})}, "evil.example"),
+    ({DISCOVERY: _json({"issuer": ISSUER, "jwks_uri": "http://keys.example/jwks"})}, "no https address"),
+    ({DISCOVERY: _json({"issuer": ISSUER, "jwks_uri": 5})}, "no https address"),
+    ({DISCOVERY: lambda: httpx.Response(302, headers={"Location": KEYS})}, "answered 302"),
+    ({DISCOVERY: lambda: httpx.Response(500)}, "answered 500"),
+    ({DISCOVERY: lambda: httpx.Response(200, text="<html>")}, "JSON object"),
+    ({DISCOVERY: _json([])}, "JSON object"),
+    ({DISCOVERY: lambda: httpx.Response(200, content=b"[" * 100_000)}, "JSON object"),
+    ({DISCOVERY: lambda: httpx.Response(200, content=b"\xff")}, "JSON object"),
+    ({DISCOVERY: lambda: httpx.Response(200, content=b" " * 600_000)}, "more than"),
+    ({DISCOVERY: _raises(httpx.ReadTimeout("slow"))}, "does not answer: ReadTimeout"),
+    ({DISCOVERY: _raises(OSError("no route"))}, "does not answer: OSError"),
+)
+async def test_what_is_no_description_or_key_set_is_said(answers: dict[str, Answer], said: str) -> None:
+    async with _client(answers) as http:
+        with pytest.raises(IssuerUnavailable, match=said):
+            await HttpJwks(http, ISSUER).fetch()
+
+
+@pytest.mark.promise("identity.issuer_away")
+async def test_a_key_set_without_a_list_is_none() -> None:
+    async with _client({KEYS: _json({"keys": {}})}) as http:
+        with pytest.raises(IssuerUnavailable, match="no key set"):
+            await HttpJwks(http, ISSUER, KEYS).fetch()
+
+
+GOOD: JsonObject = {"sub": "casey", "tenant": "acme", "roles": ["client"]}
+
+
+def _with(**changes: Json) -> JsonObject:
+    return {name: value for name, value in {**GOOD, **changes}.items() if value is not None}
+
+
+def test_claims_name_tenant_principal_roles_and_levels() -> None:
+    caller = caller_in(_with(roles="approver client openid", levels=["Manager", "cfo"]), ClaimNames())
+    assert (caller.tenant, caller.principal.id, caller.principal.verified) == ("acme", "casey", True)
+    assert caller.principal.roles == (Role.APPROVER, Role.CLIENT)
+    assert caller.principal.levels == ("manager", "cfo")
+
+
+def test_a_claim_may_be_an_address_or_a_path() -> None:
+    names = ClaimNames(tenant="https://acme.example/tenant", roles="realm_access.roles", principal="preferred_username")
+    claims: JsonObject = {"https://acme.example/tenant": "acme", "realm_access": {"roles": ["operator"]}}
+    caller = caller_in({**claims, "preferred_username": "olga"}, names)
+    assert (caller.tenant, caller.principal.id, caller.principal.roles) == ("acme", "olga", (Role.OPERATOR,))
+
+
+def test_where_there_is_one_tenant_no_claim_names_another() -> None:
+    assert caller_in(_with(tenant="globex"), ClaimNames(one_tenant="acme")).tenant == "acme"
+
+
+@pytest.mark.promise("identity.claims")
+@each_row(
+    ("claims", "said"),
+    (_with(tenant=None), "tenant: its claim 'tenant' is missing"),
+    (_with(tenant=""), "'tenant' must be"),
+    (_with(tenant=["acme", "globex"]), "'tenant' must be"),
+    (_with(tenant="a\nb"), "'tenant' must be"),
+    (_with(tenant="x" * 257), "'tenant' must be"),
+    (_with(sub=None), "principal: its claim 'sub' is missing"),
+    (_with(sub={"id": "casey"}), "'sub' must be"),
+    (_with(roles=None), "'roles' must name one of client, approver, operator"),
+    (_with(roles=[]), "'roles' must name one of"),
+    (_with(roles=["king"]), "'roles' must name one of"),
+    (_with(roles=["client", 5]), "'roles' must be a list of texts"),
+    (_with(roles={"client": True}), "'roles' must be a list of texts"),
+    (_with(levels=["king"]), "'levels' cannot be used: unknown level 'king'"),
+    (_with(levels=7), "'levels' must be a list of texts"),
+)
+def test_a_claim_that_is_missing_or_wrong_is_named(claims: JsonObject, said: str) -> None:
+    with pytest.raises(NotEntitled) as refused:
+        caller_in(claims, ClaimNames())
+    assert said in str(refused.value)
+
+
+@each_row(
+    ("url", "may"),
+    ("https://issuer.example/jwks", True),
+    ("https://issuer.example", True),
+    ("http://localhost:8080/realms/a", True),
+    ("http://127.0.0.1:8080", True),
+    ("http://[::1]:8080/x", True),
+    ("http://issuer.example/jwks", False),
+    ("http://localhost.evil.example/", False),
+    ("http://127.0.0.1.evil.example/", False),
+    ("http://localhost:80@evil.example/", False),
+    ("https://user@issuer.example/", False),
+    ("file:///etc/passwd", False),
+    ("", False),
+)
+def test_keys_come_over_tls_or_from_this_machine(url: str, may: bool) -> None:
+    assert may_be_asked(url) is may

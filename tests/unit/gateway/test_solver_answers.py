@@ -1,7 +1,5 @@
 """The parser chain: every form in which a model hands over a list; and the status of what is no answer."""
 
-from datetime import UTC, datetime
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,30 +14,29 @@ from services.gateway.features.solver.service import (
     solver_view,
     status_of,
 )
-from shared.contracts.task import Principal, TaskRecord, TaskRequest
+from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import dumps
-from shared.domain.words import Dialect, TaskState
+from shared.domain.words import TaskState
+from tests.doubles.redis_tasks import a_record
 from tests.each_row import each_row
 
 
 @pytest.mark.promise("solver.parser_chain")
 @each_row(
     ("text", "answers"),
-    [
-        ('["Paris", "Berlin"]', ("Berlin", "Paris")),
-        ('The capitals are ["Paris", "Berlin"].', ("Berlin", "Paris")),
-        ("1. Paris\n2) Berlin", ("Berlin", "Paris")),
-        ("Here they are:\n- Paris\n* berlin", ("berlin", "Paris")),
-        ("Paris, Berlin", ("Berlin", "Paris")),
-        ("Paris; Berlin", ("Berlin", "Paris")),
-        ("Paris", ("Paris",)),
-        ("The refund is $5,000", ("The refund is $5,000",)),
-        ('As said in [1], "Paris"', ('"Paris"', "As said in [1]")),
-        ('[1, 2.50, true, null, {"b": 1}]', ("1", "2.50", "null", "true", '{"b":1}')),
-        ("[]", ()),
-        ("  ", ()),
-        ('["unclosed", "Paris"', ('"Paris"', '["unclosed"')),
-    ],
+    ('["Paris", "Berlin"]', ("Berlin", "Paris")),
+    ('The capitals are ["Paris", "Berlin"].', ("Berlin", "Paris")),
+    ("1. Paris\n2) Berlin", ("Berlin", "Paris")),
+    ("Here they are:\n- Paris\n* berlin", ("berlin", "Paris")),
+    ("Paris, Berlin", ("Berlin", "Paris")),
+    ("Paris; Berlin", ("Berlin", "Paris")),
+    ("Paris", ("Paris",)),
+    ("The refund is $5,000", ("The refund is $5,000",)),
+    ('As said in [1], "Paris"', ('"Paris"', "As said in [1]")),
+    ('[1, 2.50, true, null, {"b": 1}]', ("1", "2.50", "null", "true", '{"b":1}')),
+    ("[]", ()),
+    ("  ", ()),
+    ('["unclosed", "Paris"', ('"Paris"', '["unclosed"')),
 )
 def test_a_list_is_found_in_each_of_its_forms(text: str, answers: tuple[str, ...]) -> None:
     """A JSON array first, then numbered and bulleted lines, then commas and semicolons, then the text itself."""
@@ -84,13 +81,11 @@ def test_a_list_in_which_such_words_stand_is_a_list(text: str, answers: tuple[st
 
 @each_row(
     ("wanted", "text", "answers"),
-    [
-        ("single", "Paris, in France", ("Paris, in France",)),
-        ("single", '["Paris"]', ("Paris",)),
-        ("json", '{"capital": "Paris", "rate": 0.10}', ('{"capital":"Paris","rate":0.10}',)),
-        ("json", '["b", "a"]', ("a", "b")),
-        ("json", "- a", ("a",)),
-    ],
+    ("single", "Paris, in France", ("Paris, in France",)),
+    ("single", '["Paris"]', ("Paris",)),
+    ("json", '{"capital": "Paris", "rate": 0.10}', ('{"capital":"Paris","rate":0.10}',)),
+    ("json", '["b", "a"]', ("a", "b")),
+    ("json", "- a", ("a",)),
 )
 def test_the_expected_format_decides_what_one_answer_is(wanted: Format, text: str, answers: tuple[str, ...]) -> None:
     assert answers_in(text, wanted, in_given_order=False) == answers
@@ -98,14 +93,12 @@ def test_the_expected_format_decides_what_one_answer_is(wanted: Format, text: st
 
 @each_row(
     ("task", "asked"),
-    [
-        ("List the invoices in descending order of amount.", True),
-        ("Rank the three vendors.", True),
-        ("Sort them by date.", True),
-        ("Name the steps in the given order.", True),
-        ("Check purchase order PO-12 in order to close it.", False),
-        ("List the orders of customer C-9.", False),
-    ],
+    ("List the invoices in descending order of amount.", True),
+    ("Rank the three vendors.", True),
+    ("Sort them by date.", True),
+    ("Name the steps in the given order.", True),
+    ("Check purchase order PO-12 in order to close it.", False),
+    ("List the orders of customer C-9.", False),
 )
 def test_an_order_that_the_task_asks_for_is_kept(task: str, asked: bool) -> None:
     assert asks_for_an_order(task) is asked
@@ -126,22 +119,17 @@ def test_any_text_has_an_answer_in_any_format(text: str) -> None:
         answers_in(text, wanted, in_given_order=False)
 
 
-NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)
-
-
 @pytest.mark.promise("solver.endpoint")
 @each_row(
     ("state", "metadata", "status"),
-    [
-        (TaskState.COMPLETED, {}, 200),
-        (TaskState.COMPLETED, {"partial": False}, 200),
-        (TaskState.COMPLETED, {"partial": True}, 500),
-        (TaskState.REJECTED, {}, 200),
-        (TaskState.FAILED, {"failed_part": "model"}, 502),
-        (TaskState.FAILED, {"failed_part": None}, 500),
-        (TaskState.INPUT_REQUIRED, {}, 202),
-        (TaskState.WORKING, {}, 504),
-    ],
+    (TaskState.COMPLETED, {}, 200),
+    (TaskState.COMPLETED, {"partial": False}, 200),
+    (TaskState.COMPLETED, {"partial": True}, 500),
+    (TaskState.REJECTED, {}, 200),
+    (TaskState.FAILED, {"failed_part": "model"}, 502),
+    (TaskState.FAILED, {"failed_part": None}, 500),
+    (TaskState.INPUT_REQUIRED, {}, 202),
+    (TaskState.WORKING, {}, 504),
 )
 def test_what_is_no_answer_has_no_200(state: TaskState, metadata: dict[str, JsonValue], status: int) -> None:
     """Not either what is left when a budget is spent: its sentences are no list of answers."""
@@ -160,15 +148,4 @@ def test_the_metadata_says_what_of_a_policy_was_not_enforced(metadata: dict[str,
 
 
 def _record(state: TaskState, metadata: dict[str, JsonValue]) -> TaskRecord:
-    return TaskRecord(
-        tenant="acme",
-        task_id="t",
-        session_id="s",
-        dialect=Dialect.LEGACY,
-        requester=Principal(id="clerk"),
-        request=TaskRequest(text="x"),
-        state=state,
-        metadata=metadata,
-        accepted_at=NOW,
-        updated_at=NOW,
-    )
+    return a_record().model_copy(update={"state": state, "metadata": metadata})

@@ -1,16 +1,22 @@
-"""Streams of a task's updates: what is told, where it ends, and where a client that was cut off goes on."""
+"""Streams of a task's updates: what is told, where they end, how they go over the wire; answers that take time."""
 
 import asyncio
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from starlette.types import Message
 
+from services.gateway.a2a.streams import BARE, Envelope, Shape, legacy_shape_of, rpc_envelope, shape_of, sse
+from services.gateway.a2a.views import NEW, OLD
 from services.gateway.edge.errors import InvalidField, Unsupported
-from services.gateway.features.streams.service import ToldUpdate
+from services.gateway.edge.kept_alive import KeptAlive
+from services.gateway.features.streams.service import TaskStream, ToldUpdate
 from services.gateway.features.streams.updates import ArtifactUpdate, Snapshot, StatusUpdate
 from shared.contracts.task import Artifact, ArtifactChunk, TaskRecord
+from shared.domain.exact_json import JsonObject, loads_object
 from shared.domain.words import Dialect, TaskState
 from tests.each_row import each_row
 from tests.unit.gateway.stream_stage import ANN, Played, message, read
@@ -56,9 +62,7 @@ async def _in_pieces(played: Played, record: TaskRecord, lengths: list[int]) -> 
 
 @pytest.mark.promise("gateway.stream_resumes")
 @given(kinds=_STORIES, documents=st.integers(0, 3), lengths=st.lists(st.integers(0, 5), max_size=8))
-def test_any_cuts_over_any_replicas_give_every_update_once(
-    kinds: list[str], documents: int, lengths: list[int]
-) -> None:
+def test_any_cuts_over_replicas_give_every_update_once(kinds: list[str], documents: int, lengths: list[int]) -> None:
     """However often the connection is cut, the pieces together are the uncut stream: nothing twice, no gap."""
 
     async def run() -> None:
@@ -76,9 +80,7 @@ def test_any_cuts_over_any_replicas_give_every_update_once(
 
 @pytest.mark.promise("gateway.stream_resumes")
 @given(kinds=_STORIES, dropped=st.integers(0, 14), seen=st.integers(1, 14))
-def test_an_id_older_than_what_is_kept_is_answered_by_the_task_marked_as_a_gap(
-    kinds: list[str], dropped: int, seen: int
-) -> None:
+def test_an_id_older_than_what_is_kept_is_answered_by_a_gap(kinds: list[str], dropped: int, seen: int) -> None:
     async def run() -> None:
         async with asyncio.timeout(PATIENCE):
             played, record = await _play(kinds, 1)
@@ -157,3 +159,143 @@ async def test_a_client_that_reads_too_slowly_is_told_the_whole_task_and_goes_on
     assert isinstance(gap, Snapshot)
     assert gap.lost_after == told[1].event_id
     assert [type(item.update) for item in told[3:]] == [ArtifactUpdate, StatusUpdate]
+
+
+async def _sent(stream: TaskStream, envelope: Envelope, dialect: Dialect) -> list[dict[str, str]]:
+    """The fields of each event that a client gets."""
+    bodies: list[bytes] = []
+    stays = asyncio.Event()
+
+    async def receive() -> Message:
+        await stays.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(said: Message) -> None:
+        bodies.append(said.get("body", b""))
+
+    async with asyncio.timeout(PATIENCE):
+        await sse(stream, _shape(stream, dialect), envelope)({"type": "http"}, receive, send)
+    blocks = b"".join(bodies).decode().split("\n\n")
+    return [dict(line.split(": ", 1) for line in block.split("\n")) for block in blocks if block]
+
+
+def _shape(stream: TaskStream, dialect: Dialect) -> Shape:
+    if dialect is Dialect.LEGACY:
+        return legacy_shape_of(stream, "")
+    return shape_of(stream, NEW if dialect is Dialect.A2A_1_0 else OLD, "")
+
+
+async def _ended(dialect: Dialect) -> tuple[Played, TaskStream]:
+    played = Played()
+    stream = await played.replica().send(message("pay it", dialect), ANN, None)
+    await played.ends(stream.record, await played.tasks.turns.get(), TaskState.COMPLETED)
+    return played, stream
+
+
+@pytest.mark.promise("gateway.streams")
+@each_row("dialect", list(Dialect))
+async def test_each_update_has_an_id_and_a_json_rpc_response(dialect: Dialect) -> None:
+    _, stream = await _ended(dialect)
+    events = await _sent(stream, rpc_envelope("call-7"), dialect)
+    said = [loads_object(event["data"]) for event in events]
+    assert [event["id"] for event in events] == ["1-0", "2-0.1", "2-0"]
+    assert {str(one["id"]) for one in said} == {"call-7"}
+    assert all(one["jsonrpc"] == "2.0" and "result" in one for one in said)
+
+
+async def test_over_rest_an_update_stands_alone() -> None:
+    _, stream = await _ended(Dialect.A2A_1_0)
+    events = await _sent(stream, BARE, Dialect.A2A_1_0)
+    assert [next(iter(loads_object(event["data"]))) for event in events] == ["task", "artifactUpdate", "statusUpdate"]
+
+
+@pytest.mark.promise("gateway.store_down")
+@each_row("envelope", [rpc_envelope(1), BARE])
+async def test_a_store_that_goes_away_ends_the_stream_with_an_error_that_has_no_id(envelope: Envelope) -> None:
+    """So the last id is still that of the last update, and the client goes on after it."""
+    played = Played()
+    stream = await played.replica().send(message("pay it"), ANN, None)
+    await played.tasks.break_down("Redis is away")
+    first, last = await _sent(stream, envelope, Dialect.A2A_1_0)
+    error: JsonObject = loads_object(last["data"])
+    assert (first["id"], "id" in last) == ("1-0", False)
+    assert error["error"] == {"code": -32603, "message": "Redis is away"}
+
+
+async def test_in_the_early_protocol_a_gap_is_said_with_the_status() -> None:
+    played, stream = await _ended(Dialect.LEGACY)
+    for _ in range(3):
+        await played.tells(stream.record, "phase", phase="REFLECT")
+    played.tasks.drop(stream.record, 4)
+    again = await played.replica().subscribe("t1", ANN, "2-0", Dialect.LEGACY)
+    (status,) = [loads_object(event["data"]) for event in await _sent(again, BARE, Dialect.LEGACY)]
+    metadata = status["metadata"]
+    assert isinstance(metadata, dict)
+    assert (status["final"], metadata["gap"]) == (True, {"lost_after": "2-0"})
+
+
+class Wire:
+    """Both ends of one HTTP exchange; ``sent`` holds the bodies, ``hang_up`` ends it from the client's side."""
+
+    def __init__(self) -> None:
+        self.sent: list[bytes] = []
+        self.filled = asyncio.Event()
+        self._gone = asyncio.Event()
+
+    def hang_up(self) -> None:
+        self._gone.set()
+
+    async def receive(self) -> Message:
+        await self._gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.body":
+            self.sent.append(message["body"])
+            if message["body"] == b" ":
+                self.filled.set()
+
+
+class Answer:
+    """A JSON text that comes when it is told to; ``closed`` once its generator is."""
+
+    def __init__(self) -> None:
+        self.ready = asyncio.Event()
+        self.closed = False
+        self.delivered = 0
+
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
+        try:
+            await self.ready.wait()
+            yield b"{}"
+        finally:
+            self.closed = True
+
+    async def on_delivered(self) -> None:
+        self.delivered += 1
+
+    def response(self) -> KeptAlive:
+        return KeptAlive(self.chunks(), "application/json", (b" ", 0.001), self.on_delivered)
+
+
+@pytest.mark.promise("gateway.kept_alive")
+async def test_white_space_is_sent_while_the_answer_is_not_there() -> None:
+    wire, answer = Wire(), Answer()
+    async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+        group.create_task(answer.response()({"type": "http"}, wire.receive, wire.send))
+        await wire.filled.wait()
+        answer.ready.set()
+    body = b"".join(wire.sent)
+    assert body.startswith(b" ")
+    assert body.strip() == b"{}"
+    assert answer.delivered == 1
+
+
+async def test_a_client_that_hangs_up_ends_the_wait_and_was_not_answered() -> None:
+    wire, answer = Wire(), Answer()
+    async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+        group.create_task(answer.response()({"type": "http"}, wire.receive, wire.send))
+        await wire.filled.wait()
+        wire.hang_up()
+    assert answer.closed
+    assert answer.delivered == 0

@@ -1,4 +1,4 @@
-"""Tasks and updates as JSON of 1.0: what the official types would have written, made without them."""
+"""Tasks and updates as JSON of each dialect, made without the official types, documents included."""
 
 import json
 from datetime import UTC, datetime
@@ -78,9 +78,7 @@ _RECORDS = st.builds(
 @pytest.mark.promise("gateway.task_json")
 @settings(max_examples=40)
 @given(_RECORDS, _maybe(st.integers(0, 3)), st.booleans())
-def test_a_task_is_written_as_the_official_type_writes_it(
-    record: TaskRecord, length: int | None, artifacts: bool
-) -> None:
+def test_a_task_is_written_as_the_official_type_is(record: TaskRecord, length: int | None, artifacts: bool) -> None:
     _check(task_view(record, "a notice", length, artifacts=artifacts), Task())
 
 
@@ -142,3 +140,54 @@ def test_a_state_is_one_that_the_early_protocol_knows(state: TaskState) -> None:
     assert told in _KNOWN
     assert told == ("failed" if state is TaskState.REJECTED else state.value)
     assert at(shown, "status.message.parts.0.text") == "why"
+
+
+DATA: dict[str, object] = {
+    "type": "prd",
+    "sections": {"problem_statement": "x", "rows": [{"a": "1"}]},
+    "complete": False,
+}
+
+
+def record() -> TaskRecord:
+    document = Artifact.model_validate({"name": "prd", "text": "# PRD", "data": DATA, "media_type": "text/markdown"})
+    ended = {"state": TaskState.COMPLETED, "answer": '["A"]', "dialect": Dialect.A2A_1_0}
+    return a_record().model_copy(update={**ended, "artifacts": (document, Artifact(name="plan", data={"calls": []}))})
+
+
+def _task() -> Task:
+    task = Task()
+    ParseDict(task_view(record(), ""), task)
+    return task
+
+
+@pytest.mark.promise("documents.artifacts")
+def test_in_today_s_protocol() -> None:
+    answer, document, plan = _task().artifacts
+    assert [part.text for part in answer.parts] == ['["A"]']
+    assert [part.media_type for part in document.parts] == ["text/markdown", "application/json"]
+    assert document.parts[0].text == "# PRD"
+    assert document.parts[1].data.struct_value["type"] == "prd"
+    assert [part.media_type for part in plan.parts] == ["application/json"]
+
+
+@pytest.mark.promise("documents.artifacts")
+def test_in_the_early_protocol() -> None:
+    """The answer is first and alone; a document's parts say their kind."""
+    artifacts = legacy_view(record(), "t", None, "")["artifacts"]
+    assert artifacts == [
+        {"name": "answer", "index": 0, "parts": [{"type": "text", "text": '["A"]'}]},
+        {
+            "name": "prd",
+            "index": 1,
+            "parts": [
+                {"type": "text", "text": "# PRD", "metadata": {"mimeType": "text/markdown"}},
+                {"type": "data", "data": DATA, "metadata": {"mimeType": "application/json"}},
+            ],
+        },
+        {
+            "name": "plan",
+            "index": 2,
+            "parts": [{"type": "data", "data": {"calls": []}, "metadata": {"mimeType": "application/json"}}],
+        },
+    ]

@@ -4,21 +4,29 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
+import structlog
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message
+from typing_extensions import override
 
-from services.gateway.edge.body import BadCall
+from services.gateway.edge.body import MAX_DEPTH, MAX_VALUES, BadCall, parse_value
+from services.gateway.edge.errors import TooManyRequests
 from services.gateway.edge.request_limits import RequestLimiter, RequestLimits
+from services.gateway.features.tasks.guarded_tasks import GuardedTasks
+from shared.contracts.task import TaskRecord, Turn
+from shared.ports.meter import NoMeter
+from shared.ports.tasks import Accepted, TooManyWait
+from tests.doubles.gateway_doubles import MemoryTasks
+from tests.doubles.redis_tasks import a_record, a_turn
 from tests.each_row import each_row
 from tests.http_client import open_http
 from tests.serving import serving
 
 LIMITS = RequestLimits(body_bytes=1000, body_seconds=30, header_bytes=2000, url_bytes=300, open_requests=2)
-pytestmark = pytest.mark.promise("gateway.limits")
 
 
 class Rooms:
@@ -60,11 +68,13 @@ class Rooms:
         return PlainTextResponse("well")
 
 
+@pytest.mark.promise("gateway.limits")
 async def test_a_body_within_the_limit_is_read() -> None:
     async with serving(Rooms().app()) as url, open_http(base_url=url) as client:
         assert (await client.post("/own", content=b"x" * 1000)).json() == {"read": 1000}
 
 
+@pytest.mark.promise("gateway.limits")
 @each_row("path", ["/own", "/form"])
 async def test_a_body_over_the_limit_is_refused_whoever_reads_it(path: str) -> None:
     """Also where its length was not said before."""
@@ -81,6 +91,7 @@ async def test_a_body_over_the_limit_is_refused_whoever_reads_it(path: str) -> N
             assert "1000 bytes" in reply.text
 
 
+@pytest.mark.promise("gateway.limits")
 async def test_only_a_message_may_be_larger_and_only_some_at_once() -> None:
     """Large ones are counted until they are answered: then their place is another's."""
     rooms = Rooms()
@@ -102,6 +113,7 @@ async def test_only_a_message_may_be_larger_and_only_some_at_once() -> None:
     assert (second.status_code, small.json(), third.json()) == (503, {"read": 1000}, {"read": 1001})
 
 
+@pytest.mark.promise("gateway.limits")
 async def test_a_body_that_does_not_end_is_given_up() -> None:
     sent: list[Message] = []
 
@@ -126,12 +138,14 @@ async def test_a_body_that_does_not_end_is_given_up() -> None:
     assert sent[0]["status"] == 408
 
 
+@pytest.mark.promise("gateway.limits")
 async def test_long_urls_and_headers_are_refused() -> None:
     async with serving(Rooms().app()) as url, open_http(base_url=url) as client:
         assert (await client.get("/health?" + "q" * 300)).status_code == 414
         assert (await client.get("/health", headers={"x-long": "h" * 2000})).status_code == 431
 
 
+@pytest.mark.promise("gateway.limits")
 async def test_one_request_too_many_is_told_to_come_back_and_probes_are_answered() -> None:
     rooms = Rooms()
     async with (
@@ -149,3 +163,53 @@ async def test_one_request_too_many_is_told_to_come_back_and_probes_are_answered
         rooms.release.set()
         await asyncio.wait(held)
         assert (await client.post("/own")).status_code == 200
+
+
+@pytest.mark.promise("gateway.limits")
+@each_row(
+    ("body", "says"),
+    (b"[" + b"1," * MAX_VALUES + b"1]", "more than 100000 values"),
+    (b"[" + b"[]," * MAX_VALUES + b"1]", "more than 100000 values"),
+    (b"{" + b'"a":1,' * 10 + b'"b":[' + b"{}," * MAX_VALUES + b"1]}", "more than 100000 values"),
+    (b"[" * (MAX_DEPTH + 1) + b"]" * (MAX_DEPTH + 1), "deeper than 64 levels"),
+    (b"[" * MAX_DEPTH + b"1" + b"]" * MAX_DEPTH, "deeper than 64 levels"),
+    (b"1E+999999999999", "too large"),
+    (b"-1E+999999999999", "too large"),
+    (b"1E-999999999999", "too small"),
+    (b"9" * 4299, "too large"),
+    (b"9" * 5000, "not JSON"),
+    (b'{"\\ud800": 1}', "surrogate"),
+)
+def test_what_is_too_much_is_refused(body: bytes, says: str) -> None:
+    with pytest.raises(BadCall, match=says):
+        parse_value(body)
+
+
+@pytest.mark.promise("gateway.limits")
+def test_what_is_within_the_limits_is_read() -> None:
+    assert parse_value(b"[" * MAX_DEPTH + b"]" * MAX_DEPTH) is not None
+    assert len(str(parse_value(b"[" + b"1," * 1000 + b"1]"))) > 1000
+
+
+class FullTasks(MemoryTasks):
+    @override
+    async def accept(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> Accepted:
+        raise TooManyWait(7)
+
+
+@pytest.mark.promise("gateway.sheds_load")
+async def test_a_refusal_says_when_to_come_again_and_the_log_says_so_now_and_then() -> None:
+    time = 100.0
+    tasks = GuardedTasks(FullTasks(), NoMeter(), clock=lambda: time)
+    record = a_record()
+    turn = a_turn(record)
+    with structlog.testing.capture_logs() as logs:
+        for _ in range(3):
+            with pytest.raises(TooManyRequests) as caught:
+                await tasks.accept(record, turn, None)
+        time += 11.0
+        with pytest.raises(TooManyRequests):
+            await tasks.accept(record, turn, None)
+
+    assert caught.value.wait == 5
+    assert [(line["event"], line["waiting"]) for line in logs] == [("load_shedding", 7)] * 2

@@ -1,18 +1,35 @@
-"""What is known after a task taught something."""
+"""What one outcome teaches: facts, what a text names, and UCB1 as seed 000 writes it."""
 
+import math
+import random
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import date, timedelta
+from decimal import Decimal
+from itertools import pairwise
 
 import pytest
+from babel.dates import format_date
+from babel.numbers import format_currency, format_decimal
 from hypothesis import given
+from hypothesis import strategies as some
 from hypothesis import strategies as st
+from pydantic import JsonValue
 
+from services.learner.core.memory.entities import MOST, EntityKind, find_entities, names_of, plain, read_number
 from services.learner.core.memory.facts import FACTS_OF_A_TASK, contradicts, facts_of, is_same, with_facts
+from services.learner.core.memory.lesson import Unreadable, lesson_of, read
 from services.learner.ports.memory import FactTodo, KnownFacts, RawFact
+from services.learner.ports.outcomes import Pull
 from shared.contracts.knowledge import KnownFact
+from shared.domain.bandit import REWARD_UNITS, Arm, choose, reward_units, ucb1
+from shared.domain.cases import CaseOutcome
 from shared.domain.known import FACTS_KEPT, known_facts
+from shared.domain.quality import Formula
+from shared.domain.words import Strategy, TaskState
 from tests.doubles.redis_tasks import NOON
 from tests.each_row import each_row
+from tests.integration.learner_stage import an_outcome
+from tools.bench.learner.regret import ARMS, SCENES, RegretCourse, RegretScene, course, regret_bound
 
 
 def a_todo(number: int = 1) -> FactTodo:
@@ -63,13 +80,11 @@ def test_a_fact_that_is_taught_again_is_known_once_and_surer() -> None:
 @pytest.mark.promise("knowledge.once")
 @each_row(
     ("one", "other", "same"),
-    [
-        (raw("EUR 1,000.00", "limit"), raw("€1.000,00", "limits"), True),
-        (raw("2026-03-05", "deadline"), raw("5 March 2026", "deadline"), True),
-        (raw("net 30"), raw("net 45"), False),
-        (raw("10 %", "discount"), raw("10 %", "rate"), False),
-        (raw(), raw(subject="Globex"), False),
-    ],
+    (raw("EUR 1,000.00", "limit"), raw("€1.000,00", "limits"), True),
+    (raw("2026-03-05", "deadline"), raw("5 March 2026", "deadline"), True),
+    (raw("net 30"), raw("net 45"), False),
+    (raw("10 %", "discount"), raw("10 %", "rate"), False),
+    (raw(), raw(subject="Globex"), False),
 )
 def test_facts_are_the_same_by_what_they_say(one: RawFact, other: RawFact, same: bool) -> None:
     first, second = (facts_of([fact], a_todo())[0] for fact in (one, other))
@@ -144,3 +159,300 @@ def test_facts_of_one_task_or_of_many_give_the_same(facts: list[KnownFact]) -> N
     """Rows are written by their differences; the result is that of writing all of them."""
     at_once, one_by_one = taught(facts), taught(*[[fact] for fact in facts])
     assert {fact.model_dump_json() for fact in at_once} == {fact.model_dump_json() for fact in one_by_one}
+
+
+_TEXT = (
+    "Pay invoice INV-2024-001 from Initech Ltd. for €1.234,50 by 22.11.2026; contact Ms Jane Doe at "
+    "Jane.Doe@initech.co.uk. The Enterprise Plan has a 5.5% discount."
+)
+_LOCALES = ("en_US", "de_DE", "fr_FR", "es_ES", "it_IT", "nl_NL", "sv_SE", "de_CH", "en_IN", "pl_PL", "pt_BR")
+_CENTS = st.integers(0, 10**9)
+
+
+def _found(text: str) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for one in find_entities(text):
+        found.setdefault(one.kind.value, []).append(one.value)
+    return found
+
+
+@pytest.mark.promise("entities.found")
+def test_a_sentence_of_business_gives_all_it_names() -> None:
+    assert _found(_TEXT) == {
+        "reference": ["INV-2024-001"],
+        "vendor": ["Initech Ltd"],
+        "amount": ["€1.234,50"],
+        "date": ["2026-11-22"],
+        "person": ["Jane Doe"],
+        "email": ["jane.doe@initech.co.uk"],
+        "product": ["Enterprise Plan"],
+        "percentage": ["5.5%"],
+    }
+
+
+@pytest.mark.promise("entities.found")
+@each_row(
+    ("text", "kind", "value"),
+    ("Upgrade Globex Corporation now", "vendor", "Globex Corporation"),
+    ("the bill of Müller & Söhne GmbH & Co. KG", "vendor", "Müller & Söhne GmbH & Co. KG"),
+    ("Process purchase order PO-77 with Stark Industries", "vendor", "Stark Industries"),
+    ("Vendor: Wayne Enterprises, terms net 30", "vendor", "Wayne Enterprises"),
+    ("expense claim submitted by Dana Miller", "person", "Dana Miller"),
+    ("ask Dr. Grace Hopper", "person", "Grace Hopper"),
+    ("tax id DE123456789 is theirs", "reference", "DE123456789"),
+    ("move them to the Gold Tier", "product", "Gold Tier"),
+    ("2.5 million euros were lent", "amount", "2.5 million euros"),
+    ("a fee of 45 dollars", "amount", "45 dollars"),
+    ("on March 5th, 2026", "date", "2026-03-05"),
+    ("le 22 novembre 2026", "date", "2026-11-22"),
+    ("am 5. März 2026", "date", "2026-03-05"),
+    ("2026年1月5日", "date", "2026-01-05"),
+    ("03/04/2026 is one day or another", "date", "03/04/2026"),
+    ("13/04/2026 is one day", "date", "2026-04-13"),
+)
+def test_it_is_found(text: str, kind: str, value: str) -> None:
+    assert value in _found(text)[kind]
+
+
+@pytest.mark.promise("entities.found")
+@each_row(
+    "text",
+    "Which expense claims are pending? Answer with a JSON list of their ids.",
+    "ALL 3 invoices are checked, 1.2.3 EUR is no amount and 2026-02-30 no day",
+    "Approve it. Please send the report to us.",
+)
+def test_what_names_nothing_gives_nothing(text: str) -> None:
+    assert _found(text) == {}
+
+
+@pytest.mark.promise("entities.many_countries")
+@given(_CENTS, st.sampled_from(_LOCALES), st.sampled_from(["EUR", "USD", "GBP", "CHF", "INR", "PLN"]))
+def test_an_amount_is_the_same_in_every_country(cents: int, locale: str, currency: str) -> None:
+    """As Babel's data, which is Unicode's, say that it is written there."""
+    written = format_currency(Decimal(cents) / 100, currency, locale=locale)
+    (found,) = find_entities(f"they owe {written} since then")
+    assert found.kind is EntityKind.AMOUNT
+    assert found.same.split()[0] == plain(Decimal(cents) / 100)
+
+
+@pytest.mark.promise("entities.many_countries")
+@given(st.dates(date(1950, 1, 1), date(2100, 1, 1)), st.sampled_from(["en_US", "en_GB", "de_DE", "fr_FR", "es_ES"]))
+def test_a_day_is_the_same_in_every_country(day: date, locale: str) -> None:
+    written = format_date(day, "long", locale=locale)
+    assert [one.value for one in find_entities(f"due {written} at last")] == [day.isoformat()]
+
+
+@given(st.integers(0, 10**11), st.sampled_from(_LOCALES))
+def test_a_number_is_read_as_it_was_written(cents: int, locale: str) -> None:
+    number = Decimal(cents) / 100
+    assert read_number(format_decimal(number, "#,##0.00", locale=locale)) == number
+
+
+@given(st.text(max_size=400) | st.text("€$ ,.'0123456789ABZ-/@年月", max_size=200))
+def test_any_text_gives_distinct_entities_that_stand_in_it(text: str) -> None:
+    """Each once, no two from the same words, never more than the cap, and the same each time."""
+    found = find_entities(text)
+    assert len({one.field for one in found}) == len(found) <= MOST
+    spans = sorted((one.start, one.end) for one in found)
+    assert all(first[1] <= second[0] for first, second in pairwise(spans))
+    assert all(0 <= one.start < one.end <= len(text) for one in found)
+    assert find_entities(text) == found
+
+
+def test_a_company_is_the_same_with_and_without_its_legal_form() -> None:
+    (long,) = find_entities("the contract of Initech Ltd.")
+    (short,) = find_entities("the invoice from Initech")
+    assert long.field == short.field
+    assert names_of(long) == ("Initech Ltd", "Initech")
+
+
+ALL = tuple(Strategy)
+COUNTS = some.integers(min_value=1, max_value=10_000)
+
+
+@pytest.mark.promise("bandit.ucb1")
+@given(n=COUNTS, others=some.integers(min_value=0, max_value=10_000), mean=some.integers(0, REWARD_UNITS))
+def test_the_score_is_the_formula_of_the_seed(n: int, others: int, mean: int) -> None:
+    """Q + sqrt(2) * sqrt(ln(N) / n)."""
+    arm = Arm(n, n * mean)
+    expected = mean / REWARD_UNITS + math.sqrt(2) * math.sqrt(math.log(n + others) / n)
+    assert ucb1(arm, n + others) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.promise("bandit.ucb1")
+@given(rewards=some.lists(some.floats(0, 1), min_size=1, max_size=50), seed=some.integers())
+def test_a_mean_does_not_depend_on_the_order_of_the_rewards(rewards: list[float], seed: int) -> None:
+    """The seed's incremental mean, without its rounding: sums of whole units."""
+    shuffled = rewards.copy()
+    random.Random(seed).shuffle(shuffled)  # noqa: S311  # a repeatable order
+    arms = [Arm(len(order), sum(map(reward_units, order))) for order in (rewards, shuffled)]
+    assert arms[0] == arms[1]
+    assert arms[0].q == pytest.approx(sum(rewards) / len(rewards), abs=1 / REWARD_UNITS)
+
+
+@pytest.mark.promise("bandit.cold_start")
+def test_the_first_visit_of_a_process_type_uses_fsm() -> None:
+    assert choose({}, ALL).strategy is Strategy.FSM
+    assert choose({Strategy.FIVE_PHASE: Arm()}, ALL).strategy is Strategy.FSM
+
+
+def test_an_arm_that_was_never_tried_has_its_turn_before_any_score() -> None:
+    choice = choose({Strategy.FSM: Arm(5, 5 * REWARD_UNITS)}, ALL)
+    assert (choice.strategy, choice.why) == (Strategy.FIVE_PHASE, "not tried yet")
+    assert choice.scores[Strategy.FIVE_PHASE] is None
+
+
+def test_the_highest_score_wins_and_ties_go_to_the_first() -> None:
+    even = Arm(10, 5 * REWARD_UNITS)
+    assert choose(dict.fromkeys(ALL, even), ALL).strategy is Strategy.FSM
+    assert choose({**dict.fromkeys(ALL, even), Strategy.MOA: Arm(10, 9 * REWARD_UNITS)}, ALL).strategy is Strategy.MOA
+
+
+def test_what_cannot_be_carried_out_is_never_chosen() -> None:
+    arms = {Strategy.FSM: Arm(100, 0), Strategy.MOA: Arm(1, REWARD_UNITS)}
+    assert choose(arms, (Strategy.FSM,)).strategy is Strategy.FSM
+
+
+SEEDS = 200
+
+
+def _grows_no_faster_than_its_bound(found: RegretCourse) -> None:
+    assert (found.exceeds, found.outgrows) == ((), ())
+    assert found.regret[-1] > 0
+
+
+@pytest.mark.promise("bandit.regret")
+@each_row("scene", SCENES)
+def test_over_200_seeds_regret_grows_no_faster_than_the_bound(scene: RegretScene) -> None:
+    """In the mean, at every mark and from each mark to the next."""
+    _grows_no_faster_than_its_bound(course(scene, choices=250, seeds=SEEDS))
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)  # two million choices
+@pytest.mark.promise("bandit.regret")
+@pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.name)
+def test_over_ten_thousand_choices_too(scene: RegretScene) -> None:
+    """And a choice costs less and less: ten times as many do not cost seven times as much."""
+    found = course(scene, choices=10_000, seeds=SEEDS)
+    _grows_no_faster_than_its_bound(found)
+    thousand = found.regret[min(range(len(found.after)), key=lambda place: abs(found.after[place] - 1_000))]
+    assert found.regret[-1] < 7 * thousand
+
+
+def test_the_bound_is_that_of_the_theorem() -> None:
+    """One arm worse by 0.2 and one by 0.4, after 100 choices."""
+    means = dict(zip(ARMS, (0.9, 0.7, 0.5), strict=True))
+    expected = 8 * (math.log(100) / 0.2 + math.log(100) / 0.4) + (1 + math.pi**2 / 3) * 0.6
+    assert regret_bound(means, 100) == pytest.approx(expected)
+
+
+def test_choosing_among_equals_costs_nothing() -> None:
+    found = course(RegretScene("equal", dict.fromkeys(ARMS, 0.5)), choices=50, seeds=2)
+    assert found.regret[-1] == found.bound[-1] == 0
+
+
+def test_a_regret_above_its_bound_is_noticed() -> None:
+    """Linear growth, as of a bandit that does not learn."""
+    linear = tuple(0.3 * choices for choices in (1_000, 10_000, 100_000))
+    found = RegretCourse(SCENES[0], (1_000, 10_000, 100_000), linear, (1_208.0, 1_610.0, 2_012.0))
+    assert found.exceeds == found.outgrows == (10_000, 100_000)
+
+
+def test_a_case_has_what_the_seed_lists() -> None:
+    """Summary, keywords, outcome, quality, what worked, what failed, tool count, domain."""
+    outcome = an_outcome(
+        state=TaskState.FAILED,
+        quality=0.4,
+        reason="the tool server office is silent",
+        writes={"verified": 2, "in_doubt": 1},
+        worked=("get_expense",),
+        failed=("approve_expense",),
+    )
+    case = lesson_of(outcome).case
+    assert (case.summary, case.domain, case.tool_count) == (outcome.summary, "expense_approval", 3)
+    assert case.keywords == ("approv", "expens", "claim", "sale", "depart")
+    assert (case.outcome, case.quality, case.at) == (CaseOutcome.FAILURE, 0.4, outcome.ended_at)
+    assert case.worked == ("writes verified: 2", "policy passed", "get_expense")
+    assert case.failed == ("the tool server office is silent", "writes in_doubt: 1", "approve_expense")
+
+
+def test_a_lesson_stays_small_whatever_the_outcome_says() -> None:
+    case = lesson_of(
+        an_outcome(summary="long " * 1000, reason="why " * 1000, failed=tuple(f"tool{n}" for n in range(500)))
+    ).case
+    assert len(case.summary) == 200
+    assert len(case.failed) == 10
+    assert len(case.failed[0]) == 200
+
+
+def test_a_case_names_the_strategy_that_did_the_work() -> None:
+    fell_back = {"strategy_fell_back": "the task's budget has no room for it"}
+    told = an_outcome(strategy=Strategy.MOA, strategy_applied=False, details=fell_back)
+    assert lesson_of(told).case.strategy is Strategy.FSM
+    assert lesson_of(an_outcome(strategy=Strategy.MOA)).case.strategy is Strategy.MOA
+
+
+@pytest.mark.promise("quality.parts_kept")
+@each_row("formula", list(Formula))
+def test_a_case_keeps_what_its_quality_is_the_sum_of(formula: Formula) -> None:
+    """By either formula; what is no part of a score is left out, whatever an event says."""
+    said = {"formula": formula.value, "baseline": 0.5, "needs_met": 0.1, "failed": -0.4}
+    case = lesson_of(an_outcome(details={"quality_parts": {**said, "note": "long", "Odd name": 0.1, "much": 7}})).case
+    assert case.formula == formula
+    assert case.parts == {"baseline": 0.5, "needs_met": 0.1, "failed": -0.4}
+
+
+@each_row("said", [None, "signals", [], {"formula": ["signals"]}, {"formula": "another"}])
+def test_a_quality_without_its_parts_is_kept_all_the_same(said: JsonValue) -> None:
+    case = lesson_of(an_outcome(details={"quality_parts": said})).case
+    assert (case.formula, case.parts, case.quality) == ("", {}, 0.9)
+
+
+@pytest.mark.promise("bandit.only_what_applied")
+def test_a_strategy_that_did_not_apply_is_not_charged() -> None:
+    assert lesson_of(an_outcome()).pull == Pull("expense_approval", Strategy.FSM)
+    assert lesson_of(an_outcome(strategy_applied=False)).pull is None
+
+
+@pytest.mark.promise("learner.poison")
+@pytest.mark.parametrize(
+    ("event", "said"),
+    [
+        pytest.param("", "the event: Invalid JSON", id="empty"),
+        pytest.param('{"event_id": "e"}', "tenant: Field required", id="half"),
+        pytest.param(an_outcome(quality=7.0).model_dump_json(), "quality: not between 0 and 1", id="quality 7"),
+        pytest.param(an_outcome(quality=-0.1).model_dump_json(), "quality", id="quality below 0"),
+        pytest.param(an_outcome(ended_at="0001-01-01T00:00:00Z").model_dump_json(), "ended_at", id="year 1"),
+        pytest.param(an_outcome(ended_at="2026-03-02T12:00:00").model_dump_json(), "ended_at", id="no time zone"),
+        pytest.param(an_outcome(event_id="a\nb").model_dump_json(), "line break", id="an id of two lines"),
+        pytest.param(an_outcome(tenant="").model_dump_json(), "no id or no tenant", id="no tenant"),
+    ],
+)
+def test_a_text_that_is_no_outcome_is_refused_with_its_reason(event: str, said: str) -> None:
+    with pytest.raises(Unreadable, match=said):
+        read(event)
+
+
+def test_a_refusal_does_not_repeat_the_event() -> None:
+    spoiled = an_outcome(summary="my secret").model_dump_json().replace('"tool_calls":3', '"tool_calls":"hush"')
+    with pytest.raises(Unreadable) as refusal:
+        read(spoiled)
+    assert "hush" not in str(refusal.value)
+
+
+def test_fields_of_a_later_version_are_ignored() -> None:
+    later = an_outcome().model_dump_json().replace('"v":1', '"v":2,"news":1')
+    assert read(later).event_id == "acme-1:1"
+
+
+@pytest.mark.promise("learner.redacts")
+def test_no_case_has_what_the_privacy_guard_marks_whoever_sent_the_event() -> None:
+    """In the summary, its keywords, the reason and the names of tools."""
+    card, secret = "4111 1111 1111 1111", "sk-live-abcdefghijklmnopqrstuvwx"
+    case = lesson_of(
+        an_outcome(summary=f"Charge card {card}", reason=f"refused {secret}", worked=(f"tool {secret}",))
+    ).case
+    told = case.model_dump_json()
+    assert (card in told, secret in told) == (False, False)
+    assert "[card]" in case.summary

@@ -1,8 +1,13 @@
-"""A learner that lacks something says what, in one sentence, and does not start."""
+"""A learner that lacks something does not start; how learners divide the partitions."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as some
 
 from services.learner.__main__ import main
+from services.learner.core.learner import partitions_of_learner
+from services.learner.ports.outcomes import Roster
+from shared.domain.partition import PARTITIONS
 from tests.refusals import Refusal, refusal_of, refusal_of_process
 
 NOWHERE = {"REDIS_URL": "unix:///nowhere.sock"}
@@ -30,8 +35,7 @@ def test_it_names_what_it_lacks_and_exits_with_2(environment: dict[str, str], se
 
 @pytest.mark.promise("learner.refuses_to_start")
 @pytest.mark.parametrize(
-    "environment",
-    [pytest.param({}, id="nothing"), pytest.param(NOWHERE, id="nobody there", marks=pytest.mark.long)],
+    "environment", [pytest.param({}, id="nothing"), pytest.param(NOWHERE, id="nobody there", marks=pytest.mark.long)]
 )
 def test_its_process_does_the_same(environment: dict[str, str]) -> None:
     said = "cannot be used" if environment else "is not set"
@@ -49,9 +53,18 @@ def test_facts_without_a_model_are_refused_in_a_sentence() -> None:
     assert "ANTHROPIC_API_KEY is not set" in ended.said
     assert "LEARN_KNOWLEDGE=off" in ended.said
     assert ended.said.count("\n") == 1
-
-
-@pytest.mark.promise("knowledge.refused")
-def test_another_word_than_on_and_off_is_refused() -> None:
     ended = refusal_of(main, {**NOWHERE_of_memory_settings, "LEARN_KNOWLEDGE": "maybe"})
     assert (ended.code, "LEARN_KNOWLEDGE" in ended.said) == (2, True)
+
+
+def test_one_that_nobody_has_seen_yet_counts_itself() -> None:
+    assert len(partitions_of_learner(Roster("b", ["a"]))) == PARTITIONS // 2
+
+
+@pytest.mark.promise("learner.shared_work")
+@given(learners=some.integers(1, 70))
+def test_every_partition_is_one_learners_and_nobody_has_too_many(learners: int) -> None:
+    names = [f"l{number}" for number in range(learners)]
+    shares = [partitions_of_learner(Roster(name, names[number:] + names[:number])) for number, name in enumerate(names)]
+    assert sum(map(len, shares)) == len(frozenset().union(*shares)) == PARTITIONS
+    assert max(map(len, shares)) <= -(-PARTITIONS // learners)

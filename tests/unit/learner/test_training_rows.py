@@ -1,16 +1,33 @@
-"""Training rows as cases: what failed stays failed, and what cannot be read is named."""
+"""Training rows as cases; cases and files merged into what is stored: bad ones are named, nothing is there twice."""
 
 import json
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.learner.core.training import MOST_ROWS, Rows, case_of, read_rows
-from shared.contracts.knowledge import CaseEntry
+from services.learner.core.files.formats import Statistics
+from services.learner.core.files.importer import (
+    FileDecision,
+    with_arms,
+    with_cases,
+    with_entities,
+    with_known_facts,
+    with_statistics,
+)
+from services.learner.core.training import MOST_ROWS, Rows, as_stored_case, case_of, merge_cases, read_rows
+from services.learner.ports.files import ArmRecord, EntityRecord, FileTotals, StoredFile, Versions
+from services.learner.ports.outcomes import StoredCase
+from shared.contracts.knowledge import Accuracy, CaseEntry, KnownEntity, KnownFact
+from shared.domain.bandit import Arm
 from shared.domain.cases import CaseOutcome
+from shared.domain.keywords import keywords
+from shared.domain.known import ENTITIES_KEPT, FACTS_KEPT
 from tests.doubles.redis_tasks import NOON
 from tests.each_row import each_row
+from tests.unit.learner.makers import a_case
 from tests.unit.learner.training import a_row, lines_of
 
 
@@ -125,3 +142,173 @@ def test_a_row_is_the_same_case_wherever_and_whenever_it_is_read() -> None:
     one, other = _read(a_row()).good[0], read_rows("b.json", json.dumps(a_row()).encode()).good[0]
     assert case_of(one, 1.0, "a", NOON).case_id == case_of(other, 1.0, "b", NOON.replace(year=2030)).case_id
     assert _case(a_row(1)).case_id != _case(a_row(1, failed=True)).case_id
+
+
+MOST = 6
+_CASES = st.builds(
+    lambda number, quality, hours: a_case(number, quality=quality / 4, at=NOON - timedelta(hours=hours)),
+    st.integers(0, 12),
+    st.integers(0, 4),
+    st.integers(0, 5),
+)
+_NEW = st.lists(_CASES, max_size=10)
+_LOGS = st.lists(_CASES, max_size=MOST, unique_by=lambda case: case.case_id).map(
+    lambda cases: [as_stored_case(case) for case in sorted(cases, key=lambda case: case.at, reverse=True)]
+)
+
+
+def _cases(log: list[StoredCase]) -> list[CaseEntry]:
+    return [entry.case for entry in log if entry.case]
+
+
+@pytest.mark.promise("training.merged")
+@given(_LOGS, _NEW)
+def test_a_merged_log_has_nothing_twice_and_is_within_its_cap(log: list[StoredCase], new: list[CaseEntry]) -> None:
+    """Everything in it comes from one of the two, and it is as full as it can be; newest first."""
+    result = merge_cases(log, new, MOST)
+    ids = [case.case_id for case in _cases(result)]
+    offered = {case.case_id for case in [*_cases(log), *new]}
+    assert len(ids) == len(set(ids)) == min(MOST, len(offered))
+    assert set(ids) <= offered
+    times = [case.at for case in _cases(result)]
+    assert times == sorted(times, reverse=True)
+
+
+@pytest.mark.promise("training.merged")
+@given(_LOGS, _NEW)
+def test_what_is_left_out_is_no_better_than_what_stays(log: list[StoredCase], new: list[CaseEntry]) -> None:
+    result = _cases(merge_cases(log, new, MOST))
+    latest = {case.case_id: case for case in [*_cases(log), *new]}
+    ids = {case.case_id for case in result}
+    out = [case.quality for name, case in latest.items() if name not in ids]
+    assert not out or max(out) <= min(case.quality for case in result)
+
+
+@pytest.mark.promise("training.merged")
+@given(_LOGS, _NEW)
+def test_merging_the_same_again_changes_nothing(log: list[StoredCase], new: list[CaseEntry]) -> None:
+    once = merge_cases(log, new, MOST)
+    assert merge_cases(once, new, MOST) == once
+
+
+def test_a_case_that_says_something_else_or_is_newer_replaces_the_one_of_its_id() -> None:
+    log = [as_stored_case(a_case(1, quality=0.4)), as_stored_case(a_case(2))]
+    assert {case.case_id: case.quality for case in _cases(merge_cases(log, [a_case(1, quality=0.8)]))} == {
+        "case-1": 0.8,
+        "case-2": 0.9,
+    }
+    assert merge_cases(log, [a_case(2, at=NOON - timedelta(days=3))]) == log
+    assert merge_cases(log, [a_case(2, at=NOON)])[0] == as_stored_case(a_case(2, at=NOON))
+
+
+def test_entries_that_cannot_be_read_stay_while_there_is_room() -> None:
+    log = [StoredCase("?", None), *(as_stored_case(a_case(number)) for number in range(3))]
+    assert [entry.text == "?" for entry in merge_cases(log, [], 4)] == [False, False, False, True]
+    assert not any(entry.text == "?" for entry in merge_cases(log, [a_case(9)], 4))
+
+
+NAMES = [("payroll", "fsm"), ("payroll", "moa"), ("general", "fsm")]
+_ARMS = st.dictionaries(
+    st.sampled_from(NAMES), st.integers(1, 9).flatmap(lambda n: st.integers(0, n).map(lambda q: Arm(n, q * 10_000)))
+)
+_FILE_CASES = st.lists(st.builds(lambda number, q: a_case(number, quality=q / 4), st.integers(0, 9), st.integers(0, 4)))
+_ENTITIES = st.dictionaries(st.sampled_from("abcd"), st.integers(1, 5))
+_FACTS = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("xy"), st.integers(1, 3), st.integers(0, 9)))
+_ACCURACY = st.dictionaries(st.sampled_from("pq"), st.integers(1, 5).map(lambda n: Accuracy(attempts=n, matches=0)))
+
+
+def _stored(
+    cases: Sequence[StoredCase] = (),
+    arms: Mapping[tuple[str, str], Arm] | None = None,
+    events: int = 0,
+    facts: Sequence[tuple[str, KnownFact]] = (),
+    entities: Mapping[str, KnownEntity] | None = None,
+    accuracy: Mapping[str, Accuracy] | None = None,
+) -> StoredFile:
+    return StoredFile(Versions("", "", "", ""), cases, arms or {}, events, facts, entities or {}, accuracy or {})
+
+
+def _entity(name: str, seen: int) -> EntityRecord:
+    return EntityRecord(f"vendor:{name}", KnownEntity(kind="vendor", value=name, seen=seen, last_seen=NOON))
+
+
+def _fact(subject: str, attribute: str, value: int, hours: int) -> KnownFact:
+    text = f"{attribute} of supplier {subject} stands at {value} days"
+    told = {"subject": subject, "attribute": attribute, "value": str(value), "at": NOON + timedelta(hours=hours)}
+    return KnownFact.model_validate(
+        {"text": text, "domain": "general", "quality": 0.9, "keywords": keywords(text), **told}
+    )
+
+
+def _after_facts(stored: StoredFile, done: FileDecision) -> StoredFile:
+    rows = done.brought.facts
+    return stored if rows is None else _stored(facts=[(row, KnownFact.model_validate_json(row)) for row in rows])
+
+
+@pytest.mark.promise("files.idempotent")
+@given(_ARMS, _ARMS)
+def test_of_arms_more_pulls_hold(here: Mapping[tuple[str, str], Arm], new: dict[tuple[str, str], Arm]) -> None:
+    done = with_arms(_stored(arms=here), [ArmRecord(name, arm) for name, arm in new.items()])
+    after = {**here, **{record.name: record.arm for record in done.brought.arms}}
+    assert {name: arm.n for name, arm in after.items()} == {
+        name: max(here.get(name, Arm()).n, new.get(name, Arm()).n) for name in {*here, *new}
+    }
+    assert with_arms(_stored(arms=after), [ArmRecord(name, arm) for name, arm in new.items()]).taken == 0
+
+
+@pytest.mark.promise("files.idempotent")
+@given(_FILE_CASES, _FILE_CASES)
+def test_cases_brought_twice_are_there_once(here: list[CaseEntry], new: list[CaseEntry]) -> None:
+    log = [as_stored_case(case) for case in {case.case_id: case for case in here}.values()]
+    done = with_cases(_stored(cases=log), new)
+    texts = done.brought.cases or [entry.text for entry in log]
+    after = [StoredCase(text, CaseEntry.model_validate_json(text)) for text in texts]
+    assert len({entry.case.case_id for entry in after if entry.case}) == len(after)
+    assert with_cases(_stored(cases=after), new).taken == 0
+
+
+@pytest.mark.promise("files.idempotent")
+@given(_FACTS, _FACTS)
+def test_facts_are_taught_once(here: list[tuple[str, str, int, int]], new: list[tuple[str, str, int, int]]) -> None:
+    """Also those that contradict each other, in the file or what is stored."""
+    stored = _stored()
+    for told in (here, new, new):
+        facts = sorted((_fact(*one) for one in told), key=lambda fact: fact.at, reverse=True)
+        stored = _after_facts(stored, with_known_facts(stored, facts))
+    again = with_known_facts(stored, sorted((_fact(*one) for one in new), key=lambda fact: fact.at, reverse=True))
+    assert again.taken == 0
+
+
+@given(_ENTITIES, _ENTITIES, _ACCURACY, _ACCURACY, st.integers(0, 9), st.integers(0, 9))
+def test_of_entities_predictions_and_totals_the_record_with_more_holds(
+    here: dict[str, int],
+    new: dict[str, int],
+    held: dict[str, Accuracy],
+    brought: dict[str, Accuracy],
+    events: int,
+    others: int,
+) -> None:
+    records = {name: _entity(name, seen) for name, seen in here.items()}
+    stored = _stored(
+        entities={record.field: record.entity for record in records.values()}, accuracy=held, events=events
+    )
+    things = with_entities(stored, [_entity(name, seen) for name, seen in new.items()], NOON)
+    totals = with_statistics(stored, Statistics(FileTotals({"events": others}), brought))
+    assert {record.entity.value for record in things.brought.entities} == {
+        name for name, seen in new.items() if seen > here.get(name, 0)
+    }
+    assert (totals.brought.totals is not None) == (others > events)
+    assert set(totals.brought.accuracy) == {
+        name for name, row in brought.items() if row.attempts > held.get(name, Accuracy()).attempts
+    }
+
+
+def test_what_has_no_room_is_left_out_and_counted() -> None:
+    """The newest entities and facts stay."""
+    many = [_entity(f"v{number}", 1) for number in range(ENTITIES_KEPT + 5)]
+    old = EntityRecord("vendor:old", many[0].entity.model_copy(update={"last_seen": NOON - timedelta(days=30)}))
+    done = with_entities(_stored(), [*many, old], NOON)
+    assert (done.taken, done.left_out) == (ENTITIES_KEPT, 6)
+    facts = [_fact(f"s{number}", "terms", number, -number) for number in range(FACTS_KEPT + 3)]
+    taken = with_known_facts(_stored(), facts)
+    assert (taken.taken, taken.left_out) == (FACTS_KEPT, 3)

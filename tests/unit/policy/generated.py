@@ -1,6 +1,8 @@
-"""Conditions, contexts and policies that hypothesis makes up."""
+"""Conditions, contexts and policies that hypothesis makes up; and how long those may take that are meant to harm."""
 
+from collections.abc import Callable
 from decimal import Decimal
+from time import process_time
 
 from hypothesis import strategies as st
 
@@ -82,11 +84,7 @@ amounts: st.SearchStrategy[str | bool | int | Decimal | None] = (
 )
 _expected: dict[str, st.SearchStrategy[ContextValue]] = {"a": amounts, "b": st.booleans(), "c": texts}
 _order: st.SearchStrategy[ContextValue] = st.fixed_dictionaries({"x": amounts}).map(dict)
-_perhaps: dict[str, st.SearchStrategy[ContextValue]] = {
-    "flag": st.booleans(),
-    "o": _order,
-    "ünder_scored": values,
-}
+_perhaps: dict[str, st.SearchStrategy[ContextValue]] = {"flag": st.booleans(), "o": _order, "ünder_scored": values}
 _objects: st.SearchStrategy[ContextValue] = st.dictionaries(st.sampled_from(["x", "y"]), scalars, max_size=2).map(dict)
 _odd: dict[str, st.SearchStrategy[ContextValue]] = {
     **dict.fromkeys(["a", "b", "c", "flag", "ünder_scored"], values),
@@ -109,10 +107,7 @@ rules = st.builds(
 )
 policies = st.builds(Policy, id=st.just("P"), rules=st.lists(rules, max_size=5).map(tuple))
 requests = st.builds(
-    EvaluateRequest,
-    policies=st.lists(policies, max_size=2).map(tuple),
-    context=contexts,
-    binding=st.booleans(),
+    EvaluateRequest, policies=st.lists(policies, max_size=2).map(tuple), context=contexts, binding=st.booleans()
 )
 
 # Plans over a handful of tools, so that rules, calls and history meet.
@@ -124,33 +119,18 @@ _call_fields: st.SearchStrategy[dict[str, ContextValue]] = st.fixed_dictionaries
 _per = st.sampled_from([(), ("order_id",)])
 _report_only = st.sampled_from([False, False, True])
 _ids = st.sampled_from(["T1", "T2", "T3"])
+_some_tools = st.lists(_tools, min_size=1, max_size=2).map(tuple)
+
+
+def _tool_rules(*kinds: str, **fields: st.SearchStrategy[object]) -> st.SearchStrategy[ToolRule]:
+    return st.builds(ToolRule, id=_ids, kind=st.sampled_from(kinds), tool=_named_tools, **fields)
+
+
 tool_rules: st.SearchStrategy[ToolRule] = st.one_of(
-    st.builds(
-        ToolRule,
-        id=_ids,
-        kind=st.sampled_from(["never", "allow", "only_after_confirmation", "forbid"]),
-        tool=_named_tools,
-        report_only=_report_only,
-    ),
-    st.builds(
-        ToolRule,
-        id=_ids,
-        kind=st.just("at_most"),
-        tool=_named_tools,
-        limit=st.sampled_from([None, 1, 2]),
-        per=_per,
-        report_only=_report_only,
-    ),
-    st.builds(
-        ToolRule,
-        id=_ids,
-        kind=st.just("only_after"),
-        tool=_named_tools,
-        after=st.lists(_tools, min_size=1, max_size=2).map(tuple),
-        per=_per,
-        report_only=_report_only,
-    ),
-    st.builds(ToolRule, id=_ids, kind=st.just("only_when"), tool=_named_tools, condition=conditions),
+    _tool_rules("never", "allow", "only_after_confirmation", "forbid", report_only=_report_only),
+    _tool_rules("at_most", limit=st.sampled_from([None, 1, 2]), per=_per, report_only=_report_only),
+    _tool_rules("only_after", after=_some_tools, per=_per, report_only=_report_only),
+    _tool_rules("only_when", condition=conditions),
 )
 tool_policies = st.builds(
     Policy,
@@ -173,3 +153,13 @@ plans = st.builds(
     confirmations=st.lists(st.builds(Confirmation, tool=_tools), max_size=2).map(tuple),
     binding=st.booleans(),
 )
+
+
+def soon(act: Callable[[], object]) -> bool:
+    """Whether the best of three tries is over within a moment, far below what a blow-up takes."""
+    for _ in range(3):
+        before = process_time()
+        act()
+        if process_time() - before < 0.5:
+            return True
+    return False

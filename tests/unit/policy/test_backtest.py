@@ -1,19 +1,37 @@
-"""A changed policy on plans that were decided before."""
+"""A changed policy on plans decided before; what the bench compares; what docs/policy.md shows is what is taken."""
 
 import re
-from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
 from services.policy.core.conditions import ConditionCache
-from services.policy.core.evaluate import backtest_plan, decided_plans, evaluate
+from services.policy.core.evaluate import MAX_WORK, backtest_plan, decided_plans, evaluate
+from services.policy.core.grammar import MAX_DEPTH, MAX_LENGTH, MAX_TERMS, parse
+from services.policy.core.prepared import MAX_PATTERNS, MAX_TEXT
+from services.policy.core.text_rules import MAX_CLASSES, MAX_PATTERN
 from shared.contracts.archive import ArchivedStep, ArchivedTask
-from shared.contracts.policy import CallContext, EvaluateRequest, Policy, Rule
-from shared.contracts.task import Principal, TaskRecord, TaskRequest
-from shared.domain.words import Dialect, TaskState
+from shared.contracts.policy import (
+    CallContext,
+    CallOutcome,
+    EvaluateRequest,
+    Policy,
+    Rule,
+    ToolRule,
+    ToolRuleKind,
+    Verdict,
+)
+from shared.contracts.policy_document import sorted_document
+from shared.domain.exact_json import JsonObject, loads_object
+from shared.domain.words import Level, RuleAction
+from tests.doubles.redis_tasks import a_record
 from tests.each_row import each_row
+from tools.bench.policy.command import PolicyFigures
+from tools.bench.policy.engines import CONTEXTS, engines
+from tools.bench.policy.rates import EngineRates
+from tools.bench.policy.requests import bodies, bodies_by_hash, different_rules
+from tools.bench.policy.service import Answers
 
-NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)
 LIMIT = Rule(id="LIMIT", condition='tool == "pay" && amount > 5000', action="require_approval", level="cfo")
 
 
@@ -21,38 +39,25 @@ def _archived(*policies: Policy) -> ArchivedTask:
     call = CallContext(call_id="c1", tool="pay", fields={"amount": 700})
     request = EvaluateRequest(policies=policies, calls=(call,), binding=True, plan_hash="h")
     verdict = evaluate(request, ConditionCache())
-    record = TaskRecord(
-        tenant="default",
-        task_id="t1",
-        session_id="s1",
-        dialect=Dialect.A2A_1_0,
-        requester=Principal(id="clerk"),
-        request=TaskRequest(text="Pay it"),
-        state=TaskState.COMPLETED,
-        accepted_at=NOW,
-        updated_at=NOW,
-    )
     noted = f'{{"request":{request.to_json()},"verdict":{verdict.to_json()}}}'
     provisional = f'{{"verdict":{verdict.to_json()}}}'
     steps = (("policy:0#1", provisional), ("policy:a#1", noted), ("1.ASSESS:model:0", "{}"))
     return ArchivedTask(
-        record=record, journal=tuple(ArchivedStep(key=key, kind="input", data=data) for key, data in steps)
+        record=a_record(), journal=tuple(ArchivedStep(key=key, kind="input", data=data) for key, data in steps)
     )
 
 
 @pytest.mark.promise("policy.backtest")
 @each_row(
     ("changed", "after", "why"),
-    [
-        (Policy(id="pay", rules=(LIMIT,)), "passes", ()),
-        (
-            Policy(id="pay", rules=(LIMIT.model_copy(update={"condition": 'tool == "pay" && amount > 500'}),)),
-            "needs approval by cfo",
-            ("+ pay/LIMIT",),
-        ),
-        (Policy(id="new", rules=(Rule(id="NO", condition="amount > 1", action="block"),)), "blocked", ("+ new/NO",)),
-        (Policy(id="pay", rules=(Rule(id="X", condition="a >< 1", action="block"),)), "policy invalid", ("+ pay/X",)),
-    ],
+    (Policy(id="pay", rules=(LIMIT,)), "passes", ()),
+    (
+        Policy(id="pay", rules=(LIMIT.model_copy(update={"condition": 'tool == "pay" && amount > 500'}),)),
+        "needs approval by cfo",
+        ("+ pay/LIMIT",),
+    ),
+    (Policy(id="new", rules=(Rule(id="NO", condition="amount > 1", action="block"),)), "blocked", ("+ new/NO",)),
+    (Policy(id="pay", rules=(Rule(id="X", condition="a >< 1", action="block"),)), "policy invalid", ("+ pay/X",)),
 )
 def test_what_would_have_been_different_is_named(changed: Policy, after: str, why: tuple[str, ...]) -> None:
     """The changed policy stands in for the one of its id; the rules that make the difference are listed."""
@@ -92,3 +97,103 @@ def test_a_plan_that_was_refused_and_made_again_is_tried_too() -> None:
     )
     plans = decided_plans(archived.model_copy(update={"journal": (*archived.journal, other, first)}))
     assert [plan.request.plan_hash for plan in plans] == ["h", "i"]
+
+
+def _figures(ours: float, by_hand: float, library: float, p99_ms: float, different_ms: float = 0.3) -> PolicyFigures:
+    answers = Answers(100, 1.0, p99_ms, 1.0, 1.0, 500.0)
+    rounds = EngineRates(({"ours": ours, "by_hand_with_checks": by_hand, "a-library": library},))
+    return PolicyFigures(rounds, ("ours", "by_hand_with_checks", "a-library"), ("a-library",), (answers,), different_ms)
+
+
+@pytest.mark.promise("policy.speed")
+def test_engines_are_compared_within_each_round() -> None:
+    """A busy moment slows all of them, and says nothing of one against another."""
+    quiet, busy, odd = {"a": 6.0, "b": 2.0}, {"a": 3.0, "b": 1.0}, {"a": 9.0, "b": 9.0}
+
+    assert EngineRates((quiet, busy, odd)).times("a", "b") == 3.0
+    assert EngineRates((quiet, busy, odd)).typical("a") == 6.0
+
+
+@pytest.mark.promise("policy.speed")
+def test_every_engine_decides_the_measured_condition_alike() -> None:
+    """They are checked against each other before anything is measured."""
+    found = engines()
+
+    assert [bool(found.by_hand(facts)) for facts in CONTEXTS] == [True, True, False, False]
+    assert set(found.libraries) == {"common-expression-language", "rule-engine", "panzi-json-logic"}
+
+
+@pytest.mark.promise("policy.speed")
+def test_each_missed_target_is_named_once() -> None:
+    """And none that was met."""
+    assert _figures(3.0, 6.0, 1.0, 4.9).missed == []
+
+    slow = _figures(2.0, 6.0, 1.0, 5.0, 2.1).missed
+    assert [sentence.split(", target")[0] for sentence in slow] == [
+        "2.0 times the fastest library",
+        "3.0 times slower than by hand with the same checks",
+        "100 rules: p99 5.0 ms",
+        "1,000 different rules: 2.1 ms",
+    ]
+
+
+@pytest.mark.promise("policy.speed")
+def test_the_measured_requests_make_rules_trigger_and_are_none_alike() -> None:
+    """A service that answers from a memory of requests, or over rules that never apply, would measure nothing."""
+    first, second = bodies(100, 2)
+    new = bodies(100, 2, new_policies=True)
+
+    verdict = evaluate(EvaluateRequest.from_json(first), ConditionCache())
+    assert {rule.rule_id for rule in verdict.triggered_rules} == {"RULE_3", "RULE_53"}
+    assert not verdict.problems
+    assert len({first, second, *new}) == 4
+    named, by_hash = bodies_by_hash(100, 2)
+    assert named == verdict.policy_hash
+    assert not any(EvaluateRequest.from_json(body).policies for body in by_hash)
+    assert len({*by_hash}) == 2
+    assert len({EvaluateRequest.from_json(body).policies[0].version for body in (first, second, *new)}) == 3
+    different = evaluate(different_rules(100), ConditionCache())
+    assert [rule.rule_id for rule in different.triggered_rules] == ["RULE_3", "RULE_5"]
+
+
+PAGE = (Path(__file__).parents[3] / "docs" / "policy.md").read_text()
+_BLOCK = re.compile(r"```json\n(.*?)```", re.DOTALL)
+
+
+def _as_request(shown: JsonObject) -> EvaluateRequest:
+    if "policies" in shown:
+        return EvaluateRequest.model_validate(shown)
+    document: JsonObject = shown if "rules" in shown else {"rules": [shown]}
+    policy = Policy.model_validate({"id": "shown", **sorted_document(document)})
+    return EvaluateRequest(policies=(policy,), text="")
+
+
+@pytest.mark.promise("policy.errors")
+@each_row("shown", _BLOCK.findall(PAGE))
+def test_each_example_is_a_valid_policy_or_request(shown: str) -> None:
+    """None of them is a problem of its own verdict."""
+    assert not evaluate(_as_request(loads_object(shown)), ConditionCache()).problems
+
+
+@pytest.mark.promise("policy.errors")
+def test_each_condition_shown_can_be_parsed() -> None:
+    """Two on a line, where two columns are shown."""
+    [block] = re.findall(r"## Conditions\n\n```\n(.*?)```", PAGE, re.DOTALL)
+    shown = [part for line in block.splitlines() for part in re.split(r"\s{3,}", line)]
+
+    assert len(shown) == 4
+    assert all(parse(condition) for condition in shown)
+
+
+@pytest.mark.promise("policy.errors")
+def test_every_word_and_bound_is_on_the_page() -> None:
+    """Actions, levels, kinds, outcomes, fields of a tool rule and of a verdict, and the limits."""
+    words = [*RuleAction, *ToolRuleKind, *CallOutcome, *(level.word for level in Level)]
+    fields = [*ToolRule.model_fields, *Verdict.model_fields]
+    camel = [re.sub("_(.)", lambda found: found[1].upper(), name) for name in fields]
+    absent = [word for word in words + camel if f"`{word}`" not in PAGE and f'"{word}"' not in PAGE]
+
+    assert set(absent) <= {"v", "id", "binding"}
+    for bound in (MAX_LENGTH, MAX_TERMS, MAX_WORK, MAX_PATTERN, MAX_PATTERNS, MAX_CLASSES, MAX_DEPTH):
+        assert f"{bound:,}" in PAGE
+    assert f"{MAX_TEXT // 1024} Ki" in PAGE

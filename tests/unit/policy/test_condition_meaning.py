@@ -1,13 +1,31 @@
-"""What each operator means for each type, for null and for a missing field."""
+"""Conditions: how they group, what each operator means for each type, and what holds for all of them."""
 
+import re
 from decimal import Decimal
+from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from services.policy.core.conditions import ConditionCache, parse_condition
+from services.policy.core.conditions import ConditionCache, decider, parse_condition
+from services.policy.core.grammar import (
+    MAX_DEPTH,
+    MAX_LENGTH,
+    MAX_TERMS,
+    Constant,
+    FieldReference,
+    Node,
+    SignNode,
+    parse,
+    tokens,
+)
 from services.policy.core.values import UNKNOWN, ConditionError
 from shared.contracts.policy import ContextValue
 from tests.each_row import each_row
+from tests.unit.policy import reference
+from tests.unit.policy.generated import contexts, soon, trees
+from tests.unit.policy.printed import text_of
 
 FACTS: dict[str, ContextValue] = {
     "yes": True,
@@ -30,66 +48,31 @@ def _decide(text: str) -> object:
     return parse_condition(text).decide(FACTS)
 
 
+_ORDERS, _EQUALS = (">", "<", ">=", "<="), ("==", "!=", "===", "!==")
+_HOLDS = """yes; !no; yes == true; yes != seven; seven == 7.0; seven === exact; seven == digits; seven !== digits
+exact >= 7 && exact <= 7; digits < 10; grouped > 4999.99; grouped == 5000; dollars > grouped; dollars > "$5,000"
+text == "active"; text !== 'Active'; text > "a"; digits != code; code == 7; nothing == null; seven != null; tags != null
+order.total == 10.1; order.lines.count > 2; text in ['x', 'active']; 'a' in tags; digits in tags; !('z' in tags)
+nothing in [null]; !(nothing in ['a']); (seven > 5) == yes; true || absent; !(false && absent); absent || yes"""
+_FAILS = """yes == 1; yes === 1; no == 0; seven === digits; digits == code; text == 7; nothing == false; 7 in []"""
+_UNDECIDED = """absent == null; absent == absent; absent; !absent; nothing; !nothing; absent in ['a']; 'a' in absent
+'a' in nothing; order.absent > 5; order.total.cents > 5; text.length > 5; yes && absent; absent && yes; no || absent
+(absent > 5) == true"""
+
+
+def _conditions(text: str) -> list[str]:
+    return re.split(r"; |\n", text)
+
+
 @pytest.mark.promise("policy.conditions")
-@each_row(
-    "text",
-    [
-        "yes",
-        "!no",
-        "yes == true",
-        "no === false",
-        "yes != seven",
-        "seven == 7.0",
-        "seven === exact",
-        "seven == digits",
-        "seven !== digits",
-        "exact >= 7 && exact <= 7",
-        "digits < 10",
-        "grouped > 4999.99",
-        "grouped == 5000",
-        "dollars > grouped",
-        'dollars > "$5,000"',
-        'text == "active"',
-        "text !== 'Active'",
-        'text > "a"',
-        "digits != code",
-        "code == 7",
-        "nothing == null",
-        "seven != null",
-        "tags != null",
-        "order.total == 10.1",
-        "order.lines.count > 2",
-        "text in ['x', 'active']",
-        "'a' in tags",
-        "digits in tags",
-        "!('z' in tags)",
-        "nothing in [null]",
-        "!(nothing in ['a'])",
-        "(seven > 5) == yes",
-        "true || absent",
-        "!(false && absent)",
-        "absent || yes",
-    ],
-)
+@each_row("text", _conditions(_HOLDS))
 def test_what_a_reader_expects_to_hold_holds(text: str) -> None:
     """Numbers by value, texts as they are, numbers spelled as text where a number is meant."""
     assert _decide(text) is True
 
 
 @pytest.mark.promise("policy.conditions")
-@each_row(
-    "text",
-    [
-        "yes == 1",
-        "yes === 1",
-        "no == 0",
-        "seven === digits",
-        "digits == code",
-        "text == 7",
-        "nothing == false",
-        "7 in []",
-    ],
-)
+@each_row("text", _conditions(_FAILS))
 def test_values_of_different_types_are_not_equal(text: str) -> None:
     """A boolean is no integer, and only ``==`` reads a number in a text."""
     assert _decide(text) is False
@@ -98,28 +81,9 @@ def test_values_of_different_types_are_not_equal(text: str) -> None:
 @pytest.mark.promise("policy.missing")
 @each_row(
     "text",
-    [
-        *(f"absent {operator} 5" for operator in (">", "<", ">=", "<=", "==", "!=", "===", "!==")),
-        *(f"5 {operator} absent" for operator in (">", "<", ">=", "<=", "==", "!=", "===", "!==")),
-        *(f"nothing {operator} 5" for operator in (">", "<", ">=", "<=")),
-        "absent == null",
-        "absent != null",
-        "absent == absent",
-        "absent",
-        "!absent",
-        "nothing",
-        "!nothing",
-        "absent in ['a']",
-        "'a' in absent",
-        "'a' in nothing",
-        "order.absent > 5",
-        "order.total.cents > 5",
-        "text.length > 5",
-        "yes && absent",
-        "absent && yes",
-        "no || absent",
-        "(absent > 5) == true",
-    ],
+    *(f"{pair[0]} {sign} {pair[1]}" for sign in (*_ORDERS, *_EQUALS) for pair in (("absent", 5), (5, "absent"))),
+    *(f"nothing {sign} 5" for sign in _ORDERS),
+    *_conditions(_UNDECIDED),
 )
 def test_a_missing_field_leaves_undecided_what_depends_on_it(text: str) -> None:
     """Neither true nor false: Kleene's third value, for every operator."""
@@ -129,23 +93,21 @@ def test_a_missing_field_leaves_undecided_what_depends_on_it(text: str) -> None:
 @pytest.mark.promise("policy.errors")
 @each_row(
     ("text", "position"),
-    [
-        ("text > 5", 5),
-        ("5 < text", 2),
-        ("yes > no", 4),
-        ("yes > 0", 4),
-        ("!yes > 0", 5),
-        ("tags > 1", 5),
-        ("tags == 7", 5),
-        ("order == text", 6),
-        ("text < digits", 5),
-        ("dollars > euros", 8),
-        ("text in digits", 5),
-        ("yes && seven", 7),
-        ("seven", 0),
-        ("!text", 1),
-        ("no || tags", 6),
-    ],
+    ("text > 5", 5),
+    ("5 < text", 2),
+    ("yes > no", 4),
+    ("yes > 0", 4),
+    ("!yes > 0", 5),
+    ("tags > 1", 5),
+    ("tags == 7", 5),
+    ("order == text", 6),
+    ("text < digits", 5),
+    ("dollars > euros", 8),
+    ("text in digits", 5),
+    ("yes && seven", 7),
+    ("seven", 0),
+    ("!text", 1),
+    ("no || tags", 6),
 )
 def test_values_that_an_operator_cannot_take_are_an_error(text: str, position: int) -> None:
     """Never a silent false: the error says where."""
@@ -185,3 +147,156 @@ def test_parsed_conditions_are_remembered_within_a_bound() -> None:
 
     assert len(conditions) == 3
     assert conditions.get("a > 1") is first
+
+
+A, B, C = FieldReference(("a",)), FieldReference(("b",)), FieldReference(("c",))
+
+
+def _operation(sign: str, *operands: Node) -> SignNode:
+    return SignNode(sign, operands)
+
+
+def _choices(*values: str | bool | Decimal | None) -> SignNode:
+    return SignNode("[]", tuple(map(Constant, values)))
+
+
+@pytest.mark.promise("policy.conditions")
+@each_row(
+    ("text", "tree"),
+    ("a", A),
+    ("a.b . c", FieldReference(("a", "b", "c"))),
+    ("a||b&&c", _operation("||", A, _operation("&&", B, C))),
+    ("!(a > b)", _operation("!", _operation(">", A, B))),
+    ("!!a", _operation("!", _operation("!", A))),
+    ("a > 1,234,567.89", _operation(">", A, Constant(Decimal("1234567.89")))),
+    ("a < - 3", _operation("<", A, Constant(Decimal(-3)))),
+    ("a === 'it\\'s'", _operation("===", A, Constant("it's"))),
+    ("a != null", _operation("!=", A, Constant(None))),
+    ("a in ['x', 1, true, null]", _operation("in", A, _choices("x", Decimal(1), True, None))),
+    ("a in [1,200]", _operation("in", A, _choices(Decimal(1), Decimal(200)))),
+    ("a in b.c", _operation("in", A, FieldReference(("b", "c")))),
+    ("(a > b) == c", _operation("==", _operation(">", A, B), C)),
+    ("inside && nullable", _operation("&&", FieldReference(("inside",)), FieldReference(("nullable",)))),
+)
+def test_a_condition_groups_as_the_page_says(text: str, tree: object) -> None:
+    """Precedence, literals, paths and lists."""
+    assert parse(text) == tree
+
+
+@pytest.mark.promise("policy.errors")
+@each_row(
+    ("text", "position", "cause"),
+    ("", 0, "empty"),
+    ("a >", 3, "expected a field or a value, found end of the condition"),
+    ("a b", 2, "expected an operator"),
+    ("a OR b", 2, "write ||"),
+    ("not a", 0, "write !"),
+    ("a == True", 5, "write true"),
+    ("a == None", 5, "write null"),
+    ("a = 5", 2, "write == or ==="),
+    ("a & b", 2, "write &&"),
+    ("a > $5,000", 4, "bare number"),
+    ("a > 5k", 4, "runs into 'k'"),
+    ("a > 007", 4, "starts with a zero"),
+    ("a == 'x", 5, "not closed"),
+    ("a == 'x\\n'", 7, "unknown escape"),
+    ("(a", 2, "expected ')'"),
+    ("a < b < c", 6, "do not chain"),
+    ("a in [b]", 6, "in quotes"),
+    ("a in [5,000]", 8, "starts with a zero"),
+    ("a in 5", 5, "expected '['"),
+    ("a > -'x'", 5, "expected a number"),
+    ("a; b", 1, "no such sign"),
+)
+def test_what_cannot_be_parsed_is_refused_with_position_and_cause(text: str, position: int, cause: str) -> None:
+    """Nothing outside the grammar is read as something else."""
+    with pytest.raises(ConditionError) as caught:
+        parse(text)
+
+    assert caught.value.position == position
+    assert cause in caught.value.cause
+
+
+@pytest.mark.promise("policy.bounds")
+@each_row(
+    "text",
+    " || ".join(f"amount > {number}" for number in range(10_000)),
+    "||".join(["a"] * 10_000),
+    "!" * (MAX_DEPTH + 1) + "a",
+    "(" * 10_000 + "a",
+    "&&".join(["a"] * (MAX_TERMS + 1)),
+    "9" * (MAX_LENGTH + 1),
+    "." * MAX_LENGTH,
+    "a" + " " * (MAX_LENGTH - 2) + ".",
+    '"' + "\\" * (MAX_LENGTH - 1),
+)
+def test_a_hostile_condition_is_refused_at_once(text: str) -> None:
+    """Length, terms and nesting are bounded: within a moment, the best of three on a busy machine."""
+
+    def refuse() -> None:
+        with pytest.raises(ConditionError):
+            parse(text)
+
+    assert soon(refuse)
+
+
+def test_a_condition_at_the_bounds_is_accepted() -> None:
+    """What is allowed can be used."""
+    assert text_of(parse("&&".join(["a"] * MAX_TERMS))).count("&&") == MAX_TERMS - 1
+    assert parse("(" * MAX_DEPTH + "a" + ")" * MAX_DEPTH) == A
+
+
+_ANSWERS: dict[object, str] = {True: "true", False: "false", UNKNOWN: "unknown"}
+_SPACES = st.sampled_from(["", " ", "\n", " \t "])
+
+
+def _answer(tree: Node, context: dict[str, ContextValue]) -> str:
+    try:
+        return _ANSWERS[decider(tree)(context)]
+    except ConditionError:
+        return "invalid"
+
+
+def _agree(tree: Node, context: dict[str, ContextValue]) -> None:
+    assert _answer(parse(text_of(tree)), context) == reference.answer(tree, dict(context))
+
+
+@pytest.mark.promise("policy.conditions")
+@given(trees)
+def test_a_printed_tree_parses_to_itself(tree: Node) -> None:
+    """Nothing is lost or regrouped between the tree and its text."""
+    assert parse(text_of(tree)) == tree
+    assert text_of(parse(text_of(tree))) == text_of(tree)  # where True and 1 differ
+
+
+@pytest.mark.promise("policy.conditions")
+@given(trees, contexts)
+def test_evaluation_agrees_with_an_independent_evaluator(tree: Node, context: dict[str, ContextValue]) -> None:
+    """The closures and the slow reading of the policy page give the same answer."""
+    _agree(tree, context)
+
+
+@pytest.mark.promise("policy.conditions")
+@given(trees, st.data())
+def test_spaces_never_matter(tree: Node, data: st.DataObject) -> None:
+    """Any spaces between tokens, or none, make the same condition."""
+    text = text_of(tree)
+    found = list(tokens(text))
+    pieces = [text[one.position : two.position].strip() for one, two in pairwise(found)]
+    respaced = data.draw(_SPACES)
+    for token, piece in zip(found, pieces, strict=False):
+        needs_space = token.kind in ("NAME", "NUMBER")
+        respaced += piece + (data.draw(_SPACES) or " " * needs_space)
+    assert parse(respaced) == tree
+
+
+@pytest.mark.promise("policy.conditions")
+@given(st.text(max_size=40) | st.text("ab!&|=<>()[]'\"\\,.-05 ", max_size=40), contexts)
+def test_any_text_is_decided_or_refused_with_a_position(text: str, context: dict[str, ContextValue]) -> None:
+    """No text makes the evaluator fail in another way than by a positioned error."""
+    try:
+        answer, position = parse_condition(text).decide(context), 0
+    except ConditionError as error:
+        answer, position = UNKNOWN, error.position
+    assert answer in _ANSWERS
+    assert 0 <= position <= len(text)

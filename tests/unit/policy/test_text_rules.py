@@ -1,7 +1,7 @@
-"""Rules over the task's text: whole words, patterns in linear time, and what makes a text compliant."""
+"""Rules over the task's text, in linear time; and rules translated from prose, accepted only with what is there."""
 
 from contextlib import suppress
-from time import process_time
+from itertools import product
 from uuid import uuid4
 
 import pytest
@@ -11,10 +11,14 @@ from hypothesis import strategies as st
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from services.policy.core.prepared import TooMuch
-from shared.contracts.policy import EvaluateRequest, Policy, TextFinding, TextRule, Verdict
+from services.policy.core.prose import check
+from services.policy.core.quotes import sentences
+from shared.contracts.policy import EvaluateRequest, Policy, Rule, TextFinding, TextRule, ToolRule, Verdict
 from shared.contracts.policy_document import sorted_document
+from shared.contracts.prose import Candidate, KnownTool, ProseAnswer, ProseRequest
 from shared.domain.exact_json import JsonObject
 from tests.each_row import each_row
+from tests.unit.policy.generated import soon
 
 _DENY = TextRule(id="r1", type="deny", description="No profanity", keywords=("damn",))
 
@@ -44,16 +48,6 @@ def test_a_denied_word_is_a_violation_that_blocks() -> None:
 
 
 @pytest.mark.promise("policy.text_rules")
-@pytest.mark.parametrize("default", ["allow", "deny"])
-@pytest.mark.parametrize("description", ["No profanity", "deny", "Words that we do not like"])
-def test_a_violation_is_one_whatever_its_words_are(default: str, description: str) -> None:
-    """An earlier solver called a text compliant unless the violation's own text held the word ``deny``."""
-    rule = _DENY.model_copy(update={"description": description})
-
-    assert not _found(rule, text="damn", default=default).compliant
-
-
-@pytest.mark.promise("policy.text_rules")
 def test_an_unmet_requirement_is_a_violation() -> None:
     """A met one has had its say too."""
     rule = TextRule(id="ref", type="require", description="Name the case", pattern=r"CASE-\d+")
@@ -80,23 +74,21 @@ def test_denied_by_default_a_text_needs_a_rule_that_allows_it() -> None:
 @pytest.mark.promise("policy.text_rules")
 @each_row(
     ("keyword", "text", "is_found"),
-    [
-        ("class", "a CLASS act", True),
-        ("class", "classic", False),
-        ("class", "sub-class", True),
-        ("class", "sub_class", False),
-        ("wire  transfer", "a wire\n transfer", True),
-        ("STRASSE", "die Straße", True),
-        ("file", "the ﬁle", True),
-        ("pay", "ｐａｙ now", True),
-        ("pay", "p\u200bay now", True),
-        ("café", "cafe\u0301!", True),
-        ("cafe", "café", False),
-        ("C++", "in c++.", True),
-        ("C++", "in abc++.", False),
-        ("退款", "请退款给我", True),
-        ("...", "well...", True),
-    ],
+    ("class", "a CLASS act", True),
+    ("class", "classic", False),
+    ("class", "sub-class", True),
+    ("class", "sub_class", False),
+    ("wire  transfer", "a wire\n transfer", True),
+    ("STRASSE", "die Straße", True),
+    ("file", "the ﬁle", True),
+    ("pay", "ｐａｙ now", True),
+    ("pay", "p\u200bay now", True),
+    ("café", "cafe\u0301!", True),
+    ("cafe", "café", False),
+    ("C++", "in c++.", True),
+    ("C++", "in abc++.", False),
+    ("退款", "请退款给我", True),
+    ("...", "well...", True),
 )
 def test_a_keyword_is_a_whole_word_in_any_spelling(keyword: str, text: str, is_found: bool) -> None:
     """Case, compatibility forms and what nobody sees make no difference; a part of a word is another word."""
@@ -106,12 +98,10 @@ def test_a_keyword_is_a_whole_word_in_any_spelling(keyword: str, text: str, is_f
 @pytest.mark.promise("policy.text_rules")
 @each_row(
     ("written", "text", "is_found"),
-    [
-        (r"refund.{0,20}all", "REFUND them all", True),
-        (r"(?-i:DROP)", "drop it", False),
-        (r"\bselect\b", "selected", False),
-        ("^pay", "please pay", False),
-    ],
+    (r"refund.{0,20}all", "REFUND them all", True),
+    (r"(?-i:DROP)", "drop it", False),
+    (r"\bselect\b", "selected", False),
+    ("^pay", "please pay", False),
 )
 def test_a_pattern_is_blind_to_case_unless_it_says_otherwise(written: str, text: str, is_found: bool) -> None:
     """Patterns search anywhere in the text."""
@@ -121,15 +111,13 @@ def test_a_pattern_is_blind_to_case_unless_it_says_otherwise(written: str, text:
 @pytest.mark.promise("policy.errors")
 @each_row(
     ("rule", "cause"),
-    [
-        (TextRule(id="r", type="forbid", keywords=("a",)), "unknown type 'forbid'; known types: allow, deny, require"),
-        (TextRule(id="r", type="deny"), "needs keywords or a pattern"),
-        (TextRule(id="r", type="deny", keywords=("a", " ")), "a keyword is empty"),
-        (TextRule(id="r", type="deny", pattern=""), "the pattern is empty"),
-        (TextRule(id="r", type="deny", pattern="("), "missing )"),
-        (TextRule(id="r", type="deny", pattern="a(?=b)"), "look-around"),
-        (TextRule(id="r", type="deny", pattern=r"(a)\1"), "back references do not exist"),
-    ],
+    (TextRule(id="r", type="forbid", keywords=("a",)), "unknown type 'forbid'; known types: allow, deny, require"),
+    (TextRule(id="r", type="deny"), "needs keywords or a pattern"),
+    (TextRule(id="r", type="deny", keywords=("a", " ")), "a keyword is empty"),
+    (TextRule(id="r", type="deny", pattern=""), "the pattern is empty"),
+    (TextRule(id="r", type="deny", pattern="("), "missing )"),
+    (TextRule(id="r", type="deny", pattern="a(?=b)"), "look-around"),
+    (TextRule(id="r", type="deny", pattern=r"(a)\1"), "back references do not exist"),
 )
 def test_a_text_rule_that_cannot_be_meant_makes_nothing_compliant(rule: TextRule, cause: str) -> None:
     """The policy is invalid, and says so where a caller of the text rules looks."""
@@ -140,14 +128,6 @@ def test_a_text_rule_that_cannot_be_meant_makes_nothing_compliant(rule: TextRule
     assert verdict.text is not None
     assert not verdict.text.compliant
     assert cause in verdict.text.violations[0]
-
-
-@pytest.mark.promise("policy.errors")
-def test_an_unknown_default_for_texts_makes_the_policy_invalid() -> None:
-    """It is taken for ``deny`` besides."""
-    verdict = _verdict(_DENY, text="fine", default="block")
-
-    assert "unknown default 'block'" in verdict.problems[0].message
 
 
 @pytest.mark.promise("policy.missing")
@@ -174,35 +154,29 @@ _HOSTILE = [
 
 
 @pytest.mark.promise("policy.bounds")
-@pytest.mark.parametrize("written", _HOSTILE)
-@pytest.mark.parametrize("text", ["a" * 20_000, "ab" * 10_000, "é😀" * 5_000])
+@each_row(("written", "text"), product(_HOSTILE, ["a" * 20_000, "ab" * 10_000, "é😀" * 5_000]))
 def test_a_hostile_pattern_answers_or_is_refused_within_a_moment(written: str, text: str) -> None:
     """The best of three tries, each with a pattern that is new, for the machine may be busy."""
-    best = 1.0
-    for number in range(3):
-        rule = TextRule(id="r", type="deny", pattern=f"{written}|{uuid4().hex[:9]}{number}")
-        before = process_time()
-        with suppress(TooMuch):
-            _verdict(rule, text=text)
-        best = min(best, process_time() - before)
 
-    assert best < 0.5  # a bound that holds on a busy machine, far below what a blow-up takes
+    def search() -> None:
+        with suppress(TooMuch):
+            _verdict(TextRule(id="r", type="deny", pattern=f"{written}|{uuid4().hex[:9]}"), text=text)
+
+    assert soon(search)
 
 
 @pytest.mark.promise("policy.bounds")
 @each_row(
     ("rules", "text", "field"),
-    [
-        ([TextRule(id=str(n), type="deny", pattern="x" * 400) for n in range(26)], "x", "policies"),
-        ([TextRule(id="r", type="deny", pattern="(?:.{0,200}){0,4}z")], "x" * 5_000, "text"),
-        (
-            [TextRule(id="r", type="deny", pattern="(?:.{0,200}){0,4}z")],
-            "x" * 500,
-            "text",
-        ),  # one pattern alone, four bytes a character
-        ([TextRule(id=str(n), type="deny", pattern="(a?){99}b") for n in range(90)], "x" * 1_000, "text"),
-        ([TextRule(id="r", type="deny", keywords=("ab",) * 2_000)], "x" * 20_000, "text"),
-    ],
+    ([TextRule(id=str(n), type="deny", pattern="x" * 400) for n in range(26)], "x", "policies"),
+    ([TextRule(id="r", type="deny", pattern="(?:.{0,200}){0,4}z")], "x" * 5_000, "text"),
+    (
+        [TextRule(id="r", type="deny", pattern="(?:.{0,200}){0,4}z")],
+        "x" * 500,
+        "text",
+    ),  # one pattern alone, four bytes a character
+    ([TextRule(id=str(n), type="deny", pattern="(a?){99}b") for n in range(90)], "x" * 1_000, "text"),
+    ([TextRule(id="r", type="deny", keywords=("ab",) * 2_000)], "x" * 20_000, "text"),
 )
 def test_more_searching_than_the_others_can_wait_for_is_refused(rules: list[TextRule], text: str, field: str) -> None:
     """Patterns in all, one pattern, all patterns, and keywords, each over the text."""
@@ -260,10 +234,180 @@ def test_a_document_with_rules_of_every_kind_is_sorted_by_their_fields() -> None
 def test_hostile_keywords_answer_within_a_moment(text: str) -> None:
     """Words that begin everywhere and end nowhere; the best of three tries."""
     rule = TextRule(id="r", type="deny", keywords=tuple("a " * n + "b" for n in range(1, 200)))
-    best = 1.0
-    for _ in range(3):
-        before = process_time()
-        assert _found(rule, text=text).compliant
-        best = min(best, process_time() - before)
 
-    assert best < 0.5  # a bound that holds on a busy machine, far below what a blow-up takes
+    assert soon(lambda: _found(rule, text=text))
+    assert _found(rule, text=text).compliant
+
+
+SOURCE = """# Returns
+
+1. cancel_order may only be called once for each order.
+2. Refunds over $5,000 (or 10% of the total) require
+   approval by the finance team, e.g. by mail.
+3. Never call delete_customer!
+Be polite. Answer in the customer's language.
+"""
+TOOLS = (
+    KnownTool(name="cancel_order", fields=("order_id",)),
+    KnownTool(name="refund", fields=("amount", "total")),
+    KnownTool(name="delete_customer"),
+)
+ONCE = Candidate(
+    quote="cancel_order may only be called once",
+    tool_rule=ToolRule(id="ONCE", kind="at_most", tool="cancel_order", per=("order_id",)),
+)
+LIMIT = Candidate(
+    quote="refunds over $5,000 (or 10% of the total) require approval by the finance team",
+    rule=Rule(id="LIMIT", condition='tool == "refund" && amount > 5000', action="require_approval", level="finance"),
+)
+
+
+def _check(*candidates: Candidate, source: str = SOURCE, fields: tuple[str, ...] = ()) -> ProseAnswer:
+    return check(ProseRequest(source=source, candidates=candidates, tools=TOOLS, fields=fields), ConditionCache())
+
+
+def _rule(condition: str, quote: str = LIMIT.quote, action: str = "block", level: str | None = None) -> Candidate:
+    return Candidate(quote=quote, rule=Rule(id="R", condition=condition, action=action, level=level))
+
+
+def _tool_rule(kind: str, tool: str = "refund", quote: str = "never call delete_customer", **more: object) -> Candidate:
+    return Candidate(quote=quote, tool_rule=ToolRule.model_validate({"id": "R", "kind": kind, "tool": tool, **more}))
+
+
+@pytest.mark.promise("policy.prose")
+def test_accepted_rules_become_a_policy_with_their_quotes() -> None:
+    """Spacing, line breaks and punctuation of the quote make no difference; what nobody translated is listed."""
+    answer = _check(ONCE, LIMIT)
+
+    assert not answer.refused
+    assert [(rule.id, rule.quote) for rule in answer.policy.rules] == [("LIMIT", LIMIT.quote)]
+    assert [(rule.id, rule.quote) for rule in answer.policy.tool_rules] == [("ONCE", ONCE.quote)]
+    assert answer.untranslated == ("Never call delete_customer!", "Be polite.", "Answer in the customer's language.")
+
+
+@pytest.mark.promise("policy.prose")
+def test_the_version_of_a_translated_policy_is_its_source() -> None:
+    """Another text is another version, another translation of the same text is not."""
+    assert _check(ONCE).policy.version == _check(LIMIT).policy.version
+    assert _check().policy.version != _check(source="Something else.").policy.version
+
+
+@pytest.mark.promise("policy.prose")
+@each_row(
+    ("candidate", "cause"),
+    (_rule("amount > 5000", quote="refunds over $500 require approval"), "the quote is not in the text"),
+    (_rule("amount > 5000", quote="require approval over refunds"), "the quote is not in the text"),
+    (_rule("amount > 5000", quote="refunds over"), "the quote is too short"),
+    (_rule("amount > 5000", quote="..."), "the quote is too short"),
+    (_rule("amount > 50000"), "the quote does not say 50000"),
+    (_rule("price > 5000"), "no such field: price"),
+    (_rule('tool == "refund" && order_id == "x"'), "no such field: order_id"),
+    (_rule('tool == "repay" && amount > 5000'), "no such tool: repay"),
+    (_rule('tool in ["refund", "repay"] && amount > 5000'), "no such tool: repay"),
+    (_rule("amount > "), "expected a field or a value, found end of the condition (at character 9"),
+    (_rule("amount > 5000", action="forbid"), "unknown action 'forbid'"),
+    (_tool_rule("never", "delete_*_x"), "no such tool: delete_*_x"),
+    (_tool_rule("only_after", after=("ask",)), "no such tool: ask"),
+    (_tool_rule("forbid"), "unknown kind 'forbid'"),
+    (_tool_rule("at_most", "cancel_order", ONCE.quote, limit=7), "the quote does not say 7"),
+    (_tool_rule("at_most", "cancel_order", ONCE.quote, per=("amount",)), "no such field: amount"),
+    (_tool_rule("only_when", "cancel_order", ONCE.quote, condition="total > 1"), "no such field: total"),
+    (_tool_rule("Allow"), "it does not allow"),
+    (_tool_rule("never", quote=ONCE.quote, report_only=True), "nor only report"),
+    (_tool_rule("only_when", condition="1 == 1"), "the condition reads no field"),
+    (
+        _rule("amount > 5000", action="require_approval", level="manager"),
+        "the quote names finance, and not manager",
+    ),
+    (Candidate(quote=LIMIT.quote), "either a rule or a toolRule"),
+    (Candidate(quote=LIMIT.quote, rule=LIMIT.rule, tool_rule=ONCE.tool_rule), "either a rule or a toolRule"),
+)
+def test_a_rule_that_says_more_than_its_quote_is_refused_with_the_cause(candidate: Candidate, cause: str) -> None:
+    """And its quote covers nothing."""
+    answer = _check(candidate)
+
+    assert not (answer.policy.rules)
+    assert not (answer.policy.tool_rules)
+    assert cause in answer.refused[0].cause
+    assert len(answer.untranslated) == 5
+
+
+@pytest.mark.promise("policy.prose")
+@each_row(
+    ("condition", "quote", "source"),
+    ("amount > 5000", "orders over 5k need a yes", "Orders over 5k need a yes."),
+    ("amount > 5000", "orders over five thousand dollars", "Orders over five thousand dollars are held."),
+    ("amount > 2000000", "over 2 million", "Anything over 2 million is held."),
+    ("amount > 0.1", "more than 10% of it", "More than 10% of it is held."),
+    ("amount > 3", "refund at most three times", "Refund at most three times."),
+    ("amount > 0", "refund any amount", "Refund any amount only with a yes."),
+    ('amount > "$5,000"', "over 5,000 dollars", "Over 5,000 dollars: held."),
+    ("given > 5000", "over 5,000 dollars", "Over 5,000 dollars: held."),
+)
+def test_figures_are_understood_as_people_write_them(condition: str, quote: str, source: str) -> None:
+    """Thousands, words, percentages; nought and one need no mention."""
+    assert not _check(_rule(condition, quote), source=source, fields=("given",)).refused
+
+
+@pytest.mark.promise("policy.prose")
+def test_two_rules_of_one_id_are_told_apart_by_refusing_the_second() -> None:
+    """A verdict names rules by their ids."""
+    assert [refused.index for refused in _check(ONCE, ONCE).refused] == [1]
+
+
+@pytest.mark.promise("policy.prose")
+def test_a_quote_of_less_than_half_a_sentence_leaves_it_untranslated() -> None:
+    """What stands behind it may be another rule."""
+    source = "Never call delete_customer, and always ask the legal department before any refund is made."
+
+    assert _check(_tool_rule("never", "delete_customer"), source=source).untranslated == (source,)
+
+
+@pytest.mark.promise("policy.prose")
+@each_row(
+    ("source", "expected"),
+    ("", []),
+    ("# Heading\n\n- one rule\n* another rule;\n(a) a third", ["one rule", "another rule;", "a third"]),
+    ("A limit of 2.5 applies. It is firm!", ["A limit of 2.5 applies.", "It is firm!"]),
+    ("Use tools, e.g. refund. Ask Mr. Smith.", ["Use tools, e.g. refund.", "Ask Mr. Smith."]),
+    ("one that goes\non here\nAnd another", ["one that goes on here", "And another"]),
+    ("退款需要批准。不要删除！", ["退款需要批准。", "不要删除！"]),
+    ("...\n---\n1.\n", []),
+)
+def test_prose_is_cut_into_sentences(source: str, expected: list[str]) -> None:
+    """Lists, headings, wrapped lines, shortened words and numbers."""
+    assert [sentence.text for sentence in sentences(source)] == expected
+
+
+@pytest.mark.promise("policy.bounds")
+@each_row(
+    ("request_", "field"),
+    (ProseRequest(source="x" * 100_001), "source"),
+    (ProseRequest(source="x" * 90_000, candidates=(ONCE,) * 120), "candidates"),
+    (ProseRequest(source="x", candidates=(ONCE,) * 400, tools=TOOLS * 100), "candidates"),
+    (ProseRequest(source="x", candidates=(_rule("a" * 300_000, "x"),)), "policies"),
+)
+def test_more_prose_than_the_others_can_wait_for_is_refused(request_: ProseRequest, field: str) -> None:
+    """The source, the candidates, and what they are compared with."""
+    with pytest.raises(TooMuch) as caught:
+        check(request_, ConditionCache())
+
+    assert caught.value.field == field
+
+
+_RULE = Rule(id="R", condition="amount > 5000", action="block")
+
+
+@pytest.mark.promise("policy.bounds")
+@each_row(
+    "request_",
+    ProseRequest(source="a " * 45_000, candidates=(Candidate(quote="a " * 499, rule=_RULE),) * 100),
+    ProseRequest(source="e.g. " * 20_000, candidates=(Candidate(quote="e.g. e.g. e.g.", rule=_RULE),) * 100),
+    ProseRequest(source="1. " * 30_000, candidates=(Candidate(quote="1 1 1 2", rule=_RULE),) * 100),
+    ProseRequest(source="five " * 19_000, candidates=(Candidate(quote="five " * 199, rule=_RULE),) * 100),
+    ProseRequest(source="a." * 50_000),
+    ProseRequest(source="\n- a" * 25_000),
+)
+def test_hostile_prose_is_checked_in_a_bounded_time(request_: ProseRequest) -> None:
+    """Repetition is what makes searching dear; its own processor time counts, for the machine may be busy."""
+    assert soon(lambda: check(request_, ConditionCache()))

@@ -1,11 +1,14 @@
-"""Rules about tools: what a plan may call, how often, after what, and with whose yes."""
+"""Rules about tools: what a plan or a turn without one may call, how often, after what, and with whose yes."""
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
+from services.policy.core.allowances import allowances
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
-from services.policy.core.prepared import TooMuch
+from services.policy.core.prepared import TooMuch, prepare
+from shared.contracts.allowance import AllowanceRequest, Allowances, OfferedTool, ToolAllowance
 from shared.contracts.policy import (
     CallContext,
     CallOutcome,
@@ -68,35 +71,21 @@ def test_of_two_planned_calls_the_second_breaks_a_once_only_rule() -> None:
     assert verdict.refusals[0].values == {"calls": 1}
 
 
+def _refused_after(rule: ToolRule, called: str) -> set[CallOutcome]:
+    """After which ends of an earlier call the rule refuses its tool."""
+    calls = {outcome: (PastCall(tool=called, outcome=outcome),) for outcome in CallOutcome}
+    return {outcome for outcome, past in calls.items() if _verdict(rule, (rule.tool, {}), history=past).refusals}
+
+
 @pytest.mark.promise("policy.tool_rules")
 @each_row(
-    ("outcome", "counting", "is_refused"),
-    [
-        (CallOutcome.SUCCEEDED, "calls", True),
-        (CallOutcome.FAILED, "calls", True),
-        (CallOutcome.UNKNOWN, "calls", True),
-        (CallOutcome.UNSENT, "calls", False),
-        (CallOutcome.SUCCEEDED, "successes", True),
-        (CallOutcome.FAILED, "successes", False),
-        (CallOutcome.UNKNOWN, "successes", True),
-        (CallOutcome.UNSENT, "successes", False),
-    ],
+    ("counting", "spared"), [("calls", {CallOutcome.UNSENT}), ("successes", {CallOutcome.UNSENT, CallOutcome.FAILED})]
 )
-def test_what_counts_against_a_limit(outcome: CallOutcome, counting: str, is_refused: bool) -> None:
+def test_what_counts_against_a_limit(counting: str, spared: set[CallOutcome]) -> None:
     """A call whose end nobody knows counts; one that was never sent does not."""
     rule = ToolRule(id="ONCE", kind="at_most", tool="cancel", counting=counting)
-    verdict = _verdict(rule, ("cancel", {}), history=(PastCall(tool="cancel", outcome=outcome),))
 
-    assert bool(verdict.refusals) is is_refused
-
-
-@pytest.mark.promise("policy.tool_rules")
-def test_a_limit_is_counted_over_all_tools_that_a_star_takes_in() -> None:
-    """At most two refunds, whichever of the refunding tools makes them."""
-    rule = ToolRule(id="TWO", kind="at_most", tool="refund_*", limit=2)
-    verdict = _verdict(rule, ("refund_card", {}), ("refund_cash", {}), ("refund_card", {}), ("unrefund_x", {}))
-
-    assert _refused(verdict) == [("c2", "TWO")]
+    assert _refused_after(rule, "cancel") == {*CallOutcome} - spared
 
 
 @pytest.mark.promise("policy.tool_rules")
@@ -140,22 +129,11 @@ def test_a_tool_waits_for_the_one_it_comes_after() -> None:
 
 
 @pytest.mark.promise("policy.tool_rules")
-@each_row(
-    ("outcome", "is_refused"),
-    [
-        (CallOutcome.SUCCEEDED, False),
-        (CallOutcome.FAILED, True),
-        (CallOutcome.UNKNOWN, True),
-        (CallOutcome.UNSENT, True),
-    ],
-)
-def test_only_a_call_that_succeeded_opens_the_way(outcome: CallOutcome, is_refused: bool) -> None:
+def test_only_a_call_that_succeeded_opens_the_way() -> None:
     """Tried is not done."""
     rule = ToolRule(id="PAID", kind="only_after", tool="ship", after=("pay",))
-    verdict = _verdict(rule, ("ship", {}), history=(PastCall(tool="pay", outcome=outcome),))
 
-    assert bool(verdict.refusals) is is_refused
-    assert not verdict.needs
+    assert _refused_after(rule, "pay") == {*CallOutcome} - {CallOutcome.SUCCEEDED}
 
 
 @pytest.mark.promise("policy.tool_rules")
@@ -210,18 +188,16 @@ def test_a_missing_confirmation_is_asked_for_as_an_approval() -> None:
 @pytest.mark.promise("policy.tool_rules")
 @each_row(
     ("given", "covers"),
-    [
-        (Confirmation(tool="transfer", level="cfo"), True),
-        (Confirmation(tool="transfer", level="ciso", fields={"to": "ACME"}), True),
-        (Confirmation(tool="transfer", level="cfo", call_id="c0"), True),
-        (Confirmation(tool="transfer", level="cfo", call_id="c9"), False),
-        (Confirmation(tool="transfer", level="manager"), False),
-        (Confirmation(tool="transfer", level="queen"), False),
-        (Confirmation(tool="transfer"), False),
-        (Confirmation(tool="transfer", level="cfo", fields={"to": "EVIL"}), False),
-        (Confirmation(tool="transfer", level="cfo", fields={"from": "X"}), False),
-        (Confirmation(tool="delete", level="cfo"), False),
-    ],
+    (Confirmation(tool="transfer", level="cfo"), True),
+    (Confirmation(tool="transfer", level="ciso", fields={"to": "ACME"}), True),
+    (Confirmation(tool="transfer", level="cfo", call_id="c0"), True),
+    (Confirmation(tool="transfer", level="cfo", call_id="c9"), False),
+    (Confirmation(tool="transfer", level="manager"), False),
+    (Confirmation(tool="transfer", level="queen"), False),
+    (Confirmation(tool="transfer"), False),
+    (Confirmation(tool="transfer", level="cfo", fields={"to": "EVIL"}), False),
+    (Confirmation(tool="transfer", level="cfo", fields={"from": "X"}), False),
+    (Confirmation(tool="delete", level="cfo"), False),
 )
 def test_a_confirmation_covers_what_it_was_given_for(given: Confirmation, covers: bool) -> None:
     """Its tool, its call, its fields, and a level that is high enough."""
@@ -259,37 +235,21 @@ def test_deny_writes_leaves_reading_free(tool_class: ToolClass, passes: bool) ->
     ).passed
 
 
-@pytest.mark.promise("policy.report_only")
-def test_a_report_only_rule_says_what_it_would_have_done() -> None:
-    """It is listed apart, has no effect, and its refusal does not count for others."""
-    rules = (
-        ToolRule(id="NO", kind="never", tool="pay", report_only=True),
-        ToolRule(id="PAID", kind="only_after", tool="ship", after=("pay",)),
-    )
-    verdict = _verdict(rules, ("pay", {}), ("ship", {}))
-
-    assert verdict.passed
-    assert not verdict.refusals
-    assert [refusal.rule_id for refusal in verdict.reported_refusals] == ["NO"]
-
-
 @pytest.mark.promise("policy.errors")
 @each_row(
     ("rule", "cause"),
-    [
-        (ToolRule(id="R", kind="forbid", tool="t"), "unknown kind 'forbid'; known kinds: never"),
-        (ToolRule(id="R", kind="never", tool=" "), "names a tool"),
-        (ToolRule(id="R", kind="never", tool="*a*b*c*d*e"), "more than 4 stars"),
-        (ToolRule(id="R", kind="never", tool="t", limit=2), "limit: no field of a rule of kind never"),
-        (ToolRule(id="R", kind="at_most", tool="t", limit=0), "at least 1"),
-        (ToolRule(id="R", kind="at_most", tool="t", counting="tries"), "unknown counting 'tries'"),
-        (ToolRule(id="R", kind="at_most", tool="t", per=("a..b",)), "names of fields"),
-        (ToolRule(id="R", kind="only_after", tool="t"), "only_after needs"),
-        (ToolRule(id="R", kind="only_after", tool="t", after=("get_*",)), "whole names"),
-        (ToolRule(id="R", kind="only_when", tool="t"), "needs a condition"),
-        (ToolRule(id="R", kind="only_when", tool="t", condition="a >"), "at character 3"),
-        (ToolRule(id="R", kind="only_after_confirmation", tool="t", level="vp"), "unknown level 'vp'"),
-    ],
+    (ToolRule(id="R", kind="forbid", tool="t"), "unknown kind 'forbid'; known kinds: never"),
+    (ToolRule(id="R", kind="never", tool=" "), "names a tool"),
+    (ToolRule(id="R", kind="never", tool="*a*b*c*d*e"), "more than 4 stars"),
+    (ToolRule(id="R", kind="never", tool="t", limit=2), "limit: no field of a rule of kind never"),
+    (ToolRule(id="R", kind="at_most", tool="t", limit=0), "at least 1"),
+    (ToolRule(id="R", kind="at_most", tool="t", counting="tries"), "unknown counting 'tries'"),
+    (ToolRule(id="R", kind="at_most", tool="t", per=("a..b",)), "names of fields"),
+    (ToolRule(id="R", kind="only_after", tool="t"), "only_after needs"),
+    (ToolRule(id="R", kind="only_after", tool="t", after=("get_*",)), "whole names"),
+    (ToolRule(id="R", kind="only_when", tool="t"), "needs a condition"),
+    (ToolRule(id="R", kind="only_when", tool="t", condition="a >"), "at character 3"),
+    (ToolRule(id="R", kind="only_after_confirmation", tool="t", level="vp"), "unknown level 'vp'"),
 )
 def test_a_rule_about_tools_that_cannot_be_meant_makes_the_policy_invalid(rule: ToolRule, cause: str) -> None:
     """A word nobody knows and a field that does nothing are never passed over."""
@@ -297,23 +257,6 @@ def test_a_rule_about_tools_that_cannot_be_meant_makes_the_policy_invalid(rule: 
 
     assert not verdict.passed
     assert cause in verdict.problems[0].message
-
-
-@pytest.mark.promise("policy.errors")
-def test_an_unknown_default_makes_the_policy_invalid() -> None:
-    """``forbid`` would otherwise allow everything."""
-    verdict = _verdict((), ("t", {}), default="forbid")
-
-    assert not verdict.passed
-    assert "unknown default 'forbid'" in verdict.problems[0].message
-
-
-@pytest.mark.promise("policy.errors")
-def test_a_condition_of_a_tool_rule_that_meets_wrong_types_is_a_problem() -> None:
-    """It is named like any other rule's, with its position."""
-    verdict = _verdict(ToolRule(id="R", kind="only_when", tool="t", condition="name > 5"), ("t", {"name": "Ann"}))
-
-    assert [(problem.rule_id, problem.position) for problem in verdict.problems] == [("R", 5)]
 
 
 @pytest.mark.promise("policy.hashes")
@@ -331,9 +274,7 @@ def test_the_verdict_tells_which_history_it_was_made_on_apart_from_the_context()
 
 @pytest.mark.promise("policy.monotone")
 @given(plans, tool_policies)
-def test_a_further_policy_about_tools_never_turns_a_refusal_into_a_pass(
-    request: EvaluateRequest, further: Policy
-) -> None:
+def test_a_further_policy_about_tools_never_makes_a_pass(request: EvaluateRequest, further: Policy) -> None:
     """Policies are judged each for itself: what another allows opens nothing."""
     tighter = request.model_copy(update={"policies": (*request.policies, further)})
 
@@ -360,3 +301,141 @@ def test_looking_back_over_too_much_is_refused() -> None:
         _verdict(rules, ("t", {}), history=history)
 
     assert caught.value.field == "calls"
+
+
+_DONE = PastCall(tool="get", outcome=CallOutcome.SUCCEEDED)
+_FAILED = PastCall(tool="get", outcome=CallOutcome.FAILED)
+
+
+def _asked(request: AllowanceRequest) -> Allowances:
+    return allowances(request, prepare(request.policies, ConditionCache()))
+
+
+def _allowance(
+    *rules: ToolRule,
+    history: tuple[PastCall, ...] = (),
+    confirmations: tuple[Confirmation, ...] = (),
+    default: str = "allow",
+) -> ToolAllowance | None:
+    request = AllowanceRequest(
+        policies=(Policy(id="P", tool_rules=rules, tool_default=default),),
+        tools=(OfferedTool(tool="get"),),
+        history=history,
+        confirmations=confirmations,
+    )
+    return next(iter(_asked(request).tools), None)
+
+
+@pytest.mark.promise("policy.allowances")
+def test_a_tool_under_no_rule_is_not_mentioned() -> None:
+    """Rules about others, report-only rules, and a default that leaves reading free say nothing about it."""
+    other = ToolRule(id="R", kind="never", tool="set")
+    reported = ToolRule(id="R", kind="never", tool="get", report_only=True)
+
+    assert _allowance(other, reported, default="deny_writes") is None
+
+
+@pytest.mark.promise("policy.allowances")
+def test_a_forbidden_tool_is_barred_with_rule_and_reason() -> None:
+    """By ``never``, and by a default that no rule lifts."""
+    found = _allowance(ToolRule(id="NO", kind="never", tool="g*", reason="not here"), default="deny")
+
+    assert found is not None
+    assert [(bar.rule_id, bar.reason) for bar in found.bars] == [
+        ("toolDefault", "get is not among the tools that policy P admits"),
+        ("NO", "not here"),
+    ]
+    assert found.what_forbids(()) == found.bars[0]
+
+
+@pytest.mark.promise("policy.allowances")
+def test_a_limit_says_how_many_calls_are_left_and_is_counted_down_by_the_caller() -> None:
+    """Two of three are left after one in the session; the third in this turn is barred."""
+    found = _allowance(ToolRule(id="THREE", kind="at_most", tool="get", limit=3), history=(_DONE,))
+
+    assert found is not None
+    assert found.limits[0].remaining == 2
+    assert found.what_forbids([_DONE]) is None
+    assert found.what_forbids([_DONE, _FAILED]) == found.limits[0]
+    assert found.what_forbids([PastCall(tool="other", outcome=CallOutcome.SUCCEEDED)] * 5) is None
+
+
+@pytest.mark.promise("policy.allowances")
+def test_a_precondition_stands_until_one_of_its_tools_has_succeeded() -> None:
+    """In the session, then it is not mentioned; or in the turn, then the caller knows."""
+    rule = ToolRule(id="LOGIN", kind="only_after", tool="get", after=("login", "renew"))
+    found = _allowance(rule)
+
+    assert found is not None
+    assert found.preconditions[0].any_of == ("login", "renew")
+    assert found.what_forbids([PastCall(tool="login", outcome=CallOutcome.FAILED)]) == found.preconditions[0]
+    assert found.what_forbids([PastCall(tool="renew", outcome=CallOutcome.SUCCEEDED)]) is None
+    assert _allowance(rule, history=(PastCall(tool="login", outcome=CallOutcome.SUCCEEDED),)) is None
+
+
+@pytest.mark.promise("policy.allowances")
+@each_row(
+    "rule",
+    ToolRule(id="R", kind="only_when", tool="get", condition="amount > 1"),
+    ToolRule(id="R", kind="at_most", tool="get", per=("id",)),
+    ToolRule(id="R", kind="at_most", tool="g*"),
+    ToolRule(id="R", kind="only_after", tool="get", after=("login",), per=("id",)),
+)
+def test_what_depends_on_the_call_is_to_be_asked_for_each_call(rule: ToolRule) -> None:
+    """Its arguments, or what other tools under the same limit have used up."""
+    found = _allowance(rule)
+
+    assert found is not None
+    assert found.ask
+    assert not (found.bars)
+    assert not (found.limits)
+    assert not (found.preconditions)
+
+
+@pytest.mark.promise("policy.allowances")
+def test_without_a_plan_nobody_is_asked_to_confirm() -> None:
+    """So an unconfirmed tool is barred; a confirmation for certain fields has to be compared with each call."""
+    rule = ToolRule(id="YES", kind="only_after_confirmation", tool="get")
+    barred, compared = _allowance(rule), _allowance(rule, confirmations=(Confirmation(tool="get", fields={"a": 1}),))
+
+    assert barred is not None
+    assert barred.bars[0].rule_id == "YES"
+    assert compared is not None
+    assert (compared.ask, compared.bars) == (True, ())
+    assert _allowance(rule, confirmations=(Confirmation(tool="get"),)) is None
+
+
+@pytest.mark.promise("policy.bounds")
+def test_allowances_for_too_many_tools_are_refused() -> None:
+    """Rules times tools is bounded before it is begun."""
+    rules = tuple(ToolRule(id=f"R{n}", kind="never", tool="t") for n in range(1_000))
+    tools = tuple(OfferedTool(tool=f"t{n}") for n in range(1_000))
+
+    with pytest.raises(TooMuch) as caught:
+        _asked(AllowanceRequest(policies=(Policy(id="P", tool_rules=rules),), tools=tools))
+
+    assert caught.value.field == "tools"
+
+
+@pytest.mark.promise("policy.allowances")
+@given(plans, st.lists(st.sampled_from(CallOutcome), max_size=3))
+def test_an_allowance_decides_as_a_verdict_on_a_call_does(request: EvaluateRequest, since: list[CallOutcome]) -> None:
+    """Whether it is counted down by the caller or asked anew with all calls so far: the same calls are let through."""
+    tool = request.calls[0].tool if request.calls else "pay"
+    made = tuple(PastCall(tool=tool, outcome=outcome) for outcome in since)
+    offered = OfferedTool(tool=tool, tool_class=ToolClass.READ)
+    asked = _asked(
+        AllowanceRequest(
+            policies=request.policies, tools=(offered,), history=request.history, confirmations=request.confirmations
+        )
+    )
+    allowance = next(iter(asked.tools), ToolAllowance(tool=tool))
+    call = CallContext(call_id="c", tool=tool, tool_class=ToolClass.READ)
+    verdict = evaluate(
+        request.model_copy(update={"calls": (call,), "history": (*request.history, *made), "binding": True}),
+        ConditionCache(),
+    )
+
+    if not allowance.ask:
+        lets_through = not (verdict.refusals or verdict.requires_approval)
+        assert (allowance.what_forbids(made) is None) is lets_through
