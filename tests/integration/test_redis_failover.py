@@ -2,7 +2,7 @@
 and what may be missing is not taken for never done."""
 
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import cast
@@ -16,11 +16,15 @@ from cli.main import app
 from cli.restored import note_restored
 from services.executor.ports.sessions import Lease
 from services.executor.ports.turns import LedgerConflict, TurnStore
+from services.gateway.features.memory.store import RedisForgets
+from services.learner.adapters.redis_forgetting import RedisForgetting
 from services.learner.adapters.redis_memory import RedisMemory
 from services.learner.adapters.redis_outcomes import REMEMBERING, RedisOutcomes
 from services.learner.core.learner import Learner
 from services.learner.core.memory.follower import OutcomeFollower
+from services.learner.core.memory.forgetting import ForgetRequestWorker
 from services.learner.ports.outcomes import Delivery, Lesson, LessonRefused
+from shared.contracts.learning_files import ForgetRequest, ForgetScope, ForgetState
 from shared.contracts.ledger import LedgerEntry
 from shared.domain.exact_json import loads_object
 from shared.domain.partition import PARTITIONS
@@ -221,6 +225,51 @@ async def _sent_under_a_key(store: TurnStore) -> None:
     entry = an_entry().model_copy(update={"key": "t:h:c2", "idempotency_field": "key"})
     await store.open_write(entry, 1.0)
     assert (await store.ledger())[entry.key].status is WriteStatus.SENDING
+
+
+class FailsOverOnceForgotten(RedisForgetting):
+    """What was taken away is back: the replica that takes over has not heard of it."""
+
+    def __init__(self, redis: Redis, pair: Pair, name: TcpProxy) -> None:
+        super().__init__(redis, None)
+        self._pair, self._name = pair, name
+
+    @override
+    async def take_away(self, request: ForgetRequest) -> Mapping[str, int]:
+        if self._name.upstream.endswith(f":{self._pair.second.port}"):
+            return await super().take_away(request)
+        await self._pair.second.say("REPLICAOF", "NO", "ONE")
+        removed = await super().take_away(request)
+        self._name.upstream = f"127.0.0.1:{self._pair.second.port}"
+        self._name.cut()
+        return removed
+
+
+@pytest.mark.promise("forget.gone")
+async def test_what_was_forgotten_just_before_a_failover_is_forgotten_again(
+    pair: Pair, name: TcpProxy, client: Redis
+) -> None:
+    request = ForgetRequest(
+        request_id="r", tenant="acme", scope=ForgetScope.TENANT, asked_by="olga", asked_at=datetime.now(UTC)
+    )
+    await leave(client, [an_outcome()])
+    learner = Learner(RedisOutcomes(client, "one", 5.0), RedisMemory(client))
+    await learner.share()
+    learner.expect(learner.held)
+    await learner.round()
+    beside = RedisOutcomes(client, "one", 5.0, REMEMBERING)
+    await beside.settle((await beside.take(range(PARTITIONS))).deliveries)
+    forgets = RedisForgets(client)
+    await forgets.ask(request)
+    await pair.first.say("WAIT", 1, 1000)
+    forgetter = ForgetRequestWorker(FailsOverOnceForgotten(client, pair, name))
+    states, cases = list[ForgetState](), keys.learned_keys("acme").cases
+    for _ in range(2):
+        await forgetter.carry_out_waiting(datetime.now(UTC))
+        found = await forgets.find("acme", "r")
+        states += [found.state] if found else []
+    assert states == [ForgetState.WAITING, ForgetState.DONE]
+    assert await pair.second.say("EXISTS", cases) == 0
 
 
 @pytest.mark.promise("redis.intent_in_doubt")

@@ -29,6 +29,7 @@ class RedisForgetting(Forgetting):
         self._redis = redis
         self._scripts = Scripts(redis)
         self._conversations = conversations
+        self._lines: dict[str, str] = {}  # of the server where a request was last carried out
 
     async def claim(self, most: int, seconds: float) -> Sequence[ForgetRequest]:
         found = await self._scripts.run("claim_due", [keys.FORGETTING], [most, int(seconds * 1000)])
@@ -43,6 +44,8 @@ class RedisForgetting(Forgetting):
         return requests
 
     async def take_away(self, request: ForgetRequest) -> Mapping[str, int]:
+        forgets = keys.learned_keys(request.tenant).forgets
+        self._lines[request.request_id] = str(await self._scripts.run("note_forgotten", [forgets], []))
         if request.scope is ForgetScope.TENANT:
             return await self._all_of(request.tenant)
         counts = await self._rows_of(request)
@@ -66,15 +69,18 @@ class RedisForgetting(Forgetting):
         rows = [replies[first : first + each] for first in range(0, len(replies), each)]
         return any(_has_unsettled_entries(groups, newest, pending, asked_ms) for groups, newest, *pending in rows)
 
-    async def note(self, request: ForgetRequest, seconds: float | None) -> None:
-        name = keys.learned_keys(request.tenant).forgets
-        await self._scripts.command("HSET", name, request.request_id, request.model_dump_json())
+    async def note(self, request: ForgetRequest, seconds: float | None) -> bool:
+        name, row = keys.learned_keys(request.tenant).forgets, request.model_dump_json()
         member = keys.pack(keys.ForgetMember(request.tenant, request.request_id))
-        if seconds is None:
+        line = self._lines.pop(request.request_id, "")
+        if seconds is None and await self._scripts.run("note_forgotten", [name], [line, request.request_id, row]):
             await self._scripts.command("ZREM", keys.FORGETTING, member)
             await self._keep_few(name)
-        else:
-            await self._scripts.run("queue_due", [keys.FORGETTING], ["CH", int(seconds * 1000), member])
+            return True
+        if seconds is not None:
+            await self._scripts.command("HSET", name, request.request_id, row)
+        await self._scripts.run("queue_due", [keys.FORGETTING], ["CH", int((seconds or 0) * 1000), member])
+        return seconds is not None
 
     async def _keep_few(self, name: str) -> None:
         """Delete the oldest finished requests over ``REQUESTS_KEPT``."""

@@ -187,5 +187,8 @@ class Forgetting(Protocol):
     async def is_under_way(self, request: ForgetRequest) -> bool:
         """Whether outcomes older than the request are still to be learned, which might bring something back."""
 
-    async def note(self, request: ForgetRequest, seconds: float | None) -> None:
-        """Store the request's state; it is claimed again after so many seconds, or never (None)."""
+    async def note(self, request: ForgetRequest, seconds: float | None) -> bool:
+        """Store the request's state; it is claimed again after so many seconds, or never (None).
+
+        False if it is to be carried out anew instead, because the store may have lost the last that was taken away.
+        """

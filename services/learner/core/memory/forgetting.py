@@ -176,7 +176,7 @@ class ForgetRequestWorker:
                 "subject": request.subject if is_under_way else "",
             }
         )
-        await self._forgetting.note(noted, _AGAIN_SECONDS if is_under_way else None)
-        if not is_under_way:
+        is_noted = await self._forgetting.note(noted, _AGAIN_SECONDS if is_under_way else None)
+        if is_noted and not is_under_way:
             self.done += 1
             log.info("forgotten", request=request.request_id, scope=request.scope.value, removed=dict(removed))
