@@ -77,9 +77,9 @@ class Feed:
             for row in rows:
                 if row.place > place_of(self._until):
                     self._append(row)
-        self._ring_bell()
+        self._wake_readers()
 
-    def _ring_bell(self) -> None:
+    def _wake_readers(self) -> None:
         self._bell.set()
         self._bell = asyncio.Event()
 
@@ -113,7 +113,7 @@ class Feed:
             rows = await self._read(self._stream, self._until)
         except BaseException:
             self._is_behind = True
-            self._ring_bell()  # whoever reads next does it
+            self._wake_readers()  # whoever reads next does it
             raise
         self._reads += 1
         self._is_behind |= len(rows) >= PAGE

@@ -135,11 +135,11 @@ class ConnectedServers(ports.ToolServers):
 
     def protocol_of(self, connection: Connection) -> str:
         """``mcp``, ``rest`` or ``a2a``, once it is stated or was found; else empty."""
-        return self._of_origin(connection).protocol_of(connection)
+        return self._find_servers_of_origin(connection).protocol_of(connection)
 
     @override
     def may_have_unlisted(self, connection: Connection) -> bool:
-        known = self._of_origin(connection).servers_for(connection)
+        known = self._find_servers_of_origin(connection).servers_for(connection)
         return known is not None and known.may_have_unlisted(connection)
 
     @override
@@ -211,9 +211,9 @@ class ConnectedServers(ports.ToolServers):
                 check_url(connection.url, self._reach if connection.from_request else self._operators)
             except Refused as error:
                 raise ports.ToolForbidden(f"the URL {error.message}") from error
-        return self._of_origin(connection)
+        return self._find_servers_of_origin(connection)
 
-    def _of_origin(self, connection: Connection) -> ServersByProtocol:
+    def _find_servers_of_origin(self, connection: Connection) -> ServersByProtocol:
         if connection.from_request:
             return self._guarded
         return self._tenants if connection.owner else self._trusted

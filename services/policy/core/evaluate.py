@@ -41,13 +41,13 @@ def decide(request: contracts.EvaluateRequest, prepared: ReadyPolicies) -> contr
     found += plan_findings(seen, request)
     found += text_findings([ready.texts for ready in prepared.ready], prepared.problems, request)
     ruled = {
-        call.call_id: tuple(ready.policy.id for ready, looked in seen if _rules_call(ready, call, looked[number]))
+        call.call_id: tuple(ready.policy.id for ready, looked in seen if _governs_call(ready, call, looked[number]))
         for number, call in enumerate(request.calls)
     }
     return _build_verdict(request, prepared, found, ruled)
 
 
-def _rules_call(ready: ReadyPolicy, call: contracts.CallContext, scene: CallScene) -> bool:
+def _governs_call(ready: ReadyPolicy, call: contracts.CallContext, scene: CallScene) -> bool:
     """Whether a tool rule or a condition of the policy applies to the call."""
     about_tools = (rule for rule in ready.tool_rules if rule.matches(call.tool) and not rule.rule.report_only)
     return any(about_tools) or applies_to_call(ready.rules_of_calls, scene)

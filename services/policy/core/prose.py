@@ -30,7 +30,7 @@ def check(request: ProseRequest, conditions: ConditionCache) -> ProseAnswer:
     Raises ``TooMuch`` for a request over the service's bounds.
     """
     _refuse_too_much(request)
-    checking = _Checking(Quotes(request.source), _Vocabulary(request.tools, request.fields), conditions)
+    checking = _CandidateCheck(Quotes(request.source), _Vocabulary(request.tools, request.fields), conditions)
     accepted: dict[str, Rule | ToolRule] = {}
     refused: list[RefusedCandidate] = []
     for index, candidate in enumerate(request.candidates):
@@ -76,7 +76,7 @@ class _Vocabulary:
         return [fields for tool, fields in self._tools.items() if fits(tool)]
 
 
-class _Checking(NamedTuple):
+class _CandidateCheck(NamedTuple):
     quotes: Quotes
     vocabulary: _Vocabulary
     conditions: ConditionCache

@@ -16,7 +16,7 @@ from services.executor.core.process.figures import (
 )
 from services.executor.core.process.rules import not_known, process_policy
 from services.executor.core.session.dossier import Dossier, Progress
-from services.executor.core.session.values import Fact, FigureResults, figures_about, with_figures
+from services.executor.core.session.values import Fact, FigureResults, find_figures_about, with_figures
 from services.executor.core.states.machine import GENERAL, TEMPLATES, Figure, ProcessTemplate
 from services.executor.core.tools.classes import verb_of
 from shared.contracts.plan import PlannedCall, WritePlan
@@ -114,8 +114,8 @@ def test_of_two_invoices_in_one_task_each_has_figures_of_its_own() -> None:
     by_name = {one.name: one.value for one in found.values}
 
     assert (by_name["variance_v_1"], by_name["variance_v_3"]) == ("30.01", "1025.01")
-    assert str(figures_about(found.values, ("v-3",))["variance"]) == "1025.01"
-    assert figures_about(found.values, ()) == {}
+    assert str(find_figures_about(found.values, ("v-3",))["variance"]) == "1025.01"
+    assert find_figures_about(found.values, ()) == {}
 
 
 @pytest.mark.promise("process.figures")

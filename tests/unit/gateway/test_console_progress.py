@@ -37,7 +37,7 @@ from services.gateway.features.console.views.memory import (
     read_page,
     trust_badge,
 )
-from services.gateway.features.console.views.progress import direction, process_cards, quality
+from services.gateway.features.console.views.progress import build_process_cards, direction, quality
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.learning.service import Learning, LearningHistory, LearningStatistics
 from services.gateway.features.memory.service import Thing
@@ -94,7 +94,7 @@ def test_points_that_stand_wide_apart_still_give_exact_means() -> None:
 def test_each_arm_has_its_mean_its_uses_and_its_score() -> None:
     arms = {"expense_approval": {"fsm": Arm(3, 24_000), "moa": Arm(1, 3_000)}, "sla_breach": {"fsm": Arm(1, 9_000)}}
     told = {"expense_approval": {"fsm": course(0.8, 0.8, 0.8), "moa": course(0.3)}}
-    first, second = process_cards(arms, told)
+    first, second = build_process_cards(arms, told)
     assert [(row.title, row.mean, row.uses, row.share, row.leads) for row in first.arms] == [
         ("State machine", "0.80", 3, 75, True),
         ("Five phases", "", 0, 0, False),
@@ -106,7 +106,7 @@ def test_each_arm_has_its_mean_its_uses_and_its_score() -> None:
 
 
 def test_of_arms_that_are_alike_none_is_the_best() -> None:
-    (card,) = process_cards({"general": {"fsm": Arm(1, 5_000), "moa": Arm(1, 5_000)}}, {})
+    (card,) = build_process_cards({"general": {"fsm": Arm(1, 5_000), "moa": Arm(1, 5_000)}}, {})
     assert not any(row.leads for row in card.arms)
 
 

@@ -16,8 +16,8 @@ from services.executor.core.process.figures import compute_figures
 from services.executor.core.process.rules import (
     Left,
     concern,
-    figures_left,
     joint_remainders,
+    lower_remainders,
     process_policy,
     unanswered_concern,
 )
@@ -335,7 +335,7 @@ def _contradicting_values(
 
 def _own_fields(call: PlannedCall, around: _CallSurroundings, view: CallView) -> dict[str, ContextValue]:
     """The fields that the executor itself knows of a call, which no argument of that name replaces."""
-    figures = figures_left(call.arguments, figures_of_call(around.figures, around.values, view), around.left)
+    figures = lower_remainders(call.arguments, figures_of_call(around.figures, around.values, view), around.left)
     known: dict[str, ContextValue] = {"figures": {**figures}} if figures else {}
     return {**known, "verb": verb_of(call.tool), "tool_class": call.tool_class.value}
 

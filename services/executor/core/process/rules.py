@@ -17,7 +17,7 @@ from services.executor.core.records.binding import CallView, bind, figures_seen,
 from services.executor.core.records.called_records import Seen, aliases, find_records, says, words
 from services.executor.core.records.references import literal_parts
 from services.executor.core.session.dossier import Dossier, Progress
-from services.executor.core.session.values import Fact, FigureResults, NamedValue, Shared, figures_about
+from services.executor.core.session.values import Fact, FigureResults, NamedValue, Shared, find_figures_about
 from services.executor.core.states.machine import (
     POLICY_MARK,
     Figure,
@@ -95,8 +95,8 @@ def _find_joint_draws(
     return ((shared, together) for shared, together in shares if len(together) > 1)
 
 
-def figures_left(arguments: JsonObject, figures: Mapping[str, Decimal], left: Left) -> dict[str, Decimal]:
-    """The figures for one call, each remainder as it is after everything that the plan draws on the same amount."""
+def lower_remainders(arguments: JsonObject, figures: Mapping[str, Decimal], left: Left) -> dict[str, Decimal]:
+    """The figures for one call, each remainder as low as it is after all that the plan draws on the same amount."""
     named = {str(part).casefold() for part in literal_parts(arguments)}
     after = {
         name: min(by[one] for one in named & by.keys())
@@ -157,7 +157,7 @@ def _why_unknown(
         return f"{name} is known of one record alone, and {call.tool} names {', '.join(sorted(named))}"
     if strangers := named - subjects if subjects else ():
         return f"{name} is not known of {', '.join(strangers)}"
-    if name in figures_about(found.values, [str(part) for part in literal_parts(call.arguments)]):
+    if name in find_figures_about(found.values, [str(part) for part in literal_parts(call.arguments)]):
         return ""
     missing = [one for one in found.missing if one.name == name]
     own = [one for one in missing if not one.about or one.about.casefold() in named] or missing
@@ -202,7 +202,7 @@ def deviations(
     wanted = {one.name: [parse_governed(text) for text in one.governs] for one in figures if one.governs}
     found: dict[str, tuple[str, ...]] = {}
     for call in (call for call in calls if call.tool_class is ToolClass.CHANGE):
-        known = figures_about(values, [str(part) for part in literal_parts(call.arguments)])
+        known = find_figures_about(values, [str(part) for part in literal_parts(call.arguments)])
         for name in (name for name in wanted if name in known):
             given = _governed_arguments(call.arguments, wanted[name], words(call.tool))
             others = [

@@ -178,8 +178,10 @@ def with_figures(values: Sequence[NamedValue], found: FigureResults) -> tuple[Na
     return (*found.values, *(value for value in values if not value.figure and value.name not in names))
 
 
-def figures_about(values: Sequence[NamedValue], named: Sequence[str]) -> dict[str, Decimal]:
-    """The figures about a call that names these records, by their names in the process file."""
+def find_figures_about(values: Sequence[NamedValue], named: Sequence[str]) -> dict[str, Decimal]:
+    """The worked-out figures of one of the ``named`` records, or of none, by their names in the process file;
+    not one that there are several of.
+    """
     own = {name.casefold() for name in named}
     said = [value for value in values if value.figure and (not value.about or value.about.casefold() in own)]
     single = [value for value in said if sum(one.figure == value.figure for one in said) == 1]

@@ -18,7 +18,7 @@ from services.gateway.features.console.pages import LEARNING, OPERATIONS, WEBHOO
 from services.gateway.features.console.sessions import Visitor
 from services.gateway.features.console.views import health, memory
 from services.gateway.features.console.views.approvals import approval_page, needs, summary_of
-from services.gateway.features.console.views.progress import direction, process_cards, quality
+from services.gateway.features.console.views.progress import build_process_cards, direction, quality
 from services.gateway.features.console.views.tasks import RUNNING, doubts_of
 from services.gateway.features.learning.service import LearningHistory
 from services.gateway.features.tasks.listing import TaskQuery
@@ -129,7 +129,7 @@ class LearningPages(ConsolePages):
         """The page on learning. It shows only numbers, so every caller of the tenant may see it."""
         services, tenant = self._context.services, visitor.caller.tenant
         learning, history = await services.statistics.learning(tenant), await services.statistics.history(tenant)
-        cards = process_cards(learning.arms, history.arms)
+        cards = build_process_cards(learning.arms, history.arms)
         found = quality(history.quality)
         return await self._context.page(
             request,

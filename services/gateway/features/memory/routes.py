@@ -53,11 +53,15 @@ class MemoryEndpoints:
         """Ask that something be forgotten: ``scope`` is entity, session or tenant, ``subject`` which one."""
         request = memory.read_forget(call.body, call.caller, self._clock(), self._new_id())
         await self._forgets.ask(request)  # a learner does it soon: ``progress`` tells how far it is
-        return memory.forget_view(request)
+        return memory.describe_forget_request(request)
 
     async def requests(self, call: ApiCall) -> JsonValue:
         """List the requests to forget, the newest first."""
-        return {"requests": [memory.forget_view(one) for one in await self._forgets.requests_of(call.caller.tenant)]}
+        return {
+            "requests": [
+                memory.describe_forget_request(one) for one in await self._forgets.requests_of(call.caller.tenant)
+            ]
+        }
 
     async def progress(self, call: ApiCall) -> JsonValue:
         """Show how far a request to forget is."""
@@ -65,4 +69,4 @@ class MemoryEndpoints:
         found = await self._forgets.find(call.caller.tenant, request_id)
         if found is None:
             raise NotFound(f"request to forget {request_id!r}")
-        return memory.forget_view(found)
+        return memory.describe_forget_request(found)

@@ -77,7 +77,7 @@ def accuracy_view(remembered: TenantMemory) -> dict[str, JsonValue]:
     return {"accuracy": [_describe_accuracy(process, kind, row) for (process, kind), row in rows]}
 
 
-def forget_view(request: ForgetRequest) -> dict[str, JsonValue]:
+def describe_forget_request(request: ForgetRequest) -> dict[str, JsonValue]:
     said: dict[str, JsonValue] = request.model_dump(mode="json", exclude={"v", "tenant"})
     return said
 

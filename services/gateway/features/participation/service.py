@@ -190,8 +190,9 @@ ReadWords = Callable[[str, str], Awaitable[str]]  # what the user said in the ch
 
 
 class ParticipationService:
-    """Handles assessors' messages. ``participations``: None if no key to encrypt with is configured.
+    """Lets this worker take part in assessments: handles the assessors' messages.
 
+    ``participations``: None if no key to encrypt with is configured.
     ``worlds``: where a world may be. ``endpoint``: the URL at which executors find that of a session and assessment.
     """
 

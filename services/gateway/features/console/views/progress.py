@@ -115,7 +115,7 @@ def quality(points: Sequence[Moment]) -> Quality | None:
     )
 
 
-def process_cards(
+def build_process_cards(
     arms: Mapping[str, Mapping[str, Arm]], courses: Mapping[str, Mapping[str, Sequence[Moment]]]
 ) -> tuple[ProcessCard, ...]:
     """A card for each process type, the most used first."""
