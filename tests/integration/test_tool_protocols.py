@@ -209,6 +209,14 @@ async def test_a_list_holds_for_its_time_and_its_tools_are_the_same_objects(tmp_
         assert asked.lists == 1
 
 
+async def test_tasks_that_begin_together_get_the_same_objects(tmp_path: Path) -> None:
+    """Of all that ask a server for the first time at once, one compiles its list."""
+    async with listed_company(tmp_path, 3600) as (servers, connection, _):
+        first, *others = await asyncio.gather(*(servers.discover(connection) for _ in range(4)))
+
+        assert all(tools is first for tools in others)
+
+
 async def test_without_a_time_each_task_asks_and_an_equal_list_gives_the_same_objects(tmp_path: Path) -> None:
     async with listed_company(tmp_path, 0) as (servers, connection, asked):
         first = await servers.discover(connection)

@@ -167,6 +167,7 @@ class McpTools(ToolServers):
         except SessionExpired:  # a list may be asked for again, unlike a call
             link = self._find_link(connection)
             listed = await _list(link)
+        known = self._listings.get(connection.server_key)  # others may have asked meanwhile, and compiled the same
         until = clock() + min(self._list_seconds, listed.seconds)
         if known is not None and known.listed == listed.tools:
             known.link, known.until = link, until
