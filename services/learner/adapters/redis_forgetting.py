@@ -45,7 +45,7 @@ class RedisForgetting(Forgetting):
 
     async def take_away(self, request: ForgetRequest) -> Mapping[str, int]:
         forgets = keys.learned_keys(request.tenant).forgets
-        self._lines[request.request_id] = str(await self._scripts.run("note_forgotten", [forgets], []))
+        self._lines[request.request_id] = str(await self._scripts.run("line_of_writes", [forgets], []))
         if request.scope is ForgetScope.TENANT:
             return await self._all_of(request.tenant)
         counts = await self._rows_of(request)
