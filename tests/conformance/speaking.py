@@ -1,7 +1,7 @@
 """Protocol 1.0 spoken over either of its bindings, with the same words for what comes back."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, cast
 from uuid import uuid4
 
 import httpx
@@ -65,19 +65,15 @@ class Rpc:
         self._http = replicas.http
 
     async def call(self, method: str, params: JsonObject, headers: Mapping[str, str] = NEW) -> Reply:
-        body = {"jsonrpc": "2.0", "id": "c1", "method": method, "params": params}
-        response = await self._http.post("/", json=body, headers=headers)
-        return rpc_reply(response)
+        return rpc_reply(await self._http.post("/", json=rpc_body(method, params), headers=headers))
 
     async def call_as_nobody(self, method: str, params: JsonObject) -> httpx.Response:
-        body = {"jsonrpc": "2.0", "id": "c1", "method": method, "params": params}
-        return await self._http.post("/", json=body, headers={**NEW, "Authorization": ""})
+        return await self._http.post("/", json=rpc_body(method, params), headers={**NEW, "Authorization": ""})
 
     async def stream(
         self, method: str, params: JsonObject, headers: Mapping[str, str] = NEW
     ) -> AsyncGenerator[Event, None]:
-        body = {"jsonrpc": "2.0", "id": "c1", "method": method, "params": params}
-        async with self._http.stream("POST", "/", json=body, headers=headers) as response:
+        async with self._http.stream("POST", "/", json=rpc_body(method, params), headers=headers) as response:
             async for event in _events(response):
                 result = event.value.get("result")
                 assert isinstance(result, dict), event
@@ -139,6 +135,22 @@ _PATHS = {
 }
 
 
+def rpc_body(method: str, params: JsonObject) -> JsonObject:
+    return {"jsonrpc": "2.0", "id": "c1", "method": method, "params": params}
+
+
+async def old_call(replicas: Replicas, method: str, params: JsonObject) -> JsonObject:
+    """A call of JSON-RPC that names no version, as those of 0.3 and before: the whole answer."""
+    return loads_object((await replicas.http.post("/", json=rpc_body(method, params))).text)
+
+
+async def old_stream(replicas: Replicas, method: str, params: JsonObject) -> AsyncIterator[JsonObject]:
+    """The results of such a call that is answered with a stream."""
+    async with replicas.http.stream("POST", "/", json=rpc_body(method, params)) as response:
+        async for event in _events(response):
+            yield cast(JsonObject, event.value["result"])
+
+
 def rpc_reply(response: httpx.Response) -> Reply:
     value = loads_object(response.text)
     error = value.get("error")
@@ -161,6 +173,17 @@ def message(message_id: str = "", text: str = "hello", /, **more: Json) -> JsonO
     return {"messageId": f"{message_id}-{uuid4().hex[:8]}", "role": "ROLE_USER", "parts": [{"text": text}], **more}
 
 
+def old_message(message_id: str = "tck-complete-task", /, **more: Json) -> JsonObject:
+    """A message of 0.3."""
+    said: JsonObject = {"kind": "message", "role": "user", "parts": [{"kind": "text", "text": "hello"}]}
+    return {**said, "messageId": f"{message_id}-{uuid4().hex[:8]}", **more}
+
+
+def blocking(said: JsonObject) -> JsonObject:
+    """The params of ``message/send`` whose answer is waited for."""
+    return {"message": said, "configuration": {"blocking": True}}
+
+
 async def sent(speaker: Speaker, message_id: str = "tck-complete-task", **more: Json) -> JsonObject:
     """The task that a message made."""
     reply = await speaker.call("SendMessage", {"message": message(message_id, "hello", **more)})
@@ -168,6 +191,16 @@ async def sent(speaker: Speaker, message_id: str = "tck-complete-task", **more: 
     task = reply.value["task"]
     assert isinstance(task, dict)
     return task
+
+
+async def held(replicas: Replicas, speaker: Speaker) -> Json:
+    """The id of a task that works until the worker is released."""
+    replicas.worker.release.clear()
+    count = len(replicas.worker.works)
+    params: JsonObject = {"message": message("held", "hold on"), "configuration": {"returnImmediately": True}}
+    task_id = at((await speaker.call("SendMessage", params)).value, "task.id")
+    await replicas.worker.has_begun(count + 1)
+    return task_id
 
 
 async def _events(response: httpx.Response) -> AsyncIterator[Event]:

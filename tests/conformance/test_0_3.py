@@ -1,44 +1,33 @@
 """Protocol 0.3, requirement by requirement, over JSON-RPC and REST."""
 
-from collections.abc import AsyncIterator
-from uuid import uuid4
-
 import pytest
 
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from tests.conformance.clients import new_client
 from tests.conformance.replicas import HOOKS, Replicas
-from tests.conformance.speaking import sent
+from tests.conformance.speaking import blocking, old_call, old_message, old_stream, sent
 from tests.integration.gateway_stage import at
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 _HOOK = f"https://{HOOKS}/hook"
-
-
-def _message(message_id: str = "tck-complete-task", /, **more: Json) -> JsonObject:
-    text: Json = {"kind": "text", "text": "hello"}
-    named = f"{message_id}-{uuid4().hex[:8]}"
-    return {"kind": "message", "messageId": named, "role": "user", "parts": [text], **more}
-
-
-async def _call(full: Replicas, method: str, params: JsonObject) -> JsonObject:
-    body = {"jsonrpc": "2.0", "id": "c1", "method": method, "params": params}
-    return loads_object((await full.http.post("/", json=body)).text)
+_TEXT: Json = [{"kind": "text", "text": "hello"}]
+_BROKEN: tuple[JsonObject, ...] = (
+    {},
+    {"role": "user", "parts": _TEXT},
+    {"kind": "message", "role": "user", "parts": _TEXT},
+    {"messageId": "m", "parts": _TEXT},
+    old_message(parts=[]),
+    old_message(parts=[{"kind": "text"}]),
+    old_message(parts=[{"kind": "video", "text": "x"}]),
+    old_message(parts=[{"kind": "data", "data": "x"}]),
+    old_message(role="agent"),
+)
 
 
 async def _task(full: Replicas, message_id: str = "tck-complete-task", /, **more: Json) -> JsonObject:
-    params: JsonObject = {"message": _message(message_id, **more), "configuration": {"blocking": True}}
-    result = (await _call(full, "message/send", params))["result"]
+    result = (await old_call(full, "message/send", blocking(old_message(message_id, **more))))["result"]
     assert isinstance(result, dict)
     return result
-
-
-async def _stream(full: Replicas, method: str, params: JsonObject) -> AsyncIterator[JsonObject]:
-    body = {"jsonrpc": "2.0", "id": "c1", "method": method, "params": params}
-    async with full.http.stream("POST", "/", json=body) as response:
-        async for line in response.aiter_lines():
-            if line.startswith("data: "):
-                yield loads_object(line.removeprefix("data: "))
 
 
 @pytest.mark.promise("gateway.conformance_0_3")
@@ -80,12 +69,9 @@ async def test_a_worker_may_answer_with_a_message(full: Replicas) -> None:
     ("method", "params"),
     [
         ("message/send", {}),
-        ("message/send", {"message": {}}),
-        ("message/send", {"message": _message(parts=[])}),
-        ("message/send", {"message": _message(parts=[{"kind": "text"}])}),
-        ("message/send", {"message": _message(role="agent")}),
-        ("message/send", {"message": _message(), "configuration": {"historyLength": -1}}),
-        ("message/send", {"message": _message(), "configuration": {"blocking": "no"}}),
+        *(("message/send", {"message": said}) for said in _BROKEN),
+        ("message/send", {"message": old_message(), "configuration": {"historyLength": -1}}),
+        ("message/send", {"message": old_message(), "configuration": {"blocking": "no"}}),
         ("message/stream", {}),
         ("tasks/get", {}),
         ("tasks/get", {"id": 5}),
@@ -103,7 +89,7 @@ async def test_wrong_params_are_refused_as_such_and_nothing_of_our_insides_is_to
 ) -> None:
     if method == "tasks/get" and "historyLength" in params:
         params = {**params, "id": (await _task(full))["id"]}
-    reply = await _call(full, method, params)
+    reply = await old_call(full, method, params)
     assert at(reply, "error.code") == -32602, reply
     error = reply["error"]
     assert isinstance(error, dict)
@@ -123,41 +109,48 @@ async def test_wrong_params_are_refused_as_such_and_nothing_of_our_insides_is_to
     ],
 )
 async def test_each_error_has_its_code(full: Replicas, method: str, code: int) -> None:
-    assert at(await _call(full, method, {"id": "nobody-made-this"}), "error.code") == code
+    assert at(await old_call(full, method, {"id": "nobody-made-this"}), "error.code") == code
 
 
 async def test_history_of_length_zero_is_all_of_it(full: Replicas) -> None:
     task = await _task(full)
     for length in (0, 5):
-        found = await _call(full, "tasks/get", {"id": task["id"], "historyLength": length})
+        found = await old_call(full, "tasks/get", {"id": task["id"], "historyLength": length})
         assert at(found, "result.history.0.role") == "user"
 
 
+@pytest.mark.promise("gateway.conformance_0_3")
 async def test_a_client_that_does_not_block_is_answered_at_once(full: Replicas) -> None:
-    params: JsonObject = {"message": _message("test-resubscribe-message-id"), "configuration": {"blocking": False}}
-    state = at(await _call(full, "message/send", params), "result.status.state")
-    assert state in ("submitted", "working")
+    """But one that speaks the words of the early protocol waits, as it learnt there."""
+    slow = "test-resubscribe-message-id"
+    unset: JsonObject = {"message": old_message(slow)}
+    unblocked: JsonObject = {"message": old_message(slow), "configuration": {"blocking": False}}
+    for params in (unset, unblocked):
+        state = at(await old_call(full, "message/send", params), "result.status.state")
+        assert state in ("submitted", "working")
+    early: JsonObject = {"message": {"role": "user", "parts": [{"type": "text", "text": "hello"}]}}
+    assert at(await old_call(full, "message/send", early), "result.status.state") == "completed"
 
 
 async def test_a_follow_up_goes_on_in_its_task_and_context(full: Replicas) -> None:
     asked = await _task(full, "tck-input-required")
     more = await _task(full, "tck-complete-task", taskId=asked["id"])
     assert (more["id"], more["contextId"]) == (asked["id"], asked["contextId"])
-    ended = await _call(full, "message/send", {"message": _message(taskId=asked["id"])})
+    ended = await old_call(full, "message/send", {"message": old_message(taskId=asked["id"])})
     assert at(ended, "error.code") == -32004
 
 
 async def test_canceling_ends_a_task_once(full: Replicas) -> None:
     asked = await _task(full, "tck-input-required")
-    canceled = await _call(full, "tasks/cancel", {"id": asked["id"]})
-    again = await _call(full, "tasks/cancel", {"id": asked["id"]})
+    canceled = await old_call(full, "tasks/cancel", {"id": asked["id"]})
+    again = await old_call(full, "tasks/cancel", {"id": asked["id"]})
     assert (at(canceled, "result.status.state"), at(again, "error.code")) == ("canceled", -32002)
 
 
 @pytest.mark.promise("gateway.conformance_0_3")
 async def test_a_stream_ends_with_what_is_marked_final(full: Replicas) -> None:
-    params: JsonObject = {"message": _message("tck-stream-003")}
-    results = [reply["result"] async for reply in _stream(full, "message/stream", params)]
+    params: JsonObject = {"message": old_message("tck-stream-003")}
+    results = [result async for result in old_stream(full, "message/stream", params)]
     kinds = [at(result, "kind") for result in results]
     assert (kinds[0], kinds[-1], at(results[-1], "final")) == ("task", "status-update", True)
     assert "artifact-update" in kinds
@@ -168,15 +161,15 @@ async def test_webhooks_are_set_read_listed_and_deleted(full: Replicas) -> None:
     """Also read without the id of one; deleting is answered with a result, though there is nothing to say."""
     task_id = (await _task(full, "tck-input-required"))["id"]
     given: JsonObject = {"taskId": task_id, "pushNotificationConfig": {"id": "one", "url": _HOOK}}
-    made = await _call(full, "tasks/pushNotificationConfig/set", given)
+    made = await old_call(full, "tasks/pushNotificationConfig/set", given)
     assert at(made, "result.pushNotificationConfig.url") == _HOOK
     for params in ({"id": task_id}, {"id": task_id, "pushNotificationConfigId": "one"}):
-        read = await _call(full, "tasks/pushNotificationConfig/get", params)
+        read = await old_call(full, "tasks/pushNotificationConfig/get", params)
         assert at(read, "result.pushNotificationConfig.id") == "one"
-    listed = await _call(full, "tasks/pushNotificationConfig/list", {"id": task_id})
+    listed = await old_call(full, "tasks/pushNotificationConfig/list", {"id": task_id})
     assert at(listed, "result.0.pushNotificationConfig.url") == _HOOK
     params = {"id": task_id, "pushNotificationConfigId": "one"}
-    deleted = await _call(full, "tasks/pushNotificationConfig/delete", params)
+    deleted = await old_call(full, "tasks/pushNotificationConfig/delete", params)
     assert deleted == {"jsonrpc": "2.0", "id": "c1", "result": None}
 
 
@@ -207,7 +200,7 @@ async def test_the_client_of_1_x_lists_and_deletes_webhooks(full: Replicas) -> N
 
 
 async def test_the_extended_card_has_the_fields_of_0_3(full: Replicas) -> None:
-    card = (await _call(full, "agent/getAuthenticatedExtendedCard", {}))["result"]
+    card = (await old_call(full, "agent/getAuthenticatedExtendedCard", {}))["result"]
     assert isinstance(card, dict)
     assert card.keys() >= {"url", "protocolVersion", "skills", "supportsAuthenticatedExtendedCard"}
     assert (await full.http.get("/v1/card")).json() == card
@@ -215,11 +208,10 @@ async def test_the_extended_card_has_the_fields_of_0_3(full: Replicas) -> None:
 
 @pytest.mark.promise("gateway.conformance_0_3")
 async def test_rest_words_tasks_as_its_clients_read_them(full: Replicas) -> None:
-    said = {key: value for key, value in _message("tck-artifact-data").items() if key not in ("kind", "parts")}
+    said = {key: value for key, value in old_message("tck-artifact-data").items() if key not in ("kind", "parts")}
     content: Json = [{"text": "hello"}, {"data": {"data": {"a": 1}}}]
     message: JsonObject = {**said, "role": "ROLE_USER", "content": content}
-    body: JsonObject = {"message": message, "configuration": {"blocking": True}}
-    sent = (await full.http.post("/v1/message:send", json=body)).json()
+    sent = (await full.http.post("/v1/message:send", json=blocking(message))).json()
     assert sent["task"]["status"]["state"] == "TASK_STATE_COMPLETED"
     read = (await full.http.get(f"/v1/tasks/{sent['task']['id']}")).json()
     assert read == sent["task"]
@@ -229,13 +221,12 @@ async def test_rest_words_tasks_as_its_clients_read_them(full: Replicas) -> None
 
 async def test_rest_answers_parts_with_parts(full: Replicas) -> None:
     """Some clients word REST as JSON-RPC words it."""
-    body: JsonObject = {"message": _message(), "configuration": {"blocking": True}}
-    sent = (await full.http.post("/v1/message:send", json=body)).json()
+    sent = (await full.http.post("/v1/message:send", json=blocking(old_message()))).json()
     assert (sent["kind"], sent["status"]["state"]) == ("task", "completed")
 
 
 async def test_rest_streams_end_with_what_is_marked_final(full: Replicas) -> None:
-    body = {"message": _message("tck-stream-001")}
+    body = {"message": old_message("tck-stream-001")}
     async with full.http.stream("POST", "/v1/message:stream", json=body) as response:
         lines = [line async for line in response.aiter_lines() if line.startswith("data: ")]
     events = [loads_object(line.removeprefix("data: ")) for line in lines]

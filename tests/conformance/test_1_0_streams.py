@@ -6,7 +6,7 @@ import pytest
 
 from shared.domain.exact_json import Json, JsonObject
 from tests.conformance.replicas import HOOKS, Replicas
-from tests.conformance.speaking import NEW, Event, Speaker, is_refused, message, sent
+from tests.conformance.speaking import NEW, Event, Speaker, held, is_refused, message, sent
 from tests.integration.gateway_stage import at
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -90,29 +90,29 @@ async def test_chunks_of_an_artifact_put_together_are_the_artifact(any_speaker: 
 
 
 async def test_subscribing_tells_the_task_as_it_stands_and_then_its_end(full: Replicas, any_speaker: Speaker) -> None:
-    held = await _held(full, any_speaker)
-    events = await _followed(full, any_speaker, held)
-    assert at(events[0].value, "task.id") == held
+    task_id = await held(full, any_speaker)
+    events = await _followed(full, any_speaker, task_id)
+    assert at(events[0].value, "task.id") == task_id
     assert (_kinds(events).count("task"), _end(events)) == (1, "TASK_STATE_COMPLETED")
 
 
 async def test_a_stream_that_was_cut_goes_on_after_the_last_id(full: Replicas, wire: Speaker) -> None:
     """On whichever replica it is taken up: nothing is missing, nothing comes twice."""
-    held = await _held(full, wire)
-    async with aclosing(wire.stream("SubscribeToTask", {"id": held})) as first:
+    task_id = await held(full, wire)
+    async with aclosing(wire.stream("SubscribeToTask", {"id": task_id})) as first:
         begun = await anext(first)
     full.worker.release.set()
     headers = {**NEW, "Last-Event-ID": begun.event_id}
-    rest = [event async for event in wire.stream("SubscribeToTask", {"id": held}, headers)]
+    rest = [event async for event in wire.stream("SubscribeToTask", {"id": task_id}, headers)]
     assert begun.event_id not in {event.event_id for event in rest}
     assert ("task" in _kinds(rest), _end(rest)) == (False, "TASK_STATE_COMPLETED")
 
 
 async def test_two_subscribers_are_told_the_same(full: Replicas, wire: Speaker) -> None:
-    held = await _held(full, wire)
-    async with aclosing(wire.stream("SubscribeToTask", {"id": held})) as first:
+    task_id = await held(full, wire)
+    async with aclosing(wire.stream("SubscribeToTask", {"id": task_id})) as first:
         before = [await anext(first)]
-        second = await _followed(full, wire, held)
+        second = await _followed(full, wire, task_id)
         before += [event async for event in first]
     assert [event.event_id for event in before] == [event.event_id for event in second]
 
@@ -165,15 +165,6 @@ async def test_webhooks_of_a_task_are_made_read_listed_and_deleted(speaker: Spea
     assert gone.refused in ("TASK_NOT_FOUND", "INVALID_PARAMS")
 
 
-@pytest.mark.promise("gateway.conformance_0_3")
-async def test_a_webhook_that_was_made_is_read(any_speaker: Speaker) -> None:
-    task_id = (await sent(any_speaker, "tck-input-required"))["id"]
-    given: JsonObject = {"taskId": task_id, "id": "first", "url": _HOOK}
-    made = await any_speaker.call("CreateTaskPushNotificationConfig", given)
-    read = await any_speaker.call("GetTaskPushNotificationConfig", {"taskId": task_id, "id": "first"})
-    assert [(at(one.value, "url"), at(one.value, "id")) for one in (made, read)] == [(_HOOK, "first")] * 2
-
-
 @pytest.mark.parametrize(
     "method", ["CreateTaskPushNotificationConfig", "ListTaskPushNotificationConfigs", "GetTaskPushNotificationConfig"]
 )
@@ -215,16 +206,6 @@ async def test_every_client_is_shown_the_extended_card(any_speaker: Speaker) -> 
 async def test_the_extended_card_is_for_those_who_are_known(wire: Speaker) -> None:
     stranger = await wire.call_as_nobody("GetExtendedAgentCard", {})
     assert stranger.status_code == 401
-
-
-async def _held(full: Replicas, speaker: Speaker) -> Json:
-    """A task that works until its worker is released."""
-    full.worker.release.clear()
-    count = len(full.worker.works)
-    params: JsonObject = {"message": message("held", "hold on"), "configuration": {"returnImmediately": True}}
-    task_id = at((await speaker.call("SendMessage", params)).value, "task.id")
-    await full.worker.has_begun(count + 1)
-    return task_id
 
 
 async def _followed(full: Replicas, speaker: Speaker, task_id: Json) -> list[Event]:

@@ -4,12 +4,11 @@ import asyncio
 from contextlib import aclosing
 from typing import cast
 
-import httpx
 import pytest
 
 from shared.domain.exact_json import Json, JsonObject
 from tests.conformance.replicas import Replicas
-from tests.conformance.speaking import NEW, Rest, Rpc, Speaker, message, sent
+from tests.conformance.speaking import NEW, Rest, Rpc, Speaker, held, message, old_call, old_message, sent
 from tests.integration.gateway_stage import at
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -35,11 +34,7 @@ async def test_the_same_message_at_once_on_both_replicas_is_one_task(full: Repli
 
 async def test_a_stream_on_either_replica_tells_what_happens(full: Replicas) -> None:
     """Four streams in a row of one task, so two on each replica: all are told the same."""
-    full.worker.release.clear()
-    count = len(full.worker.works)
-    params: JsonObject = {"message": message("held", "hold on"), "configuration": {"returnImmediately": True}}
-    task_id = at((await Rest(full).call("SendMessage", params)).value, "task.id")
-    await full.worker.has_begun(count + 1)
+    task_id = await held(full, Rest(full))
     begun = [asyncio.Event() for _ in range(4)]
     async with asyncio.TaskGroup() as group:
         followed = [group.create_task(_ids(Rest(full), task_id, event)) for event in begun]
@@ -117,21 +112,15 @@ async def test_a_context_of_another_principal_is_not_joined(full: Replicas, wire
 
 async def test_0_3_keeps_codes_apart_and_data_whole(full: Replicas) -> None:
     data: Json = {"list": [1, "two", None, {"deep": True}], "text": "é"}
-    said: JsonObject = {"kind": "message", "messageId": str(message("m")["messageId"]), "role": "user"}
-    whole: Json = [{"kind": "text", "text": "hello"}, {"kind": "data", "data": data}]
-    taken = await _post_0_3(full, {**said, "parts": whole})
-    refused = await _post_0_3(full, {**said, "parts": whole}, acceptedOutputModes=["video/mp4"])
-    ended = await _post_0_3(full, {**said, "messageId": "again", "parts": whole, "taskId": at(taken, "result.id")})
+    said = old_message("m", parts=[{"kind": "text", "text": "hello"}, {"kind": "data", "data": data}])
+    video: JsonObject = {"message": said, "configuration": {"acceptedOutputModes": ["video/mp4"]}}
+    taken = await old_call(full, "message/send", {"message": said})
+    refused = await old_call(full, "message/send", video)
+    more: JsonObject = {**said, "messageId": "again", "taskId": at(taken, "result.id")}
+    ended = await old_call(full, "message/send", {"message": more})
     work = next(work for work in full.worker.works if work.record.task_id == at(taken, "result.id"))
     assert '"deep":true' in work.turn.text.replace(" ", "")
     assert (at(refused, "error.code"), at(ended, "error.code")) == (-32005, -32004)
-
-
-async def _post_0_3(full: Replicas, said: JsonObject, **configuration: Json) -> JsonObject:
-    params: JsonObject = {"message": said, **({"configuration": configuration} if configuration else {})}
-    body = {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": params}
-    response: httpx.Response = await full.http.post("/", json=body)
-    return cast(JsonObject, response.json())
 
 
 async def _ids(speaker: Speaker, task_id: Json, begun: asyncio.Event) -> list[str]:

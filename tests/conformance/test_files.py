@@ -9,7 +9,7 @@ import pytest
 from shared.domain.exact_json import Json, JsonObject
 from tests.conformance.clients import new_client
 from tests.conformance.replicas import Replicas
-from tests.conformance.speaking import NEW, Rest, Rpc, Speaker, rest_reply
+from tests.conformance.speaking import NEW, Rest, Rpc, Speaker, blocking, old_call, old_message, rest_reply
 from tests.integration.gateway_stage import at
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.promise("a2a.files")]
@@ -126,14 +126,8 @@ async def test_a_large_body_of_small_values_is_refused_before_it_is_read(full: R
 @pytest.mark.parametrize("held", [{"bytes": _RAW}, {"uri": _PUBLIC}])
 async def test_a_file_of_protocol_0_3_comes_back_in_its_words(full: Replicas, held: JsonObject) -> None:
     file: JsonObject = {"name": "invoice.pdf", "mimeType": "application/pdf", **held}
-    said: JsonObject = {
-        "messageId": f"tck-complete-task-{uuid4()}",
-        "role": "user",
-        "kind": "message",
-        "parts": [{"kind": "text", "text": "Look at it"}, {"kind": "file", "file": file}],
-    }
-    params: JsonObject = {"message": said, "configuration": {"blocking": True}}
-    answer = (await full.http.post("/", json=_rpc("message/send", params))).json()
+    said = old_message(parts=[{"kind": "text", "text": "Look at it"}, {"kind": "file", "file": file}])
+    answer = await old_call(full, "message/send", blocking(said))
     assert at(answer, "result.history.0.parts.1.file") == file
 
 
@@ -147,16 +141,14 @@ async def test_a_file_of_the_rest_binding_of_0_3_comes_back_as_the_official_libr
         "role": "ROLE_USER",
         "content": [{"text": "Look at it"}, {"file": file}],
     }
-    body: JsonObject = {"message": said, "configuration": {"blocking": True}}
-    answer = (await full.http.post("/v1/message:send", json=body)).json()
+    answer = (await full.http.post("/v1/message:send", json=blocking(said))).json()
     assert at(answer, "task.history.0.content.1.file.fileWithBytes") == _TWICE
 
 
 async def test_a_file_of_the_early_protocol_is_taken(full: Replicas) -> None:
     part: JsonObject = {"type": "file", "file": {"name": "invoice.pdf", "mimeType": "application/pdf", "bytes": _RAW}}
     said: JsonObject = {"role": "user", "parts": [{"type": "text", "text": "Look at it"}, part]}
-    answer = (await full.http.post("/", json=_rpc("tasks/send", {"id": str(uuid4()), "message": said}))).json()
-    assert "error" not in answer
+    assert "error" not in await old_call(full, "tasks/send", {"id": str(uuid4()), "message": said})
 
 
 async def test_the_parts_of_a_follow_up_come_back_as_they_were_sent(wire: Speaker, full: Replicas) -> None:
@@ -173,7 +165,3 @@ async def test_the_parts_of_a_follow_up_come_back_as_they_were_sent(wire: Speake
     assert at(spoken[-1], "parts") == [{"text": "Look at it"}, data, file]
     (read,) = full.worker.works[-1].turn.files  # what the worker reads
     assert (read.name, read.file_id) == ("invoice.pdf", sha256(_CONTENT).hexdigest())
-
-
-def _rpc(method: str, params: JsonObject) -> JsonObject:
-    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}

@@ -1,12 +1,12 @@
 """The methods of early 2025, requirement by requirement, beside the later protocols at the same URL."""
 
-from collections.abc import AsyncIterator
 from uuid import uuid4
 
 import pytest
 
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from tests.conformance.replicas import HOOKS, Replicas
+from tests.conformance.speaking import old_call, old_stream, rpc_body
 from tests.integration.gateway_stage import at
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -18,28 +18,13 @@ def _params(text: str = "hello", /, **more: Json) -> JsonObject:
     return {"id": uuid4().hex, "message": {"role": "user", "parts": [part]}, **more}
 
 
-async def _call(full: Replicas, method: str, params: JsonObject, **more: Json) -> JsonObject:
-    body = {"jsonrpc": "2.0", "id": "c1", "method": method, "params": params, **more}
-    return loads_object((await full.http.post("/", json=body)).text)
-
-
-async def _stream(full: Replicas, method: str, params: JsonObject) -> AsyncIterator[JsonObject]:
-    body = {"jsonrpc": "2.0", "id": "c1", "method": method, "params": params}
-    async with full.http.stream("POST", "/", json=body) as response:
-        async for line in response.aiter_lines():
-            if line.startswith("data: "):
-                result = loads_object(line.removeprefix("data: "))["result"]
-                assert isinstance(result, dict)
-                yield result
-
-
 @pytest.mark.promise("gateway.conformance_legacy")
 @pytest.mark.parametrize(
     ("text", "state"), [("hello", "completed"), ("ask", "input-required"), ("block", "failed"), ("fail", "failed")]
 )
 async def test_a_task_is_answered_under_the_id_that_the_client_chose(full: Replicas, text: str, state: str) -> None:
     params = _params(text)
-    result = (await _call(full, "tasks/send", params))["result"]
+    result = (await old_call(full, "tasks/send", params))["result"]
     assert (at(result, "id"), at(result, "status.state")) == (params["id"], state)
     assert at(result, "artifacts.0.parts.0.type") == "text"
     assert isinstance(result, dict)
@@ -48,15 +33,15 @@ async def test_a_task_is_answered_under_the_id_that_the_client_chose(full: Repli
 
 async def test_a_known_id_goes_on_and_a_session_may_be_named(full: Replicas) -> None:
     params = _params("ask", sessionId=uuid4().hex)
-    await _call(full, "tasks/send", params)
-    again = await _call(full, "tasks/send", {**_params("hello again"), "id": params["id"]})
+    await old_call(full, "tasks/send", params)
+    again = await old_call(full, "tasks/send", {**_params("hello again"), "id": params["id"]})
     assert (at(again, "result.status.state"), at(again, "result.sessionId")) == ("completed", params["sessionId"])
 
 
 @pytest.mark.parametrize(("length", "count"), [(None, 0), (0, 0), (1, 1)])
 async def test_history_is_given_only_where_it_is_asked_for(full: Replicas, length: int | None, count: int) -> None:
     more: dict[str, Json] = {} if length is None else {"historyLength": length}
-    history = at(await _call(full, "tasks/send", _params("hello", **more)), "result.history")
+    history = at(await old_call(full, "tasks/send", _params("hello", **more)), "result.history")
     assert isinstance(history, list)
     assert len(history) == count
 
@@ -69,16 +54,16 @@ async def test_a_call_without_an_id_is_answered_all_the_same(full: Replicas) -> 
 
 async def test_a_part_without_a_type_is_read_as_what_it_holds(full: Replicas) -> None:
     params: JsonObject = {"id": uuid4().hex, "message": {"parts": [{"text": "hello"}]}}
-    assert at(await _call(full, "tasks/send", params), "result.status.state") == "completed"
+    assert at(await old_call(full, "tasks/send", params), "result.status.state") == "completed"
 
 
 @pytest.mark.promise("gateway.conformance_legacy")
 async def test_reading_and_canceling_speak_the_language_of_the_task(full: Replicas) -> None:
     """``tasks/get`` and ``tasks/cancel`` have these names in 0.3 too."""
     params = _params("ask")
-    await _call(full, "tasks/send", params)
-    read = await _call(full, "tasks/get", {"id": params["id"]})
-    canceled = await _call(full, "tasks/cancel", {"id": params["id"]})
+    await old_call(full, "tasks/send", params)
+    read = await old_call(full, "tasks/get", {"id": params["id"]})
+    canceled = await old_call(full, "tasks/cancel", {"id": params["id"]})
     assert ("kind" in _dict(read["result"]), at(canceled, "result.status.state")) == (False, "canceled")
 
 
@@ -86,12 +71,11 @@ async def test_reading_and_canceling_speak_the_language_of_the_task(full: Replic
     ("method", "code"), [("tasks/get", -32001), ("tasks/cancel", -32001), ("tasks/nothing", -32601)]
 )
 async def test_each_error_has_its_code(full: Replicas, method: str, code: int) -> None:
-    assert at(await _call(full, method, {"id": "nobody-made-this"}), "error.code") == code
+    assert at(await old_call(full, method, {"id": "nobody-made-this"}), "error.code") == code
 
 
 async def test_wrong_params_are_told_by_the_status_too(full: Replicas) -> None:
-    body = {"jsonrpc": "2.0", "id": "c1", "method": "tasks/send", "params": {"id": "t"}}
-    response = await full.http.post("/", json=body)
+    response = await full.http.post("/", json=rpc_body("tasks/send", {"id": "t"}))
     assert (response.status_code, at(loads_object(response.text), "error.code")) == (400, -32602)
 
 
@@ -99,7 +83,7 @@ async def test_wrong_params_are_told_by_the_status_too(full: Replicas) -> None:
 @pytest.mark.parametrize(("text", "state"), [("hello", "completed"), ("ask", "input-required")])
 async def test_a_stream_begins_with_a_status_and_ends_with_a_final_one(full: Replicas, text: str, state: str) -> None:
     params = _params(text)
-    events = [event async for event in _stream(full, "tasks/sendSubscribe", params)]
+    events = [event async for event in old_stream(full, "tasks/sendSubscribe", params)]
     assert "status" in events[0]
     assert {str(event["id"]) for event in events} == {params["id"]}
     assert [event.get("final") for event in events if "status" in event][-1] is True
@@ -108,10 +92,10 @@ async def test_a_stream_begins_with_a_status_and_ends_with_a_final_one(full: Rep
 
 async def test_a_webhook_is_set_and_read(full: Replicas) -> None:
     params = _params("ask")
-    await _call(full, "tasks/send", params)
+    await old_call(full, "tasks/send", params)
     given: JsonObject = {"id": params["id"], "pushNotificationConfig": {"url": _HOOK, "token": "secret-token"}}
-    await _call(full, "tasks/pushNotification/set", given)
-    read = await _call(full, "tasks/pushNotification/get", {"id": params["id"]})
+    await old_call(full, "tasks/pushNotification/set", given)
+    read = await old_call(full, "tasks/pushNotification/get", {"id": params["id"]})
     assert at(read, "result.pushNotificationConfig.url") == _HOOK
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from shared.domain.exact_json import Json, JsonObject, loads, loads_object
 from tests.conformance.replicas import HOOKS, Replicas
-from tests.conformance.speaking import NEW, Rpc, Speaker, message, rpc_reply, sent
+from tests.conformance.speaking import NEW, Rpc, Speaker, blocking, message, old_call, old_message, sent
 from tests.integration.gateway_stage import at
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -17,16 +17,6 @@ _HOOK = f"https://{HOOKS}/hook"
 def _snake(message_id: str = "tck-complete-task", **more: Json) -> JsonObject:
     said: JsonObject = {"role": 1, "parts": [{"text": "hello", "media_type": "text/plain"}], **more}
     return {"message_id": f"{message_id}-{uuid4().hex[:8]}", **said}
-
-
-async def _old(full: Replicas, method: str, params: JsonObject) -> JsonObject:
-    body = {"jsonrpc": "2.0", "id": "c1", "method": method, "params": params}
-    return loads_object((await full.http.post("/", json=body)).text)
-
-
-def _old_message(message_id: str = "tck-complete-task", **more: Json) -> JsonObject:
-    text: Json = {"kind": "text", "text": "hello"}
-    return {"messageId": f"{message_id}-{uuid4().hex[:8]}", "role": "user", "parts": [text], **more}
 
 
 @pytest.mark.promise("gateway.schema")
@@ -91,7 +81,7 @@ async def test_webhooks_are_named_in_either_spelling(full: Replicas) -> None:
 @pytest.mark.promise("gateway.schema")
 @pytest.mark.parametrize("binding", ["jsonrpc", "rest"])
 async def test_0_3_is_spoken_in_either_spelling_too(full: Replicas, binding: str) -> None:
-    asked = at(await _old(full, "message/send", _waiting(_old_message("tck-input-required"))), "result")
+    asked = at(await old_call(full, "message/send", blocking(old_message("tck-input-required"))), "result")
     said: JsonObject = {
         "message_id": f"tck-complete-task-{uuid4().hex[:8]}",
         "task_id": at(asked, "id"),
@@ -100,8 +90,8 @@ async def test_0_3_is_spoken_in_either_spelling_too(full: Replicas, binding: str
     configuration: JsonObject = {"blocking": True, "history_length": 1, "accepted_output_modes": ["text/plain"]}
     if binding == "jsonrpc":
         said |= {"role": "user", "parts": [{"kind": "text", "text": "hello"}]}
-        ended = at(await _old(full, "message/send", {"message": said, "configuration": configuration}), "result")
-        again = await _old(full, "tasks/get", {"id": at(asked, "id"), "history_length": -1})
+        ended = at(await old_call(full, "message/send", {"message": said, "configuration": configuration}), "result")
+        again = await old_call(full, "tasks/get", {"id": at(asked, "id"), "history_length": -1})
         assert at(again, "error.code") == -32602
     else:
         said |= {"role": "ROLE_USER", "content": [{"text": "hello"}]}
@@ -141,12 +131,12 @@ async def test_the_early_method_is_told_by_the_status_too(full: Replicas) -> Non
     ],
 )
 async def test_an_error_of_1_0_says_its_reason(full: Replicas, method: str, params: JsonObject, reason: str) -> None:
-    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-    reply = loads_object((await full.http.post("/", json=body, headers=NEW)).text)
+    reply = await Rpc(full).call(method, params)
     if method != "tasks/get":
         detail: JsonObject = {"reason": reason, "domain": "a2a-protocol.org", "metadata": {}}
-        assert at(reply, "error.data.0") == {"@type": "type.googleapis.com/google.rpc.ErrorInfo", **detail}
-    assert rpc_reply(await full.http.post("/", json=body, headers=NEW)).refused == reason
+        kind = {"@type": "type.googleapis.com/google.rpc.ErrorInfo"}
+        assert at(loads_object(reply.response.text), "error.data.0") == {**kind, **detail}
+    assert reply.refused == reason
 
 
 @pytest.mark.promise("gateway.letter")
@@ -182,13 +172,6 @@ def _keys(value: Json) -> list[str]:
 
 
 @pytest.mark.promise("gateway.letter")
-@pytest.mark.parametrize("made", ["text", "file", "file-url", "data"])
-async def test_the_first_artifact_is_a_real_one(wire: Speaker, made: str) -> None:
-    name = {"file-url": "link"}.get(made, made)
-    assert at(await sent(wire, f"tck-artifact-{made}"), "artifacts.0.name") == name
-
-
-@pytest.mark.promise("gateway.letter")
 async def test_data_parts_come_back_in_history_as_they_were_sent(wire: Speaker) -> None:
     data: Json = {"amount": "12.50", "big_id": 9007199254740991, "snake_key": [{"taskId": None}]}
     parts: Json = [{"text": "first"}, {"data": data, "mediaType": "application/json"}, {"text": "last"}]
@@ -201,47 +184,22 @@ async def test_data_parts_come_back_in_history_as_they_were_sent(wire: Speaker) 
 @pytest.mark.promise("gateway.letter")
 async def test_data_parts_of_0_3_come_back_too(full: Replicas) -> None:
     part: JsonObject = {"kind": "data", "data": {"a_b": 1, "c": [True]}}
-    task = at(await _old(full, "message/send", _waiting(_old_message(parts=[part]))), "result")
+    task = at(await old_call(full, "message/send", blocking(old_message(parts=[part]))), "result")
     assert at(task, "history.0.parts.0") == part
 
 
 @pytest.mark.promise("gateway.conformance_0_3")
-async def test_an_unset_blocking_does_not_wait(full: Replicas) -> None:
-    """But a client in the words of the early protocol waits, as it learnt there."""
-    said = _old_message("test-resubscribe-message-id")
-    state = at(await _old(full, "message/send", {"message": said}), "result.status.state")
-    assert state in ("submitted", "working")
-    early: JsonObject = {"message": {"role": "user", "parts": [{"type": "text", "text": "hello"}]}}
-    assert at(await _old(full, "message/send", early), "result.status.state") == "completed"
-
-
-@pytest.mark.promise("gateway.conformance_0_3")
-@pytest.mark.parametrize(
-    "said",
-    [
-        {"role": "user", "parts": [{"kind": "text", "text": "no id"}]},
-        {"kind": "message", "role": "user", "parts": [{"kind": "text", "text": "no id"}]},
-        {"messageId": "m", "role": "user", "parts": [{"kind": "video", "text": "x"}]},
-        {"messageId": "m", "role": "user", "parts": [{"kind": "data", "data": "x"}]},
-        {"messageId": "m", "parts": [{"kind": "text", "text": "no role"}]},
-    ],
-)
-async def test_0_3_refuses_what_its_types_do_not_know(full: Replicas, said: JsonObject) -> None:
-    assert at(await _old(full, "message/send", {"message": said}), "error.code") == -32602
-
-
-@pytest.mark.promise("gateway.conformance_0_3")
 async def test_a_webhook_of_0_3_without_an_id_is_known_by_its_task_s(full: Replicas) -> None:
-    task_id = at(await _old(full, "message/send", _waiting(_old_message("tck-input-required"))), "result.id")
+    task_id = at(await old_call(full, "message/send", blocking(old_message("tck-input-required"))), "result.id")
     given: JsonObject = {"taskId": task_id, "pushNotificationConfig": {"url": _HOOK}}
-    made = await _old(full, "tasks/pushNotificationConfig/set", given)
+    made = await old_call(full, "tasks/pushNotificationConfig/set", given)
     assert at(made, "result.pushNotificationConfig.id") == task_id
     named: JsonObject = {"id": task_id, "pushNotificationConfigId": task_id}
     for params in ({"id": task_id}, named):
-        read = await _old(full, "tasks/pushNotificationConfig/get", params)
+        read = await old_call(full, "tasks/pushNotificationConfig/get", params)
         assert at(read, "result.pushNotificationConfig.url") == _HOOK
-    assert (await _old(full, "tasks/pushNotificationConfig/delete", named))["result"] is None
-    assert at(await _old(full, "tasks/pushNotificationConfig/get", named), "error.code") == -32001
+    assert (await old_call(full, "tasks/pushNotificationConfig/delete", named))["result"] is None
+    assert at(await old_call(full, "tasks/pushNotificationConfig/get", named), "error.code") == -32001
 
 
 @pytest.mark.promise("gateway.letter")
@@ -288,7 +246,3 @@ async def test_no_refusal_names_who_asks(full: Replicas, wire: Speaker) -> None:
             reply = await wire.call(method, {"id": wanted}, headers)
             assert reply.refused
             assert not {"casey", "other"} & set(reply.response.text.replace("'", '"').split('"'))
-
-
-def _waiting(said: JsonObject) -> JsonObject:
-    return {"message": said, "configuration": {"blocking": True}}

@@ -4,7 +4,7 @@ import pytest
 
 from shared.domain.exact_json import JsonObject, loads_object
 from tests.conformance.replicas import Replicas
-from tests.conformance.speaking import NEW, Rest, Rpc, Speaker, message, sent
+from tests.conformance.speaking import NEW, Rest, Rpc, Speaker, message, old_call, sent
 from tests.integration.gateway_stage import at
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -62,8 +62,7 @@ async def test_a_method_that_is_off_is_refused_by_its_own_error(
     ],
 )
 async def test_older_methods_that_are_off_are_refused_by_their_codes(bare: Replicas, method: str, code: int) -> None:
-    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {"id": "t"}}
-    assert at(loads_object((await bare.http.post("/", json=body)).text), "error.code") == code
+    assert at(await old_call(bare, method, {"id": "t"}), "error.code") == code
 
 
 @pytest.mark.parametrize(

@@ -49,13 +49,16 @@ async def test_each_webhook_of_a_task_is_told_with_its_own_token_and_credentials
             assert all(str(task_id).encode() in one.body for one in taken)
 
 
-@pytest.mark.promise("push.methods")
-async def test_a_webhook_without_an_id_is_given_one_by_which_it_is_found(any_speaker: Speaker) -> None:
+@pytest.mark.promise("push.methods", "gateway.conformance_0_3")
+@pytest.mark.parametrize("name", ["", "first"])
+async def test_a_webhook_without_an_id_is_given_one_and_each_is_found_by_its_id(
+    any_speaker: Speaker, name: str
+) -> None:
     task_id = (await sent(any_speaker, "tck-input-required"))["id"]
-    made = await _set(any_speaker, task_id, "https://127.0.0.1/hook")
-    named: JsonObject = {"taskId": task_id, "id": made["id"]}
-    assert made["id"]
-    assert at((await any_speaker.call("GetTaskPushNotificationConfig", named)).value, "url") == made["url"]
+    made = await _set(any_speaker, task_id, "https://127.0.0.1/hook", name)
+    read = await any_speaker.call("GetTaskPushNotificationConfig", {"taskId": task_id, "id": made["id"]})
+    assert made["id"] == name or (made["id"] and not name)
+    assert (made["url"], read.value["url"], read.value["id"]) == ("https://127.0.0.1/hook", made["url"], made["id"])
 
 
 @pytest.mark.promise("push.methods")

@@ -184,15 +184,6 @@ async def test_a_body_that_is_no_json_object_is_the_clients_fault(full: Replicas
     assert response.status_code in ((200, 400) if path == "/" else (400,)), response.text
 
 
-async def test_a_batch_is_refused_as_one(full: Replicas) -> None:
-    reply = rpc_reply(await full.http.post("/", json=[], headers=NEW))
-    assert reply.refused == "INVALID_REQUEST"
-
-
-async def test_a_method_that_there_is_not_is_named(full: Replicas) -> None:
-    assert (await Rpc(full).call("DoMagic", {})).refused == "METHOD_NOT_FOUND"
-
-
 async def test_rest_words_a_refusal_as_a_status_with_its_reason(full: Replicas) -> None:
     response = (await Rest(full).call("GetTask", {"id": "nobody-made-this"})).response
     error = at(loads_object(response.text), "error")
@@ -203,11 +194,6 @@ async def test_rest_words_a_refusal_as_a_status_with_its_reason(full: Replicas) 
         "domain": "a2a-protocol.org",
         "metadata": {},
     }
-
-
-async def test_rest_answers_with_the_protocols_media_type(full: Replicas) -> None:
-    response = (await Rest(full).call("ListTasks", {})).response
-    assert response.headers["content-type"] == "application/a2a+json"
 
 
 @pytest.mark.promise("gateway.shared_path")
