@@ -33,7 +33,8 @@ def all_commands() -> Mapping[str, CommandPlace]:
     tools = find_tools()
     found = {name: CommandPlace(None, _MISSING) for name in COMMANDS}
     found |= dict(_find_commands(tools, "tools")) if tools else {}
-    found |= dict(_find_commands(Path(__file__).parent, "cli"))
+    for package in ("cli", "examples"):
+        found |= dict(_find_commands(Path(__file__).parents[1] / package, package))
     names = [*(name for name in _FIRST if name in found), *sorted(found.keys() - {*_FIRST})]
     return {name: found[name] for name in names}
 

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from cli.demo.books import BookChange
-from cli.demo.books import Books as Picture
 from examples.company.books import ToolRefused
 from examples.company.catalogue import TOOLS
+from examples.demo.books import BookChange
+from examples.demo.books import Books as Picture
 from shared.contracts.approval import Approval
 from shared.domain.exact_json import JsonObject, loads, wire
 from shared.domain.words import Strategy, TaskState

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import structlog
 
-from cli.demo.books import Books, DemoTask, DemoTurn
-from cli.demo.checks import Observed, problems
-from cli.demo.script import TASKS as DEMO
 from cli.gateway.messages import Event, TaskView
+from examples.demo.books import Books, DemoTask, DemoTurn
+from examples.demo.checks import Observed, problems
+from examples.demo.script import TASKS as DEMO
 from shared.contracts.task import Principal, TaskEvent
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.domain.words import Role, Strategy, TaskState

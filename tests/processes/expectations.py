@@ -1,6 +1,6 @@
 """What a task left behind, in the words that the tests of the processes compare it with."""
 
-from cli.demo.books import BookChange
+from examples.demo.books import BookChange
 from shared.contracts.task import TaskRecord
 from shared.domain.words import FsmState
 

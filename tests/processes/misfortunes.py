@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
-from cli.demo.books import BookChange, Books, DemoTask
 from cli.gateway.messages import Speaker
 from examples.company.faults import ToolFault
 from examples.company.tables import columns
+from examples.demo.books import BookChange, Books, DemoTask
 from shared.contracts.task import Principal, TaskRecord
 from shared.domain.exact_json import Json, loads
 from shared.domain.words import Role, TaskState

@@ -15,7 +15,7 @@ from uuid import uuid4
 from pydantic import JsonValue
 from redis.asyncio import Redis
 
-from cli.demo.books import BookChange, Books
+from examples.demo.books import BookChange, Books
 from services.executor.adapters.policy_http import HttpPolicy
 from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.adapters.redis_sessions import RedisSessions

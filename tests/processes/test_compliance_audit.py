@@ -2,7 +2,7 @@
 
 import pytest
 
-from cli.demo.books import BookChange
+from examples.demo.books import BookChange
 from shared.domain.words import TaskState
 from tests.processes.expectations import exactly, message, path, row, rules, statuses, values
 from tests.processes.people import LEGAL, MANAGER

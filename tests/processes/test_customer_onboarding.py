@@ -2,7 +2,7 @@
 
 import pytest
 
-from cli.demo.books import BookChange
+from examples.demo.books import BookChange
 from shared.domain.words import TaskState
 from tests.processes.expectations import exactly, message, path, row, statuses
 from tests.processes.mishaps import OUT_OF_ORDER

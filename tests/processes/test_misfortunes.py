@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.demo.books import DemoTask
-from cli.demo.script import TASKS
+from examples.demo.books import DemoTask
+from examples.demo.script import TASKS
 from services.executor.core.session.context import Limits
 from tests.processes.misfortunes import TOOL_SECONDS, Misfortune, Tally, Theatre, judged, misfortunes
 from tests.processes.stage import open_stage

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from cli.demo.books import BookChange
+from examples.demo.books import BookChange
 from services.planner.core.faults import NAMES
 from shared.domain.words import TaskState
 from tests.processes.errands import ERRANDS, carried_out

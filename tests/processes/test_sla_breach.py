@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from cli.demo.books import BookChange
+from examples.demo.books import BookChange
 from shared.contracts.task import TurnKind
 from shared.contracts.tenant import QuietHours
 from shared.domain.words import TaskState

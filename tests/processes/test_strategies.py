@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import pytest
 
-from cli.demo.books import BookChange
+from examples.demo.books import BookChange
 from services.executor.core.session.context import Limits
 from shared.contracts.task import TaskRecord
 from shared.domain.words import Strategy, TaskState

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from cli.demo.books import MANAGER, BookChange, Books, DemoTask, DemoTurn, ListOf
-from cli.demo.checks import Observed, problems
-from cli.demo.script import TASKS
 from cli.gateway.messages import Event, TaskView
+from examples.demo.books import MANAGER, BookChange, Books, DemoTask, DemoTurn, ListOf
+from examples.demo.checks import Observed, problems
+from examples.demo.script import TASKS
 from shared.domain.exact_json import Json
 from tests.each_row import each_row
 

@@ -18,14 +18,14 @@ import typer
 from rich.table import Table
 
 from cli.console import Complaint, Starting, err, out, say_json
-from cli.demo.books import Books, DemoTask, DemoTurn
-from cli.demo.checks import Observed, database_json, problems
-from cli.demo.script import TASKS
 from cli.gateway.client import GatewayClient, connect_gateway
 from cli.gateway.live import LiveStory, follow
 from cli.gateway.messages import Event, TaskView, Utterance
 from cli.launcher import running, stop_on_signals
 from cli.stack.plan import StackOptions, free_ports
+from examples.demo.books import Books, DemoTask, DemoTurn
+from examples.demo.checks import Observed, database_json, problems
+from examples.demo.script import TASKS
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.infra.tls import trusted_certificates
 

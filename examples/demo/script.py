@@ -1,6 +1,6 @@
 """The tasks of the demo, in their order, over the example company's own data."""
 
-from cli.demo.books import MANAGER, BookChange, DemoTask, DemoTurn, ListOf
+from examples.demo.books import MANAGER, BookChange, DemoTask, DemoTurn, ListOf
 
 _READS_FIRST = ("DECOMPOSE", "ASSESS")
 _WRITES = (*_READS_FIRST, "POLICY_CHECK", "MUTATE", "COMPLETE")

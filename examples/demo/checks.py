@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from cli.demo.books import Books, DemoTask
 from cli.gateway.messages import Event, TaskView, as_list, objects_in
+from examples.demo.books import Books, DemoTask
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 
 _PROVED = "verified"
