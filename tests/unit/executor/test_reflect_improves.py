@@ -82,6 +82,16 @@ async def test_a_weak_answer_is_improved_once_as_a_part_of_reflect_and_a_resumed
     assert (str(record.answer).startswith(BETTER), asked(again)) == (True, [])
 
 
+async def test_reflect_is_told_once_of_a_task_that_ends_with_a_part_undone_and_never_of_one_that_waits() -> None:
+    undone, waiting = Stage(TASK, [READ]), Stage()
+    waiting.policy.says = {"requires_approval": True}
+    await undone.ends(TaskState.FAILED, [], why="part 1")
+    await waiting.ends(TaskState.INPUT_REQUIRED, [])
+
+    told = [[event.data["phase"] for event in one.turns.events if event.kind == "phase"] for one in (undone, waiting)]
+    assert told == [["PRIME", "EXECUTE", "REFLECT"], ["PRIME", "EXECUTE"]]
+
+
 async def test_a_weak_run_is_asked_for_what_its_process_requires_too() -> None:
     one = doubtful("The claim is approved.", "The claim is approved: C-1, an amount of 120.50.")
     record = await one.run()

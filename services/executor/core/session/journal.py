@@ -184,6 +184,7 @@ class Journal:
         self._began = now
         self._seconds = seconds
         self._bounds = bounds
+        self._phase: Phase | None = None
         self.stopped_at: str | None = None  # the step at which the run ended, if it ended there
         self.judged_plan, self.judged_at = "", now  # the plan on which this attempt last had a verdict, and when
         self.saw_pictures = True  # whether every model that was asked in this run was shown the task's images
@@ -227,6 +228,12 @@ class Journal:
         event = TaskEvent(kind=kind, at=self._now, data=without_marks(data, self.hidden))
         self.counts.count_event(event)
         self._events.append(event)
+
+    def enter_phase(self, phase: Phase) -> None:
+        """Tells, once, that this attempt at the turn is in the phase now."""
+        if phase is not self._phase:
+            self._phase = phase
+            self.tell("phase", phase=phase.value)
 
     def hide(self, values: Mapping[str, MarkKind]) -> None:
         """Replaces these values by a word in all events and log lines of this run from now on."""

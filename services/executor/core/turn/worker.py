@@ -216,7 +216,7 @@ class Worker:
         """EXECUTE, and the review of its answer; returns how the turn ends, and the approval as it stands then."""
         if canceled := _cancellation(ctx.turn):
             raise canceled
-        ctx.journal.tell("phase", phase=Phase.EXECUTE.value)
+        ctx.journal.enter_phase(Phase.EXECUTE)
         tracer = self._ports.tracer
         with ctx.journal.counts.time_span(Phase.EXECUTE, tracer.span(names.EXECUTE)):
             if known is not None:  # with notes on all files of the task, also those of later messages
@@ -227,7 +227,7 @@ class Worker:
             executed = await self._execute_task(ctx, progress)
         match executed:
             case Finished(done, not_done):
-                ctx.journal.tell("phase", phase=Phase.REFLECT.value)
+                ctx.journal.enter_phase(Phase.REFLECT)
                 with ctx.journal.counts.time_span(Phase.REFLECT, tracer.span(names.REFLECT)):
                     ended = await _complete_task(ctx, await review_answer(ctx, done), not_done)
                 return ended, recorded_approval(ctx.journal, ctx.turn)
@@ -253,8 +253,8 @@ class Worker:
         ``asked_before`` and ``asked_now``: the task's approval as the turn found it, and as it leaves it. One that was
         asked for before and is not any more is stored as it ended.
         """
-        if ended.state is not TaskState.COMPLETED or ended.partial:  # else it was told when the answer was reviewed
-            opened.journal.tell("phase", phase=Phase.REFLECT.value)
+        if ended.state.is_terminal:
+            opened.journal.enter_phase(Phase.REFLECT)
         session = own_memory(await opened.store.session(), opened.work.record)
         session = compress_session(session, opened.journal, opened.work.turn)
         ended = ended._replace(spend=opened.journal.spending.as_json(self._limits.ceilings))
@@ -304,7 +304,7 @@ async def _says_nothing_new(work: Work, store: TurnStore) -> bool:
 
 def _begin(opened: OpenedTurn) -> None:
     """Tells that the task is worked on, and has its record say so."""
-    opened.journal.tell("phase", phase=Phase.PRIME.value)
+    opened.journal.enter_phase(Phase.PRIME)
     record, now = opened.work.record, opened.journal.now
     update = {"state": TaskState.WORKING, "reason": None, "started_at": record.started_at or now, "updated_at": now}
     opened.journal.keep_record(record.model_copy(update=update))
