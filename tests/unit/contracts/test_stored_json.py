@@ -37,18 +37,7 @@ _SOLVED = _FULL.model_copy(
 
 
 @pytest.mark.promise("state.stored_json")
-@each_row(
-    "one",
-    [
-        a_record(),
-        _FULL,
-        _SOLVED,
-        a_turn(_FULL),
-        an_outcome(1),
-        case_of(an_outcome(1)),
-        an_entry(),
-    ],
-)
+@each_row("one", [a_record(), _FULL, _SOLVED, a_turn(_FULL), an_outcome(1), case_of(an_outcome(1)), an_entry()])
 def test_what_is_stored_is_read_as_it_was(one: Contract) -> None:
     text = one.stored_json()
     assert type(one).model_validate_json(text) == one

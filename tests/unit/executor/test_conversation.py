@@ -275,10 +275,7 @@ async def test_what_a_part_lists_and_no_call_names_is_asked_for_once_and_then_no
 @pytest.mark.promise("coverage.listed_ids")
 @each_row(
     ("then", "applied", "says"),
-    [
-        (APPROVE_2, ["C-1", "C-2"], ""),
-        (leaves("C-2 is a test claim", ref="r2"), ["C-1"], "C-2 is a test claim (r2)"),
-    ],
+    [(APPROVE_2, ["C-1", "C-2"], ""), (leaves("C-2 is a test claim", ref="r2"), ["C-1"], "C-2 is a test claim (r2)")],
 )
 async def test_asked_for_what_a_part_lists_a_model_calls_it_or_leaves_it_with_a_reason(
     then: Use, applied: list[str], says: str

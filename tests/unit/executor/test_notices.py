@@ -181,8 +181,7 @@ def _corrections(stage: Stage) -> list[str]:
 
 @pytest.mark.promise("notify.told")
 @each_row(
-    ("then", "not_told"),
-    [(TO_VENDOR, None), (NOTICE, "The vendor was not told: the plan has no notice to them.")],
+    ("then", "not_told"), [(TO_VENDOR, None), (NOTICE, "The vendor was not told: the plan has no notice to them.")]
 )
 async def test_a_plan_that_forgets_whom_it_has_to_tell_is_asked_for_once_more_and_then_says_that_nobody_was_told(
     then: Use, not_told: str | None

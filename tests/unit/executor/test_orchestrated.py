@@ -243,10 +243,7 @@ async def test_where_the_local_model_is_away_brainos_takes_over_and_where_nobody
 @pytest.mark.promise("brainos.falls_to_next")
 @each_row(
     "rounds",
-    [
-        (events(READ), events(call("notify_person", text="The limit is 999.99", amount="999.99")), DOWN),
-        (SILENT,),
-    ],
+    [(events(READ), events(call("notify_person", text="The limit is 999.99", amount="999.99")), DOWN), (SILENT,)],
 )
 async def test_where_it_is_slow_or_its_calls_make_no_plan_and_it_is_away_the_local_model_plans(
     rounds: tuple[Round, ...],

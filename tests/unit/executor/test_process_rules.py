@@ -189,10 +189,7 @@ async def test_a_breach_that_escalates_is_written_and_ends_completed_and_escalat
 
 
 @pytest.mark.promise("fsm.escalate_as_own_end")
-@each_row(
-    "stage",
-    lambda: [_escalating(indeterminate=True), _escalating(TASK), _escalating(requires_approval=True)],
-)
+@each_row("stage", lambda: [_escalating(indeterminate=True), _escalating(TASK), _escalating(requires_approval=True)])
 async def test_a_rule_that_lacks_a_field_another_process_or_a_rule_that_asks_waits_for_a_person_first(
     stage: Stage,
 ) -> None:

@@ -154,10 +154,7 @@ def test_every_one_of_somebody_unknown_is_nobodys() -> None:
 _FINE: JsonObject = {"id": "FIN-1", "kite_id": "KIT-7", "amount": "120.50"}
 
 
-@each_row(
-    ("task", "amount"),
-    [("Refund fine FIN-1 in full.", "120.50"), ("Refund half of fine FIN-1.", "60.25")],
-)
+@each_row(("task", "amount"), [("Refund fine FIN-1 in full.", "120.50"), ("Refund half of fine FIN-1.", "60.25")])
 def test_the_whole_and_the_half_are_figures_too(task: str, amount: str) -> None:
     """Said in words, traced to the record."""
     refund: Json = tool("refund_fine", fine_id="string", amount="string")

@@ -102,10 +102,7 @@ def _kite(number: int, field: str) -> Json:
 
 
 @pytest.mark.promise("planner.reads_for_each_named")
-@each_row(
-    ("fields", "read"),
-    [(("North", "South"), ["North", "South"]), (("North", "North"), ["North"])],
-)
+@each_row(("fields", "read"), [(("North", "South"), ["North", "South"]), (("North", "North"), ["North"])])
 def test_what_several_named_things_say_differently_is_read_for_each(fields: tuple[str, str], read: list[str]) -> None:
     """A field of the same name in something that the task does not name is nobody's."""
     other: Json = {"id": "KIT-9", "field": "West"}

@@ -195,13 +195,7 @@ def test_what_follows_a_part_is_asked_for_in_the_tools_own_way(
 @pytest.mark.promise("planner.reads_all_parts")
 @each_row(
     "around",
-    [
-        {"page": 3, "limit": 3, "total": 9},
-        {"has_more": False, "offset": 0},
-        {"next_cursor": None},
-        {"count": 3},
-        {},
-    ],
+    [{"page": 3, "limit": 3, "total": 9}, {"has_more": False, "offset": 0}, {"next_cursor": None}, {"count": 3}, {}],
 )
 def test_a_list_at_its_end_is_not_asked_for_more(around: JsonObject) -> None:
     """The last part, and a list that is whole."""

@@ -315,10 +315,7 @@ def test_the_version_of_a_translated_policy_is_its_source() -> None:
     (_tool_rule("Allow"), "it does not allow"),
     (_tool_rule("never", quote=ONCE.quote, report_only=True), "nor only report"),
     (_tool_rule("only_when", condition="1 == 1"), "the condition reads no field"),
-    (
-        _rule("amount > 5000", action="require_approval", level="manager"),
-        "the quote names finance, and not manager",
-    ),
+    (_rule("amount > 5000", action="require_approval", level="manager"), "the quote names finance, and not manager"),
     (Candidate(quote=LIMIT.quote), "either a rule or a toolRule"),
     (Candidate(quote=LIMIT.quote, rule=LIMIT.rule, tool_rule=ONCE.tool_rule), "either a rule or a toolRule"),
 )

@@ -203,12 +203,7 @@ def test_a_page_that_comes_twice_without_identifiers_is_no_end_without_a_word(sh
 
 
 @each_row(
-    ("asked", "shape"),
-    [
-        ({"page": 3}, "page_total"),
-        ({"offset": 20}, "offset_total"),
-        ({"cursor": "at-20"}, "cursor"),
-    ],
+    ("asked", "shape"), [({"page": 3}, "page_total"), ({"offset": 20}, "offset_total"), ({"cursor": "at-20"}, "cursor")]
 )
 def test_a_part_that_was_asked_for_is_all_that_is_read(asked: JsonObject, shape: str) -> None:
     paged = PagedList(things(50), shape, 10, 10)

@@ -38,10 +38,7 @@ def tool(name: str, schema: JsonObject | None = None, kind: ToolClass = ToolClas
 @each_row(
     ("error", "lacking"),
     [
-        (
-            "1 validation error for get\namount\n  Unexpected keyword argument [type=unexpected_keyword_argument]",
-            (),
-        ),
+        ("1 validation error for get\namount\n  Unexpected keyword argument [type=unexpected_keyword_argument]", ()),
         ("amount\n  Extra inputs are not permitted\ntotal\n  Field required [type=missing]", ("total",)),
         ({"detail": [{"type": "extra_forbidden", "loc": ["body", "amount"], "msg": "no", "input": 1}]}, ()),
         (

@@ -175,12 +175,7 @@ ROOT = Path(__file__).parents[3]
 @pytest.fixture(scope="module")
 def plays() -> list[WorthPlay]:
     """The perfect model through the worker; in a checkout without a history, the same worlds each time."""
-    said = subprocess.run(
-        ["git", "-C", str(ROOT), "rev-parse", "HEAD"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    said = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
     seed = int.from_bytes(sha256(said.stdout.strip().encode()).digest()[:4])
     places = choose_places(len(load_tasks(seed)), TASKS)
     played = [play(PlayOrder(seed, place, Strategy.FSM.value, ModelKind.PERFECT)) for place in places]
