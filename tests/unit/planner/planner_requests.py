@@ -9,7 +9,7 @@ from shared.domain.exact_json import Json, JsonObject, dumps
 _TURNS = 8
 
 
-def tool(name: str, **fields: str) -> JsonObject:
+def tool(name: str, /, **fields: str) -> JsonObject:
     """A tool whose fields are all required; ``amount="number"`` names a field and its JSON type."""
     return {
         "name": name,
@@ -22,7 +22,14 @@ def tool(name: str, **fields: str) -> JsonObject:
     }
 
 
-def writer(name: str, **fields: str) -> JsonObject:
+def optional(made: JsonObject, *required: str) -> JsonObject:
+    """The tool, of whose fields only these are required."""
+    schema = made["input_schema"]
+    assert isinstance(schema, dict)
+    return {**made, "input_schema": {**schema, "required": [*required]}}
+
+
+def writer(name: str, /, **fields: str) -> JsonObject:
     """The same with the object that a proposal carries."""
     return proposed(tool(name, **fields))
 
@@ -41,9 +48,14 @@ def fact(ref: str, name: str, arguments: JsonObject, result: Json) -> Json:
 
 def asked(sections: Mapping[str, Json], tools: list[Json] | None = None, state: str = "") -> Request:
     """One request, its history being a single user message; what was called before is told as ``so_far``."""
-    shown = "\n\n".join(_section(name, value) for name, value in sections.items())
     system = f"Rules.\n# State: {state}\n" if state else "Rules."
-    return parse({"system": system, "messages": [{"role": "user", "content": shown}], "tools": tools or []})
+    message: JsonObject = {"role": "user", "content": shown(sections)}
+    return parse({"system": system, "messages": [message], "tools": tools or []})
+
+
+def shown(sections: Mapping[str, Json]) -> str:
+    """What a user message says."""
+    return "\n\n".join(_section(name, value) for name, value in sections.items())
 
 
 def _section(name: str, value: Json) -> str:

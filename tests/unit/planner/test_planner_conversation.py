@@ -3,7 +3,7 @@
 from services.planner.core.request import PlannerReply, parse, read_tool_lines
 from services.planner.core.roles import reply
 from shared.domain.exact_json import Json, JsonObject, dumps
-from tests.unit.planner.planner_requests import calls, links, tool, writer
+from tests.unit.planner.planner_requests import calls, links, shown, tool, writer
 
 _TOOLS: list[Json] = [
     tool("understand"),
@@ -22,11 +22,8 @@ class Conversation:
 
     def __init__(self, task: str, tools: list[Json] | None = None, **sections: Json) -> None:
         self._tools = tools or _TOOLS
-        told = {"task": task, **sections}
-        shown = "\n\n".join(
-            f"<{name}>\n{value if isinstance(value, str) else dumps(value)}\n</{name}>" for name, value in told.items()
-        )
-        self._messages: list[Json] = [{"role": "user", "content": [{"type": "text", "text": shown}]}]
+        text = shown({"task": task, **sections})
+        self._messages: list[Json] = [{"role": "user", "content": [{"type": "text", "text": text}]}]
         self.reply = self._next()
 
     def answer(self, *results: "Json | Exception", text: str = "") -> PlannerReply:
@@ -54,6 +51,13 @@ def _understood(conversation: Conversation, **process: Json) -> Json:
     assert isinstance(given, list)
     parts: list[Json] = [{"part": place, **one} for place, one in enumerate(given, 1) if isinstance(one, dict)]
     return {"parts": parts, "process": {"type": "general", **process}}
+
+
+def _kite_read(task: str = "Approve kite KIT-7.", **process: Json) -> Conversation:
+    """The task is understood and its kite is read: what follows is proposed."""
+    talk = Conversation(task)
+    talk.answer(_understood(talk, **process), f"{dumps(_KITE)}\n[r1]")
+    return talk
 
 
 _LINES = """Call a tool of the servers. Each has a line: name(arguments).
@@ -95,15 +99,13 @@ def test_the_first_reply_understands_and_reads_and_the_second_proposes() -> None
 
 
 def test_whom_the_process_wants_told_is_told_in_the_same_reply() -> None:
-    talk = Conversation("Approve kite KIT-7.")
-    plan = talk.answer(_understood(talk, notice_to="pilot"), f"{dumps(_KITE)}\n[r1]")
+    plan = _kite_read(notice_to="pilot").reply
     assert [name for name, _ in calls(plan)] == ["approve_kite", "notify_pilot"]
     assert links(plan) == [{"part": 1}, {"part": 1}]
 
 
 def test_a_held_proposal_is_not_made_again_and_its_outcome_is_told() -> None:
-    talk = Conversation("Approve kite KIT-7.")
-    talk.answer(_understood(talk), f"{dumps(_KITE)}\n[r1]")
+    talk = _kite_read()
     waiting = talk.answer({"held": "p1", "note": "held: propose what else the task needs"})
     assert waiting == PlannerReply("Proposed.")
     outcome: Json = [{"proposal": "p1", "tool": "approve_kite", "status": "refused", "note": "a person said no"}]
@@ -112,20 +114,14 @@ def test_a_held_proposal_is_not_made_again_and_its_outcome_is_told() -> None:
 
 
 def test_an_error_is_never_answered_with_the_same_call() -> None:
-    talk = Conversation("Approve kite KIT-7.")
-    talk.answer(_understood(talk), f"{dumps(_KITE)}\n[r1]")
-    last = talk.answer(ValueError("no source for kite_id"))
+    last = _kite_read().answer(ValueError("no source for kite_id"))
     assert (last.calls, "Not done" in last.text, "no source" in last.text) == ((), True, True)
 
 
-def test_what_was_not_made_for_another_calls_sake_is_proposed_again() -> None:
-    talk = Conversation("Approve kite KIT-7 and notify pilot PIL-2 that it may fly.")
-    talk.answer(_understood(talk), f"{dumps(_KITE)}\n[r1]")
-    again = talk.answer(ValueError("the fee is unpaid"), ValueError("not made, propose again"))
-    assert again.calls == ()  # a notice of what was refused is not sent
-    talk = Conversation("Approve kite KIT-7 and notify pilot PIL-2 that it may fly.")
-    talk.answer(_understood(talk), f"{dumps(_KITE)}\n[r1]")
-    again = talk.answer(ValueError("propose again"), ValueError("not made, propose again"))
+def test_what_was_not_made_for_another_calls_sake_is_proposed_again_but_no_notice_of_what_was_refused() -> None:
+    task, other = "Approve kite KIT-7 and notify pilot PIL-2 that it may fly.", ValueError("not made, propose again")
+    assert _kite_read(task).answer(ValueError("the fee is unpaid"), other).calls == ()
+    again = _kite_read(task).answer(ValueError("propose again"), other)
     assert [name for name, _ in again.calls] == ["approve_kite", "notify_pilot"]
 
 

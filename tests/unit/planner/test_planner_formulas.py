@@ -8,13 +8,13 @@ import pytest
 from services.executor.core.figures.calculate import calculate_tool
 from services.executor.core.figures.finance import run_calculator
 from services.planner.core.formula import compute_terms, formula
-from services.planner.core.request import PlannerReply, parse
 from services.planner.core.roles import reply
 from services.planner.core.situation import observe
 from services.planner.core.values import known_calculations
-from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
+from shared.domain.exact_json import Json, JsonObject, loads_object
 from tests.each_row import each_row
 from tests.unit.planner.planner_requests import asked as request_of
+from tests.unit.planner.planner_requests import fact
 
 TASKS = [
     ("What is the prorated remaining amount of a total of $1,200 with 73 days used out of 365 total days?",
@@ -51,6 +51,11 @@ def asked(task: str, *facts: Json) -> list[JsonObject]:
     return known_calculations(request, observe(request))
 
 
+def made(spec: JsonObject, state: str) -> JsonObject:
+    """What is answered where a tool is to be made, or its cases."""
+    return loads_object(reply(request_of({"tool_spec": spec}, state=state)).text)
+
+
 @pytest.mark.promise("planner.formulas")
 @each_row(("task", "operation", "result"), TASKS)
 def test_a_formula_named_in_general_terms_is_asked_for_with_the_figures_of_the_task(
@@ -81,11 +86,8 @@ def test_nothing_is_asked_where_a_figure_is_missing_or_no_formula_is_named(task:
 @pytest.mark.promise("planner.formulas")
 def test_a_figure_that_the_task_leaves_out_comes_from_its_record() -> None:
     loan: JsonObject = {"id": "LN-17", "principal": "2500.00", "yearly": "8.24", "months": 12}
-    fact: JsonObject = {"ref": "f1", "tool": "get_loan", "arguments": {"loan_id": "LN-17"}, "result": loan}
-    (found,) = asked("What is the loan payment of loan LN-17 in month 1?", fact)
-    operands = found["operands"]
-    assert isinstance(operands, list)
-    assert operands == ["f1.principal", "f1.yearly", "f1.months", "1"]
+    (found,) = asked("What is the loan payment of loan LN-17 in month 1?", fact("f1", "get_loan", {}, loan))
+    assert found["operands"] == ["f1.principal", "f1.yearly", "f1.months", "1"]
 
 
 MARGIN: JsonObject = {
@@ -94,32 +96,13 @@ MARGIN: JsonObject = {
     "arguments": ["revenue", "cost"],
     "result": "ratio",
 }
-OFFERING: JsonObject = {
-    "name": "calculate",
-    "input_schema": {
-        "properties": {
-            "operation": {
-                "description": "sum (figure...); npv(rate %, flow...); made for this: net_margin(revenue, cost): d"
-            }
-        }
-    },
-}
-
-
-def _asked(state: str, *offered: Json, **sections: Json) -> PlannerReply:
-    shown = "\n\n".join(
-        f"<{name}>\n{value if isinstance(value, str) else dumps(value)}\n</{name}>" for name, value in sections.items()
-    )
-    message: JsonObject = {"role": "user", "content": shown}
-    return reply(
-        parse({"system": f"# State: {state}" if state else "Rules.", "messages": [message], "tools": [*offered]})
-    )
+_OPERATION = "sum (figure...); npv(rate %, flow...); made for this: net_margin(revenue, cost): d"
+OFFERING: JsonObject = {"name": "calculate", "input_schema": {"properties": {"operation": {"description": _OPERATION}}}}
 
 
 @pytest.mark.promise("planner.made_tools")
 def test_a_stated_formula_becomes_a_function_and_cases_that_are_worked_out() -> None:
-    code = loads_object(_asked("MAKE TOOL", tool_spec=MARGIN).text)
-    judged = loads_object(_asked("TOOL CASES", tool_spec=MARGIN).text)
+    code, judged = made(MARGIN, "MAKE TOOL"), made(MARGIN, "TOOL CASES")
 
     assert code == {
         "code": "def net_margin(revenue, cost):\n    return (((revenue - cost) / revenue) * 100)",
@@ -153,35 +136,24 @@ def test_a_stated_formula_becomes_a_function_and_cases_that_are_worked_out() -> 
     ],
 )
 def test_what_states_no_plain_formula_needs_a_model(stated: str) -> None:
-    spec = {**MARGIN, "definition": stated}
-
     for state in ("MAKE TOOL", "TOOL CASES"):
-        assert "needs a model" in str(loads_object(_asked(state, tool_spec=spec).text)["cannot"])
+        assert "needs a model" in str(made({**MARGIN, "definition": stated}, state)["cannot"])
 
 
 @pytest.mark.promise("planner.made_tools")
-def test_an_offered_tool_is_asked_with_the_figures_that_the_task_states() -> None:
-    task = "Note the net margin, where revenue is 1,250.00 and cost is 800."
-
-    calls = _asked("", OFFERING, task=task).calls
-
-    (call,) = calls
-    assert call[0] == "calculate"
-    assert call[1]["operation"] == "net_margin"
-    assert call[1]["operands"] == ["1,250.00", "800"]
-
-
-def test_figures_come_from_the_tasks_record_where_it_does_not_state_them() -> None:
-    fact: JsonObject = {
-        "ref": "f1",
-        "tool": "get_deal",
-        "arguments": {"deal_id": "D-17"},
-        "result": {"deal_id": "D-17", "revenue": "1250.00", "cost": "800"},
-    }
-
-    calls = _asked("", OFFERING, task="Note the net margin of D-17", facts=[fact]).calls
-
-    assert calls[0][1]["operands"] == ["f1.revenue", "f1.cost"]
+@each_row(
+    ("task", "operands"),
+    [
+        ("Note the net margin, where revenue is 1,250.00 and cost is 800.", ["1,250.00", "800"]),
+        ("Note the net margin of D-17", ["f1.revenue", "f1.cost"]),
+    ],
+)
+def test_an_offered_tool_is_asked_with_the_figures_that_the_task_states_or_else_its_record(
+    task: str, operands: list[str]
+) -> None:
+    deal = fact("f1", "get_deal", {"deal_id": "D-17"}, {"deal_id": "D-17", "revenue": "1250.00", "cost": "800"})
+    ((name, given),) = reply(request_of({"task": task, "facts": [deal]}, [OFFERING])).calls
+    assert (name, given["operation"], given["operands"]) == ("calculate", "net_margin", operands)
 
 
 def test_formulas_keep_the_order_of_operations() -> None:

@@ -5,13 +5,19 @@ import pytest
 from services.planner.core.request import PlannerReply
 from shared.domain.exact_json import Json, JsonObject
 from tests.each_row import each_row
-from tests.unit.planner.planner_requests import calls, fact, planned, tool
+from tests.unit.planner.planner_requests import calls, fact, optional, planned, tool
 
 _KITE: JsonObject = {"id": "KIT-7", "fee": "120.00", "state": "open", "owner_id": "PIL-2"}
 _FACTS: list[Json] = [fact("f1", "get_kite", {"id": "KIT-7"}, _KITE)]
 _GET: Json = tool("get_kite", id="string")
 _APPROVE: Json = tool("approve_kite", kite_id="string")
 _REJECT: Json = tool("reject_kite", kite_id="string", reason="string")
+_ROWS: list[Json] = [
+    {"id": "K-3", "fee": 90, "state": "torn"},
+    {"id": "K-1", "fee": 70, "state": "whole"},
+    {"id": "K-2", "fee": 50, "state": "torn"},
+]
+_LISTED: list[Json] = [fact("f1", "list_kites", {}, _ROWS)]
 
 
 @pytest.mark.promise("planner.heeds_not")
@@ -68,13 +74,7 @@ def test_what_is_settled_already_is_not_done_again() -> None:
 )
 def test_a_list_is_bare_filtered_and_in_a_stable_order(task: str, answer: str) -> None:
     """One JSON list and nothing else; what fits no record is an empty list, not a guess."""
-    rows: list[Json] = [
-        {"id": "K-3", "fee": 90, "state": "torn"},
-        {"id": "K-1", "fee": 70, "state": "whole"},
-        {"id": "K-2", "fee": 50, "state": "torn"},
-    ]
-    facts: list[Json] = [fact("f1", "list_kites", {}, rows)]
-    assert planned(task, facts, []).text == answer
+    assert planned(task, _LISTED, []).text == answer
 
 
 @each_row(
@@ -87,33 +87,21 @@ def test_a_list_is_bare_filtered_and_in_a_stable_order(task: str, answer: str) -
 )
 def test_who_reads_a_list_alone_is_given_one_whatever_the_task_asks(task: str, answer: str) -> None:
     """What fits, where the task asks for that; else a list of what would have been said."""
-    rows: list[Json] = [
-        {"id": "K-3", "fee": 90, "state": "torn"},
-        {"id": "K-1", "fee": 70, "state": "whole"},
-        {"id": "K-2", "fee": 50, "state": "torn"},
-    ]
-    facts: list[Json] = [fact("f1", "list_kites", {}, rows)]
-    assert planned(task, facts, [_APPROVE], answer_format="list").text == answer
+    assert planned(task, _LISTED, [_APPROVE], answer_format="list").text == answer
 
 
 @pytest.mark.promise("planner.several")
 @each_row(
     ("task", "answer"),
     [
-        ("Which torn kites are there?", "K-2 (fee 50), K-3 (fee 90)."),
-        ("Show me all kites over 60.", "K-1 (fee 70), K-3 (fee 90)."),
+        ("Which torn kites are there?", "K-3 (fee 90), K-2 (fee 50)."),
+        ("Show me all kites over 60.", "K-3 (fee 90), K-1 (fee 70)."),
         ("Which kites are lost?", "None of those that were read fits."),
     ],
 )
 def test_a_question_about_several_things_is_answered_with_their_names(task: str, answer: str) -> None:
-    """In prose as in a list; that nothing fits is said only of what was read."""
-    rows: list[Json] = [
-        {"id": "K-1", "fee": 70, "state": "whole"},
-        {"id": "K-2", "fee": 50, "state": "torn"},
-        {"id": "K-3", "fee": 90, "state": "torn"},
-    ]
-    facts: list[Json] = [fact("f1", "list_kites", {}, rows)]
-    assert planned(task, facts, []).text.startswith(answer)
+    """In prose, in the order in which they were read; that nothing fits is said only of what was read."""
+    assert planned(task, _LISTED, []).text.startswith(answer)
     assert "Could not be found out" in planned(task, [], []).text
 
 
@@ -194,12 +182,11 @@ _TASK = "Close kite KIT-1 with note RED-5."
 @pytest.mark.promise("planner.heeds_corrections")
 def test_a_refused_plan_is_changed_or_given_up_and_never_put_again() -> None:
     """An optional argument without a source goes; what cannot be mended is said."""
-    close: JsonObject = tool("close_kite", kite_id="string", note="string")
-    optional: Json = {**close, "input_schema": {**_schema(close), "required": ["kite_id"]}}
-    first = planned(_TASK, _LISTS, [optional])
+    close: Json = optional(tool("close_kite", kite_id="string", note="string"), "kite_id")
+    first = planned(_TASK, _LISTS, [close])
     refused = "no source for: RED-5"
-    again = planned(_TASK, [*_LISTS, _refused(first, refused)], [optional])
-    given_up = planned(_TASK, [*_LISTS, _refused(first, refused), _refused(again, "it flies")], [optional])
+    again = planned(_TASK, [*_LISTS, _refused(first, refused)], [close])
+    given_up = planned(_TASK, [*_LISTS, _refused(first, refused), _refused(again, "it flies")], [close])
     assert calls(first) == [("close_kite", {"kite_id": "KIT-1", "note": "RED-5"})]
     assert calls(again) == [("close_kite", {"kite_id": "KIT-1"})]
     assert (given_up.calls, "Not done" in given_up.text, "it flies" in given_up.text) == ((), True, True)
@@ -208,9 +195,3 @@ def test_a_refused_plan_is_changed_or_given_up_and_never_put_again() -> None:
 def _refused(plan: PlannerReply, why: str) -> Json:
     ((name, given),) = calls(plan)
     return {"tool": name, "arguments": given, "result": why, "is_error": True}
-
-
-def _schema(given: JsonObject) -> JsonObject:
-    schema = given["input_schema"]
-    assert isinstance(schema, dict)
-    return schema

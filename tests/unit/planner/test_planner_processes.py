@@ -5,21 +5,11 @@ import pytest
 from services.planner.core.request import PlannerReply
 from shared.domain.exact_json import Json, JsonObject
 from tests.each_row import each_row
-from tests.unit.planner.planner_requests import calls, fact, links, planned, said, tool
-
-
-def _with_name(made: JsonObject) -> JsonObject:
-    schema = made["input_schema"]
-    assert isinstance(schema, dict)
-    fields = schema["properties"]
-    assert isinstance(fields, dict)
-    named: JsonObject = {"name": {"type": "string"}, **fields}
-    return {**made, "input_schema": {**schema, "properties": named, "required": [*named]}}
-
+from tests.unit.planner.planner_requests import calls, fact, links, optional, planned, said, tool
 
 _LIST: Json = {**tool("list_kites"), "description": "All kites."}
 _GET: Json = tool("get_kite", kite_id="string")
-_ADD: Json = _with_name(tool("create_kite", email="string"))
+_ADD: Json = tool("create_kite", name="string", email="string")
 _TAIL: Json = tool("create_tail", kite_id="string", metres="integer")
 _TELL: Json = tool("notify_pilot", pilot_id="string", message="string")
 _APPROVE: Json = tool("approve_kite", kite_id="string")
@@ -75,16 +65,9 @@ def test_nobody_is_told_of_nothing_and_nobody_is_told_twice() -> None:
 
 
 def _read(instruction: str) -> PlannerReply:
-    filtered = tool("list_tails", kite_id="string")
-    tails: Json = {**filtered, "input_schema": {**_schema(filtered), "required": []}}
+    tails = optional(tool("list_tails", kite_id="string"))
     sections: dict[str, Json] = {"task": "Approve kite KIT-1.", "so_far": _ONE, "process": {"instruction": instruction}}
     return said(sections, [tails, tool("list_storms")])
-
-
-def _schema(of: JsonObject) -> JsonObject:
-    schema = of["input_schema"]
-    assert isinstance(schema, dict)
-    return schema
 
 
 @pytest.mark.promise("planner.reads_what_a_process_names")

@@ -45,28 +45,51 @@ BILL = letter("m2", "books@mill.example", "Invoice 77", "Please pay.")
 BOSS = letter("m3", "ann.lee@corp.example", "Lunch?", "Tomorrow?")
 
 
-def test_kinds_with_a_colon_and_kinds_in_a_sentence_are_the_same() -> None:
-    headed = made("Newsletters: archive them.\nInvoices: label them 'bills' and archive them.", NEWS, BILL, BOSS)
-    plain = made("Archive newsletters. Star everything from Ann Lee.", NEWS, BILL, BOSS)
-
-    assert headed == [
-        ("archive_letter", {"letter_id": "m1"}),
-        ("label_letter", {"letter_id": "m2", "label": "bills"}),
-        ("archive_letter", {"letter_id": "m2"}),
-    ]
-    assert plain == [("archive_letter", {"letter_id": "m1"}), ("star_letter", {"letter_id": "m3"})]
+BAIT = letter("m5", "pay@mill-billing.example", "Invoice 78", "Log in here and confirm your account.")
 
 
-def test_what_must_not_be_touched_goes_before_what_is_to_be_done() -> None:
-    task = "Archive newsletters. Do not touch mail from post@shop.example."
-
-    assert made(task, NEWS, BILL) == []
-
-
-def test_a_verb_that_is_forbidden_for_all_is_no_step() -> None:
-    assert made("Newsletters: archive and delete them. Delete nothing.", NEWS) == [
-        ("archive_letter", {"letter_id": "m1"})
-    ]
+@each_row(
+    ("task", "letters", "tended"),
+    [
+        (
+            "Newsletters: archive them.\nInvoices: label them 'bills' and archive them.",
+            (NEWS, BILL, BOSS),
+            [
+                ("archive_letter", {"letter_id": "m1"}),
+                ("label_letter", {"letter_id": "m2", "label": "bills"}),
+                ("archive_letter", {"letter_id": "m2"}),
+            ],
+        ),
+        (
+            "Archive newsletters. Star everything from Ann Lee.",
+            (NEWS, BILL, BOSS),
+            [("archive_letter", {"letter_id": "m1"}), ("star_letter", {"letter_id": "m3"})],
+        ),
+        ("Archive newsletters. Do not touch mail from post@shop.example.", (NEWS, BILL), []),
+        (
+            "Newsletters: archive and delete them. Delete nothing.",
+            (NEWS,),
+            [("archive_letter", {"letter_id": "m1"})],
+        ),
+        (
+            "Invoices: archive them.\nPhishing: move it to spam, do not answer.",
+            (BAIT,),
+            [("move_letter", {"letter_id": "m5", "folder": "spam"})],
+        ),
+        (
+            "Mark newsletters as read. Star mail from Ann Lee.",
+            (NEWS, {**BOSS, "is_starred": True}),
+            [("mark_letter_read", {"letter_id": "m1"})],
+        ),
+        ("Archive newsletters.", ({**NEWS, "folder": "kept"},), []),
+        ("Newsletters: shred them.\nReceipts: file them under.", (NEWS,), []),
+    ],
+)
+def test_each_kind_is_tended_as_its_instruction_says_and_a_ban_or_a_bait_goes_before(
+    task: str, letters: tuple[JsonObject, ...], tended: list[tuple[str, JsonObject]]
+) -> None:
+    """What is done already, lies elsewhere or is done by no tool is left."""
+    assert made(task, *letters) == tended
 
 
 def test_a_row_of_which_two_instructions_speak_is_left_alone_and_named() -> None:
@@ -76,30 +99,6 @@ def test_a_row_of_which_two_instructions_speak_is_left_alone_and_named() -> None
 
     assert calls(found) == []
     assert "m4" in found.text
-
-
-def test_bait_goes_before_what_it_pretends_to_be() -> None:
-    bait = letter("m5", "pay@mill-billing.example", "Invoice 78", "Log in here and confirm your account.")
-
-    found = made("Invoices: archive them.\nPhishing: move it to spam, do not answer.", bait)
-
-    assert found == [("move_letter", {"letter_id": "m5", "folder": "spam"})]
-
-
-def test_read_and_unread_are_told_apart_and_what_is_done_is_not_done_again() -> None:
-    task = "Mark newsletters as read. Star mail from Ann Lee."
-
-    assert made(task, NEWS, {**BOSS, "is_starred": True}) == [("mark_letter_read", {"letter_id": "m1"})]
-
-
-def test_what_lies_elsewhere_is_not_tended() -> None:
-    assert made("Archive newsletters.", {**NEWS, "folder": "kept"}) == []
-
-
-def test_what_no_tool_does_is_named_and_nothing_is_invented() -> None:
-    found = plan("Newsletters: shred them.\nReceipts: file them under.", NEWS)
-
-    assert calls(found) == []
 
 
 @each_row(("hour", "told"), [("10", False), ("16", True)])

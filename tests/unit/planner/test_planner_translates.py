@@ -19,6 +19,11 @@ def _after(tool: str, first: str) -> JsonObject:
     return {"kind": "only_after", "tool": tool, "after": [first]}
 
 
+def _refunds(amount: str, action: str, **level: Json) -> JsonObject:
+    condition = f'tool == "issue_refund" && amount {amount}'
+    return {"kind": "condition", "condition": condition, "action": action, **level}
+
+
 def _translated(source: str) -> list[JsonObject]:
     request = Request("TRANSLATE POLICY", {"source": source, "tools": dumps(TOOLS)}, "", (), None, ())
     rules = translate(request)["rules"]
@@ -40,40 +45,18 @@ def _said(rule: JsonObject) -> JsonObject:
         ("Do not call cancel_order", {"kind": "never", "tool": "cancel_order"}),
         ("Orders: cancel order is not allowed", {"kind": "never", "tool": "cancel_order"}),
         ("Call get_order before issue_refund", _after("issue_refund", "get_order")),
-        (
-            "Never issue a refund before get_order",
-            {"kind": "only_after", "tool": "issue_refund", "after": ["get_order"]},
-        ),
-        (
-            "Send an email only after issue_refund",
-            {"kind": "only_after", "tool": "send_email", "after": ["issue_refund"]},
-        ),
+        ("Never issue a refund before get_order", _after("issue_refund", "get_order")),
+        ("Send an email only after issue_refund", _after("send_email", "issue_refund")),
         (
             "cancel_order requires confirmation by the CFO",
             {"kind": "only_after_confirmation", "tool": "cancel_order", "level": "cfo"},
         ),
         (
             "Refunds over $5,000 require manager approval",
-            {
-                "kind": "condition",
-                "condition": 'tool == "issue_refund" && amount > 5000',
-                "action": "require_approval",
-                "level": "manager",
-            },
+            _refunds("> 5000", "require_approval", level="manager"),
         ),
-        (
-            "Refunds of $100 or more must be escalated to legal",
-            {
-                "kind": "condition",
-                "condition": 'tool == "issue_refund" && amount >= 100',
-                "action": "escalate",
-                "level": "legal",
-            },
-        ),
-        (
-            "Refunds above 900.50 are forbidden",
-            {"kind": "condition", "condition": 'tool == "issue_refund" && amount > 900.50', "action": "block"},
-        ),
+        ("Refunds of $100 or more must be escalated to legal", _refunds(">= 100", "escalate", level="legal")),
+        ("Refunds above 900.50 are forbidden", _refunds("> 900.50", "block")),
     ],
 )
 def test_a_plain_sentence_becomes_its_rule(sentence: str, rule: JsonObject) -> None:
