@@ -6,9 +6,6 @@ from pydantic import JsonValue
 from typing_extensions import override
 
 from services.executor.core.session.context import Ports
-from services.executor.core.states.prompts import load
-from services.executor.core.turn.execute import execute_task
-from services.executor.core.turn.worker import Worker
 from services.gateway.features.participation.service import brief_turn
 from services.gateway.features.tasks.views import artifacts_of
 from shared.contracts.task import TaskRecord
@@ -34,9 +31,8 @@ class TurnStage(Stage):
 
     @property
     @override
-    def worker(self) -> Worker:
-        ports = Ports(self.model, self.world.tools, self.policy, self.tenants, self.learned, self.daily)
-        return Worker(ports, self.limits, load(), execute_task)
+    def ports(self) -> Ports:
+        return super().ports._replace(tools=self.world.tools)
 
     def asks(self, text: str) -> None:
         """What the user asks for."""

@@ -14,18 +14,16 @@ from services.policy.core.evaluate import evaluate
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import EvaluateRequest, Policy, Rule, Verdict
 from shared.contracts.tenant import TenantRecord
-from shared.domain.exact_json import Json, JsonObject, dumps
-from shared.domain.words import ToolClass
+from shared.domain.exact_json import Json, JsonObject
+from tests.unit.executor_core.makers import call, fact
 
 
 def read(tool: str, result: Json, ref: str = "f1", **asked: Json) -> Fact:
-    return Fact(ref=ref, connection_id="office", tool=tool, arguments_json=dumps(asked), result_json=dumps(result))
+    return fact(result, ref, tool, asked=asked)
 
 
 def change(tool: str, arguments: JsonObject, call_id: str = "c1") -> PlannedCall:
-    return PlannedCall(
-        call_id=call_id, connection_id="office", tool=tool, tool_class=ToolClass.CHANGE, arguments_json=dumps(arguments)
-    )
+    return call(arguments, call_id, tool=tool)
 
 
 def request(

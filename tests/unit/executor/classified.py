@@ -2,7 +2,6 @@
 
 from shared.contracts.task import TaskRecord
 from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable
-from tests.doubles.scripted_model import state_of
 from tests.unit.executor.stage import TASK, Stage
 
 
@@ -10,11 +9,6 @@ def stage_of(process_type: str, text: str = TASK) -> Stage:
     stage = Stage(text)
     stage.talk.process = process_type
     return stage
-
-
-def asked(stage: Stage, state: str) -> list[ModelRequest]:
-    """The helper questions of that kind."""
-    return [request for request in stage.model.requests if state_of(request) == state]
 
 
 def classification(record: TaskRecord) -> dict[str, object]:

@@ -7,9 +7,6 @@ from pydantic import JsonValue
 from typing_extensions import override
 
 from services.executor.core.session.context import Ports
-from services.executor.core.states.prompts import load
-from services.executor.core.turn.execute import execute_task
-from services.executor.core.turn.worker import Worker
 from services.executor.ports.sandbox import Sandbox
 from services.planner.core.request import parse
 from services.planner.core.roles import reply
@@ -54,9 +51,8 @@ class MadeStage(Stage):
 
     @property
     @override
-    def worker(self) -> Worker:
-        ports = Ports(self.model, self.servers, self.policy, self.tenants, self.learned, self.daily)
-        return Worker(ports._replace(sandbox=self.sandbox, made=self.made), self.limits, load(), execute_task)
+    def ports(self) -> Ports:
+        return super().ports._replace(sandbox=self.sandbox, made=self.made)
 
     def asked(self, state: str) -> list[ModelRequest]:
         """What was asked in a helper question; without a name, in the conversation."""

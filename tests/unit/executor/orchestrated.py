@@ -8,9 +8,6 @@ from typing_extensions import override
 
 from services.executor.adapters.brainos import Account, BrainOS
 from services.executor.core.session.context import Ports
-from services.executor.core.states.prompts import load
-from services.executor.core.turn.execute import execute_task
-from services.executor.core.turn.worker import Worker
 from services.executor.ports.orchestrators import Orchestrator, OrchestratorName
 from shared.domain.exact_json import Json, JsonObject
 from tests.doubles.mock_brainos import MockBrainOS, Round, answer, call, events, mock_brainos
@@ -35,9 +32,8 @@ class OrchestratedStage(Stage):
 
     @property
     @override
-    def worker(self) -> Worker:
-        ports = Ports(self.model, self.servers, self.policy, self.tenants, self.learned, self.daily)
-        return Worker(ports._replace(brainos=self._client), self.limits, load(), execute_task)
+    def ports(self) -> Ports:
+        return super().ports._replace(brainos=self._client)
 
 
 class Scene(NamedTuple):

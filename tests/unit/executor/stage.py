@@ -10,6 +10,7 @@ from typing_extensions import override
 from services.executor.core.session.context import Limits, Ports
 from services.executor.core.session.journal import latest
 from services.executor.core.session.values import Fact
+from services.executor.core.states.machine import TEMPLATES, Processes
 from services.executor.core.states.prompts import load
 from services.executor.core.turn.execute import execute_task
 from services.executor.core.turn.worker import Worker
@@ -203,12 +204,17 @@ class Stage:
         self.files: TaskFiles = NoFiles()
         self.limits = Limits(tool_seconds=0.05, settle_margin_seconds=0.0)
         self.turns = MemoryTurns(new_record(text))
+        self.processes: Processes = TEMPLATES
+
+    @property
+    def ports(self) -> Ports:
+        """What the worker stands on; a stage with further parts adds them here."""
+        ports = Ports(self.model, self.servers, self.policy, self.tenants, self.learned, self.daily)
+        return ports._replace(files=self.files)
 
     @property
     def worker(self) -> Worker:
-        ports = Ports(self.model, self.servers, self.policy, self.tenants, self.learned, self.daily)
-        ports = ports._replace(files=self.files)
-        return Worker(ports, self.limits, load(), execute_task)
+        return Worker(self.ports, self.limits, load(), execute_task, processes=self.processes)
 
     async def run(self, turn: Turn | None = None, attempts: int = 1) -> TaskRecord:
         """One turn to its end (the first message by default), and the record it leaves."""

@@ -5,11 +5,7 @@ from dataclasses import dataclass
 import pytest
 from typing_extensions import override
 
-from services.executor.core.session.context import Ports
 from services.executor.core.states.machine import GENERAL, TEMPLATES
-from services.executor.core.states.prompts import load
-from services.executor.core.turn.execute import execute_task
-from services.executor.core.turn.worker import Worker
 from services.executor.ports.learned import Experience
 from services.executor.ports.turns import SessionState
 from shared.domain.exact_json import JsonObject
@@ -19,8 +15,9 @@ from tests.doubles.memory_learned import MemoryLearned
 from tests.doubles.scripted_talk import of_conversation, texts_in
 from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
-from tests.unit.executor.classified import asked, classification, nobody_answers, stage_of
-from tests.unit.executor.stage import READ, TASK, Stage, decision, message
+from tests.unit.executor.classified import classification, nobody_answers, stage_of
+from tests.unit.executor.deliberating import asked_in
+from tests.unit.executor.stage import READ, TASK, Stage, decision
 
 
 @pytest.mark.promise("prime.classify_model")
@@ -33,7 +30,7 @@ async def test_the_first_reply_names_the_process_and_costs_no_call_of_its_own() 
     states = [state for state in TEMPLATES["expense_approval"].states if state is not FsmState.COMPUTE]
     assert record.metadata["states"] == states
     assert record.metadata["model_calls"] == len(stage.model.requests)
-    assert (len(of_conversation(stage.model.requests)), len(asked(stage, "COVERAGE"))) == (3, 1)
+    assert (len(of_conversation(stage.model.requests)), len(asked_in(stage, "COVERAGE"))) == (3, 1)
 
 
 @pytest.mark.promise("prime.classify_free")
@@ -44,7 +41,7 @@ async def test_a_question_takes_the_short_way_whatever_it_is_about(process_type:
     stage.only_asks()
     record = await stage.ends(TaskState.COMPLETED)
     assert record.metadata["states"] == ["DECOMPOSE", "ASSESS", "COMPLETE"]
-    assert asked(stage, "NEW PROCESS") == []
+    assert asked_in(stage, "NEW PROCESS") == []
 
 
 @pytest.mark.promise("prime.classify_model")
@@ -68,7 +65,7 @@ async def test_a_name_is_understood_however_it_is_spelt_and_what_names_no_proces
 ) -> None:
     stage = stage_of(named)
     assert (await stage.ends(TaskState.COMPLETED)).metadata["process_type"] == process
-    assert asked(stage, "NEW PROCESS") == []
+    assert asked_in(stage, "NEW PROCESS") == []
 
 
 @pytest.mark.promise("prime.classify_fallback")
@@ -128,10 +125,8 @@ async def test_a_worker_knows_the_processes_that_it_is_given() -> None:
     """Those alone are offered to the model; what they do not cover is designed."""
     stage = stage_of("payroll")
     stage.talk.helpers["new_process"] = nobody_answers
-    ports = Ports(stage.model, stage.servers, stage.policy, stage.tenants, stage.learned)
-    worker = Worker(ports, stage.limits, load(), execute_task, processes={"general": GENERAL})
-    await worker.run(stage.turns.work(message(stage.turns.record.request.text)), stage.turns)
-    assert stage.turns.record.metadata["process_type"] == "general"
+    stage.processes = {"general": GENERAL}
+    assert (await stage.run()).metadata["process_type"] == "general"
     understand = next(tool for tool in stage.model.requests[0].tools if tool.name == "understand")
     assert "payroll" not in understand.description
 

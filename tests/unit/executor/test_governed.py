@@ -10,12 +10,13 @@ from services.executor.core.session.values import NamedValue
 from services.executor.core.states.machine import TEMPLATES, Figure, ProcessTemplate
 from shared.contracts.plan import PlannedCall
 from shared.contracts.task import Principal
-from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import Role, TaskState, ToolClass
 from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import judged, made
 from tests.unit.executor.stage import Stage, decision, use
+from tests.unit.executor_core.makers import call
 
 FINANCE = Principal(id="treasurer", roles=(Role.APPROVER,), levels=("finance",))
 _AGREEMENT: JsonObject = {
@@ -26,9 +27,9 @@ _INCIDENT: JsonObject = {"id": "INC-1", "agreement_id": "SLA-1", "downtime_minut
 
 async def _credit(amount: Json) -> Stage:
     """A broken agreement whose credit is 900, and a plan that says what the credit is."""
-    call = use("issue_credit", incident_id="INC-1", amount=amount)
+    credit = use("issue_credit", incident_id="INC-1", amount=amount)
     reads: dict[str, Json] = {"get_agreement": _AGREEMENT, "get_incident": _INCIDENT}
-    return await judged(TEMPLATES["sla_breach"], "SLA breach INC-1: issue the credit", reads, call)
+    return await judged(TEMPLATES["sla_breach"], "SLA breach INC-1: issue the credit", reads, credit)
 
 
 @pytest.mark.promise("process.governs")
@@ -65,9 +66,7 @@ def _values(about: str = "") -> tuple[NamedValue, ...]:
 
 
 def _call(tool: str, arguments: JsonObject, tool_class: ToolClass = ToolClass.CHANGE) -> PlannedCall:
-    return PlannedCall(
-        call_id="c1", connection_id="c", tool=tool, tool_class=tool_class, arguments_json=dumps(arguments)
-    )
+    return call(arguments, tool_class=tool_class, tool=tool)
 
 
 @pytest.mark.promise("process.governs")
@@ -99,9 +98,9 @@ def test_a_governed_argument_is_the_figure_however_it_is_written_and_wherever_it
 
 @pytest.mark.promise("process.governs")
 def test_a_figure_of_another_record_and_a_call_that_changes_nothing_are_left_alone() -> None:
-    call = _call("pay", {"id": "INC-1", "amount": 7})
-    assert deviations(_FIGURES, (call,), _values("INC-1"))
-    assert not deviations(_FIGURES, (call,), _values("INC-2"))
+    pay = _call("pay", {"id": "INC-1", "amount": 7})
+    assert deviations(_FIGURES, (pay,), _values("INC-1"))
+    assert not deviations(_FIGURES, (pay,), _values("INC-2"))
     assert not deviations(_FIGURES, (_call("tell", {"amount": 7}, ToolClass.NOTIFY),), _values())
 
 

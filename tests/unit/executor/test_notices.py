@@ -4,13 +4,11 @@ import contextlib
 
 import pytest
 
-from services.executor.core.session.values import Fact
 from services.executor.core.states.machine import TEMPLATES, ProcessTemplate
 from services.executor.core.write.notices import is_addressed_to
 from services.executor.ports.tools import ToolAnswer
-from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.tenant import CatalogueEntry
-from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
 from tests.doubles.memory_turns import Died
 from tests.doubles.scripted_talk import of_conversation, results_in
@@ -18,6 +16,7 @@ from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import NOTICE, begun_as
 from tests.unit.executor.stage import APPROVE, ONE, READ_2, TASK, Stage, Use, use
+from tests.unit.executor_core.makers import call, fact, plan
 
 CLOSE = TEMPLATES["month_end_close"]
 PROCUREMENT = TEMPLATES["procurement"]
@@ -225,20 +224,12 @@ async def test_a_list_that_was_asked_for_stays_one_and_the_metadata_say_who_was_
     assert (_corrections(general), "not_told" in record.metadata) == ([], False)
 
 
-def _notice(tool: str, arguments: JsonObject) -> PlannedCall:
-    return PlannedCall(
-        call_id="n1", connection_id="c", tool=tool, tool_class=ToolClass.NOTIFY, arguments_json=dumps(arguments)
-    )
-
-
-CREATED = PlannedCall(
-    call_id="c1", connection_id="c", tool="create_vendor", tool_class=ToolClass.CHANGE, arguments_json="{}"
-)
+CREATED = call({}, tool="create_vendor")
 KNOWN = (
-    Fact(ref="f1", connection_id="c", tool="get_vendor", arguments_json="", result_json='{"email":"ap@north.example"}'),
-    Fact(ref="f2", connection_id="c", tool="get_order", arguments_json="", result_json='{"vendor":{"name":"North"}}'),
-    Fact(ref="f3", connection_id="c", tool="get_order", arguments_json="{}", result_json='{"buyer":"us@home.example"}'),
-)  # fmt: skip
+    fact({"email": "ap@north.example"}, "f1", "get_vendor"),
+    fact({"vendor": {"name": "North"}}, "f2", "get_order"),
+    fact({"buyer": "us@home.example"}, "f3", "get_order"),
+)
 
 
 @each_row(
@@ -255,5 +246,5 @@ KNOWN = (
     ],
 )
 def test_whom_a_notice_tells(tool: str, arguments: JsonObject, told: bool) -> None:
-    notice = _notice(tool, arguments)
-    assert is_addressed_to(notice, "vendor", WritePlan(task_id="t", calls=(CREATED, notice)), KNOWN) is told
+    notice = call(arguments, "n1", ToolClass.NOTIFY, tool)
+    assert is_addressed_to(notice, "vendor", plan(CREATED, notice), KNOWN) is told

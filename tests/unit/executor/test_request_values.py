@@ -7,14 +7,14 @@ import pytest
 from services.executor.core.authorize.policy import unproven
 from services.executor.core.records.binding import bind, view_of
 from services.executor.core.session.dossier import Dossier
-from services.executor.core.session.values import Fact, NamedValue
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from shared.contracts.policy import CallContext, EvaluateRequest, Policy, Rule, ToolRule
-from shared.domain.exact_json import JsonObject, dumps
+from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import ToolClass
 from tests.each_row import each_row
 from tests.unit.executor.stage import READ, TASK, Stage, use
+from tests.unit.executor_core.makers import fact, value
 
 LIMIT = Rule(id="LIMIT", condition='tool == "pay" && amount > 500', action="require_approval", level="cfo")
 SMALL = ToolRule(id="SMALL", kind="only_when", tool="pay", condition="amount <= 500")
@@ -60,23 +60,21 @@ def _unproven(arguments: JsonObject, dossier: Dossier) -> tuple[str, ...]:
 
 
 def test_what_the_calls_record_shows_under_the_same_name_or_a_computation_gives_is_proven() -> None:
-    record = dumps({"id": "C-1", "amount": "50.00"})
-    fact = Fact(ref="f1", connection_id="c", tool="get_claim", arguments_json="{}", result_json=record)
-    value = NamedValue(name="net", operation="sum", operands=(), value="7.5")
-    dossier = Dossier(facts=(fact,), values=(value,))
+    claim = fact({"id": "C-1", "amount": "50.00"})
+    dossier = Dossier(facts=(claim,), values=(value("net", "sum", "7.5"),))
     arguments: JsonObject = {"id": "C-1", "amount": 50, "net": Decimal("7.50"), "tip": 50, "note": "hello"}
     assert _unproven(arguments, dossier) == ("tip", "note")
-    assert _unproven(arguments, Dossier(facts=(fact.model_copy(update={"ok": False}),))) == tuple(arguments)
+    assert _unproven(arguments, Dossier(facts=(claim.model_copy(update={"ok": False}),))) == tuple(arguments)
 
 
 @pytest.mark.promise("policy.never_by_a_sibling")
 def test_somebody_elses_record_proves_nothing() -> None:
     """The second customer is a VIP; the call is about the first, who is none, or about a third whom nobody read."""
-    records = dumps([{"id": "C-1", "is_vip": False, "tier": "b"}, {"id": "C-2", "is_vip": True, "tier": "a"}])
-    fact = Fact(ref="f1", connection_id="c", tool="list_customers", arguments_json="{}", result_json=records)
+    records: Json = [{"id": "C-1", "is_vip": False, "tier": "b"}, {"id": "C-2", "is_vip": True, "tier": "a"}]
+    known = Dossier(facts=(fact(records, tool="list_customers"),))
     first: JsonObject = {"customer_id": "C-1", "is_vip": True, "tier": "b"}
-    assert _unproven(first, Dossier(facts=(fact,))) == ("is_vip",)
-    assert _unproven({**first, "customer_id": "C-3"}, Dossier(facts=(fact,))) == tuple(first)
+    assert _unproven(first, known) == ("is_vip",)
+    assert _unproven({**first, "customer_id": "C-3"}, known) == tuple(first)
 
 
 @each_row("trusts", [True, False])

@@ -8,7 +8,6 @@ from pydantic import ValidationError
 from services.executor.core.session.journal import CHECKPOINT
 from services.executor.ports.orchestrators import OrchestratorName
 from services.executor.settings import ExecutorSettings
-from shared.contracts.outcome import TaskOutcome
 from shared.domain.bandit import Arm
 from shared.domain.exact_json import JsonObject, dumps, loads_object
 from shared.domain.words import Strategy, TaskState
@@ -22,12 +21,6 @@ from tests.unit.executor.deliberating import five_phase, last_said_to, moa, only
 from tests.unit.executor.stage import Stage
 
 
-def outcome(stage: Stage) -> TaskOutcome:
-    found = stage.turns.ends[-1].outcome
-    assert found is not None
-    return found
-
-
 @pytest.mark.promise("strategy.three")
 @each_row("best", Strategy)
 async def test_the_arm_with_the_highest_score_carries_the_task_and_is_charged(best: Strategy) -> None:
@@ -38,7 +31,7 @@ async def test_the_arm_with_the_highest_score_carries_the_task_and_is_charged(be
         strategy: Arm(100, 100 * (9_000 if strategy is best else 1_000)) for strategy in Strategy
     }
     record = await stage.run()
-    told = outcome(stage)
+    told = stage.outcome
     assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
     assert (told.strategy, told.strategy_applied) == (best, True)
     assert record.metadata["strategy_why"] == "highest UCB1 score"
@@ -63,7 +56,7 @@ async def test_a_task_that_only_reads_is_carried_by_fsm_and_charges_nobody(strat
     record = await stage.run()
     assert record.metadata["states"] == ["DECOMPOSE", "ASSESS", "COMPLETE"]
     assert "only reads" in str(record.metadata["strategy_fell_back"])
-    assert not outcome(stage).strategy_applied
+    assert not stage.outcome.strategy_applied
     assert [state_of(asked) for asked in stage.model.requests] == ["", ""]
 
 

@@ -13,7 +13,8 @@ from tests.doubles.scripted_model import json_reply
 from tests.doubles.scripted_talk import of_conversation, texts_in
 from tests.each_row import each_row
 from tests.unit.executor.archived import assert_replayed, replayed
-from tests.unit.executor.classified import asked, classification, nobody_answers, stage_of
+from tests.unit.executor.classified import classification, nobody_answers, stage_of
+from tests.unit.executor.deliberating import asked_in
 from tests.unit.executor.stage import APPROVE, READ, TASK, RealPolicy, Stage, decision
 
 DESIGN: JsonObject = {
@@ -41,7 +42,7 @@ async def test_an_unknown_kind_is_designed_once_and_kept_for_the_tenant() -> Non
     again = await second.run()
     assert (classification(record)["by"], classification(again)["by"]) == ("synthesizer", "synthesized before")
     assert record.metadata["process_type"] == again.metadata["process_type"] == "badge_renewal"
-    assert (len(asked(first, "NEW PROCESS")), len(asked(second, "NEW PROCESS"))) == (1, 0)
+    assert (len(asked_in(first, "NEW PROCESS")), len(asked_in(second, "NEW PROCESS"))) == (1, 0)
     assert record.metadata["states"] == again.metadata["states"] == DESIGN["states"]
     assert first.claims.applied == ["C-1"]
 
@@ -55,7 +56,7 @@ async def test_kinds_that_were_designed_are_listed_so_that_they_keep_their_names
     assert ("badge_renewal" in said, "secret_project" in said) == (True, False)
     first.learned.processes["other", "badge_renewal"] = "{}"
     await first.run()
-    assert len(asked(first, "NEW PROCESS")) == 1
+    assert len(asked_in(first, "NEW PROCESS")) == 1
 
 
 @pytest.mark.promise("synthesis.once")
@@ -71,7 +72,7 @@ async def test_of_two_designs_made_at_once_the_first_is_kept_and_both_tasks_walk
     stage.learned = other.learned = _Slow()
     await stage.run()
     record = await other.run()
-    assert len(asked(other, "NEW PROCESS")) == 1
+    assert len(asked_in(other, "NEW PROCESS")) == 1
     assert record.metadata["states"] == DESIGN["states"]
 
 
@@ -112,7 +113,7 @@ async def test_without_a_design_or_with_a_kept_one_that_cannot_be_followed_the_t
     assert (await replayed(stage)).difference == ""
     kept.learned.processes["acme", "badge_renewal"] = '{"process_type": "badge_renewal", "states": ["MUTATE"]}'
     assert (await kept.run()).metadata["process_type"] == "general"
-    assert asked(kept, "NEW PROCESS") == []
+    assert asked_in(kept, "NEW PROCESS") == []
 
 
 _OLD: JsonObject = {
@@ -148,7 +149,7 @@ async def test_a_task_of_a_synthesized_process_is_resumed_and_replayed(die_befor
     stage = _made_up()
     record = await stage.survives(die_before)
     assert record.metadata["process_type"] == "badge_renewal"
-    assert len(asked(stage, "NEW PROCESS")) <= 2
+    assert len(asked_in(stage, "NEW PROCESS")) <= 2
     stage.learned.processes.clear()
     await assert_replayed(stage)
 

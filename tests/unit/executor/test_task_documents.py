@@ -26,7 +26,7 @@ from tests.each_row import each_row
 from tests.unit.executor.archived import assert_replayed
 from tests.unit.executor.classified import nobody_answers
 from tests.unit.executor.stage import Stage, cancel, decision
-from tests.unit.executor_core.makers import NOON, call, entry, fact, from_task, plan, value, verdict
+from tests.unit.executor_core.makers import NOON, approval, call, entry, fact, from_task, plan, value, verdict
 
 ASKED = "What is claim C-1? Write a post-mortem of it."
 
@@ -251,7 +251,12 @@ def test_with_everything_written_a_document_is_complete_and_with_nothing_known_e
     """What data does not fill comes from the drafted texts; the Markdown has one heading for each section."""
     texts = {section.name: f"About {section.name}." for section in templates()[kind].sections}
     made, bare = (
-        document(kind, material(approval=waiting()), *ABOUT, texts),
+        document(
+            kind,
+            material(approval=approval(plan(call({"claim_id": "C-1"})), deadline=NOON + timedelta(hours=24))),
+            *ABOUT,
+            texts,
+        ),
         document(kind, material(Dossier(), ""), *ABOUT),
     )
     told, without = data(made), data(bare)
@@ -307,21 +312,6 @@ def test_what_stands_in_a_cell_cannot_end_it() -> None:
 def test_documents_are_asked_for_in_words(task: str, kinds: tuple[str, ...]) -> None:
     assert asked_documents(task) == kinds
     assert bool(asking_words(task)) is bool(kinds)
-
-
-def waiting() -> Approval:
-    return Approval(
-        approval_id="a1",
-        task_id="task-1",
-        plan=plan(call({"claim_id": "C-1"})),
-        plan_hash="w",
-        verdict_hash="v",
-        level="manager",
-        requester_id="clerk",
-        reasons=(),
-        asked_at=NOON,
-        deadline=NOON + timedelta(hours=24),
-    )
 
 
 @pytest.mark.promise("documents.unverified")

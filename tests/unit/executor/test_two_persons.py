@@ -4,16 +4,15 @@ import pytest
 
 from services.executor.core.process.rules import concern
 from services.executor.core.session.dossier import Dossier, Progress
-from services.executor.core.session.values import Fact
 from services.executor.core.states.machine import TEMPLATES
-from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.task import Principal
-from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import FsmState, Role, TaskState, ToolClass
 from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import begun_as, run_with_deaths
 from tests.unit.executor.stage import APPROVE, MANAGER, TASK, Stage, decision
+from tests.unit.executor_core.makers import call, fact, plan
 
 pytestmark = pytest.mark.promise("gate.two_persons")
 
@@ -139,14 +138,6 @@ def test_what_a_failed_read_says_is_no_fact() -> None:
 
 
 def _planned(arguments: JsonObject, shown: Json, ok: bool = True) -> Progress:
-    fact = Fact(ref="f1", connection_id="c", tool="get_incident", arguments_json="{}", result_json=dumps(shown), ok=ok)
-    call = PlannedCall(
-        call_id="c1",
-        connection_id="c",
-        tool="contain_incident",
-        tool_class=ToolClass.CHANGE,
-        arguments_json=dumps(arguments),
-    )
-    path = (FsmState.ASSESS,)
-    dossier = Dossier(facts=(fact,), plan=WritePlan(task_id="t", calls=(call,)))
+    facts, path = (fact(shown, tool="get_incident", ok=ok),), (FsmState.ASSESS,)
+    dossier = Dossier(facts=facts, plan=plan(call(arguments, tool="contain_incident")))
     return Progress(template=INCIDENT, path=path, visited=path, dossier=dossier)

@@ -8,8 +8,6 @@ from pydantic import JsonValue
 from services.executor.core.session.ledger import brief_operator, describe_doubt
 from services.executor.ports.tools import ToolAnswer, ToolSilent
 from services.gateway.features.console.views.tasks import doubts_of
-from shared.contracts.ledger import LedgerEntry
-from shared.contracts.plan import PlannedCall
 from shared.contracts.task import Principal, TaskRecord, Turn, TurnKind
 from shared.domain.exact_json import Json, JsonObject, i_json
 from shared.domain.words import Resolution, Role, TaskState, ToolClass, WriteStatus
@@ -17,6 +15,7 @@ from tests.doubles.memory_turns import Died
 from tests.doubles.redis_tasks import a_record
 from tests.each_row import each_row
 from tests.unit.executor.stage import CLERK, MANAGER, Stage, cancel, decision, keeps_silent, kills, message, schema
+from tests.unit.executor_core.makers import call, entry
 
 WAITS, DONE, FAILED = TaskState.INPUT_REQUIRED, TaskState.COMPLETED, TaskState.FAILED
 OPERATOR = Principal(id="olga", roles=(Role.OPERATOR,))
@@ -115,8 +114,8 @@ async def test_retry_sends_the_call_again_on_a_renewed_verdict_and_proves_it() -
     verdicts = len(stage.policy.asked)
     await stage.ends(DONE, turn=word(stage, "retry"))
     assert (stage.statuses, len(asked), len(stage.policy.asked) > verdicts) == (["verified"], 2, True)
-    (entry,) = stage.turns.writes.values()
-    assert (entry.attempt, [one.status.value for one in entry.earlier]) == (2, ["absent"])
+    (write,) = stage.turns.writes.values()
+    assert (write.attempt, [one.status.value for one in write.earlier]) == (2, ["absent"])
 
 
 @pytest.mark.promise("I3.retry_looks_first")
@@ -176,9 +175,9 @@ async def test_without_a_retry_nothing_is_sent_and_who_said_what_is_in_the_metad
     if said == "take-over":
         assert record.metadata["escalated"] is True
         assert "olga" in (record.reason or "")
-    (told,), (entry,) = listed(record, "resolutions"), stage.turns.writes.values()
+    (told,), (write,) = listed(record, "resolutions"), stage.turns.writes.values()
     assert (told["by"], told["resolution"], told["comment"]) == ("olga", said, "looked it up")
-    assert [one.by.id for one in entry.resolutions] == ["olga"]
+    assert [one.by.id for one in write.resolutions] == ["olga"]
     again = await stage.run(second)  # it comes too late, and changes nothing
     assert (again.state, again.answer, len(asked)) == (record.state, record.answer, 1)
 
@@ -268,17 +267,11 @@ async def test_a_retry_is_asked_about_once_more_where_a_read_shows_the_write_tha
     assert (stage.statuses, len(asked)) == (["unverified"], 1)
 
 
-_CALL = PlannedCall(
-    call_id="c1", connection_id="co", tool="pay_invoice", tool_class=ToolClass.CHANGE, arguments_json='{"id":"I-1"}'
-)
-_SILENT = LedgerEntry(
-    key="t:h:c1",
-    call=_CALL,
-    arguments_json='{"id":"I-1"}',
-    plan_hash="h",
-    status=WriteStatus.IN_DOUBT,
-    sending_at=datetime(2026, 4, 1, 12, 0, 5, tzinfo=UTC),
-    open_until=datetime(2026, 4, 1, 12, 0, 41, tzinfo=UTC),
+_SILENT = entry(WriteStatus.IN_DOUBT, of=call({"id": "I-1"}, tool="pay_invoice")).model_copy(
+    update={
+        "sending_at": datetime(2026, 4, 1, 12, 0, 5, tzinfo=UTC),
+        "open_until": datetime(2026, 4, 1, 12, 0, 41, tzinfo=UTC),
+    }
 )
 
 

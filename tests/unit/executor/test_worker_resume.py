@@ -4,18 +4,16 @@ import asyncio
 from datetime import timedelta
 
 import pytest
+from typing_extensions import override
 
-from services.executor.core.session.context import Ports
-from services.executor.core.states.prompts import load
 from services.executor.core.turn.attempt import give_up, settle_blindly
-from services.executor.core.turn.execute import execute_task
-from services.executor.core.turn.worker import Worker
 from services.executor.ports.turns import HandedOver, TurnEnd
 from shared.contracts.task import Turn
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import FsmState, TaskState, ToolClass, WriteStatus
-from shared.ports.models import Model, ModelReply, ModelRequest
+from shared.ports.models import ModelReply, ModelRequest
 from tests.doubles.memory_turns import Died
+from tests.doubles.scripted_model import ScriptedModel
 from tests.doubles.scripted_talk import results_in
 from tests.unit.executor.archived import assert_replayed
 from tests.unit.executor.stage import CLAIM_ID, Stage, cancel, decision, kills, message
@@ -239,33 +237,29 @@ async def test_the_outcome_of_a_dry_run_that_is_given_up_says_that_it_was_one() 
 _LONGER_THAN_A_LOOK = 1.3
 
 
-class SlowModel(Model):
+class SlowModel(ScriptedModel):
     """Stops the process while it thinks about its first answer, and takes its time over that one."""
 
     def __init__(self, stage: Stage) -> None:
+        super().__init__(stage.talk)
         self._stage = stage
-        self.asked = 0
 
+    @override
     async def complete(self, request: ModelRequest) -> ModelReply:
-        self.asked += 1
-        if self.asked == 1:
+        if not self.requests:
             self._stage.turns.halted = True
             await asyncio.sleep(_LONGER_THAN_A_LOOK)
-        return await self._stage.model.complete(request)
+        return await super().complete(request)
 
 
 @pytest.mark.promise("state.drained")
 async def test_a_reply_that_is_paid_for_is_waited_for_and_stored_before_the_session_is_handed_over() -> None:
-    stage = Stage()
-    model = SlowModel(stage)
-    ports = Ports(model, stage.servers, stage.policy, stage.tenants, stage.learned, stage.daily)
-    worker = Worker(ports, stage.limits, load(), execute_task)
-    work = stage.turns.work(message(stage.turns.record.request.text))
+    stage, undisturbed = Stage(), Stage()
+    stage.model = SlowModel(stage)
     with pytest.raises(HandedOver):
-        await worker.run(work, stage.turns)
+        await stage.run()
     assert [entry.kind for entry in stage.turns.steps.values()].count("model") == 1
     stage.turns.halted = False
-    undisturbed = Stage()
     await undisturbed.run()
     assert (await stage.run()).state is TaskState.COMPLETED
     assert len(stage.model.requests) == len(undisturbed.model.requests)

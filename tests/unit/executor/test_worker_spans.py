@@ -1,13 +1,11 @@
 """A worker's spans in the trace of its task, and what a turn counts for at its edges."""
 
 import pytest
+from typing_extensions import override
 
 from services.executor.adapters.policy_http import PatientPolicy
 from services.executor.adapters.resilience import Resilience
 from services.executor.core.session.context import Ports
-from services.executor.core.states.prompts import load
-from services.executor.core.turn.execute import execute_task
-from services.executor.core.turn.worker import Worker
 from services.executor.ports.turns import LeaseLost
 from shared.contracts.task import Turn
 from shared.domain.words import TaskState
@@ -33,9 +31,9 @@ class TracedStage(Stage):
         self.turns.record = self.turns.record.model_copy(update={"traceparent": _BEGAN})
 
     @property
-    def worker(self) -> Worker:
-        ports = Ports(self.model, self.servers, self.policy, self.tenants, self.learned, tracer=self.kept.tracer)
-        return Worker(ports, self.limits, load(), execute_task)
+    @override
+    def ports(self) -> Ports:
+        return super().ports._replace(tracer=self.kept.tracer)
 
 
 def _first() -> Turn:
@@ -132,20 +130,19 @@ async def test_a_run_that_fails_is_told_by_its_kind() -> None:
     assert "policy service" not in stage.kept.said()
 
 
-class Counted:
+class Counted(Stage):
     """A stage whose worker is counted."""
 
     def __init__(self) -> None:
-        self.stage, self.metrics = Stage(), Metrics("executor")
+        super().__init__()
+        self.metrics = Metrics("executor")
 
-    async def run(self, turn: Turn | None = None) -> TaskState:
-        stage, meter = self.stage, self.metrics
-        model = CountedModel(stage.model, {Tier.HAIKU: "small", Tier.SONNET: "large"}, meter)
-        policy, tools = PatientPolicy(stage.policy, meter, ()), connected(stage.servers, Resilience(meter))
-        ports = Ports(model, tools, policy, stage.tenants, stage.learned, stage.daily, meter=meter)
-        worker = Worker(ports, stage.limits, load(), execute_task)
-        await worker.run(stage.turns.work(turn or message("Approve claim C-1 of 120.50")), stage.turns)
-        return stage.turns.record.state
+    @property
+    @override
+    def ports(self) -> Ports:
+        model = CountedModel(self.model, {Tier.HAIKU: "small", Tier.SONNET: "large"}, self.metrics)
+        policy, tools = PatientPolicy(self.policy, self.metrics, ()), connected(self.servers, Resilience(self.metrics))
+        return super().ports._replace(model=model, tools=tools, policy=policy, meter=self.metrics)
 
     def __getitem__(self, name: str) -> dict[tuple[str, ...], float]:
         return samples(self.metrics.registry, name)
@@ -167,16 +164,16 @@ async def test_an_ended_task_is_counted_once_with_its_phases_its_write_and_its_c
     assert counted["purple_accept_to_start_seconds_count"] == {("message",): 1}
     assert counted["purple_writes_total"] == {("verified",): 1}
     assert counted["purple_strategies_chosen_total"] == {("fsm",): 1}
-    assert counted["purple_policy_asked_total"] == {("passed", "verdict"): len(counted.stage.policy.asked)}
+    assert counted["purple_policy_asked_total"] == {("passed", "verdict"): len(counted.policy.asked)}
     assert counted["purple_tool_calls_total"][("office", "call", "ok")] == 1
     calls = sum(counted["purple_model_calls_total"].values())
-    assert calls == len(counted.stage.model.requests)
+    assert calls == len(counted.model.requests)
 
 
 @pytest.mark.promise("metrics.turns")
 async def test_a_turn_that_goes_on_counts_nothing_of_what_its_journal_has() -> None:
     counted = Counted()
-    counted.stage.policy.says = {"requires_approval": True}
+    counted.policy.says = {"requires_approval": True}
     await counted.run()
     asked = counted["purple_model_calls_total"], counted["purple_strategies_chosen_total"]
     waits = counted["purple_approvals_asked_total"], counted["purple_tasks_ended_total"]
@@ -193,7 +190,7 @@ async def test_a_turn_that_goes_on_counts_nothing_of_what_its_journal_has() -> N
 @pytest.mark.promise("metrics.turns")
 async def test_a_turn_whose_lease_is_lost_counts_no_end() -> None:
     counted = Counted()
-    counted.stage.turns.fenced = True
+    counted.turns.fenced = True
 
     with pytest.raises(LeaseLost):
         await counted.run()
@@ -205,9 +202,9 @@ async def test_a_turn_whose_lease_is_lost_counts_no_end() -> None:
 @pytest.mark.promise("metrics.turns")
 async def test_a_task_that_fails_names_the_part_that_did_not_work() -> None:
     counted = Counted()
-    counted.stage.policy.fails_from = 1
+    counted.policy.fails_from = 1
 
-    assert await counted.run() is TaskState.FAILED
+    assert (await counted.run()).state is TaskState.FAILED
     assert counted["purple_tasks_failed_total"] == {("policy_service",): 1}
     assert ("unavailable", "verdict") in counted["purple_policy_asked_total"]
 

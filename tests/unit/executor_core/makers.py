@@ -6,6 +6,7 @@ from services.executor.core.session.dossier import Dossier
 from services.executor.core.session.values import Fact, NamedValue, Operand
 from services.executor.core.tools.toolbox import Toolbox, toolbox
 from services.executor.ports.tools import Tool
+from shared.contracts.approval import Approval
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Verdict
@@ -16,8 +17,11 @@ from shared.domain.words import ToolClass, WriteStatus
 NOON = datetime(2026, 1, 15, 12, tzinfo=UTC)
 
 
-def fact(result: Json, ref: str = "f1", tool: str = "get_claim", ok: bool = True) -> Fact:
-    return Fact(ref=ref, connection_id="office", tool=tool, arguments_json="{}", result_json=dumps(result), ok=ok)
+def fact(
+    result: Json, ref: str = "f1", tool: str = "get_claim", ok: bool = True, asked: JsonObject | None = None
+) -> Fact:
+    given, shown = dumps(asked or {}), dumps(result)
+    return Fact(ref=ref, connection_id="office", tool=tool, arguments_json=given, result_json=shown, ok=ok)
 
 
 def value(name: str, operation: str, stated: str, *operands: Operand) -> NamedValue:
@@ -36,14 +40,17 @@ def from_value(name: str) -> Operand:
     return Operand(source="value", ref=name)
 
 
-def call(arguments: JsonObject, call_id: str = "c1", tool_class: ToolClass = ToolClass.CHANGE) -> PlannedCall:
-    return PlannedCall(
-        call_id=call_id,
-        connection_id="office",
-        tool="approve_claim",
-        tool_class=tool_class,
-        arguments_json=dumps(arguments),
+def call(
+    arguments: JsonObject,
+    call_id: str = "c1",
+    tool_class: ToolClass = ToolClass.CHANGE,
+    tool: str = "approve_claim",
+    **more: object,
+) -> PlannedCall:
+    planned = PlannedCall(
+        call_id=call_id, connection_id="office", tool=tool, tool_class=tool_class, arguments_json=dumps(arguments)
     )
+    return planned.model_copy(update=more)
 
 
 def plan(*calls: PlannedCall) -> WritePlan:
@@ -72,8 +79,22 @@ def tools(*some: Tool) -> Toolbox:
     )
 
 
-def entry(status: WriteStatus, tool_class: ToolClass = ToolClass.CHANGE, call_id: str = "c1") -> LedgerEntry:
-    planned = call({"claim_id": "C-1"}, call_id, tool_class)
+def entry(
+    status: WriteStatus, tool_class: ToolClass = ToolClass.CHANGE, call_id: str = "c1", of: PlannedCall | None = None
+) -> LedgerEntry:
+    planned = of or call({"claim_id": "C-1"}, call_id, tool_class)
     return LedgerEntry(
-        key=call_id, call=planned, arguments_json=planned.arguments_json, plan_hash="w", status=status, note="a note"
+        key=planned.call_id,
+        call=planned,
+        arguments_json=planned.arguments_json,
+        plan_hash="w",
+        status=status,
+        note="a note",
     )
+
+
+def approval(planned: WritePlan, **more: object) -> Approval:
+    """One that waits for anybody."""
+    told = {"approval_id": "a1", "task_id": planned.task_id, "plan": planned, "plan_hash": planned.hash, "level": None}
+    asked = {"verdict_hash": "v", "requester_id": "clerk", "reasons": (), "asked_at": NOON, "deadline": NOON}
+    return Approval.model_validate({**told, **asked, **more})

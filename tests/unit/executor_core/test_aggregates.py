@@ -11,8 +11,9 @@ from services.executor.core.figures.evaluate import audit
 from services.executor.core.figures.operands import KnownFigures, select_cells
 from services.executor.core.session.values import Fact, NamedValue
 from services.executor.core.tools.record_tree import write_condition
-from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
+from shared.domain.exact_json import Json, JsonObject, loads_object
 from tests.each_row import each_row
+from tests.unit.executor_core.makers import fact
 
 ROWS: list[Json] = [
     {"id": "R-1", "customer": "Ann's", "amount": "0.10", "days": 91, "due": "2026-01-31"},
@@ -22,15 +23,8 @@ ROWS: list[Json] = [
 ]
 
 
-def fact(rows: list[Json], note: str = "") -> Fact:
-    return Fact(
-        ref="f1",
-        connection_id="a",
-        tool="list_owed",
-        arguments_json="{}",
-        result_json=dumps({"owed": rows, "total": len(rows)}),
-        note=note,
-    )
+def owed(rows: list[Json], note: str = "") -> Fact:
+    return fact({"owed": rows, "total": len(rows)}, tool="list_owed").model_copy(update={"note": note})
 
 
 def asked(of: Fact, **more: Json) -> NamedValue:
@@ -44,7 +38,7 @@ def known(of: Fact) -> KnownFigures:
 
 @pytest.mark.promise("lists.aggregates")
 def test_a_sum_is_exact_passes_the_audit_and_takes_only_the_rows_that_meet_all_conditions() -> None:
-    of = fact(ROWS)
+    of = owed(ROWS)
     found = asked(of)
     assert found.value == "1000.305"
     assert "1" in found.note
@@ -60,7 +54,7 @@ def test_a_sum_is_exact_passes_the_audit_and_takes_only_the_rows_that_meet_all_c
 def test_the_groups_of_a_list_are_all_its_rows_once(pairs: list[tuple[str | None, int]]) -> None:
     """Each value has its group; the sums add up to the whole, and the counts to all rows."""
     rows: list[Json] = [{"by": by, "amount": Decimal(cents).scaleb(-2)} for by, cents in pairs]
-    of = fact(rows)
+    of = owed(rows)
     if all(by is None for by, _ in pairs):
         return  # there is nothing to group by
     sums, counts = asked(of, by="by"), asked(of, by="by", operation="count")

@@ -11,10 +11,10 @@ from services.executor.core.plan.stated_amounts import PartOfCall
 from services.executor.core.session.values import Fact, NamedValue, Operand
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import PlannedCall
-from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import ToolClass
 from tests.each_row import each_row
-from tests.unit.executor_core.makers import tool
+from tests.unit.executor_core.makers import call, fact, tool
 
 pytestmark = pytest.mark.promise("conversation.agreement")
 
@@ -28,8 +28,7 @@ def _tool(name: str, *fields: str, **listed: list[str]) -> Tool:
 
 
 def _read(ref: str, name: str, result: Json, **asked: Json) -> Fact:
-    given, shown = dumps(asked), dumps(result)
-    return Fact(ref=ref, connection_id="default", tool=name, arguments_json=given, result_json=shown)
+    return fact(result, ref, name, asked=asked)
 
 
 DISCOUNT, PAY = _tool("discount_invoice", "invoice_id", "amount"), _tool("pay_invoice", "invoice_id", "amount")
@@ -46,6 +45,10 @@ JOBS: Json = [
 FACTS = (_read("r1", "get_invoice", INVOICE, invoice_id="V-703"), _read("r2", "list_jobs", JOBS))
 
 
+def _call(called: Tool, given: JsonObject) -> PlannedCall:
+    return call(given, tool=called.name, tool_class=called.tool_class)
+
+
 def _find(
     task: str,
     called: Tool,
@@ -54,16 +57,9 @@ def _find(
     values: tuple[NamedValue, ...] = (),
     calls: tuple[JsonObject, ...] = (),
 ) -> SourcedCall:
-    call = PlannedCall(
-        call_id="c1",
-        connection_id="default",
-        tool=called.name,
-        tool_class=called.tool_class,
-        arguments_json=dumps(given),
-    )
     writes = [one.name for one in (DISCOUNT, PAY, STATUS, ASSIGN, ACCEPT, PRIORITY, EDIT)]
     part = PartOfCall(task, writes=writes, calls=[(called.name, one) for one in (given, *calls)])
-    return SourceFinder(KnownSources((task,), facts, values, NOW, (task,))).find(call, called, part)
+    return SourceFinder(KnownSources((task,), facts, values, NOW, (task,))).find(_call(called, given), called, part)
 
 
 @each_row(
@@ -311,11 +307,10 @@ def test_an_amount_of_an_earlier_answer_is_read_again(task: str, amount: str, li
     operands = (Operand(source="task", literal=literal), Operand(source="task", literal="20"))
     values = (NamedValue(name="new", operation="sum", operands=operands, value=amount),) if literal else ()
     given: JsonObject = {"invoice_id": "V-703", "amount": int(amount)}
-    call = PlannedCall(
-        call_id="c1", connection_id="d", tool=PAY.name, tool_class=ToolClass.CHANGE, arguments_json=dumps(given)
-    )
     texts = (task, "How much is it?", "It is 465 euros.")
-    found = SourceFinder(KnownSources(texts, FACTS, values, NOW, texts[:2])).find(call, PAY, PartOfCall(task))
+    found = SourceFinder(KnownSources(texts, FACTS, values, NOW, texts[:2])).find(
+        _call(PAY, given), PAY, PartOfCall(task)
+    )
     assert [doubt for doubt in found.doubts if why in doubt] if why else not found.doubts
 
 

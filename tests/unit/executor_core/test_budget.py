@@ -24,10 +24,8 @@ from services.executor.core.session.budget import (
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.values import DO, FIND_OUT, NamedValue, PartOfTask
 from services.executor.ports.turns import JournalEntry
-from shared.contracts.ledger import LedgerEntry
-from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain.model_price import Price
-from shared.domain.words import FsmState, TaskState, ToolClass, WriteStatus
+from shared.domain.words import FsmState, TaskState, WriteStatus
 from shared.ports.models import (
     Message,
     ModelReply,
@@ -40,6 +38,7 @@ from shared.ports.models import (
     Usage,
 )
 from tests.each_row import each_row
+from tests.unit.executor_core.makers import call, entry, plan
 
 pytestmark = pytest.mark.promise("budget.reserved_first")
 PRICE = Price(input=3000, output=15000, cache_read=300, cache_write=3750)
@@ -199,11 +198,11 @@ def test_a_task_is_partial_only_if_no_planned_write_is_undone_or_open(
     status: WriteStatus | None, state: TaskState
 ) -> None:
     """``None``: the planned write was never begun. A failed task names what was planned and not done."""
-    call = PlannedCall(call_id="c1", connection_id="c", tool="pay", tool_class=ToolClass.CHANGE, arguments_json="{}")
-    plan = WritePlan(task_id="t", calls=(call,))
-    progress = Progress(path=(), visited=(FsmState.COMPLETE,), dossier=Dossier(plan=plan))
-    entry = status and LedgerEntry(key="k", call=call, arguments_json="{}", plan_hash=plan.hash, status=status)
-    end = budget_ending(BudgetSpent("the budget is spent"), progress, {"k": entry} if entry else {})
+    pay = call({}, tool="pay")
+    frozen = plan(pay)
+    progress = Progress(path=(), visited=(FsmState.COMPLETE,), dossier=Dossier(plan=frozen))
+    writes = {"c1": entry(status, of=pay).model_copy(update={"plan_hash": frozen.hash})} if status else {}
+    end = budget_ending(BudgetSpent("the budget is spent"), progress, writes)
     assert (end.state, end.partial) == (state, state is TaskState.COMPLETED)
     assert ("planned and not done: pay" in end.reason) is (state is TaskState.FAILED)
 

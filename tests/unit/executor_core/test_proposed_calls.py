@@ -16,15 +16,15 @@ from services.executor.core.session.ledger import read_outcome
 from services.executor.core.session.values import PartOfTask
 from services.executor.core.tools.schema_drift import Corrections
 from services.executor.core.tools.toolbox import problems_with
-from shared.contracts.plan import PlannedCall, ReadBack, WritePlan
+from shared.contracts.plan import ReadBack, WritePlan
 from shared.contracts.policy import CallOutcome
-from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
 from shared.ports.models import ToolUse
 from tests.doubles.scripted_talk import Call, of_conversation, results_in
 from tests.each_row import each_row
 from tests.unit.executor.stage import APPROVE, CLAIM_ID, READ, READ_2, TASK, Stage
-from tests.unit.executor_core.makers import fact, tool, tools
+from tests.unit.executor_core.makers import call, fact, tool, tools
 
 CLAIM = "Approve claim C-1"
 TOOLS = tools(tool("approve_claim", ToolClass.CHANGE, CLAIM_ID), tool("notify", ToolClass.NOTIFY))
@@ -130,16 +130,13 @@ def test_a_share_of_the_named_record_and_a_number_in_words_are_sources(
 ) -> None:
     setter = tool("change_claim", ToolClass.CHANGE)
     known = KnownSources((task,), (fact({"id": "C-1", "limit": "300.00"}),), (), datetime(2026, 1, 15, tzinfo=UTC))
-    call = PlannedCall(
-        call_id="1", connection_id="office", tool=setter.name, tool_class=ToolClass.CHANGE, arguments_json=dumps(given)
-    )
-    problems = SourceFinder(known).find(call, setter).problems
+    problems = SourceFinder(known).find(call(given, tool=setter.name), setter).problems
     assert [text.partition(" ")[0] for text in problems] == ([name] if name else [])
 
 
 def test_a_plans_hash_names_everything_that_will_happen() -> None:
     plan = frozen(GOOD)
-    (call,) = plan.calls
+    (planned,) = plan.calls
     assert plan.hash == frozen(("approve_claim", {"_call": {"part": 1}, "claim_id": "C-1"})).hash
     proof = ReadBack(tool="get_claim", arguments_json='{"claim_id":"C-1"}')
     for changed in (
@@ -150,7 +147,7 @@ def test_a_plans_hash_names_everything_that_will_happen() -> None:
         {"connection_id": "branch"},
         {"part": 2},
     ):
-        assert plan.model_copy(update={"calls": (call.model_copy(update=changed),)}).hash != plan.hash
+        assert plan.model_copy(update={"calls": (planned.model_copy(update=changed),)}).hash != plan.hash
 
 
 TASK_of_parts_of_a_task = "List the open orders, and cancel order O-7.\nThen tell  Ann “it is done”"

@@ -21,7 +21,6 @@ from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.states.machine import GENERAL
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import SessionState, TurnEnd
-from shared.contracts.approval import Approval
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import Threshold, ThresholdKind
 from shared.contracts.task import HistoryMessage, Principal, TaskRecord, TaskRequest, Turn, TurnKind
@@ -51,13 +50,6 @@ def work(kind: TurnKind = TurnKind.MESSAGE, text: str = "Pay it") -> Work:
          "request": {"text": "Pay it"}, "accepted_at": NOON, "updated_at": NOON}
     )  # fmt: skip
     return Work(Turn.model_validate({**_TURN, "kind": kind, "text": text}), record, 1)
-
-
-def waiting() -> Approval:
-    return Approval(
-        approval_id="a1", task_id="task-1", plan=plan(), plan_hash="w", verdict_hash="v", level=None,
-        requester_id="clerk", reasons=(), asked_at=NOON, deadline=NOON,
-    )  # fmt: skip
 
 
 def turns(end: TurnEnd) -> tuple[tuple[str, str], ...]:

@@ -9,20 +9,20 @@ from typing_extensions import override
 
 from services.gateway.features.audit.rows import audit_rows, rows_of_record
 from services.gateway.features.audit.store import ArchivedAudit
-from shared.contracts.approval import Approval
 from shared.contracts.archive import ArchivedTask
 from shared.contracts.grounds import FigureFound, Grounds
 from shared.contracts.ledger import LedgerEntry
-from shared.contracts.plan import Origin, PlannedCall, ReadBack, WritePlan
+from shared.contracts.plan import Origin, ReadBack, WritePlan
 from shared.contracts.task import TaskRecord, TaskRequest
-from shared.domain.exact_json import dumps
-from shared.domain.words import ToolClass, WriteStatus
+from shared.domain.exact_json import JsonObject, dumps
+from shared.domain.words import WriteStatus
 from shared.ports.archive import Archive
 from tests.doubles.redis_tasks import a_record
+from tests.unit.executor_core.makers import approval, call, entry
 
 _NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 _CARD = "4111111111111111"
-_SENT = dumps({"card": _CARD, "password": "hunter2-and-more", "amount": "12.50"})
+_GIVEN: JsonObject = {"card": _CARD, "password": "hunter2-and-more", "amount": "12.50"}
 
 
 def _record(**metadata: object) -> TaskRecord:
@@ -31,24 +31,10 @@ def _record(**metadata: object) -> TaskRecord:
 
 
 def _entry(number: int = 1, sent: datetime | None = _NOW) -> LedgerEntry:
-    call = PlannedCall(
-        call_id=f"c{number}",
-        connection_id="erp",
-        tool="pay",
-        tool_class=ToolClass.CHANGE,
-        arguments_json=_SENT,
-        read_back=ReadBack(tool="get_payment", arguments_json="{}"),
-    )
-    return LedgerEntry(
-        key=f"k{number}",
-        call=call,
-        arguments_json=_SENT,
-        plan_hash="h",
-        status=WriteStatus.VERIFIED,
-        sending_at=sent,
-        proof_json=dumps({"card": _CARD, "status": "paid"}),
-        note=f"the read-back shows card {_CARD}",
-    )
+    read_back = ReadBack(tool="get_payment", arguments_json="{}")
+    pay = call(_GIVEN, f"c{number}", tool="pay", read_back=read_back)
+    proof = {"proof_json": dumps({"card": _CARD, "status": "paid"}), "note": f"the read-back shows card {_CARD}"}
+    return entry(WriteStatus.VERIFIED, of=pay).model_copy(update={"sending_at": sent, **proof})
 
 
 @pytest.mark.promise("audit.masked")
@@ -58,7 +44,7 @@ def test_what_the_guard_marks_is_masked_and_its_digest_is_exact() -> None:
     told = json.dumps(row, default=str)
     assert _CARD not in told
     assert "hunter2" not in told
-    assert row["arguments_sha256"] == hashlib.sha256(_SENT.encode()).hexdigest()
+    assert row["arguments_sha256"] == hashlib.sha256(dumps(_GIVEN).encode()).hexdigest()
     assert isinstance(row["arguments"], dict)
     assert row["arguments"]["amount"] == "12.50"
 
@@ -81,9 +67,9 @@ def test_writes_stand_in_the_order_in_which_they_were_sent() -> None:
 
 @pytest.mark.promise("audit.export")
 def test_an_argument_in_the_workers_own_words_is_told_as_that() -> None:
-    entry = _entry()
-    call = entry.call.model_copy(update={"origins": (Origin(argument="note", source="none"),)})
-    (row,) = audit_rows(ArchivedTask(record=_record(), ledger={"k1": entry.model_copy(update={"call": call})}), "store")
+    write = _entry()
+    own = write.call.model_copy(update={"origins": (Origin(argument="note", source="none"),)})
+    (row,) = audit_rows(ArchivedTask(record=_record(), ledger={"k1": write.model_copy(update={"call": own})}), "store")
     assert row["provenance"] == [{"argument": "note", "source": "words", "ref": ""}]
 
 
@@ -91,20 +77,7 @@ def test_an_argument_in_the_workers_own_words_is_told_as_that() -> None:
 def test_figures_are_told_with_their_origin_where_a_person_was_shown_them() -> None:
     """Else by their values, as the record has them."""
     figure = FigureFound(name="net", value="12.50", operation="subtract", operands=("f1.gross", "task 7"))
-    plan = WritePlan(task_id="t1")
-    asked = Approval(
-        approval_id="a1",
-        task_id="t1",
-        plan=plan,
-        plan_hash="h",
-        verdict_hash="v",
-        level=None,
-        requester_id="anna",
-        reasons=(),
-        asked_at=_NOW,
-        deadline=_NOW,
-        grounds=Grounds(figures=(figure,)),
-    )
+    asked = approval(WritePlan(task_id="t1"), plan_hash="w", grounds=Grounds(figures=(figure,)))
     record = _record(values={"net": "12.50"})
     (shown,) = audit_rows(ArchivedTask(record=record, ledger={"k1": _entry()}, approvals=(asked,)), "store")
     (plain,) = audit_rows(ArchivedTask(record=record, ledger={"k1": _entry()}), "store")

@@ -26,13 +26,13 @@ from services.gateway.features.approvals.views import Question
 from services.gateway.features.deliveries.news import DeliverySink
 from services.gateway.features.webhooks.model import SignedPost
 from shared.contracts.approval import Approval, NoticeEvent, NoticeTarget
-from shared.contracts.plan import PlannedCall, WritePlan
+from shared.contracts.plan import WritePlan
 from shared.contracts.task import Principal, TaskRecord, TaskRequest
 from shared.domain.exact_json import JsonObject, dumps, loads_object
 from shared.domain.outgoing import Reach
-from shared.domain.words import ToolClass
 from tests.doubles.redis_tasks import a_record
 from tests.each_row import each_row
+from tests.unit.executor_core.makers import approval, call
 
 _NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 _HOOK = "https://hooks.example/T/B"
@@ -40,27 +40,10 @@ _SECRET = "whsec_" + base64.b64encode(b"a secret of twenty-four bytes").decode()
 
 
 def _approval(*targets: NoticeTarget) -> Approval:
-    call = PlannedCall(
-        call_id="c1",
-        connection_id="erp",
-        tool="pay",
-        tool_class=ToolClass.CHANGE,
-        arguments_json=dumps({"amount": 12, "card": "4111111111111111"}),
-    )
-    plan = WritePlan(task_id="t1", calls=(call,))
-    return Approval(
-        approval_id="a1",
-        task_id="t1",
-        plan=plan,
-        plan_hash=plan.hash,
-        verdict_hash="v",
-        level="manager",
-        requester_id="anna",
-        reasons=("LIMIT: over <the> limit",),
-        asked_at=_NOW,
-        deadline=_NOW + timedelta(hours=1),
-        notices=targets,
-    )
+    pay = call({"amount": 12, "card": "4111111111111111"}, tool="pay")
+    asked = {"level": "manager", "requester_id": "anna", "reasons": ("LIMIT: over <the> limit",)}
+    times = {"asked_at": _NOW, "deadline": _NOW + timedelta(hours=1)}
+    return approval(WritePlan(task_id="t1", calls=(pay,)), **asked, **times, notices=targets)
 
 
 def _record() -> TaskRecord:
@@ -145,9 +128,9 @@ async def test_no_card_number_leaves(form: str) -> None:
 @pytest.mark.promise("approvals.notices")
 @each_row("text", ["", "&" * 700])
 async def test_slack_gets_no_block_that_it_refuses(text: str) -> None:
-    approval, record = _approval(), _record()
+    record = _record()
     record = record.model_copy(update={"request": TaskRequest(text=text), "requester": Principal(id="<!here>")})
-    told = ApprovalNews(NoticeEvent.WAITING, 0, Question(approval, record))
+    told = ApprovalNews(NoticeEvent.WAITING, 0, Question(_approval(), record))
     target = AddressedTarget(NoticeTarget(url=_HOOK, format="slack"), _HOOK)
     said = loads_object(deliveries(told, target, "https://purple.example", _NOW).body)
     blocks = cast("list[dict[str, dict[str, str]]]", said["blocks"])

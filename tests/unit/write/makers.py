@@ -3,9 +3,9 @@
 from services.executor.core.session.values import Fact
 from services.executor.ports.tools import Tool
 from shared.contracts.tenant import CatalogueEntry
-from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import ToolClass
-from tests.unit.executor_core.makers import tool
+from tests.unit.executor_core.makers import fact, tool
 
 
 def schema(*names: str) -> JsonObject:
@@ -28,6 +28,4 @@ def change(name: str, *arguments: str, read_back: str | None = None, **expect: s
 
 
 def asked_fact(reader: str, arguments: JsonObject, result: Json, ref: str = "f1", ok: bool = True) -> Fact:
-    return Fact(
-        ref=ref, connection_id="office", tool=reader, arguments_json=dumps(arguments), result_json=dumps(result), ok=ok
-    )
+    return fact(result, ref, reader, ok, arguments)

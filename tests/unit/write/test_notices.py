@@ -13,25 +13,18 @@ from services.executor.core.write.notices import (
 )
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
-from shared.domain.exact_json import JsonObject, dumps
+from shared.domain.exact_json import JsonObject
 from shared.domain.words import ToolClass, WriteStatus
 from tests.each_row import each_row
-from tests.unit.executor_core.makers import plan, tool
+from tests.unit.executor_core.makers import call, entry, plan, tool
 
 TELL = tool("notify_customer", ToolClass.NOTIFY, {"type": "object", "properties": {"body": {"type": "string"}}})
 
 
 def planned(call_id: str, part: int | None = None, tool_class: ToolClass = ToolClass.CHANGE) -> PlannedCall:
-    name = "change_address" if tool_class is ToolClass.CHANGE else "notify_customer"
-    given: JsonObject = {"id": 1} if tool_class is ToolClass.CHANGE else {"to": "bo@x.example", "body": "It is done."}
-    return PlannedCall(
-        call_id=call_id,
-        connection_id="office",
-        tool=name,
-        tool_class=tool_class,
-        arguments_json=dumps(given),
-        part=part,
-    )
+    if tool_class is ToolClass.CHANGE:
+        return call({"id": 1}, call_id, tool_class, "change_address", part=part)
+    return call({"to": "bo@x.example", "body": "It is done."}, call_id, tool_class, "notify_customer", part=part)
 
 
 def frozen(*calls: PlannedCall) -> WritePlan:
@@ -39,10 +32,7 @@ def frozen(*calls: PlannedCall) -> WritePlan:
 
 
 def ledger(**statuses: WriteStatus) -> dict[str, LedgerEntry]:
-    return {
-        call_id: LedgerEntry(key=call_id, call=planned(call_id), arguments_json="{}", plan_hash="w", status=status)
-        for call_id, status in statuses.items()
-    }
+    return {call_id: entry(status, of=planned(call_id)) for call_id, status in statuses.items()}
 
 
 NOTICE = planned("n1", tool_class=ToolClass.NOTIFY)

@@ -6,14 +6,15 @@ import pytest
 
 from services.executor.core.write.field_proof import WriteEvidence
 from services.executor.core.write.settling import can_show, was_so_before
-from services.executor.ports.tools import ToolAnswer, ToolSilent
+from services.executor.ports.tools import ToolAnswer
 from shared.contracts.ledger import LedgerEntry
-from shared.contracts.plan import PlannedCall, ReadBack
+from shared.contracts.plan import ReadBack
 from shared.contracts.tenant import CatalogueEntry
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import TaskState, ToolClass, WriteStatus
 from tests.each_row import each_row
-from tests.unit.executor.stage import Stage
+from tests.unit.executor.stage import Stage, keeps_silent
+from tests.unit.executor_core.makers import call, entry
 
 PARTS: Json = [{"id": "P-51", "name": "brake pad set", "stock": 3}, {"id": "P-52", "name": "oil filter", "stock": 22}]
 INVOICE: Json = {"id": "V-1", "total": 480, "discount": 0, "status": "unpaid"}
@@ -55,23 +56,17 @@ def _orders(answer: Callable[[JsonObject], "Json | ToolAnswer"], read_back: str 
     stage = Stage(text="Order 5 of part P-51.")
     stage.servers.add("list_parts", lambda _: PARTS, ToolClass.READ)
     stage.servers.add("order_part", answer, ToolClass.CHANGE, ORDER)
-    entry = CatalogueEntry.model_validate({"read_back": read_back})
-    office = stage.tenants.record.connections[0].model_copy(update={"catalogue": {"order_part": entry}})
-    stage.tenants.record = stage.tenants.record.model_copy(update={"connections": (office,)})
+    stage.set_catalogue(order_part=CatalogueEntry.model_validate({"read_back": read_back}))
     order: JsonObject = {"part_id": "P-51", "quantity": 5, "_call": {"part": 1}}
     stage.talk.rounds = [[("list_parts", {})], [("order_part", order)]]
     stage.talk.answer = "5 of P-51 are ordered."
     return stage
 
 
-def _lose(_: JsonObject) -> Json:
-    raise ToolSilent("cut off")
-
-
 @pytest.mark.promise("I3.lost_reply")
 @each_row("read_back", [None, "list_parts", False])
 async def test_a_lost_write_that_no_read_can_show_is_in_doubt_and_never_absent(read_back: str | None | bool) -> None:
-    stage = _orders(_lose, read_back)
+    stage = _orders(keeps_silent, read_back)
     record = await stage.run()
     (write,) = stage.turns.writes.values()
     assert (record.state, write.status.value) == (TaskState.INPUT_REQUIRED, "in_doubt")
@@ -96,22 +91,8 @@ async def test_a_catalogue_can_say_that_no_read_shows_a_write(read_back: bool | 
 
 def _entry(tool: str, arguments: JsonObject, expect: JsonObject, before: Json) -> LedgerEntry:
     read_back = ReadBack(tool="get_it", arguments_json=dumps({"id": "E-1"}), expect_json=dumps(expect))
-    call = PlannedCall(
-        call_id="c1",
-        connection_id="co",
-        tool=tool,
-        tool_class=ToolClass.CHANGE,
-        arguments_json=dumps(arguments),
-        read_back=read_back,
-    )
-    return LedgerEntry(
-        key="t:h:c1",
-        call=call,
-        arguments_json=dumps(arguments),
-        plan_hash="h",
-        status=WriteStatus.SENDING,
-        before_json=dumps(before),
-    )
+    sent = entry(WriteStatus.SENDING, of=call(arguments, tool=tool, read_back=read_back))
+    return sent.model_copy(update={"before_json": dumps(before)})
 
 
 _APPROVE: tuple[str, JsonObject, JsonObject] = ("approve_expense", {"expense_id": "E-1"}, {"status": "approved"})
