@@ -7,15 +7,13 @@ import pytest
 from pydantic import BaseModel, JsonValue
 
 from services.simulator.core.modalities import calendar_records, email_records, location, sms_records
-from services.simulator.core.modalities.all import MODALITIES
 from services.simulator.core.modalities.chat_records import ChatMessageRecord
 from services.simulator.core.modalities.contact_records import Contact, Identifier
 from services.simulator.core.records import JsonObject
 from services.simulator.core.scenario_shapes import WrittenEvent
-from services.simulator.entrypoints.modalities.all import ROUTERS
 from tests.simulator.contract_table import TABLE
 from tests.simulator.modalities.asking import part
-from tests.simulator.stage import Stage, open_stage
+from tests.simulator.stage import Stage
 from tests.simulator.test_contract import asked, kept_of
 
 pytestmark = pytest.mark.promise("simulator.absent")
@@ -54,54 +52,49 @@ _FURNISHING: tuple[tuple[str, JsonObject], ...] = (
 Change = Callable[[JsonObject, type[BaseModel]], JsonObject]
 
 
-async def test_every_optional_field_of_every_request_may_be_null() -> None:
+async def test_every_optional_field_of_every_request_may_be_null(full: Stage) -> None:
     """The whole interface is asked once more, with null for all that its own description does not require."""
     kept: dict[str, JsonValue] = {}
-    async with open_stage(MODALITIES, ROUTERS) as stage:
-        optional = _optional_fields(stage)
-        for row in TABLE:
-            path = row.endpoint.partition("?")[0]
-            nulls: JsonObject = dict.fromkeys(optional.get(path, ()))
-            answer = await asked(stage, row._replace(body={**nulls, **row.body} if row.body else row.body), kept)
-            assert answer.get("status") != "failed", f"{row.endpoint}: {answer}"
-            if row.keeps:
-                kept[row.keeps] = kept_of(answer[row.of])
+    optional = _optional_fields(full)
+    for row in TABLE:
+        path = row.endpoint.partition("?")[0]
+        nulls: JsonObject = dict.fromkeys(optional.get(path, ()))
+        answer = await asked(full, row._replace(body={**nulls, **row.body} if row.body else row.body), kept)
+        assert answer.get("status") != "failed", f"{row.endpoint}: {answer}"
+        if row.keeps:
+            kept[row.keeps] = kept_of(answer[row.of])
 
 
-async def test_an_export_with_every_optional_field_null_is_the_world_in_which_they_are_absent() -> None:
-    async with open_stage(MODALITIES, ROUTERS) as stage:
-        for path, body in _FURNISHING:
-            assert (await stage.post(path, body))["status"] == "executed"
-        await stage.post("/events", {
-            "scheduled_time": "2027-01-01T00:00:00Z", "modality": "email",
-            "data": {"operation": "receive", **_FURNISHING[0][1]}})  # fmt: skip
-        exported = part(await stage.get("/scenario/export/full"), "scenario")
+async def test_an_export_with_every_optional_field_null_is_the_world_in_which_they_are_absent(full: Stage) -> None:
+    for path, body in _FURNISHING:
+        assert (await full.post(path, body))["status"] == "executed"
+    await full.post("/events", {
+        "scheduled_time": "2027-01-01T00:00:00Z", "modality": "email",
+        "data": {"operation": "receive", **_FURNISHING[0][1]}})  # fmt: skip
+    exported = part(await full.get("/scenario/export/full"), "scenario")
 
-        nulled = await _imported(stage, _changed(exported, _with_nulls))
-        absent = await _imported(stage, _changed(exported, _without_optional))
+    nulled = await _imported(full, _changed(exported, _with_nulls))
+    absent = await _imported(full, _changed(exported, _without_optional))
 
     assert nulled == absent
     assert nulled["emails"]
 
 
-async def test_a_scenario_whose_states_are_null_but_for_what_they_require_is_an_empty_world() -> None:
-    async with open_stage(MODALITIES, ROUTERS) as stage:
-        exported = part(await stage.get("/scenario/export/full"), "scenario")
-        before = part(exported, "environment", "modality_states")
-        nulled: JsonObject = {name: _bare_state(cast(JsonObject, state)) for name, state in before.items()}
-        environment = {**part(exported, "environment"), "modality_states": nulled}
-        for path, body in _FURNISHING:
-            await stage.post(path, body)
+async def test_a_scenario_whose_states_are_null_but_for_what_they_require_is_an_empty_world(full: Stage) -> None:
+    exported = part(await full.get("/scenario/export/full"), "scenario")
+    before = part(exported, "environment", "modality_states")
+    nulled: JsonObject = {name: _bare_state(cast(JsonObject, state)) for name, state in before.items()}
+    environment = {**part(exported, "environment"), "modality_states": nulled}
+    for path, body in _FURNISHING:
+        await full.post(path, body)
 
-        await stage.post(
-            "/scenario/import/full", {"scenario": {"metadata": {}, "environment": environment, "events": None}}
-        )
+    await full.post("/scenario/import/full", {"scenario": {"metadata": {}, "environment": environment, "events": None}})
 
-        after = part(await stage.get("/scenario/export/full"), "scenario", "environment", "modality_states")
+    after = part(await full.get("/scenario/export/full"), "scenario", "environment", "modality_states")
     assert after == before
 
 
-async def test_null_in_the_data_of_an_event_is_absent_in_every_shape_of_a_text_message() -> None:
+async def test_null_in_the_data_of_an_event_is_absent_in_every_shape_of_a_text_message(full: Stage) -> None:
     body: JsonObject = {
         "from_number": "+15550000001",
         "to_numbers": ["+15550000000"],
@@ -113,14 +106,12 @@ async def test_null_in_the_data_of_an_event_is_absent_in_every_shape_of_a_text_m
         {"operation": "receive_message", "message_data": body, "action": None},
         {"operation": "receive_message", **body},
     )
-    async with open_stage(MODALITIES, ROUTERS) as stage:
-        for data in shapes:
-            await stage.post("/events/immediate", {"modality": "sms", "data": data})
+    for data in shapes:
+        await full.post("/events/immediate", {"modality": "sms", "data": data})
 
 
-async def test_null_for_a_required_field_is_refused() -> None:
-    async with open_stage(MODALITIES, ROUTERS) as stage:
-        answer = await stage.post("/chat/send", {"role": None, "content": "Hello"}, expect=422)
+async def test_null_for_a_required_field_is_refused(full: Stage) -> None:
+    answer = await full.post("/chat/send", {"role": None, "content": "Hello"}, expect=422)
     assert "role" in str(answer["detail"])
 
 

@@ -71,9 +71,3 @@ def test_only_the_last_ones_are_kept() -> None:
         log.note(LoggedAccess(WALL, "GET", "/", status, 1.0, None, None))
 
     assert [access.status_code for access in log.find(LoggedAccessFilter())] == [205, 204, 203]
-
-
-@pytest.mark.promise("simulator.refusals")
-async def test_a_wrong_filter_is_refused(stage: Stage) -> None:
-    await stage.get("/access-logs?since=2026-03-01T09:00:01", expect=422)
-    await stage.get("/access-logs?limit=0", expect=422)

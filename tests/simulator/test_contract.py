@@ -8,11 +8,9 @@ import pytest
 from pydantic import JsonValue
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
-from services.simulator.core.modalities.all import MODALITIES
 from services.simulator.core.records import JsonObject
-from services.simulator.entrypoints.modalities.all import ROUTERS
 from tests.simulator.contract_table import TABLE, Row
-from tests.simulator.stage import Stage, open_stage
+from tests.simulator.stage import Stage
 from tests.simulator.test_permissions import endpoints
 
 pytestmark = pytest.mark.promise("simulator.contract")
@@ -25,37 +23,34 @@ _OWN = {  # ours beside the contract
 _UNDESCRIBED = {"/openapi.json", "/docs", "/docs/oauth2-redirect", "/redoc", "/events/stream"}
 
 
-async def test_each_endpoint_of_the_contract_answers_a_good_request_in_its_shape() -> None:
+async def test_each_endpoint_of_the_contract_answers_a_good_request_in_its_shape(full: Stage) -> None:
     """To a key that has its permission and no other."""
     kept: dict[str, JsonValue] = {}
-    async with open_stage(MODALITIES, ROUTERS) as stage:
-        for row in TABLE:
-            answer = await asked(stage, row, kept)
-            missing = set(row.fields.split()) - answer.keys()
-            assert not missing, f"{row.endpoint} answers without {missing}: {answer}"
-            assert answer.get("status") != "failed", f"{row.endpoint}: {answer}"
-            if row.keeps:
-                kept[row.keeps] = kept_of(answer[row.of])
+    for row in TABLE:
+        answer = await asked(full, row, kept)
+        missing = set(row.fields.split()) - answer.keys()
+        assert not missing, f"{row.endpoint} answers without {missing}: {answer}"
+        assert answer.get("status") != "failed", f"{row.endpoint}: {answer}"
+        if row.keeps:
+            kept[row.keeps] = kept_of(answer[row.of])
 
 
-async def test_each_endpoint_of_the_contract_refuses_a_key_that_has_every_other_permission() -> None:
+async def test_each_endpoint_of_the_contract_refuses_a_key_that_has_every_other_permission(full: Stage) -> None:
     wanted = sorted({row.permission for row in TABLE if row.permission})
-    async with open_stage(MODALITIES, ROUTERS) as stage:
-        for row in TABLE:
-            if not row.permission:
-                continue
-            others = await stage.key(*(name for name in wanted if name != row.permission))
-            method, path = row.endpoint.split(" ")
-            refused = await stage.call(method, re.sub(r"\{\w+\}", "nothing", path), row.body, others.secret)
-            assert refused.status_code == 403, row.endpoint
-            assert refused.json()["detail"] == f"Permission denied. Required permission: {row.permission}"
+    for row in TABLE:
+        if not row.permission:
+            continue
+        others = await full.key(*(name for name in wanted if name != row.permission))
+        method, path = row.endpoint.split(" ")
+        refused = await full.call(method, re.sub(r"\{\w+\}", "nothing", path), row.body, others.secret)
+        assert refused.status_code == 403, row.endpoint
+        assert refused.json()["detail"] == f"Permission denied. Required permission: {row.permission}"
 
 
-async def test_no_endpoint_is_left_out_of_the_table() -> None:
+async def test_no_endpoint_is_left_out_of_the_table(full: Stage) -> None:
     """The routes themselves are walked: whoever adds one says what it is for."""
-    async with open_stage(MODALITIES, ROUTERS) as stage:
-        described = {f"{one.method} {one.path}" for one in endpoints(stage.routes)}
-        found = set(_ways(stage.routes.routes))
+    described = {f"{one.method} {one.path}" for one in endpoints(full.routes)}
+    found = set(_ways(full.routes.routes))
 
     assert {re.sub(r"\{\w+\}", "{}", one) for one in described} == found
     assert found == {_shape(row.endpoint) for row in TABLE} | _OWN

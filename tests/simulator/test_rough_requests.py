@@ -7,36 +7,33 @@ from pathlib import Path
 import anyio.to_thread
 import pytest
 
-from services.simulator.core.modalities.all import MODALITIES
 from services.simulator.entrypoints.app import application
 from services.simulator.entrypoints.modalities.all import ROUTERS
 from services.simulator.entrypoints.ticking import ticking
 from tests.http_client import open_http
 from tests.serving import serving
-from tests.simulator.stage import ADMIN, open_stage
+from tests.simulator.stage import ADMIN, Stage
 from tests.simulator.test_permissions import endpoints
 
 pytestmark = pytest.mark.promise("simulator.refusals")
 _BODIES: tuple[object, ...] = (None, [], 7, {}, {"x": 1}, {"data": {}, "events": [], "scenario": {}, "count": "x"})
 
 
-async def test_no_endpoint_breaks_on_a_body_of_the_wrong_shape() -> None:
-    async with open_stage(MODALITIES, ROUTERS) as stage:
-        await stage.post("/simulation/start", {})
-        for endpoint in endpoints(stage.routes):
-            for body in _BODIES:
-                response = await stage.call(endpoint.method, endpoint.address, body)
-                assert response.status_code < 500, (endpoint, body, response.text)
+async def test_no_endpoint_breaks_on_a_body_of_the_wrong_shape(full: Stage) -> None:
+    await full.post("/simulation/start", {})
+    for endpoint in endpoints(full.routes):
+        for body in _BODIES:
+            response = await full.call(endpoint.method, endpoint.address, body)
+            assert response.status_code < 500, (endpoint, body, response.text)
 
 
 @pytest.mark.long
 @pytest.mark.timeout(600)
-async def test_generated_requests_meet_no_server_error(tmp_path: Path) -> None:
-    async with open_stage(MODALITIES, ROUTERS) as stage:
-        app = application(stage.rooms, ROUTERS, ticking, authentication=True, max_body_bytes=2**20)
-        async with serving(app) as url:
-            await _described(url)
-            ended = await anyio.to_thread.run_sync(_schemathesis, url, tmp_path)
+async def test_generated_requests_meet_no_server_error(full: Stage, tmp_path: Path) -> None:
+    app = application(full.rooms, ROUTERS, ticking, authentication=True, max_body_bytes=2**20)
+    async with serving(app) as url:
+        await _described(url)
+        ended = await anyio.to_thread.run_sync(_schemathesis, url, tmp_path)
 
     assert ended.returncode == 0, ended.stdout[-3000:]
 

@@ -17,10 +17,6 @@ async def test_it_starts_once(stage: Stage) -> None:
     await stage.post("/simulation/start", {}, expect=409)
 
 
-async def test_a_start_needs_a_body(stage: Stage) -> None:
-    await stage.post("/simulation/start", expect=422)
-
-
 async def test_a_manual_start_ends_a_pause(stage: Stage) -> None:
     """A scenario that was saved while paused could never be advanced otherwise."""
     await stage.post("/simulator/time/pause")
@@ -94,13 +90,6 @@ async def test_something_new_ends_what_could_be_done_again(running: Stage) -> No
     assert await texts(running) == ["new"]
 
 
-async def test_undo_needs_a_running_simulation_and_a_count(stage: Stage) -> None:
-    await stage.post("/simulation/undo", expect=409)
-    await stage.post("/simulation/redo", expect=409)
-    await stage.post("/simulation/undo", {"count": 0}, expect=422)
-    await stage.post("/simulation/undo", {"count": 101}, expect=422)
-
-
 async def test_a_reset_goes_back_to_what_was_loaded(running: Stage) -> None:
     """What ran by schedule waits again; what was cancelled stays so; time stays where it is."""
     ran = await schedule(running, 10)
@@ -130,15 +119,6 @@ async def test_a_clear_empties_the_world(running: Stage) -> None:
     assert (await running.get("/events"))["total"] == 0
     assert (await running.get("/simulation/holds"))["active_count"] == 0
     assert (await running.get("/simulation/status"))["is_running"] is False
-
-
-@pytest.mark.parametrize(
-    ("time", "status"), [("soon", 400), ("2026-01-01T00:00:00", 422), ("0001-01-01T00:00:00Z", 400)]
-)
-async def test_a_clear_to_no_usable_time_is_refused(running: Stage, time: str, status: int) -> None:
-    await running.post("/simulation/clear", {"reset_time_to": time}, expect=status)
-
-    assert (await running.get("/simulation/status"))["is_running"] is True
 
 
 async def test_a_hold_keeps_time_from_moving_until_it_is_released(running: Stage) -> None:

@@ -79,29 +79,15 @@ async def test_an_action_that_fails_half_way_is_taken_back_whole(running: Stage)
     assert await texts(running) == ["stays"]
 
 
-@pytest.mark.parametrize("seconds", [0, -1, "x", None])
-async def test_an_advance_goes_forward(running: Stage, seconds: object) -> None:
-    await running.post("/simulator/time/advance", {"seconds": seconds}, expect=422)
-
-
-async def test_time_does_not_move_past_its_end(running: Stage) -> None:
-    await running.post("/simulator/time/advance", {"seconds": 1e300}, expect=400)
-
-
-async def test_nothing_moves_while_stopped_or_paused(stage: Stage) -> None:
-    await stage.post("/simulator/time/advance", {"seconds": 1}, expect=400)
-    await stage.post("/simulator/time/set", {"target_time": at(5)}, expect=400)
-    await stage.post("/simulator/time/skip-to-next", expect=400)
-    await stage.post("/simulation/start", {})
-
-    paused = await stage.post("/simulator/time/pause")
-    refused = await stage.post("/simulator/time/advance", {"seconds": 1}, expect=400)
-    resumed = await stage.post("/simulator/time/resume")
+async def test_nothing_moves_while_paused(running: Stage) -> None:
+    paused = await running.post("/simulator/time/pause")
+    refused = await running.post("/simulator/time/advance", {"seconds": 1}, expect=400)
+    resumed = await running.post("/simulator/time/resume")
 
     assert (paused["message"], paused["is_paused"]) == ("Time paused", True)
     assert refused["detail"] == "Cannot advance time while paused"
     assert (resumed["message"], resumed["is_paused"]) == ("Time resumed", False)
-    await stage.post("/simulator/time/advance", {"seconds": 1})
+    await running.post("/simulator/time/advance", {"seconds": 1})
 
 
 async def test_time_set_forward_skips_what_lies_between(running: Stage) -> None:
@@ -140,10 +126,6 @@ async def test_time_set_back_revives_what_was_skipped(running: Stage) -> None:
     assert await status_of(running, event) == "pending"
 
 
-async def test_a_time_without_a_zone_is_refused(running: Stage) -> None:
-    await running.post("/simulator/time/set", {"target_time": "2026-03-01T10:00:00"}, expect=422)
-
-
 async def test_skipping_goes_to_the_next_event_even_while_paused(running: Stage) -> None:
     await schedule(running, 30)
     await schedule(running, 90)
@@ -156,12 +138,6 @@ async def test_skipping_goes_to_the_next_event_even_while_paused(running: Stage)
     assert time_of(answer["next_event_time"]) == time_of(at(90))
 
 
-async def test_there_is_nothing_to_skip_to(running: Stage) -> None:
-    answer = await running.post("/simulator/time/skip-to-next", expect=404)
-
-    assert answer["detail"] == "No pending events"
-
-
 async def test_what_is_brought_by_the_past_runs_at_the_next_advance(running: Stage) -> None:
     """An immediate event waits for the next move of time."""
     made = await running.post("/events/immediate", {"modality": "notes", "data": {"operation": "write", "text": "x"}})
@@ -171,11 +147,6 @@ async def test_what_is_brought_by_the_past_runs_at_the_next_advance(running: Sta
     await running.post("/simulator/time/advance", {"seconds": 1})
 
     assert await texts(running) == ["x"]
-
-
-@pytest.mark.parametrize("scale", [0, -1, 1e308, "fast"])
-async def test_a_scale_is_a_sensible_factor(stage: Stage, scale: object) -> None:
-    await stage.post("/simulator/time/set-scale", {"scale": scale}, expect=422)
 
 
 async def test_automatic_time_flows_by_its_scale_and_runs_what_comes_due(stage: Stage) -> None:

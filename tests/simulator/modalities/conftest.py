@@ -1,16 +1,11 @@
 """A simulator with every modality, whose simulation runs."""
 
-from collections.abc import AsyncIterator
-
 import pytest
 
-from services.simulator.core.modalities.all import MODALITIES
-from services.simulator.entrypoints.modalities.all import ROUTERS
-from tests.simulator.stage import Stage, open_stage
+from tests.simulator.stage import Stage
 
 
 @pytest.fixture
-async def stage() -> AsyncIterator[Stage]:
-    async with open_stage(MODALITIES, ROUTERS) as opened:
-        await opened.post("/simulation/start", {})
-        yield opened
+async def stage(full: Stage) -> Stage:
+    await full.post("/simulation/start", {})
+    return full
