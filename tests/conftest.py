@@ -2,9 +2,7 @@
 
 import gc
 import importlib
-import tempfile
 from collections.abc import AsyncIterator, Generator, Iterator
-from pathlib import Path
 
 import pytest
 import structlog
@@ -16,7 +14,7 @@ from shared.infra.live import Live
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
 from tests.authorities import trust_one_authority
-from tests.redis_server import durable_server
+from tests.redis_server import durable_server, private_server
 from tests.scheduling import ByStack, rank
 
 # `make test-long` takes the second one. Deadlines and the check of slowness would measure how busy the machine is.
@@ -92,8 +90,7 @@ def _logs_as_they_were() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def embedded_redis() -> Iterator[EmbeddedRedis]:
-    """The embedded server, in a short path (a socket's name is limited to about 100 bytes)."""
-    with tempfile.TemporaryDirectory(prefix="pa-") as folder, EmbeddedRedis(Path(folder)) as server:
+    with private_server() as server:
         yield server
 
 

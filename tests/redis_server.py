@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -19,14 +19,23 @@ _STOP_SECONDS = 30
 
 
 @contextmanager
+def private_server(*, durable: bool = True, more: Sequence[str] = ()) -> Iterator[EmbeddedRedis]:
+    """An embedded server in a folder of its own, with a short path: a socket's name is limited to about 100 bytes."""
+    with (
+        tempfile.TemporaryDirectory(prefix="pa-") as folder,
+        EmbeddedRedis(Path(folder), durable=durable, more=more) as server,
+    ):
+        yield server
+
+
+@contextmanager
 def durable_server() -> Iterator[str]:
     """The URL of a server that forgets nothing, for as long as the context is open."""
     with _container() as url:
         if url:
             yield url
             return
-    # A socket's name is limited to about 100 bytes, so its folder must have a short one.
-    with tempfile.TemporaryDirectory(prefix="pa-") as folder, EmbeddedRedis(Path(folder)) as server:
+    with private_server() as server:
         yield server.url
 
 

@@ -1,10 +1,10 @@
 """A gateway on a real socket and a real state store, with a scripted worker in the executor's place."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import timedelta
-from typing import cast
+from typing import NamedTuple, cast
 
 import httpx
 from arq.constants import job_key_prefix
@@ -17,6 +17,7 @@ from services.executor.core.authorize.approval import NotCounted, add_decision, 
 from services.executor.ports.sessions import Lease, Work
 from services.executor.ports.turns import SessionState, Timer, TurnEnd
 from services.gateway.bootstrap import build
+from services.gateway.first_key import first_key
 from services.gateway.settings import GatewaySettings
 from shared.contracts.approval import Approval
 from shared.contracts.plan import Origin, PlannedCall, WritePlan
@@ -205,6 +206,10 @@ def _outcome(work: Work) -> tuple[TaskState, str | None, str | None]:
             return TaskState.COMPLETED, f"done: {turn.text}", None
 
 
+def rpc_body(method: str, params: object, call_id: object = 1) -> dict[str, object]:
+    return {"jsonrpc": "2.0", "id": call_id, "method": method, "params": params}
+
+
 class Stage:
     """A gateway, its worker and a client of it."""
 
@@ -213,8 +218,7 @@ class Stage:
 
     async def rpc(self, method: str, params: object, version: str = "", call_id: object = 1) -> JsonObject:
         headers = {"A2A-Version": version} if version else {}
-        body = {"jsonrpc": "2.0", "id": call_id, "method": method, "params": params}
-        response = await self.client.post("/", json=body, headers=headers)
+        response = await self.client.post("/", json=rpc_body(method, params, call_id), headers=headers)
         return loads_object(response.text)
 
     async def send(self, task_id: str, text: str, **metadata: object) -> JsonObject:
@@ -259,6 +263,45 @@ async def stage(redis: Redis, redis_url: str, **settings: object) -> AsyncIterat
         finally:
             working.cancel()
     await worker.aclose()
+
+
+@asynccontextmanager
+async def gateway_client(redis_url: str, **settings: object) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of a gateway that nobody works for."""
+    async with (
+        gateway(redis_url, **settings) as url,
+        open_http(base_url=url, timeout=PATIENCE, trust_env=False) as client,
+    ):
+        yield client
+
+
+LOCKED: Mapping[str, object] = {"authentication": "keys", "profile": "production", "allow_volatile_redis": True}
+
+
+class Locked(NamedTuple):
+    """A gateway that asks for keys; ``operator`` is the key of olga, who operates the tenant acme."""
+
+    play: Stage
+    operator: str
+
+    async def post(self, path: str, body: object, key: str = "") -> tuple[int, JsonObject]:
+        """By olga unless another key is given."""
+        headers = {"Authorization": f"Bearer {key or self.operator}"}
+        response = await self.play.client.post(path, json=body, headers=headers)
+        return response.status_code, loads_object(response.text)
+
+    async def key(self, principal: str, **wish: object) -> str:
+        """A new key of the tenant."""
+        status, made = await self.post("/keys/create", {"key": {"principal": principal, **wish}})
+        assert status == 201, made
+        return str(made["token"])
+
+
+@asynccontextmanager
+async def locked_stage(redis: Redis, redis_url: str, **settings: object) -> AsyncIterator[Locked]:
+    made = await first_key(redis_url, "acme", "olga", again=False)
+    async with stage(redis, redis_url, **{**LOCKED, **settings}) as play:
+        yield Locked(play, made.token)
 
 
 def at(value: Json, path: str) -> Json:

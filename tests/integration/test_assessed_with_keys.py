@@ -15,7 +15,6 @@ from cli.assess.asked import WantedRun, run_assessment
 from cli.console import Complaint
 from services.assessor.bootstrap import build
 from services.assessor.settings import AssessorSettings
-from services.gateway.first_key import first_key
 from shared.contracts.assessment.messages import Update
 from shared.contracts.assessment.results import AGENT_KEY_HEADER
 from shared.contracts.digest import NO_DIGEST, digest_of
@@ -24,12 +23,11 @@ from shared.domain.words import Strategy, TaskState
 from tests.assessor.scenes import SCENE, written
 from tests.assessor.stage import ADMIN, simulator
 from tests.http_client import open_http
-from tests.integration.gateway_stage import Stage, stage
+from tests.integration.gateway_stage import Stage, locked_stage, rpc_body
 from tests.integration.learner_stage import leave, unsettled
 from tests.integration.memory_stage import MemoryStage, an_outcome_of
 from tests.serving import serving
 
-LOCKED = {"authentication": "keys", "profile": "production", "allow_volatile_redis": True}
 ASSESSED = {"assessment_key": Fernet.generate_key().decode(), "tools_allowed_hosts": "127.0.0.1"}
 
 
@@ -44,12 +42,8 @@ class Scene(NamedTuple):
 @pytest.fixture
 async def scene(redis: Redis, redis_url: str, tmp_path: Path) -> AsyncIterator[Scene]:
     written(tmp_path)
-    operator = await first_key(redis_url, "acme", "olga", again=False)
-    async with stage(redis, redis_url, **LOCKED, **ASSESSED) as play, _assessor(tmp_path) as assessor:
-        asked = {"key": {"principal": "the-assessor", "roles": ["client"]}}
-        shown = {"Authorization": f"Bearer {operator.token}"}
-        made = await play.client.post("/keys/create", json=asked, headers=shown)
-        yield Scene(play, str(made.json()["token"]), assessor)
+    async with locked_stage(redis, redis_url, **ASSESSED) as locked, _assessor(tmp_path) as assessor:
+        yield Scene(locked.play, await locked.key("the-assessor", roles=["client"]), assessor)
 
 
 @asynccontextmanager
@@ -78,7 +72,7 @@ async def test_an_agent_behind_keys_is_measured_and_its_key_stands_nowhere(scene
 
 async def _kept_tasks(http: httpx.AsyncClient, assessor: str) -> str:
     """All that the assessor still knows."""
-    body = {"jsonrpc": "2.0", "id": 1, "method": "ListTasks", "params": {"includeArtifacts": True, "historyLength": 99}}
+    body = rpc_body("ListTasks", {"includeArtifacts": True, "historyLength": 99})
     return (await http.post(assessor, json=body, headers={"A2A-Version": "1.0"})).text
 
 

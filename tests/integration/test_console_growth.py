@@ -13,7 +13,6 @@ from services.executor.adapters.redis_ended import RedisEndedTasks
 from services.executor.core.turn.archiving import Archiver
 from services.gateway.features.tenants.service import DaySpent
 from services.gateway.features.tenants.store import RedisTenantStates
-from services.gateway.first_key import first_key
 from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact, TaskSource
 from shared.domain.partition import PARTITIONS
 from shared.infra import keys
@@ -21,8 +20,8 @@ from shared.infra.archive_open import ArchiveSettings, new_key
 from tests.doubles.redis_tasks import NOON
 from tests.http_client import open_http
 from tests.integration.approval_stage import Office, asks, office
-from tests.integration.gateway_stage import Stage, stage
-from tests.integration.test_console import LOCKED, Reader
+from tests.integration.gateway_stage import Locked, Stage
+from tests.integration.test_console import Reader
 from tests.integration.test_gateway_dead_letters import _dead_turn, _record
 from tests.unit.executor.stage import Stage as ExecutorStage
 from tests.unit.gateway.test_console_progress import a_case
@@ -45,18 +44,13 @@ class House(NamedTuple):
 
 
 @pytest_asyncio.fixture
-async def house(redis: Redis, redis_url: str) -> AsyncIterator[House]:
-    operator = await first_key(redis_url, "acme", "olga", again=False)
-    async with stage(redis, redis_url, **LOCKED) as play:
-        wish = {"key": {"principal": "clara", "roles": ["client"]}}
-        made = await play.client.post("/keys/create", json=wish, headers={"X-API-Key": operator.token})
-        readers = []
-        async with open_http(base_url=play.url) as one, open_http(base_url=play.url) as other:
-            for http, token in ((one, operator.token), (other, str(made.json()["token"]))):
-                reader = Reader(http)
-                await reader.sign_in(key=token)
-                readers.append(reader)
-            yield House(play, *readers)
+async def house(locked: Locked) -> AsyncIterator[House]:
+    url = locked.play.url
+    async with open_http(base_url=url) as one, open_http(base_url=url) as other:
+        olga, clara = Reader(one), Reader(other)
+        await olga.sign_in(key=locked.operator)
+        await clara.sign_in(key=await locked.key("clara"))
+        yield House(locked.play, olga, clara)
 
 
 async def learn(redis: Redis, tenant: str) -> None:

@@ -9,15 +9,13 @@ from redis.asyncio import Redis
 
 from services.gateway.features.tasks.model import Thread
 from services.gateway.features.tasks.store import RedisThreads
-from services.gateway.first_key import first_key
 from shared.contracts.task import TaskRecord
 from shared.domain.words import TaskState
 from shared.infra import keys
 from shared.infra.reads import Reads
 from shared.infra.task_store import TaskStore
-from tests.integration.gateway_stage import Stage, stage
+from tests.integration.gateway_stage import Locked, Stage, at, locked_stage, rpc_body
 from tests.integration.state_stage import accepted, an_end, begin, sessions_of, stored_record
-from tests.integration.test_gateway_keys import LOCKED, locked
 
 
 class Replica:
@@ -99,10 +97,8 @@ _WAYS: tuple[list[tuple[str, str]], ...] = ([], [("X-Note", "a"), ("X-Note", "b"
 
 
 async def _task(play: Stage) -> str:
-    params = {"message": {"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": "hello"}]}}
-    body = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": params}
-    sent = await play.client.post("/", json=body, headers={"A2A-Version": "1.0"})
-    return str(sent.json()["result"]["task"]["id"])
+    message = {"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": "hello"}]}
+    return str(at(await play.rpc("SendMessage", {"message": message}, "1.0"), "result.task.id"))
 
 
 def _words(response: httpx.Response) -> tuple[int, dict[str, str], bytes]:
@@ -162,20 +158,18 @@ async def test_a_task_is_read_alike_on_both_ways(play: Stage) -> None:
 
 
 @pytest.mark.promise("gateway.keys")
-async def test_who_may_not_read_is_refused_alike(redis: Redis, redis_url: str) -> None:
-    async with locked(redis, redis_url) as (play, token):
-        for given in ("", "Bearer pa_unknown_key", f"Bearer {token}"):
-            head = [*_NEW, ("Authorization", given)]
-            replies = [await play.client.get("/tasks/nobody-made", headers=[*head, *more]) for more in _WAYS]
-            assert _words(replies[0]) == _words(replies[1])
+async def test_who_may_not_read_is_refused_alike(locked: Locked) -> None:
+    for given in ("", "Bearer pa_unknown_key", f"Bearer {locked.operator}"):
+        head = [*_NEW, ("Authorization", given)]
+        replies = [await locked.play.client.get("/tasks/nobody-made", headers=[*head, *more]) for more in _WAYS]
+        assert _words(replies[0]) == _words(replies[1])
 
 
 async def test_a_read_counts_once_against_the_limit_of_its_key(redis: Redis, redis_url: str) -> None:
-    token = (await first_key(redis_url, "acme", "olga", again=False)).token
-    async with stage(redis, redis_url, **LOCKED, rate_requests=5) as play:
-        head = {"A2A-Version": "1.0", "Authorization": f"Bearer {token}"}
-        body = {"jsonrpc": "2.0", "id": 1, "method": "GetTask", "params": {"id": "nobody"}}
+    async with locked_stage(redis, redis_url, rate_requests=5) as locked:
+        head = {"A2A-Version": "1.0", "Authorization": f"Bearer {locked.operator}"}
+        body = rpc_body("GetTask", {"id": "nobody"})
         calls = [body, body, {**body, "method": "ListTasks"}, body, body, body]
-        replies = [await play.client.post("/", json=call, headers=head) for call in calls]
+        replies = [await locked.play.client.post("/", json=call, headers=head) for call in calls]
     assert [one.headers["RateLimit"].split(";")[1] for one in replies] == ["r=4", "r=3", "r=2", "r=1", "r=0", "r=0"]
     assert [one.status_code for one in replies] == [200, 200, 200, 200, 200, 429]

@@ -8,7 +8,6 @@ import pytest
 import pytest_asyncio
 from redis.asyncio import Redis
 
-from services.gateway.first_key import first_key
 from shared.contracts.task import TurnKind
 from shared.domain.exact_json import JsonObject, loads_object
 from tests.integration.gateway_stage import Stage, at, stage
@@ -241,20 +240,3 @@ async def test_a_wrong_answer_names_its_field(play: Stage, body: JsonObject, fie
     unknown, _ = await _answer(play, "nothing", "approve")
     assert (response.status_code, unknown) == (400, 404)
     assert str(loads_object(response.text)["error"]).startswith(field)
-
-
-async def test_a_verified_client_sees_its_own_and_an_approver_all_of_the_tenant(redis: Redis, redis_url: str) -> None:
-    made = await first_key(redis_url, "acme", "olga", again=False)
-    keys = {"Authorization": f"Bearer {made.token}"}
-    settings = {"authentication": "keys", "profile": "production"}
-    async with stage(redis, redis_url, **settings) as play:
-        tokens = {}
-        for principal, role in (("anna", "client"), ("ben", "client"), ("dana", "approver")):
-            wish = {"key": {"principal": principal, "roles": [role]}}
-            tokens[principal] = (await play.client.post("/keys/create", json=wish, headers=keys)).json()["token"]
-        params = {"id": "t1", "message": {"parts": [{"text": "gate t1"}]}}
-        body = {"jsonrpc": "2.0", "method": "tasks/send", "params": params}
-        await play.client.post("/", json=body, headers={"X-API-Key": tokens["anna"]})
-        seen = {who: await play.client.get("/approvals", headers={"X-API-Key": key}) for who, key in tokens.items()}
-    counts = {who: len(response.json()["approvals"]) for who, response in seen.items()}
-    assert counts == {"anna": 1, "ben": 0, "dana": 1}

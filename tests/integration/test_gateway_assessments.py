@@ -17,7 +17,6 @@ from services.gateway.features.assessments.store import RedisAssessments
 from services.gateway.features.console.sessions import form_token
 from services.gateway.features.participation.service import BegunByOther, NoKey, Participation
 from services.gateway.features.participation.store import RedisParticipations
-from services.gateway.first_key import first_key
 from services.gateway.parts.worlds import find_world
 from services.gateway.settings import GatewaySettings
 from services.gateway.worlds.calls import BridgedWorld
@@ -26,9 +25,8 @@ from shared.contracts.learning_files import ForgetScope
 from shared.infra.keys import ASSESSMENT_SECONDS, assessment_keys, participant_key, participation_key
 from shared.infra.starting import CannotStart, read_settings
 from tests.http_client import open_http
-from tests.integration.gateway_stage import Stage, stage
+from tests.integration.gateway_stage import Locked, Stage
 from tests.integration.memory_stage import MemoryStage
-from tests.integration.test_gateway_keys import LOCKED, _key
 from tests.integration.test_state_bad_rows import kind_of
 from tests.kept_assessments import a_run, an_assessment
 
@@ -51,12 +49,10 @@ class Scene(NamedTuple):
 
 
 @pytest.fixture
-async def scene(redis: Redis, redis_url: str) -> AsyncIterator[Scene]:
-    operator = (await first_key(redis_url, "acme", "olga", again=False)).token
-    async with stage(redis, redis_url, **LOCKED) as play:
-        dana = await _key(play, operator, "dana", roles=["approver"], levels=["manager"])
-        casey, eve = [await _key(play, operator, name) for name in ("casey", "eve")]
-        yield Scene(play, {"olga": operator, "casey": casey, "eve": eve, "dana": dana})
+async def scene(locked: Locked) -> Scene:
+    dana = await locked.key("dana", roles=["approver"], levels=["manager"])
+    casey, eve = [await locked.key(name) for name in ("casey", "eve")]
+    return Scene(locked.play, {"olga": locked.operator, "casey": casey, "eve": eve, "dana": dana})
 
 
 @pytest.mark.promise("console.assessments")
@@ -273,14 +269,8 @@ NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
 
 def _beginning(assessment: str = "a1", caller: str = "green", session: str = "s1") -> Participation:
-    return Participation(
-        assessment=assessment,
-        session_id=session,
-        caller=caller,
-        ues_url="http://127.0.0.1:8080",
-        since=NOON,
-        first=NOON,
-    )
+    who = {"assessment": assessment, "session_id": session, "caller": caller}
+    return Participation(**who, ues_url="http://127.0.0.1:8080", since=NOON, first=NOON)
 
 
 @pytest.mark.promise("participant.key_sealed")

@@ -23,8 +23,7 @@ from shared.infra.lua import Scripts
 from shared.infra.redis import connect
 from tests.doubles.redis_tasks import NOON, a_record, a_turn
 from tests.e2e.commands import call_purple
-from tests.http_client import open_http
-from tests.integration.gateway_stage import PATIENCE, at, stage
+from tests.integration.gateway_stage import at, stage
 from tests.integration.state_stage import an_outcome
 
 OPERATOR = {"principal": {"id": "olga", "roles": ["operator"]}}
@@ -50,22 +49,17 @@ def _number(stream: str) -> int:
     return int(stream.partition("{p")[2].partition("}")[0])
 
 
-async def _post(client: httpx.AsyncClient, path: str, **body: object) -> tuple[int, JsonObject]:
-    response = await client.post(f"/dlq/{path}", json={"metadata": OPERATOR, **body})
+async def _ask(client: httpx.AsyncClient, path: str, **body: object) -> tuple[int, JsonObject]:
+    response = await client.post(path, json={"metadata": OPERATOR, **body})
     return response.status_code, loads_object(response.text)
 
 
-async def _ask(url: str, path: str, **body: object) -> tuple[int, JsonObject]:
-    async with open_http(base_url=url, timeout=PATIENCE, trust_env=False) as client:
-        return await _post(client, path, **body)
-
-
 @pytest.mark.promise("dlq.operator")
-async def test_an_operator_lists_dead_letters_and_reads_one(url: str, redis: Redis) -> None:
+async def test_an_operator_lists_dead_letters_and_reads_one(client: httpx.AsyncClient, redis: Redis) -> None:
     record = _record()
     turn, outcome = await _dead_turn(redis, record), await _dead_outcome(redis, an_outcome(record).model_dump_json())
-    _, listed = await _ask(url, "list")
-    _, shown = await _ask(url, f"{turn}/show")
+    _, listed = await _ask(client, "/dlq/list")
+    _, shown = await _ask(client, f"/dlq/{turn}/show")
     letters = listed["letters"]
     assert isinstance(letters, list)
     assert {str(at(one, "id")) for one in letters} == {turn, outcome}
@@ -78,7 +72,7 @@ async def test_a_dead_turn_is_begun_anew_as_a_linked_task_of_its_session(redis: 
     record = _record()
     name = await _dead_turn(redis, record)
     async with stage(redis, redis_url) as scene:
-        status, done = await _post(scene.client, f"{name}/requeue")
+        status, done = await _ask(scene.client, f"/dlq/{name}/requeue")
         await scene.worker.has_begun(1)
         (work,) = scene.worker.works
     assert (status, done["task_id"], done["requeued_from"]) == (200, work.turn.task_id, record.task_id)
@@ -94,32 +88,34 @@ async def test_a_requeue_that_died_half_way_makes_one_task_when_repeated(redis: 
     name = await _dead_turn(redis, record)
     ((entry_id, fields),) = await redis.xrange(PLACE.dead_turns)
     async with stage(redis, redis_url) as scene:
-        first = await _post(scene.client, f"{name}/requeue")
+        first = await _ask(scene.client, f"/dlq/{name}/requeue")
         await redis.delete(PLACE.dead_turns)
         await redis.xadd(PLACE.dead_turns, fields, id=entry_id)
-        second = await _post(scene.client, f"{name}/requeue")
+        second = await _ask(scene.client, f"/dlq/{name}/requeue")
         await scene.worker.has_begun(1)
     assert first == second
     assert len(scene.worker.works) == 1
 
 
 @pytest.mark.promise("dlq.repeats_no_write")
-async def test_a_task_that_made_writes_is_begun_anew_only_if_the_operator_insists(url: str, redis: Redis) -> None:
+async def test_a_task_that_made_writes_is_begun_anew_only_if_the_operator_insists(
+    client: httpx.AsyncClient, redis: Redis
+) -> None:
     """Beginning anew means a new plan: what the dead task wrote would be written a second time."""
     write: dict[str, JsonValue] = {"tool": "create_refund", "arguments": {"order_id": "ORD-1"}, "status": "verified"}
     name = await _dead_turn(redis, _record(), writes=[write, {**write, "tool": "pay", "status": "unsent"}])
-    status, refused = await _ask(url, f"{name}/requeue")
-    insisted, _ = await _ask(url, f"{name}/requeue", again=True)
+    status, refused = await _ask(client, f"/dlq/{name}/requeue")
+    insisted, _ = await _ask(client, f"/dlq/{name}/requeue", again=True)
     assert (status, insisted) == (409, 200)
     assert "create_refund" in str(refused["error"])
     assert "pay" not in str(refused["error"])
 
 
 @pytest.mark.promise("dlq.requeue_outcome")
-async def test_a_dead_outcome_goes_back_to_the_learner_once(url: str, redis: Redis) -> None:
+async def test_a_dead_outcome_goes_back_to_the_learner_once(client: httpx.AsyncClient, redis: Redis) -> None:
     told = an_outcome(_record().model_copy(update={"state": TaskState.COMPLETED}))
     name = await _dead_outcome(redis, told.model_dump_json())
-    answers = [(await _ask(url, f"{name}/requeue"))[0] for _ in range(2)]
+    answers = [(await _ask(client, f"/dlq/{name}/requeue"))[0] for _ in range(2)]
     outcomes = [row for _, row in await redis.xrange(PLACE.outcomes)]
     assert answers == [200, 404]
     assert [TaskOutcome.model_validate_json(row["o"]) for row in outcomes] == [told]
@@ -137,33 +133,32 @@ async def test_all_dead_outcomes_go_back_at_one_word_and_what_cannot_be_read_sta
     await _dead_turn(redis, mine)
     done = await call_purple("dlq", "requeue", "--outcomes", "--url", url, "--json")
     assert loads_object(done.out) == {"requeued_outcomes": 1, "unreadable": 1}
-    assert (await redis.xlen(PLACE.outcomes), await redis.xlen(PLACE.dead), await redis.xlen(PLACE.dead_turns)) == (
-        1,
-        2,
-        1,
-    )
+    left = [await redis.xlen(stream) for stream in (PLACE.outcomes, PLACE.dead, PLACE.dead_turns)]
+    assert left == [1, 2, 1]
 
 
-async def test_a_letter_is_dropped_for_good(url: str, redis: Redis) -> None:
+async def test_a_letter_is_dropped_for_good(client: httpx.AsyncClient, redis: Redis) -> None:
     name = await _dead_turn(redis, _record())
-    answers = [(await _ask(url, f"{name}/drop"))[0] for _ in range(2)]
+    answers = [(await _ask(client, f"/dlq/{name}/drop"))[0] for _ in range(2)]
     assert (answers, await redis.xlen(PLACE.dead_turns)) == ([200, 404], 0)
 
 
-async def test_an_outcome_that_cannot_be_read_is_listed_without_its_content(url: str, redis: Redis) -> None:
+async def test_an_outcome_that_cannot_be_read_is_listed_without_its_content(
+    client: httpx.AsyncClient, redis: Redis
+) -> None:
     name = await _dead_outcome(redis, '{"secret": 1')
-    _, shown = await _ask(url, f"{name}/show")
+    _, shown = await _ask(client, f"/dlq/{name}/show")
     assert (shown["error"], shown["content"]) == ("no such arm", None)
 
 
 @pytest.mark.promise("dlq.operator")
-async def test_another_tenants_crowd_hides_no_letter(url: str, redis: Redis) -> None:
+async def test_another_tenants_crowd_hides_no_letter(client: httpx.AsyncClient, redis: Redis) -> None:
     """One stream holds the letters of many tenants."""
     names = [await _dead_turn(redis, _record()) for _ in range(3)]
     for _ in range(5):
         await _dead_turn(redis, _record("other"))
-    _, two = await _ask(url, "list", limit=2)
-    _, all_of_them = await _ask(url, "list", limit=4)
+    _, two = await _ask(client, "/dlq/list", limit=2)
+    _, all_of_them = await _ask(client, "/dlq/list", limit=4)
     assert _names(two) == names[:0:-1]
     assert _names(all_of_them) == names[::-1]
 
@@ -174,14 +169,14 @@ def _names(listed: JsonObject) -> list[object]:
     return [at(letter, "id") for letter in letters]
 
 
-async def test_a_name_that_is_no_letters_is_not_found(url: str) -> None:
+async def test_a_name_that_is_no_letters_is_not_found(client: httpx.AsyncClient) -> None:
     names = ["turn-1-1-1", "turn-99999-1-1", "turn-64-1-1", "x", "outcome--1", "turn-1-1-*", f"turn-1-{'9' * 20}-1"]
-    assert [(await _ask(url, f"{name}/show"))[0] for name in names] == [404] * len(names)
+    assert [(await _ask(client, f"/dlq/{name}/show"))[0] for name in names] == [404] * len(names)
 
 
-async def test_a_limit_that_makes_no_sense_is_refused(url: str) -> None:
+async def test_a_limit_that_makes_no_sense_is_refused(client: httpx.AsyncClient) -> None:
     for limit in (0, 1001, "ten", 1.5):
-        status, said = await _ask(url, "list", limit=limit)
+        status, said = await _ask(client, "/dlq/list", limit=limit)
         assert (status, "limit" in str(said["error"])) == (400, True), limit
 
 
@@ -198,25 +193,15 @@ TOOL = MadeTool(
 )
 
 
-async def _post_to(url: str, path: str, body: object) -> tuple[int, JsonObject]:
-    async with open_http(base_url=url, timeout=PATIENCE, trust_env=False) as client:
-        response = await client.post(path, json=body)
-    return response.status_code, loads_object(response.text)
-
-
-async def _asked(url: str, path: str, **body: object) -> tuple[int, JsonObject]:
-    return await _post_to(url, path, {"metadata": OPERATOR, **body})
-
-
 @pytest.mark.promise("made.removed")
-async def test_an_operator_lists_reads_and_removes_a_made_tool(url: str, redis: Redis) -> None:
+async def test_an_operator_lists_reads_and_removes_a_made_tool(client: httpx.AsyncClient, redis: Redis) -> None:
     """What a removal leaves names version, hash, time and person, and holds no code."""
     kept = await RedisMade(redis).keep("default", TOOL)
-    listed = await _asked(url, "/tools/made/list")
-    shown = await _asked(url, "/tools/made/net_margin/show")
-    removed = await _asked(url, "/tools/made/net_margin/remove")
-    again = await _asked(url, "/tools/made/net_margin/remove")
-    unknown = await _asked(url, "/tools/made/gross_margin/show")
+    listed = await _ask(client, "/tools/made/list")
+    shown = await _ask(client, "/tools/made/net_margin/show")
+    removed = await _ask(client, "/tools/made/net_margin/remove")
+    again = await _ask(client, "/tools/made/net_margin/remove")
+    unknown = await _ask(client, "/tools/made/gross_margin/show")
     assert kept.version == 1
     assert at(listed[1], "tools.0.name") == "net_margin"
     assert "code" not in str(listed[1]).replace("code_sha256", "")
@@ -230,15 +215,15 @@ async def test_an_operator_lists_reads_and_removes_a_made_tool(url: str, redis: 
 
 
 @pytest.mark.promise("made.off")
-async def test_an_operators_switch_goes_before_the_tenants_record(url: str, redis: Redis) -> None:
+async def test_an_operators_switch_goes_before_the_tenants_record(client: httpx.AsyncClient, redis: Redis) -> None:
     record = TenantRecord(id="default")
     tenants = SwitchedTenants(FileTenants(record), redis)
     before = (await tenants.get("default")).made_tools
-    on = await _asked(url, "/tenants/default/made-tools", on=True)
+    on = await _ask(client, "/tenants/default/made-tools", on=True)
     switched = (await tenants.get("default")).made_tools
-    off = await _asked(url, "/tenants/default/made-tools", on=False)
-    wrong, _ = await _asked(url, "/tenants/default/made-tools", on="yes")
-    foreign, _ = await _asked(url, "/tenants/globex/made-tools", on=True)
+    off = await _ask(client, "/tenants/default/made-tools", on=False)
+    wrong, _ = await _ask(client, "/tenants/default/made-tools", on="yes")
+    foreign, _ = await _ask(client, "/tenants/globex/made-tools", on=True)
     assert (before, switched, (await tenants.get("default")).made_tools) == (False, True, False)
     assert (on[1]["made_tools"], off[1]["made_tools"]) == (True, False)
     assert (wrong, foreign) == (400, 404)

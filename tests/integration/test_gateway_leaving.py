@@ -1,8 +1,6 @@
 """A gateway whose store is down or that is told to stop: clients are told so, and nothing is half done."""
 
 import asyncio
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -13,9 +11,8 @@ from shared.domain.exact_json import JsonObject, loads_object
 from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.keys import QUEUE
 from shared.infra.redis import connect
-from tests.http_client import open_http
 from tests.integration.gateway_process import GatewayProcess, gateway_process
-from tests.integration.gateway_stage import PATIENCE, Stage, at, gateway, stage
+from tests.integration.gateway_stage import PATIENCE, Stage, at, gateway_client, rpc_body, stage
 from tests.sse_reading import SseEvent, rpc_stream
 
 
@@ -36,8 +33,7 @@ async def _waits(leaving: GatewayProcess, task_id: str) -> asyncio.Task[JsonObje
     begun = asyncio.Event()
 
     async def call() -> JsonObject:
-        body = {"jsonrpc": "2.0", "id": 1, "method": "tasks/send", "params": _held(task_id)}
-        async with leaving.http.stream("POST", "/", json=body) as response:
+        async with leaving.http.stream("POST", "/", json=rpc_body("tasks/send", _held(task_id))) as response:
             begun.set()
             return loads_object((await response.aread()).decode())
 
@@ -89,15 +85,9 @@ async def test_who_still_waits_is_told_how_the_task_stands_within_the_grace(redi
     assert code == 0
 
 
-@pytest.fixture
-def own_server() -> Iterator[EmbeddedRedis]:
-    with tempfile.TemporaryDirectory(prefix="pa-") as folder, EmbeddedRedis(Path(folder)) as server:
-        yield server
-
-
 async def _call(client: httpx.AsyncClient, method: str, params: object, version: str = "") -> JsonObject:
-    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-    response = await client.post("/", json=body, headers={"A2A-Version": version} if version else {})
+    headers = {"A2A-Version": version} if version else {}
+    response = await client.post("/", json=rpc_body(method, params), headers=headers)
     assert response.status_code == 200
     return loads_object(response.text)
 
@@ -105,7 +95,7 @@ async def _call(client: httpx.AsyncClient, method: str, params: object, version:
 @pytest.mark.promise("gateway.store_down")
 async def test_every_method_names_redis_when_it_is_down(own_server: EmbeddedRedis) -> None:
     message = {"messageId": "m", "role": "user", "parts": [{"text": "x"}]}
-    async with gateway(own_server.url) as url, open_http(base_url=url, timeout=PATIENCE) as client:
+    async with gateway_client(own_server.url) as client:
         own_server.stop()
         replies = [
             await _call(client, "tasks/send", {"id": "t1", "message": {"parts": [{"text": "x"}]}}),
@@ -130,7 +120,7 @@ async def test_a_server_that_would_forget_is_not_ready(own_server: EmbeddedRedis
     client = connect(own_server.url)
     await client.config_set("appendfsync", "everysec")
     await client.aclose()
-    async with gateway(own_server.url) as url, open_http(base_url=url, timeout=PATIENCE) as http:
+    async with gateway_client(own_server.url) as http:
         response = await http.get("/ready")
     assert response.status_code == 503
     assert "appendfsync" in response.json()["problems"][0]
@@ -139,7 +129,7 @@ async def test_a_server_that_would_forget_is_not_ready(own_server: EmbeddedRedis
 @pytest.mark.long  # it takes three times as long as one answer may
 async def test_a_slow_server_is_given_up_on_in_time(own_server: EmbeddedRedis) -> None:
     redis = connect(own_server.url)
-    async with gateway(own_server.url) as url, open_http(base_url=url, timeout=PATIENCE) as client:
+    async with gateway_client(own_server.url) as client:
         await redis.client_pause(90_000)
         async with asyncio.timeout(PATIENCE):
             reply = await _call(client, "tasks/get", {"id": "t1"})
@@ -151,7 +141,7 @@ async def test_a_client_that_waits_is_told_when_redis_goes(own_server: EmbeddedR
     """The answer has begun by then: the error comes in its body, and says that the task was accepted."""
     redis = connect(own_server.url)
     params = {"id": "t1", "message": {"parts": [{"text": "nobody works"}]}}
-    async with gateway(own_server.url, blocking_limit=1) as url, open_http(base_url=url, timeout=60) as client:
+    async with gateway_client(own_server.url, blocking_limit=1) as client:
         waiting = asyncio.create_task(_call(client, "tasks/send", params))
         await _accepted(redis)
         await redis.aclose()

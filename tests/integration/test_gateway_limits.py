@@ -24,8 +24,7 @@ from shared.infra import keys
 from shared.infra.lua import Scripts, source
 from tests.each_row import each_row
 from tests.http_client import open_http
-from tests.integration.gateway_stage import Stage, at, gateway, stage
-from tests.integration.test_gateway_keys import LOCKED
+from tests.integration.gateway_stage import LOCKED, Stage, at, gateway, gateway_client, rpc_body, stage
 
 SMALL = {"max_parts": 3, "max_text_characters": 50, "max_metadata_characters": 60, "max_body_bytes": 4096}
 
@@ -42,9 +41,8 @@ class Way(NamedTuple):
         if not self.method:
             return {**params, "configuration": {"returnImmediately": True, "blocking": False}}
         if self.method == "tasks/send":
-            return {"jsonrpc": "2.0", "id": 1, "method": self.method, "params": {"id": "t1", **params}}
-        waits = {"configuration": {"returnImmediately": True, "blocking": False}}
-        return {"jsonrpc": "2.0", "id": 1, "method": self.method, "params": {**params, **waits}}
+            return rpc_body(self.method, {"id": "t1", **params})
+        return rpc_body(self.method, {**params, "configuration": {"returnImmediately": True, "blocking": False}})
 
 
 WAYS = {
@@ -80,7 +78,7 @@ async def test_a_message_that_holds_too_much_is_refused_by_its_field(way: Way, r
         ("message.parts", [{"data": {"a": "b" * 50}}], {}),
         ("metadata", short, {"note": "n" * 60}),
     ]
-    async with gateway(redis_server, **SMALL) as url, open_http(base_url=url, timeout=10, trust_env=False) as client:
+    async with gateway_client(redis_server, **SMALL) as client:
         for field, parts, extra in cases:
             reply = await sent(client, way, way.body(message(parts), extra))
             assert f"{field}: " in reply.text, reply.text
@@ -92,7 +90,7 @@ async def test_a_message_that_holds_too_much_is_refused_by_its_field(way: Way, r
 @pytest.mark.promise("gateway.limits")
 async def test_a_question_that_brings_too_long_a_history_is_refused(redis: Redis, redis_server: str) -> None:
     question = {"task_id": "q1", "task": "Which?", "history": [{"role": "user", "content": "a" * 30}] * 2}
-    async with gateway(redis_server, **SMALL) as url, open_http(base_url=url, timeout=10, trust_env=False) as client:
+    async with gateway_client(redis_server, **SMALL) as client:
         reply = await client.post("/api/a2a/purple-agent", json=question)
 
     assert (reply.status_code, reply.json()["field"]) == (422, "task")
@@ -103,7 +101,7 @@ async def test_a_question_that_brings_too_long_a_history_is_refused(redis: Redis
 async def test_no_route_reads_a_body_over_the_limit(redis_server: str) -> None:
     """Each route that takes a POST, whoever reads it; a body is never taken in whole before it is refused."""
     large = b"[" + b" " * 5000
-    async with gateway(redis_server, **SMALL) as url, open_http(base_url=url, timeout=10, trust_env=False) as client:
+    async with gateway_client(redis_server, **SMALL) as client:
         described: dict[str, dict[str, object]] = (await client.get("/openapi.json")).json()["paths"]
         paths = {path for path, methods in described.items() if "post" in methods}
         statuses = {
@@ -126,10 +124,7 @@ async def test_while_too_much_waits_messages_are_refused_and_tasks_read(
     way: Way, redis: Redis, redis_server: str
 ) -> None:
     """No executor runs here, so all that is accepted waits."""
-    async with (
-        gateway(redis_server, max_waiting_sessions=2) as url,
-        open_http(base_url=url, timeout=10, trust_env=False) as client,
-    ):
+    async with gateway_client(redis_server, max_waiting_sessions=2) as client:
         one, two = (message([{"text": "hello"}], messageId=name, contextId=name) for name in ("m1", "m2"))
         simple = WAYS["REST 1.0"]
         first = (await sent(client, simple, simple.body(one, {}))).json()["task"]["id"]
@@ -166,11 +161,8 @@ async def limited(redis: Redis, redis_url: str, **limits: int) -> AsyncIterator[
         yield play, {"Authorization": f"Bearer {made.token}"}
 
 
-def _call(method: str, task_id: str) -> JsonObject:
-    params: JsonObject = {"id": task_id}
-    if method == "tasks/send":
-        params["message"] = {"parts": [{"text": "hello"}]}
-    return {"jsonrpc": "2.0", "id": 7, "method": method, "params": params}
+def _sending(task_id: str) -> dict[str, object]:
+    return rpc_body("tasks/send", {"id": task_id, "message": {"parts": [{"text": "hello"}]}}, call_id=7)
 
 
 @pytest.mark.promise("limits.headers")
@@ -210,11 +202,11 @@ async def test_a_refused_request_is_answered_before_its_body_is_read(redis: Redi
 async def test_messages_are_counted_apart_from_reads(redis: Redis, redis_url: str) -> None:
     """By whatever method or path they come; what was refused was not taken in."""
     async with limited(redis, redis_url, messages_a_minute=1) as (play, key):
-        taken = await play.client.post("/", json=_call("tasks/send", "t1"), headers=key)
-        refused = await play.client.post("/", json=_call("tasks/send", "t2"), headers=key)
+        taken = await play.client.post("/", json=_sending("t1"), headers=key)
+        refused = await play.client.post("/", json=_sending("t2"), headers=key)
         paths = ("/message:send", "/v1/message:stream", "/api/a2a/purple-agent")
         others = [await play.client.post(path, json={}, headers=key) for path in paths]
-        reads = [await play.client.post("/", json=_call("tasks/get", "t1"), headers=key) for _ in range(3)]
+        reads = [await play.client.post("/", json=rpc_body("tasks/get", {"id": "t1"}), headers=key) for _ in range(3)]
     assert [one.status_code for one in (taken, refused, *others)] == [200, 429, 429, 429, 429]
     assert (at(refused.json(), "error.code"), refused.json()["id"]) == (-32010, 7)
     assert "1 messages a minute are used up" in str(at(refused.json(), "error.message"))
@@ -233,7 +225,7 @@ async def test_replicas_count_together_and_exactly(redis: Redis, redis_url: str)
         open_http(base_url=other, timeout=20, trust_env=False, headers=key) as second,
     ):
         clients = [first, second] * 10
-        sent = (client.post("/", json=_call("tasks/send", f"t{i}")) for i, client in enumerate(clients))
+        sent = (client.post("/", json=_sending(f"t{i}")) for i, client in enumerate(clients))
         answers = await asyncio.gather(*sent)
     assert Counter(one.status_code for one in answers) == {200: 10, 429: 10}
     assert len(play.worker.works) == 10

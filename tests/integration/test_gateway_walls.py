@@ -30,9 +30,8 @@ from shared.infra.archive_open import new_key
 from shared.infra.keys import partition_keys_of
 from tests.doubles.redis_tasks import a_record
 from tests.http_client import open_http
-from tests.integration.gateway_stage import Stage, at, stage
+from tests.integration.gateway_stage import LOCKED, Locked, Stage, at, locked_stage, rpc_body
 from tests.integration.test_gateway_dead_letters import TOOL, _dead_turn
-from tests.integration.test_gateway_keys import LOCKED, _key, _post
 from tests.integration.wall_attempts import METHODS, OPEN, ROUTES, Attempt
 from tests.integration.webhook_receiver import SECRET
 from tests.kept_assessments import an_assessment
@@ -40,7 +39,7 @@ from tests.kept_assessments import an_assessment
 CANARY = "canary-4711"  # in what is casey's
 OF_ACME = "parrot-0815"  # in what is acme's
 FILE = f"a file: {CANARY}".encode()
-SETTINGS = {**LOCKED, "webhook_secret": SECRET, "webhook_allowed_hosts": "receiver.example", "rate_messages": 0}
+SETTINGS = {"webhook_secret": SECRET, "webhook_allowed_hosts": "receiver.example", "rate_messages": 0}
 UNKNOWN = {
     "task": "no-such-task", "session": "no-such-session", "approval": "no-such-approval", "hook": "no-such-hook",
     "key": "aaaaaaaaaaaa", "letter": "turn-1-1-0", "tool": "no_such_tool", "tenant": "no-such-tenant",
@@ -62,29 +61,27 @@ class World(NamedTuple):
 @asynccontextmanager
 async def world(redis: Redis, redis_url: str) -> AsyncIterator[World]:
     """``gina`` may do everything at globex; ``eve`` is a client of acme, as casey is."""
-    operator = (await first_key(redis_url, "acme", "olga", again=False)).token
     gina = (await first_key(redis_url, "globex", "gina", again=False)).token
     with tempfile.TemporaryDirectory(prefix="pa-") as folder:
         kept = {"archive_url": f"file://{folder}", "archive_key": new_key()}
-        async with stage(redis, redis_url, **SETTINGS, **kept) as play:
+        async with locked_stage(redis, redis_url, **SETTINGS, **kept) as locked:
             tokens = {
+                "olga": locked.operator,
                 "gina": gina,
-                "eve": await _key(play, operator, "eve"),
-                "casey": await _key(play, operator, "casey"),
+                **{name: await locked.key(name) for name in ("eve", "casey")},
             }
-            names = await _belongings(play, redis, tokens["casey"])
-            yield World(play, names, {**tokens, "olga": operator})
+            yield World(locked.play, await _belongings(locked, redis, tokens["casey"]), tokens)
 
 
-async def _belongings(play: Stage, redis: Redis, token: str) -> dict[str, str]:
+async def _belongings(locked: Locked, redis: Redis, token: str) -> dict[str, str]:
     """A task with an approval that waits, in a session, with webhook and file; a key, a dead letter, a made tool."""
     file: Json = {"name": f"{CANARY}.txt", "bytes": base64.b64encode(FILE).decode()}
     parts: Json = [{"type": "text", "text": f"gate {CANARY}"}, {"type": "file", "file": file}]
     said: Json = {"role": "user", "parts": parts}
     params: JsonObject = {"sessionId": "session-of-casey", "message": said}
+    play = locked.play
     for task_id in ("task-of-casey", "another-of-casey"):
-        call: JsonObject = {"jsonrpc": "2.0", "id": 1, "method": "tasks/send", "params": {**params, "id": task_id}}
-        await _post(play, "/", call, token)
+        await locked.post("/", rpc_body("tasks/send", {**params, "id": task_id}), token)
     hook = {"id": "hook-of-casey", "url": f"https://receiver.example/{CANARY}"}
     newest = {**_key_of(token), "A2A-Version": "1.0"}
     await play.client.post("/tasks/task-of-casey/pushNotificationConfigs", json=hook, headers=newest)
@@ -221,7 +218,7 @@ async def _seen_by_its_owner(play: Stage, names: dict[str, str], tokens: dict[st
 @pytest.mark.promise("walls.every_way_in")
 def test_every_way_in_has_its_row_of_attempts() -> None:
     """Whoever adds a route or a method says how an intruder would use it, or why it holds nothing of anybody's."""
-    app = build(GatewaySettings.model_validate({**SETTINGS, "redis_url": "redis://127.0.0.1:1"}))
+    app = build(GatewaySettings.model_validate({**LOCKED, **SETTINGS, "redis_url": "redis://127.0.0.1:1"}))
     ways = set(_ways(app.routes))
     methods = _methods(app)
     assert ways - ROUTES.keys() - OPEN.keys() == set()
@@ -259,14 +256,14 @@ def _methods(app: FastAPI) -> frozenset[str]:
 async def _sent(play: Stage, token: str, task_id: str, text: str, **more: Json) -> JsonObject:
     said: Json = {"role": "user", "parts": [{"type": "text", "text": text}]}
     params: JsonObject = {"id": task_id, "message": said, **more}
-    return (await _post(play, "/", {"jsonrpc": "2.0", "id": 1, "method": "tasks/send", "params": params}, token))[1]
+    return (await Locked(play, token).post("/", rpc_body("tasks/send", params)))[1]
 
 
 @pytest.mark.promise("walls.ids")
 async def test_clients_that_count_their_tasks_do_not_stand_in_each_others_way(redis: Redis, redis_url: str) -> None:
     """Each goes on with its own, also at once and by a resend; an approver finds the first of that id."""
     async with world(redis, redis_url) as (play, _, tokens):
-        dana = await _key(play, tokens["olga"], "dana", roles=["approver"], levels=["manager"])
+        dana = await Locked(play, tokens["olga"]).key("dana", roles=["approver"], levels=["manager"])
         first = await asyncio.gather(*(_sent(play, tokens[who], "1", "ask") for who in ("casey", "eve")))
         again = [await _sent(play, tokens[who], "1", "go on") for who in ("casey", "eve")]
         resent = await _sent(play, tokens["eve"], "1", "go on")
@@ -291,7 +288,7 @@ async def test_anothers_session_takes_no_message(redis: Redis, redis_url: str) -
         eve = await _sent(play, tokens["eve"], "e1", "hello", sessionId=names["session"])
         gina = await _sent(play, tokens["gina"], "g1", "hello", sessionId=names["session"])
         said: Json = {"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": "x"}], "contextId": names["session"]}
-        call = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": said}}
+        call = rpc_body("SendMessage", {"message": said})
         newest = {**_key_of(tokens["eve"]), "A2A-Version": "1.0"}
         modern = await play.client.post("/", json=call, headers=newest)
     assert (at(eve, "error.code"), "belongs to another principal" in str(at(eve, "error.message"))) == (-32602, True)
@@ -305,7 +302,7 @@ async def test_the_same_message_of_two_clients_is_two_messages(redis: Redis, red
     """Also by the same message id: nobody is answered with another's task."""
     async with world(redis, redis_url) as (play, _, tokens):
         said: Json = {"messageId": "same", "role": "ROLE_USER", "parts": [{"text": "hello"}]}
-        call = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": said}}
+        call = rpc_body("SendMessage", {"message": said})
         answers = [
             await play.client.post("/", json=call, headers={**_key_of(tokens[who]), "A2A-Version": "1.0"})
             for who in ("casey", "eve", "gina", "eve")
@@ -341,7 +338,7 @@ _AN_APPROVER_MAY_NOT = (
 async def test_an_approver_sees_and_decides_and_does_nothing_else(redis: Redis, redis_url: str) -> None:
     async with world(redis, redis_url) as (play, names, tokens):
         before = await _seen_by_its_owner(play, names, tokens)
-        token = await _key(play, tokens["olga"], "dana", roles=["approver"], levels=["manager"])
+        token = await Locked(play, tokens["olga"]).key("dana", roles=["approver"], levels=["manager"])
         dana = Intruder(play, token, names)
         await dana.sign_in()
         rows = {**ROUTES, **METHODS}

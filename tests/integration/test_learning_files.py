@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import cast
 
+import httpx
 import pytest
 from pydantic import JsonValue
 from redis.asyncio import Redis
@@ -34,9 +35,8 @@ from shared.infra.rpc import RpcQueue, keep_importing
 from tests.doubles.redis_tasks import NOON
 from tests.e2e.commands import call_purple
 from tests.each_row import each_row
-from tests.http_client import open_http
 from tests.integration.bucket_stage import BUCKET, bucket_server
-from tests.integration.gateway_stage import PATIENCE, at, gateway
+from tests.integration.gateway_stage import at
 from tests.integration.learner_stage import an_outcome
 from tests.unit.executor.test_synthesized_tasks import A_PROCESS
 from tools.tcp_proxy import TcpProxy, Way
@@ -328,30 +328,22 @@ OPERATOR: JsonObject = {"principal": {"id": "olga", "roles": ["operator"]}}
 
 
 @asynccontextmanager
-async def _stack(redis: Redis, redis_url: str) -> AsyncIterator[str]:
+async def _importing(redis: Redis) -> AsyncIterator[None]:
+    """The learner and the executor, of which each takes files of its own."""
     importer = Importer(RedisImportRepository(redis), lambda: datetime.now(UTC))
-    async with gateway(redis_url) as url:
+    processes = partial(import_processes, RedisLearned(redis))
+    async with asyncio.TaskGroup() as group:
         doing = [
-            asyncio.create_task(keep_importing(RpcQueue(redis, "learner"), LearningFile.CASE_LOG, importer.carry_out)),
-            asyncio.create_task(
-                keep_importing(
-                    RpcQueue(redis, "executor"),
-                    LearningFile.SYNTHESIZED,
-                    partial(import_processes, RedisLearned(redis)),
-                )
-            ),
+            group.create_task(keep_importing(RpcQueue(redis, "learner"), LearningFile.CASE_LOG, importer.carry_out)),
+            group.create_task(keep_importing(RpcQueue(redis, "executor"), LearningFile.SYNTHESIZED, processes)),
         ]
-        try:
-            yield url
-        finally:
-            for task in doing:
-                task.cancel()
-            await asyncio.gather(*doing, return_exceptions=True)
+        yield
+        for task in doing:
+            task.cancel()
 
 
-async def _post(url: str, path: str, **body: object) -> tuple[int, JsonObject]:
-    async with open_http(base_url=url, timeout=PATIENCE, trust_env=False) as client:
-        response = await client.post(path, json=body)
+async def _post(client: httpx.AsyncClient, path: str, **body: object) -> tuple[int, JsonObject]:
+    response = await client.post(path, json=body)
     return response.status_code, loads_object(response.text)
 
 
@@ -361,12 +353,14 @@ async def _learn(redis: Redis, tenant: str = "default") -> None:
 
 
 @pytest.mark.promise("files.round_trip", "files.processes")
-async def test_an_export_is_imported_by_another_installation(redis: Redis, redis_url: str, tmp_path: Path) -> None:
+async def test_an_export_is_imported_by_another_installation(
+    redis: Redis, url: str, client: httpx.AsyncClient, tmp_path: Path
+) -> None:
     """Also the processes, which the executor checks and keeps."""
     await _learn(redis)
-    async with _stack(redis, redis_url) as url:
+    async with _importing(redis):
         processes = {"file": "synthesized_definitions.json", "content": {"grant_award": A_PROCESS}}
-        kept = await _post(url, "/learn/import", **processes, metadata=OPERATOR)
+        kept = await _post(client, "/learn/import", **processes, metadata=OPERATOR)
         before = await learned_files(redis, "default")
         out = await call_purple("learn", "export", str(tmp_path), "--url", url, "--json")
         await redis.flushall()
@@ -379,23 +373,23 @@ async def test_an_export_is_imported_by_another_installation(redis: Redis, redis
 
 @pytest.mark.long
 @pytest.mark.promise("files.validated_whole")
-async def test_nothing_is_imported_if_one_file_is_wrong(redis: Redis, redis_url: str, tmp_path: Path) -> None:
+async def test_nothing_is_imported_if_one_file_is_wrong(redis: Redis, url: str, tmp_path: Path) -> None:
     """Neither the right ones; the wrong entry is named."""
     await _learn(redis, "other")
     files = await learned_files(redis, "other")
     (tmp_path / "case_log.json").write_text(json.dumps(files[LearningFile.CASE_LOG]))
     (tmp_path / "strategy_bandit.json").write_text('{"payroll": {"fsm": {"n": -5, "q": 0.5}}}')
-    async with _stack(redis, redis_url) as url:
+    async with _importing(redis):
         refused = await call_purple("learn", "import", str(tmp_path), "--url", url)
         after = await learned_files(redis, "default")
     assert (refused.code, "payroll fsm: n" in refused.out) == (1, True)
     assert after[LearningFile.CASE_LOG] == []
 
 
-async def test_operators_alone_and_known_files_alone(url: str) -> None:
-    nobody = [await _post(url, f"/learn/{act}", file="case_log.json", content=[]) for act in ("export", "import")]
+async def test_operators_alone_and_known_files_alone(client: httpx.AsyncClient) -> None:
+    nobody = [await _post(client, f"/learn/{act}", file="case_log.json", content=[]) for act in ("export", "import")]
     wrong = [
-        await _post(url, "/learn/import", metadata=OPERATOR, **body)
+        await _post(client, "/learn/import", metadata=OPERATOR, **body)
         for body in ({"file": "x"}, {"file": "case_log.json"}, {"file": "case_log.json", "content": [], "dry_run": 1})
     ]
     assert [status for status, _ in (*nobody, *wrong)] == [403, 403, 400, 400, 400]

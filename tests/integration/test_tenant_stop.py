@@ -23,15 +23,13 @@ from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.domain.words import TaskState
 from shared.infra import keys
 from shared.infra.lua import Argument, Scripts
-from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
 from shared.infra.tenant_records import RedisTenantRecords, TenantStops
 from shared.ports.tasks import TenantIsStopped
 from tests.doubles.heard_wakes import HeardWakes
 from tests.doubles.redis_tasks import a_record, a_turn
 from tests.doubles.runners import a_runner
-from tests.http_client import open_http
-from tests.integration.gateway_stage import PATIENCE, at, gateway, stage
+from tests.integration.gateway_stage import at, gateway_client, rpc_body, stage
 from tests.integration.state_stage import accepted, an_end, begin, sessions_of
 
 
@@ -224,10 +222,7 @@ class Operator(NamedTuple):
 
 @asynccontextmanager
 async def operator(redis_url: str, **settings: object) -> AsyncIterator[Operator]:
-    async with (
-        gateway(redis_url, **settings) as url,
-        open_http(base_url=url, timeout=PATIENCE, trust_env=False) as client,
-    ):
+    async with gateway_client(redis_url, **settings) as client:
         yield Operator(client)
 
 
@@ -378,28 +373,29 @@ def _globex(url: str) -> TenantVersion:
 V1 = {"A2A-Version": "1.0"}
 
 
-async def _post(url: str, path: str, body: object, headers: dict[str, str] | None = None) -> tuple[int, JsonObject]:
-    async with open_http(base_url=url, timeout=PATIENCE, trust_env=False) as client:
-        response = await client.post(path, json=body, headers=headers)
+async def _post(
+    client: httpx.AsyncClient, path: str, body: object, headers: dict[str, str] | None = None
+) -> tuple[int, JsonObject]:
+    response = await client.post(path, json=body, headers=headers)
     return response.status_code, loads_object(response.text)
 
 
-async def _tenant(url: str, action: str, tenant: str = "default", **body: object) -> tuple[int, JsonObject]:
-    return await _post(url, f"/tenants/{tenant}/{action}", {"metadata": OPERATOR, **body})
+async def _tenant(client: httpx.AsyncClient, action: str, **body: object) -> tuple[int, JsonObject]:
+    return await _post(client, f"/tenants/default/{action}", {"metadata": OPERATOR, **body})
 
 
 @pytest.mark.promise("tenant.stop")
-async def test_a_stopped_tenants_clients_are_told_why_in_every_dialect(url: str) -> None:
+async def test_a_stopped_tenants_clients_are_told_why_in_every_dialect(client: httpx.AsyncClient) -> None:
     """Refused at once, not kept waiting; after the stop the same message is accepted."""
     legacy = {"id": "t1", "message": {"parts": [{"text": "go"}]}}
     modern: dict[str, object] = {"message": {"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": "go"}]}}
     modern |= {"configuration": {"returnImmediately": True}}
-    stopped = await _tenant(url, "stop", reason="the ledger is repaired")
-    old = await _post(url, "/", {"jsonrpc": "2.0", "id": 1, "method": "tasks/send", "params": legacy})
-    new = await _post(url, "/", {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": modern}, V1)
-    solver = await _post(url, "/api/a2a/purple-agent", {"task_id": "s1", "task": "go"})
-    resumed = await _tenant(url, "resume")
-    after = await _post(url, "/", {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": modern}, V1)
+    stopped = await _tenant(client, "stop", reason="the ledger is repaired")
+    old = await _post(client, "/", rpc_body("tasks/send", legacy))
+    new = await _post(client, "/", rpc_body("SendMessage", modern), V1)
+    solver = await _post(client, "/api/a2a/purple-agent", {"task_id": "s1", "task": "go"})
+    resumed = await _tenant(client, "resume")
+    after = await _post(client, "/", rpc_body("SendMessage", modern), V1)
     assert (stopped[1]["stopped"], resumed[1]["stopped"], old[0]) == (True, False, 503)
     said = [str(at(reply, "error.message")) for _, reply in (old, new)]
     assert all("the ledger is repaired" in sentence for sentence in said)
@@ -407,16 +403,16 @@ async def test_a_stopped_tenants_clients_are_told_why_in_every_dialect(url: str)
     assert "result" in after[1]
 
 
-async def test_an_operator_sees_what_the_tenant_spent_and_what_is_set_aside(url: str, redis_url: str) -> None:
+async def test_an_operator_sees_what_the_tenant_spent_and_what_is_set_aside(
+    client: httpx.AsyncClient, redis: Redis
+) -> None:
     """By day, tokens and exact dollars."""
-    state = connect(redis_url)
-    _, before = await _tenant(url, "show")
+    _, before = await _tenant(client, "show")
     day = datetime.now(UTC).date().isoformat()
-    spend = RedisSpend(state)
+    spend = RedisSpend(redis)
     await spend.settle("default", day, [Charge("a", 120, 1_500_000)])
     await spend.reserve("default", day, Charge("b", 30, 250_000), DayCaps())
-    _, after = await _tenant(url, "show")
-    await state.aclose()
+    _, after = await _tenant(client, "show")
     row = {"date": day, "tokens": 120, "model_calls": 1, "set_aside_tokens": 30}
     assert (before["spend"], after["sessions"]) == ([], {"waiting": 0, "running": 0})
     assert after["spend"] == [{**row, "dollars": "0.0015", "set_aside_dollars": "0.00025"}]

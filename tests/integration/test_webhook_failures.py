@@ -19,7 +19,7 @@ from shared.domain.outgoing import Reach, why_refused
 from shared.infra.guard import Guard
 from shared.infra.sealed import Seal
 from tests.integration.gateway_process import GatewayProcess, gateway_process
-from tests.integration.gateway_stage import PATIENCE, Stage, at, gateway, stage
+from tests.integration.gateway_stage import PATIENCE, Stage, at, gateway, rpc_body, stage
 from tests.integration.webhook_receiver import SECRET, SOON, Receiver, Taken, receiving
 from tools.tcp_proxy import TcpProxy
 
@@ -261,8 +261,7 @@ def _environ(**more: object) -> dict[str, str]:
 async def _send(victim: GatewayProcess, receiver: Receiver) -> None:
     message = {"messageId": "m1", "role": "user", "parts": [{"kind": "text", "text": "hello"}]}
     told = {"blocking": False, "pushNotificationConfig": {"url": receiver.url}}
-    params = {"message": message, "configuration": told}
-    call = {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": params}
+    call = rpc_body("message/send", {"message": message, "configuration": told})
     reply = await victim.http.post("/", json=call)
     assert reply.json()["result"]["kind"] == "task"
 
