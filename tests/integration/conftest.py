@@ -7,6 +7,7 @@ import pytest
 from redis.asyncio import Redis
 
 from shared.infra.embedded_redis import EmbeddedRedis
+from shared.infra.redis import connect
 from tests.http_client import open_http
 from tests.integration.gateway_stage import PATIENCE, Locked, Stage, gateway, locked_stage, stage
 from tests.redis_server import private_server
@@ -45,3 +46,11 @@ def own_server() -> Iterator[EmbeddedRedis]:
     """A Redis of the test's own, to stop, kill and spoil."""
     with private_server() as server:
         yield server
+
+
+@pytest.fixture
+async def own_redis(own_server: EmbeddedRedis) -> AsyncIterator[Redis]:
+    """A client of it, which connects when it is first used."""
+    client = connect(own_server.url)
+    yield client
+    await client.aclose()

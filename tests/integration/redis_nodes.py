@@ -1,13 +1,11 @@
 """A Redis Cluster of three real primaries."""
 
 import asyncio
-import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 
-from shared.infra.embedded_redis import EmbeddedRedis
 from tests.integration.redis_pair import PATIENCE, Node, free_ports
+from tests.redis_server import private_server
 
 _SLOTS = 16_384
 
@@ -19,9 +17,8 @@ def three_primaries() -> Iterator[list[Node]]:
     with ExitStack() as held:
         nodes: list[Node] = []
         for port, bus in zip(ports[::2], ports[1::2], strict=True):
-            folder = held.enter_context(tempfile.TemporaryDirectory(prefix="pa-"))
             more = ["--port", str(port), "--bind", "127.0.0.1", "--cluster-enabled", "yes", "--cluster-port", str(bus)]
-            nodes.append(Node(held.enter_context(EmbeddedRedis(Path(folder), more=more)), port, bus))
+            nodes.append(Node(held.enter_context(private_server(more=more)), port, bus))
         yield nodes
 
 

@@ -2,16 +2,15 @@
 
 import asyncio
 import socket
-import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from typing import NamedTuple
 
 from redis.asyncio import Redis
 
 from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.redis import connect
+from tests.redis_server import private_server
 
 PATIENCE = 15.0
 
@@ -83,15 +82,7 @@ def pair_of_servers() -> Iterator[Pair]:
 
 @contextmanager
 def _node(port: int) -> Iterator[Node]:
-    more = [
-        "--port",
-        str(port),
-        "--bind",
-        "127.0.0.1",
-        "--repl-diskless-sync-delay",
-        "0",
-        "--repl-ping-replica-period",
-        "1",
-    ]
-    with tempfile.TemporaryDirectory(prefix="pa-") as folder, EmbeddedRedis(Path(folder), more=more) as server:
+    quickly = ["--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1"]
+    more = ["--port", str(port), "--bind", "127.0.0.1", *quickly]
+    with private_server(more=more) as server:
         yield Node(server, port)

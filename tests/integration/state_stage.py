@@ -1,23 +1,34 @@
 """The steps that tests of the durable state share."""
 
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import NamedTuple
 
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_sessions import RedisSessions
-from services.executor.ports.sessions import Lease, Work
+from services.executor.core.turn.heartbeat import RunsHeartbeat
+from services.executor.core.turn.reaper import FaultCounts
+from services.executor.core.turn.runner import Runner, RunnerLimits
+from services.executor.ports.sessions import Lease, RunsTurns, Work
 from services.executor.ports.turns import SessionState, TurnEnd, TurnStore
+from shared.contracts.approval import Approval
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import TaskOutcome
-from shared.contracts.plan import PlannedCall
+from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.task import TaskEvent, TaskRecord, Turn, TurnKind
 from shared.domain.words import Strategy, TaskState, ToolClass, WriteStatus
 from shared.infra.keys import Member, pack, partition_keys_of, session_keys
+from shared.infra.live import Live
 from shared.infra.task_store import TaskStore
+from tests.doubles.heard_wakes import HeardWakes
 from tests.doubles.redis_tasks import NOON, a_record, a_turn
+from tests.doubles.runners import a_runner
 
 NOTE = TaskEvent(kind="note", at=NOON)
 LEASE_SECONDS = 5.0
+PATIENCE = 30.0
 
 
 def sessions_of(redis: Redis, owner: str, lease_seconds: float = LEASE_SECONDS) -> RedisSessions:
@@ -57,6 +68,69 @@ async def begin_next(sessions: RedisSessions, lease: Lease) -> Begun:
     return Begun(lease, work, sessions.turn_store(lease, work))
 
 
+async def begun_turn(redis: Redis, store: TaskStore, session_id: str = "s1") -> Begun:
+    """A message is accepted, and its turn begun by the executor "one"."""
+    await accepted(store, session_id)
+    return await begin(sessions_of(redis, "one"), session_id)
+
+
+async def turn_on(redis: Redis) -> Begun:
+    """The same on a server of the test's own."""
+    async with Live(redis) as live:
+        return await begun_turn(redis, TaskStore(redis, live))
+
+
+class Acts(RunsTurns):
+    """Does with each turn what the test says, and notes what became of it."""
+
+    def __init__(self, act: Callable[[Work, TurnStore], Awaitable[None]]) -> None:
+        self._act = act
+        self.texts: list[str] = []
+        self.cancelled = 0
+        self.begun = asyncio.Event()
+
+    async def run(self, work: Work, store: TurnStore) -> None:
+        self.texts.append(work.turn.text)
+        self.begun.set()
+        try:
+            await self._act(work, store)
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+
+
+async def finish(work: Work, store: TurnStore) -> None:
+    await store.finish(an_end(work))
+
+
+async def wait_for_ever(work: Work, store: TurnStore) -> None:
+    await asyncio.Event().wait()
+
+
+async def break_down(work: Work, store: TurnStore) -> None:
+    raise RuntimeError("the bug that kills")
+
+
+@asynccontextmanager
+async def running(
+    redis: Redis,
+    worker: RunsTurns,
+    limits: RunnerLimits,
+    *,
+    owner: str = "one",
+    mended: FaultCounts | None = None,
+    heartbeat: RunsHeartbeat | None = None,
+) -> AsyncIterator[Runner]:
+    """An executor's runner that serves, and at last stops without a grace."""
+    sessions = sessions_of(redis, owner, limits.lease_seconds)
+    runner = a_runner(sessions, HeardWakes(), worker, limits, mended, heartbeat=heartbeat)
+    async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
+        group.create_task(runner.serve())
+        await asyncio.sleep(0)
+        yield runner
+        await runner.stop(0.0)
+
+
 def an_end(work: Work, state: TaskState = TaskState.COMPLETED) -> TurnEnd:
     record = work.record.model_copy(update={"state": state})
     return TurnEnd(record=record, session=SessionState(), outcome=an_outcome(record) if state.is_terminal else None)
@@ -80,6 +154,21 @@ def an_outcome(record: TaskRecord) -> TaskOutcome:
         reason=None,
         duration_ms=1,
         ended_at=NOON,
+    )
+
+
+def an_approval(task_id: str, level: str | None = None) -> Approval:
+    return Approval(
+        approval_id="a1",
+        task_id=task_id,
+        plan=WritePlan(task_id=task_id),
+        plan_hash="h",
+        verdict_hash="v",
+        level=level,
+        requester_id="anna",
+        reasons=("over the limit",),
+        asked_at=NOON,
+        deadline=NOON,
     )
 
 

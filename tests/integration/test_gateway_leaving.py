@@ -10,7 +10,6 @@ from redis.asyncio import Redis
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.keys import QUEUE
-from shared.infra.redis import connect
 from tests.integration.gateway_process import GatewayProcess, gateway_process
 from tests.integration.gateway_stage import PATIENCE, Stage, at, gateway_client, rpc_body, stage
 from tests.sse_reading import SseEvent, rpc_stream
@@ -116,10 +115,8 @@ async def test_every_method_names_redis_when_it_is_down(own_server: EmbeddedRedi
     assert [said for said in (*map(str, replies), *(one.text for one in rest)) if place in said] == []
 
 
-async def test_a_server_that_would_forget_is_not_ready(own_server: EmbeddedRedis) -> None:
-    client = connect(own_server.url)
-    await client.config_set("appendfsync", "everysec")
-    await client.aclose()
+async def test_a_server_that_would_forget_is_not_ready(own_server: EmbeddedRedis, own_redis: Redis) -> None:
+    await own_redis.config_set("appendfsync", "everysec")
     async with gateway_client(own_server.url) as http:
         response = await http.get("/ready")
     assert response.status_code == 503
@@ -127,24 +124,20 @@ async def test_a_server_that_would_forget_is_not_ready(own_server: EmbeddedRedis
 
 
 @pytest.mark.long  # it takes three times as long as one answer may
-async def test_a_slow_server_is_given_up_on_in_time(own_server: EmbeddedRedis) -> None:
-    redis = connect(own_server.url)
+async def test_a_slow_server_is_given_up_on_in_time(own_server: EmbeddedRedis, own_redis: Redis) -> None:
     async with gateway_client(own_server.url) as client:
-        await redis.client_pause(90_000)
+        await own_redis.client_pause(90_000)
         async with asyncio.timeout(PATIENCE):
             reply = await _call(client, "tasks/get", {"id": "t1"})
-    await redis.aclose()
     assert at(reply, "error.code") == -32603
 
 
-async def test_a_client_that_waits_is_told_when_redis_goes(own_server: EmbeddedRedis) -> None:
+async def test_a_client_that_waits_is_told_when_redis_goes(own_server: EmbeddedRedis, own_redis: Redis) -> None:
     """The answer has begun by then: the error comes in its body, and says that the task was accepted."""
-    redis = connect(own_server.url)
     params = {"id": "t1", "message": {"parts": [{"text": "nobody works"}]}}
     async with gateway_client(own_server.url, blocking_limit=1) as client:
         waiting = asyncio.create_task(_call(client, "tasks/send", params))
-        await _accepted(redis)
-        await redis.aclose()
+        await _accepted(own_redis)
         own_server.stop()
         reply = await waiting
     assert at(reply, "error.code") == -32603

@@ -2,10 +2,8 @@
 
 import asyncio
 import signal
-import tempfile
 from collections.abc import Awaitable, Collection, Sequence
 from datetime import timedelta
-from pathlib import Path
 from typing import cast
 
 import pytest
@@ -23,7 +21,6 @@ from shared.domain.estimates import DAYS_KEPT
 from shared.domain.words import Strategy, TaskState
 from shared.infra import keys
 from shared.infra.embedded_redis import EmbeddedRedis
-from shared.infra.redis import connect
 from shared.ports.store import StoreUnavailable
 from tests.doubles.redis_tasks import NOON
 from tests.integration.learner_stage import (
@@ -438,22 +435,19 @@ async def test_ten_thousand_events_are_counted_once_though_one_of_two_is_killed(
     assert (letter["id"], "tenant: Field required" in letter["error"]) == ("bad:1", True)
 
 
-async def test_a_learner_outlives_an_absence_of_redis() -> None:
+async def test_a_learner_outlives_an_absence_of_redis(own_server: EmbeddedRedis, own_redis: Redis) -> None:
     """It says that it is not ready, and goes on by itself when Redis is back."""
-    with tempfile.TemporaryDirectory(prefix="pa-") as folder, EmbeddedRedis(Path(folder)) as server:
-        redis = connect(server.url)
-        with learner_process(server.url) as learner:
-            await learner.ready()
-            await leave(redis, _outcomes()[:20])
-            await until_settled(redis)
-            await asyncio.to_thread(server.stop)
-            await learner.unready()
-            server.start()
-            await leave(redis, _outcomes()[20:40])
-            await until_settled(redis)
-            await learner.ready()
-        assert await learned_events(redis, TENANTS) == 40
-        await redis.aclose()
+    with learner_process(own_server.url) as learner:
+        await learner.ready()
+        await leave(own_redis, _outcomes()[:20])
+        await until_settled(own_redis)
+        await asyncio.to_thread(own_server.stop)
+        await learner.unready()
+        own_server.start()
+        await leave(own_redis, _outcomes()[20:40])
+        await until_settled(own_redis)
+        await learner.ready()
+    assert await learned_events(own_redis, TENANTS) == 40
 
 
 @pytest.mark.promise("learner.shared_work")

@@ -3,9 +3,10 @@ and what may be missing is not taken for never done."""
 
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
 
 import pytest
 from redis.asyncio import Redis
@@ -42,7 +43,7 @@ from tests.doubles.redis_tasks import a_record, a_turn
 from tests.each_row import each_row
 from tests.integration.learner_stage import an_outcome, hash_of, leave, unsettled
 from tests.integration.redis_pair import Pair, free_ports, pair_of_servers
-from tests.integration.state_stage import accepted, an_entry, begin, break_lease, sessions_of
+from tests.integration.state_stage import accepted, an_entry, begin, break_lease, sessions_of, turn_on
 from tools.tcp_proxy import TcpProxy
 
 
@@ -75,6 +76,33 @@ async def client(name: TcpProxy) -> AsyncIterator[Redis]:
     await redis.aclose()
 
 
+class Failover(NamedTuple):
+    """The second server takes over from the first, under the primary's name."""
+
+    pair: Pair
+    name: TcpProxy
+
+    @property
+    def is_over(self) -> bool:
+        return self.name.upstream.endswith(f":{self.pair.second.port}")
+
+    def lead_over(self) -> None:
+        self.name.upstream = f"127.0.0.1:{self.pair.second.port}"
+        self.name.cut()
+
+    @asynccontextmanager
+    async def losing(self) -> AsyncIterator[None]:
+        """It happens at the end; what is written meanwhile is lost."""
+        await self.pair.second.say("REPLICAOF", "NO", "ONE")
+        yield
+        self.lead_over()
+
+
+@pytest.fixture
+def failover(pair: Pair, name: TcpProxy) -> Failover:
+    return Failover(pair, name)
+
+
 @pytest.mark.promise("redis.follows_primary")
 async def test_a_connection_to_what_became_a_replica_is_dropped(pair: Pair, name: TcpProxy, client: Redis) -> None:
     """The name leads elsewhere by then, but the connection is still open: only the refusal tells."""
@@ -100,13 +128,12 @@ async def test_a_script_follows_the_primary_too(pair: Pair, name: TcpProxy, clie
 
 
 @pytest.mark.promise("redis.failover_noticed")
-async def test_a_failover_is_noticed_by_the_next_connection(pair: Pair, name: TcpProxy, client: Redis) -> None:
+async def test_a_failover_is_noticed_by_the_next_connection(pair: Pair, failover: Failover, client: Redis) -> None:
     await client.set("a", "1")
     await pair.first.say("WAIT", 1, 1000)
     assert lineage_of(client).failed_over is None
     await pair.fail_over()
-    name.upstream = f"127.0.0.1:{pair.second.port}"
-    name.cut()
+    failover.lead_over()
     await Scripts(client, patience=10.0).command("SET", "a", "2")
     assert lineage_of(client).failed_over is not None
 
@@ -143,29 +170,26 @@ async def test_a_restart_is_no_failover(pair: Pair) -> None:
 class FailsOverOnceLearned(RedisMemory):
     """What was learned last is lost: the replica that takes over has the outcomes and has not heard of it."""
 
-    def __init__(self, redis: Redis, pair: Pair, name: TcpProxy) -> None:
+    def __init__(self, redis: Redis, failover: Failover) -> None:
         super().__init__(redis)
-        self._pair, self._name = pair, name
+        self._failover = failover
 
     @override
     async def learn(self, lessons: Sequence[Lesson]) -> Sequence[bool | LessonRefused]:
-        if self._name.upstream.endswith(f":{self._pair.second.port}"):
+        if self._failover.is_over:
             return await super().learn(lessons)
-        await self._pair.second.say("REPLICAOF", "NO", "ONE")
-        learned = await super().learn(lessons)
-        self._name.upstream = f"127.0.0.1:{self._pair.second.port}"
-        self._name.cut()
-        return learned
+        async with self._failover.losing():
+            return await super().learn(lessons)
 
 
 @pytest.mark.promise("learner.counted_once")
 @pytest.mark.parametrize("beside", [False, True], ids=["alone", "where the replica has the reader's lock too"])
 async def test_what_was_learned_just_before_a_failover_is_learned_again(
-    pair: Pair, name: TcpProxy, client: Redis, *, beside: bool
+    pair: Pair, failover: Failover, client: Redis, *, beside: bool
 ) -> None:
     """An outcome is settled only on the server that has what was learned from it."""
     outcomes = RedisOutcomes(client, "one", 5.0)
-    learner = Learner(outcomes, FailsOverOnceLearned(client, pair, name))
+    learner = Learner(outcomes, FailsOverOnceLearned(client, failover))
     await learner.share()
     if beside:
         await outcomes.take(range(PARTITIONS))
@@ -185,24 +209,23 @@ async def test_what_was_learned_just_before_a_failover_is_learned_again(
 class FailsOverOnceApplied:
     """A second reader of the outcomes, whose server is replaced by one that lacks what it made of them first."""
 
-    def __init__(self, pair: Pair, name: TcpProxy) -> None:
+    def __init__(self, failover: Failover) -> None:
         self.taken: list[list[str]] = []
-        self._pair, self._name = pair, name
+        self._failover = failover
 
     async def apply(self, deliveries: Sequence[Delivery]) -> None:
         if not self.taken:
-            await self._pair.second.say("REPLICAOF", "NO", "ONE")
-            self._name.upstream = f"127.0.0.1:{self._pair.second.port}"
-            self._name.cut()
+            async with self._failover.losing():
+                pass
         self.taken.append([delivery.entry_id for delivery in deliveries])
 
 
 async def test_whoever_reads_outcomes_beside_the_learner_gets_them_again_too(
-    pair: Pair, name: TcpProxy, client: Redis
+    pair: Pair, failover: Failover, client: Redis
 ) -> None:
     await leave(client, [an_outcome(number) for number in range(3)])
     await pair.first.say("WAIT", 1, 1000)
-    consumer = FailsOverOnceApplied(pair, name)
+    consumer = FailsOverOnceApplied(failover)
     outcomes = RedisOutcomes(client, "one", 5.0, REMEMBERING)
     follower = OutcomeFollower(outcomes, consumer, lambda: range(PARTITIONS), lambda: ())
     while await follower.round():
@@ -230,24 +253,21 @@ async def _sent_under_a_key(store: TurnStore) -> None:
 class FailsOverOnceForgotten(RedisForgetting):
     """What was taken away is back: the replica that takes over has not heard of it."""
 
-    def __init__(self, redis: Redis, pair: Pair, name: TcpProxy) -> None:
+    def __init__(self, redis: Redis, failover: Failover) -> None:
         super().__init__(redis, None)
-        self._pair, self._name = pair, name
+        self._failover = failover
 
     @override
     async def take_away(self, request: ForgetRequest) -> Mapping[str, int]:
-        if self._name.upstream.endswith(f":{self._pair.second.port}"):
+        if self._failover.is_over:
             return await super().take_away(request)
-        await self._pair.second.say("REPLICAOF", "NO", "ONE")
-        removed = await super().take_away(request)
-        self._name.upstream = f"127.0.0.1:{self._pair.second.port}"
-        self._name.cut()
-        return removed
+        async with self._failover.losing():
+            return await super().take_away(request)
 
 
 @pytest.mark.promise("forget.gone")
 async def test_what_was_forgotten_just_before_a_failover_is_forgotten_again(
-    pair: Pair, name: TcpProxy, client: Redis
+    pair: Pair, failover: Failover, client: Redis
 ) -> None:
     request = ForgetRequest(
         request_id="r", tenant="acme", scope=ForgetScope.TENANT, asked_by="olga", asked_at=datetime.now(UTC)
@@ -262,7 +282,7 @@ async def test_what_was_forgotten_just_before_a_failover_is_forgotten_again(
     forgets = RedisForgets(client)
     await forgets.ask(request)
     await pair.first.say("WAIT", 1, 1000)
-    forgetter = ForgetRequestWorker(FailsOverOnceForgotten(client, pair, name))
+    forgetter = ForgetRequestWorker(FailsOverOnceForgotten(client, failover))
     states, cases = list[ForgetState](), keys.learned_keys("acme").cases
     for _ in range(2):
         await forgetter.carry_out_waiting(datetime.now(UTC))
@@ -276,9 +296,7 @@ async def test_what_was_forgotten_just_before_a_failover_is_forgotten_again(
 async def test_a_write_of_a_turn_begun_before_a_failover_is_not_sent_by_a_later_owner(pair: Pair) -> None:
     """The replica may lack that it was sent."""
     before, after = pair.first.following(), pair.second.following()
-    async with Live(before) as live:
-        await accepted(TaskStore(before, live))
-        await begin(sessions_of(before, "one"))
+    await turn_on(before)
     await pair.fail_over()
     await break_lease(after, Lease("acme", "s1", 1, "one"))
     successor = await begin(sessions_of(after, "two"))
@@ -291,25 +309,26 @@ async def test_a_turn_accepted_after_a_failover_sends_its_writes(pair: Pair) -> 
     before, after = pair.first.following(), pair.second.following()
     await before.ping()
     await pair.fail_over()
-    async with Live(after) as live:
-        record = a_record()
-        turn = a_turn(record).model_copy(update={"received_at": datetime.now(UTC) + timedelta(seconds=5)})
-        await TaskStore(after, live).accept(record, turn, dedupe=None)
-        await (await begin(sessions_of(after, "one"))).store.open_write(an_entry(), 1.0)
+    await _a_later_turn_writes(after)
     await close(before, after)
 
 
+async def _a_later_turn_writes(redis: Redis) -> None:
+    """One that came after whatever befell the server."""
+    record = a_record()
+    turn = a_turn(record).model_copy(update={"received_at": datetime.now(UTC) + timedelta(seconds=5)})
+    async with Live(redis) as live:
+        await TaskStore(redis, live).accept(record, turn, dedupe=None)
+    await (await begin(sessions_of(redis, "one"))).store.open_write(an_entry(), 1.0)
+
+
 @pytest.mark.promise("redis.intent_in_doubt")
-async def test_a_writes_end_is_stored_though_its_intent_was_lost(pair: Pair, name: TcpProxy, client: Redis) -> None:
+async def test_a_writes_end_is_stored_though_its_intent_was_lost(pair: Pair, failover: Failover, client: Redis) -> None:
     """Its sender lives and knows; only the ledger forgot."""
-    async with Live(client) as live:
-        await accepted(TaskStore(client, live))
-        begun = await begin(sessions_of(client, "one"))
+    begun = await turn_on(client)
     await pair.first.say("WAIT", 1, 1000)
-    await pair.second.say("REPLICAOF", "NO", "ONE")
-    await begun.store.open_write(an_entry(), 1.0)  # the replica never hears of it
-    name.upstream = f"127.0.0.1:{pair.second.port}"
-    name.cut()
+    async with failover.losing():
+        await begun.store.open_write(an_entry(), 1.0)
     await begun.store.settle_write(an_entry(WriteStatus.SENT), WriteStatus.SENDING)
     await begun.store.settle_write(an_entry(WriteStatus.VERIFIED), WriteStatus.SENT)
     assert (await begun.store.ledger())[an_entry().key].status is WriteStatus.VERIFIED
@@ -318,9 +337,7 @@ async def test_a_writes_end_is_stored_though_its_intent_was_lost(pair: Pair, nam
 @pytest.mark.promise("redis.intent_confirmed")
 async def test_an_intent_that_a_replica_confirmed_survives_its_promotion(pair: Pair) -> None:
     before, after = pair.first.following("?confirm_replicas=1"), pair.second.following("?confirm_replicas=1")
-    async with Live(before) as live:
-        await accepted(TaskStore(before, live))
-        begun = await begin(sessions_of(before, "one"))
+    begun = await turn_on(before)
     await begun.store.open_write(an_entry(), 1.0)
     await pair.fail_over()
     await break_lease(after, begun.lease)
@@ -334,9 +351,7 @@ async def test_an_intent_that_a_replica_confirmed_survives_its_promotion(pair: P
 async def test_nothing_is_sent_that_no_replica_confirmed(pair: Pair) -> None:
     await pair.second.say("REPLICAOF", "NO", "ONE")
     client = pair.first.following("?confirm_replicas=1")
-    async with Live(client) as live:
-        await accepted(TaskStore(client, live))
-        begun = await begin(sessions_of(client, "one"))
+    begun = await turn_on(client)
     with pytest.raises(StoreUnavailable, match="confirmed"):
         await begun.store.open_write(an_entry(), 1.0)
     assert (await begun.store.ledger())[an_entry().key].status is WriteStatus.UNSENT
@@ -351,65 +366,51 @@ async def close(*clients: Redis) -> None:
 _SHOWN = an_entry().model_copy(update={"shown_before": True})
 
 
-@pytest.fixture
-def server() -> Iterator[EmbeddedRedis]:
-    with tempfile.TemporaryDirectory(prefix="pa-") as folder, EmbeddedRedis(Path(folder)) as server:
-        yield server
-
-
-async def _accept_a_turn(url: str) -> None:
-    redis = connect(url)
+async def _accept_a_turn(redis: Redis) -> None:
     async with Live(redis) as live:
         await accepted(TaskStore(redis, live))
-    await redis.aclose()
 
 
 @pytest.mark.promise("redis.tail_lost")
-async def test_after_a_crash_only_a_write_that_a_read_already_shows_is_in_doubt(server: EmbeddedRedis) -> None:
-    await _accept_a_turn(server.url)
-    server.kill()
-    server.start()
-    redis = connect(server.url)
-    begun = await begin(sessions_of(redis, "one"))
+async def test_after_a_crash_only_a_write_that_a_read_already_shows_is_in_doubt(
+    own_server: EmbeddedRedis, own_redis: Redis
+) -> None:
+    await _accept_a_turn(own_redis)
+    own_server.kill()
+    own_server.start()
+    begun = await begin(sessions_of(own_redis, "one"))
     await begun.store.open_write(an_entry().model_copy(update={"key": "t:h:c0"}), 1.0)
     await _in_doubt(begun.store, _SHOWN)
-    await redis.aclose()
 
 
 @pytest.mark.promise("redis.tail_lost")
-async def test_after_a_stop_nothing_is_missing(server: EmbeddedRedis) -> None:
-    await _accept_a_turn(server.url)
-    server.stop()
-    server.start()
-    redis = connect(server.url)
-    await (await begin(sessions_of(redis, "one"))).store.open_write(_SHOWN, 1.0)
-    await redis.aclose()
+async def test_after_a_stop_nothing_is_missing(own_server: EmbeddedRedis, own_redis: Redis) -> None:
+    await _accept_a_turn(own_redis)
+    own_server.stop()
+    own_server.start()
+    await (await begin(sessions_of(own_redis, "one"))).store.open_write(_SHOWN, 1.0)
 
 
 @pytest.mark.promise("redis.tail_lost")
-async def test_whoever_began_the_turn_and_still_has_it_knows_what_it_sent(server: EmbeddedRedis) -> None:
-    await _accept_a_turn(server.url)
-    redis = connect(server.url)
-    begun = await begin(sessions_of(redis, "one", lease_seconds=30.0))
-    server.kill()
-    server.start()
+async def test_whoever_began_the_turn_and_still_has_it_knows_what_it_sent(
+    own_server: EmbeddedRedis, own_redis: Redis
+) -> None:
+    await _accept_a_turn(own_redis)
+    begun = await begin(sessions_of(own_redis, "one", lease_seconds=30.0))
+    own_server.kill()
+    own_server.start()
     await begun.store.open_write(_SHOWN, 1.0)
-    await redis.aclose()
-
-
-@pytest.fixture
-def url() -> Iterator[str]:
-    with tempfile.TemporaryDirectory(prefix="pa-") as folder, EmbeddedRedis(Path(folder)) as server:
-        yield server.url
 
 
 @pytest.mark.promise("operations.backup", "operations.restored_in_doubt")
 @pytest.mark.parametrize("query", ["", "?confirm_replicas=1"])
-async def test_a_write_of_a_turn_accepted_before_a_restore_is_in_doubt(url: str, query: str) -> None:
+async def test_a_write_of_a_turn_accepted_before_a_restore_is_in_doubt(
+    own_server: EmbeddedRedis, own_redis: Redis, query: str
+) -> None:
     """Also where replicas confirm intents: the backup is older than what they confirmed. Its first owner knows too."""
-    await _accept_a_turn(url)
-    await note_restored(url)
-    after = connect(f"{url}{query}")
+    await _accept_a_turn(own_redis)
+    await note_restored(own_server.url)
+    after = connect(f"{own_server.url}{query}")
     begun = await begin(sessions_of(after, "one"))
     await _in_doubt(begun.store)
     if not query:  # nobody confirms here
@@ -418,32 +419,24 @@ async def test_a_write_of_a_turn_accepted_before_a_restore_is_in_doubt(url: str,
 
 
 @pytest.mark.promise("operations.restored_in_doubt")
-async def test_a_turn_accepted_after_a_restore_sends_its_writes(url: str) -> None:
-    await note_restored(url)
-    redis = connect(url)
-    async with Live(redis) as live:
-        record = a_record()
-        turn = a_turn(record).model_copy(update={"received_at": datetime.now(UTC) + timedelta(seconds=5)})
-        await TaskStore(redis, live).accept(record, turn, dedupe=None)
-        await (await begin(sessions_of(redis, "one"))).store.open_write(an_entry(), 1.0)
-    await redis.aclose()
+async def test_a_turn_accepted_after_a_restore_sends_its_writes(own_server: EmbeddedRedis, own_redis: Redis) -> None:
+    await note_restored(own_server.url)
+    await _a_later_turn_writes(own_redis)
 
 
 @pytest.mark.promise("operations.restored_in_doubt")
-async def test_the_moment_is_that_of_the_servers_clock(url: str) -> None:
-    moment = await note_restored(url)
-    redis = connect(url)
-    seconds, _ = await redis.time()
-    noted = lineage_of(redis).restored
-    await redis.aclose()
+async def test_the_moment_is_that_of_the_servers_clock(own_server: EmbeddedRedis, own_redis: Redis) -> None:
+    moment = await note_restored(own_server.url)
+    seconds, _ = await own_redis.time()
+    noted = lineage_of(own_redis).restored
     assert noted is not None
     assert round(noted.timestamp() * 1_000_000) == moment
     assert abs(noted.timestamp() - seconds) < 60
 
 
 @pytest.mark.promise("operations.restored_in_doubt")
-def test_the_command_says_what_it_has_noted(url: str) -> None:
-    done = CliRunner().invoke(app, ["restored", "--json"], env={"REDIS_URL": url})
+def test_the_command_says_what_it_has_noted(own_server: EmbeddedRedis) -> None:
+    done = CliRunner().invoke(app, ["restored", "--json"], env={"REDIS_URL": own_server.url})
 
     assert done.exit_code == 0
     assert cast(int, loads_object(done.stdout)["restored_us"]) > 0

@@ -1,7 +1,6 @@
 """Redis killed, short of memory, or its replies lost: nothing acknowledged is lost, and nothing is done twice."""
 
 import asyncio
-import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,11 +9,10 @@ from typing import NamedTuple
 import httpx
 import pytest
 from redis.asyncio import Redis
-from typing_extensions import override
 
 from services.executor.adapters.redis_spend import RedisSpend
-from services.executor.core.turn.runner import Runner, RunnerLimits
-from services.executor.ports.sessions import RunsTurns, Work
+from services.executor.core.turn.runner import RunnerLimits
+from services.executor.ports.sessions import Work
 from services.executor.ports.turns import (
     Charge,
     DayCaps,
@@ -37,13 +35,21 @@ from shared.infra.stored_tasks import read_events
 from shared.infra.task_store import TaskStore
 from shared.infra.wakes import ArqWakes
 from shared.ports.store import StoreUnavailable
-from tests.doubles.heard_wakes import HeardWakes
 from tests.doubles.redis_tasks import NOON, a_record, a_turn
-from tests.doubles.runners import a_runner
-from tests.http_client import open_http
 from tests.integration.executor_process import executor_process
-from tests.integration.gateway_stage import at, gateway
-from tests.integration.state_stage import Begun, accepted, an_end, an_entry, begin, sessions_of
+from tests.integration.gateway_stage import at, gateway_client, rpc_body
+from tests.integration.state_stage import (
+    Acts,
+    Begun,
+    accepted,
+    an_end,
+    an_entry,
+    begin,
+    begun_turn,
+    running,
+    sessions_of,
+)
+from tests.redis_server import private_server
 from tools.tcp_proxy import TcpProxy
 
 PATIENCE = 30.0
@@ -52,26 +58,15 @@ STEPS = 60
 
 
 @pytest.fixture
-def server() -> Iterator[EmbeddedRedis]:
-    with tempfile.TemporaryDirectory(prefix="pa-") as folder, EmbeddedRedis(Path(folder)) as running:
-        yield running
-
-
-@pytest.fixture
 def queue() -> Iterator[EmbeddedRedis]:
-    with tempfile.TemporaryDirectory(prefix="pa-") as folder, EmbeddedRedis(Path(folder), durable=False) as running:
-        yield running
-
-
-@pytest.fixture
-async def client(server: EmbeddedRedis) -> AsyncIterator[Redis]:
-    redis = connect(server.url)
-    yield redis
-    await redis.aclose()
+    with private_server(durable=False) as made:
+        yield made
 
 
 @pytest.mark.promise("redis.short_cut")
-async def test_a_turn_outlasts_a_restart_of_redis_in_its_first_attempt(server: EmbeddedRedis, client: Redis) -> None:
+async def test_a_turn_outlasts_a_restart_of_redis_in_its_first_attempt(
+    own_server: EmbeddedRedis, own_redis: Redis
+) -> None:
     """Redis is killed in the middle of the turn's steps and is away for longer than a heart beats."""
     wanted = [JournalEntry(f"k{number}", "note", "{}") for number in range(STEPS)]
     half = asyncio.Event()
@@ -86,20 +81,20 @@ async def test_a_turn_outlasts_a_restart_of_redis_in_its_first_attempt(server: E
         journals.append(await store.journal())
         await store.finish(an_end(work))
 
-    async with Live(client) as live:
-        await accepted(TaskStore(client, live))
-    async with _serving(client, Acts(steps)) as runner:
+    async with Live(own_redis) as live:
+        await accepted(TaskStore(own_redis, live))
+    async with running(own_redis, Acts(steps), RunnerLimits()) as runner:
         assert await runner.offer("acme", "s1")
         await half.wait()
-        server.kill()
+        own_server.kill()
         await asyncio.sleep(DOWN_SECONDS)  # how long the outage lasts
-        server.start()
+        own_server.start()
         await runner.idle.wait()
     assert journals == [tuple(wanted)]
 
 
 @pytest.mark.promise("redis.restart_loses_nothing")
-async def test_no_acknowledged_task_is_lost_when_redis_is_killed(server: EmbeddedRedis, client: Redis) -> None:
+async def test_no_acknowledged_task_is_lost_when_redis_is_killed(own_server: EmbeddedRedis, own_redis: Redis) -> None:
     """Sixteen senders accept tasks all the time; whatever was answered is there, with its turn, once."""
     kept: list[str] = []
 
@@ -115,8 +110,8 @@ async def test_no_acknowledged_task_is_lost_when_redis_is_killed(server: Embedde
                     await asyncio.sleep(0.05)  # until it is back
             kept.append(record.task_id)
 
-    async with Live(client) as live:
-        store = TaskStore(client, live)
+    async with Live(own_redis) as live:
+        store = TaskStore(own_redis, live)
         async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
             for sender in range(16):
                 group.create_task(send(store, sender))
@@ -124,23 +119,25 @@ async def test_no_acknowledged_task_is_lost_when_redis_is_killed(server: Embedde
                 before = len(kept)
                 while len(kept) < before + 100:
                     await asyncio.sleep(0.005)  # until there is load
-                server.kill()
-                server.start()
+                own_server.kill()
+                own_server.start()
         found = [await store.record("acme", task_id) for task_id in kept]
-        inboxes = [await client.llen(keys.session_keys("acme", r.session_id).inbox) for r in found if r]  # type: ignore[misc]  # redis-py's union
+        inboxes = [await own_redis.llen(keys.session_keys("acme", r.session_id).inbox) for r in found if r]  # type: ignore[misc]  # redis-py's union
     assert len(kept) == len(set(kept)) == 640
     assert inboxes == [1] * 640
 
 
 @pytest.mark.promise("redis.out_of_memory")
-async def test_without_memory_the_gateway_says_later_and_does_nothing(server: EmbeddedRedis, client: Redis) -> None:
-    async with gateway(server.url, blocking_limit=0.1) as url, open_http(base_url=url, timeout=PATIENCE) as http:
-        await client.ping()
-        before = set(await client.keys("*"))
-        async with no_memory(client):
+async def test_without_memory_the_gateway_says_later_and_does_nothing(
+    own_server: EmbeddedRedis, own_redis: Redis
+) -> None:
+    async with gateway_client(own_server.url, blocking_limit=0.1) as http:
+        await own_redis.ping()
+        before = set(await own_redis.keys("*"))
+        async with no_memory(own_redis):
             solved = await http.post(SOLVER, json={"task_id": "t0", "task": "Sort: pear, apple"})
             reply = await _send(http, "t1")
-            left = set(await client.keys("*"))
+            left = set(await own_redis.keys("*"))
         again = await _send(http, "t1")
     assert (solved.status_code, solved.headers["retry-after"]) == (503, "2")
     assert at(reply, "error.code") == -32603
@@ -150,29 +147,29 @@ async def test_without_memory_the_gateway_says_later_and_does_nothing(server: Em
 
 
 @pytest.mark.promise("ready.refused_writes")
-async def test_without_memory_nobody_is_ready_and_with_it_all_are(server: EmbeddedRedis, client: Redis) -> None:
+async def test_without_memory_nobody_is_ready_and_with_it_all_are(own_server: EmbeddedRedis, own_redis: Redis) -> None:
     """Redis answers every PING meanwhile."""
-    learner = RedisOutcomes(client, "learner", 5.0)
-    async with gateway(server.url) as url, open_http(base_url=url, timeout=PATIENCE) as http:
-        async with no_memory(client):
-            assert await client.ping()
+    learner = RedisOutcomes(own_redis, "learner", 5.0)
+    async with gateway_client(own_server.url) as http:
+        async with no_memory(own_redis):
+            assert await own_redis.ping()
             refused = await http.get("/ready")
-            for store in (sessions_of(client, "one"), learner):
+            for store in (sessions_of(own_redis, "one"), learner):
                 with pytest.raises(StoreUnavailable, match="OutOfMemory"):
                     await store.ping()
         ready = await http.get("/ready")
-        for store in (sessions_of(client, "one"), learner):
+        for store in (sessions_of(own_redis, "one"), learner):
             await store.ping()
     assert (refused.status_code, ready.status_code) == (503, 200)
     assert "OutOfMemoryError" in refused.text
 
 
 @pytest.mark.promise("redis.out_of_memory")
-async def test_a_turn_without_memory_ends_when_there_is_some(server: EmbeddedRedis, client: Redis) -> None:
-    async with Live(client) as live:
-        record = await accepted(TaskStore(client, live))
-        begun = await begin(sessions_of(client, "one"))
-        async with no_memory(client):
+async def test_a_turn_without_memory_ends_when_there_is_some(own_server: EmbeddedRedis, own_redis: Redis) -> None:
+    async with Live(own_redis) as live:
+        record = await accepted(TaskStore(own_redis, live))
+        begun = await begin(sessions_of(own_redis, "one"))
+        async with no_memory(own_redis):
             with pytest.raises(StoreUnavailable, match="OutOfMemory"):
                 await begun.store.append([JournalEntry("k1", "note", "{}")])
             with pytest.raises(StoreUnavailable, match="OutOfMemory"):
@@ -180,48 +177,30 @@ async def test_a_turn_without_memory_ends_when_there_is_some(server: EmbeddedRed
             await begun.store.pulse()
             assert await begun.store.journal() == ()
         await begun.store.finish(an_end(begun.work))
-        stored = await TaskStore(client, live).record("acme", record.task_id)
+        stored = await TaskStore(own_redis, live).record("acme", record.task_id)
     assert stored is not None
     assert stored.state.is_terminal
 
 
 @pytest.mark.promise("redis.queue_may_go")
-async def test_tasks_end_though_wakes_are_forgotten(server: EmbeddedRedis, client: Redis, queue: EmbeddedRedis) -> None:
+async def test_tasks_end_though_wakes_are_forgotten(
+    own_server: EmbeddedRedis, own_redis: Redis, queue: EmbeddedRedis
+) -> None:
     """Nothing is woken at first: the queue forgets, goes away, and comes back empty."""
     wakes = connect(queue.url)
-    async with Live(client) as live:
-        store = TaskStore(client, live)
+    async with Live(own_redis) as live:
+        store = TaskStore(own_redis, live)
         records = [await accepted(store, f"s{number}") for number in range(5)]
         for record in records:
             await ArqWakes(wakes).wake("acme", record.session_id)
         await wakes.flushall()
-        with executor_process(server.url, QUEUE_REDIS_URL=queue.url):
+        with executor_process(own_server.url, QUEUE_REDIS_URL=queue.url):
             await _until_ended(store, records[:1])
             queue.kill()
             late = [await accepted(store, f"late{number}") for number in range(5)]
             queue.start()
             await _until_ended(store, [*records, *late])
     await wakes.aclose()
-
-
-class Acts(RunsTurns):
-    def __init__(self, run: Callable[[Work, TurnStore], Awaitable[None]]) -> None:
-        self._run = run
-
-    @override
-    async def run(self, work: Work, store: TurnStore) -> None:
-        await self._run(work, store)
-
-
-@asynccontextmanager
-async def _serving(client: Redis, worker: RunsTurns) -> AsyncIterator[Runner]:
-    limits = RunnerLimits()
-    runner = a_runner(sessions_of(client, "one", limits.lease_seconds), HeardWakes(), worker, limits)
-    async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
-        group.create_task(runner.serve())
-        await asyncio.sleep(0)
-        yield runner
-        await runner.stop(0.0)
 
 
 @asynccontextmanager
@@ -241,9 +220,8 @@ async def _until_ended(store: TaskStore, records: Sequence[TaskRecord]) -> None:
 
 
 async def _send(http: httpx.AsyncClient, task_id: str) -> JsonObject:
-    params = {"id": task_id, "message": {"parts": [{"text": "x"}]}}
-    response = await http.post("/", json={"jsonrpc": "2.0", "id": 1, "method": "tasks/send", "params": params})
-    return loads_object(response.text)
+    call = rpc_body("tasks/send", {"id": task_id, "message": {"parts": [{"text": "x"}]}})
+    return loads_object((await http.post("/", json=call)).text)
 
 
 @pytest.mark.promise("redis.awaited_at_start")
@@ -333,8 +311,7 @@ async def test_a_turns_write_holds_once_and_it_goes_on(far: Far, task_store: Tas
 @pytest.mark.promise("budget.tenant_day")
 async def test_what_a_turn_did_cost_counts_once_in_the_tenants_day(far: Far, task_store: TaskStore, what: str) -> None:
     """With its end, in one step: what was set aside for a call, and what was not."""
-    await accepted(task_store)
-    begun = await begin(sessions_of(far.redis, "one"))
+    begun = await begun_turn(far.redis, task_store)
     await RedisSpend(far.near).reserve("acme", _DAY, Charge("a", 60, 600), DayCaps(tokens=1_000))
     charges = (Charge("a", 7, 70, reserved=True), Charge("b", 3, 30))
     await far.lose(what)
@@ -344,8 +321,7 @@ async def test_what_a_turn_did_cost_counts_once_in_the_tenants_day(far: Far, tas
 
 
 async def test_a_repeated_step_of_another_attempt_is_not_the_lost_one(far: Far, task_store: TaskStore) -> None:
-    await accepted(task_store)
-    begun = await begin(sessions_of(far.redis, "one"))
+    begun = await begun_turn(far.redis, task_store)
     await begun.store.append([STEP])
     await far.lose("answer")
     await begun.store.append([SECOND])
@@ -353,8 +329,7 @@ async def test_a_repeated_step_of_another_attempt_is_not_the_lost_one(far: Far, 
 
 
 async def test_a_write_that_another_opened_is_still_a_conflict(far: Far, task_store: TaskStore, what: str) -> None:
-    await accepted(task_store)
-    begun = await begin(sessions_of(far.redis, "one"))
+    begun = await begun_turn(far.redis, task_store)
     await begun.store.open_write(an_entry().model_copy(update={"arguments_json": '{"n":1}'}), 1.0)
     await far.lose(what)
     with pytest.raises(LedgerConflict):
@@ -413,8 +388,7 @@ async def test_a_subscription_that_has_gone_silent_is_made_anew(far: Far) -> Non
 @pytest.mark.promise("redis.short_cut")
 async def test_a_short_cut_costs_a_turn_nothing(far: Far, task_store: TaskStore) -> None:
     """Nobody listens for a while; the turn waits and goes on, with its lease."""
-    await accepted(task_store)
-    begun = await begin(sessions_of(far.redis, "one"))
+    begun = await begun_turn(far.redis, task_store)
     await far.proxy.refuse()
     writing = asyncio.create_task(_append(begun))
     done, _ = await asyncio.wait({writing}, timeout=0.3)
@@ -427,8 +401,7 @@ async def test_a_short_cut_costs_a_turn_nothing(far: Far, task_store: TaskStore)
 
 @pytest.mark.promise("redis.scripts_flushed")
 async def test_scripts_that_the_server_forgot_are_sent_again(far: Far, task_store: TaskStore) -> None:
-    await accepted(task_store)
-    begun = await begin(sessions_of(far.redis, "one"))
+    begun = await begun_turn(far.redis, task_store)
     for act in ("append", "publish", "open_write", "finish"):
         await far.near.script_flush()
         await ACTS[act](begun)
@@ -452,17 +425,19 @@ async def _left(redis: Redis, begun: Begun) -> object:
 
 
 @pytest.mark.promise("redis.tail_lost")
-async def test_a_message_whose_accept_was_lost_with_its_write_is_a_new_task_whose_write_is_sent() -> None:
+async def test_a_message_whose_accept_was_lost_with_its_write_is_a_new_task_whose_write_is_sent(
+    own_server: EmbeddedRedis,
+) -> None:
     """The loss that docs/security.md names: neither the resend nor the write is recognised."""
-    with tempfile.TemporaryDirectory(prefix="pa-") as folder, EmbeddedRedis(Path(folder)) as server:
-        log = next((Path(folder) / "appendonlydir").glob("*.incr.aof"))
-        before = log.stat().st_size
-        first = await _accept_and_open(server)
-        server.kill()
-        with log.open("rb+") as cut:
-            cut.truncate(before)
-        server.start()
-        second = await _accept_and_open(server)
+    folder = Path(own_server.url.removeprefix("unix://")).parent
+    log = next((folder / "appendonlydir").glob("*.incr.aof"))
+    before = log.stat().st_size
+    first = await _accept_and_open(own_server)
+    own_server.kill()
+    with log.open("rb+") as cut:
+        cut.truncate(before)
+    own_server.start()
+    second = await _accept_and_open(own_server)
 
     assert first == second == (True, WriteStatus.SENDING)
 

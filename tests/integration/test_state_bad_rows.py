@@ -17,12 +17,9 @@ from services.executor.core.turn.archiving import Archiver
 from services.executor.core.turn.reaper import Reaper
 from services.executor.core.turn.runner import RunnerLimits
 from services.executor.entrypoints.upkeep_loop import UpkeepPlan, keep_up
-from services.executor.ports.sessions import RunsTurns, Work
-from services.executor.ports.turns import JournalEntry, Timer, TurnStore
+from services.executor.ports.turns import JournalEntry, Timer
 from services.executor.ports.upkeep import ALL_PARTITIONS
-from shared.contracts.approval import Approval
 from shared.contracts.dead_letter import DeadTurn
-from shared.contracts.plan import WritePlan
 from shared.contracts.task import TaskRecord, TurnKind
 from shared.domain.exact_json import JsonObject, dumps, loads_object
 from shared.domain.partition import PARTITIONS
@@ -32,11 +29,21 @@ from shared.infra.archive_folder import FolderArchive
 from shared.infra.stored_tasks import read_events, record_json
 from shared.infra.task_store import TaskStore
 from shared.infra.wakes import ArqWakes
-from tests.doubles.heard_wakes import HeardWakes
 from tests.doubles.redis_tasks import NOON, a_record, a_turn
-from tests.doubles.runners import a_runner
 from tests.each_row import each_row
-from tests.integration.state_stage import NOTE, accepted, an_end, an_entry, begin, sessions_of, signalled
+from tests.integration.state_stage import (
+    NOTE,
+    Acts,
+    accepted,
+    an_approval,
+    an_end,
+    an_entry,
+    begin,
+    finish,
+    running,
+    sessions_of,
+    signalled,
+)
 from tests.key_table import KeyKind, key_table, words_of
 
 
@@ -108,17 +115,6 @@ async def test_without_an_archive_a_spoilt_task_keeps_no_other_here(redis: Redis
     assert sum(len(members) for members in left) == 0
 
 
-class Ends(RunsTurns):
-    """Every turn it gets ends at once."""
-
-    def __init__(self) -> None:
-        self.ran: list[str] = []
-
-    async def run(self, work: Work, store: TurnStore) -> None:
-        self.ran.append(work.turn.task_id)
-        await store.finish(an_end(work))
-
-
 async def said(redis: Redis, *words: str) -> object:
     return await redis.execute_command(*words)  # type: ignore[no-untyped-call]  # redis-py
 
@@ -129,7 +125,7 @@ async def test_an_unreadable_turn_is_buried_at_last(redis: Redis, task_store: Ta
     """It is a dead letter and a failed task, counted once; what waits behind it in its session goes on."""
     bad = await accepted(task_store)
     after = a_record("s1")
-    await task_store.accept(after, a_turn(after), dedupe=None)
+    await task_store.accept(after, a_turn(after, text="after it"), dedupe=None)
     names, session = keys.task_keys("acme", "s1", bad.task_id), keys.session_keys("acme", "s1")
     turn_id = str(await said(redis, "LINDEX", session.inbox, "0"))
     if spoilt == "record":
@@ -143,14 +139,11 @@ async def test_an_unreadable_turn_is_buried_at_last(redis: Redis, task_store: Ta
         await said(redis, "HSET", names.record, "json", dumps(newer))
     else:
         await said(redis, "HSET", session.turns, turn_id, f'{{"task_id":"{bad.task_id}"}}')
-    worker = Ends()
-    runner = a_runner(sessions_of(redis, "one"), HeardWakes(), worker, RunnerLimits(attempts=2))
-    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
-        group.create_task(runner.serve())
+    worker = Acts(finish)
+    async with running(redis, worker, RunnerLimits(attempts=2)) as runner:
         for _ in range(3):
             assert await runner.offer("acme", "s1")
             await runner.idle.wait()
-        await runner.stop(0.0)
     partition = keys.partition_keys_of("acme", "s1")
     letters = await redis.xrange(partition.dead_turns)
     letter = DeadTurn.model_validate_json(letters[0][1]["letter"])
@@ -168,7 +161,7 @@ async def test_an_unreadable_turn_is_buried_at_last(redis: Redis, task_store: Ta
     assert events[-1].data == {"turn_id": turn_id, "state": "failed"}
     counted = [row["id"] for _, row in await redis.xrange(partition.outcomes)]
     assert counted == [f"{bad.task_id}:1", f"{after.task_id}:1"]
-    assert worker.ran == [after.task_id]
+    assert worker.texts == ["after it"]
     assert not await redis.exists(session.begun)
 
 
@@ -199,7 +192,7 @@ async def _wait_for_approval(redis: Redis, store: TaskStore) -> None:
     await begun.store.settle_write(an_entry(WriteStatus.UNSENT), WriteStatus.SENDING)
     end = an_end(begun.work, TaskState.INPUT_REQUIRED)
     timer = Timer(NOON - timedelta(days=365), "a1")
-    await begun.store.finish(end._replace(timer=timer, approval=_approval(record.task_id)))
+    await begun.store.finish(end._replace(timer=timer, approval=an_approval(record.task_id)))
     assert await one.next(begun.lease) is None
 
 
@@ -214,21 +207,6 @@ async def _end_it(redis: Redis, store: TaskStore) -> None:
     await two.turn_store(begun.lease, work).finish(an_end(work, TaskState.CANCELED))
     assert await two.next(begun.lease) is None
     assert await Archiver(RedisEndedTasks(redis), None).tick(range(PARTITIONS)) == 1
-
-
-def _approval(task_id: str) -> Approval:
-    return Approval(
-        approval_id="a1",
-        task_id=task_id,
-        plan=WritePlan(task_id=task_id),
-        plan_hash="h",
-        verdict_hash="v",
-        level=None,
-        requester_id="anna",
-        reasons=(),
-        asked_at=NOON,
-        deadline=NOON,
-    )
 
 
 @pytest.mark.promise("state.keys_listed")

@@ -3,8 +3,7 @@
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Collection
-from contextlib import asynccontextmanager
+from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -12,7 +11,7 @@ from redis.asyncio import Redis
 
 from services.executor.adapters.redis_upkeep import RedisUpkeep, name_owner, place_of
 from services.executor.core.turn.reaper import FaultCounts, Reaper
-from services.executor.core.turn.runner import Runner, RunnerLimits
+from services.executor.core.turn.runner import RunnerLimits
 from services.executor.ports.sessions import Fault, Lease, RunsTurns, Work
 from services.executor.ports.turns import Timer, TurnStore
 from services.executor.ports.upkeep import ALL_PARTITIONS, OverdueWork
@@ -26,51 +25,28 @@ from shared.infra.stored_outcomes import read_stored
 from shared.infra.task_store import TaskStore
 from tests.doubles.heard_wakes import HeardWakes
 from tests.doubles.redis_tasks import NOON
-from tests.doubles.runners import a_runner
 from tests.integration.state_stage import (
+    Acts,
     Begun,
     accepted,
     an_end,
     an_entry,
     begin,
     begin_next,
+    break_down,
     break_lease,
+    finish,
+    running,
     sessions_of,
     stored_record,
+    wait_for_ever,
 )
 
 LIMITS = RunnerLimits(lease_seconds=0.6, attempts=2, retry_seconds=0.01, retry_seconds_most=0.02)
-PATIENCE = 15.0
 
 
-class Finishes(RunsTurns):
-    """Ends each turn at once, or breaks, or waits for ever."""
-
-    def __init__(self, *, broken: bool = False, endless: bool = False) -> None:
-        self.broken, self.endless = broken, endless
-        self.begun = asyncio.Event()
-
-    async def run(self, work: Work, store: TurnStore) -> None:
-        self.begun.set()
-        if self.broken:
-            raise RuntimeError("the bug that kills")
-        if self.endless:
-            await asyncio.Event().wait()
-        await store.finish(an_end(work))
-
-
-@asynccontextmanager
-async def _running(redis: Redis, worker: RunsTurns, mended: FaultCounts, name: str = "one") -> AsyncIterator[Runner]:
-    runner = a_runner(sessions_of(redis, name, LIMITS.lease_seconds), HeardWakes(), worker, LIMITS, mended)
-    async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
-        group.create_task(runner.serve())
-        await asyncio.sleep(0)
-        yield runner
-        await runner.stop(0.0)
-
-
-async def _worked_off(redis: Redis, mended: FaultCounts, worker: RunsTurns | None = None, name: str = "one") -> None:
-    async with _running(redis, worker or Finishes(), mended, name) as runner:
+async def _worked_off(redis: Redis, mended: FaultCounts, worker: RunsTurns | None = None) -> None:
+    async with running(redis, worker or Acts(finish), LIMITS, mended=mended) as runner:
         assert await runner.offer("acme", "s1")
         await runner.idle.wait()
 
@@ -82,15 +58,6 @@ async def _state(store: TaskStore, record: TaskRecord) -> TaskState:
 
 async def _raw(redis: Redis, *words: str) -> object:
     return await Scripts(redis).command(*words)
-
-
-@pytest.mark.promise("state.faults_mended")
-async def test_accepted_but_not_woken_is_woken_and_counted(redis: Redis, task_store: TaskStore) -> None:
-    await accepted(task_store)
-    await redis.zadd(partition_keys_of("acme", "s1").waiting, {"acme:s1": 1}, xx=True)
-    mended, wakes = FaultCounts(), HeardWakes()
-    await Reaper(RedisUpkeep(redis), wakes, mended).tick()
-    assert (wakes.heard, mended.counts[Fault.NOT_WOKEN]) == ([("acme", "s1")], 1)
 
 
 @pytest.mark.promise("state.faults_mended")
@@ -150,8 +117,8 @@ async def test_a_dead_owners_lease_is_kept_while_its_call_may_be_answered(redis:
 @pytest.mark.promise("state.faults_mended")
 async def test_running_but_not_owned_is_cancelled_and_counted(redis: Redis, task_store: TaskStore) -> None:
     await accepted(task_store)
-    mended, worker = FaultCounts(), Finishes(endless=True)
-    async with _running(redis, worker, mended) as runner:
+    mended, worker = FaultCounts(), Acts(wait_for_ever)
+    async with running(redis, worker, LIMITS, mended=mended) as runner:
         await runner.offer("acme", "s1")
         await worker.begun.wait()
         await break_lease(redis, Lease("acme", "s1", 1, "one"))
@@ -177,12 +144,7 @@ async def test_an_ended_task_whose_outcome_was_never_emitted_gets_it_once(redis:
 
 @pytest.mark.promise("state.faults_mended")
 async def test_an_overdue_timer_is_fired_and_counted_for_all(redis: Redis, task_store: TaskStore) -> None:
-    await accepted(task_store)
-    one = sessions_of(redis, "one")
-    begun = await begin(one)
-    due = Timer(NOON - timedelta(days=365), "a1")
-    await begun.store.finish(an_end(begun.work, TaskState.INPUT_REQUIRED)._replace(timer=due))
-    assert await one.next(begun.lease) is None
+    await _waits_until(redis, task_store, Timer(NOON - timedelta(days=365), "a1"))
     reaper = Reaper(RedisUpkeep(redis), HeardWakes(), FaultCounts())
     for _ in range(2):
         await reaper.tick()
@@ -190,13 +152,8 @@ async def test_an_overdue_timer_is_fired_and_counted_for_all(redis: Redis, task_
 
 
 async def test_a_timer_that_is_fired_in_time_is_no_fault(redis: Redis, task_store: TaskStore) -> None:
-    await accepted(task_store)
-    one = sessions_of(redis, "one")
-    begun = await begin(one)
     seconds, micros = await redis.time()
-    due = Timer(datetime.fromtimestamp(seconds + micros / 1_000_000, UTC), "a1")
-    await begun.store.finish(an_end(begun.work, TaskState.INPUT_REQUIRED)._replace(timer=due))
-    assert await one.next(begun.lease) is None
+    await _waits_until(redis, task_store, Timer(datetime.fromtimestamp(seconds + micros / 1_000_000, UTC), "a1"))
     mended, wakes = FaultCounts(), HeardWakes()
     await Reaper(RedisUpkeep(redis), wakes, mended).tick()
     assert (wakes.heard, sum(mended.counts.values())) == ([("acme", "s1")], 0)
@@ -206,7 +163,7 @@ async def test_a_timer_that_is_fired_in_time_is_no_fault(redis: Redis, task_stor
 async def test_a_turn_given_up_is_a_dead_letter_with_its_last_error(redis: Redis, task_store: TaskStore) -> None:
     record = await accepted(task_store)
     for _ in range(LIMITS.attempts + 1):
-        await _worked_off(redis, FaultCounts(), Finishes(broken=True))
+        await _worked_off(redis, FaultCounts(), Acts(break_down))
     (letter,) = await _dead(redis)
     assert (letter.task_id, letter.attempts, letter.request) == (record.task_id, LIMITS.attempts, record.request)
     assert "the bug that kills" in letter.last_error
@@ -246,14 +203,12 @@ async def test_a_wake_that_comes_while_its_session_ends_is_not_lost(redis: Redis
     record = await accepted(task_store)
     go = asyncio.Event()
 
-    class Waits(Finishes):
-        async def run(self, work: Work, store: TurnStore) -> None:
-            self.begun.set()
-            await go.wait()
-            await store.finish(an_end(work))
+    async def until_told(work: Work, store: TurnStore) -> None:
+        await go.wait()
+        await store.finish(an_end(work))
 
-    worker = Waits()
-    async with _running(redis, worker, FaultCounts()) as runner:
+    worker = Acts(until_told)
+    async with running(redis, worker, LIMITS) as runner:
         await runner.offer("acme", "s1")
         await worker.begun.wait()
         assert not await runner.offer("acme", "s1")
@@ -307,14 +262,16 @@ async def _waits_until(redis: Redis, store: TaskStore, due: Timer) -> Begun:
     return begun
 
 
-@pytest.mark.promise("state.lost_wake")
-async def test_a_session_not_woken_is(redis: Redis, task_store: TaskStore, reaper: Reaper, wakes: HeardWakes) -> None:
+@pytest.mark.promise("state.lost_wake", "state.faults_mended")
+async def test_a_session_not_woken_in_time_is_woken_and_counted(redis: Redis, task_store: TaskStore) -> None:
+    mended, wakes = FaultCounts(), HeardWakes()
+    reaper = Reaper(RedisUpkeep(redis), wakes, mended)
     await accepted(task_store)
     await reaper.tick()
     assert wakes.heard == []
     await _overdue(redis, "s1")
     await reaper.tick()
-    assert wakes.heard == [("acme", "s1")]
+    assert (wakes.heard, mended.counts[Fault.NOT_WOKEN]) == ([("acme", "s1")], 1)
 
 
 async def test_a_session_that_nobody_takes_is_not_woken_at_every_look(

@@ -2,9 +2,7 @@
 
 import asyncio
 from contextlib import AsyncExitStack, aclosing
-from pathlib import Path
 from random import Random
-from tempfile import TemporaryDirectory
 
 import pytest
 from redis.asyncio import Redis
@@ -14,7 +12,6 @@ from shared.contracts.task import TaskEvent, TaskRecord
 from shared.infra import keys
 from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.live import Live
-from shared.infra.redis import connect
 from shared.infra.redis_pools import CONNECTIONS
 from shared.infra.task_store import TaskStore
 from shared.ports.tasks import EventsLost
@@ -22,7 +19,7 @@ from tests.doubles.redis_tasks import NOON
 from tests.integration.state_stage import accepted, begin, sessions_of
 
 PATIENCE = 20.0
-EVENTS = 60
+EVENTS, MANY = 60, 150
 _OTHERS = 10  # clients of other tests that have not left yet
 
 
@@ -31,7 +28,10 @@ async def _tell(store: TurnStore, *numbers: int) -> None:
         await store.append((), [TaskEvent(kind="note", at=NOON, data={"n": number})])
 
 
-async def _numbers(store: TaskStore, record: TaskRecord, told: asyncio.Semaphore | None = None) -> list[int]:
+async def _numbers(
+    store: TaskStore, record: TaskRecord, told: asyncio.Semaphore | None = None, count: int = EVENTS
+) -> list[int]:
+    """What a watcher sees, up to the last number."""
     seen: list[int] = []
     async with asyncio.timeout(PATIENCE), aclosing(store.watch("acme", record.task_id)) as events:
         async for _, event in events:
@@ -39,7 +39,7 @@ async def _numbers(store: TaskStore, record: TaskRecord, told: asyncio.Semaphore
                 seen.append(int(str(event.data["n"])))
                 if told:
                     told.release()
-            if seen and seen[-1] == EVENTS - 1:
+            if seen and seen[-1] == count - 1:
                 break
     return seen
 
@@ -156,36 +156,16 @@ async def test_a_watcher_who_is_too_far_behind_is_told_so(redis: Redis, task_sto
         assert (await anext(fresh))[0] == ids[-10]
 
 
-MANY_EVENTS = 150
-
-
-async def _numbers_after(store: TaskStore, record: TaskRecord, after: str = "0") -> list[int]:
-    """What a watcher sees, up to the last number."""
-    seen: list[int] = []
-    async with asyncio.timeout(PATIENCE), aclosing(store.watch("acme", record.task_id, after)) as events:
-        async for _, event in events:
-            if event.kind == "note":
-                seen.append(int(str(event.data["n"])))
-            if seen and seen[-1] == MANY_EVENTS - 1:
-                return seen
-    return seen
-
-
-async def _tell_span(store: TurnStore, first: int, last: int) -> None:
-    for number in range(first, last):
-        await store.append((), [TaskEvent(kind="note", at=NOON, data={"n": number})])
-
-
 @pytest.mark.promise("state.watch_gapless")
 async def test_watchers_that_come_at_any_time_see_every_event_once(redis: Redis, task_store: TaskStore) -> None:
     record = await accepted(task_store)
     begun = await begin(sessions_of(redis, "one"))
     async with asyncio.TaskGroup() as group:
         watchers = []
-        for first in range(0, MANY_EVENTS, 30):
-            watchers.append(group.create_task(_numbers_after(task_store, record)))
-            await _tell_span(begun.store, first, first + 30)
-    assert [watcher.result() for watcher in watchers] == [list(range(MANY_EVENTS))] * len(watchers)
+        for first in range(0, MANY, 30):
+            watchers.append(group.create_task(_numbers(task_store, record, count=MANY)))
+            await _tell(begun.store, *range(first, first + 30))
+    assert [watcher.result() for watcher in watchers] == [list(range(MANY))] * len(watchers)
 
 
 @pytest.mark.promise("state.watch_gapless")
@@ -193,11 +173,11 @@ async def test_a_lost_subscription_loses_no_event(redis: Redis, task_store: Task
     record = await accepted(task_store)
     begun = await begin(sessions_of(redis, "one"))
     async with asyncio.TaskGroup() as group:
-        watchers = [group.create_task(_numbers_after(task_store, record)) for _ in range(3)]
-        await _tell_span(begun.store, 0, 50)
+        watchers = [group.create_task(_numbers(task_store, record, count=MANY)) for _ in range(3)]
+        await _tell(begun.store, *range(50))
         assert await redis.client_kill_filter(_type="pubsub") == 1
-        await _tell_span(begun.store, 50, MANY_EVENTS)
-    assert [watcher.result() for watcher in watchers] == [list(range(MANY_EVENTS))] * 3
+        await _tell(begun.store, *range(50, MANY))
+    assert [watcher.result() for watcher in watchers] == [list(range(MANY))] * 3
 
 
 async def test_nobody_stays_subscribed_to_a_task_that_is_not_watched(redis: Redis, task_store: TaskStore) -> None:
@@ -210,18 +190,15 @@ async def test_nobody_stays_subscribed_to_a_task_that_is_not_watched(redis: Redi
             await redis.ping()
 
 
-async def test_a_watch_outlives_a_restart_of_redis() -> None:
-    with TemporaryDirectory(prefix="pa-") as folder, EmbeddedRedis(Path(folder)) as server:
-        redis = connect(server.url)
-        async with Live(redis) as live:
-            store = TaskStore(redis, live)
-            record = await accepted(store)
-            begun = await begin(sessions_of(redis, "one", 60.0))
-            async with asyncio.TaskGroup() as group:
-                watcher = group.create_task(_numbers_after(store, record))
-                await _tell_span(begun.store, 0, 10)
-                await asyncio.to_thread(server.stop)
-                server.start()
-                await _tell_span(begun.store, 10, MANY_EVENTS)
-            assert watcher.result() == list(range(MANY_EVENTS))
-        await redis.aclose()
+async def test_a_watch_outlives_a_restart_of_redis(own_server: EmbeddedRedis, own_redis: Redis) -> None:
+    async with Live(own_redis) as live:
+        store = TaskStore(own_redis, live)
+        record = await accepted(store)
+        begun = await begin(sessions_of(own_redis, "one", 60.0))
+        async with asyncio.TaskGroup() as group:
+            watcher = group.create_task(_numbers(store, record, count=MANY))
+            await _tell(begun.store, *range(10))
+            await asyncio.to_thread(own_server.stop)
+            own_server.start()
+            await _tell(begun.store, *range(10, MANY))
+        assert watcher.result() == list(range(MANY))

@@ -1,80 +1,45 @@
 """The runner on a real store: turns one after the other, nothing lost, nothing run by a fenced-off owner."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
 from typing import cast
 
 import pytest
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.executor.core.turn.runner import Runner, RunnerLimits
-from services.executor.ports.sessions import Lease, RunsTurns, Work
+from services.executor.core.turn.runner import RunnerLimits
+from services.executor.ports.sessions import Lease, Work
 from services.executor.ports.turns import MemoryUnavailable, TurnStore
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState, WriteStatus
 from shared.infra.keys import Member, pack, partition_keys_of, session_keys
 from shared.infra.task_store import TaskStore
-from tests.doubles.heard_wakes import HeardWakes
 from tests.doubles.redis_tasks import a_record, a_turn
-from tests.doubles.runners import a_runner
-from tests.integration.state_stage import accepted, an_end, an_entry, begin, break_lease, sessions_of, stored_record
+from tests.integration.state_stage import (
+    PATIENCE,
+    Acts,
+    accepted,
+    an_end,
+    an_entry,
+    begin,
+    break_down,
+    break_lease,
+    finish,
+    running,
+    sessions_of,
+    stored_record,
+    wait_for_ever,
+)
 
-PATIENCE = 15.0
 QUICK = RunnerLimits(lease_seconds=0.6, capacity=2, attempts=3, retry_seconds=0.01, retry_seconds_most=0.02)
-Act = Callable[[Work, TurnStore], Awaitable[None]]
-
-
-class Acts(RunsTurns):
-    """Does with each turn what the test says, and notes what became of it."""
-
-    def __init__(self, act: Act) -> None:
-        self._act = act
-        self.texts: list[str] = []
-        self.cancelled = 0
-        self.begun = asyncio.Event()
-
-    async def run(self, work: Work, store: TurnStore) -> None:
-        self.texts.append(work.turn.text)
-        self.begun.set()
-        try:
-            await self._act(work, store)
-        except asyncio.CancelledError:
-            self.cancelled += 1
-            raise
-
-
-async def _finish(work: Work, store: TurnStore) -> None:
-    await store.finish(an_end(work))
 
 
 async def _go_on(work: Work, store: TurnStore) -> None:
     await store.finish(an_end(work, TaskState.INPUT_REQUIRED))
 
 
-async def _wait(work: Work, store: TurnStore) -> None:
-    await asyncio.Event().wait()
-
-
-async def _break(work: Work, store: TurnStore) -> None:
-    raise RuntimeError("a bug")
-
-
-@asynccontextmanager
-async def _running(
-    redis: Redis, worker: Acts, name: str = "one", limits: RunnerLimits = QUICK
-) -> AsyncIterator[Runner]:
-    runner = a_runner(sessions_of(redis, name, limits.lease_seconds), HeardWakes(), worker, limits)
-    async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
-        group.create_task(runner.serve())
-        await asyncio.sleep(0)
-        yield runner
-        await runner.stop(0.0)
-
-
 async def _worked_off(redis: Redis, worker: Acts, times: int = 1, limits: RunnerLimits = QUICK) -> None:
-    async with _running(redis, worker, limits=limits) as runner:
+    async with running(redis, worker, limits) as runner:
         for _ in range(times):
             assert await runner.offer("acme", "s1")
             await runner.idle.wait()
@@ -91,8 +56,8 @@ async def test_a_session_is_worked_off_in_order_and_given_back(redis: Redis, tas
 
 async def test_a_doubled_wake_runs_the_session_once(redis: Redis, task_store: TaskStore) -> None:
     await accepted(task_store)
-    worker = Acts(_finish)
-    async with _running(redis, worker) as runner:
+    worker = Acts(finish)
+    async with running(redis, worker, QUICK) as runner:
         taken = await asyncio.gather(*(runner.offer("acme", "s1") for _ in range(2)))
         await runner.idle.wait()
     assert sorted(taken) == [False, True]
@@ -102,7 +67,7 @@ async def test_a_doubled_wake_runs_the_session_once(redis: Redis, task_store: Ta
 @pytest.mark.promise("state.retried")
 async def test_a_turn_that_breaks_is_tried_again_and_at_last_failed(redis: Redis, task_store: TaskStore) -> None:
     record = await accepted(task_store)
-    worker = Acts(_break)
+    worker = Acts(break_down)
     await _worked_off(redis, worker, QUICK.attempts + 1)
     stored = await stored_record(task_store, record)
     assert len(worker.texts) == QUICK.attempts
@@ -120,7 +85,7 @@ async def test_a_turn_given_up_tells_of_its_writes(redis: Redis, task_store: Tas
     for _ in range(QUICK.attempts - 1):
         await one.next(begun.lease)
     await one.abandon(begun.lease)
-    await _worked_off(redis, Acts(_finish))
+    await _worked_off(redis, Acts(finish))
     stored = await stored_record(task_store, record)
     assert "In doubt, to be checked by a person: approve_expense." in str(stored.reason)
     (told,) = cast("list[JsonObject]", stored.metadata["writes"])
@@ -153,7 +118,7 @@ async def test_a_look_that_breaks_keeps_no_turn_from_being_given_up_and_is_not_r
     for _ in range(begun_before - 1):
         await one.next(begun.lease)
     await one.abandon(begun.lease)
-    worker = BreaksTheLook(_finish)
+    worker = BreaksTheLook(finish)
     await _worked_off(redis, worker)
     stored = await stored_record(task_store, record)
     assert (stored.state, worker.looks, worker.texts) == (TaskState.INPUT_REQUIRED, looks, [])
@@ -162,7 +127,7 @@ async def test_a_look_that_breaks_keeps_no_turn_from_being_given_up_and_is_not_r
 async def test_a_turn_that_comes_after_its_task_ended_is_not_run(redis: Redis, task_store: TaskStore) -> None:
     record = await accepted(task_store, text="only")
     await task_store.accept(record, a_turn(record, text="too late"), dedupe=None)
-    worker = Acts(_finish)
+    worker = Acts(finish)
     await _worked_off(redis, worker)
     assert worker.texts == ["only"]
     assert await redis.exists(session_keys("acme", "s1").inbox) == 0
@@ -171,8 +136,8 @@ async def test_a_turn_that_comes_after_its_task_ended_is_not_run(redis: Redis, t
 @pytest.mark.promise("state.fenced")
 async def test_a_turn_is_cancelled_when_its_lease_is_lost(redis: Redis, task_store: TaskStore) -> None:
     await accepted(task_store)
-    worker = Acts(_wait)
-    async with _running(redis, worker) as runner:
+    worker = Acts(wait_for_ever)
+    async with running(redis, worker, QUICK) as runner:
         await runner.offer("acme", "s1")
         await worker.begun.wait()
         lease = await _steal(redis)
@@ -183,8 +148,8 @@ async def test_a_turn_is_cancelled_when_its_lease_is_lost(redis: Redis, task_sto
 
 async def test_the_heart_beats_while_a_turn_outlasts_its_lease(redis: Redis, task_store: TaskStore) -> None:
     await accepted(task_store)
-    worker = Acts(_wait)
-    async with _running(redis, worker) as runner:
+    worker = Acts(wait_for_ever)
+    async with running(redis, worker, QUICK) as runner:
         await runner.offer("acme", "s1")
         await worker.begun.wait()
         before = await _ends(redis)
@@ -196,8 +161,8 @@ async def test_the_heart_beats_while_a_turn_outlasts_its_lease(redis: Redis, tas
 
 async def test_a_stop_gives_unfinished_work_back_at_once(redis: Redis, task_store: TaskStore) -> None:
     await accepted(task_store)
-    worker = Acts(_wait)
-    async with _running(redis, worker) as runner:
+    worker = Acts(wait_for_ever)
+    async with running(redis, worker, QUICK) as runner:
         await runner.offer("acme", "s1")
         await worker.begun.wait()
         await runner.stop(0.0)
@@ -215,7 +180,7 @@ async def test_an_archive_that_is_away_uses_up_none_of_a_turns_attempts(redis: R
     record = await accepted(task_store)
     await _worked_off(redis, Acts(_away), 3 * QUICK.attempts)
     assert await redis.zscore(partition_keys_of("acme", "s1").waiting, pack(Member("acme", "s1"))) is not None
-    await _worked_off(redis, Acts(_finish))
+    await _worked_off(redis, Acts(finish))
     assert (await stored_record(task_store, record)).state is TaskState.COMPLETED
     assert await redis.xlen(partition_keys_of("acme", "s1").dead_turns) == 0
 
@@ -237,12 +202,12 @@ async def test_rolling_restarts_use_up_none_of_a_turns_attempts(redis: Redis, ta
     """A process that stops in good order hands its turn on as often as it takes; only breaking counts."""
     record = await accepted(task_store)
     for _ in range(QUICK.attempts + 1):
-        worker = Acts(_wait)
-        async with _running(redis, worker) as runner:
+        worker = Acts(wait_for_ever)
+        async with running(redis, worker, QUICK) as runner:
             await runner.offer("acme", "s1")
             await worker.begun.wait()
             await runner.stop(0.0)
-    await _worked_off(redis, Acts(_finish))
+    await _worked_off(redis, Acts(finish))
     assert (await stored_record(task_store, record)).state is TaskState.COMPLETED
     assert await redis.exists(session_keys("acme", "s1").begun) == 0
 
@@ -268,7 +233,7 @@ async def test_a_stop_lets_a_turn_end_within_its_grace(redis: Redis, task_store:
         await store.finish(an_end(work))
 
     worker = Acts(until_told)
-    async with _running(redis, worker) as runner, asyncio.TaskGroup() as group:
+    async with running(redis, worker, QUICK) as runner, asyncio.TaskGroup() as group:
         await runner.offer("acme", "s1")
         await worker.begun.wait()
         group.create_task(runner.stop(PATIENCE))
@@ -280,8 +245,8 @@ async def test_a_stop_lets_a_turn_end_within_its_grace(redis: Redis, task_store:
 async def test_a_full_executor_takes_no_session_and_says_when_it_has_room(redis: Redis, task_store: TaskStore) -> None:
     for number in range(3):
         await accepted(task_store, f"s{number}")
-    worker = Acts(_wait)
-    async with _running(redis, worker) as runner:
+    worker = Acts(wait_for_ever)
+    async with running(redis, worker, QUICK) as runner:
         assert [await runner.offer("acme", f"s{number}") for number in range(3)] == [True, True, False]
         assert (runner.free, runner.has_free_slot.is_set()) == (0, False)
 
@@ -294,8 +259,8 @@ async def test_a_session_that_cannot_be_read_does_not_stop_the_others(redis: Red
     async with redis.pipeline() as pipe:
         pipe.hset(turns, broken, "no JSON")
         await pipe.execute()
-    worker = Acts(_finish)
-    async with _running(redis, worker) as runner:
+    worker = Acts(finish)
+    async with running(redis, worker, QUICK) as runner:
         assert await runner.offer("acme", "broken")
         assert await runner.offer("acme", "s1")
         await runner.idle.wait()

@@ -26,14 +26,12 @@ from shared.infra.keys import partition_keys_of, task_keys
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
 from shared.infra.wakes import ArqWakes
-from tests.doubles.heard_wakes import HeardWakes
 from tests.doubles.idle_runner import IdleRunner
 from tests.doubles.redis_tasks import a_record, a_turn
-from tests.doubles.runners import a_runner
 from tests.forked_service import ForkedService
 from tests.http_client import open_http
 from tests.integration.executor_process import executor_process
-from tests.integration.state_stage import accepted, an_end, sessions_of, stored_record
+from tests.integration.state_stage import accepted, an_end, running, sessions_of, stored_record
 from tests.integration.task_events import PATIENCE, times
 from tools.bench.executor.no_work import STARTED, STEPS, STEPS_OF_A_TURN, WAIT
 
@@ -184,13 +182,8 @@ async def _running(redis: Redis, url: str, worker: RunsTurns) -> AsyncIterator[R
         finally:
             await other.aclose()
 
-    sessions, heartbeat = sessions_of(redis, "one", LEASE_SECONDS), heartbeat_in_thread(leases)
-    runner = a_runner(sessions, HeardWakes(), worker, LIMITS, heartbeat=heartbeat)
-    async with asyncio.timeout(30), asyncio.TaskGroup() as group:
-        group.create_task(runner.serve())
-        await asyncio.sleep(0)
+    async with running(redis, worker, LIMITS, heartbeat=heartbeat_in_thread(leases)) as runner:
         yield runner
-        await runner.stop(0.0)
 
 
 @pytest.mark.promise("state.heartbeat_beside_work")

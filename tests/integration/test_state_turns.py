@@ -23,6 +23,7 @@ from tests.integration.state_stage import (
     an_outcome,
     begin,
     begin_next,
+    begun_turn,
     break_lease,
     sessions_of,
     signalled,
@@ -153,8 +154,7 @@ async def test_a_repeated_signal_is_queued_once(redis: Redis, task_store: TaskSt
 @pytest.mark.promise("state.write_once")
 @pytest.mark.parametrize("status", [one for one in WriteStatus if one not in SENDABLE])
 async def test_a_write_is_reopened_only_if_sendable(redis: Redis, task_store: TaskStore, status: WriteStatus) -> None:
-    await accepted(task_store)
-    begun = await begin(sessions_of(redis, "one"))
+    begun = await begun_turn(redis, task_store)
     await begun.store.open_write(an_entry(), 1.0)
     await begun.store.settle_write(an_entry(status), WriteStatus.SENDING)
     with pytest.raises(LedgerConflict):
@@ -204,8 +204,7 @@ async def test_a_session_whose_owner_ended_leaves_in_time(redis: Redis, task_sto
 
 @pytest.mark.promise("state.outcome_once")
 async def test_a_repeated_finish_counts_the_outcome_once(redis: Redis, task_store: TaskStore) -> None:
-    await accepted(task_store)
-    begun = await begin(sessions_of(redis, "one"))
+    begun = await begun_turn(redis, task_store)
     for _ in range(2):
         await begun.store.finish(an_end(begun.work))
     assert await redis.xlen(partition_keys_of("acme", "s1").outcomes) == 1
@@ -247,8 +246,7 @@ async def test_a_waiting_task_leaves_a_timer_and_holds_no_lease(redis: Redis, ta
 
 
 async def test_the_outcome_is_what_the_learner_will_read(redis: Redis, task_store: TaskStore) -> None:
-    await accepted(task_store)
-    begun = await begin(sessions_of(redis, "one"))
+    begun = await begun_turn(redis, task_store)
     end = an_end(begun.work)
     await begun.store.finish(end)
     [(_, row)] = await redis.xrange(partition_keys_of("acme", "s1").outcomes)

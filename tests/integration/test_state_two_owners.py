@@ -1,10 +1,8 @@
 """Two executors that both believe they own one session: whatever they do in whatever order, the newest fence writes."""
 
 import asyncio
-import tempfile
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -15,7 +13,6 @@ from services.executor.adapters.redis_sessions import RedisSessions
 from services.executor.ports.turns import JournalEntry, LeaseLost, LedgerConflict
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.words import TaskState, WriteStatus
-from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.journal_rows import read_rows
 from shared.infra.keys import partition_keys_of, task_keys
 from shared.infra.live import Live
@@ -26,6 +23,7 @@ from shared.infra.task_store import TaskStore
 from tests.doubles.redis_tasks import NOON, a_record, a_turn
 from tests.examples import examples
 from tests.integration.state_stage import Begun, an_end, an_entry, break_lease, sessions_of
+from tests.redis_server import private_server
 
 OWNERS = ("one", "two")
 BELIEVERS = (*OWNERS, "one before", "two before")  # "before": the same process with the lease of its last claim
@@ -201,7 +199,7 @@ async def _played(url: str, steps: Sequence[Step]) -> None:
 @pytest.fixture(scope="module")
 def quick_server() -> Iterator[str]:
     """Thousands of writes, none of which must outlive the test."""
-    with tempfile.TemporaryDirectory(prefix="pa-") as folder, EmbeddedRedis(Path(folder), durable=False) as server:
+    with private_server(durable=False) as server:
         yield server.url
 
 

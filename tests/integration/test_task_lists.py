@@ -30,9 +30,10 @@ async def _accept(store: TaskStore, *task_ids: str, session_id: str = "", by: Pr
         await store.accept(record, a_turn(record), dedupe=None)
 
 
-async def _end(redis: Redis, session_id: str, state: TaskState) -> None:
-    begun = await begin(sessions_of(redis, "one"), session_id)
+async def _end(sessions: RedisSessions, session_id: str = "s1", state: TaskState = TaskState.COMPLETED) -> None:
+    begun = await begin(sessions, session_id)
     await begun.store.finish(an_end(begun.work, state))
+    assert await sessions.next(begun.lease) is None
 
 
 def _ids(page: Page) -> list[str]:
@@ -42,7 +43,7 @@ def _ids(page: Page) -> list[str]:
 @pytest.mark.promise("gateway.task_list")
 async def test_the_last_changed_task_comes_first(redis: Redis, task_store: TaskStore) -> None:
     await _accept(task_store, "t1", "t2", "t3")
-    await _end(redis, "s-t1", TaskState.COMPLETED)
+    await _end(sessions_of(redis, "one"), "s-t1", TaskState.COMPLETED)
     page = await RedisTaskLists(redis).page(WantedTasks("acme"), 10, None)
     assert (_ids(page), page.after, page.total) == (["t1", "t3", "t2"], None, 3)
 
@@ -74,7 +75,7 @@ async def test_a_list_that_an_older_revision_wrote_is_read(redis: Redis, task_st
 async def test_it_asks_by_owner_session_state_and_time(redis: Redis, task_store: TaskStore) -> None:
     await _accept(task_store, "t1", "t2")
     await _accept(task_store, "t3", by=_BERT, session_id="of-bert")
-    await _end(redis, "s-t2", TaskState.FAILED)
+    await _end(sessions_of(redis, "one"), "s-t2", TaskState.FAILED)
     lists = RedisTaskLists(redis)
     later = datetime.now(UTC) + timedelta(minutes=5)
     asked = {
@@ -103,7 +104,7 @@ async def test_it_asks_by_owner_session_state_and_time(redis: Redis, task_store:
 
 async def test_an_ended_task_leaves_the_list_in_the_stated_time(redis: Redis, task_store: TaskStore) -> None:
     await _accept(task_store, "t1")
-    await _end(redis, "s-t1", TaskState.COMPLETED)
+    await _end(sessions_of(redis, "one"), "s-t1", TaskState.COMPLETED)
     names = [str(name) async for name in redis.scan_iter("*:listed:*")]
     assert {name.rpartition(":")[2] for name in names} == {"completed"}
     assert len(names) == 3
@@ -112,80 +113,73 @@ async def test_an_ended_task_leaves_the_list_in_the_stated_time(redis: Redis, ta
 
 
 @pytest.fixture
-def store(task_store: TaskStore) -> TaskStore:
-    return task_store
-
-
-@pytest.fixture
 def sessions(redis: Redis) -> RedisSessions:
     return RedisSessions(redis, owner="one", lease_seconds=5)
 
 
-async def _end_in(sessions: RedisSessions, session_id: str, state: TaskState = TaskState.COMPLETED) -> None:
-    begun = await begin(sessions, session_id)
-    await begun.store.finish(an_end(begun.work, state))
-    assert await sessions.next(begun.lease) is None
-
-
 @pytest.mark.promise("state.accept_once")
-async def test_twenty_resends_at_once_make_one_task(store: TaskStore, sessions: RedisSessions) -> None:
+async def test_twenty_resends_at_once_make_one_task(task_store: TaskStore, sessions: RedisSessions) -> None:
     records = [a_record() for _ in range(20)]
-    replies = await asyncio.gather(*(store.accept(one, a_turn(one), dedupe="m-1") for one in records))
+    replies = await asyncio.gather(*(task_store.accept(one, a_turn(one), dedupe="m-1") for one in records))
     assert sum(reply.fresh for reply in replies) == 1
     assert len({(reply.record.task_id, reply.turn_id) for reply in replies}) == 1
-    await _end_in(sessions, "s1")
+    await _end(sessions)
     assert await sessions.claim("acme", "s1") is None
 
 
-async def test_a_repeated_accept_without_a_message_id_queues_once(store: TaskStore, sessions: RedisSessions) -> None:
+async def test_a_repeated_accept_without_a_message_id_queues_once(
+    task_store: TaskStore, sessions: RedisSessions
+) -> None:
     record = a_record()
     turn = a_turn(record)
-    await store.accept(record, turn, dedupe=None)
-    again = await store.accept(record, turn, dedupe=None)
+    await task_store.accept(record, turn, dedupe=None)
+    again = await task_store.accept(record, turn, dedupe=None)
     assert not again.fresh
-    await _end_in(sessions, "s1")
+    await _end(sessions)
     assert await sessions.claim("acme", "s1") is None
 
 
 @pytest.mark.promise("state.session_owner")
-async def test_a_session_takes_no_task_of_another_principal(store: TaskStore) -> None:
+async def test_a_session_takes_no_task_of_another_principal(task_store: TaskStore) -> None:
     mine = a_record()
-    await store.accept(mine, a_turn(mine), dedupe=None)
+    await task_store.accept(mine, a_turn(mine), dedupe=None)
     theirs = a_record(principal=Principal(id="mallory"))
     with pytest.raises(SessionBelongsToOther):
-        await store.accept(theirs, a_turn(theirs), dedupe=None)
-    assert await store.record("acme", theirs.task_id) is None
+        await task_store.accept(theirs, a_turn(theirs), dedupe=None)
+    assert await task_store.record("acme", theirs.task_id) is None
 
 
-async def test_a_task_id_belongs_to_the_session_it_began_in(store: TaskStore) -> None:
+async def test_a_task_id_belongs_to_the_session_it_began_in(task_store: TaskStore) -> None:
     record = a_record(session_id="s1")
-    await store.accept(record, a_turn(record), dedupe=None)
+    await task_store.accept(record, a_turn(record), dedupe=None)
     elsewhere = a_record(session_id="s2", task_id=record.task_id)
     with pytest.raises(SessionBelongsToOther):
-        await store.accept(elsewhere, a_turn(elsewhere), dedupe=None)
+        await task_store.accept(elsewhere, a_turn(elsewhere), dedupe=None)
 
 
-async def test_a_known_task_keeps_its_record_and_gets_a_further_turn(store: TaskStore, sessions: RedisSessions) -> None:
+async def test_a_known_task_keeps_its_record_and_gets_a_further_turn(
+    task_store: TaskStore, sessions: RedisSessions
+) -> None:
     record = a_record()
-    await store.accept(record, a_turn(record), dedupe=None)
-    await _end_in(sessions, "s1", TaskState.INPUT_REQUIRED)
-    accepted = await store.accept(record, a_turn(record, text="and then"), dedupe=None)
+    await task_store.accept(record, a_turn(record), dedupe=None)
+    await _end(sessions, "s1", TaskState.INPUT_REQUIRED)
+    accepted = await task_store.accept(record, a_turn(record, text="and then"), dedupe=None)
     assert accepted.record.state is TaskState.INPUT_REQUIRED
     begun = await begin(sessions, "s1")
     assert begun.work.turn.text == "and then"
 
 
-async def test_an_ended_task_takes_no_turn(store: TaskStore, sessions: RedisSessions) -> None:
+async def test_an_ended_task_takes_no_turn(task_store: TaskStore, sessions: RedisSessions) -> None:
     record = a_record()
-    await store.accept(record, a_turn(record), dedupe=None)
-    await _end_in(sessions, "s1")
+    await task_store.accept(record, a_turn(record), dedupe=None)
+    await _end(sessions)
     with pytest.raises(TaskEnded):
-        await store.accept(record, a_turn(record), dedupe=None)
-    assert not await store.signal("acme", "s1", a_turn(record, TurnKind.CANCEL))
+        await task_store.accept(record, a_turn(record), dedupe=None)
+    assert not await task_store.signal("acme", "s1", a_turn(record, TurnKind.CANCEL))
 
 
-async def test_a_watch_of_an_unknown_task_says_so(store: TaskStore) -> None:
-    async with aclosing(store.watch("acme", "nowhere")) as events:
+async def test_a_watch_of_an_unknown_task_says_so(task_store: TaskStore) -> None:
+    async with aclosing(task_store.watch("acme", "nowhere")) as events:
         with pytest.raises(UnknownTask):
             await anext(events)
 

@@ -1,6 +1,5 @@
 """A tenant on a real store: its record (compare and set, walls, history), its stop, and how it goes on."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -26,11 +25,9 @@ from shared.infra.lua import Argument, Scripts
 from shared.infra.task_store import TaskStore
 from shared.infra.tenant_records import RedisTenantRecords, TenantStops
 from shared.ports.tasks import TenantIsStopped
-from tests.doubles.heard_wakes import HeardWakes
 from tests.doubles.redis_tasks import a_record, a_turn
-from tests.doubles.runners import a_runner
 from tests.integration.gateway_stage import at, gateway_client, rpc_body, stage
-from tests.integration.state_stage import accepted, an_end, begin, sessions_of
+from tests.integration.state_stage import accepted, an_end, begin, running, sessions_of
 
 
 class StoppedThrice(RunsTurns):
@@ -183,15 +180,11 @@ async def test_a_turn_that_a_stop_sends_back_uses_up_no_attempt(redis: Redis, ta
     await accepted(task_store)
     stops = TenantStops(redis)
     worker = StoppedThrice(stops)
-    runner = a_runner(sessions_of(redis, "one"), HeardWakes(), worker, RunnerLimits(attempts=1))
-    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
-        group.create_task(runner.serve())
-        await asyncio.sleep(0)
+    async with running(redis, worker, RunnerLimits(attempts=1)) as runner:
         for _ in range(4):
             assert await runner.offer("acme", "s1")
             await runner.idle.wait()
             await stops.resume("acme")
-        await runner.stop(0.0)
     assert worker.attempts == [1, 1, 1, 1]
 
 

@@ -17,14 +17,22 @@ from services.executor.ports.turns import (
     TurnEnd,
     TurnStore,
 )
-from shared.contracts.approval import Approval
-from shared.contracts.plan import WritePlan
 from shared.contracts.task import Turn, TurnKind
 from shared.domain.words import TaskState, WriteStatus
 from shared.infra.task_store import TaskStore
 from tests.doubles.memory_turns import MemoryTurns
-from tests.doubles.redis_tasks import NOON, a_record, a_turn
-from tests.integration.state_stage import NOTE, Begun, accepted, an_end, an_entry, begin, break_lease, sessions_of
+from tests.doubles.redis_tasks import a_record, a_turn
+from tests.integration.state_stage import (
+    NOTE,
+    Begun,
+    an_approval,
+    an_end,
+    an_entry,
+    begin,
+    begun_turn,
+    break_lease,
+    sessions_of,
+)
 
 FIRST, SECOND = JournalEntry("k1", "tool", "[]"), JournalEntry("k2", "note", "{}")
 
@@ -79,8 +87,7 @@ class RedisStage(Stage):
 async def stage(request: pytest.FixtureRequest, redis: Redis, task_store: TaskStore) -> Stage:
     if request.param == "memory":
         return MemoryStage()
-    await accepted(task_store)
-    return RedisStage(redis, task_store, await begin(sessions_of(redis, "one")))
+    return RedisStage(redis, task_store, await begun_turn(redis, task_store))
 
 
 async def test_a_new_task_has_nothing_behind_it(stage: Stage) -> None:
@@ -147,18 +154,7 @@ async def test_a_write_settles_only_from_the_status_it_has(stage: Stage, opened:
 
 async def test_the_latest_approval_is_the_one_that_counts(stage: Stage) -> None:
     record = stage.work.record.model_copy(update={"state": TaskState.INPUT_REQUIRED})
-    approval = Approval(
-        approval_id="a1",
-        task_id=record.task_id,
-        plan=WritePlan(task_id=record.task_id),
-        plan_hash="h",
-        verdict_hash="v",
-        level="manager",
-        requester_id="anna",
-        reasons=("over the limit",),
-        asked_at=NOON,
-        deadline=NOON,
-    )
+    approval = an_approval(record.task_id, "manager")
     await stage.store.finish(TurnEnd(record, SessionState(), approval=approval))
     assert await stage.store.approval() == approval
 
