@@ -12,6 +12,7 @@ gc.disable()  # whatever is imported stays: looking for garbage in it costs a qu
 
 from services.executor.adapters.stored_tenants import BadTenantFile
 from services.executor.bootstrap import carry_out_turns, show_tools
+from services.executor.core.turn.worker import Worker
 from services.executor.settings import ExecutorSettings
 from shared.infra.process import configure_logging
 from shared.infra.redis import VolatileRedis
@@ -34,12 +35,12 @@ def main(arguments: list[str]) -> int:
     if arguments and arguments[0] == "replay":
         from services.executor.replaying import show_replay  # only whoever looks back needs it
 
-        return show_replay(arguments[1:])
+        return show_replay(arguments[1:], Worker)
     try:
         settings = read_settings(ExecutorSettings)
         configure_logging("executor", settings.log_level, settings.log_format)
         with tracing(settings, "executor") as tracer:
-            uvloop.run(carry_out_turns(settings, tracer=tracer))
+            uvloop.run(carry_out_turns(settings, Worker, tracer))
     except (CannotStart, BadTenantFile, VolatileRedis) as problem:
         return refuse_start(problem)
     except StoreUnavailable as error:

@@ -23,8 +23,6 @@ from services.executor.core.session.journal import JournalLimits
 from services.executor.core.states.prompts import Prompts
 from services.executor.core.states.prompts import load as load_prompts
 from services.executor.core.tools.paginate import ListBounds
-from services.executor.core.turn.execute import execute_task
-from services.executor.core.turn.worker import ExecutesTask, Worker
 from services.executor.entrypoints.tools import (
     CatalogueExists,
     ServerListing,
@@ -55,11 +53,14 @@ from shared.ports.tracing import NO_TRACER, Tracer
 
 _SDK_AFTER_SECONDS = 1.0  # of a start, before the model's SDK is loaded beside what the service does
 
-MakesWorker: TypeAlias = Callable[[Ports, Limits, Prompts, ExecutesTask], RunsTurns]
+MakesWorker: TypeAlias = Callable[[Ports, Limits, Prompts], RunsTurns]
 
 
-async def carry_out_turns(settings: ExecutorSettings, worker: MakesWorker = Worker, tracer: Tracer = NO_TRACER) -> None:
-    """Runs the service, with the real worker on its ports, until SIGTERM or SIGINT. Also raises ``BadTenantFile``."""
+async def carry_out_turns(settings: ExecutorSettings, worker: MakesWorker, tracer: Tracer = NO_TRACER) -> None:
+    """Runs the service, with that worker on its ports, until SIGTERM or SIGINT. Also raises ``BadTenantFile``.
+
+    ``worker``: ``Worker`` of ``core/turn/worker.py``, as ``__main__`` says (decision 81).
+    """
     tenants = FileTenants.read(settings.tenant_file, settings.green_agent_mcp_url)
     bounds = JournalLimits(settings.journal_steps, settings.journal_bytes)
     limits = Limits(
@@ -102,7 +103,7 @@ async def carry_out_turns(settings: ExecutorSettings, worker: MakesWorker = Work
                 equip_ports = await parts.enter_async_context(build_part(PartSetting(settings, redis)))
                 ports = equip_ports(ports)
             archive, memories = settings.archive(), settings.session_archive()
-            carrying_out = worker(ports, limits, load_prompts(), execute_task)
+            carrying_out = worker(ports, limits, load_prompts())
             sessions = run_sessions(settings, carrying_out, stored(1.0), archive, memories, tools, metrics)
             await run_beside(sessions, _load_sdk_ahead())
     finally:

@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 from services.executor.core.session.context import Limits
 from services.executor.core.states.prompts import load as load_prompts
-from services.executor.core.turn.execute import execute_task
-from services.executor.core.turn.replay import CannotReplay, replay
+from services.executor.core.turn.replay import CannotReplay, ReplaysWith, replay
 from services.executor.core.turn.replay_cursor import ReplayResult
 from shared.contracts.archive import read_archived
 from shared.domain.exact_json import Json, JsonObject, dumps
@@ -64,7 +63,7 @@ def _as_text(wanted: WantedTask, done: ReplayResult) -> str:
     return "\n".join([*lines, f"{wanted.task_id}: {len(done.steps)} steps, {end}"])
 
 
-def show_replay(arguments: Sequence[str]) -> int:
+def show_replay(arguments: Sequence[str], worker: ReplaysWith) -> int:
     """Prints the steps and the first difference; returns 0 if the task ends the same, 1 if not, 2 if it cannot be
     replayed.
 
@@ -73,7 +72,7 @@ def show_replay(arguments: Sequence[str]) -> int:
     wanted = parse_arguments(arguments)
     configure_logging("executor-replay", logging.CRITICAL)  # what went wrong is said in one sentence
     try:
-        done = asyncio.run(_replay_task(wanted))
+        done = asyncio.run(_replay_task(wanted, worker))
     except CannotStart as problem:
         return refuse_start(problem)
     except (CannotReplay, ArchiveUnavailable, ValueError) as error:
@@ -83,7 +82,7 @@ def show_replay(arguments: Sequence[str]) -> int:
     return SAME if done.is_same else DIFFERS
 
 
-async def _replay_task(wanted: WantedTask) -> ReplayResult:
+async def _replay_task(wanted: WantedTask, worker: ReplaysWith) -> ReplayResult:
     archive = read_settings(ArchiveSettings).archive()
     if archive is None:
         raise CannotStart("ARCHIVE_URL is not set: it names the archive to read.")
@@ -93,4 +92,4 @@ async def _replay_task(wanted: WantedTask) -> ReplayResult:
     task = read_archived(content)
     if (task.record.tenant, task.record.task_id) != (wanted.tenant, wanted.task_id):
         raise CannotReplay("what lies in its place in the archive is another task")
-    return await replay(task, Limits(), load_prompts(), execute_task)
+    return await replay(task, Limits(), load_prompts(), worker)

@@ -18,7 +18,7 @@ from services.executor.adapters.mcp_tools import McpTools
 from services.executor.bootstrap import carry_out_turns
 from services.executor.core.session.context import Limits, Ports
 from services.executor.core.states.prompts import Prompts
-from services.executor.core.turn.worker import ExecutesTask, Worker
+from services.executor.core.turn.worker import Worker
 from services.executor.ports.sessions import RunsTurns, Work
 from services.executor.ports.turns import TurnStore
 from services.executor.settings import ExecutorSettings
@@ -31,8 +31,8 @@ from tests.e2e.fused_ports import fused_ports, fused_store
 class MortalWorker(RunsTurns):
     """The real worker; every step of a turn passes the turn's fuse."""
 
-    def __init__(self, ports: Ports, limits: Limits, prompts: Prompts, execute_task: ExecutesTask) -> None:
-        self._worker = Worker(fused_ports(ports), limits, prompts, execute_task)
+    def __init__(self, ports: Ports, limits: Limits, prompts: Prompts) -> None:
+        self._worker = Worker(fused_ports(ports), limits, prompts)
         self._log = Path(os.environ["STEP_LOG"])
 
     @override

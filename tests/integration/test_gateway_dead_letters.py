@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 
 from services.executor.adapters.made_tools import RedisMade, SwitchedTenants
 from services.executor.adapters.stored_tenants import FileTenants
-from services.executor.core.turn.attempt import letter
+from services.executor.core.turn.given_up import letter
 from services.executor.ports.sessions import Work
 from shared.contracts.made_tool import MadeCase, MadeTool
 from shared.contracts.outcome import TaskOutcome

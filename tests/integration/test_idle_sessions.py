@@ -12,7 +12,7 @@ from services.executor.adapters.redis_ended import RedisEndedTasks
 from services.executor.adapters.redis_idle import ArchivedSession, RedisIdleSessions
 from services.executor.adapters.redis_sessions import RedisSessions
 from services.executor.core.turn.archiving import Archiver, Evictor
-from services.executor.core.turn.attempt import give_up
+from services.executor.core.turn.given_up import give_up
 from services.executor.ports.turns import JournalEntry, MemoryUnavailable, SessionCall, SessionState
 from services.executor.ports.upkeep import IdleSession, SessionMemory
 from shared.contracts.archive import read_archived

@@ -11,6 +11,8 @@ from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.outcome import TaskOutcome
 from shared.contracts.task import TaskEvent, TaskRecord, Turn
 
+TURNS_KEPT = 20  # ids of done turns in a task's record
+
 
 class Fault(StrEnum):
     """A kind of fault that upkeep finds and mends; each is counted."""
@@ -48,6 +50,11 @@ class Work(NamedTuple):
     last_error: str = ""
     claimed: object = None  # what the store read with the turn, for its own use
     lacks_outcome: bool = False  # the task has ended, and its outcome was never emitted
+
+    @property
+    def turns_done(self) -> tuple[str, ...]:
+        """The ids of the task's turns that are done once this one is, as its record keeps them."""
+        return (*self.record.turns_done, self.turn.turn_id)[-TURNS_KEPT:]
 
 
 class UnreadableTurn(Exception):

@@ -3,7 +3,7 @@
 import pytest
 
 from services.executor.core.session.budget import Ceilings
-from services.executor.core.turn.attempt import give_up
+from services.executor.core.turn.given_up import give_up
 from services.executor.ports.turns import SessionState
 from services.gateway.features.tasks.views import artifacts_of
 from shared.contracts.assessment.messages import EarlyCompletion, TurnComplete, read_reply

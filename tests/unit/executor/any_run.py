@@ -8,7 +8,6 @@ from services.executor.core.session.budget import Ceilings
 from services.executor.core.session.context import Limits, Ports
 from services.executor.core.states.machine import TEMPLATES
 from services.executor.core.states.prompts import load
-from services.executor.core.turn.execute import execute_task
 from services.executor.core.turn.worker import Worker
 from shared.contracts.task import Principal, TaskRecord, Turn, TurnKind
 from shared.contracts.tenant import Connection, QuietHours, TenantRecord
@@ -58,7 +57,7 @@ async def any_run(seed: int) -> Run:
     turns = WatchedTurns(new_record(text))
     tokens = random.choice([*[None] * 7, 2_500, 6_000, 10_000])
     tenant = _tenant(random)
-    worker = Worker(_ports(random, world, turns, tape, tenant), _limits(random, tokens), _PROMPTS, execute_task)
+    worker = Worker(_ports(random, world, turns, tape, tenant), _limits(random, tokens), _PROMPTS)
     deaths = random.choice([0, 1, 3, 6])
     left = deaths
     for number in range(_TURNS):

@@ -4,9 +4,9 @@ from typing import Protocol
 
 from services.executor.core.session.context import Limits
 from services.executor.core.states.prompts import Prompts, load
-from services.executor.core.turn.execute import execute_task
 from services.executor.core.turn.replay import replay
 from services.executor.core.turn.replay_cursor import ReplayResult
+from services.executor.core.turn.worker import Worker
 from shared.contracts.archive import ArchivedStep, ArchivedTask, read_archived
 from tests.doubles.memory_turns import MemoryTurns
 
@@ -31,7 +31,7 @@ def archived(kept: _Kept) -> ArchivedTask:
 
 
 async def replayed(kept: _Kept, prompts: Prompts | None = None) -> ReplayResult:
-    return await replay(archived(kept), Limits(), prompts or load(), execute_task)
+    return await replay(archived(kept), Limits(), prompts or load(), Worker)
 
 
 async def assert_replayed(kept: _Kept) -> ReplayResult:

@@ -12,7 +12,6 @@ from services.executor.core.session.journal import latest
 from services.executor.core.session.values import Fact
 from services.executor.core.states.machine import TEMPLATES, Processes
 from services.executor.core.states.prompts import load
-from services.executor.core.turn.execute import execute_task
 from services.executor.core.turn.worker import Worker
 from services.executor.ports.files import NoFiles, TaskFiles
 from services.executor.ports.policy import PolicyService, PolicyUnavailable, Tenants
@@ -214,7 +213,7 @@ class Stage:
 
     @property
     def worker(self) -> Worker:
-        return Worker(self.ports, self.limits, load(), execute_task, processes=self.processes)
+        return Worker(self.ports, self.limits, load(), processes=self.processes)
 
     async def run(self, turn: Turn | None = None, attempts: int = 1) -> TaskRecord:
         """One turn to its end (the first message by default), and the record it leaves."""

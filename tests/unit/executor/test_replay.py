@@ -9,8 +9,8 @@ import pytest
 
 from services.executor.core.session.context import Limits
 from services.executor.core.states.prompts import load
-from services.executor.core.turn.execute import execute_task
 from services.executor.core.turn.replay import CannotReplay, replay
+from services.executor.core.turn.worker import Worker
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState
 from shared.ports.models import ModelAway, ModelReply, ModelRequest
@@ -187,4 +187,4 @@ async def test_a_journal_of_the_version_before_says_why_it_cannot_be_replayed() 
     task = archived(stage)
     old = task.model_copy(update={"journal": tuple(step for step in task.journal if step.kind != "turn")})
     with pytest.raises(CannotReplay, match="too old"):
-        await replay(old, Limits(), load(), execute_task)
+        await replay(old, Limits(), load(), Worker)

@@ -6,7 +6,8 @@ from datetime import timedelta
 import pytest
 from typing_extensions import override
 
-from services.executor.core.turn.attempt import give_up, settle_blindly
+from services.executor.core.turn.attempt import settle_blindly
+from services.executor.core.turn.given_up import give_up
 from services.executor.ports.turns import HandedOver, TurnEnd
 from shared.contracts.task import Turn
 from shared.domain.exact_json import Json, JsonObject
@@ -177,13 +178,17 @@ async def given_up(stage: Stage, turn: Turn = TURN) -> TurnEnd:
 
 @pytest.mark.promise("I3.given_up_looks")
 async def test_an_open_write_is_read_before_its_task_is_given_up() -> None:
+    """Its outcome tells how long the task took from its acceptance, waiting included."""
     stage = await killed_while_sending(applied=True)
+    accepted = {"accepted_at": stage.turns.now() - timedelta(hours=1)}
+    stage.turns.record = stage.turns.record.model_copy(update=accepted)
     await stage.worker.settle_open_writes(stage.turns.work(TURN, attempts=6), stage.turns)
     end = await given_up(stage)
     assert (end.record.state, stage.statuses) == (TaskState.FAILED, ["verified"])
     assert "Carried out before: approve_claim." in (end.record.reason or "")
     assert (end.record.metadata["escalated"], end.record.metadata["doubts"]) == (False, [])
     assert end.outcome is not None
+    assert end.outcome.duration_ms >= 3_600_000
 
 
 @pytest.mark.promise("I3.given_up_waits")

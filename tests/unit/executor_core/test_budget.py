@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.reflect.turn_end import budget_ending
 from services.executor.core.session.budget import (
     BudgetShare,
     BudgetSpent,
@@ -23,6 +22,7 @@ from services.executor.core.session.budget import (
 )
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.values import DO, FIND_OUT, NamedValue, PartOfTask
+from services.executor.core.turn.ends import budget_ending
 from services.executor.ports.turns import JournalEntry
 from shared.domain.model_price import Price
 from shared.domain.words import FsmState, TaskState, WriteStatus

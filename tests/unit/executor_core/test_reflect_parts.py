@@ -1,23 +1,18 @@
 """REFLECT: the answer with its truth, the outcome, and what a turn leaves behind."""
 
+from collections.abc import Mapping
 from datetime import timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import JsonValue
 
+from services.executor.core.reflect.client_answer import final_answer, without_footer
 from services.executor.core.reflect.quality import evidence
-from services.executor.core.reflect.turn_end import (
-    FinishedRun,
-    final_answer,
-    metadata,
-    outcome,
-    run_of,
-    turn_end,
-    unchanged_end,
-    without_footer,
-)
-from services.executor.core.session.dossier import Dossier, Progress
+from services.executor.core.reflect.turn_end import build_turn_end, run_of, unchanged_end
+from services.executor.core.session.dossier import Dossier, EndedRun, Progress
+from services.executor.core.session.journal import Journal
 from services.executor.core.states.machine import GENERAL
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import SessionState, TurnEnd
@@ -26,7 +21,9 @@ from shared.contracts.outcome import Threshold, ThresholdKind
 from shared.contracts.task import HistoryMessage, Principal, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.domain.marks import MarkKind
 from shared.domain.quality import WEAK, quality
+from shared.domain.redaction import NOTHING
 from shared.domain.words import FsmState, TaskState, ToolClass, WriteStatus
+from tests.doubles.memory_turns import MemoryTurns
 from tests.each_row import each_row
 from tests.unit.executor_core.makers import NOON, call, entry, fact, plan, verdict
 
@@ -39,9 +36,9 @@ _TURN = {"turn_id": "turn-1", "task_id": "task-1", "principal": Principal(id="cl
 
 def ended(
     *writes: LedgerEntry, state: TaskState = TaskState.COMPLETED, dossier: Dossier = DONE, text: str = "Its a is 17."
-) -> FinishedRun:
+) -> EndedRun:
     progress = Progress(path=PATH, visited=PATH, dossier=dossier)
-    return FinishedRun(state, None, None, text, progress, writes)
+    return EndedRun(state, None, None, text, progress, writes)
 
 
 def work(kind: TurnKind = TurnKind.MESSAGE, text: str = "Pay it") -> Work:
@@ -52,12 +49,18 @@ def work(kind: TurnKind = TurnKind.MESSAGE, text: str = "Pay it") -> Work:
     return Work(Turn.model_validate({**_TURN, "kind": kind, "text": text}), record, 1)
 
 
+def end_of(work: Work, run: EndedRun, hidden: Mapping[str, MarkKind] = NOTHING) -> TurnEnd:
+    journal = Journal(MemoryTurns(work.record), (), NOON, 0.0)
+    journal.hidden.update(hidden)
+    return build_turn_end(work, run, SessionState(), journal)
+
+
 def turns(end: TurnEnd) -> tuple[tuple[str, str], ...]:
     assert end.session is not None
     return tuple((role, text) for role, text in end.session.turns)
 
 
-def score(ended: FinishedRun) -> float:
+def score(ended: EndedRun) -> float:
     return quality(evidence(run_of(ended, work().record))).value
 
 
@@ -93,19 +96,25 @@ def test_a_doubtful_write_costs_a_failed_read_earns_nothing_and_a_notice_needs_n
 
 
 def test_a_run_that_ended_before_it_began_has_metadata_and_an_outcome() -> None:
-    nothing = FinishedRun(TaskState.FAILED, FsmState.FAILED, "no tools", "no tools", None, ())
+    nothing = EndedRun(TaskState.FAILED, FsmState.FAILED, "no tools", "no tools", None, ())
 
-    run = run_of(nothing, work().record)
-    scored = quality(evidence(run))
-    assert metadata(nothing, run, scored)["states"] == ["FAILED"]
-    told = outcome(work().record, nothing, scored, NOON)
-    assert (told.event_id, told.process_type, told.policy_passed) == ("task-1:1", "general", None)
+    end = end_of(work(), nothing)
+    blank: dict[str, JsonValue] = {
+        "process_type": None,
+        "strategy": "fsm",
+        "orchestrator": None,
+        "bandit": {},
+        "tool_calls": 0,
+    }
+    assert end.record.metadata == {**end.record.metadata, "states": ["FAILED"], **blank}
+    assert end.outcome is not None
+    assert (end.outcome.event_id, end.outcome.process_type, end.outcome.policy_passed) == ("task-1:1", "general", None)
 
 
 @pytest.mark.promise("state.outcome_once")
 @each_row("state", list(TaskState))
 def test_exactly_an_ended_task_has_an_outcome(state: TaskState) -> None:
-    end = turn_end(work(), ended(state=state), SessionState(), None, (), NOON)
+    end = end_of(work(), ended(state=state))
 
     assert (end.outcome is not None) == state.is_terminal
     assert end.record.state is state
@@ -113,8 +122,8 @@ def test_exactly_an_ended_task_has_an_outcome(state: TaskState) -> None:
 
 
 def test_the_history_holds_what_was_said_and_no_timer_speaks() -> None:
-    said = turn_end(work(), ended(), SessionState(), None, (), NOON)
-    timed = turn_end(work(TurnKind.DEADLINE), ended(), SessionState(), None, (), NOON)
+    said = end_of(work(), ended())
+    timed = end_of(work(TurnKind.DEADLINE), ended())
 
     assert [(line.role, line.text) for line in said.record.history] == [("user", "Pay it"), ("agent", "Its a is 17.")]
     assert turns(said) == (("user", "Pay it"), ("agent", "Its a is 17."))
@@ -129,9 +138,9 @@ def test_what_a_client_said_stands_once_in_the_history() -> None:
     named = first.turn.model_copy(update={"message_id": "m-1"})
     begun = HistoryMessage(role="user", text="Pay it", message_id="m-1", at=NOON)
     record = first.record.model_copy(update={"history": (begun,)})
-    ended_once = turn_end(Work(named, record, 1), ended(), SessionState(), None, (), NOON).record
+    ended_once = end_of(Work(named, record, 1), ended()).record
     later = named.model_copy(update={"turn_id": "turn-2", "received_at": NOON + timedelta(minutes=1)})
-    ended_twice = turn_end(Work(later, ended_once, 1), ended(), SessionState(), None, (), NOON).record
+    ended_twice = end_of(Work(later, ended_once, 1), ended()).record
 
     assert [line.role for line in ended_once.history] == ["user", "agent"]
     assert [(line.role, line.message_id) for line in ended_twice.history] == [
@@ -178,7 +187,9 @@ def test_no_marked_value_is_in_any_field_of_an_outcome(marked: str, before: str,
     )
     record = work().record.model_copy(update={"request": TaskRequest(text=carried("summary"))})
     hidden = {_SAID: MarkKind.PASSWORD, _CARD: MarkKind.CARD}
-    told = outcome(record, done, quality(evidence(run_of(done, record))), NOON, hidden).model_dump_json()
+    end = end_of(work()._replace(record=record), done, hidden)
+    assert end.outcome is not None
+    told = end.outcome.model_dump_json()
 
     assert marked not in told
     assert "1111" not in told

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.core.prime.known import describe_limits, thresholds
-from services.executor.core.reflect.turn_end import threshold_outcomes
+from services.executor.core.reflect.outcome import threshold_outcomes
 from services.executor.core.session.dossier import Progress
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import PredictionOutcome, Threshold, ThresholdKind

@@ -4,8 +4,9 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 from uuid import uuid4
 
-from services.executor.core.reflect.turn_end import FinishedRun, turn_end
-from services.executor.core.session.dossier import Dossier, Progress
+from services.executor.core.reflect.turn_end import build_turn_end
+from services.executor.core.session.dossier import Dossier, EndedRun, Progress
+from services.executor.core.session.journal import Journal
 from services.executor.core.session.values import Fact
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import JournalBatch, JournalEntry, TurnStore
@@ -14,7 +15,7 @@ from shared.contracts.plan import PlannedCall, ReadBack, WritePlan
 from shared.contracts.policy import Verdict
 from shared.contracts.task import Principal, TaskEvent, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.domain.exact_json import digest, dumps
-from shared.domain.words import Dialect, FsmState, TaskState, ToolClass, WriteStatus
+from shared.domain.words import Dialect, FsmState, Phase, TaskState, ToolClass, WriteStatus
 
 # As long as those of the demo's tasks with two writes.
 _STEPS, _STEP_CHARACTERS = 16, 1_200
@@ -48,9 +49,10 @@ class TypicalWorker:
         for call in plan.calls:
             await _write(store, plan, call, at)
         writes = tuple((await store.ledger()).values())
-        ended = FinishedRun(TaskState.COMPLETED, FsmState.COMPLETE, None, _ANSWER, _progress(plan), writes)
-        begun = work._replace(record=started)
-        await store.finish(turn_end(begun, ended, session, None, [_event("phase", at)], at))
+        ended = EndedRun(TaskState.COMPLETED, FsmState.COMPLETE, None, _ANSWER, _progress(plan), writes)
+        journal = Journal(store, (), at, 0.0)
+        journal.enter_phase(Phase.REFLECT)
+        await store.finish(build_turn_end(work._replace(record=started), ended, session, journal))
 
 
 def message(tenant: str, session_id: str) -> TypicalMessage:

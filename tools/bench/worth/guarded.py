@@ -10,7 +10,6 @@ from typing_extensions import override
 from services.executor.core.session.context import Limits, Ports
 from services.executor.core.states.prompts import Prompts, load
 from services.executor.core.tools.classes import Annotations, classify
-from services.executor.core.turn.execute import execute_task
 from services.executor.core.turn.worker import Worker
 from services.executor.ports.policy import Tenants
 from services.executor.ports.tools import Tool, ToolAnswer, ToolServers
@@ -104,7 +103,7 @@ async def run_guarded(task: WorthTask, playing: PlayingModel, strategy: Strategy
     world, model, turns = task.world.copy(), GuardedModel(task, playing), _turns(task)
     servers = WorldServers(world)
     ports = Ports(model, servers, LocalPolicy(), OneRecord(_tenant(world)), MemoryLearned(), Unmetered())
-    worker = Worker(ports, Limits(settle_margin_seconds=0.0, strategies=(strategy,)), prompts, execute_task)
+    worker = Worker(ports, Limits(settle_margin_seconds=0.0, strategies=(strategy,)), prompts)
     turn, asked = _turn(turns, TurnKind.MESSAGE, _CLAIMANT, 1), 0
     for number in range(2, _MOST_TURNS):
         await worker.run(turns.work(turn), turns)

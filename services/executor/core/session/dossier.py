@@ -1,6 +1,8 @@
 """What the states of one run hand each other: a typed dossier with references, never a raw transcript."""
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import Literal, NamedTuple, cast
 
 from pydantic import JsonValue, model_validator
@@ -9,16 +11,17 @@ from services.executor.core.session.values import Fact, NamedValue, PartOfTask
 from services.executor.core.states.machine import GENERAL, REST_SUBJECT, TEMPLATES, ProcessTemplate
 from services.executor.ports.orchestrators import OrchestratorName
 from services.executor.ports.turns import Timer
-from shared.contracts.approval import Confirmed
+from shared.contracts.approval import Approval, Confirmed
 from shared.contracts.base import Contract
+from shared.contracts.ledger import LedgerEntry
 from shared.contracts.made_tool import MadeTool
 from shared.contracts.outcome import Threshold
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Verdict
 from shared.contracts.task import Artifact, TaskRecord
-from shared.domain.exact_json import JsonObject, digest, dumps, i_json, loads_object, write_plain
+from shared.domain.exact_json import Json, JsonObject, digest, dumps, i_json, loads_object, write_plain
 from shared.domain.identity_cache import IdentityCache
-from shared.domain.words import FsmState, Strategy
+from shared.domain.words import FsmState, Strategy, TaskState
 
 
 class Dossier(Contract):
@@ -142,7 +145,7 @@ def changed_texts(progress: Progress, known: Progress | None) -> dict[str, str]:
     unchanged list of facts is stored once. To Python a yes is equal to a one: what is equal is the same only if its
     text is.
     """
-    before = known or _AT_DEFAULTS
+    before = known or NO_PROGRESS
     changed = (_other_fields(progress, before), _other_fields(progress.dossier, before.dossier))
     alike = [{name for name, is_equal in fields.items() if is_equal} for fields in changed]
     was = _format_fields(before, *alike) if any(alike) else {}
@@ -173,7 +176,7 @@ def _format_fields(progress: Progress, own: set[str], of_dossier: set[str]) -> d
 
 _template_text = IdentityCache[ProcessTemplate, str](lambda template: write_plain(template.model_dump()), 256)
 # What was never stored is at its default. These two fields have none, and are empty in no other progress.
-_AT_DEFAULTS = Progress(path=(), visited=())
+NO_PROGRESS = Progress(path=(), visited=())
 
 
 class Rest(NamedTuple):
@@ -212,11 +215,39 @@ class StaleInputs(NamedTuple):
     why: str
 
 
-class Finished(NamedTuple):
+class AnsweredTask(NamedTuple):
     """The task is answered; the dossier has the answer. ``not_done`` says which parts were not done, and why."""
 
     progress: Progress
     not_done: str = ""
+
+
+class EndedRun(NamedTuple):
+    """How a run stands at its end, be it answered, ended early or waiting: ``progress`` is None where it ended before
+    it began.
+    """
+
+    state: TaskState
+    fsm_state: FsmState | None
+    reason: str | None
+    answer: str
+    progress: Progress | None
+    writes: Sequence[LedgerEntry]
+    escalated: bool = False
+    failed_part: str | None = None  # the part of the installation that did not work, where one did not
+    partial: bool = False  # the budget was spent: what is known is the result
+    timer: Timer | None = None  # what ends its waiting, where it waits for something else than an approval
+    approval: Approval | None = None  # as this turn asked for it or decided it
+    settled: Approval | None = None  # that the task asked for before and asks for no more, as it ended
+    asked: Mapping[str, Json] | None = None  # what a person is asked, where one is
+    spend: Mapping[str, JsonValue] = MappingProxyType({})  # what the model's calls have used up
+    documents: tuple[Artifact, ...] = ()
+    review: Mapping[str, JsonValue] = MappingProxyType({})  # what was done for the answer after it was drafted
+
+    @property
+    def known(self) -> Progress:
+        """Its progress; an empty one where it ended before it began."""
+        return self.progress or NO_PROGRESS
 
 
 KEY = "dry_run"

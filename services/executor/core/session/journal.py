@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from datetime import datetime
 from time import perf_counter
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from pydantic import JsonValue
 
@@ -425,6 +425,9 @@ class Journal:
         self._waiting = [*batch.entries, *self._waiting]
         self._events = [*batch.events, *self._events]
         self._record = self._record or batch.record
+
+
+MakesJournal: TypeAlias = Callable[[TurnStore, Sequence[JournalEntry], datetime, float, JournalLimits], Journal]
 
 
 class Checkpoints:

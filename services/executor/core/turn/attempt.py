@@ -1,39 +1,16 @@
-"""One attempt at a turn: it is run, skipped as it came too late, or given up; and how a turn ends that nobody runs."""
+"""One attempt at a turn: it is run, skipped as it came too late, or given up."""
 
 import asyncio
-import json
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 
 import structlog
 
-from services.executor.core.reflect.turn_end import TURNS_KEPT, final_answer, told_ledger
-from services.executor.core.session.context import begins_anew, is_practice, own_memory
-from services.executor.core.session.dossier import is_dry_run
-from services.executor.core.session.journal import Journal, latest
-from services.executor.core.session.ledger import (
-    brief_operator,
-    doubts_deadline,
-    find_taken_over,
-    open_doubts,
-    past_calls_of_facts,
-    past_calls_of_writes,
-    remember_calls,
-)
+from services.executor.core.session.journal import Journal
+from services.executor.core.turn.given_up import give_up, known_outcome
 from services.executor.core.turn.reaper import FaultCounts
 from services.executor.core.write.settling import settle_without_reading
-from services.executor.ports.sessions import Fault, Lease, RunsTurns, UnreadableTurn, UnreadEnd, Work
-from services.executor.ports.turns import HandedOver, LeaseLost, MemoryUnavailable, SessionState, TurnEnd, TurnStore
-from shared.contracts.dead_letter import DeadTurn
-from shared.contracts.ledger import LedgerEntry
-from shared.contracts.outcome import TaskOutcome
-from shared.contracts.policy import PastCall
-from shared.contracts.task import Principal, TaskEvent, TaskRecord, TaskRequest, Turn, TurnKind
-from shared.domain.exact_json import dumps, loads_object
+from services.executor.ports.sessions import Fault, Lease, RunsTurns, Work
+from services.executor.ports.turns import HandedOver, LeaseLost, TurnEnd, TurnStore
 from shared.domain.marks import marked_values
-from shared.domain.redaction import redact_text, without_marks
-from shared.domain.words import DONE, UNDECIDED, Dialect, Strategy, TaskState, WriteStatus
 from shared.ports.store import StoreUnavailable
 
 _LOOK_SECONDS = 60.0  # for reading what the open writes of a turn came to that is given up
@@ -71,10 +48,7 @@ class TurnAttempt:
         attempts = self._attempts
         log.error("turn_given_up", turn=work.turn.turn_id, attempts=attempts, last_error=work.last_error)
         await settle_blindly(work, store, await self._read_open_writes(work, store))
-        end = await give_up(work, store, attempts)
-        if end.record.state.is_terminal:
-            end = end._replace(letter=letter(work, end.record, attempts))
-        await store.finish(end)
+        await store.finish(await give_up(work, store, attempts))
 
     async def _read_open_writes(self, work: Work, store: TurnStore) -> str:
         """Let the open writes be read, once: what killed the turn may kill this too. Returns why it was not done."""
@@ -91,78 +65,6 @@ class TurnAttempt:
         return "nobody could read"
 
 
-_NOBODY = Principal(id="unknown")
-_REASON = "The stored turn, or its task's record, cannot be read; it is not tried again."
-_WRITES = ("unknown: its record cannot be read",)
-
-
-def end_unread(unread: UnreadableTurn, tenant: str, session_id: str) -> UnreadEnd:
-    """The end of a turn that could not be read: its task has failed, for whoever reads or follows it."""
-    letter = _unread_letter(unread, tenant, session_id)
-    done = {"turn_id": unread.turn_id, "state": TaskState.FAILED.value}
-    events = (
-        TaskEvent(kind="status", at=unread.now, data={"state": TaskState.FAILED.value, "reason": _REASON}),
-        TaskEvent(kind="turn_finished", at=unread.now, data=done),
-    )
-    record = TaskRecord(
-        tenant=tenant,
-        task_id=letter.task_id,
-        session_id=session_id,
-        dialect=letter.dialect,
-        requester=letter.requester,
-        request=letter.request,
-        accepted_at=letter.turn.received_at,
-        updated_at=unread.now,
-        state=TaskState.FAILED,
-        reason=_REASON,
-        answer=_REASON,
-    )
-    outcome = _build_outcome(record, {}, is_applied=False)
-    return UnreadEnd(letter, outcome, _ended_record(unread.record, record, letter), events)
-
-
-def _ended_record(stored: str, least: TaskRecord, letter: DeadTurn) -> str:
-    """The record as it is stored, ended; what this release cannot read in it is kept for one that can.
-
-    What it lacks is as in the ``least`` record, and so is all of one that is no JSON object.
-    """
-    said = loads_object(least.stored_json())
-    try:
-        kept = loads_object(stored)
-    except ValueError:
-        kept = {}
-    before = kept.get("turns_done")
-    done = [*(before if isinstance(before, list) else ()), letter.turn.turn_id][-TURNS_KEPT:]
-    ended = {name: said[name] for name in ("state", "reason", "answer", "updated_at")}
-    return dumps({**said, **kept, **ended, "turns_done": [*done]})
-
-
-def _unread_letter(unread: UnreadableTurn, tenant: str, session_id: str) -> DeadTurn:
-    """The dead letter of a turn that could not be read. Writes cannot be excluded, so that nobody begins it anew by
-    mistake.
-    """
-    turn = unread.turn or Turn(
-        turn_id=unread.turn_id, task_id=unread.task_id, kind=TurnKind.MESSAGE, principal=_NOBODY, received_at=unread.now
-    )
-    return DeadTurn(
-        tenant=tenant,
-        session_id=session_id,
-        task_id=unread.task_id,
-        turn=turn,
-        dialect=Dialect.A2A_1_0,
-        requester=turn.principal,
-        request=TaskRequest(text=turn.text),
-        attempts=unread.attempts,
-        reason=_REASON,
-        last_error=str(unread),
-        died_at=unread.now,
-        writes=_WRITES,
-    )
-
-
-_SILENT = "No attempt could say why: the process that ran it ended."
-
-
 async def settle_blindly(work: Work, store: TurnStore, why: str) -> None:
     """Settles the open writes of a task of which nothing could be read: they end unverified or in doubt, and nothing is
     guessed.
@@ -170,151 +72,3 @@ async def settle_blindly(work: Work, store: TurnStore, why: str) -> None:
     journal = Journal(store, (), (await store.pulse()).now, 0.0)
     journal.hide(marked_values(work.record.request.text))
     await settle_without_reading(store, journal, why)
-
-
-async def give_up(work: Work, store: TurnStore, attempts: int) -> TurnEnd:
-    """Ends a turn that is given up: its task is ``failed``, or waits for an operator if a write is in doubt and there
-    is still time.
-
-    Its reason and its report name every write that was made or whose fate is not known.
-    """
-    entries, now = tuple((await store.ledger()).values()), (await store.pulse()).now
-    doubts = open_doubts(entries)
-    waits = bool(doubts) and not is_practice(work.record) and _may_wait(work.turn, entries, now)
-    times = "once" if attempts == 1 else f"{attempts} times"
-    reason = f"The worker stopped {times} while carrying out this turn; it is not tried again."
-    reason += _list_tools("Carried out before", entries, DONE)
-    reason += _list_tools("In doubt, to be checked by a person", entries, UNDECIDED)
-    is_for_a_person = any(entry.status in UNDECIDED for entry in entries)
-    update = {
-        "state": TaskState.INPUT_REQUIRED if waits else TaskState.FAILED,
-        "reason": reason,
-        "answer": final_answer(f"{reason}\n\n{brief_operator(doubts)}" if waits else reason, entries),
-        "metadata": {**work.record.metadata, **told_ledger(entries), "escalated": is_for_a_person},
-        "updated_at": now,
-        "turns_done": (*work.record.turns_done, work.turn.turn_id)[-TURNS_KEPT:],
-    }
-    record = work.record.model_copy(update=update)
-    return TurnEnd(
-        record=record,
-        session=await _remember_calls(record, store, entries, ended=not waits),
-        events=(_build_status(record),),
-        timer=doubts_deadline(doubts) if waits else None,
-        outcome=None if waits else await known_outcome(record, store),
-    )
-
-
-async def _remember_calls(
-    record: TaskRecord, store: TurnStore, entries: Sequence[LedgerEntry], *, ended: bool
-) -> SessionState | None:
-    """The session's memory with the task's calls, for rules that ask for them; None, so that it stays as it is, if
-    there are none or it cannot be read.
-
-    Every write is kept where nobody can read which tools the rules name: that may be what broke the turn.
-    """
-    made, names = await _calls_made(record, store, entries)
-    if not (made and names):
-        return SessionState() if begins_anew(record) else None
-    try:
-        session = own_memory(await store.session(), record)
-    except MemoryUnavailable:  # put off until the archive is back
-        raise
-    except (StoreUnavailable, ValueError) as error:
-        log.warning("memory_not_read", task=record.task_id, error=repr(error))
-        return None
-    return session._replace(calls=remember_calls(session.calls, made, names, record.task_id, ended=ended))
-
-
-async def _calls_made(
-    record: TaskRecord, store: TurnStore, entries: Sequence[LedgerEntry]
-) -> tuple[tuple[PastCall, ...], tuple[str, ...]]:
-    """The task's calls, and the tools or patterns of tools that rules name."""
-    try:
-        progress = latest(await store.journal())
-    except ValueError as error:
-        log.warning("progress_not_read", task=record.task_id, error=repr(error))
-        return past_calls_of_writes(entries), ("*",)
-    if progress is None:
-        return past_calls_of_writes(entries), ()
-    return (*past_calls_of_facts(progress.dossier.facts), *past_calls_of_writes(entries)), progress.ruled_tools
-
-
-def _may_wait(turn: Turn, entries: Sequence[LedgerEntry], now: datetime) -> bool:
-    """Whether an operator may still decide: neither the task nor this turn was to end the wait."""
-    if turn.kind in (TurnKind.CANCEL, TurnKind.DEADLINE) or find_taken_over(entries) is not None:
-        return False
-    return all(entry.decide_by is not None and now < entry.decide_by for entry in open_doubts(entries))
-
-
-def _build_status(record: TaskRecord) -> TaskEvent:
-    told = without_marks({"state": record.state.value, "reason": record.reason}, marked_values(record.request.text))
-    return TaskEvent(kind="status", at=record.updated_at, data=told)
-
-
-def _list_tools(heading: str, entries: Iterable[LedgerEntry], statuses: Collection[WriteStatus]) -> str:
-    tools = ", ".join(entry.call.tool for entry in entries if entry.status in statuses)
-    return f" {heading}: {tools}." if tools else ""
-
-
-def letter(work: Work, ended: TaskRecord, attempts: int) -> DeadTurn:
-    """The dead letter of a turn: what an operator is told of it, and all that is needed to begin its task anew."""
-    record = work.record
-    return DeadTurn(
-        tenant=record.tenant,
-        session_id=record.session_id,
-        task_id=record.task_id,
-        turn=work.turn,
-        dialect=record.dialect,
-        requester=record.requester,
-        request=record.request,
-        attempts=attempts,
-        reason=str(ended.reason),
-        last_error=work.last_error or _SILENT,
-        died_at=ended.updated_at,
-        writes=tuple(_begun_writes(ended)),
-    )
-
-
-def _begun_writes(ended: TaskRecord) -> Iterator[str]:
-    told = ended.metadata.get("writes")
-    for write in told if isinstance(told, list) else ():
-        if isinstance(write, dict) and write.get("status") in (*DONE, *UNDECIDED):
-            yield f"{write.get('tool')} {json.dumps(write.get('arguments'))}: {write.get('status')}"
-
-
-async def known_outcome(record: TaskRecord, store: TurnStore) -> TaskOutcome:
-    """The outcome of an ended task, from what is stored of it."""
-    is_applied = record.state is not TaskState.CANCELED and not is_dry_run(record)
-    return _build_outcome(record, await store.ledger(), is_applied=is_applied)
-
-
-def _build_outcome(record: TaskRecord, ledger: Mapping[str, LedgerEntry], *, is_applied: bool) -> TaskOutcome:
-    """``is_applied``: whether its strategy was, which then takes credit or blame."""
-    hidden, started = marked_values(record.request.text), record.started_at or record.accepted_at
-    return TaskOutcome(
-        event_id=f"{record.task_id}:1",
-        tenant=record.tenant,
-        session_id=record.session_id,
-        task_id=record.task_id,
-        state=record.state,
-        process_type=str(record.metadata.get("process_type") or "general"),
-        strategy=Strategy(str(record.metadata.get("strategy") or Strategy.FSM.value)),
-        strategy_applied=is_applied,
-        dry_run=is_dry_run(record),
-        practice=is_practice(record),
-        quality=_read_quality(record),
-        summary=redact_text(record.reason or record.request.text, hidden)[:200],
-        tool_calls=0,
-        model_calls=0,
-        policy_passed=None,
-        writes=dict(Counter(entry.status.value for entry in ledger.values())),
-        reason=None if record.reason is None else redact_text(record.reason, hidden),
-        duration_ms=max(0, int((record.updated_at - started).total_seconds() * 1000)),
-        ended_at=record.updated_at,
-    )
-
-
-def _read_quality(record: TaskRecord) -> float:
-    """The measured quality of a completed task; 0 for any other."""
-    measured = record.metadata.get("quality") if record.state is TaskState.COMPLETED else None
-    return float(measured) if isinstance(measured, (int, float)) else 0.0

@@ -29,7 +29,7 @@ from services.executor.core.process.figures import compute_figures, with_rows_le
 from services.executor.core.reads.recovering import known_corrections, read
 from services.executor.core.session.context import TurnContext, enter_state, in_state, is_practice, side_by_side
 from services.executor.core.session.dossier import (
-    Finished,
+    AnsweredTask,
     Progress,
     Resting,
     StaleInputs,
@@ -82,7 +82,7 @@ _NOTHING = "Nothing was written."
 _OUTDATED = "plan:{}:outdated"
 
 
-async def execute_task(ctx: TurnContext, progress: Progress) -> Finished | WaitsForDecision | Resting:
+async def execute_task(ctx: TurnContext, progress: Progress) -> AnsweredTask | WaitsForDecision | Resting:
     """Continues the task from where it stands. Whatever was said and done before is taken again from the journal.
 
     If the orchestrator that thinks first is not available before anything is planned, the next one listed begins.
@@ -98,7 +98,7 @@ async def execute_task(ctx: TurnContext, progress: Progress) -> Finished | Waits
             progress = following
 
 
-async def _carry_conversation(conversation: Conversation) -> Finished | WaitsForDecision | Resting:
+async def _carry_conversation(conversation: Conversation) -> AnsweredTask | WaitsForDecision | Resting:
     """Lets the model speak, carries out each plan that closes, and tells the model what became of its calls."""
     ctx = conversation.ctx
     while True:
@@ -111,7 +111,7 @@ async def _carry_conversation(conversation: Conversation) -> Finished | WaitsFor
         if isinstance(event, AnswerFound):
             return await _finish(conversation)
         if is_dry_run(ctx.record):
-            return Finished(answer_with_plan(event.progress, approval_needed(ctx, event.progress)))
+            return AnsweredTask(answer_with_plan(event.progress, approval_needed(ctx, event.progress)))
         outcomes = await _carry_closed_plan(conversation, event)
         if not isinstance(outcomes, dict):
             return outcomes
@@ -184,7 +184,7 @@ async def _pass_to_next(conversation: Conversation, failed: Failed) -> Progress 
     return progress.model_copy(update=update)
 
 
-async def _finished_by_ledger(conversation: Conversation) -> Finished:
+async def _finished_by_ledger(conversation: Conversation) -> AnsweredTask:
     """The task at its end, with each write and its status as the answer."""
     ledger, progress = await conversation.ctx.store.ledger(), conversation.progress
     written = sorted(ledger.values(), key=lambda entry: entry.call.call_id)
@@ -194,7 +194,7 @@ async def _finished_by_ledger(conversation: Conversation) -> Finished:
     return await _finish(conversation)
 
 
-async def _finish(conversation: Conversation) -> Finished:
+async def _finish(conversation: Conversation) -> AnsweredTask:
     """The answered task, with the remarks below its answer, and the parts that were not done."""
     ctx, progress = conversation.ctx, conversation.progress
     if progress.dossier.answer is None:
@@ -213,7 +213,7 @@ async def _finish(conversation: Conversation) -> Finished:
     is_read_as_list = dossier.answer_format == "list" and ctx.record.request.solver is None
     if is_read_as_list and as_list(dossier.answer or "") is None:
         not_done.append("the answer is not the JSON list that was asked for")
-    return Finished(said, "; ".join(not_done))
+    return AnsweredTask(said, "; ".join(not_done))
 
 
 def _raise_if_text_forbids(progress: Progress) -> None:

@@ -12,8 +12,8 @@ from typing import NamedTuple, cast
 from pydantic import TypeAdapter
 from typing_extensions import override
 
-from services.executor.core.reflect.turn_end import FinishedRun
 from services.executor.core.session.context import AnswerRules, Limits, Ports
+from services.executor.core.session.dossier import EndedRun
 from services.executor.core.session.journal import Journal, ending_note, present_step
 from services.executor.core.states.machine import Failed, ModelRests, Part, RunEnds
 from services.executor.core.tools.failures import says_out_of_time
@@ -164,7 +164,7 @@ def tell_beginning(span: Span, work: Work) -> None:
     span.note({**of_task, **of_turn, **counts})
 
 
-def tell_end(span: Span, ended: FinishedRun) -> None:
+def tell_end(span: Span, ended: EndedRun) -> None:
     if not span.is_recording:
         return
     span.note({names.TASK_STATE: ended.state.value})

@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from typing_extensions import override
 
 from services.executor.core.prime.known import read_experience
-from services.executor.core.reflect.turn_end import without_footer
+from services.executor.core.reflect.client_answer import without_footer
 from services.executor.core.session.context import Limits, Ports
-from services.executor.core.session.journal import Journal, JournalLimits
+from services.executor.core.session.journal import Journal, JournalLimits, MakesJournal
 from services.executor.core.states.prompts import Prompts
 from services.executor.core.turn.recording import (
     call_name,
@@ -34,10 +34,9 @@ from services.executor.core.turn.replay_cursor import (
     attempts_of,
     writes_begin,
 )
-from services.executor.core.turn.worker import ExecutesTask, Worker
 from services.executor.ports.learned import Experience, Learned
 from services.executor.ports.policy import PolicyService, PolicyUnavailable, Tenants
-from services.executor.ports.sessions import Work
+from services.executor.ports.sessions import RunsTurns, Work
 from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolUnreachable
 from services.executor.ports.turns import NOTHING, JournalBatch, JournalEntry, Pulse, SessionState, TurnEnd, TurnStore
 from shared.contracts.allowance import AllowanceRequest, Allowances
@@ -261,6 +260,7 @@ class ArchivedWorld(Model, ToolServers, PolicyService, Tenants, Learned):
 
 
 __all__ = ["CannotReplay", "ReplayResult", "replay"]
+ReplaysWith: TypeAlias = Callable[[Ports, Limits, Prompts, MakesJournal], RunsTurns]
 _DEADLINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC")  # as a question to a person says it
 _COMPARED = ("process_type", "strategy", "states", "plan_hash", "escalated", "values")
 
@@ -272,8 +272,11 @@ class _ReplayedTask(NamedTuple):
     approval: Approval | None = None
 
 
-async def replay(task: ArchivedTask, limits: Limits, prompts: Prompts, execute_task: ExecutesTask) -> ReplayResult:
-    """Runs the task's attempts again and says where they differ. Calls nothing outside. Raises ``CannotReplay``."""
+async def replay(task: ArchivedTask, limits: Limits, prompts: Prompts, worker: ReplaysWith) -> ReplayResult:
+    """Runs the task's attempts again and says where they differ. Calls nothing outside. Raises ``CannotReplay``.
+
+    ``worker``: ``Worker`` of ``turn/worker.py`` (decision 81).
+    """
     taken: list[StepTaken] = []
     standing = _ReplayedTask(_as_accepted(task.record))
     attempts = attempts_of(task)
@@ -281,7 +284,7 @@ async def replay(task: ArchivedTask, limits: Limits, prompts: Prompts, execute_t
         for number, attempt in enumerate(attempts, 1):
             cursor = ReplayCursor(attempt, given_up=number == len(attempts) and _is_given_up(task.record))
             try:
-                standing = await _run(cursor, standing, limits, prompts, execute_task)
+                standing = await _run(cursor, standing, limits, prompts, worker)
             finally:
                 taken += cursor.taken
         if not _is_given_up(task.record):
@@ -292,16 +295,16 @@ async def replay(task: ArchivedTask, limits: Limits, prompts: Prompts, execute_t
 
 
 async def _run(
-    cursor: ReplayCursor, standing: _ReplayedTask, limits: Limits, prompts: Prompts, execute_task: ExecutesTask
+    cursor: ReplayCursor, standing: _ReplayedTask, limits: Limits, prompts: Prompts, worker: ReplaysWith
 ) -> _ReplayedTask:
     """Runs one attempt to its end, or to where it stopped."""
     attempt = cursor.attempt
     store = ReplayStore(cursor, standing.record, standing.approval)
     world = ArchivedWorld(cursor)
     ports = Ports(world, world, world, world, world)
-    worker = Worker(ports, attempt.begun.limits(limits), prompts, execute_task, partial(ReplayJournal, cursor))
+    running = worker(ports, attempt.begun.limits(limits), prompts, partial(ReplayJournal, cursor))
     try:
-        await worker.run(Work(attempt.begun.turn, standing.record, attempts=1), store)
+        await running.run(Work(attempt.begun.turn, standing.record, attempts=1), store)
     except StoppedHere:
         return _ReplayedTask(store.record, standing.approval)
     left = cursor.untaken()

@@ -7,8 +7,9 @@ from typing import NamedTuple, cast
 import structlog
 
 from services.executor.core.states.machine import TenantStopped
-from services.executor.core.turn.attempt import TurnAttempt, end_unread
+from services.executor.core.turn.attempt import TurnAttempt
 from services.executor.core.turn.fair_share import FairShareSlots
+from services.executor.core.turn.given_up import end_unread
 from services.executor.core.turn.heartbeat import LeaseKeeper, RunsHeartbeat
 from services.executor.core.turn.reaper import FaultCounts
 from services.executor.ports.sessions import (

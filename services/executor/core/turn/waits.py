@@ -1,46 +1,34 @@
-"""Tasks that wait for a decision, an operator or a time: how a turn leaves them, and what a later one means."""
+"""Tasks that wait for a decision, an operator or a time: what a turn means for what its task waits for."""
 
 import math
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from pydantic import JsonValue
-
 from services.executor.core.authorize.approval import (
     NotCounted,
     add_decision,
-    approval_grounds,
     approval_refusal,
-    approver_brief,
-    ask_for_approval,
-    confirmation_wanted,
-    describe_approval,
     escalate_approval,
     is_expired,
 )
-from services.executor.core.authorize.policy import persons_needed, reasons_to_ask_a_person
-from services.executor.core.prime.prime import OpenedTurn
-from services.executor.core.reflect.turn_end import FinishedRun
 from services.executor.core.session.context import TurnContext
-from services.executor.core.session.dossier import Progress, Rest
+from services.executor.core.session.dossier import Rest
 from services.executor.core.session.journal import Journal
 from services.executor.core.session.ledger import (
     DOUBT_SUBJECT,
     GivenUp,
     brief_operator,
-    doubts_deadline,
     find_taken_over,
     open_doubts,
     with_attempt,
 )
-from services.executor.core.states.machine import Failed, ModelRests, Rejected
-from services.executor.core.write.agent_calls import question_timer
+from services.executor.core.states.machine import ModelRests, Rejected
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import TurnStore
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.ledger import LedgerEntry, Resolved
 from shared.contracts.task import Turn, TurnKind
-from shared.domain.words import FsmState, Resolution, Role, TaskState, WriteStatus
+from shared.domain.words import Resolution, Role, WriteStatus
 
 
 def acceptance_time(work: Work, journal: Journal) -> datetime:
@@ -260,91 +248,3 @@ async def rest_for_model(ctx: TurnContext, key: str, away: ModelRests) -> Rest |
     ctx.journal.note_run_continues()
     ctx.journal.add(f"{key}:away:{tries}", "note", ctx.journal.now.isoformat())
     return Rest(until, f"waiting for the model until {until:%Y-%m-%d %H:%M:%S} UTC: {away.reason}")
-
-
-async def end_with_question(ctx: TurnContext, progress: Progress, why: tuple[str, ...]) -> tuple[FinishedRun, Approval]:
-    """The end of a run that asks a person to approve its plan. ``why``: what changed since it was asked before."""
-    plan, verdict = progress.dossier.plan, progress.dossier.verdict
-    if plan is None or verdict is None:
-        raise Failed("there is no plan with a verdict to be approved; nothing was written")
-    progress = _store_waiting(ctx, progress, f"asked:{ctx.turn.turn_id}")
-    approval = ask_for_approval(
-        plan,
-        verdict,
-        requester_id=ctx.record.requester.id,
-        now=ctx.journal.now,
-        hours=ctx.tenant.approval_hours,
-        needed=persons_needed(progress),
-        why=(*why, *reasons_to_ask_a_person(ctx, progress)),
-        confirmation=confirmation_wanted(progress),
-        ladder=ctx.tenant.approval_ladder,
-        grounds=approval_grounds(progress, verdict, ctx.task),
-        notices=ctx.tenant.notices,
-    )
-    asked: dict[str, JsonValue] = {"deadline": approval.deadline.isoformat(), "approval_id": approval.approval_id}
-    ctx.journal.tell("approval", status="waiting", level=approval.level, **asked)
-    return await _finish_waiting(ctx.store, approval, progress, note=""), approval
-
-
-async def end_still_waiting(opened: OpenedTurn, waiting: StillWaiting) -> FinishedRun:
-    """The end of a run that asks the same question as before, with the reason why the turn did not answer it."""
-    return await _finish_waiting(opened.store, waiting.approval, opened.checkpoints.latest, waiting.note)
-
-
-async def end_in_doubt(opened: OpenedTurn, note: str = "") -> FinishedRun:
-    """The end of a run that waits for an operator's decision on its writes in doubt."""
-    ledger = tuple((await opened.store.ledger()).values())
-    known = opened.checkpoints.latest
-    progress = _store_waiting(opened, known, f"doubt:{opened.work.turn.turn_id}") if known else None
-    doubts = open_doubts(ledger)
-    named = ", ".join(f"{doubt.call.call_id} {doubt.call.tool}" for doubt in doubts)
-    reason = "; ".join(
-        part for part in (f"an operator has to say what became of a write in doubt: {named}", note) if part
-    )
-    opened.journal.tell("approval", status="waiting", doubts=[doubt.call.call_id for doubt in doubts])
-    return FinishedRun(
-        TaskState.INPUT_REQUIRED,
-        None,
-        reason,
-        brief_operator(doubts),
-        progress,
-        ledger,
-        escalated=True,
-        timer=doubts_deadline(doubts),
-    )
-
-
-async def end_with_agent_question(opened: OpenedTurn, entry: LedgerEntry) -> FinishedRun:
-    """The end of a run that passes a remote agent's question to the requester; the next message answers it."""
-    known = opened.checkpoints.latest
-    progress = _store_waiting(opened, known, f"question:{opened.work.turn.turn_id}") if known else None
-    question = entry.agent.question if entry.agent else ""
-    until = f" before {entry.decide_by:%Y-%m-%d %H:%M} UTC" if entry.decide_by else ""
-    asked = f"The agent {entry.call.connection_id!r} asks, to go on with {entry.call.call_id} {entry.call.tool}:"
-    text = f"{question}\n\nAnswer in this task{until}; after that the agent is told to stop."
-    opened.journal.tell("approval", status="waiting", question=entry.call.call_id)
-    ledger = tuple((await opened.store.ledger()).values())
-    return FinishedRun(TaskState.INPUT_REQUIRED, None, asked, text, progress, ledger, timer=question_timer(entry))
-
-
-async def end_resting(ctx: TurnContext, progress: Progress, rest: Rest) -> FinishedRun:
-    """The end of a run that goes on by itself when the time has come; until then no lease is held."""
-    progress = _store_waiting(ctx, progress, f"rests:{ctx.turn.turn_id}")
-    ctx.journal.tell("note", rests_until=rest.until.isoformat(), why=rest.why)
-    writes = tuple((await ctx.store.ledger()).values())
-    return FinishedRun(TaskState.WORKING, None, rest.why, rest.why, progress, writes, timer=rest.timer)
-
-
-def _store_waiting(at: TurnContext | OpenedTurn, progress: Progress, label: str) -> Progress:
-    """The progress with the time that this turn was worked on added, stored under that label; waiting costs none."""
-    worked = progress.worked_ms + round(at.journal.worked_seconds * 1000)
-    progress = progress.model_copy(update={"worked_ms": worked})
-    at.checkpoints.save(progress, label)
-    return progress
-
-
-async def _finish_waiting(store: TurnStore, approval: Approval, progress: Progress | None, note: str) -> FinishedRun:
-    """The end of a run that asks a person about a plan; earlier plans of the task may have written something."""
-    text = "\n\n".join(part for part in (note, approver_brief(approval)) if part)
-    asked, writes = describe_approval(approval), tuple((await store.ledger()).values())
-    return FinishedRun(TaskState.INPUT_REQUIRED, FsmState.APPROVAL_GATE, text, text, progress, writes, asked=asked)

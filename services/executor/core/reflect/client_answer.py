@@ -1,0 +1,111 @@
+"""What a client is told of a task: its answer, with rules, writes and a footer below it, and its writes one by one."""
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from typing import cast
+
+from pydantic import JsonValue
+
+from services.executor.core.session.context import AnswerRules
+from services.executor.core.session.dossier import EndedRun, is_dry_run
+from services.executor.core.session.ledger import describe_doubt, describe_write, open_doubts, operator_words
+from services.executor.core.session.values import parts_to_do
+from services.executor.core.states.machine import NOTHING_WRITTEN
+from shared.contracts.ledger import LedgerEntry
+from shared.contracts.policy import Verdict
+from shared.contracts.task import TaskRecord
+from shared.domain.answer import is_exact_match
+from shared.domain.exact_json import i_json
+from shared.domain.quality import Score
+from shared.domain.words import TaskState, WriteStatus
+
+_SAID_OF: dict[WriteStatus, str] = {
+    WriteStatus.SENDING: "in doubt",
+    WriteStatus.SENT: "sent",
+    WriteStatus.DENIED: "refused, and not checked",
+    WriteStatus.VERIFIED: "verified",
+    WriteStatus.UNVERIFIED: "unverified",
+    WriteStatus.REFUSED: "failed",
+    WriteStatus.UNSENT: "not sent",
+    WriteStatus.ABSENT: "not applied as far as a read can show, and not repeated",
+    WriteStatus.IN_DOUBT: "in doubt, and not repeated",
+    WriteStatus.RESEND: "not sent again",
+    WriteStatus.ASKED: "waiting for an answer to what its agent asks",
+    WriteStatus.SKIPPED: "left undone",
+}
+_FOOTER = re.compile(r"\n\n\[Process: [^\n]*\]\Z")
+
+
+def compose_answer(record: TaskRecord, ended: EndedRun, now: datetime, rules: AnswerRules, scored: Score) -> str:
+    """The answer with what is said below it: the writes always, rules and footer only for a completed task that is
+    neither a dry run nor a solver's, whose caller parses it. A task that was to act and has ended says if it wrote
+    nothing.
+    """
+    is_read_by_people = not is_dry_run(record) and record.request.solver is None
+    completed = is_read_by_people and ended.state is TaskState.COMPLETED
+    dossier = ended.known.dossier
+    acts = (
+        is_read_by_people
+        and ended.state in (TaskState.COMPLETED, TaskState.FAILED)
+        and bool(parts_to_do(dossier.parts))
+    )
+    footer = _write_footer(record, ended, now, scored) if rules.footer and completed else ""
+    verdict = dossier.verdict if completed and not ended.escalated else None
+    return final_answer(ended.answer, ended.writes, verdict, footer, acts=acts)
+
+
+def _write_footer(record: TaskRecord, ended: EndedRun, now: datetime, scored: Score) -> str:
+    """The last line of an answer, which tells of its run, where the operator wants one."""
+    verdict, process = ended.known.dossier.verdict, ended.known.process_type
+    policy = "N/A" if verdict is None else "PASSED" if verdict.passed else "FAILED"
+    took = round((now - record.accepted_at).total_seconds() * 1000)
+    return f"[Process: {process} | Policy: {policy} | Quality: {scored.value:.2f} | Duration: {took} ms]"
+
+
+def final_answer(
+    text: str,
+    writes: Sequence[LedgerEntry],
+    verdict: Verdict | None = None,
+    footer: str = "",
+    *,
+    acts: bool = False,
+) -> str:
+    """The answer as the client gets it: prose with rules, writes and footer below; an exact match to the byte.
+
+    ``acts``: the task has a part to be done, so that it is said if nothing was written.
+    """
+    if is_exact_match(text):
+        return text
+    none = NOTHING_WRITTEN if acts and not writes and NOTHING_WRITTEN not in text else ""
+    blocks = [_describe_policy(verdict), _describe_writes(writes) or none, footer]
+    said = [block for block in blocks if block]
+    return "\n\n".join([text.rstrip(), *said]) if said else text
+
+
+def without_footer(answer: str) -> str:
+    """The answer without its footer, which names a duration that differs from run to run."""
+    return _FOOTER.sub("", answer)
+
+
+def _describe_policy(verdict: Verdict | None) -> str:
+    """A line that names the triggered rules, each once; empty if there are none."""
+    if verdict is None or not verdict.reasons:
+        return ""
+    return f"Policy: {'passed' if verdict.passed else 'not passed'}. {'; '.join(verdict.reasons)}"
+
+
+def _describe_writes(writes: Sequence[LedgerEntry]) -> str:
+    told = [f"- {one.call.tool} {one.arguments_json}: {_SAID_OF[one.status]} ({one.note})" for one in writes]
+    return "\n".join(["Writes:", *told]) if told else ""
+
+
+def told_ledger(entries: Sequence[LedgerEntry]) -> dict[str, JsonValue]:
+    """Each write with what came of it, those that are in doubt, and what operators said, as clients see it."""
+    return {
+        "writes": [
+            cast(JsonValue, i_json({**describe_write(entry), "compensates": entry.compensates})) for entry in entries
+        ],
+        "doubts": [cast(JsonValue, i_json(describe_doubt(entry))) for entry in open_doubts(entries)],
+        "resolutions": cast("list[JsonValue]", i_json(operator_words(entries))),
+    }

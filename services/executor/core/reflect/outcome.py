@@ -1,0 +1,259 @@
+"""The one event that the learner gets of an ended task, with what became of each prediction."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+
+from pydantic import JsonValue
+
+from services.executor.core.figures.columns import ORDERINGS
+from services.executor.core.figures.numbers import figure
+from services.executor.core.session.context import is_practice
+from services.executor.core.session.dossier import Dossier, EndedRun, Progress, is_dry_run
+from services.executor.core.session.values import NamedValue, kind_of
+from shared.contracts.ledger import LedgerEntry
+from shared.contracts.outcome import PredictionOutcome, Said, TaskOutcome, Threshold, ThresholdKind
+from shared.contracts.policy import Verdict
+from shared.contracts.task import TaskRecord
+from shared.domain.exact_json import loads_object, walk_json
+from shared.domain.marks import MarkKind
+from shared.domain.quality import Score
+from shared.domain.redaction import NOTHING, redact_text, without_marks
+from shared.domain.words import Strategy, TaskState, WriteStatus
+
+_TOOLS_NAMED = 10
+_SAID, _VALUES_SAID = 1_200, 12  # characters, figures
+
+
+def outcome_of_record(
+    record: TaskRecord, writes: Iterable[LedgerEntry], hidden: Mapping[str, MarkKind], *, is_applied: bool
+) -> TaskOutcome:
+    """The outcome of an ended task as far as its record and its writes tell it, without anything that the privacy guard
+    marks. ``is_applied``: whether its strategy was, which then takes credit or blame.
+    """
+    measured = record.metadata.get("quality") if record.state is TaskState.COMPLETED else None
+    took = record.updated_at - record.accepted_at
+    return TaskOutcome(
+        event_id=f"{record.task_id}:1",
+        tenant=record.tenant,
+        session_id=record.session_id,
+        task_id=record.task_id,
+        state=record.state,
+        process_type=redact_text(str(record.metadata.get("process_type") or "general"), hidden),
+        strategy=Strategy(str(record.metadata.get("strategy") or Strategy.FSM.value)),
+        strategy_applied=is_applied,
+        dry_run=is_dry_run(record),
+        practice=is_practice(record),
+        quality=float(measured) if isinstance(measured, (int, float)) else 0.0,
+        summary=redact_text(record.reason or record.request.text, hidden)[:200],
+        tool_calls=0,
+        model_calls=0,
+        policy_passed=None,
+        writes=dict(Counter(entry.status.value for entry in writes)),
+        reason=None if record.reason is None else redact_text(record.reason, hidden),
+        duration_ms=max(0, round(took.total_seconds() * 1000)),
+        ended_at=record.updated_at,
+    )
+
+
+def outcome_of_run(
+    record: TaskRecord, ended: EndedRun, scored: Score, hidden: Mapping[str, MarkKind] = NOTHING
+) -> TaskOutcome:
+    """The outcome of a task whose run ended so, with what the run read, predicted and said. ``record``: as it ended."""
+    progress = ended.known
+    verdict = progress.dossier.verdict
+    fell_back = {"strategy_fell_back": progress.fell_back} if progress.fell_back else {}
+    update = {
+        "quality": scored.value,
+        "summary": redact_text(record.request.text, hidden)[:200],
+        "tool_calls": progress.calls_made,
+        "model_calls": progress.model_calls,
+        "policy_passed": verdict.passed if verdict else None,
+        "escalated": ended.escalated,
+        "worked": without_marks(_list_tools(ended, worked=True), hidden),
+        "failed": without_marks(_list_tools(ended, worked=False), hidden),
+        "thresholds": _list_thresholds(ended, hidden),
+        "said": _words_for_learning(ended, record, hidden),
+        # What a case is made of beside these fields; all else stands in the task's record.
+        "details": without_marks({"quality_parts": score_parts(scored), **fell_back}, hidden),
+    }
+    is_applied = _strategy_applied(ended, record)
+    return outcome_of_record(record, ended.writes, hidden, is_applied=is_applied).model_copy(update=update)
+
+
+def score_parts(scored: Score) -> dict[str, JsonValue]:
+    """The parts of a score, with its formula's name."""
+    return {"formula": scored.formula.value, **scored.parts}
+
+
+def _words_for_learning(ended: EndedRun, record: TaskRecord, hidden: Mapping[str, MarkKind]) -> Said | None:
+    """The words in which facts are looked for; None for a dry run or practice, whose people and sums are nobody's."""
+    if is_dry_run(record) or is_practice(record):
+        return None
+    values = ended.known.dossier.values
+    return Said(
+        task=redact_text(record.request.text, hidden)[:_SAID],
+        answer=redact_text(ended.answer, hidden)[:_SAID],
+        values=without_marks({value.name: value.value for value in values[:_VALUES_SAID]}, hidden),
+    )
+
+
+def _list_thresholds(ended: EndedRun, hidden: Mapping[str, MarkKind]) -> tuple[PredictionOutcome, ...]:
+    found = [one for one in threshold_outcomes(ended.known, ended.writes) if one.actual is not None]
+    said = [one.model_dump(include={"name", "predicted", "actual", "source"}) for one in found]
+    return tuple(one.model_copy(update=without_marks(text, hidden)) for one, text in zip(found, said, strict=True))
+
+
+def _strategy_applied(ended: EndedRun, record: TaskRecord) -> bool:
+    """Whether the chosen strategy carried the task to an end that tells how well it works."""
+    carried = ended.progress is not None and not ended.progress.fell_back
+    return carried and ended.state is not TaskState.CANCELED and not is_dry_run(record)
+
+
+def _list_tools(ended: EndedRun, *, worked: bool) -> tuple[str, ...]:
+    """The tools that did what they were called for, or those that did not, each once and at most ten."""
+    read = [fact.tool for fact in ended.known.dossier.facts if fact.ok is worked]
+    written = [entry.call.tool for entry in ended.writes if (entry.status is WriteStatus.VERIFIED) is worked]
+    return tuple(dict.fromkeys((*read, *written)))[:_TOOLS_NAMED]
+
+
+_OWN_LIMIT = re.compile(
+    r"\b(?:limits?|thresholds?|maximum|ceiling|cap|exceed\w*|too (?:high|large|much|big)|(?:over|above|beyond) the)\b",
+    re.I,
+)
+
+
+def threshold_outcomes(progress: Progress, writes: Sequence[LedgerEntry]) -> tuple[PredictionOutcome, ...]:
+    """What became of each prediction: the limits known in PRIME, then the executor's own variances and credits."""
+    proved = [entry for entry in writes if entry.status is WriteStatus.VERIFIED and entry.compensates is None]
+    refused = [
+        entry for entry in writes if entry.status is WriteStatus.REFUSED and _OWN_LIMIT.search(entry.refusal or "")
+    ]
+    limits = (
+        _refusal_against(limit, progress.dossier, refused) or _outcome_of_limit(limit, progress.dossier, proved)
+        for limit in progress.thresholds
+    )
+    figures = (value for value in progress.dossier.values if value.figure)
+    predicted = (value for value in figures if kind_of(value.figure) is not ThresholdKind.POLICY_LIMIT)
+    return (*limits, *(_outcome_of_figure(value, proved) for value in predicted))
+
+
+def _refusal_against(limit: Threshold, dossier: Dossier, refused: Sequence[LedgerEntry]) -> PredictionOutcome | None:
+    """The outcome of a limit that let a value through which the tool's server refused as too much; else None."""
+    limited = figure(limit.value)
+    about = [entry for entry in refused if limit.tool in ("", entry.call.tool)]
+    actual = (
+        _common_value([*_numbers_of_argument(about, limit.name)] or [*_values_in_records(dossier, about, limit.name)])
+        if limit.rule_id
+        else None
+    )
+    if actual is None or limited is None or ORDERINGS[limit.sign](actual, limited):
+        return None
+    return _make_outcome(limit, actual, held=False)
+
+
+def _values_in_records(dossier: Dossier, about: Sequence[LedgerEntry], name: str) -> Iterator[Decimal]:
+    """Yields the field's values in the records that these writes name in an argument."""
+    named = {
+        given for entry in about for given in loads_object(entry.arguments_json).values() if isinstance(given, str)
+    }
+    results = (fact.result for fact in dossier.facts if fact.ok) if named else ()
+    for record in (found for result in results for _, found in walk_json(result) if isinstance(found, dict)):
+        if name in record and any(isinstance(value, str) and value in named for value in record.values()):
+            number = figure(record[name])
+            if number is not None:
+                yield number
+
+
+def _outcome_of_limit(limit: Threshold, dossier: Dossier, proved: Sequence[LedgerEntry]) -> PredictionOutcome:
+    actual = _compared_value(limit, dossier, proved)
+    held = None if actual is None else _rule_agrees(limit, actual, dossier.verdict)
+    return _make_outcome(limit, actual, held=held)
+
+
+def _make_outcome(limit: Threshold, actual: Decimal | None, *, held: bool | None) -> PredictionOutcome:
+    return PredictionOutcome(
+        kind=limit.kind,
+        name=limit.name,
+        sign=limit.sign,
+        predicted=limit.value,
+        actual=None if actual is None else f"{actual:f}",
+        held=held,
+        source=limit.source,
+    )
+
+
+def _compared_value(limit: Threshold, dossier: Dossier, proved: Sequence[LedgerEntry]) -> Decimal | None:
+    """The actual value to compare with a limit, None if there is not exactly one: the process's own figure of that
+    name; else, for a limit that decides its rule, what was written, calculated or read under that name.
+    """
+    own = [value for value in dossier.values if limit.name and value.figure == limit.name]
+    figures = [value.number for value in own if value.number is not None]
+    if figures or not limit.rule_id:
+        return _common_value(figures)
+    about = [entry for entry in proved if limit.tool in ("", entry.call.tool)]
+    if limit.tool and not about:
+        return None
+    named = [value.number for value in dossier.values if value.number is not None and value.name == limit.name]
+    return _common_value(
+        [*_numbers_of_argument(about, limit.name)] or named or [*_values_in_records(dossier, about, limit.name)]
+    )
+
+
+def _rule_agrees(limit: Threshold, actual: Decimal, verdict: Verdict | None) -> bool | None:
+    """Whether the rule triggered exactly if the value was beyond the limit; None without a binding verdict."""
+    limited = figure(limit.value)
+    if not limit.rule_id or verdict is None or not verdict.binding or limited is None:
+        return None
+    rules = [rule for rule in verdict.triggered_rules if not rule.indeterminate]
+    triggered = any((rule.rule_id, rule.policy_id) == (limit.rule_id, limit.policy_id) for rule in rules)
+    return ORDERINGS[limit.sign](actual, limited) is triggered
+
+
+def _outcome_of_figure(value: NamedValue, proved: Sequence[LedgerEntry]) -> PredictionOutcome:
+    """The outcome of a computed figure. Its actual value is a verified write's: traced to it, under its name, or the
+    only number of a tool named after it.
+    """
+    traced = [number for entry in proved for number in _numbers_in_arguments(entry, _arguments_from(entry, value.name))]
+    actual = _common_value(
+        traced or [*_numbers_of_argument(proved, value.figure)] or [*_only_numbers_of_tools_named(proved, value.figure)]
+    )
+    return PredictionOutcome(
+        kind=kind_of(value.figure),
+        name=value.name,
+        sign="",
+        predicted=value.value,
+        actual=None if actual is None else f"{actual:f}",
+        held=None if actual is None else actual == Decimal(value.value),
+        source=f"{value.operation} of {', '.join(operand.path or operand.ref for operand in value.operands)}",
+    )
+
+
+def _arguments_from(entry: LedgerEntry, value: str) -> set[str]:
+    """The arguments that were traced to a named value."""
+    return {one.argument for one in entry.call.origins if one.source == "value" and one.ref == value}
+
+
+def _numbers_of_argument(proved: Sequence[LedgerEntry], name: str) -> Iterator[Decimal]:
+    for entry in proved:
+        yield from _numbers_in_arguments(entry, {name})
+
+
+def _only_numbers_of_tools_named(proved: Sequence[LedgerEntry], name: str) -> Iterator[Decimal]:
+    words = set(name.split("_"))
+    for entry in proved:
+        numbers = [*_numbers_in_arguments(entry, set(loads_object(entry.arguments_json)))]
+        if words <= set(entry.call.tool.split("_")) and len(numbers) == 1:
+            yield from numbers
+
+
+def _numbers_in_arguments(entry: LedgerEntry, names: set[str]) -> Iterator[Decimal]:
+    given = loads_object(entry.arguments_json)
+    found = (figure(given.get(name)) for name in sorted(names))
+    return (number for number in found if number is not None)
+
+
+def _common_value(values: Sequence[Decimal]) -> Decimal | None:
+    """The value, if there is one and all are the same; else None."""
+    return values[0] if values and len(set(values)) == 1 else None

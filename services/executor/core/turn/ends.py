@@ -1,0 +1,218 @@
+"""How a run ends: answered, early, or waiting for a person or a time."""
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+from pydantic import JsonValue
+
+from services.executor.core.authorize.approval import (
+    approval_grounds,
+    approver_brief,
+    ask_for_approval,
+    confirmation_wanted,
+    describe_approval,
+)
+from services.executor.core.authorize.policy import answer_with_escalation, persons_needed, reasons_to_ask_a_person
+from services.executor.core.plan.outcomes import parts_not_done
+from services.executor.core.prime.prime import OpenedTurn
+from services.executor.core.reflect.review import ReviewedRun
+from services.executor.core.session.budget import BudgetSpent, Partial
+from services.executor.core.session.context import IN_DOUBT, TurnContext, is_practice
+from services.executor.core.session.dossier import NO_PROGRESS, EndedRun, Progress, Resting, WaitsForDecision
+from services.executor.core.session.ledger import Doubtful, GivenUp, brief_operator, doubts_deadline, open_doubts
+from services.executor.core.session.values import parts_to_do
+from services.executor.core.states.machine import Canceled, Failed, RunEnds
+from services.executor.core.turn.waits import StillInDoubt, StillWaiting
+from services.executor.core.write.agent_calls import AgentAsks, question_timer
+from services.executor.ports.turns import TurnStore
+from shared.contracts.approval import Approval
+from shared.contracts.ledger import LedgerEntry
+from shared.domain.answer import is_exact_match
+from shared.domain.words import DONE, UNDECIDED, FsmState, TaskState
+
+_WaitsForPerson: TypeAlias = StillWaiting | StillInDoubt | AgentAsks | Doubtful
+
+
+async def end_answered(ctx: TurnContext, done: ReviewedRun, not_done: str) -> EndedRun:
+    """The end of an answered task: completed, or failed if a part of it was not done."""
+    progress, answer = done.progress, answer_with_escalation(done.progress)
+    if not_done and not is_exact_match(answer):
+        answer = "\n\n".join(filter(None, (answer, f"Not done: {not_done.rstrip('.')}.")))
+    return EndedRun(
+        TaskState.FAILED if not_done else TaskState.COMPLETED,
+        FsmState.FAILED if not_done else progress.state,
+        not_done or None,
+        answer,
+        progress,
+        await _list_writes(ctx.store),
+        escalated=progress.state is FsmState.ESCALATE,
+        documents=done.documents,
+        review=done.notes,
+    )
+
+
+async def end_early(opened: OpenedTurn, early: RunEnds) -> EndedRun:
+    """The end of a run before its answer: the reason, and what took hold until then. An open doubt keeps the task
+    waiting, unless somebody gave it up.
+    """
+    writes, progress = await _list_writes(opened.store), opened.checkpoints.latest
+    early.correct_reason(writes)
+    if open_doubts(writes) and not is_practice(opened.work.record) and not isinstance(early, Canceled | GivenUp):
+        return await _end_in_doubt(opened, "" if early.reason == IN_DOUBT else early.reason)
+    answer = early.reason
+    if isinstance(early, BudgetSpent):
+        early = budget_ending(early, progress or NO_PROGRESS, await opened.store.ledger())
+        answer = _say_known(early.reason, progress or NO_PROGRESS) if early.partial else early.reason
+    elif isinstance(early, Canceled):
+        answer = _say_left_out(early.reason, progress or NO_PROGRESS, writes)
+    return EndedRun(
+        early.state,
+        early.fsm_state,
+        early.reason,
+        answer,
+        progress,
+        writes,
+        escalated=early.escalated,
+        failed_part=early.part,
+        partial=early.partial,
+    )
+
+
+def budget_ending(spent: BudgetSpent, progress: Progress, ledger: Mapping[str, LedgerEntry]) -> RunEnds:
+    """How a run ends whose budget is spent: ``Partial`` if it has values or writes to tell of, no write is open, and no
+    planned call and no part to be done is left undone; else ``Failed``.
+    """
+    dossier, plan = progress.dossier, progress.dossier.present_plan
+    done = {(entry.plan_hash, entry.call.call_id) for entry in ledger.values() if entry.status in DONE}
+    if undone := [call.tool for call in plan.calls if (plan.hash, call.call_id) not in done]:
+        return Failed(f"{spent.reason}; planned and not done: {', '.join(undone)}")
+    if left := parts_not_done(parts_to_do(dossier.parts), dossier.every_plan, ledger):
+        return Failed(f"{spent.reason}; not done: {'; '.join(part.quote[:120] for part, _ in left)}")
+    if any(entry.status in UNDECIDED for entry in ledger.values()):
+        return Failed(spent.reason)
+    if not (done or dossier.values):
+        return Failed(f"{spent.reason}; nothing was found or done until then")
+    return Partial(spent.reason)
+
+
+def _say_known(reason: str, progress: Progress) -> str:
+    """The answer of a partial result: why it is partial, and the values that the run had found."""
+    values = [f"- {value.name}: {value.value}" for value in progress.dossier.values]
+    return "\n".join([f"Partial result: {reason}.", *(["Known until then:", *values] if values else [])])
+
+
+def _say_left_out(reason: str, progress: Progress, writes: Sequence[LedgerEntry]) -> str:
+    """The answer of a task that was canceled: the reason, and each planned call that was never begun."""
+    plan = progress.dossier.present_plan
+    begun = {(entry.plan_hash, entry.call.call_id) for entry in writes}
+    calls = [call for call in plan.calls if (plan.hash, call.call_id) not in begun]
+    left = [f"- {call.tool} {call.arguments_json}" for call in calls]
+    return "\n".join([f"{reason}.", "Left out:", *left]) if left else reason
+
+
+async def end_waiting(opened: OpenedTurn, waiting: _WaitsForPerson) -> EndedRun:
+    """The end of a run that leaves its task waiting for a person."""
+    match waiting:
+        case StillWaiting():  # for the answer to the same question as before
+            return await _end_asking(opened.store, waiting.approval, opened.checkpoints.latest, waiting.note)
+        case StillInDoubt():
+            return await _end_in_doubt(opened, waiting.note)
+        case AgentAsks():
+            return await _end_with_agent_question(opened, waiting.entry)
+        case Doubtful():
+            return await end_early(opened, Failed(IN_DOUBT))
+
+
+async def end_with_question(ctx: TurnContext, waits: WaitsForDecision) -> EndedRun:
+    """The end of a run that asks a person to approve its plan."""
+    plan, verdict = waits.progress.dossier.plan, waits.progress.dossier.verdict
+    if plan is None or verdict is None:
+        raise Failed("there is no plan with a verdict to be approved; nothing was written")
+    progress = _store_waiting(ctx, waits.progress, f"asked:{ctx.turn.turn_id}")
+    approval = ask_for_approval(
+        plan,
+        verdict,
+        requester_id=ctx.record.requester.id,
+        now=ctx.journal.now,
+        hours=ctx.tenant.approval_hours,
+        needed=persons_needed(progress),
+        why=(*waits.why, *reasons_to_ask_a_person(ctx, progress)),
+        confirmation=confirmation_wanted(progress),
+        ladder=ctx.tenant.approval_ladder,
+        grounds=approval_grounds(progress, verdict, ctx.task),
+        notices=ctx.tenant.notices,
+    )
+    asked: dict[str, JsonValue] = {"deadline": approval.deadline.isoformat(), "approval_id": approval.approval_id}
+    ctx.journal.tell("approval", status="waiting", level=approval.level, **asked)
+    return await _end_asking(ctx.store, approval, progress)
+
+
+async def end_resting(ctx: TurnContext, resting: Resting) -> EndedRun:
+    """The end of a run that goes on by itself when the time has come; until then no lease is held."""
+    progress, rest = _store_waiting(ctx, resting.progress, f"rests:{ctx.turn.turn_id}"), resting.rest
+    ctx.journal.tell("note", rests_until=rest.until.isoformat(), why=rest.why)
+    writes = await _list_writes(ctx.store)
+    return EndedRun(TaskState.WORKING, None, rest.why, rest.why, progress, writes, timer=rest.timer)
+
+
+async def _end_asking(store: TurnStore, approval: Approval, progress: Progress | None, note: str = "") -> EndedRun:
+    """The end of a run that asks a person about a plan; earlier plans of the task may have written something."""
+    text = "\n\n".join(part for part in (note, approver_brief(approval)) if part)
+    return EndedRun(
+        TaskState.INPUT_REQUIRED,
+        FsmState.APPROVAL_GATE,
+        text,
+        text,
+        progress,
+        await _list_writes(store),
+        approval=approval,
+        asked=describe_approval(approval),
+    )
+
+
+async def _end_in_doubt(opened: OpenedTurn, note: str) -> EndedRun:
+    """The end of a run that waits for an operator's decision on its writes in doubt."""
+    writes = await _list_writes(opened.store)
+    doubts = open_doubts(writes)
+    named = ", ".join(f"{doubt.call.call_id} {doubt.call.tool}" for doubt in doubts)
+    reason = f"an operator has to say what became of a write in doubt: {named}"
+    opened.journal.tell("approval", status="waiting", doubts=[doubt.call.call_id for doubt in doubts])
+    return EndedRun(
+        TaskState.INPUT_REQUIRED,
+        None,
+        f"{reason}; {note}" if note else reason,
+        brief_operator(doubts),
+        _store_known(opened, "doubt"),
+        writes,
+        escalated=True,
+        timer=doubts_deadline(doubts),
+    )
+
+
+async def _end_with_agent_question(opened: OpenedTurn, entry: LedgerEntry) -> EndedRun:
+    """The end of a run that passes a remote agent's question to the requester; the next message answers it."""
+    question = entry.agent.question if entry.agent else ""
+    until = f" before {entry.decide_by:%Y-%m-%d %H:%M} UTC" if entry.decide_by else ""
+    asked = f"The agent {entry.call.connection_id!r} asks, to go on with {entry.call.call_id} {entry.call.tool}:"
+    text = f"{question}\n\nAnswer in this task{until}; after that the agent is told to stop."
+    progress, writes = _store_known(opened, "question"), await _list_writes(opened.store)
+    opened.journal.tell("approval", status="waiting", question=entry.call.call_id)
+    return EndedRun(TaskState.INPUT_REQUIRED, None, asked, text, progress, writes, timer=question_timer(entry))
+
+
+def _store_known(opened: OpenedTurn, why: str) -> Progress | None:
+    """What is known, stored as it waits for that; None if the run ended before it began."""
+    known = opened.checkpoints.latest
+    return _store_waiting(opened, known, f"{why}:{opened.work.turn.turn_id}") if known else None
+
+
+def _store_waiting(at: TurnContext | OpenedTurn, progress: Progress, label: str) -> Progress:
+    """The progress with the time that this turn was worked on added, stored under that label; waiting costs none."""
+    worked = progress.worked_ms + round(at.journal.worked_seconds * 1000)
+    progress = progress.model_copy(update={"worked_ms": worked})
+    at.checkpoints.save(progress, label)
+    return progress
+
+
+async def _list_writes(store: TurnStore) -> tuple[LedgerEntry, ...]:
+    return tuple((await store.ledger()).values())
