@@ -10,6 +10,7 @@ from shared.domain import metric_names as names
 from shared.infra import keys
 from shared.infra.lua import Argument, Call, Reply, Scripts, answering
 from shared.infra.metrics import Metrics, Reading
+from shared.infra.signatures import keys_for
 from shared.ports.store import StoreUnavailable
 
 _SECONDS = 2.0
@@ -75,8 +76,7 @@ class InstallationReading(Reading):
 
 
 def _gauge_call(one: keys.PartitionKeys) -> Call:
-    sets = [one.waiting, one.leased, one.asking, one.timers, one.deliveries, one.unarchived]
-    return [*sets, one.outcomes, one.dead, one.dead_turns, one.doubting], _LIMITS
+    return keys_for("gauge", one), _LIMITS
 
 
 def _read_row(reply: Reply) -> InstallationGauges:

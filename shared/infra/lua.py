@@ -48,8 +48,12 @@ _MAY_PASS = (ConnectionError, TimeoutError, OSError, ReadOnlyError, ClusterDownE
 @cache
 def source(name: str, *, again: bool = False) -> str:
     """The text of a script with the common prelude. ``again``: for a call whose reply was lost."""
-    first = f"local again = {'true' if again else 'false'}"
-    return f"{first}\n{(_FOLDER / 'prelude.lua').read_text()}\n{(_FOLDER / f'{name}.lua').read_text()}"
+    return f"local again = {'true' if again else 'false'}\n{text_of('prelude')}\n{text_of(name)}"
+
+
+def text_of(name: str) -> str:
+    """The text of a script alone."""
+    return (_FOLDER / f"{name}.lua").read_text()
 
 
 @cache

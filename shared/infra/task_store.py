@@ -11,8 +11,9 @@ from shared.infra import keys
 from shared.infra.admission import Admission
 from shared.infra.feeds import Feeds
 from shared.infra.live import Live
-from shared.infra.lua import Argument, Scripts
+from shared.infra.lua import Scripts
 from shared.infra.redis_cluster import ClusterRedis
+from shared.infra.signatures import arguments_for, keys_for
 from shared.infra.stored_tasks import read_record
 from shared.infra.story import read_story
 from shared.ports.tasks import Accepted, SessionBelongsToOther, Standing, TaskEnded, Tasks, TenantIsStopped, TooManyWait
@@ -57,10 +58,15 @@ class TaskStore(Tasks):
         """
         session, partition = keys.session_keys(tenant, session_id), keys.partition_keys_of(tenant, session_id)
         record = keys.task_keys(tenant, session_id, turn.task_id).record
-        names = [record, session.signals, session.turns, session.begun, partition.waiting, partition.leased]
-        member = keys.pack(keys.Member(tenant, session_id))
-        waits = int(turn.kind is not TurnKind.CANCEL)
-        return await self._scripts.run("signal", names, [turn.turn_id, turn.stored_json(), member, waits]) == 1
+        arguments = arguments_for(
+            "signal",
+            turn_id=turn.turn_id,
+            turn=turn.stored_json(),
+            member=keys.pack(keys.Member(tenant, session_id)),
+            waits=int(turn.kind is not TurnKind.CANCEL),
+        )
+        names = keys_for("signal", session, partition, record=record)
+        return await self._scripts.run("signal", names, arguments) == 1
 
     async def record(self, tenant: str, task_id: str, session_id: str = "") -> TaskRecord | None:
         """The record of the task with that id, or of the newest task it is an alias of; None if there is none."""
@@ -123,18 +129,29 @@ class TaskStore(Tasks):
         partition = keys.partition_keys_of(tenant, session_id)
         dedupe = keys.dedupe_key(tenant, session_id, turn.principal.id, message)
         event = TaskEvent(kind="submitted", at=turn.received_at, data={"turn_id": turn.turn_id})
-        names = [dedupe, session.session, session.lease, session.open, session.inbox, session.turns, session.begun]
-        names += [partition.waiting, partition.leased, task.record, task.events, keys.stopped_key(tenant, session_id)]
-        arguments: list[Argument] = [turn.turn_id, turn.stored_json(), record.task_id]
-        arguments += [record.stored_json(), record.state.value]
-        arguments += [turn.principal.id, keys.pack(keys.Member(tenant, session_id))]
-        arguments += [keys.EVENTS_KEPT, self._resend_window, event.stored_json()]
-        arguments += [keys.listing_argument(tenant, record.requester.id, session_id, record.task_id)]
+        own = {"dedupe": dedupe, "stopped": keys.stopped_key(tenant, session_id)}
         if names_task:
-            names.append(keys.alias_key(tenant, record.task_id))
+            own["alias"] = keys.alias_key(tenant, record.task_id)
         async with self._admission.find_limit() as most:
-            words = [*arguments, most, PARTITIONS, _place_of(record)]
-            reply = cast(list[str], await self._scripts.run("accept", names, words))
+            arguments = arguments_for(
+                "accept",
+                turn_id=turn.turn_id,
+                turn=turn.stored_json(),
+                task_id=record.task_id,
+                json=record.stored_json(),
+                state=record.state.value,
+                owner=turn.principal.id,
+                member=keys.pack(keys.Member(tenant, session_id)),
+                kept=keys.EVENTS_KEPT,
+                dedupe_seconds=self._resend_window,
+                event=event.stored_json(),
+                listed=keys.listing_argument(tenant, record.requester.id, session_id, record.task_id),
+                most=most,
+                partitions=PARTITIONS,
+                place=_place_of(record),
+            )
+            names = keys_for("accept", session, task, partition, **own)
+            reply = cast(list[str], await self._scripts.run("accept", names, arguments))
         if reply[0] in ("ok", "full") and reply[-1] != "":
             self._admission.note_count(int(reply[-1]))
         return reply

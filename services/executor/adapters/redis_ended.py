@@ -15,6 +15,7 @@ from shared.infra import keys
 from shared.infra.journal_rows import OWN_TEXT, StoredStep, read_rows
 from shared.infra.ledger_rows import entry_json
 from shared.infra.lua import Argument, Scripts
+from shared.infra.signatures import keys_for
 from shared.infra.stored_tasks import events_json, record_json
 from shared.ports.store import StoreUnavailable
 
@@ -63,8 +64,7 @@ class RedisEndedTasks(EndedTasks):
         for task, _ in tasks:
             alias, named = keys.alias_key(task.tenant, task.task_id), f"{task.task_id}\n{task.session_id}"
             calls.append(("let_go", [alias], [named, keys.TASK_RETENTION_SECONDS]))
-            own, unarchived = keys.task_keys(*task), keys.partition_keys_of(task.tenant, task.session_id).unarchived
-            names = [unarchived, own.record, own.journal, own.ledger, own.events, own.approvals, own.push]
+            names = keys_for("archived", keys.task_keys(*task), keys.partition_keys_of(task.tenant, task.session_id))
             member = keys.pack(keys.EndedMember(*task))
             calls.append(("archived", names, [member, *seconds, keys.TASK_RETENTION_SECONDS]))
         for (script, *_), reply in zip(calls, await self._scripts.run_all(calls), strict=True):

@@ -13,6 +13,7 @@ from services.executor.ports.upkeep import IdleSession, IdleSessions, SessionMem
 from shared.contracts.base import Contract
 from shared.infra import keys
 from shared.infra.lua import ScriptedStore
+from shared.infra.signatures import keys_for
 from shared.infra.stored_tasks import read_record
 from shared.ports.archive import Archive, ArchiveUnavailable
 from shared.ports.store import StoreUnavailable
@@ -76,11 +77,12 @@ class RedisIdleSessions(ScriptedStore, IdleSessions):
         return SessionMemory(archived.model_dump_json().encode(), state)
 
     async def evict(self, session: IdleSession, mark: str) -> bool:
-        return await self._scripts.run("evict_idle", _list_keys(session), [_pack_member(session), mark]) == 1
+        names = keys_for("evict_idle", keys.session_keys(*session), keys.partition_keys_of(*session))
+        return await self._scripts.run("evict_idle", names, [_pack_member(session), mark]) == 1
 
     async def take_off_idle_list(self, sessions: Sequence[IdleSession]) -> None:
-        names = ((_list_keys(session)[0], _pack_member(session)) for session in sessions)
-        await asyncio.gather(*(self._scripts.command("ZREM", idle, member) for idle, member in names))
+        rows = (("ZREM", keys.partition_keys_of(*session).idle, _pack_member(session)) for session in sessions)
+        await asyncio.gather(*(self._scripts.command(*row) for row in rows))
 
     async def _read_last_task(self, session: IdleSession, task_id: str) -> LastTask | None:
         """The newest task by its record; None once that has left."""
@@ -118,11 +120,6 @@ async def restore_session(archive: Archive | None, session: IdleSession, owner: 
         raise MemoryUnavailable(f"what the session remembers cannot be had from the archive: {error}") from error
     except ValidationError as error:
         raise StoreUnavailable(f"what the session remembers cannot be read from the archive: {error}") from error
-
-
-def _list_keys(session: IdleSession) -> list[str]:
-    names, partition = keys.session_keys(*session), keys.partition_keys_of(*session)
-    return [partition.idle, names.session, names.open, names.inbox, names.signals, names.lease]
 
 
 def _pack_member(session: IdleSession) -> str:

@@ -30,6 +30,7 @@ from shared.infra import keys
 from shared.infra.lua import Argument, Reply, ScriptedStore, Scripts
 from shared.infra.redis import check_writable
 from shared.infra.redis_cluster import ClusterRedis
+from shared.infra.signatures import arguments_for, keys_for
 from shared.infra.stored_outcomes import pack_outcome
 from shared.infra.stored_tasks import read_record, record_json
 from shared.ports.archive import Archive
@@ -79,12 +80,17 @@ class RedisSessions(Sessions):
     async def _claim(self, tenant: str, session_id: str, fence: str) -> list[Reply] | None:
         """The next turn with all that is stored of its task; None, without a lease, if there is nothing to begin."""
         session, partition = keys.session_keys(tenant, session_id), keys.partition_keys_of(tenant, session_id)
-        names = [session.lease, session.inbox, session.signals, session.turns, session.begun, partition.waiting]
-        names += [partition.leased, session.session, session.open, partition.idle]
-        names.append(keys.stopped_key(tenant, session_id))
-        member = keys.pack(keys.Member(tenant, session_id))
-        arguments: list[Argument] = [self._owner, fence, self._lease_ms, member, Fault.OWNER_GONE]
-        arguments += [STOPPED_MS, keys.SESSION_RETENTION_SECONDS]
+        names = keys_for("claim", session, partition, stopped=keys.stopped_key(tenant, session_id))
+        arguments = arguments_for(
+            "claim",
+            owner=self._owner,
+            fence=fence,
+            lease_ms=self._lease_ms,
+            member=keys.pack(keys.Member(tenant, session_id)),
+            owner_gone=Fault.OWNER_GONE,
+            stopped_ms=STOPPED_MS,
+            retention=keys.SESSION_RETENTION_SECONDS,
+        )
         reply = await self._scripts.run("claim", names, arguments)
         if reply == ["lost"]:
             raise LeaseLost(session_id)
@@ -121,26 +127,38 @@ class RedisSessions(Sessions):
         return names, [self._owner, self._lease_ms, *rows]
 
     async def abandon(self, lease: Lease, retry_in: float = 0.0, *, handed_over: bool = False, error: str = "") -> None:
-        session, partition = _keys_of(lease)
-        names = [session.lease, session.inbox, session.signals, session.begun, partition.waiting, partition.leased]
-        names += [session.session, session.open, partition.idle]
-        arguments: list[Argument] = [_pack_member(lease), int(retry_in * 1000), int(handed_over), error[:_ERROR]]
-        arguments.append(keys.SESSION_RETENTION_SECONDS)
         self._claimed.pop(lease, None)
-        await self._run_fenced("abandon", lease, names, arguments)
+        await self._run_fenced(
+            "abandon",
+            lease,
+            keys_for("abandon", *_keys_of(lease)),
+            member=_pack_member(lease),
+            delay_ms=int(retry_in * 1000),
+            handed_over=int(handed_over),
+            problem=error[:_ERROR],
+            retention=keys.SESSION_RETENTION_SECONDS,
+        )
 
     async def bury_unread(self, lease: Lease, end: UnreadEnd) -> None:
-        session, partition = _keys_of(lease)
-        letter, outcome = end.letter, end.outcome
+        letter, outcome, (count, events) = end.letter, end.outcome, entry_of(end.events)
         task = keys.task_keys(lease.tenant, lease.session_id, letter.task_id)
-        names = [session.lease, session.signals, session.turns, session.inbox, session.begun, session.open, task.record]
         asked = keys.asked_key(partition_of(lease.tenant, lease.session_id), lease.tenant)
-        names += [task.events, partition.dead_turns, partition.outcomes, partition.unarchived, asked]
-        arguments: list[Argument] = [letter.turn.turn_id, letter.task_id, letter.stored_json(), outcome.event_id]
-        ended = keys.EndedMember(lease.tenant, lease.session_id, letter.task_id)
-        arguments += [pack_outcome(outcome), keys.pack(ended), keys.TASK_RETENTION_SECONDS, end.record]
-        arguments += [keys.EVENTS_KEPT, *entry_of(end.events)]
-        await self._run_fenced("bury_unread", lease, names, arguments)
+        await self._run_fenced(
+            "bury_unread",
+            lease,
+            keys_for("bury_unread", *_keys_of(lease), task, asked=asked),
+            turn_id=letter.turn.turn_id,
+            task_id=letter.task_id,
+            letter=letter.stored_json(),
+            event_id=outcome.event_id,
+            outcome=pack_outcome(outcome),
+            member=keys.pack(keys.EndedMember(lease.tenant, lease.session_id, letter.task_id)),
+            seconds=keys.TASK_RETENTION_SECONDS,
+            json=end.record,
+            kept=keys.EVENTS_KEPT,
+            count=count,
+            told=events,
+        )
 
     def halt(self) -> None:
         self._halted = True
@@ -162,8 +180,9 @@ class RedisSessions(Sessions):
         found = await self._scripts.command("HMGET", name, "json", "version", "outcome")
         return cast("tuple[str, str, str | None]", tuple(cast("list[object]", found)))
 
-    async def _run_fenced(self, script: str, lease: Lease, names: list[str], arguments: list[Argument]) -> list[Reply]:
-        reply = await self._scripts.run(script, names, [lease.owner, lease.fence, *arguments])
+    async def _run_fenced(self, script: str, lease: Lease, names: list[str], **given: Argument) -> list[Reply]:
+        arguments = arguments_for(script, owner=lease.owner, fence=lease.fence, **given)
+        reply = await self._scripts.run(script, names, arguments)
         if not isinstance(reply, list) or reply[0] == "lost":
             raise LeaseLost(lease.session_id)
         return reply

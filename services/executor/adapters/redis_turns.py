@@ -24,7 +24,8 @@ from shared.domain.words import SENDABLE, WriteStatus
 from shared.infra import keys
 from shared.infra.journal_rows import Row
 from shared.infra.ledger_rows import pack_entry, read_entry
-from shared.infra.lua import Argument, Reply, Scripts
+from shared.infra.lua import Argument, Call, Reply, Scripts
+from shared.infra.signatures import arguments_for, keys_for
 from shared.infra.stored_outcomes import pack_outcome
 from shared.infra.stored_tasks import pack_events, pack_record
 from shared.ports.archive import Archive
@@ -32,7 +33,10 @@ from shared.ports.store import StoreUnavailable
 
 _NEWS_SECONDS = 1.0  # between two questions of a turn whose lease has no heartbeat
 STOPPED_MS = 60_000  # until a stopped tenant's session is looked at again; lifting the stop does so at once
-_NO_WRITE: tuple[Argument, ...] = ("", "", "", "", "", 0, "", 0)
+_NO_WRITE: Mapping[str, Argument] = {
+    **dict.fromkeys(("write", "key", "known", "status", "entry", "member"), ""),
+    **dict.fromkeys(("ms", "heeded"), 0),
+}
 _SENDABLE = f" {' '.join(SENDABLE)} "
 log = structlog.get_logger()
 
@@ -93,16 +97,14 @@ class RedisTurnStore(ports.TurnStore):
         self._archive = archive
         self._is_cluster = is_cluster
         self._held = held
-        self._heard: tuple[ports.Pulse, float] | None = (
-            None  # what the store said last, and when by the process's clock
-        )
+        # What the store said last, and when by the process's clock.
+        self._heard: tuple[ports.Pulse, float] | None = None
         self._ledger: dict[str, LedgerEntry] | None = None  # nobody but the lease's owner writes it
         claimed = work.claimed if isinstance(work.claimed, ClaimReply) else None
         self._claimed_with = claimed  # until this turn stores anything of its task
         self._memory = claimed.memory if claimed is not None else None
-        self._restored: ports.SessionState | None = (
-            None  # what the archive gave, which one turn asks for more than once
-        )
+        # What the archive gave, which one turn asks for more than once.
+        self._restored: ports.SessionState | None = None
         self._halted = halted
         self._lease_ms = lease_ms
         self._scripts = scripts
@@ -114,6 +116,9 @@ class RedisTurnStore(ports.TurnStore):
         self._task = keys.task_keys(lease.tenant, lease.session_id, work.turn.task_id)
         self._journal = TaskJournal(shared, lease.tenant)
         self._partition = keys.partition_keys_of(lease.tenant, lease.session_id)
+        self._keys = (self._session, self._task, self._partition)
+        self._stopped = keys.stopped_key(lease.tenant, lease.session_id)
+        self._fenced: dict[str, Argument] = {"owner": lease.owner, "fence": str(lease.fence)}
         self._member = keys.pack(keys.Member(lease.tenant, lease.session_id))
         if claimed is not None:
             self._read_pulse(claimed.pulse)
@@ -217,11 +222,10 @@ class RedisTurnStore(ports.TurnStore):
         """Stores the intent; returns also whether enough replicas have it. If the pulse stops the task, nothing is
         stored.
         """
-        hold = int(hold_seconds * 1000)
-        write: list[Argument] = ["open", entry.key, _SENDABLE, entry.status.value, pack_entry(entry), hold]
-        pulse, confirmed = await self._store_confirmed(beside, [*write, self._member, 0])
+        write = self._pack_write("open", entry, _SENDABLE, int(hold_seconds * 1000))
+        pulse, confirmed = await self._store_confirmed(beside, {**write, "heeded": 0})
         if pulse.held and not pulse.stops:  # what waits there is about another task
-            pulse, confirmed = await self._store_confirmed(beside, [*write, self._member, 1])
+            pulse, confirmed = await self._store_confirmed(beside, write)
         if not pulse.held:
             self._note_entry(entry)
         return pulse, confirmed
@@ -246,12 +250,10 @@ class RedisTurnStore(ports.TurnStore):
 
     async def _open_anew(self, entry: LedgerEntry) -> None:
         """Stores an intent whose request has already been sent."""
-        write: list[Argument] = ["open", entry.key, _SENDABLE, entry.status.value, pack_entry(entry), 0]
-        await self._store_confirmed(ports.NOTHING, [*write, self._member, 1])
+        await self._store_confirmed(ports.NOTHING, self._pack_write("open", entry, _SENDABLE, 0))
 
     async def _settle(self, entry: LedgerEntry, before: WriteStatus, beside: ports.JournalBatch) -> ports.Pulse:
-        write: list[Argument] = ["settle", entry.key, before.value, entry.status.value, pack_entry(entry)]
-        pulse = await self._store(beside, [*write, self._lease_ms, self._member, 1])
+        pulse = await self._store(beside, self._pack_write("settle", entry, before.value, self._lease_ms))
         self._note_entry(entry)
         return pulse
 
@@ -260,7 +262,7 @@ class RedisTurnStore(ports.TurnStore):
             known = {**self._ledger, entry.key: entry}
             self._ledger = dict(sorted(known.items(), key=lambda pair: _sending_order(pair[1])))
 
-    async def _store(self, batch: ports.JournalBatch, write: Sequence[Argument] = _NO_WRITE) -> ports.Pulse:
+    async def _store(self, batch: ports.JournalBatch, write: Mapping[str, Argument] = _NO_WRITE) -> ports.Pulse:
         """Stores one step of the turn: see ``append.lua``."""
         reply = await self._scripts.run("append", *await self._pack_step(batch, write))
         pulse = self._read_pulse(cast(list[str], reply))
@@ -269,7 +271,9 @@ class RedisTurnStore(ports.TurnStore):
             self._claimed_with = None
         return pulse
 
-    async def _store_confirmed(self, batch: ports.JournalBatch, write: Sequence[Argument]) -> tuple[ports.Pulse, bool]:
+    async def _store_confirmed(
+        self, batch: ports.JournalBatch, write: Mapping[str, Argument]
+    ) -> tuple[ports.Pulse, bool]:
         """Stores a step with an intent; returns also whether enough replicas have it."""
         words, replicas = await self._pack_step(batch, write), self._intents.to_confirm
         if replicas:
@@ -281,33 +285,34 @@ class RedisTurnStore(ports.TurnStore):
         self._claimed_with = None
         return pulse, confirmed
 
-    async def _pack_step(
-        self, batch: ports.JournalBatch, write: Sequence[Argument]
-    ) -> tuple[list[str], list[Argument]]:
-        record = batch.record
-        row = await self._journal.pack(batch.entries)
-        stored = (self._version, pack_record(record), record.state.value) if record else ("", "", "")
-        names = [self._task.journal, self._task.events, self._task.record, self._task.ledger]
-        names += [self._partition.leased, self._session.begun]
-        arguments = [keys.EVENTS_KEPT, *stored, *write, row, *entry_of(batch.events)]
-        return self._fenced_arguments(names, arguments)
+    async def _pack_step(self, batch: ports.JournalBatch, write: Mapping[str, Argument]) -> Call:
+        record, (count, events) = batch.record, entry_of(batch.events)
+        given = {
+            "version": self._version if record else "",
+            "json": pack_record(record) if record else "",
+            "state": record.state.value if record else "",
+            "steps": await self._journal.pack(batch.entries),
+            "count": count,
+            "told": events,
+        }
+        names = keys_for("append", *self._keys, stopped=self._stopped)
+        return names, arguments_for("append", kept=keys.EVENTS_KEPT, **self._fenced, **given, **write)
+
+    def _pack_write(self, act: str, entry: LedgerEntry, known: str, ms: int) -> dict[str, Argument]:
+        """What ``append.lua`` does to the ledger: ``act`` and the others are its arguments of that name."""
+        status, row = entry.status.value, pack_entry(entry)
+        of_entry: dict[str, Argument] = {"key": entry.key, "known": known, "status": status, "entry": row}
+        return {"write": act, **of_entry, "ms": ms, "member": self._member, "heeded": 1}
 
     async def finish(self, end: ports.TurnEnd) -> None:
-        names = [self._session.inbox, self._session.begun, self._session.session, self._session.open]
-        names += [self._task.record, self._task.events, self._task.approvals, self._task.journal]
-        names += [self._partition.timers, self._partition.outcomes, self._partition.unarchived]
-        partition = partition_of(self._lease.tenant, self._lease.session_id)
-        names += [keys.asked_key(partition, self._lease.tenant), self._partition.notices]
-        names += [self._partition.waiting, self._partition.leased, self._partition.idle, self._partition.dead_turns]
         days = end.charges
         if self._is_cluster:  # the tenant's day lies in another slot, and hears of it afterwards
             end = end._replace(charges=())
-        names += [keys.spend_key(self._lease.tenant, day) for day, _ in end.charges]
         if self._held is None:
-            await self._finish(names, end, release=False)
+            await self._finish(end, release=False)
         else:
             with self._held.letting_go():
-                self._held.released = await self._finish(names, end, release=True)
+                self._held.released = await self._finish(end, release=True)
         if self._is_cluster:
             await self._count_spending(days)
 
@@ -318,81 +323,71 @@ class RedisTurnStore(ports.TurnStore):
         except StoreUnavailable as error:  # the turn itself is stored
             log.warning("spending_not_counted", task=self._work.turn.task_id, error=str(error))
 
-    async def _finish(self, names: Sequence[str], end: ports.TurnEnd, *, release: bool) -> bool:
+    async def _finish(self, end: ports.TurnEnd, *, release: bool) -> bool:
         """Stores the turn's end; returns whether the lease was given back in the same step."""
         if end.record.state.is_terminal:
             row = await self._journal.pack(end.entries)
         else:
             row = self._journal.pack_with_texts(end.entries)
-        words = self._fenced_arguments(names, self._pack_end(end, row, release=release))
-        reply = cast(list[str], await self._scripts.run("finish", *words))
+        tenant = self._lease.tenant
+        asked = keys.asked_key(partition_of(tenant, self._lease.session_id), tenant)
+        names = keys_for("finish", *self._keys, stopped=self._stopped, asked=asked)
+        names += [keys.spend_key(tenant, day) for day, _ in end.charges]
+        given = arguments_for("finish", **self._fenced, **self._pack_end(end, row, release=release))
+        given += [part for _, charges in end.charges for part in (len(charges), *charge_rows(charges))]
+        reply = cast(list[str], await self._scripts.run("finish", names, given))
         self._claimed_with = self._memory = None
         if reply[0] != "ok":
             self._read_pulse(reply)
         return reply[-1] == "released"
 
-    def _pack_end(self, end: ports.TurnEnd, row: bytes, *, release: bool) -> list[Argument]:
-        record, turn = end.record, self._work.turn
+    def _pack_end(self, end: ports.TurnEnd, row: bytes, *, release: bool) -> dict[str, Argument]:
+        record, turn, place = end.record, self._work.turn, (self._lease.tenant, self._lease.session_id)
+        approval, timer, outcome, settled = end.approval, end.timer, end.outcome, end.settled
         said: dict[str, JsonValue] = {"turn_id": turn.turn_id, "state": record.state.value}
-        if end.timer is not None:
-            said["waits_until"] = end.timer.due.isoformat()
+        if timer is not None:
+            said["waits_until"] = timer.due.isoformat()
         done: TaskEvent = TaskEvent(kind="turn_finished", at=record.updated_at, data=said)
-        return [
-            keys.EVENTS_KEPT,
-            turn.turn_id,
-            turn.task_id,
-            self._version,
-            pack_record(record),
-            record.state.value,
-            int(record.state.is_terminal),
-            "" if end.session is None else _SESSION.dump_json(end.session).decode(),
-            *self._pack_optional(end),
-            keys.pack(keys.EndedMember(self._lease.tenant, self._lease.session_id, turn.task_id)),
-            keys.DETAIL_SECONDS,
-            end.settled.approval_id if end.settled else "",
-            end.settled.stored_json() if end.settled else "",
-            _waits_until(end.approval),
-            keys.TASK_RETENTION_SECONDS,
-            "\n".join(self._notice_members(end)),
-            record.traceparent or "",
-            row,
-            int(release),
-            self._member,
-            STOPPED_MS,
-            keys.SESSION_RETENTION_SECONDS,
-            end.letter.stored_json() if end.letter else "",
-            keys.SPEND_SECONDS,
-            *(part for _, charges in end.charges for part in (len(charges), *charge_rows(charges))),
-            *entry_of((*end.events, done)),
-        ]
+        count, entry = entry_of((*end.events, done))
+        return {
+            "kept": keys.EVENTS_KEPT,
+            "turn_id": turn.turn_id,
+            "task_id": turn.task_id,
+            "version": self._version,
+            "json": pack_record(record),
+            "state": record.state.value,
+            "ended": int(record.state.is_terminal),
+            "memory": "" if end.session is None else _SESSION.dump_json(end.session).decode(),
+            "approval_id": approval.approval_id if approval else "",
+            "approval": approval.stored_json() if approval else "",
+            "timer": keys.pack(keys.TimerMember(*place, turn.task_id, timer.subject)) if timer else "",
+            "due": int(timer.due.timestamp() * 1000) if timer else 0,
+            "event_id": outcome.event_id if outcome else "",
+            "outcome": pack_outcome(outcome) if outcome else "",
+            "member": keys.pack(keys.EndedMember(*place, turn.task_id)),
+            "detail": keys.DETAIL_SECONDS,
+            "settled_id": settled.approval_id if settled else "",
+            "settled": settled.stored_json() if settled else "",
+            "deadline": _waits_until(approval),
+            "seconds": keys.TASK_RETENTION_SECONDS,
+            "told": "\n".join(self._notice_members(end)),
+            "trace": record.traceparent or "",
+            "steps": row,
+            "release": int(release),
+            "mine": self._member,
+            "stopped_ms": STOPPED_MS,
+            "retention": keys.SESSION_RETENTION_SECONDS,
+            "letter": end.letter.stored_json() if end.letter else "",
+            "kept_days": keys.SPEND_SECONDS,
+            "count": count,
+            "entry": entry,
+        }
 
     def _notice_members(self, end: ports.TurnEnd) -> Iterator[str]:
         """Yields the notices of approvals as members of the partition's notices."""
         place = (self._lease.tenant, self._lease.session_id, self._work.turn.task_id)
         for one in end.notices:
             yield keys.pack(keys.NoticeMember(one.event.value, str(one.step), one.approval_id, *place))
-
-    def _pack_optional(self, end: ports.TurnEnd) -> list[Argument]:
-        approval, timer, outcome = end.approval, end.timer, end.outcome
-        subject = timer and keys.TimerMember(
-            self._lease.tenant, self._lease.session_id, self._work.turn.task_id, timer.subject
-        )
-        return [
-            approval.approval_id if approval else "",
-            approval.stored_json() if approval else "",
-            keys.pack(subject) if subject else "",
-            int(timer.due.timestamp() * 1000) if timer else 0,
-            outcome.event_id if outcome else "",
-            pack_outcome(outcome) if outcome else "",
-        ]
-
-    def _fenced_arguments(
-        self, names: Sequence[str], arguments: Sequence[Argument]
-    ) -> tuple[list[str], list[Argument]]:
-        """The keys and arguments of a script that begins by checking the lease."""
-        common = [self._session.lease, self._session.signals, self._session.turns]
-        names = [*common, *names, keys.stopped_key(self._lease.tenant, self._lease.session_id)]
-        return names, [self._lease.owner, str(self._lease.fence), *arguments]
 
     def _read_pulse(self, reply: list[str]) -> ports.Pulse:
         match reply:

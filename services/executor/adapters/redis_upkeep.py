@@ -18,6 +18,7 @@ from shared.contracts.task import Turn
 from shared.infra import keys
 from shared.infra.lua import Argument, Call, Reply, Scripts, answering
 from shared.infra.redis_cluster import ClusterRedis
+from shared.infra.signatures import arguments_for, keys_for
 
 _BOOT, _PROCESSES = Path("/proc/sys/kernel/random/boot_id"), Path("/proc/self/ns/pid")
 _ENDED = "ZX"  # states of a process that runs no more, though its parent has not asked for its end yet
@@ -157,11 +158,16 @@ class RedisUpkeep(Upkeep):
         tenant, session_id = timer.tenant, timer.session_id
         session, partition = keys.session_keys(tenant, session_id), keys.partition_keys_of(tenant, session_id)
         record = keys.task_keys(tenant, session_id, timer.task_id).record
-        names = [record, session.signals, session.turns, session.begun, partition.waiting, partition.leased]
-        names.append(partition.timers)
-        due = keys.pack(keys.TimerMember(tenant, session_id, timer.task_id, timer.subject))
-        member = keys.pack(keys.Member(tenant, session_id))
-        return await self._scripts.run("signal", names, [turn.turn_id, turn.stored_json(), member, 1, due]) == 1
+        arguments = arguments_for(
+            "signal",
+            turn_id=turn.turn_id,
+            turn=turn.stored_json(),
+            member=keys.pack(keys.Member(tenant, session_id)),
+            waits=1,
+            timer=keys.pack(keys.TimerMember(tenant, session_id, timer.task_id, timer.subject)),
+        )
+        names = keys_for("signal", session, partition, record=record)
+        return await self._scripts.run("signal", names, arguments) == 1
 
     async def count(self, mended: Mapping[Fault, int]) -> None:
         for fault, number in mended.items():

@@ -15,6 +15,7 @@ from shared.contracts.learning_files import ForgetRequest, ForgetScope, ForgetSt
 from shared.domain.partition import partition_of
 from shared.infra import keys
 from shared.infra.lua import Scripts, answering
+from shared.infra.signatures import keys_for
 from shared.ports.archive import Archive, ArchiveUnavailable
 from shared.ports.store import StoreUnavailable
 
@@ -137,8 +138,8 @@ class RedisForgetting(Forgetting):
     async def _forget_session(self, tenant: str, session_id: str) -> Mapping[str, int]:
         """Remove what the session remembers, in Redis and the archive; ``session_busy`` if it has work now."""
         session, partition = keys.session_keys(tenant, session_id), keys.partition_keys_of(tenant, session_id)
-        names = [session.session, session.open, session.lease, partition.idle]
-        names.append(keys.participation_key(tenant, session_id))
+        own = keys.participation_key(tenant, session_id)
+        names = keys_for("forget_conversation", session, partition, participation=own)
         reply = await self._scripts.run("forget_conversation", names, [keys.pack(keys.Member(tenant, session_id))])
         if reply == -1:
             return {"session_busy": 1}

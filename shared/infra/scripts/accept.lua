@@ -4,8 +4,8 @@
 -- Where the task has left, its name may be about to leave too: it is given anew, for good.
 -- The reply holds the record of a known task; of a new one, which the caller has, nothing.
 local dedupe, session, lease, open, inbox, turns, begun, waiting, leased, record, events, stopped, alias = unpack(KEYS)
-local turn_id, turn, task_id, json, state, owner, member, kept, dedupe_seconds, event, listed, most, partitions = unpack(ARGV)
-local place = ARGV[14]
+local turn_id, turn, task_id, json, state, owner, member, kept, dedupe_seconds = unpack(ARGV, 1, 9)
+local event, listed, most, partitions, place = unpack(ARGV, 10, 14)
 
 local named = alias and redis.call('GET', alias)
 if named and named ~= place then return {'named', named} end

@@ -5,7 +5,7 @@
 -- and stretches the lease over the call; not where a signal or a stop waits, unless those are ``heeded`` already.
 -- 'settle' replaces an entry whose status is ``known``; the lease is as short as any again, so that nobody waits for a
 -- call that is settled, should this owner die.
-local lease, signals, turns, journal, events, record, ledger, leased, begun = unpack(KEYS)
+local lease, signals, turns, journal, events, record, ledger, leased, begun, stopped = unpack(KEYS)
 local owner, fence, kept, version, json, state = unpack(ARGV, 1, 6)
 local write, key, known, status, entry, ms, member, heeded = unpack(ARGV, 7, 14)
 local steps, count, told = unpack(ARGV, 15, 17) -- one row of steps, or none; how many events, and their entry
@@ -32,14 +32,14 @@ local function is_stored()
   return count == '0' or holds_entry(events, told)
 end
 
-if again and is_stored() then return pulse(signals, turns) end
+if again and is_stored() then return pulse(signals, turns, stopped) end
 if version ~= '' then
   local now = redis.call('HMGET', record, 'version', 'ended')
   if now[1] ~= version or now[2] ~= '0' then return {'conflict'} end
 end
 if write == 'open' then
-  if heeded == '0' and (stop_reason(KEYS[#KEYS]) ~= '' or urgent(signals, begun)) then
-    local told = pulse(signals, turns)
+  if heeded == '0' and (stop_reason(stopped) ~= '' or urgent(signals, begun)) then
+    local told = pulse(signals, turns, stopped)
     told[1] = 'held'
     return told
   end
@@ -63,4 +63,4 @@ if write ~= '' then
   end
 end
 emit(events, kept, count, told)
-return pulse(signals, turns)
+return pulse(signals, turns, stopped)

@@ -1,7 +1,7 @@
 -- Begin a session's next turn, and say everything that is stored of its task: signals go first; while the tenant is
 -- stopped, only cancels are begun. The turn stays queued until it is finished.
--- Without a fence the session's lease is taken, if it is free or over; the fence grows with every owner. A living lease
--- of the caller's own is one whose claim it never heard of: it is taken under a new fence. ``owner_gone`` is said of a
+-- Without a fence the session's lease is taken, if it is free or over; the fence grows with every owner. If the
+-- caller already holds it, the reply to an earlier claim was lost: it is taken again under a new fence. ``owner_gone`` is said of a
 -- claim that put right that an owner was lost. With a fence the lease is the caller's, and was kept after a turn.
 -- Where nothing is to be begun the lease is given back in the same step, so no turn falls between (I6). What waits for a
 -- stopped tenant to go on is looked at much later, or when the stop ends.
@@ -61,5 +61,5 @@ if known[3] then
 end
 return {
   fence, mended, turn, attempts, int(waited), known[2] or '', turn_id, task,
-  {memory[1] or '', memory[2] or '', memory[3] or ''}, pulse(signals, turns),
+  {memory[1] or '', memory[2] or '', memory[3] or ''}, pulse(signals, turns, stopped),
 }

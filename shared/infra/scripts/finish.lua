@@ -2,19 +2,18 @@
 -- A repeated finish changes nothing. An ended task stays as it ended; the turn leaves all the same.
 -- ``letter``: of a turn that is given up, for the dead letters of its partition.
 -- ``release``: the lease is given back in the same step, unless another turn is to be begun.
--- Before the events stands what the turn's calls did cost, for each of the tenant's days among the keys (see
--- ``keep_spending``): they lie in another slot, and on a cluster there are none.
+-- Behind its named keys are the tenant's days, and behind its named arguments what the turn's calls did cost, for each of
+-- these days (see ``keep_spending``). They lie in another slot: on a cluster there are none.
 local lease, signals, turns, inbox, begun, session, open = unpack(KEYS, 1, 7)
 local record, events, approvals, journal, timers, outcomes, unarchived, asked, notices = unpack(KEYS, 8, 16)
-local waiting, leased, idle, dead_turns = unpack(KEYS, 17, 20)
+local waiting, leased, idle, dead_turns, stopped = unpack(KEYS, 17, 21)
 local owner, fence, kept, turn_id, task_id, version, json, state, ended = unpack(ARGV, 1, 9)
 local memory, approval_id, approval, timer, due, event_id, outcome, member, detail = unpack(ARGV, 10, 18)
 local settled_id, settled, deadline, seconds, told, trace, steps = unpack(ARGV, 19, 25)
-local release, mine, stopped_ms, retention, letter, kept_days = unpack(ARGV, 26, 31)
-local at = 32
+local release, mine, stopped_ms, retention, letter, kept_days, count, entry = unpack(ARGV, 26, 33)
 
 local function ended_turn()
-  if release == '0' or next_turn(signals, inbox, begun, KEYS[#KEYS]) then return {'ok', 'kept'} end
+  if release == '0' or next_turn(signals, inbox, begun, stopped) then return {'ok', 'kept'} end
   give_back(lease, inbox, signals, waiting, leased, session, open, idle, mine, stopped_ms, retention)
   return {'ok', 'released'}
 end
@@ -70,16 +69,17 @@ elseif emits then -- a script that was broken off has left the task ended, and n
   redis.call('HSET', record, unpack(row))
 end
 if emits then
-  local entry = {'id', event_id, 'o', outcome}
-  if trace ~= '' then entry[5], entry[6] = 't', trace end
-  redis.call('XADD', outcomes, '*', unpack(entry))
+  local fields = {'id', event_id, 'o', outcome}
+  if trace ~= '' then fields[5], fields[6] = 't', trace end
+  redis.call('XADD', outcomes, '*', unpack(fields))
 end
-for place = 21, #KEYS - 1 do
+local at = 34
+for place = 22, #KEYS do
   local last = at + 4 * ARGV[at]
   keep_spending(KEYS[place], kept_days, nil, at + 1, last, false)
   at = last + 1
 end
-emit(events, kept, ARGV[at], ARGV[at + 1])
+emit(events, kept, count, entry)
 end_turn(inbox, signals, turns, begun, turn_id)
 if redis.call('HGET', record, 'ended') == '1' then
   redis.call('SREM', open, task_id)

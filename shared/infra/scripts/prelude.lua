@@ -91,9 +91,9 @@ local function urgent(signals, begun)
 end
 
 -- What a running turn is told with every answer: the time, why its tenant is stopped, and the signals that wait in its
--- session. The last key of every script that calls this is the tenant's ``stopped``.
-local function pulse(signals, turns)
-  local reply = {'ok', int(now_us()), stop_reason(KEYS[#KEYS])}
+-- session.
+local function pulse(signals, turns, stopped)
+  local reply = {'ok', int(now_us()), stop_reason(stopped)}
   for _, id in ipairs(redis.call('LRANGE', signals, 0, -1)) do
     reply[#reply + 1] = redis.call('HGET', turns, id) or ''
   end

@@ -1,0 +1,39 @@
+"""What scripts call their keys and arguments in their first lines: callers give them by these names, in any order."""
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from typing import TypeVar
+
+from shared.infra.lua import Argument, text_of
+
+T = TypeVar("T")
+
+
+def keys_for(script: str, *groups: object, **others: str) -> list[str]:
+    """The keys of a script in its order, each from ``others`` or from the group that has an attribute of its name.
+
+    What the script names last may be left out. Raises ``TypeError`` for any other name that is not given, or not known.
+    """
+    wanted = _list_names(script, "KEYS")
+    found = {name: getattr(group, name) for group in reversed(groups) for name in wanted if hasattr(group, name)}
+    return _in_order(script, wanted, {**found, **others})
+
+
+def arguments_for(script: str, **given: Argument) -> list[Argument]:
+    """The arguments of a script in its order, as ``keys_for`` orders the keys."""
+    return _in_order(script, _list_names(script, "ARGV"), given)
+
+
+def _in_order(script: str, wanted: Sequence[str], given: dict[str, T]) -> list[T]:
+    names = wanted[: len(given)]
+    if given.keys() != set(names):
+        differing = ", ".join(sorted(given.keys() ^ set(names)))
+        raise TypeError(f"{script}.lua is given other names than it has: {differing}")
+    return [given[name] for name in names]
+
+
+@cache
+def _list_names(script: str, table: str) -> tuple[str, ...]:
+    lines = re.findall(rf"^local ([\w, ]+) = unpack\({table}\b", text_of(script), re.MULTILINE)
+    return tuple(name for line in lines for name in line.split(", "))

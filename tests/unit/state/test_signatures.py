@@ -1,0 +1,29 @@
+"""Scripts are given their keys and arguments by the names that they have for them."""
+
+import pytest
+
+from shared.infra import keys
+from shared.infra.signatures import arguments_for, keys_for
+
+
+def test_keys_come_in_the_order_of_the_script_from_groups_and_by_name() -> None:
+    session, partition = keys.session_keys("t", "s"), keys.partition_keys_of("t", "s")
+
+    found = keys_for("end_lease", session, partition)
+
+    assert found == [session.lease, partition.leased, session.begun]
+    assert keys_for("end_lease", session, leased="other") == [session.lease, "other", session.begun]
+
+
+def test_only_what_a_script_names_last_may_be_left_out() -> None:
+    with_all = arguments_for("signal", timer="due", waits=1, member="m", turn="{}", turn_id="t")
+
+    assert with_all == ["t", "{}", "m", 1, "due"]
+    assert arguments_for("signal", waits=1, member="m", turn="{}", turn_id="t") == ["t", "{}", "m", 1]
+    with pytest.raises(TypeError, match=r"signal\.lua is given other names than it has: timer, waits"):
+        arguments_for("signal", timer="due", member="m", turn="{}", turn_id="t")
+
+
+def test_a_name_that_the_script_does_not_have_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"end_lease\.lua is given other names than it has: begun, of"):
+        keys_for("end_lease", lease="l", leased="d", of="o")
