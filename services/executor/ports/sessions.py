@@ -186,6 +186,8 @@ class SessionWakes(Protocol):
 
 
 class RunsTurns(Protocol):
+    """What carries turns out: ``Worker`` of ``core/turn/worker.py``."""
+
     async def run(self, work: Work, store: TurnStore) -> None:
         """Carry one turn out; it ends with ``store.finish``."""
 

@@ -23,7 +23,7 @@ from services.executor.core.session.context import (
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.journal import Checkpoints, Journal
 from services.executor.core.session.ledger import named_by_rules, rules_about_nothing
-from services.executor.core.states.machine import GENERAL, TEMPLATES, Failed, Processes
+from services.executor.core.states.machine import GENERAL, Failed, Processes
 from services.executor.core.states.prompts import Prompts
 from services.executor.core.tools import classes as verbs
 from services.executor.core.tools.classes import classify
@@ -56,12 +56,11 @@ async def prime(
     ports: Ports,
     limits: Limits,
     prompts: Prompts,
+    processes: Processes,
     opened: OpenedTurn,
-    processes: Processes = TEMPLATES,
-    known: Progress | None = None,
 ) -> TurnContext:
     """The context of one turn. Raises ``Failed`` if a tool server or the tenant's record cannot be had."""
-    work = opened.work
+    work, known = opened.work, opened.checkpoints.latest
     request = work.record.request
     asked = read_policy(request.policy_doc)
     template = known.template if known is not None else processes.get(GENERAL.process_type, GENERAL)

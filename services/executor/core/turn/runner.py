@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, cast
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import structlog
 
@@ -48,6 +49,15 @@ class RunnerLimits(NamedTuple):
     memory_seconds: float = 3600.0
 
 
+@dataclass
+class _Claimed:
+    """A session that runs here or is being claimed."""
+
+    task: asyncio.Task[None] | None = None
+    woken: bool = False  # since it was claimed
+    leaves: bool = False  # it is being given back
+
+
 class Runner:
     """Runs sessions in one process. ``serve`` runs until ``stop``; ``offer`` is called by the queue."""
 
@@ -60,9 +70,11 @@ class Runner:
         mended: FaultCounts,
         slots: FairShareSlots,
         heartbeat: RunsHeartbeat,
-        told: Sequence[Callable[[str, str], None]] = (),
+        after_turn: Sequence[Callable[[str, str], None]] = (),
     ) -> None:
-        """``heartbeat``: what keeps the leases. ``told``: called with tenant and session of each turn that is over."""
+        """``heartbeat``: what keeps the leases. ``after_turn``: called with tenant and session of each turn that is
+        over.
+        """
         self._sessions = sessions
         self._wakes = wakes
         self._limits = limits
@@ -71,11 +83,9 @@ class Runner:
         self._slots = slots
         self._leases = LeaseKeeper(limits.lease_seconds)
         self._heartbeat = heartbeat
-        self._told = told
+        self._after_turn = after_turn
         self._group = asyncio.TaskGroup()
-        self._running: set[asyncio.Task[None]] = set()
-        self._leaving: set[asyncio.Task[None]] = set()  # those that give their session back
-        self._here: dict[tuple[str, str], bool] = {}  # sessions claimed or being claimed; was one woken meanwhile?
+        self._here: dict[tuple[str, str], _Claimed] = {}
         self._stopping = asyncio.Event()
         self.has_free_slot = asyncio.Event()
         self.has_free_slot.set()
@@ -95,7 +105,11 @@ class Runner:
 
     @property
     def running(self) -> int:
-        return len(self._running)
+        return len(self._tasks)
+
+    @property
+    def _tasks(self) -> list[asyncio.Task[None]]:
+        return [one.task for one in self._here.values() if one.task is not None]
 
     @property
     def stopping(self) -> bool:
@@ -109,7 +123,7 @@ class Runner:
         """
         name = (tenant, session_id)
         if name in self._here:
-            self._here[name] = True
+            self._here[name].woken = True
             return False
         if self.free <= 0:
             return False
@@ -137,25 +151,25 @@ class Runner:
         grace what still runs is cancelled, which its journal and ledger survive as they survive a crash.
         """
         self.refuse_new_sessions()
-        if self._running:
-            await asyncio.wait(self._running, timeout=grace_seconds / 2)
+        if tasks := self._tasks:
+            await asyncio.wait(tasks, timeout=grace_seconds / 2)
         self._sessions.halt()
-        if self._running:
-            await asyncio.wait(self._running, timeout=grace_seconds / 2)
+        if tasks := self._tasks:
+            await asyncio.wait(tasks, timeout=grace_seconds / 2)
         await self._cancel_all()
 
     async def _cancel_all(self) -> None:
         """Cancels what still runs again and again, as a library may swallow one; sessions on their way back last."""
         tries = 0
-        while self._running:
-            spared = self._leaving if tries < _SPARED else set[asyncio.Task[None]]()
-            for task in self._running - spared:
-                task.cancel()
-            await asyncio.wait(self._running, timeout=_PATIENCE_SECONDS)
+        while tasks := self._tasks:
+            for one in self._here.values():
+                if one.task is not None and not (one.leaves and tries < _SPARED):
+                    one.task.cancel()
+            await asyncio.wait(tasks, timeout=_PATIENCE_SECONDS)
             tries += 1
 
     async def _claim(self, name: tuple[str, str]) -> bool:
-        self._here[name] = False
+        claimed = self._here[name] = _Claimed()
         self.idle.clear()
         lease = None
         try:
@@ -167,10 +181,9 @@ class Runner:
             return False
         if lease.mended is not None:
             self._mended.add(lease.mended, session=lease.session_id)
-        task = self._group.create_task(self._run_session(name, lease))
-        self._running.add(task)
+        claimed.task = self._group.create_task(self._run_session(name, lease))
         self._mark_capacity()
-        task.add_done_callback(lambda ended: self._forget_task(name, ended))
+        claimed.task.add_done_callback(lambda _: self._forget_session(name))
         return True
 
     async def _take_lease(self, name: tuple[str, str]) -> Lease | None:
@@ -191,15 +204,10 @@ class Runner:
         except StoreUnavailable as error:  # a slot ends by itself, and the reaper wakes whoever waited for it
             log.warning("slot_not_left", session=name[1], error=str(error))
 
-    def _forget_task(self, name: tuple[str, str], task: asyncio.Task[None]) -> None:
-        self._running.discard(task)
-        self._leaving.discard(task)
-        self._forget_session(name)
-
     def _forget_session(self, name: tuple[str, str]) -> None:
         """Notes that the session no longer runs here; if it was woken meanwhile, looks at it once more."""
-        woken = self._here.pop(name, False)
-        if woken and self.free > 0:
+        claimed = self._here.pop(name)
+        if claimed.woken and self.free > 0:
             self._group.create_task(self._look_again(name))
         if not self._here:
             self.idle.set()
@@ -296,7 +304,7 @@ class Runner:
             log.exception("turn_failed", turn=work.turn.turn_id, attempts=work.attempts, error=repr(error))
             await self._give_back(lease, self._compute_pause(work.attempts), error=error)
             return False
-        for tell in self._told:
+        for tell in self._after_turn:
             tell(lease.tenant, lease.session_id)
         return True
 
@@ -319,7 +327,7 @@ class Runner:
     ) -> None:
         """Abandons the lease; if that fails, it runs out by itself and the reaper finds it."""
         said = f"{type(error).__name__}: {error}" if error else ""
-        self._leaving |= self._running & {cast("asyncio.Task[None]", asyncio.current_task())}
+        self._here[lease.tenant, lease.session_id].leaves = True
         try:
             with self._leases.held_lease(lease).letting_go():
                 await self._sessions.abandon(lease, retry_in, handed_over=handed_over, error=said)

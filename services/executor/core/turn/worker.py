@@ -32,7 +32,7 @@ from services.executor.core.session.context import (
     own_memory,
     run_together,
 )
-from services.executor.core.session.dossier import AnsweredTask, EndedRun, Progress, Resting, WaitsForDecision
+from services.executor.core.session.dossier import AnsweredTask, EndedRun, Resting, WaitsForDecision
 from services.executor.core.session.journal import Checkpoints, Journal, MakesJournal, TurnCounts, latest
 from services.executor.core.session.ledger import Doubtful, open_doubts
 from services.executor.core.states.machine import (
@@ -117,7 +117,7 @@ class Worker(RunsTurns):
         opened = self._open_turn(work, store, entries, pulse.now, counts)
         note_turn(opened.journal, work.turn, await store.ledger() if entries else {}, self._limits)
         try:
-            ended = await self._run_phases(opened, opened.checkpoints.latest, approval)
+            ended = await self._run_phases(opened, approval)
             charges = _list_charges(work, entries, opened.journal.spending.uncounted)
             await self._store_end(opened, ended, approval, charges)
         except (LeaseLost, StoreUnavailable):
@@ -136,9 +136,9 @@ class Worker(RunsTurns):
         *,
         given_up: bool = False,
     ) -> OpenedTurn:
-        """``given_up``: only its writes are to be read, for which it has all of the task's time."""
-        known = latest(entries)
-        worked = known.worked_ms / 1000 if known and not given_up else 0.0
+        """``given_up``: its writes are to be read, whatever is known besides, and in all of the task's time."""
+        known = None if given_up else latest(entries)
+        worked = known.worked_ms / 1000 if known else 0.0
         journal = self._journal(store, entries, now, self._limits.task_seconds - worked, self._limits.journal)
         journal.counts = counts
         journal.hide(marked_values(work.record.request.text))
@@ -161,22 +161,25 @@ class Worker(RunsTurns):
         entries, pulse = await run_together(store.journal(), store.pulse())
         await self._count_spending(work, entries)
         opened = self._open_turn(work, store, entries, pulse.now, TurnCounts(self._ports.meter), given_up=True)
-        await settle_open(await prime(self._ports, self._limits, self._prompts, opened))
+        await settle_open(await prime(self._ports, self._limits, self._prompts, self._processes, opened))
 
-    async def _run_phases(self, opened: OpenedTurn, known: Progress | None, asked: Approval | None) -> EndedRun:
+    async def _run_phases(self, opened: OpenedTurn, asked: Approval | None) -> EndedRun:
         """PRIME and EXECUTE, with the answer's review; returns how the run ends, early or not."""
         ctx: TurnContext | None = None
+        canceled = _cancellation(opened.work.turn)
         try:
             _begin(opened)
-            if known is None:
+            if opened.checkpoints.latest is None:
                 refuse_protected(opened.work.record.request.text)
-            if not _cancellation(opened.work.turn):  # this needs no tool server
+            if canceled is None:  # this needs no tool server
                 accepted = acceptance_time(opened.work, opened.journal)
                 await answer_doubts(opened.store, opened.journal, opened.work.turn, accepted)
-            progress = await _resolve_approval(opened, known, asked)
+                await _resolve_approval(opened, asked, accepted)
             with opened.journal.counts.time_span(Phase.PRIME, self._ports.tracer.span(names.PRIME)):
-                ctx = await self._prime_turn(opened, progress)
-            return await self._execute_turn(ctx, progress)
+                ctx = await self._prime_turn(opened)
+            if canceled is not None:
+                raise canceled
+            return await self._execute_turn(ctx)
         except (StillWaiting, StillInDoubt, AgentAsks, Doubtful) as waiting:
             return await end_waiting(opened, waiting)
         except TenantStopped as stopped:
@@ -190,27 +193,25 @@ class Worker(RunsTurns):
                 await settle_open(ctx)
             else:
                 await settle_without_reading(opened.store, opened.journal, early.reason)
-            return await end_early(opened, _cancellation(opened.work.turn) or early)
+            return await end_early(opened, canceled or early)
 
-    async def _prime_turn(self, opened: OpenedTurn, progress: Progress | None) -> TurnContext:
-        over = progress is not None and is_end(progress.state)
-        ports = record_inputs(self._ports, opened.journal, calls_no_more=over)
-        primed = await prime(ports, self._limits, self._prompts, opened, self._processes, progress)
+    async def _prime_turn(self, opened: OpenedTurn) -> TurnContext:
+        known = opened.checkpoints.latest
+        ports = record_inputs(self._ports, opened.journal, calls_no_more=known is not None and is_end(known.state))
+        primed = await prime(ports, self._limits, self._prompts, self._processes, opened)
         note_session(opened.journal, primed.session)
         return with_thresholds(await with_history(await with_prose(with_documents(primed))))
 
-    async def _execute_turn(self, ctx: TurnContext, known: Progress | None) -> EndedRun:
+    async def _execute_turn(self, ctx: TurnContext) -> EndedRun:
         """EXECUTE, and the review of its answer."""
-        if canceled := _cancellation(ctx.turn):
-            raise canceled
         ctx.journal.enter_phase(Phase.EXECUTE)
         tracer = self._ports.tracer
         with ctx.journal.counts.time_span(Phase.EXECUTE, tracer.span(names.EXECUTE)):
-            if known is not None:  # with notes on all files of the task, also those of later messages
-                progress = known.note(**note_files(ctx.files))
-            else:
+            if (known := ctx.checkpoints.latest) is None:
                 progress = first_progress(ctx)
                 ctx.checkpoints.save(progress)
+            else:  # with notes on all files of the task, also those of later messages
+                progress = known.note(**note_files(ctx.files))
             executed = await execute_task(ctx, progress)
         match executed:
             case AnsweredTask(done, not_done):
@@ -300,18 +301,16 @@ async def _hand_back(opened: OpenedTurn, stopped: TenantStopped) -> None:
     await opened.store.append(entries, events, record)
 
 
-async def _resolve_approval(opened: OpenedTurn, known: Progress | None, asked: Approval | None) -> Progress | None:
-    """The progress, let through if this turn brings the approval that it waits for.
+async def _resolve_approval(opened: OpenedTurn, asked: Approval | None, accepted: datetime) -> None:
+    """Lets the plan through if this turn brings the approval that it waits for.
 
     This needs no tool server: a refusal, an expiry or a question is answered although none can be reached.
     """
-    if known is None or asked is None or not waits_for(asked, known) or _cancellation(opened.work.turn):
-        return known
-    accepted = acceptance_time(opened.work, opened.journal)
-    decided = await answer_approval(opened.journal, opened.work.turn, asked, accepted)
-    passed = apply_approval(known, decided)
+    known = opened.checkpoints.latest
+    if known is None or asked is None or not waits_for(asked, known):
+        return
+    passed = apply_approval(known, await answer_approval(opened.journal, opened.work.turn, asked, accepted))
     opened.checkpoints.save(passed, "approved" if is_let_through(passed) else "entered")
-    return passed
 
 
 def _cancellation(turn: Turn) -> Canceled | None:
