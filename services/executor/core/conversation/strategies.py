@@ -201,7 +201,7 @@ class TwoDrafts(SingleDraft):
             draft = talk.request()._replace(messages=(), max_tokens=_DRAFT_TOKENS)
             return "both" if affords_all(self._ctx, (draft, draft), share) else "one"
 
-        return await self._ctx.journal.run_step(f"{talk.key}:drafts", "note", decide) == "both"
+        return await self._ctx.journal.note_step(f"{talk.key}:drafts", decide) == "both"
 
     async def _draft(self, talk: Talk, name: str, request: ModelRequest, share: BudgetShare) -> ModelReply | None:
         key = f"{talk.key}:draft:{name}"

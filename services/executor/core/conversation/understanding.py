@@ -265,7 +265,7 @@ async def choose_process(ctx: TurnContext, progress: Progress, said: Understandi
     async def find() -> str:
         return (await _find(ctx, process_name(said.process), acts=acts)).model_dump_json()
 
-    found = _FoundProcess.model_validate_json(await ctx.journal.run_step(_STEP, "note", find))
+    found = _FoundProcess.model_validate_json(await ctx.journal.note_step(_STEP, find))
     classified: JsonValue = {"by": found.by, **({"problem": found.problem} if found.problem else {})}
     progress = progress.model_copy(
         update={

@@ -79,7 +79,7 @@ async def _run_journaled(ctx: TurnContext, key: str, call: ToolRun) -> Outcome:
             {"tool": call.tool.by.model_dump(mode="json", exclude={"v"}), "figures": figures, **outcome._asdict()}
         )
 
-    known = loads_object(await ctx.journal.run_step(f"{key}:made:{asked}", "note", step, asked))
+    known = loads_object(await ctx.journal.note_step(f"{key}:made:{asked}", step, asked))
     return Outcome(str(known["value"]), str(known["error"]))
 
 
@@ -111,7 +111,7 @@ async def add_made_tools(ctx: TurnContext, progress: Progress, key: str) -> tupl
             return _FoundTools().model_dump_json()
         return (await _ToolMaking(ctx, key).find_tools()).model_dump_json()
 
-    found = _FoundTools.model_validate_json(await ctx.journal.run_step(key, "note", find))
+    found = _FoundTools.model_validate_json(await ctx.journal.note_step(key, find))
     told = _describe_found(found)
     if told:
         ctx.journal.tell("note", made_tools=told)

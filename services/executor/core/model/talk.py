@@ -43,7 +43,7 @@ async def opening_sections(ctx: TurnContext) -> dict[str, Json]:
         designed = ctx.experience.designed
         return dumps(_build_sections(ctx) | ({"process_types": [*designed]} if designed else {}))
 
-    opening = loads_object(await ctx.journal.run_step(_KEY, "note", compose))
+    opening = loads_object(await ctx.journal.note_step(_KEY, compose))
     came_later = ctx.record.later_files or ctx.turn.files
     return {**opening, "files": ctx.sections["files"]} if came_later else opening
 

@@ -190,7 +190,7 @@ class Closing:
         async def decide() -> str:
             return (await self._decide_plan(progress, proposals, number)).model_dump_json()
 
-        closed = ClosedPlan.model_validate_json(await self._ctx.journal.run_step(self._key, "note", decide))
+        closed = ClosedPlan.model_validate_json(await self._ctx.journal.note_step(self._key, decide))
         self._note_verdict(closed)
         if closed.refused:
             judged = progress.update_dossier(plan=closed.plan, verdict=closed.verdict).move_to(FsmState.POLICY_CHECK)

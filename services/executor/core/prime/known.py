@@ -364,7 +364,7 @@ async def _compress(ctx: TurnContext, older: Sequence[SpokenTurn]) -> None:
         ctx.journal.tell("note", memory="compressed", turns=len(older), summarized_by=by)
         return dumps({"summary": summary, "older": len(older), "by": by})
 
-    await ctx.journal.run_step(step, "note", compress)
+    await ctx.journal.note_step(step, compress)
 
 
 async def _with_request_history(ctx: TurnContext) -> TurnContext:

@@ -237,7 +237,7 @@ async def _read_file(files: TaskFiles, tenant: str, journal: Journal, number: in
         journal.tell("note", file=read.name, media_type=read.media_type, size=read.size, problem=read.problem)
         return read.model_dump_json()
 
-    return ReadFile.model_validate_json(await journal.run_step(f"file:{number}", "note", step))
+    return ReadFile.model_validate_json(await journal.note_step(f"file:{number}", step))
 
 
 def _build_fact(number: int, result: Json) -> Fact:

@@ -273,17 +273,14 @@ class Journal:
     ) -> str:
         """The step's result: from the journal if it was finished before, else done now.
 
-        ``before`` asks whether the step may be taken, in place of ``store_then_check``; for a note nothing is stored
-        before, and it is only checked that the run may go on.
         ``asked`` is a digest of what is asked for; a replay compares it with what was asked for then.
+        ``before`` raises if the step may not be taken; without it, ``store_then_check`` does.
         """
         known = self._steps.get(key)
         if known is not None:
             return known
         try:
-            result = await self._do_step(
-                key, step, before or (self.check_may_go_on if kind == NOTE else self.store_then_check)
-            )
+            result = await self._do_step(key, step, before or self.store_then_check)
         except RunEnds as ending:
             self.stopped_at = self.stopped_at or key
             self.record_input(f"{ENDED_AT}{key}", ending_note(ending, self._began))
@@ -293,6 +290,10 @@ class Journal:
             raise
         self.add(key, kind, result)
         return result
+
+    async def note_step(self, key: str, step: Callable[[], Awaitable[str]], asked: str = "") -> str:
+        """The result of a step that works something out here, as ``run_step`` has it: nothing is stored before it."""
+        return await self.run_step(key, NOTE, step, asked, self.check_may_go_on)
 
     def decide_once(self, key: str, decide: Callable[[], str]) -> str:
         """The decision under this key, made now if no attempt made it before; stored with the next step."""
