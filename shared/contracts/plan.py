@@ -67,7 +67,6 @@ class WritePlan(Contract):
     task_id: str
     round: int = 1
     calls: tuple[PlannedCall, ...] = Field(default=())
-    why_none: str | None = None  # set when the worker decided that nothing is to be written
 
     @property
     def every_call(self) -> tuple[PlannedCall, ...]:

@@ -180,6 +180,17 @@ async def test_a_question_asked_a_minute_earlier_is_the_same_question() -> None:
     assert (await replayed(stage)).at == "the end"
 
 
+@pytest.mark.promise("replay.same_end")
+async def test_what_only_an_earlier_release_stored_of_a_plan_is_no_difference() -> None:
+    stage = Stage()
+    await stage.run()
+    for key, step in stage.turns.steps.items():
+        if (said := json.loads(step.data_json) if step.kind == "checkpoint" else {}).get("dossier.plan"):
+            earlier = {"dossier.audit_clean": True, "dossier.plan": {**said["dossier.plan"], "why_none": None}}
+            stage.turns.steps[key] = step._replace(data_json=json.dumps(said | earlier))
+    await assert_replayed(stage)
+
+
 async def test_a_journal_of_the_version_before_says_why_it_cannot_be_replayed() -> None:
     """It does not tell what its turns were given; model replies without the name of their request are still read."""
     stage = Stage()

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.core.figures.calculate import calculate
-from services.executor.core.figures.evaluate import audit
+from services.executor.core.figures.evaluate import recheck_figures
 from services.executor.core.figures.operands import KnownFigures, select_cells
 from services.executor.core.session.values import Fact, NamedValue
 from services.executor.core.tools.record_tree import write_condition
@@ -42,11 +42,11 @@ def test_a_sum_is_exact_passes_the_audit_and_takes_only_the_rows_that_meet_all_c
     found = asked(of)
     assert found.value == "1000.305"
     assert "1" in found.note
-    assert audit([found.model_copy(update={"value": "1000.31"})], known(of)) != ()
+    assert recheck_figures([found.model_copy(update={"value": "1000.31"})], known(of)) != ()
     where: Json = [{"field": "days", "is": ">", "value": "90"}, {"field": "customer", "is": "=", "value": "Ann's"}]
     some = asked(of, where=where)
     assert some.value == "1000.105"
-    assert audit([found], known(of)) == audit([some], known(of)) == ()
+    assert recheck_figures([found], known(of)) == recheck_figures([some], known(of)) == ()
 
 
 @pytest.mark.promise("lists.aggregates")
@@ -58,7 +58,7 @@ def test_the_groups_of_a_list_are_all_its_rows_once(pairs: list[tuple[str | None
     if all(by is None for by, _ in pairs):
         return  # there is nothing to group by
     sums, counts = asked(of, by="by"), asked(of, by="by", operation="count")
-    assert audit([sums], known(of)) == audit([counts], known(of)) == ()
+    assert recheck_figures([sums], known(of)) == recheck_figures([counts], known(of)) == ()
     assert _total(counts) == len(rows)
     assert _total(sums) == sum((Decimal(cents).scaleb(-2) for _, cents in pairs), Decimal(0))
 

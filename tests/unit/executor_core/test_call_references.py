@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 from services.executor.core.plan.closing import with_compensations
-from services.executor.core.plan.proposals import NotProposed, Proposal, ProposalContext, freeze, propose
+from services.executor.core.plan.proposals import NotProposed, Proposal, ProposalContext, order_calls, propose
 from services.executor.core.records.references import find_at, literal_parts, references, resolve
 from services.executor.core.session.values import PartOfTask
 from services.executor.core.tools.record_tree import NoSuchPath
@@ -41,7 +41,7 @@ def test_an_argument_may_come_from_the_answer_of_an_earlier_write_of_the_reply(
     first = filed({"memo": "taxi"})
     second = filed({"_call": {"from": sources}}, first)
     assert second.call.arguments == arguments
-    assert freeze([first.call, second.call], "task-1", 1).calls == (first.call, second.call)
+    assert order_calls([first.call, second.call], "task-1", 1).calls == (first.call, second.call)
 
 
 @pytest.mark.promise("I1.plans_hold_writes_only")
@@ -70,7 +70,7 @@ def test_a_change_has_taken_back_only_what_carries_out_its_own_part() -> None:
     first = filed({"_call": {"part": 1}}, parts=TWO)
     same = filed({"_call": {"part": 1}}, first, parts=TWO)
     other = filed({"_call": {"part": 2}}, first, same, parts=TWO)
-    plan = freeze([one.call for one in (first, same, other)], "task-1", 1)
+    plan = order_calls([one.call for one in (first, same, other)], "task-1", 1)
     known = tools(FILE, tool("drop_claim", ToolClass.CHANGE))
     assert [call.on_failure for call in with_compensations(plan, known).calls] == ["stop", "compensate", "stop"]
 

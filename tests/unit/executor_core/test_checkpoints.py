@@ -34,7 +34,6 @@ DOSSIERS = st.builds(
     facts=st.lists(st.builds(fact, st.dictionaries(TEXTS, SCALARS, max_size=2)), max_size=3).map(tuple),
     findings=TEXTS,
     values=st.sampled_from([(), (value("v", "sum", "1.50", from_fact("a")),)]),
-    audit_clean=st.none() | st.booleans(),
     plan=st.sampled_from([None, plan(), plan(call({"amount": Decimal("1.50")}))]),
     verdict=st.none() | st.builds(lambda rules: verdict(triggered_rules=rules), st.lists(RULES, max_size=2)),
     approved_hash=st.none() | TEXTS,

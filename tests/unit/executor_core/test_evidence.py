@@ -50,9 +50,8 @@ def test_a_reconciliation_of_what_does_not_exist_earns_nothing_for_an_empty_plan
     """Nothing was found, planned, judged or audited: this is no example."""
     nothing = Dossier(
         facts=(fact({"found": False, "error": "no such invoice"}),),
-        audit_clean=True,
         verdict=verdict(),
-        plan=WritePlan(task_id="t", why_none="the invoice was not found"),
+        plan=WritePlan(task_id="t"),
     )
     idle = run("Nothing was written: invoice INV-9 was not found.", nothing, task="Reconcile invoice INV-9")
 
@@ -86,8 +85,9 @@ def test_a_dry_run_is_not_blamed_for_the_writes_that_it_does_not_make() -> None:
 def test_an_audit_counts_only_where_there_were_figures_and_rules_are_kept_where_a_person_decided_as_they_ask() -> None:
     """A verdict that escalates is not passed; a person's yes follows it."""
     figures = (value("total", "sum", "120.50", from_task("120.50")),)
-    empty, some = Dossier(audit_clean=True), Dossier(audit_clean=True, values=figures)
-    assert [evidence(run("x", one)).audit_clean for one in (empty, some)] == [None, True]
+    empty, some = Dossier(verdict=verdict()), Dossier(verdict=verdict(), values=figures)
+    refused = some.model_copy(update={"verdict": verdict(passed=False, blocked=True)})
+    assert [evidence(run("x", one)).audit_clean for one in (empty, some, refused)] == [None, True, None]
     asked = Dossier(verdict=verdict(passed=False, escalate=True), plan=plan(call({})), by_person=True)
     alone = asked.model_copy(update={"by_person": False})
     assert [evidence(run("x", one)).policy_kept for one in (asked, alone)] == [True, False]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.figures.evaluate import audit, recompute
+from services.executor.core.figures.evaluate import recheck_figures, recompute
 from services.executor.core.figures.operands import KnownFigures
 from services.executor.core.figures.vocabulary import is_currency, one_currency, places
 from services.executor.core.session.values import NamedValue, Operand
@@ -34,19 +34,19 @@ THIRD = (from_task("1"), from_task("3"))
     ],
 )
 def test_a_split_is_in_the_minor_unit_of_its_currency(stated: str, operands: tuple[Operand, ...]) -> None:
-    assert audit([value("first", "split_part", stated, *operands)], KNOWN) == ()
+    assert recheck_figures([value("first", "split_part", stated, *operands)], KNOWN) == ()
 
 
 @pytest.mark.promise("money.currency")
 @each_row("operation", ["sum", "net_price_delta", "maximum"])
 def test_amounts_in_two_currencies_are_never_put_together(operation: str) -> None:
-    (problem,) = audit([value("both", operation, "17", from_fact("fee"), from_fact("tip"))], KNOWN)
+    (problem,) = recheck_figures([value("both", operation, "17", from_fact("fee"), from_fact("tip"))], KNOWN)
     assert problem.startswith(f"both: {operation} of amounts in different currencies (12 USD, €5): convert them first")
 
 
 @pytest.mark.promise("money.currency")
 def test_a_currency_that_nobody_named_is_no_operand() -> None:
-    (problem,) = audit([value("x", "split_part", "333", from_fact("price"), *THIRD, from_task("KRW"))], KNOWN)
+    (problem,) = recheck_figures([value("x", "split_part", "333", from_fact("price"), *THIRD, from_task("KRW"))], KNOWN)
     assert "states no figure 'KRW'" in problem
 
 
@@ -82,7 +82,7 @@ def test_the_currency_of_amounts_is_the_one_that_fits_how_all_are_written(
 )
 def test_a_calculator_is_recomputed_from_dates_and_lists_with_their_provenance(good: NamedValue) -> None:
     """The credit is of the invoice that is named, not of the largest amount in the text; so is the cap of its rule."""
-    assert audit([good], KNOWN) == ()
+    assert recheck_figures([good], KNOWN) == ()
 
 
 @pytest.mark.promise("I2.audit")
@@ -92,8 +92,8 @@ def test_a_wrong_schedule_figure_is_found_and_values_chain() -> None:
     interest = value("interest", "loan_interest", "17.17", *operands)
 
     known = KnownFigures((loan,))
-    assert audit([interest, value("owed", "round_money", "17.17", from_value("interest"))], known) == ()
-    assert audit([value("interest", "loan_interest", "17.18", *operands)], known)
+    assert recheck_figures([interest, value("owed", "round_money", "17.17", from_value("interest"))], known) == ()
+    assert recheck_figures([value("interest", "loan_interest", "17.18", *operands)], known)
 
 
 REFUND = "Refund 20% of order O-7, at most $1,500.00, minus the fee of -5"
@@ -119,7 +119,7 @@ ORDERED = KnownFigures((ORDER,), (), (REFUND,))
     ],
 )
 def test_a_value_that_does_not_come_out_is_a_problem_with_its_name(bad: NamedValue, why: str) -> None:
-    (problem,) = audit([bad], ORDERED)
+    (problem,) = recheck_figures([bad], ORDERED)
     assert problem.startswith("x: ")
     assert why in problem
 
@@ -130,7 +130,7 @@ def test_one_cent_off_is_found(cents: int, off: int) -> None:
     amount = fact({"amount": Decimal(cents).scaleb(-2)})
     stated = f"{Decimal(cents + off).scaleb(-2):f}"
 
-    assert audit([value("x", "sum", stated, from_fact("amount"))], KnownFigures((amount,)))
+    assert recheck_figures([value("x", "sum", stated, from_fact("amount"))], KnownFigures((amount,)))
 
 
 def test_values_build_on_earlier_values_and_are_named_once() -> None:
@@ -138,8 +138,8 @@ def test_values_build_on_earlier_values_and_are_named_once() -> None:
     half = value("half", "quotient", "60.25", from_value("net"), from_value("two"))
     two = value("two", "count", "2", from_fact("lines[*]"))
 
-    assert audit([net, two, half], ORDERED) == ()
-    assert audit([net, net], ORDERED) == ("net: named twice",)
+    assert recheck_figures([net, two, half], ORDERED) == ()
+    assert recheck_figures([net, net], ORDERED) == ("net: named twice",)
 
 
 def test_recomputing_follows_the_facts() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.core.conversation.understanding import CannotUnderstand, read_understanding
-from services.executor.core.plan.proposals import NotProposed, Proposal, ProposalContext, freeze, propose
+from services.executor.core.plan.proposals import NotProposed, Proposal, ProposalContext, order_calls, propose
 from services.executor.core.plan.sources import KnownSources, SourceFinder
 from services.executor.core.session.ledger import read_outcome
 from services.executor.core.session.values import PartOfTask
@@ -47,7 +47,7 @@ def proposed(*calls: Call, parts: Sequence[PartOfTask] = ONE) -> tuple[Proposal,
 
 
 def frozen(*calls: Call, parts: Sequence[PartOfTask] = ONE) -> WritePlan:
-    return freeze([one.call for one in proposed(*calls, parts=parts)], "task-1", 1)
+    return order_calls([one.call for one in proposed(*calls, parts=parts)], "task-1", 1)
 
 
 def unsourced(given: JsonObject) -> tuple[str, ...]:

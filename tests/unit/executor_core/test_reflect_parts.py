@@ -30,7 +30,7 @@ from tests.unit.executor_core.makers import NOON, call, entry, fact, plan, verdi
 FOOTER = "[Process: expense_approval | Policy: PASSED | Quality: 0.90 | Duration: 1234 ms]"
 RULE = {"rule_id": "R1", "action": "require_approval", "reason": "over the limit", "policy_id": "p"}
 PATH = (FsmState.DECOMPOSE, FsmState.ASSESS)
-DONE = Dossier(facts=(fact({"id": "C-1", "a": 17}),), audit_clean=True, verdict=verdict())
+DONE = Dossier(facts=(fact({"id": "C-1", "a": 17}),), verdict=verdict())
 _TURN = {"turn_id": "turn-1", "task_id": "task-1", "principal": Principal(id="clerk"), "received_at": NOON}
 
 

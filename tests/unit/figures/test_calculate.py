@@ -8,7 +8,7 @@ import pytest
 
 from services.executor.core.figures.calculate import CALCULATE, calculate, calculate_tool, describe_value
 from services.executor.core.figures.calculator import CannotCalculate, MadeToolResults, NotRun, Outcome
-from services.executor.core.figures.evaluate import audit, recompute
+from services.executor.core.figures.evaluate import recheck_figures, recompute
 from services.executor.core.figures.finance import CALCULATORS
 from services.executor.core.figures.operands import KnownFigures
 from services.executor.core.session.values import NamedValue
@@ -50,7 +50,7 @@ KNOWN = KnownFigures((fact(INVOICES, "r1"), fact(BUDGET, "r2"), fact(MIXED, "r3"
 def asked(operation: str, *operands: str, known: KnownFigures = KNOWN, **more: Json) -> NamedValue:
     given: JsonObject = {"operation": operation, "operands": list(operands), **more}
     value = calculate(given, known)
-    assert audit([value], known) == ()
+    assert recheck_figures([value], known) == ()
     assert recompute([value], known) == (value,)
     return value
 
@@ -216,7 +216,7 @@ def test_made_tools_are_further_operations() -> None:
     made.learn(missing.value.call, Outcome("1680.005"))
     value = calculate(given, KNOWN, made)
     assert (value.value, value.made_by) == ("1680.01", own.by)
-    assert audit([value], KNOWN, made) == ()
+    assert recheck_figures([value], KNOWN, made) == ()
 
 
 @each_row(
@@ -306,7 +306,7 @@ def test_recomputing_follows_rows_that_moved_and_limits_that_changed() -> None:
 def test_a_value_that_does_not_come_out_again_is_found(forged: JsonObject) -> None:
     good = asked("sum", "r1.amount", name="total")
     bad = NamedValue.model_validate({**good.model_dump(), **forged})
-    assert len(audit([bad], KNOWN)) == 1
+    assert len(recheck_figures([bad], KNOWN)) == 1
 
 
 def test_a_value_of_an_older_journal_is_read_as_a_decimal() -> None:
@@ -314,7 +314,7 @@ def test_a_value_of_an_older_journal_is_read_as_a_decimal() -> None:
         '{"name":"t","operation":"sum","operands":[{"source":"result","ref":"r2","path":"rate"}],"value":"7.5"}'
     )
     assert (old.kind, old.number) == ("decimal", Decimal("7.5"))
-    assert audit([old], KNOWN) == ()
+    assert recheck_figures([old], KNOWN) == ()
 
 
 def test_the_tool_is_described_briefly_and_its_schema_is_closed() -> None:

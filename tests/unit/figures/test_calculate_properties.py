@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from services.executor.core.figures.calculate import calculate, describe_value
 from services.executor.core.figures.calculator import CannotCalculate
 from services.executor.core.figures.dates import read_possible_dates
-from services.executor.core.figures.evaluate import audit, recompute
+from services.executor.core.figures.evaluate import recheck_figures, recompute
 from services.executor.core.figures.numbers import read_amount
 from services.executor.core.figures.operands import KnownFigures
 from services.executor.core.session.values import NamedValue
@@ -36,7 +36,7 @@ def over(rows: list[Json], task: str = "") -> KnownFigures:
 def asked(known: KnownFigures, operation: str, *operands: str, **more: Json) -> NamedValue:
     given_: JsonObject = {"operation": operation, "operands": list(operands), **more}
     value = calculate(given_, known)
-    assert audit([value], known) == ()
+    assert recheck_figures([value], known) == ()
     assert recompute([value], known) == (value,)
     return value
 
@@ -225,5 +225,5 @@ def test_whatever_a_model_gives_is_a_value_without_floats_or_a_sentence(
         value = calculate({"operation": operation, "operands": operands, "where": where, "by": by}, known)
     except CannotCalculate:
         return
-    assert audit([value], known) == ()
+    assert recheck_figures([value], known) == ()
     dumps(value.as_json())

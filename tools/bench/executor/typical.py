@@ -127,5 +127,5 @@ def _progress(plan: WritePlan) -> Progress:
         passed=True, binding=True, policy_hash=plan.hash, context_hash=digest(["context"]), plan_hash=plan.hash
     )
     approval = "automatic: no rule and no setting of the tenant asks for an approval"
-    dossier = Dossier(facts=(fact,), audit_clean=True, plan=plan, verdict=verdict, approval_note=approval)
+    dossier = Dossier(facts=(fact,), plan=plan, verdict=verdict, approval_note=approval)
     return Progress(path=path, visited=path, dossier=dossier, tool_calls=5, model_calls=7)

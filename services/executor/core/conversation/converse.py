@@ -308,7 +308,7 @@ class Conversation:
             return self.progress
         earlier = (*self.progress.dossier.plans, *((known,) if known else ()))
         fresh: dict[str, object] = {
-            "plan": plan, "plans": earlier, "verdict": closed.verdict, "audit_clean": True,
+            "plan": plan, "plans": earlier, "verdict": closed.verdict,
             "approved_hash": None, "approval_note": None, "by_person": False, "approved_level": None,
         }  # fmt: skip
         self.ctx.journal.tell("plan", calls=[call.tool for call in plan.calls], number=plan.round)

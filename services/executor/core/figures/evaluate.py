@@ -75,8 +75,10 @@ def evaluate(sources: OperandSources, asked: NamedValue, made: MadeToolResults =
     return asked.model_copy(update=update)
 
 
-def audit(values: Sequence[NamedValue], known: KnownFigures, made: MadeToolResults = NOTHING) -> tuple[str, ...]:
-    """A sentence for each thing that is wrong with the values. ``known.values`` are taken as given."""
+def recheck_figures(
+    values: Sequence[NamedValue], known: KnownFigures, made: MadeToolResults = NOTHING
+) -> tuple[str, ...]:
+    """Computes the values again; a sentence for each thing that is wrong. ``known.values`` are taken as given."""
     problems: list[str] = []
     sources = OperandSources(known)
     for value in values:

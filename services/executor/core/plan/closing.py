@@ -12,10 +12,10 @@ from pydantic import BaseModel
 
 from services.executor.core.authorize.policy import refuse_if_blocked, verdict_on
 from services.executor.core.figures.calculator import MadeToolResults
-from services.executor.core.figures.evaluate import audit
+from services.executor.core.figures.evaluate import recheck_figures
 from services.executor.core.model.made_tools import compute_with_tools
 from services.executor.core.model.model_calls import ModelQuestion, Unanswered, UnusableAnswer, ask_checked
-from services.executor.core.plan.proposals import ClosedPlan, NotProposed, Proposal, freeze
+from services.executor.core.plan.proposals import ClosedPlan, NotProposed, Proposal, order_calls
 from services.executor.core.plan.sources import known_figures, user_texts
 from services.executor.core.process.figures import calls_off_route, with_process_figures
 from services.executor.core.reads.reader import TaskReader
@@ -63,8 +63,8 @@ async def ask_objections(ctx: TurnContext, progress: Progress, plan: WritePlan, 
 
     Raises ``Failed`` if the model cannot be had: a risky plan is not made unchecked. ``key``: the journal step.
     """
-    audit, is_risky = ctx.limits.audit, progress.template.risk in _RISKS
-    if audit is PlanAudit.OFF or not (is_risky or audit is PlanAudit.ALL):
+    wanted, is_risky = ctx.limits.audit, progress.template.risk in _RISKS
+    if wanted is PlanAudit.OFF or not (is_risky or wanted is PlanAudit.ALL):
         return Objections()
     try:
         known = frozenset(part.number for part in progress.dossier.parts)
@@ -201,7 +201,7 @@ class Closing:
     async def _decide_plan(self, progress: Progress, proposals: Sequence[Proposal], number: int) -> ClosedPlan:
         uses = {one.call.call_id: one.use_id for one in proposals}
         try:
-            plan = freeze([one.call for one in proposals], self._ctx.record.task_id, number)
+            plan = order_calls([one.call for one in proposals], self._ctx.record.task_id, number)
         except NotProposed as why:
             return _no_plan(number, dict.fromkeys(uses.values(), str(why)))
         if unfound := unfound_records(plan, self._ctx.toolbox, self._reader.facts):
@@ -251,12 +251,14 @@ class Closing:
         earlier = tuple(one for one in progress.dossier.every_plan if one.round < plan.round)
         dossier = progress.update_dossier(plan=plan, plans=earlier).dossier
         if dossier.values:
-            await self._audit_values(dossier)
+            await self._recheck_values(dossier)
         return await verdict_on(self._ctx, progress.template, dossier)
 
-    async def _audit_values(self, dossier: Dossier) -> None:
+    async def _recheck_values(self, dossier: Dossier) -> None:
         known, made = known_figures(self._ctx, dossier.facts), MadeToolResults(dossier.made)
-        problems = await compute_with_tools(self._ctx, self._key, made, lambda: audit(dossier.values, known, made))
+        problems = await compute_with_tools(
+            self._ctx, self._key, made, lambda: recheck_figures(dossier.values, known, made)
+        )
         if problems:
             raise Failed(f"the audit of the plan's figures is not clean, so nothing was written: {'; '.join(problems)}")
 

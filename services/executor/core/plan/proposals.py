@@ -101,8 +101,8 @@ def call_number(call: PlannedCall) -> int:
     return int(call.call_id.removeprefix("c"))
 
 
-def freeze(calls: Sequence[PlannedCall], task_id: str, number: int) -> WritePlan:
-    """The plan with its calls in the order in which they are made: changes before notices.
+def order_calls(calls: Sequence[PlannedCall], task_id: str, number: int) -> WritePlan:
+    """A plan of the calls in the order in which they are made: changes before notices.
 
     Raises ``NotProposed`` for a change that needs a notice's answer.
     """

@@ -271,9 +271,8 @@ def with_rows_left(progress: Progress, task: str) -> Progress:
     )
     if not left or plan is None:
         return progress
-    why = f" {plan.why_none}" if plan.why_none else ""
     more = f" and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
-    said = f"Nothing was done for {', '.join(row.text for row in left[:_NAMED])}{more}.{why}"
+    said = f"Nothing was done for {', '.join(row.text for row in left[:_NAMED])}{more}."
     noted = progress.note(rows_left_out=said)
     return noted if is_exact_match(answer) else noted.update_dossier(answer=f"{answer.rstrip()}\n\n{said}")
 

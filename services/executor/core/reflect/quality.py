@@ -285,7 +285,7 @@ def evidence(run: ReflectedRun) -> Evidence:
         writes_planned=0 if run.dry_run else sum(call.tool_class is ToolClass.CHANGE for call in calls),
         writes_verified=sum(e.status is WriteStatus.VERIFIED and e.compensates is None for e in run.writes),
         writes_doubtful=sum(entry.status in _DOUBTFUL for entry in run.writes),
-        audit_clean=dossier.audit_clean if dossier.values else None,
+        audit_clean=True if dossier.values and _has_closed_plan(dossier) else None,
         needs_met=bool(dossier.facts) and all(fact.ok for fact in dossier.facts) and not nothing_found,
         answer_empty=not run.answer.strip(),
         repeated_calls=progress.repeated_calls if progress else 0,
@@ -309,6 +309,12 @@ def says_failure(text: str) -> bool:
 def is_grounded(text: str, known: FoundSources) -> bool:
     """Whether a text says something that was found, and no figure that was not."""
     return says_something(text, known) and not untraced_tokens(text, known)
+
+
+def _has_closed_plan(dossier: Dossier) -> bool:
+    """Whether a plan was closed, before which its figures are computed again and must agree, and was not refused."""
+    verdict = dossier.verdict
+    return verdict is not None and not (verdict.blocked or verdict.problems)
 
 
 def _policy_kept(run: ReflectedRun, dossier: Dossier) -> bool | None:

@@ -32,7 +32,6 @@ class Dossier(Contract):
     facts: tuple[Fact, ...] = ()
     values: tuple[NamedValue, ...] = ()
     made: tuple[MadeTool, ...] = ()  # the made tools that values were worked out with: the code that ran
-    audit_clean: bool | None = None
     plan: WritePlan | None = None
     plans: tuple[WritePlan, ...] = ()  # those before it, which were carried out
     verdict: Verdict | None = None
@@ -281,7 +280,6 @@ def artifacts_of_dry_run(record: TaskRecord, progress: Progress | None) -> tuple
     data: JsonObject = {
         "plan_hash": plan.hash,
         "calls": [_describe_call(call) for call in plan.calls],
-        "why_none": plan.why_none,
         "approval": dossier.approval_note,
     }
     verdict = dossier.verdict.model_dump(mode="json", by_alias=True) if dossier.verdict else None

@@ -345,7 +345,3 @@ class Canceled(RunEnds):
 def ends_rest(turn: Turn) -> bool:
     """Whether a turn is the timer that ends a rest."""
     return turn.kind is TurnKind.DEADLINE and str(turn.data.get("subject", "")).startswith(REST_SUBJECT)
-
-
-class NotSent(Failed):
-    """A call cannot be made as it was planned; nothing was sent."""

@@ -232,11 +232,11 @@ def _is_open(entry: LedgerEntry) -> bool:
 
 
 async def check_inputs_still_hold(ctx: TurnContext, progress: Progress) -> StaleInputs | None:
-    """Renews the verdict, on inputs read again if a person had approved them; returns the difference, if there is one.
+    """None if the plan may still be made, else why not; also raises ``Rejected``. Its inputs are read again only if a
+    person has approved them.
 
-    A plan that nobody had to look at goes on with the verdict on which it closed while that is fresh. Once a write of
-    the plan has begun, its inputs change by our own doing: then only the verdict is renewed, before each call that is
-    sent (``renew_if_old``).
+    Once a write of the plan has begun, its inputs change by our own doing: then only the verdict is renewed, before
+    each call that is sent (``renew_if_old``).
     """
     plan = progress.dossier.plan
     if plan is None or progress.dossier.verdict is None:
@@ -361,8 +361,6 @@ async def _make_changes(ctx: TurnContext, progress: Progress) -> Progress:
     """Makes the plan's changes; and its notices too, if the template has no state for them."""
     if not is_let_through(progress):
         raise Failed("the plan is not the one that was let through; nothing was written")
-    if progress.dossier.audit_clean is False:
-        raise Failed("an audit objects to the figures of the plan; nothing was written")
     await send_plan_calls(ctx, progress, FsmState.MUTATE, (ToolClass.CHANGE,))
     if FsmState.SCHEDULE_NOTIFY in progress.path:
         return _count_calls(progress, (ToolClass.CHANGE,))

@@ -9,7 +9,9 @@ from services.executor.core.states.machine import ProcessTemplate, RunEnds
 from services.executor.core.turn.recording import AttemptStart, EarlyEnding, read_ending, read_turn
 from services.executor.ports.turns import JournalEntry
 from shared.contracts.archive import ArchivedTask
+from shared.contracts.base import Contract
 from shared.contracts.ledger import LedgerEntry
+from shared.contracts.plan import WritePlan
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.domain.words import FsmState, TaskState
 
@@ -80,7 +82,12 @@ def _read_beginning(entry: JournalEntry) -> AttemptStart:
         raise CannotReplay(f"the note of a turn cannot be read: {error}") from error
 
 
-_VOLATILE = ("worked_ms",)  # how long it took is no difference
+_VOLATILE = ("worked_ms", "dossier.audit_clean")  # how long it took; what an earlier release stored
+_MODELS: Mapping[str, type[Contract]] = {
+    "template": ProcessTemplate,
+    "dossier.plan": WritePlan,
+    "dossier.plans": WritePlan,
+}
 _WRITING = re.compile(rf"\d+\.({FsmState.MUTATE}|{FsmState.SCHEDULE_NOTIFY}):entered")
 _SIDE_BY_SIDE = re.compile(r"(.*:tool|.*:again:[^:]+):r?\d+(?::|$)")  # whatever each led to: a page, a repetition
 _DRAFT = ":draft:"  # of two that are made beside each other
@@ -253,11 +260,17 @@ def _overlay_fields(entries: tuple[JournalEntry, ...]) -> JsonObject:
 
 
 def _stable_fields(checkpoint: str) -> JsonObject:
-    """The fields of a checkpoint that a replay has to find again, of its template those that a template has today."""
+    """The fields of a checkpoint that a replay has to find again, of its template and plans those that they have
+    today.
+    """
     fields = {name: value for name, value in loads_object(checkpoint).items() if name not in _VOLATILE}
-    if isinstance(template := fields.get("template"), dict):
-        fields["template"] = {name: value for name, value in template.items() if name in ProcessTemplate.model_fields}
-    return fields
+    return fields | {name: _keep_known(fields[name], model) for name, model in _MODELS.items() if name in fields}
+
+
+def _keep_known(value: Json, model: type[Contract]) -> Json:
+    if isinstance(value, list):
+        return [_keep_known(one, model) for one in value]
+    return {key: one for key, one in value.items() if key in model.model_fields} if isinstance(value, dict) else value
 
 
 def _dump(fields: JsonObject, name: str) -> str | None:

@@ -30,7 +30,7 @@ from services.executor.core.session.ledger import (
     took_hold,
     write_key,
 )
-from services.executor.core.states.machine import Escalated, Failed, NotSent, Rejected, RunEnds
+from services.executor.core.states.machine import Escalated, Failed, Rejected, RunEnds
 from services.executor.core.tools.classes import identifies
 from services.executor.core.tools.record_tree import NoSuchPath
 from services.executor.core.tools.toolbox import (
@@ -69,6 +69,14 @@ from shared.domain.words import DID_NOTHING, DONE, DOUBTS, SENDABLE, FsmState, R
 
 _HELD_UP_SECONDS = 0.5  # between storing an intent and making its request, at the least
 _CONNECT_PAUSES = (0.2, 0.5, 1.0)  # seconds between attempts of a call that provably was not sent
+
+
+class NotSent(Exception):
+    """A call cannot be made as it was planned. Nothing was sent, and the plan goes on without it."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 class PreparedCall(NamedTuple):
@@ -343,7 +351,7 @@ async def _carry_out_call(write: PlannedWrite) -> Failed | None:
             span.note({names.WRITE_STATUS: entry.status.value})
     except NotSent as unprepared:
         if call.on_failure == "compensate":
-            return unprepared
+            return Failed(unprepared.reason)
         await leave_out(ctx, write.plan, call, unprepared.reason)
         return None
     return Failed(f"{call.call_id} {call.tool}: {entry.note}") if entry.status in DID_NOTHING else None
@@ -353,7 +361,7 @@ async def _make_compensation(write: PlannedWrite, call: PlannedCall) -> str:
     """Makes a compensation, once, like any write. Returns why it did not take hold; empty if it did."""
     try:
         entry = await _make_and_settle(write._replace(call=call, state=FsmState.MUTATE))
-    except (Failed, Escalated, Rejected) as error:
+    except (NotSent, Failed, Escalated, Rejected) as error:
         return f" ({error.reason})"
     return "" if took_hold(entry) else f" ({entry.call.call_id} {entry.call.tool}: {entry.note})"
 
