@@ -3,17 +3,16 @@ call, result and proof (I3, I4). The way of one write:
 
     send_plan_calls        the plan's calls in order, and what a failure stops or takes back
       _carry_out_call      one call, made or left out
-        _make_and_settle   from one status of its entry to the next, until that is settled
-          _send_call       the verdict renewed; refuse_too_early, refuse_out_of_turn and prepare may refuse it
-            send           _open stores the intent, call_tool makes the request, store_answer keeps the answer
+        _make_and_settle   from one status of its entry to the next (``_take_step``), until that is settled
+          _send_call       refuse_too_early, refuse_out_of_turn, prepare or an earlier sending may hold it back
+            send           the verdict renewed, _open stores the intent, call_tool makes the request, store_answer
           settle_open_call the agent's word, or settle_by_reading: the proof
 """
 
 import asyncio
 import base64
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
-from functools import partial
 from typing import NamedTuple
 
 from services.executor.core.authorize.policy import has_fresh_verdict, renew_verdict, still_stands
@@ -50,12 +49,12 @@ from services.executor.core.write.notices import (
     with_sentence,
 )
 from services.executor.core.write.settling import (
-    effect_since,
-    is_found_done,
+    judge_before_resend,
     read_state_before,
     settle_by_reading,
     store_answer,
     store_status,
+    under_our_key,
     was_so_before,
 )
 from services.executor.ports.tools import PARTS, Tool, ToolAnswer, ToolSilent, ToolUnreachable
@@ -68,6 +67,7 @@ from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import DID_NOTHING, DONE, DOUBTS, SENDABLE, FsmState, Resolution, ToolClass, WriteStatus
 
 _HELD_UP_SECONDS = 0.5  # between storing an intent and making its request, at the least
+_UNSETTLED = (WriteStatus.SENDING, WriteStatus.SENT, WriteStatus.DENIED, WriteStatus.ASKED, *SENDABLE)
 _CONNECT_PAUSES = (0.2, 0.5, 1.0)  # seconds between attempts of a call that provably was not sent
 
 
@@ -79,47 +79,52 @@ class NotSent(Exception):
         self.reason = reason
 
 
-class PreparedCall(NamedTuple):
-    """One call that is ready to be sent. ``known`` is its ledger entry so far, if there is one."""
+class PlannedWrite(NamedTuple):
+    """One planned call that is to be made. ``state``: the state in which it is made."""
 
+    ctx: TurnContext
+    progress: Progress
     plan: WritePlan
     call: PlannedCall
+    state: FsmState
+
+
+class PreparedCall(NamedTuple):
+    """A call that is ready to be sent. ``before_json``: what its read-back shows before it; ``entry``: its ledger entry
+    so far, if there is one.
+    """
+
+    write: PlannedWrite
     tool: Tool
     arguments: JsonObject
     before_json: str
-    known: LedgerEntry | None
-    compensates: str | None
+    entry: LedgerEntry | None
 
 
-async def prepare(
-    ctx: TurnContext, plan: WritePlan, call: PlannedCall, state: FsmState, known: LedgerEntry | None
-) -> PreparedCall:
+async def prepare(write: PlannedWrite, entry: LedgerEntry | None) -> PreparedCall:
     """Checks the call, resolves its arguments and reads the state before it. Raises ``NotSent`` if it may not be made;
     nothing is stored or sent here.
     """
+    ctx, call = write.ctx, write.call
     tool = ctx.toolbox.find(call.connection_id, call.tool)
     if tool is None:
         raise NotSent(f"{call.call_id}: the tool {call.tool} is gone; it was not called")
     try:
-        require_permitted(state, tool)
-        arguments = await _with_notice_sentence(
-            ctx, plan, call, tool, resolve(call.arguments, await plan_results(ctx.store, plan))
-        )
+        require_permitted(write.state, tool)
+        arguments = resolve(call.arguments, await plan_results(ctx.store, write.plan))
     except (DispatchRefused, NoSuchPath) as error:
         raise NotSent(f"{call.call_id}: {error}") from error
-    problems = problems_with(arguments, tool)
-    if problems:
+    arguments = await _with_notice_sentence(write, tool, arguments)
+    if problems := problems_with(arguments, tool):
         raise NotSent(f"{call.call_id}: {call.tool} was not called, its arguments do not fit: {problems}")
-    undone = next((other.call_id for other in plan.calls if other.compensation == call), None)
-    return PreparedCall(plan, call, tool, arguments, await _state_before(ctx, plan, call, known), known, undone)
+    return PreparedCall(write, tool, arguments, await _state_before(write, entry), entry)
 
 
-async def _with_notice_sentence(
-    ctx: TurnContext, plan: WritePlan, call: PlannedCall, tool: Tool, arguments: JsonObject
-) -> JsonObject:
+async def _with_notice_sentence(write: PlannedWrite, tool: Tool, arguments: JsonObject) -> JsonObject:
     """A notice's arguments with its frozen sentence, if a change that it tells of is only acknowledged. Raises
     ``NotSent`` if it may not go out.
     """
+    ctx, plan, call = write.ctx, write.plan, write.call
     if not call.if_acknowledged:
         return arguments
     going = may_go_out(call, plan, await plan_entries(ctx.store, plan), after_proof=ctx.tenant.notices_after_proof)
@@ -130,33 +135,33 @@ async def _with_notice_sentence(
     return with_sentence(arguments, place, going.sentence) if going.sentence and place else arguments
 
 
-async def send(ctx: TurnContext, prepared: PreparedCall, still_allowed: Callable[[], Awaitable[None]]) -> LedgerEntry:
-    """Stores the intent, makes the call and stores the answer.
-
-    Repeats it only while no connection could be made. ``still_allowed`` is called right before each attempt, since the
-    read before the call may have taken its time.
-    """
-    for pause in (*_CONNECT_PAUSES, None):
-        await ctx.journal.check_may_go_on()
-        await still_allowed()
-        opening = asyncio.get_running_loop().time()
-        entry = await _open(ctx, prepared)
-        try:
-            _refuse_if_held_up(ctx, opening)
-            answer = await call_tool(ctx, prepared.tool, arguments_to_send(entry, prepared.tool))
-        except ToolUnreachable as error:
-            prepared = prepared._replace(
-                known=await _store_unsent(ctx, prepared, entry, str(error), last=pause is None)
-            )
-            if pause is None:
-                return prepared.known or entry
-            await asyncio.sleep(pause)
-        except ToolSilent as error:
-            ctx.journal.tell("write", call=prepared.call.call_id, tool=prepared.tool.name, silent=str(error))
+async def send(prepared: PreparedCall) -> LedgerEntry:
+    """Stores the intent, makes the call and stores the answer. Repeats it only while no connection could be made."""
+    for pause in _CONNECT_PAUSES:
+        entry = await _send_once(prepared, is_last=False)
+        if entry.status not in SENDABLE:
             return entry
-        else:
-            return await store_answer(ctx, entry, answer)
-    raise AssertionError("the last attempt returns")
+        await asyncio.sleep(pause)
+        prepared = prepared._replace(entry=entry)
+    return await _send_once(prepared, is_last=True)
+
+
+async def _send_once(prepared: PreparedCall, *, is_last: bool) -> LedgerEntry:
+    """One attempt at the call. No intent is stored on an old verdict: the read before it may have taken its time."""
+    ctx, tool = prepared.write.ctx, prepared.tool
+    await ctx.journal.check_may_go_on()
+    await renew_if_old(prepared.write)
+    opening = asyncio.get_running_loop().time()
+    entry = await _open(prepared)
+    try:
+        _refuse_if_held_up(ctx, opening)
+        answer = await call_tool(ctx, tool, arguments_to_send(entry, tool))
+    except ToolUnreachable as error:
+        return await _store_unsent(prepared, entry, str(error), is_last=is_last)
+    except ToolSilent as error:
+        ctx.journal.tell("write", call=entry.call.call_id, tool=tool.name, silent=str(error))
+        return entry
+    return await store_answer(ctx, entry, answer)
 
 
 async def call_tool(ctx: TurnContext, tool: Tool, arguments: JsonObject) -> ToolAnswer:
@@ -193,103 +198,67 @@ def _refuse_if_held_up(ctx: TurnContext, opening: float) -> None:
         raise ToolUnreachable(f"this process was held up for {late:.1f} s before the request, which was not made")
 
 
-async def _store_unsent(
-    ctx: TurnContext, prepared: PreparedCall, entry: LedgerEntry, why: str, *, last: bool
-) -> LedgerEntry:
+async def _store_unsent(prepared: PreparedCall, entry: LedgerEntry, why: str, *, is_last: bool) -> LedgerEntry:
     """Stores that nothing went out this time. What became of an earlier sending stays open."""
-    if not under_our_key(prepared.known):
+    ctx = prepared.write.ctx
+    if not under_our_key(prepared.entry):
         return await store_status(ctx, entry, WriteStatus.UNSENT, f"no connection was made: {why}")
-    status = WriteStatus.IN_DOUBT if last else WriteStatus.RESEND
+    status = WriteStatus.IN_DOUBT if is_last else WriteStatus.RESEND
     return await store_status(
         ctx, entry, status, f"no answer came, and it could not be sent again under the same key: {why}"
     )
 
 
-def under_our_key(known: LedgerEntry | None) -> bool:
-    """Whether the write may be sent again only because the server honours our idempotency key, and not on an operator's
-    word.
-    """
-    return known is not None and known.status is WriteStatus.RESEND and known.resolved is None
-
-
-def keeps_key(known: LedgerEntry, tool: Tool) -> bool:
-    """Whether a resend carries our idempotency key where the first sending had it.
-
-    To an agent only what it never had goes out again, or a person's answer for the first time.
-    """
-    return tool.is_skill or (known.idempotency_field is not None and known.idempotency_field == key_field(tool))
-
-
-async def _state_before(ctx: TurnContext, plan: WritePlan, call: PlannedCall, known: LedgerEntry | None) -> str:
+async def _state_before(write: PlannedWrite, entry: LedgerEntry | None) -> str:
     """What the read-back shows before the call, as JSON; a resend under our key keeps what was read before the first
     sending.
     """
-    if known is not None and under_our_key(known) and known.before_json is not None:
-        return known.before_json
-    if call.read_back is not None:
-        await ctx.journal.store_then_check()  # the plan and its state are stored before anything is asked for it
-    return dumps(await read_state_before(ctx, plan, call))
+    if entry is not None and under_our_key(entry) and entry.before_json is not None:
+        return entry.before_json
+    if write.call.read_back is not None:
+        await write.ctx.journal.store_then_check()  # the plan and its state are stored before anything is asked for it
+    return dumps(await read_state_before(write.ctx, write.plan, write.call))
 
 
-async def _open(ctx: TurnContext, prepared: PreparedCall) -> LedgerEntry:
-    hold = ctx.limits.tool_seconds + ctx.limits.settle_margin_seconds
-    known = prepared.known
-    over = known is not None and bool(known.earlier) and known.earlier[-1].number == known.attempt
+async def _open(prepared: PreparedCall) -> LedgerEntry:
+    ctx, _, plan, call, _ = prepared.write
+    hold, earlier = ctx.limits.tool_seconds + ctx.limits.settle_margin_seconds, prepared.entry
+    over = earlier is not None and bool(earlier.earlier) and earlier.earlier[-1].number == earlier.attempt
     entry = LedgerEntry(
-        key=write_key(prepared.plan, prepared.call),
-        call=prepared.call,
+        key=write_key(plan, call),
+        call=call,
         arguments_json=dumps(prepared.arguments),
-        plan_hash=prepared.plan.hash,
+        plan_hash=plan.hash,
         status=WriteStatus.SENDING,
         sending_at=ctx.journal.now,
         open_until=ctx.journal.now + timedelta(seconds=hold),
         before_json=prepared.before_json,
         idempotency_field=key_field(prepared.tool),
         decide_hours=ctx.tenant.approval_hours,
-        compensates=prepared.compensates,
-        attempt=known.attempt + int(over) if known else 1,
-        earlier=known.earlier if known else (),
-        resolutions=known.resolutions if known else (),
-        agent=known.agent if known else None,
+        compensates=next((other.call_id for other in plan.calls if other.compensation == call), None),
+        attempt=earlier.attempt + int(over) if earlier else 1,
+        earlier=earlier.earlier if earlier else (),
+        resolutions=earlier.resolutions if earlier else (),
+        agent=earlier.agent if earlier else None,
     )
     entry = entry.model_copy(update={"shown_before": was_so_before(entry)})
     await ctx.journal.open_write(entry, hold)
     return entry
 
 
-class PlannedWrite(NamedTuple):
-    """One planned call that is to be made. ``state``: the state in which it is made."""
-
-    ctx: TurnContext
-    progress: Progress
-    plan: WritePlan
-    call: PlannedCall
-    state: FsmState
-
-
-_SETTLED = (
-    WriteStatus.VERIFIED,
-    WriteStatus.UNVERIFIED,
-    WriteStatus.REFUSED,
-    WriteStatus.ABSENT,
-    WriteStatus.IN_DOUBT,
-    WriteStatus.SKIPPED,
-)
-
-
-async def renew_if_old(ctx: TurnContext, progress: Progress) -> None:
-    """Asks for the verdict again before a call is sent, unless this attempt had it within ``verdict_seconds``.
+async def renew_if_old(write: PlannedWrite) -> None:
+    """Asks for the verdict again before an intent is stored, unless it was had within ``verdict_seconds`` (I2).
 
     Raises if the plan may not go on: ``Escalated`` if a part of it is done already, else ``Failed`` or ``Rejected``.
     """
-    plan = progress.dossier.plan
-    if plan is None or has_fresh_verdict(ctx, plan.hash):
+    ctx, progress = write.ctx, write.progress
+    if has_fresh_verdict(ctx, write.plan.hash):
         return
     try:
         if not still_stands(ctx, progress, progress, await renew_verdict(ctx, progress)):
             raise Failed("the rules changed since the plan was let through")
     except (Failed, Rejected) as error:
-        if not any(has_begun(entry) for entry in (await plan_entries(ctx.store, plan)).values()):
+        if not any(has_begun(entry) for entry in (await plan_entries(ctx.store, write.plan)).values()):
             raise
         why = error.reason.replace(", so nothing was written", "")
         raise Escalated(f"the plan is half done, and its remaining calls were not sent: {why}") from error
@@ -302,9 +271,9 @@ async def send_plan_calls(ctx: TurnContext, progress: Progress, state: FsmState,
     says "continue"; where it says "compensate", what the calls before it did is taken back, and the run ends. A write
     in doubt raises ``Doubtful``.
     """
-    wanted, plan = frozenset(classes), progress.dossier.plan
-    for call in plan.calls if plan else ():
-        if plan is None or call.tool_class not in wanted or is_left_out(ctx, plan, call):
+    wanted, plan = frozenset(classes), progress.dossier.present_plan
+    for call in plan.calls:
+        if call.tool_class not in wanted or is_left_out(ctx, plan, call):
             continue
         if why := await _why_stopped(ctx, plan, call):
             await leave_out(ctx, plan, call, why)
@@ -367,34 +336,39 @@ async def _make_compensation(write: PlannedWrite, call: PlannedCall) -> str:
 
 
 async def _make_and_settle(write: PlannedWrite) -> LedgerEntry:
-    """Takes the call from its entry's status to one that is settled, step by step; returns its entry.
+    """Takes the call from its entry's status to one that is settled, step by step; returns its entry. One that could
+    not be sent stays so. Raises ``Doubtful`` for a write in doubt.
+    """
+    entry = (await write.ctx.store.ledger()).get(write_key(write.plan, write.call))
+    while entry is None or not _is_settled(entry):
+        is_sendable = entry is None or entry.status in SENDABLE
+        entry = await _take_step(write, entry)
+        if is_sendable and entry.status in SENDABLE:
+            break
+    if entry.status in DOUBTS:
+        raise Doubtful
+    return entry
+
+
+def _is_settled(entry: LedgerEntry) -> bool:
+    """Whether nothing more is done about a write. A notice that was ``sent`` needs no proof."""
+    needs_no_proof = entry.status is WriteStatus.SENT and entry.call.tool_class is not ToolClass.CHANGE
+    return needs_no_proof or entry.status not in _UNSETTLED
+
+
+async def _take_step(write: PlannedWrite, entry: LedgerEntry | None) -> LedgerEntry:
+    """The one step from each status:
 
     - no entry, ``unsent``, ``resend``: it is sent, which ends as ``sent``, ``denied``, ``asked`` or ``unsent``;
-    - ``asked``: a person's answer goes to the agent (``resend``);
+    - ``asked``: a person's answer goes to the agent (``resend``), which is told to stop when that is overdue;
     - ``sent``, ``denied``, ``sending``: it is settled by its agent's word or by reading: here a write is proved.
-
-    A notice that was ``sent`` needs no proof. Raises ``Doubtful`` for a write in doubt.
     """
-    ctx, plan, call = write.ctx, write.plan, write.call
-    known = (await ctx.store.ledger()).get(write_key(plan, call))
-    while known is None or known.status not in _SETTLED:
-        if known is None or known.status in SENDABLE:
-            if call in plan.calls and await is_being_taken_back(ctx, plan):
-                if known is None:
-                    raise NotSent(f"{call.call_id}: {call.tool} could not be made, and is not made any more")
-                return known
-            known = await _send_call(write, known)
-            if known.status is WriteStatus.UNSENT:
-                break
-        elif known.status is WriteStatus.ASKED and not is_answer_overdue(ctx, known):
-            known = await hear_reply(ctx, known)
-        else:
-            known = await settle_open_call(ctx, known, may_resend=known.status is not WriteStatus.ASKED)
-        if known.status is WriteStatus.SENT and call.tool_class is not ToolClass.CHANGE:
-            break
-    if known.status in DOUBTS:
-        raise Doubtful
-    return known
+    if entry is None or entry.status in SENDABLE:
+        return await _send_call(write, entry)
+    is_asked = entry.status is WriteStatus.ASKED
+    if is_asked and not is_answer_overdue(write.ctx, entry):
+        return await hear_reply(write.ctx, entry)
+    return await settle_open_call(write.ctx, entry, may_resend=not is_asked)
 
 
 async def settle_open_call(ctx: TurnContext, entry: LedgerEntry, *, may_resend: bool) -> LedgerEntry:
@@ -409,35 +383,44 @@ async def settle_open_call(ctx: TurnContext, entry: LedgerEntry, *, may_resend: 
     return await settle_by_reading(ctx, entry, may_resend=may_resend)
 
 
-async def _send_call(write: PlannedWrite, known: LedgerEntry | None) -> LedgerEntry:
-    """Sends the call on a fresh verdict, unless a read shows that it must not be sent again; returns its entry."""
-    ctx, progress, plan, call = write.ctx, write.progress, write.plan, write.call
-    await renew_if_old(ctx, progress)
+async def _send_call(write: PlannedWrite, entry: LedgerEntry | None) -> LedgerEntry:
+    """Sends the call, unless something refuses it, or what became of an earlier sending; returns its entry."""
+    ctx, call = write.ctx, write.call
+    if call in write.plan.calls and await is_being_taken_back(ctx, write.plan):
+        if entry is None:
+            raise NotSent(f"{call.call_id}: {call.tool} could not be made, and is not made any more")
+        return entry
     try:
-        await refuse_too_early(ctx, progress, call)
-        await refuse_out_of_turn(ctx, progress, call)
-        prepared = await prepare(ctx, plan, call, write.state, known)
+        await refuse_too_early(write)
+        await refuse_out_of_turn(write)
+        prepared = await prepare(write, entry)
     except NotSent as unprepared:
-        if known is None or not under_our_key(known):
+        if entry is None or not under_our_key(entry):
             raise
         note = f"no answer came, and it cannot be sent again: {unprepared.reason}"
-        return await store_status(ctx, known, WriteStatus.IN_DOUBT, note)
-    if known is not None and under_our_key(known) and not keeps_key(known, prepared.tool):
-        return await store_status(
-            ctx, known, WriteStatus.IN_DOUBT, "no answer came, and the server no longer takes our key"
-        )
-    if known is not None and (shown := effect_since(known, prepared.before_json)) is not None:
-        proved = known.model_copy(update={"proof_json": prepared.before_json})
-        return await store_status(
-            ctx, proved, WriteStatus.VERIFIED, f"it was not sent again: {shown}; before: {known.note}"
-        )
-    if known is not None and is_found_done(known, prepared.before_json):
-        anew = known.model_copy(update={"proof_json": prepared.before_json, "attempt": known.attempt + 1})
-        why = "a read shows it by now, and none had an answer when the operator spoke"
-        return await store_status(
-            ctx, anew, WriteStatus.IN_DOUBT, f"it was not sent again: {why}; before: {known.note}"
-        )
-    return await send(ctx, prepared, partial(renew_if_old, ctx, progress))
+        return await store_status(ctx, entry, WriteStatus.IN_DOUBT, note)
+    if entry is not None and (settled := await _settle_instead(prepared, entry)):
+        return settled
+    return await send(prepared)
+
+
+async def _settle_instead(prepared: PreparedCall, entry: LedgerEntry) -> LedgerEntry | None:
+    """The settled entry of a write that was sent before and must not be sent again; None if it may.
+
+    A resend under our key has to carry it as the first sending did: to an agent only what it never had goes out again,
+    or a person's answer for the first time. What an operator wants sent again must not have taken hold since.
+    """
+    ctx, tool, read = prepared.write.ctx, prepared.tool, prepared.before_json
+    has_key = tool.is_skill or (entry.idempotency_field is not None and entry.idempotency_field == key_field(tool))
+    if under_our_key(entry) and not has_key:
+        note = "no answer came, and the server no longer takes our key"
+        return await store_status(ctx, entry, WriteStatus.IN_DOUBT, note)
+    found = judge_before_resend(entry, read)
+    if found is None:
+        return None
+    attempt = entry.attempt + int(found.status is WriteStatus.IN_DOUBT)  # another doubt, to be decided anew
+    known = entry.model_copy(update={"proof_json": read, "attempt": attempt})
+    return await store_status(ctx, known, found.status, f"it was not sent again: {found.note}; before: {entry.note}")
 
 
 async def _take_back(write: PlannedWrite, failure: Failed) -> RunEnds:
@@ -473,13 +456,13 @@ async def is_being_taken_back(ctx: TurnContext, plan: WritePlan) -> bool:
     return any(entry.compensates is not None for entry in (await plan_entries(ctx.store, plan)).values())
 
 
-async def refuse_too_early(ctx: TurnContext, progress: Progress, call: PlannedCall) -> None:
+async def refuse_too_early(write: PlannedWrite) -> None:
     """Raises ``NotSent``, naming the rule, if a call that a rule wants made first did not succeed."""
-    plan, verdict = progress.dossier.plan, progress.dossier.verdict
+    call, verdict = write.call, write.progress.dossier.verdict
     needs = [need for need in verdict.needs if need.call_id == call.call_id] if verdict else []
-    if plan is None or not needs:
+    if not needs:
         return
-    known = await plan_entries(ctx.store, plan)
+    known = await plan_entries(write.ctx.store, write.plan)
     done = {call_id for call_id, entry in known.items() if outcome_of(entry) is CallOutcome.SUCCEEDED}
     for need in needs:
         if done.isdisjoint(need.any_of):
@@ -503,15 +486,16 @@ class _Change(NamedTuple):
         return self.entry is None or self.entry.status in DID_NOTHING
 
 
-async def refuse_out_of_turn(ctx: TurnContext, progress: Progress, call: PlannedCall) -> None:
+async def refuse_out_of_turn(write: PlannedWrite) -> None:
     """Raises ``NotSent`` if a change before this one is not verified, and no operator said that it may go on.
 
     The change before may stand in an earlier plan. What did nothing there may be made good: the same change, proposed
     again, takes its place.
     """
-    if not progress.template.sequence or call.tool_class is not ToolClass.CHANGE:
+    call = write.call
+    if not write.progress.template.sequence or call.tool_class is not ToolClass.CHANGE:
         return
-    before = await _changes_before(ctx, progress, call)
+    before = await _changes_before(write)
     place = next((at for at, one in enumerate(before) if one.did_nothing and _makes_good(call, one.call)), len(before))
     open_one = next((one for at, one in enumerate(before[:place]) if not _is_done(one, before[at + 1 :])), None)
     if open_one is not None:
@@ -521,13 +505,13 @@ async def refuse_out_of_turn(ctx: TurnContext, progress: Progress, call: Planned
         raise NotSent(f"{call.call_id}: {call.tool} was not called: this process goes step by step, and {told}")
 
 
-async def _changes_before(ctx: TurnContext, progress: Progress, call: PlannedCall) -> list[_Change]:
+async def _changes_before(write: PlannedWrite) -> list[_Change]:
     """The changes of all the task's plans up to the call; empty for a compensation, which stands in none of them."""
     found: list[_Change] = []
-    for plan in progress.dossier.every_plan:
-        known = await plan_entries(ctx.store, plan)
+    for plan in write.progress.dossier.every_plan:
+        known = await plan_entries(write.ctx.store, plan)
         for one in (one for one in plan.calls if one.tool_class is ToolClass.CHANGE):
-            if one == call:
+            if one == write.call:
                 return found
             found.append(_Change(one, known.get(one.call_id)))
     return []

@@ -288,29 +288,30 @@ async def settle_without_reading(store: TurnStore, journal: Journal, why: str) -
             await _store_entry(journal, entry, status, note, entry.decide_hours)
 
 
-def effect_since(entry: LedgerEntry, now_json: str) -> str | None:
-    """For a write that an operator wants sent again: a note, if a read since then shows that it took hold after all;
-    else None.
+def under_our_key(entry: LedgerEntry | None) -> bool:
+    """Whether the write may be sent again only because the server honours our idempotency key, and not on an operator's
+    word.
+    """
+    return entry is not None and entry.status is WriteStatus.RESEND and entry.resolved is None
+
+
+def judge_before_resend(entry: LedgerEntry, now_json: str) -> WriteJudgement | None:
+    """For a write that an operator wants sent again: verified, if a read shows now that it took hold after all; in
+    doubt, if one does and none had an answer when the operator spoke. None if it may be sent.
 
     Only what a read shows beyond what the operator was shown counts.
     """
-    known = _read_when_decided(entry)
-    if not _is_resend_ordered(entry) or known is None or now_json == dumps(None):
+    if entry.status is not WriteStatus.RESEND or entry.resolved is None:
         return None
-    seen = evidence_of_write(entry.model_copy(update={"before_json": known}), loads(now_json))
-    judgement = judge_lost(seen)
-    return judgement.note if judgement.status is WriteStatus.VERIFIED else None
-
-
-def is_found_done(entry: LedgerEntry, now_json: str) -> bool:
-    """Whether a read now shows a write that an operator wants sent again, when no read had an answer before."""
-    if not _is_resend_ordered(entry) or _read_when_decided(entry) is not None:
-        return False
-    return was_so_before(entry.model_copy(update={"before_json": now_json}))
-
-
-def _is_resend_ordered(entry: LedgerEntry) -> bool:
-    return entry.status is WriteStatus.RESEND and entry.resolved is not None
+    shown = _read_when_decided(entry)
+    if shown is None:
+        is_shown = was_so_before(entry.model_copy(update={"before_json": now_json}))
+        why = "a read shows it by now, and none had an answer when the operator spoke"
+        return WriteJudgement(WriteStatus.IN_DOUBT, why) if is_shown else None
+    if now_json == dumps(None):
+        return None
+    judgement = judge_lost(evidence_of_write(entry.model_copy(update={"before_json": shown}), loads(now_json)))
+    return judgement if judgement.status is WriteStatus.VERIFIED else None
 
 
 def _read_when_decided(entry: LedgerEntry) -> str | None:
