@@ -1,4 +1,7 @@
-"""What the reads before and after a write show of the fields that the call set, record by record (I4)."""
+"""What proves a write: what the reads before and after it show of the fields that the call set, record by record (I4).
+
+``find_proof`` is the list of rules; each is a function further down, in the same order.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -57,139 +60,110 @@ class WriteEvidence(NamedTuple):
 
 
 class ProofFinding(NamedTuple):
-    """What the reads tell of a write. ``shown``: fields that show it now and did not before; ``also_before``: fields
-    that the call set, all of which were so before; ``too_many``: how many more records show it than before, if not one;
-    ``denied``: whether the reads show something else than what was to be written.
+    """What the reads tell of a write. ``shown``: what proves it, by ``rule``; ``also_before``: fields that the call
+    set, all of which were so before; ``too_many``: how many more records show it than before, if not one; ``denied``:
+    whether the reads show something else than what was to be written.
     """
 
     shown: Sequence[str] = ()
     also_before: Sequence[str] = ()
     too_many: int = 0
     denied: bool = False
-
-
-class _Compared(NamedTuple):
-    """How one record shows the fields that the call set: ``new`` since the call, ``old`` as before it, ``missing`` if
-    one is not shown, ``denied`` if one has another value.
-    """
-
-    new: Mapping[str, Leaf]
-    old: Mapping[str, Leaf]
-    missing: bool
-    denied: bool
-
-
-class _Claims(NamedTuple):
-    """The values that a read may confirm. ``own``: the fields that the call set, or the operator expects; ``said``:
-    what the answer said; ``ids``: the identifiers among the arguments; ``exact``: names of fields that the call spells
-    out as its argument, so that no other field is meant.
-    """
-
-    own: Sequence[Leaf]
-    said: Sequence[Leaf]
-    ids: Mapping[str, Json]
-    exact: frozenset[str] = frozenset()
+    rule: str = ""
 
 
 def find_proof(evidence: WriteEvidence) -> ProofFinding:
-    """Compares the reads before and after a write with what the call set and the answer said, and says what they show
-    of it.
-    """
-    found = _search(evidence, _collect_claims(evidence))
-    return found if found.shown else found._replace(shown=_find_done_by_verb(evidence))
+    """What the first rule shows that proves the write; else what the reads tell against it."""
+    rules: dict[str, Callable[[_ComparedReads], ProofFinding]] = {
+        "gone": _find_gone,  # delete_order(O-1): O-1 was there, and is there no more
+        "taken out": _find_taken_out,  # remove_tag(C-1, urgent): the tags of C-1 had it, and have it no more
+        "changed": _find_changed,  # set_limit(C-1, 50): C-1 shows limit=50, and showed something else
+        "made": _find_made,  # book_room(R-1, Monday): exactly one more booking than before shows R-1 and Monday
+        "done": _find_done_by_verb,  # approve_claim(C-1): a field of C-1 became "approved"
+        "left in a status": _find_new_state,  # submit_claim(C-1), which sets no field: its status became "filed"
+    }
+    reads, against = _ComparedReads(evidence), ProofFinding()
+    for name, rule in rules.items():
+        found = rule(reads)
+        if found.shown:
+            return found._replace(rule=name)
+        against = ProofFinding(
+            also_before=against.also_before or found.also_before,
+            too_many=max(against.too_many, found.too_many),
+            denied=against.denied or found.denied,
+        )
+    return against._replace(denied=against.denied or _shows_otherwise(reads))
 
 
 def shows_already(evidence: WriteEvidence) -> bool:
     """Whether the read before the call already shows all that it sets, or its record in the state that the tool's verb
     leads to.
     """
-    as_read = evidence._replace(result=None, after=evidence.before)
     if evidence.before is None:
         return False
-    claims = _collect_claims(as_read)
-    if _search(as_read, claims).also_before:
+    as_read = evidence._replace(result=None, after=evidence.before)
+    if find_proof(as_read).also_before:
         return True
-    done = participles(evidence.tool)
-    nodes = _subjects_of(as_read, evidence.before).direct
-    return any(
-        _says_done(leaf, done) and _is_in_reach(leaf, claims) for node in nodes for leaf in leaves_of(node.record)
-    )
+    reads = _ComparedReads(as_read)
+    return any(_says_done(leaf, reads.done) for node in reads.after.direct for leaf in reads.leaves_in_reach(node))
 
 
-def _shows_otherwise(evidence: WriteEvidence, before: Subjects, after: Subjects) -> bool:
-    """Whether what was to be made is not there, or what was to be removed still is."""
-    words = words_of_tool(evidence.tool)
+class _ComparedReads:
+    """The reads of a write with what the rules ask of them.
+
+    ``own``: the fields that the call set, or the operator expects; ``said``: what the answer said; ``ids``: the
+    identifiers among the arguments; ``exact``: names of fields that the call spells out as its argument, so that no
+    other field is meant. ``told``: records that the call is about and that say more than the question did.
+    """
+
+    def __init__(self, evidence: WriteEvidence) -> None:
+        self.evidence = evidence
+        self.words = words_of_tool(evidence.tool)
+        self.done = participles(evidence.tool)
+        self.ids = identifiers_in(evidence.arguments)
+        by_name = _fields_set_by_name(evidence.arguments)
+        own = [*leaves_of(evidence.arguments), *leaves_of(evidence.expect)]
+        self.own = [*(leaf for leaf in own if leaf.value is not None), *by_name]
+        self.exact = frozenset((*(leaf.name for leaf in by_name), *(_VALUE_NAMED if by_name else ())))
+        is_repeated = is_echo(evidence.tool, evidence.result)
+        first = [] if is_repeated else nodes_of(evidence.result)[:1]
+        self.said = [leaf for node in first for leaf in leaves_of(node.record) if _may_confirm(leaf)]
+        self.before = self._find_subjects(evidence.before)
+        self.after = self.before if evidence.after is evidence.before else self._find_subjects(evidence.after)
+        self.earlier = _EarlierRecords(nodes_of(evidence.before), nodes_of(evidence.after))
+        self.told = [node for node in self.after.direct if not self.repeats_question(node)]
+        self._items = {str(value) for value in (*self.ids.values(), *(claim.value for claim in self.own))}
+
+    def leaves_in_reach(self, node: RecordNode) -> list[Leaf]:
+        """The fields of the record itself, or of an item in it that the call names: not of its other items."""
+        sets = [claim.items for claim in self.own if claim.items]
+        return [leaf for leaf in leaves_of(node.record) if leaf.items <= self._items or leaf.items in sets]
+
+    def is_named(self, node: RecordNode) -> bool:
+        return node.own is not None and any(same(node.own, value) for value in self.ids.values())
+
+    def repeats_question(self, node: RecordNode) -> bool:
+        """Whether a record shows only what the read asked for: a server may repeat that without knowing anything."""
+        wanted = {claim.name for claim in self.own}
+        beside = [key for key in node.record if key not in self.evidence.asked]
+        return not any(names_a_record(key) or key in wanted or _says_something(node.record[key]) for key in beside)
+
+    def _find_subjects(self, shown: Json) -> Subjects:
+        if isinstance(shown, dict) and is_echo(str(shown.get("tool")), shown):
+            return Subjects((), ())
+        return find_subjects(shown, self.evidence.arguments, self.evidence.result, self.evidence.asked)
+
+
+def _shows_otherwise(reads: _ComparedReads) -> bool:
+    """Whether what was to be made is not there, or what was to be deleted still is."""
+    evidence, words = reads.evidence, reads.words
     if words.removes:
-        still = _find_named_targets(evidence, words.nouns).items() if words.verb in _DELETING else ()
-        ended = _find_done_by_verb(evidence) if still else []
-        left = (node for node in (*after.direct, *after.within) if not ended)
+        still = _find_named_targets(reads).items() if words.verb in _DELETING else ()
+        left = (*reads.after.direct, *reads.after.within)
         return any(_is_called(node, name, value) for node in left for name, value in still)
-    if not words.may_make or before.direct:
+    if not words.may_make or reads.before.direct or not isinstance(evidence.after, list):
         return False
-    is_list = isinstance(evidence.after, list)
-    return is_list and (evidence.after == evidence.before or not evidence.after)
-
-
-def _search(evidence: WriteEvidence, claims: _Claims) -> ProofFinding:
-    before = _subjects_of(evidence, evidence.before)
-    after = before if evidence.after is evidence.before else _subjects_of(evidence, evidence.after)
-    gone = _find_absent(evidence, before, after, claims)
-    if gone:
-        return ProofFinding(shown=gone)
-    earlier = _EarlierRecords(nodes_of(evidence.before), nodes_of(evidence.after))
-    told = [node for node in after.direct if not _repeats_question(node, evidence.asked, claims)]
-    changed = _search_changed(told, earlier, claims, evidence)
-    if changed.shown or evidence.before is None:
-        return changed._replace(denied=changed.denied or _shows_otherwise(evidence, before, after))
-    inside = after.within if words_of_tool(evidence.tool).may_make else ()
-    new = [node for node in (*told, *inside) if earlier.find(node) is None]
-    made = [_compare_new_record(node, before, after, claims, evidence) for node in new]
-    return ProofFinding(
-        shown=next((found.shown for found in made if found.shown), ()),
-        also_before=changed.also_before,
-        too_many=max((found.too_many for found in made), default=0),
-        denied=changed.denied or _shows_otherwise(evidence, before, after),
-    )
-
-
-def _search_changed(
-    nodes: Sequence[RecordNode], earlier: "_EarlierRecords", claims: _Claims, evidence: WriteEvidence
-) -> ProofFinding:
-    """What is shown by the records that were there before, or of which it is not known whether they were."""
-    also_before: Sequence[str] = ()
-    denied = False
-    for node in nodes:
-        old = earlier.find(node)
-        is_known = evidence.before is not None or len(nodes) == 1 or _is_named(node, claims)
-        is_another = len(nodes) > 1 and old is not None and old.record == node.record and not _is_named(node, claims)
-        if (old is None and evidence.before is not None) or is_another:
-            continue
-        makes = old is not None and words_of_tool(evidence.tool).may_make
-        compared = _compare(node, old, claims, heard=True, makes=makes)
-        if compared.new and not compared.denied and is_known:
-            return ProofFinding(shown=_describe_fields(compared.new))
-        denied = denied or (compared.denied and not compared.new)
-        if compared.old and not (compared.denied or compared.missing or compared.new):
-            also_before = also_before or _describe_fields(compared.old)
-    return ProofFinding(also_before=also_before, denied=denied)
-
-
-def _subjects_of(evidence: WriteEvidence, shown: Json) -> Subjects:
-    if isinstance(shown, dict) and is_echo(str(shown.get("tool")), shown):
-        return Subjects((), ())
-    return find_subjects(shown, evidence.arguments, evidence.result, evidence.asked)
-
-
-def _collect_claims(evidence: WriteEvidence) -> _Claims:
-    ids = identifiers_in(evidence.arguments)
-    own = [leaf for leaf in (*leaves_of(evidence.arguments), *leaves_of(evidence.expect)) if leaf.value is not None]
-    said: list[Leaf] = []
-    if not is_echo(evidence.tool, evidence.result):
-        first = nodes_of(evidence.result)[:1]
-        said = [leaf for node in first for leaf in leaves_of(node.record) if _may_confirm(leaf)]
-    by_name = _fields_set_by_name(evidence.arguments)
-    exact = frozenset((*(leaf.name for leaf in by_name), *(_VALUE_NAMED if by_name else ())))
-    return _Claims([*own, *by_name], said, ids, exact)
+    return evidence.after == evidence.before or not evidence.after
 
 
 def _fields_set_by_name(arguments: JsonObject) -> list[Leaf]:
@@ -212,45 +186,133 @@ def _may_confirm(leaf: Leaf) -> bool:
     return not leaf.items and is_text and not acknowledges and not names_a_record(leaf.name)
 
 
-def _compare(
-    node: RecordNode, earlier: RecordNode | None, claims: _Claims, *, heard: bool, makes: bool = False
-) -> _Compared:
+def _says_something(value: Json) -> bool:
+    """Whether a value can tell something: not an empty one, nor a yes or no such as ``found``."""
+    return value not in (None, "", [], {}) and not isinstance(value, bool)
+
+
+def _find_gone(reads: _ComparedReads) -> ProofFinding:
+    """What the call names and was to remove, or to end so that it is listed no more."""
+    evidence, words = reads.evidence, reads.words
+    if evidence.before is None or evidence.after is None or not (words.removes or words.verb in _VANISHING):
+        return ProofFinding()
+    targets = _find_named_targets(reads) or (reads.ids if len(reads.ids) == 1 else {})
+    then = (*reads.before.direct, *reads.before.within)
+    now = [node for node in nodes_of(evidence.after) if not reads.repeats_question(node)]
+    gone = [
+        f"{name} {value} is there no more"
+        for name, value in targets.items()
+        if any(_is_called(node, name, value) for node in then)
+        and not any(_is_called(node, name, value) for node in now)
+    ]
+    return ProofFinding(shown=gone)
+
+
+def _find_named_targets(reads: _ComparedReads) -> Mapping[str, Json]:
+    """The ids of what the tool is about."""
+    nouns = reads.words.nouns
+    return {
+        name: value
+        for name, value in reads.ids.items()
+        if name.lower() == "id" or not nouns.isdisjoint(words_of_tool(f"x_{name}").nouns)
+    }
+
+
+def _is_called(node: RecordNode, name: str, value: Json) -> bool:
+    if node.own is not None:
+        return same(node.own, value)
+    return name in node.record and same(node.record[name], value)
+
+
+def _find_taken_out(reads: _ComparedReads) -> ProofFinding:
+    """Values of the call that a list of the record had before and has no more: ``remove_tag``, ``unassign_user``."""
+    evidence, gone = reads.evidence, list[str]()
+    if evidence.before is None or evidence.after is None or not reads.words.removes:
+        return ProofFinding()
+    claims, then = leaves_of(evidence.arguments), _EarlierRecords(reads.before.direct, reads.after.direct)
+    for node in reads.after.direct:
+        earlier = then.find(node)
+        now = {leaf.path: leaf for leaf in leaves_of(node.record)}
+        for leaf in leaves_of(earlier.record) if earlier else ():
+            for claim in claims:
+                named = leaf.name == claim.name or is_listed_under(claim, leaf)
+                left = now.get(leaf.path)
+                if named and says_the_same(claim, leaf) and not (left and says_the_same(claim, left)):
+                    gone.append(f"{leaf.name} has {claim.value} no more")
+    return ProofFinding(shown=gone)
+
+
+def _find_changed(reads: _ComparedReads) -> ProofFinding:
+    """What is shown by the records that were there before, or of which it is not known whether they were."""
+    nodes, is_read = reads.told, reads.evidence.before is not None
+    also_before: Sequence[str] = ()
+    denied = False
+    for node in nodes:
+        old, is_meant = reads.earlier.find(node), len(nodes) == 1 or reads.is_named(node)
+        is_another = old is not None and old.record == node.record and not is_meant
+        if (old is None and is_read) or is_another:
+            continue
+        compared = _compare(reads, node, old, heard=True)
+        if compared.new and not compared.denied and (is_read or is_meant):
+            return ProofFinding(shown=_describe_fields(compared.new))
+        denied = denied or (compared.denied and not compared.new)
+        if compared.old and not (compared.denied or compared.missing or compared.new):
+            also_before = also_before or _describe_fields(compared.old)
+    return ProofFinding(also_before=also_before, denied=denied)
+
+
+class _ComparedRecord(NamedTuple):
+    """How one record shows the fields that the call set: ``new`` since the call, ``old`` as before it, ``missing`` if
+    one is not shown, ``denied`` if one has another value.
+    """
+
+    new: Mapping[str, Leaf]
+    old: Mapping[str, Leaf]
+    missing: bool
+    denied: bool
+
+
+def _compare(reads: _ComparedReads, node: RecordNode, earlier: RecordNode | None, *, heard: bool) -> _ComparedRecord:
     """Compares every field that the call set with the record as it is now and as it was.
 
-    ``heard``: whether what the answer said counts, where no field that the call set shows the write. ``makes``: whether
-    the call may make a record, whose fields another record's unchanged ones do not deny.
+    ``heard``: whether what the answer said counts, where no field that the call set shows the write.
     """
-    leaves = [leaf for leaf in leaves_of(node.record) if _is_in_reach(leaf, claims)]
-    old = {leaf.path: leaf.value for leaf in leaves_of(earlier.record)} if earlier else {}
-    changed = [leaf for leaf in leaves if leaf.path not in old or old[leaf.path] != leaf.value]
+    leaves = reads.leaves_in_reach(node)
+    old, changed = _find_changes(leaves, earlier)
     new: dict[str, Leaf] = {}
     kept: dict[str, Leaf] = {}
     missing = denied = False
-    for claim in claims.own:
+    for claim in reads.own:
         if _is_id_of(claim, node):
             continue
-        leaf = leaf_for(claim, leaves) or next((one for one in leaves if is_listed_under(claim, one)), None)
-        if leaf is None or not says_the_same(claim, leaf):
-            near = next((one for one in changed if is_near(claim, one) and says_the_same(claim, one)), None)
-            if near is None and earlier is not None and claim.name not in claims.exact:
-                near = _find_by_value(claim, changed, old)
-            # A mere ``id`` under which the record has another refers elsewhere, and denies nothing.
-            stays = makes and leaf is not None and leaf not in changed
-            denied = denied or (near is None and leaf is not None and claim.name.lower() != "id" and not stays)
-            missing = missing or near is None
-            leaf = near
+        named = leaf_for(claim, leaves) or next((one for one in leaves if is_listed_under(claim, one)), None)
+        leaf = named if named is not None and says_the_same(claim, named) else None
+        leaf = leaf or next((one for one in changed if is_near(claim, one) and says_the_same(claim, one)), None)
+        if leaf is None and earlier is not None and claim.name not in reads.exact:
+            leaf = _find_by_value(claim, changed, old)
         if leaf is None:
+            missing = True
+            # A mere ``id`` under which the record has another refers elsewhere, and denies nothing; nor do another
+            # record's unchanged fields where the call may make one.
+            stays = earlier is not None and reads.words.may_make and named not in changed
+            denied = denied or (named is not None and claim.name.lower() != "id" and not stays)
             continue
         was = leaf.path in old and says_the_same(claim, leaf._replace(value=old[leaf.path]))
         if not was and not (names_a_record(claim.name) and earlier is None):
             new[claim.name] = leaf
         elif was and not names_a_record(claim.name):
             kept[claim.name] = leaf
-    for claim in claims.said if heard and not (new or denied) else ():
-        leaf = leaf_for(claim, changed)
-        if leaf is not None and says_the_same(claim, leaf):
-            new[claim.name] = leaf
-    return _Compared(new, kept, missing, denied)
+    for claim in reads.said if heard and not (new or denied) else ():
+        said = leaf_for(claim, changed)
+        if said is not None and says_the_same(claim, said):
+            new[claim.name] = said
+    return _ComparedRecord(new, kept, missing, denied)
+
+
+def _find_changes(leaves: Sequence[Leaf], earlier: RecordNode | None) -> tuple[dict[tuple[str, ...], Json], list[Leaf]]:
+    """The values of the record as it was, by path, and those of its fields now that are new or have another value."""
+    old = {leaf.path: leaf.value for leaf in leaves_of(earlier.record)} if earlier else {}
+    return old, [leaf for leaf in leaves if leaf.path not in old or old[leaf.path] != leaf.value]
 
 
 def _find_by_value(claim: Leaf, changed: Sequence[Leaf], old: Mapping[tuple[str, ...], Json]) -> Leaf | None:
@@ -284,52 +346,98 @@ def _compute_distance(old: Json, leaf: Leaf) -> Json:
     return None if before is None or now is None else abs(now - before)
 
 
-def _is_in_reach(leaf: Leaf, claims: _Claims) -> bool:
-    """Whether a field is of the record itself, or of an item in it that the call names: not of its other items."""
-    named = {str(value) for value in (*claims.ids.values(), *(claim.value for claim in claims.own))}
-    sets_items = any(leaf.items == claim.items for claim in claims.own if claim.items)
-    return leaf.items <= named or sets_items
-
-
 def _is_id_of(claim: Leaf, node: RecordNode) -> bool:
     """Whether the claim's value is the id of the record, or of one around it."""
     is_id = names_a_record(claim.name) or looks_like_an_id_value(claim.value)
     return is_id and any(one.own is not None and same(one.own, claim.value) for one in (node, *node.around))
 
 
-def _compare_new_record(
-    node: RecordNode, before: Subjects, after: Subjects, claims: _Claims, evidence: WriteEvidence
-) -> ProofFinding:
+def _find_made(reads: _ComparedReads) -> ProofFinding:
+    """What the records show that were not there before: ``too_many`` if they are more than one."""
+    if reads.evidence.before is None:
+        return ProofFinding()
+    inside = reads.after.within if reads.words.may_make else ()
+    new = [node for node in (*reads.told, *inside) if reads.earlier.find(node) is None]
+    made = [_compare_new_record(reads, node) for node in new]
+    shown = next((found.shown for found in made if found.shown), ())
+    return ProofFinding(shown=shown, too_many=max((found.too_many for found in made), default=0))
+
+
+def _compare_new_record(reads: _ComparedReads, node: RecordNode) -> ProofFinding:
     """What a record shows that was not there before: proof if exactly one more record than before has the call's
     fields.
     """
+    evidence = reads.evidence
     heard = node.own is not None and str(node.own) in dumps(evidence.result)
-    compared = _compare(node, None, claims, heard=heard)
+    compared = _compare(reads, node, None, heard=heard)
     own_ids = [key for key in node.record if names_a_record(key) and key not in evidence.asked]
     if not own_ids and node.own is None and set(compared.new) <= set(evidence.asked):
         return ProofFinding()  # a filter that is repeated
     leaves = leaves_of(node.record)
-    named_leaves = [(one, leaf_for(one, leaves)) for one in claims.own if names_a_record(one.name)]
+    named_leaves = [(one, leaf_for(one, leaves)) for one in reads.own if names_a_record(one.name)]
     ids = [(claim, leaf) for claim, leaf in named_leaves if leaf is not None and says_the_same(claim, leaf)]
-    related = len(ids) > 1 and words_of_tool(evidence.tool).may_make
+    related = len(ids) > 1 and reads.words.may_make
     if compared.denied or not (compared.new or related):
         return ProofFinding()
-    fields = {leaf.path: leaf.value for leaf in compared.new.values()}
-    fields |= {leaf.path: leaf.value for _, leaf in ids}
-    named = _is_named(node, claims)
+    fields = {leaf.path: leaf.value for leaf in (*compared.new.values(), *(leaf for _, leaf in ids))}
+    named = reads.is_named(node)
     now, then = (
-        [one for one in (*side.direct, *side.within) if not named or same(one.own, node.own)]
-        for side in (after, before)
+        sum(_has_fields(one, fields) for one in (*side.direct, *side.within) if not named or same(one.own, node.own))
+        for side in (reads.after, reads.before)
     )
-    more = sum(_has_fields(one, fields) for one in now) - sum(_has_fields(one, fields) for one in then)
-    if more != 1:
-        return ProofFinding(too_many=max(more, 0))
+    if now - then != 1:
+        return ProofFinding(too_many=max(now - then, 0))
     return ProofFinding(shown=_describe_fields(compared.new) or [f"{claim.name}={claim.value}" for claim, _ in ids])
 
 
 def _has_fields(node: RecordNode, fields: Mapping[tuple[str, ...], Json]) -> bool:
     shown = {leaf.path: leaf.value for leaf in leaves_of(node.record)}
     return all(path in shown and (shown[path] == value or same(shown[path], value)) for path, value in fields.items())
+
+
+def _find_done_by_verb(reads: _ComparedReads) -> ProofFinding:
+    """Fields that changed to a form of the tool's own verb: "approved"."""
+    for changed in _fields_changed_by_call(reads):
+        if fields := {leaf.name: leaf for leaf in changed if _says_done(leaf, reads.done)}:
+            return ProofFinding(shown=_describe_fields(fields))
+    return ProofFinding()
+
+
+def _find_new_state(reads: _ComparedReads) -> ProofFinding:
+    """Where the call names a record and sets no field: a status that left what it was."""
+    if not all(names_a_record(claim.name) for claim in reads.own):
+        return ProofFinding()
+    said = {claim.name: claim for claim in reads.said if not tells_end(claim.value)}
+    for changed in _fields_changed_by_call(reads):
+        told = [leaf for leaf in changed if says_the_same(said.get(leaf.name, leaf), leaf)]
+        if fields := {leaf.name: leaf for leaf in told if _is_new_state(leaf, reads.words.verb)}:
+            return ProofFinding(shown=_describe_fields(fields))
+    return ProofFinding()
+
+
+def _fields_changed_by_call(reads: _ComparedReads) -> Iterator[list[Leaf]]:
+    """Yields the changed fields of each record that was there before; not of one of which a field has now a value other
+    than the call's argument of that name.
+    """
+    for node in reads.after.direct:
+        earlier = reads.earlier.find(node)
+        if earlier is None:
+            continue
+        _, changed = _find_changes(reads.leaves_in_reach(node), earlier)
+        alike = ((leaf, claim) for leaf in changed for claim in reads.own if leaf.names == claim.names)
+        if all(says_the_same(claim, leaf) for leaf, claim in alike):
+            yield changed
+
+
+def _is_new_state(leaf: Leaf, verb: str) -> bool:
+    """Whether a field is a status in which the call may have left the record: none of failing or waiting, and one of
+    ending only for a verb that ends.
+    """
+    words = frozenset(words_of(str(leaf.value)))
+    if words_of(leaf.name)[-1:] not in (["status"], ["state"], ["stage"]) or not isinstance(leaf.value, str):
+        return False
+    ends = verb in REMOVING | _VANISHING | _ENDING
+    return bool(words) and words.isdisjoint(_UNDONE) and (ends or words.isdisjoint(_ENDED))
 
 
 class _EarlierRecords:
@@ -389,112 +497,6 @@ def _ids_of(node: RecordNode) -> frozenset[str]:
 def _identify_node(node: RecordNode) -> tuple[tuple[str, ...], frozenset[str]]:
     """The record's place, and its own id or else all its ids."""
     return node.place, _ids_of(node) if node.own is None else frozenset({str(node.own).strip().casefold()})
-
-
-def _is_named(node: RecordNode, claims: _Claims) -> bool:
-    return node.own is not None and any(same(node.own, value) for value in claims.ids.values())
-
-
-def _repeats_question(node: RecordNode, asked: JsonObject, claims: _Claims) -> bool:
-    """Whether a record shows only what the read asked for: a server may repeat that without knowing anything."""
-    wanted = {claim.name for claim in claims.own}
-    beside = [key for key in node.record if key not in asked]
-    return not any(names_a_record(key) or key in wanted or _says_something(node.record[key]) for key in beside)
-
-
-def _says_something(value: Json) -> bool:
-    """Whether a value can tell something: not an empty one, nor a yes or no such as ``found``."""
-    return value not in (None, "", [], {}) and not isinstance(value, bool)
-
-
-def _find_absent(evidence: WriteEvidence, before: Subjects, after: Subjects, claims: _Claims) -> list[str]:
-    """Sentences on what a call was to remove, that was there before and is there no more."""
-    words = words_of_tool(evidence.tool)
-    if evidence.before is None or evidence.after is None or not (words.removes or words.verb in _VANISHING):
-        return []
-    ids = identifiers_in(evidence.arguments)
-    targets = _find_named_targets(evidence, words.nouns) or (ids if len(ids) == 1 else {})
-    then = [*before.direct, *before.within]
-    now = [node for node in nodes_of(evidence.after) if not _repeats_question(node, evidence.asked, claims)]
-    gone = [
-        f"{name} {value} is there no more"
-        for name, value in targets.items()
-        if any(_is_called(node, name, value) for node in then)
-        and not any(_is_called(node, name, value) for node in now)
-    ]
-    return gone or (list(_find_taken_out(evidence, before, after)) if words.removes else [])
-
-
-def _find_named_targets(evidence: WriteEvidence, nouns: frozenset[str]) -> Mapping[str, Json]:
-    """The ids of what a tool is about."""
-    ids = identifiers_in(evidence.arguments).items()
-    return {
-        name: value
-        for name, value in ids
-        if name.lower() == "id" or not nouns.isdisjoint(words_of_tool(f"x_{name}").nouns)
-    }
-
-
-def _is_called(node: RecordNode, name: str, value: Json) -> bool:
-    if node.own is not None:
-        return same(node.own, value)
-    return name in node.record and same(node.record[name], value)
-
-
-def _find_taken_out(evidence: WriteEvidence, before: Subjects, after: Subjects) -> Iterator[str]:
-    """Sentences on values of the call that a list of the record had before and has no more: ``remove_tag``,
-    ``unassign_user``.
-    """
-    claims, then = leaves_of(evidence.arguments), _EarlierRecords(before.direct, after.direct)
-    for node in after.direct:
-        earlier = then.find(node)
-        now = {leaf.path: leaf for leaf in leaves_of(node.record)}
-        for leaf in leaves_of(earlier.record) if earlier else ():
-            for claim in claims:
-                named = leaf.name == claim.name or is_listed_under(claim, leaf)
-                left = now.get(leaf.path)
-                if named and says_the_same(claim, leaf) and not (left and says_the_same(claim, left)):
-                    yield f"{leaf.name} has {claim.value} no more"
-
-
-def _find_done_by_verb(evidence: WriteEvidence) -> list[str]:
-    """Fields that changed to a form of the tool's own verb: ``approve_x`` leaves "approved" in a status; else, where
-    the call names a record and sets no field, a status that left what it was.
-
-    Empty if another changed field has a value other than the call's argument of that name.
-    """
-    done, claims = participles(evidence.tool), _collect_claims(evidence)
-    before = _EarlierRecords(nodes_of(evidence.before), nodes_of(evidence.after))
-    for node in _subjects_of(evidence, evidence.after).direct:
-        earlier = before.find(node)
-        if earlier is None:
-            continue
-        old = {leaf.path: leaf.value for leaf in leaves_of(earlier.record)}
-        leaves = [leaf for leaf in leaves_of(node.record) if _is_in_reach(leaf, claims)]
-        changed = [leaf for leaf in leaves if leaf.path not in old or old[leaf.path] != leaf.value]
-        fields = {leaf.name: leaf for leaf in changed if _says_done(leaf, done)}
-        if not fields and all(names_a_record(claim.name) for claim in claims.own):
-            said = {claim.name: claim for claim in claims.said if not tells_end(claim.value)}
-            told = [leaf for leaf in changed if says_the_same(said.get(leaf.name, leaf), leaf)]
-            fields = {leaf.name: leaf for leaf in told if _is_new_state(leaf, evidence.tool)}
-        denied = any(
-            leaf.names == claim.names and not says_the_same(claim, leaf) for leaf in changed for claim in claims.own
-        )
-        if fields and not denied:
-            return _describe_fields(fields)
-    return []
-
-
-def _is_new_state(leaf: Leaf, tool: str) -> bool:
-    """Whether a field is a status in which the call may have left the record: none of failing or waiting, and one of
-    ending only for a verb that ends.
-    """
-    words = frozenset(words_of(str(leaf.value)))
-    if words_of(leaf.name)[-1:] not in (["status"], ["state"], ["stage"]) or not isinstance(leaf.value, str):
-        return False
-    verb = words_of_tool(tool).verb
-    ends = verb in REMOVING | _VANISHING | _ENDING
-    return bool(words) and words.isdisjoint(_UNDONE) and (ends or words.isdisjoint(_ENDED))
 
 
 def _says_done(leaf: Leaf, done: frozenset[str]) -> bool:
