@@ -43,9 +43,9 @@ async def test_a_write_is_applied_once_read_back_and_reported_as_verified() -> N
 
 
 @pytest.mark.promise("I2.no_verdict_no_write")
-@each_row("fails_from", [1, 2])
+@each_row("fails_from", [1, 2, 3])
 async def test_without_a_fresh_verdict_nothing_is_written(fails_from: int) -> None:
-    """The first verdict is the binding one; an old one is renewed right before the first write."""
+    """The first verdict is the binding one; an old one is renewed before the first write, and before its intent."""
     stage = Stage()
     stage.age_verdicts()
     stage.policy.fails_from = fails_from
