@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from services.gateway.a2a.card import ExtendedCard, TenantFactReader, agent_card, card_routes
+from services.gateway.a2a.card import agent_card, card_routes
 from services.gateway.a2a.hot_reads import HotReads, ReadChecks
 from services.gateway.a2a.jsonrpc import JsonRpcEndpoint, RpcFirst
 from services.gateway.a2a.methods import A2aMethods, A2aParts, LegacyMethods
@@ -226,10 +226,8 @@ def _add_a2a_routes(
         push=profile.abilities.push and tasks.webhooks is not None, files=tasks.files.offered
     )
     push = WebhookService(tasks, tasks.webhooks if abilities.push else None)
-    reader = TenantFactReader(RedisTenantRecords(state), MadeToolRepository(state), services.statistics)
     card = agent_card(profile._replace(abilities=abilities))
-    extended = ExtendedCard(card, reader, profile.keys)
-    parts = A2aParts(tasks, services.lists, identity, push, extended, profile.notice, abilities)
+    parts = A2aParts(tasks, services.lists, identity, push, card, profile.keys, profile.notice, abilities)
     methods = A2aMethods(parts)
     rest, rpc = A2aRest(methods, profile), JsonRpcEndpoint(methods, LegacyMethods(parts), profile)
     readiness = RedisReadiness(state, opened.queue, leaving, allow_volatile=settings.allow_volatile_redis)

@@ -1,25 +1,20 @@
 """What conformance tests run against: two gateway replicas behind a round-robin proxy, and the scripted worker."""
 
-import json
 import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
 import httpx
-from redis.asyncio import Redis
 
 from cli.stack.plan import free_ports
 from services.gateway.bootstrap import build
 from services.gateway.settings import GatewaySettings
-from shared.contracts.tenant_document import TenantVersion
 from shared.domain.words import Role
 from shared.infra.archive_open import new_key
 from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.redis import connect
-from shared.infra.tenant_records import RedisTenantRecords
 from tests.e2e.haproxy import UNCHECKED, haproxy_or_skip, round_robin
 from tests.http_client import open_http
 from tests.scripted_agent import WEBHOOK_SECRET, make_keys, start_worker
@@ -66,7 +61,6 @@ async def replicas(**settings: object) -> AsyncIterator[Replicas]:
         redis = connect(server.url)
         stack.push_async_callback(redis.aclose)
         tokens = await make_keys(redis, _PEOPLE) if settings.get("authentication") == "keys" else {}
-        await _record(redis)
         (port,) = free_ports(1)
         if settings.get("authentication"):
             settings |= {"archive_url": f"file://{folder}/archive", "archive_key": new_key()}
@@ -79,15 +73,6 @@ async def replicas(**settings: object) -> AsyncIterator[Replicas]:
         found = Replicas(url, http, worker, tokens)
         http.headers.update(found.headers_of("casey"))
         yield found
-
-
-async def _record(redis: Redis) -> None:
-    """What the operators of acme have set up."""
-    catalogue = {"pay_invoice": {"tool_class": "change"}}
-    connection = {"id": "erp", "url": "https://erp.example.com/mcp", "catalogue": catalogue}
-    document = {"id": "acme", "version": "1", "max_running": 3, "connections": [connection]}
-    version = TenantVersion(version=1, at=datetime.now(UTC), by="olga", document_json=json.dumps(document))
-    await RedisTenantRecords(redis).put("acme", version)
 
 
 async def _serve(stack: AsyncExitStack, said: Mapping[str, object]) -> int:

@@ -186,25 +186,15 @@ async def test_a_message_may_bring_its_webhook(speaker: Speaker) -> None:
 
 
 @pytest.mark.promise("gateway.extended_card")
-async def test_the_extended_card_is_that_of_the_callers_tenant(speaker: Speaker) -> None:
-    found = await speaker.call("GetExtendedAgentCard", {})
-    assert "acme" in str(at(found.value, "description"))
-    assert at(found.value, "capabilities.extendedAgentCard") is True
-    assert at(found.value, "capabilities.extensions.0.params.max_running") == 3
-    skills = at(found.value, "skills")
-    assert isinstance(skills, list)
-    assert "connection.erp" in {at(skill, "id") for skill in skills}
-
-
-@pytest.mark.promise("gateway.extended_card")
 async def test_every_client_is_shown_the_extended_card(any_speaker: Speaker) -> None:
     found = await any_speaker.call("GetExtendedAgentCard", {})
-    assert "acme" in str(at(found.value, "description"))
+    assert at(found.value, "name") == "Purple Agent"
 
 
 @pytest.mark.promise("gateway.extended_card")
 async def test_the_extended_card_is_for_those_who_are_known(wire: Speaker) -> None:
-    stranger = await wire.call_as_nobody("GetExtendedAgentCard", {})
+    known, stranger = await wire.call("GetExtendedAgentCard", {}), await wire.call_as_nobody("GetExtendedAgentCard", {})
+    assert at(known.value, "capabilities.extendedAgentCard") is True
     assert stranger.status_code == 401
 
 

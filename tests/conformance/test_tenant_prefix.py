@@ -53,7 +53,7 @@ async def test_webhooks_and_the_extended_card_are_reached(tenant_speaker: Speake
     deleted = await tenant_speaker.call("DeleteTaskPushNotificationConfig", named)
     assert [at(made.value, "url"), at(read.value, "url"), at(listed.value, "configs.0.url")] == [_HOOK] * 3
     assert deleted.refused == ""
-    assert "acme" in str(at((await tenant_speaker.call("GetExtendedAgentCard", {})).value, "description"))
+    assert at((await tenant_speaker.call("GetExtendedAgentCard", {})).value, "name") == "Purple Agent"
 
 
 @pytest.mark.parametrize("prefix", ["/rival", "/nobody", "/acme/acme"])

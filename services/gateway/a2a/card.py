@@ -7,26 +7,16 @@ from datetime import UTC, datetime
 from email.utils import format_datetime, parsedate_to_datetime
 from functools import cache
 from itertools import product
-from typing import NamedTuple
 
 from a2a.types import a2a_pb2 as new
 from fastapi import APIRouter, Request
-from pydantic import JsonValue
 from starlette.responses import JSONResponse, Response
 
 from services.gateway.a2a.card_keys import JWKS_PATH, CardKeys
 from services.gateway.a2a.profile import SKILLS, Abilities, GatewayProfile, Skill
 from services.gateway.a2a.views import NEW, OLD
-from services.gateway.features.identity.model import Caller
-from services.gateway.features.learning.service import LearningStatistics
-from services.gateway.features.made_tools import MadeToolRepository
 from services.gateway.features.tasks.options import OUTPUT_MODES
-from shared.contracts.made_tool import MadeTool
-from shared.contracts.tenant import Connection
-from shared.contracts.tenant_document import BadRecord
 from shared.domain.version import VERSION
-from shared.domain.words import Role
-from shared.ports.tenant_records import TenantRecords
 
 PATHS = ("/.well-known/agent-card.json", "/.well-known/agent.json")
 _DESCRIPTION = (
@@ -149,76 +139,3 @@ def _merged_card(card: new.AgentCard, _: CardKeys | None) -> Mapping[str, object
     from a2a.server.request_handlers.response_helpers import agent_card_to_dict  # it loads all of the SDK's server
 
     return agent_card_to_dict(card)
-
-
-_LIMITS = ("max_running", "tokens_per_day", "dollars_per_day", "approval_hours", "unruled_writes", "time_zone")
-
-
-class TenantFacts(NamedTuple):
-    """What a tenant's extended card tells. ``limits``: as JSON; ``processes``: how many were synthesized for it."""
-
-    connections: tuple[Connection, ...]
-    limits: dict[str, JsonValue]
-    calculators: tuple[MadeTool, ...]
-    processes: int
-
-
-class TenantFactReader:
-    def __init__(self, records: TenantRecords, made_tools: MadeToolRepository, statistics: LearningStatistics) -> None:
-        self._records, self._made_tools, self._statistics = records, made_tools, statistics
-
-    async def facts(self, tenant: str) -> TenantFacts:
-        """The tenant's facts now; raises ``StoreUnavailable``. A tenant without a stored record has no limits."""
-        try:
-            record = await self._records.current(tenant)
-        except BadRecord:  # its operators are told where they look at it
-            record = None
-        newest = {tool.name: tool for tool in await self._made_tools.tools_of(tenant) if tool.removed_at is None}
-        learned = await self._statistics.learning(tenant)
-        connections = record.connections if record else ()
-        limits = record.model_dump(mode="json", include=set(_LIMITS), exclude_none=True) if record else {}
-        return TenantFacts(connections, limits, tuple(newest.values()), learned.synthesized)
-
-
-LIMITS = "urn:purple-agent:tenant-limits:1"
-
-
-class ExtendedCard:
-    def __init__(self, card: new.AgentCard, reader: TenantFactReader, keys: CardKeys | None = None) -> None:
-        self._card, self._reader, self.keys = card, reader, keys
-
-    async def card_for(self, caller: Caller) -> new.AgentCard:
-        """The card for the caller's tenant; raises ``StoreUnavailable``."""
-        facts = await self._reader.facts(caller.tenant)
-        card = new.AgentCard()
-        card.CopyFrom(self._card)
-        card.description = f"{card.description} For tenant {caller.tenant}."
-        card.skills.extend(_list_skills(facts, caller))
-        if facts.limits:
-            limits = new.AgentExtension(
-                uri=LIMITS, description="What holds for this tenant, of each task and each day."
-            )
-            limits.params.update(facts.limits)
-            card.capabilities.extensions.append(limits)
-        return self.keys.sign(card) if self.keys else card
-
-
-def _list_skills(facts: TenantFacts, caller: Caller) -> Iterator[new.AgentSkill]:
-    """Yields the skills that the tenant has beyond the built-in processes, and those the caller may use itself."""
-    for at in facts.connections:
-        tools = ", ".join(sorted(at.catalogue)) or "what it offers is asked of it when a task begins"
-        description = f"Works with this tenant's own tools at {at.id}: {tools}."
-        yield new.AgentSkill(id=f"connection.{at.id}", name=at.id, description=description, tags=["tools"])
-    for tool in facts.calculators:
-        description = f"A calculator made for this tenant: {tool.purpose}"
-        yield new.AgentSkill(id=f"calculator.{tool.name}", name=tool.name, description=description, tags=["calculator"])
-    if facts.processes:
-        name, tags = "Processes of this tenant", ["processes"]
-        description = f"{facts.processes} kinds of process that the worker has worked out for this tenant."
-        yield new.AgentSkill(id="own-processes", name=name, description=description, tags=tags)
-    if Role.APPROVER in caller.principal.roles:
-        levels = ", ".join(caller.principal.levels) or "no level"
-        description = f"Decides approvals that wait ({levels}), by message to their task or at /approvals."
-        skill = new.AgentSkill(id="approvals", name="Approvals", description=description, tags=["approvals"])
-        skill.examples.extend(("approve", "reject: over budget"))
-        yield skill

@@ -7,10 +7,11 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import NamedTuple, cast
 
+from a2a.types.a2a_pb2 import AgentCard
 from pydantic import JsonValue
 
 from services.gateway.a2a import streams
-from services.gateway.a2a.card import ExtendedCard
+from services.gateway.a2a.card_keys import CardKeys
 from services.gateway.a2a.profile import Abilities
 from services.gateway.a2a.views import Shown, Wording, reply_view, task_view
 from services.gateway.edge.errors import InvalidField, NoExtendedCard, PushUnsupported, Unsupported
@@ -37,7 +38,8 @@ class A2aParts(NamedTuple):
     lists: TaskListService
     identity: Identity
     push: WebhookService
-    extended: ExtendedCard
+    card: AgentCard
+    keys: CardKeys | None
     notice: str
     abilities: Abilities
 
@@ -139,14 +141,12 @@ class A2aMethods:
         return wording.nothing
 
     async def extended_card(self, call: streams.MethodCall, wording: Wording) -> streams.Answer:
-        """GetExtendedAgentCard: the card for the caller's own tenant."""
+        """GetExtendedAgentCard: the agent's card, for a caller who is known."""
         if not self._parts.abilities.shows_extended_card:
             raise Unsupported(NO_EXTENDED_CARD)
-        caller = self.caller(call)
-        if not caller.principal.verified:
+        if not self.caller(call).principal.verified:
             raise NoExtendedCard("the extended card is for callers who have shown who they are")
-        extended = self._parts.extended
-        return wording.card(await extended.card_for(caller), extended.keys)
+        return wording.card(self._parts.card, self._parts.keys)
 
     def caller(self, call: streams.MethodCall) -> Caller:
         """The caller. Raises ``InvalidField`` if the request names another tenant than the caller's."""

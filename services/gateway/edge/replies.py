@@ -23,7 +23,7 @@ from shared.ports.tasks import SessionBelongsToOther, TaskEnded, TenantIsStopped
 
 HEADER = "A2A-Version"
 MEDIA_TYPE = "application/a2a+json"
-PRIVATE = {"Cache-Control": "private, no-store"}  # for the extended card, which is the caller's alone
+PRIVATE = {"Cache-Control": "private, no-store"}  # for the extended card, which is for callers who are known
 _1_0 = re.compile(r"1\.0(\.\d+)?")
 _0_3 = re.compile(r"(0\.[1-3](\.\d+)?)?")
 
