@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import AsyncExitStack, aclosing
 
 import pytest
@@ -12,14 +13,15 @@ from starlette.responses import RedirectResponse, Response
 from services.gateway.features.deliveries.dispatcher import WebhookHttp
 from services.gateway.features.deliveries.news import ClaimedDelivery, DeliveryQueue, DeliveryStep, Undelivered
 from services.gateway.features.deliveries.store import RedisDeliveryQueue
-from services.gateway.features.webhooks.model import HookState, SignedPost
+from services.gateway.features.webhooks.model import HookState, RegisteredWebhook, SignedPost, state_of
 from services.gateway.features.webhooks.secrets import read_secrets
-from shared.domain.exact_json import Json, JsonObject
+from services.gateway.features.webhooks.store import RedisWebhooks
 from shared.domain.outgoing import Reach, why_refused
 from shared.infra.guard import Guard
 from shared.infra.sealed import Seal
 from tests.integration.gateway_process import GatewayProcess, gateway_process
 from tests.integration.gateway_stage import PATIENCE, Stage, at, gateway, rpc_body, stage
+from tests.integration.test_console import Reader
 from tests.integration.webhook_receiver import SECRET, SOON, Receiver, Taken, receiving
 from tools.tcp_proxy import TcpProxy
 
@@ -29,18 +31,21 @@ async def _told(play: Stage, receiver: Receiver, task_id: str = "T1") -> None:
     await play.rpc("tasks/send", {"id": task_id, "message": message, "pushNotification": {"url": receiver.url}})
 
 
-async def _hook(play: Stage, task_id: str = "T1") -> JsonObject:
-    found = (await play.client.get(f"/tasks/{task_id}/webhooks")).json()["webhooks"]
-    assert len(found) == 1
-    return dict(found[0])
+async def _list_hooks(play: Stage) -> Sequence[RegisteredWebhook]:
+    """Those of the task that was worked on last."""
+    await play.worker.has_begun(1)
+    hooks = RedisWebhooks(play.redis, Seal(read_secrets(SECRET).sealing_keys()))
+    return await hooks.webhooks_of(play.worker.works[-1].record)
 
 
-async def until_hook(play: Stage, **wanted: Json) -> JsonObject:
-    """The one webhook once it has these values: delivery goes on beside us, so it is asked for them, with a bound."""
+async def until_hook(play: Stage, state: str, delivered: int = 0) -> HookState:
+    """How far the one webhook was told, once it is in this state: delivery goes on beside us, so there is a bound."""
     async with asyncio.timeout(PATIENCE):
-        while not wanted.items() <= (hook := await _hook(play)).items():
+        while True:
+            (hook,) = await _list_hooks(play)
+            if (state_of(hook), hook.told.delivered) == (state, delivered):
+                return hook.told
             await asyncio.sleep(0.01)
-    return hook
 
 
 def _states(taken: list[Taken]) -> list[object]:
@@ -53,11 +58,11 @@ async def test_a_receiver_that_fails_gets_the_same_delivery_until_it_takes_it(re
     async with receiving(500, 503, 404) as receiver, stage(redis, redis_url, **SOON) as play:
         await _told(play, receiver)
         taken = await receiver.has(5)
-        hook = await until_hook(play, state="active", delivered=2)
+        hook = await until_hook(play, "active", delivered=2)
     assert _states(taken) == ["working"] * 4 + ["completed"]
     assert len({(one.delivery_id, one.body) for one in taken[:4]}) == 1
     assert taken[4].delivery_id != taken[3].delivery_id
-    assert (hook["tries"], hook["error"]) == (0, None)
+    assert (hook.tries, hook.error) == (0, "")
 
 
 @pytest.mark.promise("push.retried")
@@ -82,7 +87,7 @@ async def test_a_receiver_that_is_not_there_holds_up_nobody_else(redis: Redis, r
             await play.rpc("tasks/pushNotification/set", params)
         await play.send("T1", "approve")
         taken = await receiver.until(lambda taken: "completed" in _states(taken))
-        states = {hook["state"] for hook in (await play.client.get("/tasks/T1/webhooks")).json()["webhooks"]}
+        states = {state_of(hook) for hook in await _list_hooks(play)}
     assert _states(taken)[-1] == "completed"
     assert "active" in states
 
@@ -92,8 +97,8 @@ async def test_gone_means_gone(redis: Redis, redis_url: str) -> None:
     """410 disables a webhook at once; setting it again begins anew, with how the task stands."""
     async with receiving(410) as receiver, stage(redis, redis_url, **SOON) as play:
         await _told(play, receiver)
-        hook = await until_hook(play, state="disabled")
-        assert (hook["error"], hook["delivered"]) == ("it answered 410", 0)
+        hook = await until_hook(play, "disabled")
+        assert hook.error == "it answered 410"
         await play.rpc("tasks/pushNotification/set", {"id": "T1", "pushNotificationConfig": {"url": receiver.url}})
         taken = await receiver.has(2)
     assert _states(taken) == ["working", "completed"]
@@ -103,11 +108,14 @@ async def test_gone_means_gone(redis: Redis, redis_url: str) -> None:
 async def test_a_webhook_that_fails_too_often_is_disabled_and_seen_by_its_tenant(redis: Redis, redis_url: str) -> None:
     async with receiving(*[500] * 9) as receiver, stage(redis, redis_url, **SOON, push_tries=3) as play:
         await _told(play, receiver)
-        hook = await until_hook(play, state="disabled")
-        failing = (await play.client.get("/webhooks")).json()["failing"]
-    assert len(receiver.taken) == hook["tries"] == 3
-    shown = [(one["subject"], one["host"], one["disabled"], one["error"]) for one in failing]
-    assert shown == [("T1", "127.0.0.1", True, "it answered 500")]
+        hook = await until_hook(play, "disabled")
+        reader = Reader(play.client)
+        await reader.sign_in(name="dana")
+        failing, task = [(await reader.go(f"/console/{page}")).text for page in ("webhooks", "tasks/T1")]
+    assert len(receiver.taken) == hook.tries == 3
+    for shown in ("Given up", "127.0.0.1", "it answered 500", "Tried 3 times", "<code>T1</code>"):
+        assert shown in failing
+    assert "Last error: it answered 500" in task
 
 
 @pytest.mark.promise("push.guarded")
@@ -119,9 +127,9 @@ async def test_a_redirect_is_not_followed(redis: Redis, redis_url: str) -> None:
 
     async with receiving(elsewhere, elsewhere) as receiver, stage(redis, redis_url, **SOON, push_tries=2) as play:
         await _told(play, receiver)
-        hook = await until_hook(play, state="disabled")
+        hook = await until_hook(play, "disabled")
     assert [one.path for one in receiver.taken] == ["/hook", "/hook"]
-    assert hook["error"] == "it answered 307; redirects are not followed"
+    assert hook.error == "it answered 307; redirects are not followed"
 
 
 @pytest.mark.promise("push.guarded")

@@ -1,7 +1,5 @@
 """Webhooks of tasks: who may set them, what is refused, and what a real receiver is told in each dialect."""
 
-import asyncio
-import json
 from collections.abc import Sequence
 
 import pytest
@@ -9,14 +7,11 @@ from a2a.types import a2a_pb2 as pb
 from google.protobuf.json_format import ParseDict
 from pydantic import JsonValue
 from redis.asyncio import Redis
-from typer.testing import CliRunner
 
-from cli.main import app
 from services.gateway.features.webhooks.secrets import read_secrets
 from services.gateway.first_key import first_key
 from shared.domain.exact_json import JsonObject
 from tests.integration.gateway_stage import Stage, at, locked_stage, rpc_body, stage
-from tests.integration.test_webhook_failures import until_hook
 from tests.integration.webhook_receiver import SECRET, SOON, Taken, receiving
 
 TOKEN = "x-a2a-notification-token"
@@ -216,33 +211,6 @@ async def test_the_card_says_where_none_is_offered(redis: Redis, redis_url: str,
 def _list(value: object) -> list[object]:
     assert isinstance(value, list)
     return value
-
-
-async def _said(play: Stage, *words: str) -> tuple[int, str]:
-    """The command's exit code and words, from a thread: it has a loop of its own."""
-    done = await asyncio.to_thread(CliRunner().invoke, app, ["webhooks", *words, "--url", play.url])
-    return done.exit_code, done.output
-
-
-def _object_in(output: str) -> dict[str, list[dict[str, str]]]:
-    """The JSON of the output: a log line of the gateway in this process may stand before it."""
-    found: dict[str, list[dict[str, str]]] = json.loads(output[output.index("{") :])
-    return found
-
-
-@pytest.mark.promise("push.disabled")
-async def test_it_shows_how_a_tasks_webhooks_fare_and_what_fails(redis: Redis, redis_url: str) -> None:
-    async with receiving(410) as receiver, stage(redis, redis_url, **SOON) as play:
-        params = {"id": "T1", "message": {"parts": [{"text": "hello"}]}, "pushNotification": {"url": receiver.url}}
-        await play.rpc("tasks/send", params)
-        await until_hook(play, state="disabled")
-        code, shown = await _said(play, "list", "T1", "--json")
-        _, failing = await _said(play, "failing", "--json")
-        table = await _said(play, "list", "T1")
-    assert code == table[0] == 0
-    assert [(one["state"], one["error"]) for one in _object_in(shown)["webhooks"]] == [("disabled", "it answered 410")]
-    assert [one["subject"] for one in _object_in(failing)["failing"]] == ["T1"]
-    assert "disabled" in table[1]
 
 
 @pytest.mark.promise("push.signed")

@@ -150,7 +150,7 @@ ROUTES: Rows = {
     ),
     **_routes(
         "GET",
-        "/tasks/{task_id}/events /tasks/{task_id}/files/{file_id} /tasks/{task_id}/webhooks /webhooks /rl/status"
+        "/tasks/{task_id}/events /tasks/{task_id}/files/{file_id} /rl/status"
         " /rl/history /approvals /approvals/{approval_id} /assessments /assessments/{assessment_id}"
         " /tenants/{tenant}/record",
     ),

@@ -156,7 +156,6 @@ _CALLERS: tuple[tuple[str, str, str], ...] = (  # method or any, how the path be
     ("POST", "/v1/tasks/{task_id}:cancel", _OWNERS),
     ("", _ALL, _OWNERS),
     ("", f"/v1{_ALL}", _OWNERS),
-    ("", "/tasks/{task_id}/webhooks", _OWNERS),
     ("", "/audit", f"{OPERATORS}; in the embedded profile anybody"),
     ("", "/learn/", OPERATORS),
     ("", "/webhooks/secret", OPERATORS),

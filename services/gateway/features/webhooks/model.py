@@ -194,25 +194,6 @@ def shape_of_1_0(webhook: TaskHook, task_id: str) -> dict[str, JsonValue]:
     return {**view, "authentication": {"scheme": webhook.scheme}} if webhook.scheme else view
 
 
-def delivery_view(registered: RegisteredWebhook) -> dict[str, JsonValue]:
-    """The state of a webhook's deliveries as JSON, without its secrets."""
-    webhook, told = registered
-    return {
-        "id": webhook.config_id,
-        "url": webhook.url,
-        "state": state_of(registered),
-        "delivered": told.delivered,
-        "tries": told.tries,
-        "error": told.error or None,
-        "last_try": told.at.isoformat() if told.at else None,
-    }
-
-
-def failing_view(failing: Failing) -> dict[str, JsonValue]:
-    at = failing.at.isoformat() if failing.at else None
-    return {**failing.model_dump(exclude={"v"}), "at": at}
-
-
 def state_of(registered: RegisteredWebhook) -> str:
     if registered.told.disabled:
         return "disabled"

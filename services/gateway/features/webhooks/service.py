@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from services.gateway.edge.errors import InvalidField, MissingRole, NoVisibleTask, PushUnsupported, UnknownWebhook
+from services.gateway.edge.errors import InvalidField, NoVisibleTask, PushUnsupported, UnknownWebhook
 from services.gateway.features.identity.model import Caller, check_operator, may_have_told, sees_all
 from services.gateway.features.webhooks import model as hooks
 from services.gateway.features.webhooks.secrets import WebhookSecrets
@@ -84,13 +84,6 @@ class WebhookService:
         record = await self._tasks.read(task_id, caller)
         _check_may_set(record, caller)
         await registrar.webhooks.drop(record, config_id)
-
-    def check_may_see_all(self, caller: Caller) -> None:
-        """Raises ``MissingRole`` for a client, who sees only the webhooks of their own tasks."""
-        if not sees_all(caller.principal):
-            raise MissingRole(
-                "you have neither the role operator nor approver, and see only webhooks of your own tasks"
-            )
 
     async def failing(self, caller: Caller) -> Sequence[hooks.Failing]:
         """The tenant's webhooks and notices that fail or were given up; empty if the caller may not see all tasks."""
