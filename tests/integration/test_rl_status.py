@@ -12,11 +12,12 @@ from redis.asyncio import Redis
 
 from services.executor.adapters.redis_learned import RedisLearned
 from services.gateway.features.identity.model import DEFAULT_TENANT
-from services.gateway.features.learning.service import history_view, learning_view
+from services.gateway.features.learning.service import learning_view
 from services.gateway.features.learning.store import RedisStatistics
 from services.learner.adapters.redis_memory import RedisMemory
 from services.learner.core.memory.lesson import lesson_of
 from shared.contracts.knowledge import CaseEntry
+from shared.domain.estimates import Moment
 from shared.domain.exact_json import loads_object
 from shared.domain.words import Strategy, TaskState
 from shared.infra import keys
@@ -66,13 +67,8 @@ async def test_what_was_learned_is_shown_with_the_score_of_each_arm(redis: Redis
     assert answer["tool_registry"] == {"size": 2}
 
 
-@pytest.mark.promise("rl.history")
-async def test_before_anything_was_learned_there_is_no_history(url: str) -> None:
-    assert (await _status(url, "/rl/history")).json() == {"quality": [], "bandit": {}, "days": []}
-
-
-@pytest.mark.promise("rl.history")
-async def test_the_history_shows_how_quality_and_arms_came_to_be(url: str, redis: Redis) -> None:
+@pytest.mark.promise("console.learning")
+async def test_the_history_shows_how_quality_and_arms_came_to_be(redis: Redis) -> None:
     """One point a task while they are few; each day with its counts, of which a dry run has no quality."""
     outcomes = [
         an_outcome(1, DEFAULT_TENANT, quality=0.9),
@@ -81,15 +77,16 @@ async def test_the_history_shows_how_quality_and_arms_came_to_be(url: str, redis
         an_outcome(4, "other"),
     ]
     await RedisMemory(redis).learn([lesson_of(outcome) for outcome in outcomes])
-    found = (await _status(url, "/rl/history")).json()
-    first = {"n": 1, "at": outcomes[0].ended_at.isoformat(timespec="milliseconds"), "mean": 0.9, "recent": 0.9}
-    second = {"n": 2, "at": outcomes[1].ended_at.isoformat(timespec="milliseconds"), "mean": 0.7, "recent": 0.5}
-    assert found["quality"] == [first, second]
-    assert found["bandit"] == {"expense_approval": {"fsm": [first], "moa": [{**second, "n": 1, "mean": 0.5}]}}
-    day, next_day = found["days"]
-    judged = {"success": 1, "partial": 1, "failure": 0, "mean_quality": 0.7}
-    assert day == {"day": outcomes[0].ended_at.date().isoformat(), "total": 2, **judged}
-    assert (next_day["total"], next_day["mean_quality"]) == (1, None)
+    found = await RedisStatistics(redis).history(DEFAULT_TENANT)
+    first, second = [round(1000 * outcome.ended_at.timestamp()) for outcome in outcomes[:2]]
+    assert found.quality == (Moment(1, first, 0.9, 0.9), Moment(2, second, 0.7, 0.5))
+    assert found.arms == {
+        "expense_approval": {"fsm": (Moment(1, first, 0.9, 0.9),), "moa": (Moment(1, second, 0.5, 0.5),)}
+    }
+    day, dry_day = found.days.values()
+    assert [*found.days] == sorted({outcome.ended_at.date().isoformat() for outcome in outcomes})
+    assert day == {"events": 2, "success": 1, "partial": 1, "quality_units": 14_000}
+    assert dry_day == {"events": 1}
 
 
 @pytest.mark.parametrize(("spoiled", "cause"), [("arms", "WRONGTYPE"), ("a count", "spoiled")])
@@ -155,13 +152,13 @@ async def test_means_and_arms_worked_out_as_the_page_says_are_those_of_the_gatew
 async def test_trends_and_days_read_as_the_page_says_are_those_of_the_gateway(redis: Redis) -> None:
     await _learn(redis)
     points = [tuple(map(int, point.split(":"))) for point in (await _fields(redis, "trends"))["quality"].split()]
-    shown = history_view(await RedisStatistics(redis).history("acme"))
-    line = cast("list[dict[str, float]]", shown["quality"])
-    assert [point["mean"] for point in line] == [units / 10_000 / n for n, units, _ in points] == [0.9, 0.6]
-    assert line[1]["recent"] == pytest.approx((points[1][1] - points[0][1]) / 10_000 / (points[1][0] - points[0][0]))
-    (day,) = cast("list[dict[str, object]]", shown["days"])
+    shown = await RedisStatistics(redis).history("acme")
+    assert [point.mean for point in shown.quality] == [units / 10_000 / n for n, units, _ in points] == [0.9, 0.6]
+    (_, recent), spread = [point.recent for point in shown.quality], points[1][0] - points[0][0]
+    assert recent == pytest.approx((points[1][1] - points[0][1]) / 10_000 / spread)
+    ((day, counts),) = shown.days.items()
     days = await _fields(redis, "days")
-    assert int(days[f"{day['day']}:failure"]) == day["failure"] == 1
+    assert int(days[f"{day}:failure"]) == counts["failure"] == 1
 
 
 @pytest.mark.promise("learner.documented")

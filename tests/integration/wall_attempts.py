@@ -127,7 +127,6 @@ _NAMES = {
 }
 _HOOKS = "/tasks/{task_id}/pushNotificationConfigs"
 _RUN = "/console/learning/assessments/{assessment}/runs/1?turn=1"
-_COMPARED = "/console/learning/assessments/compare"
 ROUTES: Rows = {
     "POST /": (),  # each method has its row
     **_both(_routes("POST", "/message:send /message:stream", {"message": _said(taskId="{task}")}, NEW)),
@@ -151,7 +150,7 @@ ROUTES: Rows = {
     **_routes(
         "GET",
         "/tasks/{task_id}/events /tasks/{task_id}/files/{file_id} /rl/status"
-        " /rl/history /approvals /approvals/{approval_id} /assessments /assessments/{assessment_id}"
+        " /approvals /approvals/{approval_id} /assessments /assessments/{assessment_id}"
         " /tenants/{tenant}/record",
     ),
     **_route("GET /audit", queries="?task={task} ?session={session}&format=ndjson"),
@@ -193,7 +192,6 @@ ROUTES: Rows = {
         )
         | {
             "GET /console/learning/assessments/{assessment_id}/runs/{number}": (Attempt("GET", _RUN),),
-            f"GET {_COMPARED}": (Attempt("GET", _COMPARED + "?a={assessment}&b={assessment}"),),
         }
     ),
     **_pages(_route("POST /console/approvals/{approval_id}"), decision="approve"),

@@ -77,17 +77,8 @@ class AssessmentPages(ConsolePages):
 
     async def show_page(self, request: Request, visitor: Visitor) -> Response:
         kept = await self._read_assessment(request.path_params["assessment_id"], visitor)
-        cards = await self._context.services.assessments.cards(visitor.caller)
-        alike = [card for card in cards if card.scenario == kept.card.scenario]
-        return await self._context.page(
-            request,
-            "assessment.html",
-            visitor,
-            one=kept.card,
-            groups=assessments.by_dimension(kept.assessment),
-            runs=kept.assessment.runs,
-            others=[row for row in alike if row.assessment_id != kept.card.assessment_id],
-        )
+        groups, runs = assessments.by_dimension(kept.assessment), kept.assessment.runs
+        return await self._context.page(request, "assessment.html", visitor, one=kept.card, groups=groups, runs=runs)
 
     async def replay_page(self, request: Request, visitor: Visitor) -> Response:
         """One run at one of its turns (``?turn=``)."""
@@ -111,17 +102,6 @@ class AssessmentPages(ConsolePages):
             turn=turn,
             criteria=criteria_of(run),
         )
-
-    async def compare_page(self, request: Request, visitor: Visitor) -> Response:
-        """Two assessments of one scenario (``?a=``, ``?b=``), or one run of each (``run_a``, ``run_b``)."""
-        query = request.query_params
-        kept = [await self._read_assessment(query.get(name, ""), visitor) for name in ("a", "b")]
-        runs = [_parse_number(query.get(name, "")) for name in ("run_a", "run_b")]
-        before, after = [assessments.of_run(one, run) for one, run in zip(kept, runs, strict=True)]
-        same = before.card.scenario == after.card.scenario
-        rows = assessments.comparison_rows(before.assessment, after.assessment) if same else ()
-        both = tuple(zip((before.card, after.card), runs, strict=True))
-        return await self._context.page(request, "assessments_compared.html", visitor, both=both, rows=rows)
 
     async def drop(self, request: Request, visitor: Visitor, _: dict[str, str]) -> Response:
         await self._context.services.assessments.drop(request.path_params["assessment_id"], visitor.caller)
@@ -241,7 +221,6 @@ def console(context: ConsoleContext) -> Starlette:
         Route("/learning/facts", shows(learning.facts, operators=True)),
         Route("/learning/entities", shows(learning.entities, operators=True)),
         Route(assessments, shows(kept.list_page)),
-        Route(f"{assessments}/compare", shows(kept.compare_page)),
         Route(f"{assessments}/{{assessment_id}}", shows(kept.show_page)),
         Route(f"{assessments}/{{assessment_id}}/runs/{{number}}", shows(kept.replay_page)),
         Route(f"{assessments}/{{assessment_id}}/remove", acts(kept.drop), methods=["POST"]),

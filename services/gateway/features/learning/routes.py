@@ -18,7 +18,6 @@ class LearningEndpoints:
             ApiPath("POST", "/learn/export", self.export),
             ApiPath("POST", "/learn/import", self.import_file),
             ApiPath("GET", "/rl/status", self.rl_status),
-            ApiPath("GET", "/rl/history", self.rl_history),
             rules=PathRules(may_be_empty=True),
         )
 
@@ -45,7 +44,3 @@ class LearningEndpoints:
     async def rl_status(self, call: ApiCall) -> JsonValue:
         """Show how strategies fare now: uses, mean quality and the next choice, by process type."""
         return learning.learning_view(await self._statistics.learning(call.caller.tenant))
-
-    async def rl_history(self, call: ApiCall) -> JsonValue:
-        """Show how the quality of tasks went over time."""
-        return learning.history_view(await self._statistics.history(call.caller.tenant))

@@ -1,7 +1,6 @@
 """What is learned of a tenant, as statistics and as files that can be exported and imported."""
 
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
@@ -67,30 +66,6 @@ def learning_view(learning: Learning) -> dict[str, JsonValue]:
         "tool_registry": {"size": learning.tools},
         "fsm_synthesis_cache": {"size": learning.synthesized},
     }
-
-
-def history_view(history: LearningHistory) -> dict[str, JsonValue]:
-    """The history as JSON: ``n`` tasks, the ``mean`` of all until then, and ``recent`` since the point before."""
-    return {
-        "quality": _trend_view(history.quality),
-        "bandit": {
-            process_type: {strategy: _trend_view(line) for strategy, line in arms.items()}
-            for process_type, arms in history.arms.items()
-        },
-        "days": [{"day": day, **_count_view(counts)} for day, counts in history.days.items()],
-    }
-
-
-def _trend_view(line: Sequence[Moment]) -> JsonValue:
-    return [
-        {
-            "n": moment.n,
-            "at": datetime.fromtimestamp(moment.at_ms / 1000, UTC).isoformat(timespec="milliseconds"),
-            "mean": round(moment.mean, 4),
-            "recent": round(moment.recent, 4),
-        }
-        for moment in line
-    ]
 
 
 def _case_log(learning: Learning) -> dict[str, JsonValue]:

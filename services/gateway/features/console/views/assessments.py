@@ -1,4 +1,4 @@
-"""Stored assessments as the console shows them: a list, one by criterion, and two side by side."""
+"""Stored assessments as the console shows them: a list, and one by criterion."""
 
 import json
 from collections.abc import Sequence
@@ -6,10 +6,9 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.gateway.features.assessments.service import KeptAssessment
 from services.gateway.features.console.views.words import Badge, title_of
-from shared.contracts.assessment.figures import Change, Line, compare_assessments, lines
-from shared.contracts.assessment.results import Assessment, AssessmentCard, OverallScore, card_of
+from shared.contracts.assessment.figures import Line, lines
+from shared.contracts.assessment.results import Assessment, AssessmentCard, OverallScore
 from shared.domain.estimates import pass_hat
 
 _PASSES_SHOWN = 5
@@ -46,15 +45,6 @@ class DimensionRows(NamedTuple):
     criteria: tuple[CriterionRow, ...]
 
 
-class ChangeRow(NamedTuple):
-    name: str
-    before: str
-    after: str
-    change: str
-    tone: str
-    strong: bool
-
-
 def points_of(name: str, score: OverallScore) -> Points:
     share = round(100 * score.score / score.max_score) if score.max_score else 0
     tone = "good" if share >= 95 else "warn" if share >= 50 else "bad"
@@ -71,23 +61,6 @@ def by_dimension(assessment: Assessment) -> tuple[DimensionRows, ...]:
     listed = lines(assessment)
     groups = {name: [line for line in listed if line.dimension == name] for name in [line.dimension for line in listed]}
     return tuple(_build_dimension(name, rows) for name, rows in groups.items())
-
-
-def of_run(kept: KeptAssessment, run: int) -> KeptAssessment:
-    """The assessment with only one of its runs, by number; the whole if there is no such run."""
-    runs = kept.assessment.runs
-    if not 1 <= run <= len(runs):
-        return kept
-    alone = kept.assessment.model_copy(update={"runs": (runs[run - 1],)})
-    return KeptAssessment(card_of(kept.card.assessment_id, kept.card.owner, alone), alone)
-
-
-def comparison_rows(before: Assessment, after: Assessment) -> tuple[ChangeRow, ...]:
-    """The changes in total, by dimension, and by criterion."""
-    figures = compare_assessments(before, after)
-    dimensions = [_change(title_of(name), change, strong=True) for name, change in figures.dimensions.items()]
-    criteria = [_change(figures.names[name], change) for name, change in figures.criteria.items()]
-    return (_change("All", figures.overall, strong=True), *dimensions, *criteria)
 
 
 def number(value: float) -> str:
@@ -119,14 +92,6 @@ def criterion_badge(score: float, most: float, unjudged: bool) -> Badge:
     if score >= most:
         return Badge("Met", "good")
     return Badge("In part", "warn") if score > 0 else Badge("Missed", "bad")
-
-
-def _change(name: str, change: Change, *, strong: bool = False) -> ChangeRow:
-    moved = change.change
-    text = "–" if moved is None else f"{'+' if moved > 0 else ''}{number(moved)}"
-    tone = "" if not moved else "good" if moved > 0 else "bad"
-    before, after = ("–" if value is None else number(value) for value in (change.before, change.after))
-    return ChangeRow(name, before, after, text, tone, strong)
 
 
 _LONGEST = 2000
