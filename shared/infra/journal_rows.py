@@ -4,17 +4,13 @@ A text that many tasks have in common is replaced in a step by its name, and put
 """
 
 import json
-import zlib
-from base64 import b85decode
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import NamedTuple, TypeAlias, cast
 
 from shared.infra.packed import Shapes
 
-ROW = "y"  # the field of a row
-# Of older rows, in base 85 and packed without the shapes; still older ones have ``key``, ``kind``, ``data``.
-_PLAIN_ROW = "z"
+ROW = "y"  # the field of a row; of an earlier revision's, which has one step, they are ``key``, ``kind``, ``data``
 OWN_TEXT = "text"  # kind of a step that holds a text which others name: its key is the name
 _NAME_CHARACTERS = 32
 _SHAPES = Shapes("journal_shapes.txt")
@@ -74,18 +70,12 @@ def read_rows(rows: Iterable[Row]) -> tuple[StoredStep, ...]:
     return tuple(step for row_id, fields in rows for step in _read_row(int(row_id.partition("-")[0]), fields))
 
 
-def _unpack(fields: Mapping[str, str]) -> str:
-    if ROW not in fields:
-        return zlib.decompress(b85decode(fields[_PLAIN_ROW])).decode()
-    return _SHAPES.unpack(fields[ROW])
-
-
 def _read_row(at_ms: int, fields: Mapping[str, str]) -> Iterable[StoredStep]:
-    if ROW not in fields and _PLAIN_ROW not in fields:
+    if ROW not in fields:
         return [StoredStep(fields["key"], fields["kind"], (fields["data"],), at_ms)]
     try:
-        found = json.loads(_unpack(fields))
-    except (ValueError, zlib.error) as error:
+        found = json.loads(_SHAPES.unpack(fields[ROW]))
+    except ValueError as error:
         raise ValueError(f"a row of the journal cannot be read: {error}") from error
     steps = cast("list[tuple[str, str, *tuple[Part, ...]]]", found)
     return [StoredStep(key, kind, tuple(parts), at_ms) for key, kind, *parts in steps]

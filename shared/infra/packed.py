@@ -1,12 +1,11 @@
 """Packs texts of one kind for Redis: compressed, with the shapes of their kind as the compression's dictionary.
 
 A file of shapes must never change: texts are read with it. Redis holds the bytes as they are; a client of ``connect``
-reads them as a text in which each byte that is no UTF-8 is escaped. What earlier revisions stored in base 64, or as it
+reads them as a text in which each byte that is no UTF-8 is escaped. What gateways, and an earlier revision, store as it
 is, is read too.
 """
 
 import zlib
-from base64 import b64decode
 from pathlib import Path
 
 ESCAPES = "surrogateescape"  # how a client reads bytes that are no text
@@ -30,13 +29,7 @@ class Shapes:
     def unpack(self, stored: str | bytes) -> str:
         """The text that was stored. Raises ``ValueError`` for one that cannot be read."""
         content = stored if isinstance(stored, bytes) else stored.encode(errors=ESCAPES)
-        match content[:1]:
-            case b"{" | b"[":
-                return content.decode()
-            case b"e":  # compressed bytes in base 64, none of which begin so
-                return self._expand(b64decode(content, validate=True))
-            case _:
-                return self._expand(content)
+        return content.decode() if content[:1] in (b"{", b"[") else self._expand(content)
 
     def _expand(self, packed: bytes) -> str:
         unpacking = zlib.decompressobj(zdict=self._dictionary)

@@ -313,15 +313,13 @@ class TaskSpending:
             self._reserved += 1
         elif entry.kind == RELEASED:
             self.release(entry.data_json)
-        elif entry.kind == "model" and (told := settlement_in(entry.data_json)) is not None:
-            self._count(told)
+        elif entry.kind == "model":
+            self._count(settlement_in(entry.data_json))
 
 
-def settlement_in(reply: str) -> Settlement | None:
-    """The settlement in a reply's entry; None in one that was stored before costs were."""
-    spent = json.loads(reply).get("spent")
-    if not spent:
-        return None
+def settlement_in(reply: str) -> Settlement:
+    """The settlement in a reply's entry."""
+    spent = json.loads(reply)["spent"]
     amount = CallCost(spent["tokens"], spent["nanos"])
     cheaper, doubt = bool(spent.get("cheaper")), str(spent.get("doubt", ""))
     return Settlement(spent["name"], amount, spent["day"], cheaper, doubt, spent.get("reserved"))
@@ -332,8 +330,7 @@ def settlements_of_turn(entries: Iterable[JournalEntry], turn_id: str) -> Iterat
     began = False
     for entry in entries:
         began = began or entry.key.startswith(f"turn:{turn_id}#")
-        told = settlement_in(entry.data_json) if began and entry.kind == "model" else None
-        if told is not None and told.reserved is not None:
+        if began and entry.kind == "model" and (told := settlement_in(entry.data_json)).reserved is not None:
             yield told
 
 
