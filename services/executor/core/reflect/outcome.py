@@ -219,15 +219,9 @@ def _outcome_of_figure(value: NamedValue, proved: Sequence[LedgerEntry]) -> Pred
     actual = _common_value(
         traced or [*_numbers_of_argument(proved, value.figure)] or [*_only_numbers_of_tools_named(proved, value.figure)]
     )
-    return PredictionOutcome(
-        kind=kind_of(value.figure),
-        name=value.name,
-        sign="",
-        predicted=value.value,
-        actual=None if actual is None else f"{actual:f}",
-        held=None if actual is None else actual == Decimal(value.value),
-        source=f"{value.operation} of {', '.join(operand.path or operand.ref for operand in value.operands)}",
-    )
+    source = f"{value.operation} of {', '.join(operand.path or operand.ref for operand in value.operands)}"
+    limit = Threshold(kind=kind_of(value.figure), name=value.name, sign="", value=value.value, source=source)
+    return _make_outcome(limit, actual, held=None if actual is None else actual == Decimal(value.value))
 
 
 def _arguments_from(entry: LedgerEntry, value: str) -> set[str]:

@@ -157,35 +157,36 @@ async def known_outcome(record: TaskRecord, store: TurnStore) -> TaskOutcome:
 
 _NOBODY = Principal(id="unknown")
 _REASON = "The stored turn, or its task's record, cannot be read; it is not tried again."
-_WRITES = ("unknown: its record cannot be read",)
+_WRITES = ("unknown: its record cannot be read",)  # they cannot be excluded: nobody begins it anew by mistake
 
 
 def end_unread(unread: UnreadableTurn, tenant: str, session_id: str) -> UnreadEnd:
     """The end of a turn that could not be read: its task has failed, for whoever reads or follows it."""
-    letter = _unread_letter(unread, tenant, session_id)
-    done = {"turn_id": unread.turn_id, "state": TaskState.FAILED.value}
-    events = (
-        TaskEvent(kind="status", at=unread.now, data={"state": TaskState.FAILED.value, "reason": _REASON}),
-        TaskEvent(kind="turn_finished", at=unread.now, data=done),
+    turn = unread.turn or Turn(
+        turn_id=unread.turn_id, task_id=unread.task_id, kind=TurnKind.MESSAGE, principal=_NOBODY, received_at=unread.now
     )
     record = TaskRecord(
         tenant=tenant,
-        task_id=letter.task_id,
+        task_id=unread.task_id,
         session_id=session_id,
-        dialect=letter.dialect,
-        requester=letter.requester,
-        request=letter.request,
-        accepted_at=letter.turn.received_at,
+        dialect=Dialect.A2A_1_0,
+        requester=turn.principal,
+        request=TaskRequest(text=turn.text),
+        accepted_at=turn.received_at,
         updated_at=unread.now,
         state=TaskState.FAILED,
         reason=_REASON,
         answer=_REASON,
     )
-    outcome = outcome_of_record(record, (), marked_values(record.request.text), is_applied=False)
-    return UnreadEnd(letter, outcome, _ended_record(unread.record, record, letter), events)
+    done = {"turn_id": unread.turn_id, "state": TaskState.FAILED.value}
+    events = (_build_status(record), TaskEvent(kind="turn_finished", at=unread.now, data=done))
+    dead = letter(Work(turn, record, unread.attempts, last_error=str(unread)), record, unread.attempts)
+    outcome = outcome_of_record(record, (), marked_values(turn.text), is_applied=False)
+    ended = _ended_record(unread.record, record, turn.turn_id)
+    return UnreadEnd(dead.model_copy(update={"writes": _WRITES}), outcome, ended, events)
 
 
-def _ended_record(stored: str, least: TaskRecord, letter: DeadTurn) -> str:
+def _ended_record(stored: str, least: TaskRecord, turn_id: str) -> str:
     """The record as it is stored, ended; what this release cannot read in it is kept for one that can.
 
     What it lacks is as in the ``least`` record, and so is all of one that is no JSON object.
@@ -196,29 +197,6 @@ def _ended_record(stored: str, least: TaskRecord, letter: DeadTurn) -> str:
     except ValueError:
         kept = {}
     before = kept.get("turns_done")
-    done = [*(before if isinstance(before, list) else ()), letter.turn.turn_id][-TURNS_KEPT:]
+    done = [*(before if isinstance(before, list) else ()), turn_id][-TURNS_KEPT:]
     ended = {name: said[name] for name in ("state", "reason", "answer", "updated_at")}
     return dumps({**said, **kept, **ended, "turns_done": [*done]})
-
-
-def _unread_letter(unread: UnreadableTurn, tenant: str, session_id: str) -> DeadTurn:
-    """The dead letter of a turn that could not be read. Writes cannot be excluded, so that nobody begins it anew by
-    mistake.
-    """
-    turn = unread.turn or Turn(
-        turn_id=unread.turn_id, task_id=unread.task_id, kind=TurnKind.MESSAGE, principal=_NOBODY, received_at=unread.now
-    )
-    return DeadTurn(
-        tenant=tenant,
-        session_id=session_id,
-        task_id=unread.task_id,
-        turn=turn,
-        dialect=Dialect.A2A_1_0,
-        requester=turn.principal,
-        request=TaskRequest(text=turn.text),
-        attempts=unread.attempts,
-        reason=_REASON,
-        last_error=str(unread),
-        died_at=unread.now,
-        writes=_WRITES,
-    )
