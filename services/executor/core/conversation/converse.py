@@ -11,7 +11,8 @@ from pydantic import TypeAdapter
 
 from services.executor.core.authorize.policy import path_for
 from services.executor.core.conversation.answers import AnswerChecks, why_unanswered
-from services.executor.core.conversation.dispatch import DispatchedReply, LocalTools, ReplyDispatch
+from services.executor.core.conversation.dispatch import ReplyDispatch, ReplyProposals
+from services.executor.core.conversation.local_tools import LocalTools
 from services.executor.core.conversation.strategies import (
     MARK,
     SingleDraft,
@@ -47,6 +48,7 @@ from services.executor.core.session.dossier import Progress
 from services.executor.core.session.ledger import past_calls_of_writes, plan_entries
 from services.executor.core.session.values import (
     Fact,
+    PartOfTask,
     mark_unanswered,
     open_questions,
     parts_to_do,
@@ -62,7 +64,7 @@ from shared.domain.words import FsmState
 from shared.ports.models import ModelReply, Tier, ToolDefinition, ToolResult, ToolUse
 
 _CALLS = TypeAdapter(tuple[PastCall, ...])
-_ON_SONNET = "Not made. Propose it again now."
+_PROPOSE_NOW = "Not made. Propose it again now."  # to the larger model, of what the smaller one's first reply proposed
 _CUT = "Your reply was cut off before its calls: make them now, with fewer words before them."
 
 
@@ -221,21 +223,26 @@ class Conversation:
         if any(self.ctx.toolbox.reads(unwrap(use).name) for use in uses):
             await self._reach(FsmState.ASSESS)  # before the first of them goes out (I1)
         self._local.progress = self.progress
-        dispatch = ReplyDispatch(self.ctx, self._reader, self._local, self.key)
+        dispatch = ReplyDispatch(self.ctx, self._reader, self.key, uses)
         with in_state(self.ctx, self.progress):
-            made = await dispatch.run(uses, self._draft.held, self._setting, self._known_by_now, self._look_up)
-        self._proposed |= bool(made.proposed.use_ids)
-        self._exchange.begin({**understood, **made.results})
-        self._talk.so_far += made.shown
+            await dispatch.read_all(self._known_by_now)
+            for use in sorted(dispatch.others, key=lambda one: not self._local.has(one.name)):
+                result = await self._local.call(dispatch.local_key(use), use, self._reader.facts)
+                dispatch.answer(use, result)
+            await self._find_proposals(dispatch)
+        proposed = dispatch.proposed
+        self._proposed |= bool(proposed.use_ids)
+        self._exchange.begin({**understood, **dispatch.results})
+        self._talk.so_far += dispatch.shown
         if any(use.name == CALCULATE.name for use in uses):
             await self._reach(FsmState.COMPUTE)
         self._learn()
-        if is_first and self._local_thinks and made.proposed.use_ids:
-            for use_id in made.proposed.use_ids:
-                self._exchange.refuse(use_id, _ON_SONNET)
+        if is_first and self._local_thinks and proposed.use_ids:
+            for use_id in proposed.use_ids:
+                self._exchange.refuse(use_id, _PROPOSE_NOW)
             self._answer_calls()
             return None
-        return await self._propose(made, reply)
+        return await self._propose(proposed, is_cut=reply.is_cut)
 
     def _whole_calls(self, reply: ModelReply) -> tuple[ToolUse, ...]:
         """The calls of a reply that are complete. A reply that was cut off before it said the parts has none."""
@@ -244,28 +251,39 @@ class Conversation:
         whole = reply.tool_uses[:-1]
         return whole if self._is_understood or any(use.name == UNDERSTAND for use in whole) else ()
 
-    async def _propose(self, made: DispatchedReply, reply: ModelReply) -> PlanClosed | None:
+    async def _find_proposals(self, dispatch: ReplyDispatch) -> None:
+        """Has the reply's writes proposed; if an argument has no source, once more after reading the records that they
+        name.
+        """
+        key = f"{self.key}:sought"
+        if dispatch.was_heard:
+            if self.ctx.journal.of_earlier_attempt(key) is not None:
+                await self._read_named(key, ())  # what was read for them then is known again
+        elif dispatch.writes:
+            parts, corrections = self._parts_by_now, self._reader.corrections
+            sent_back = frozenset(self._draft.sent_back)
+            setting = ProposalContext(parts, corrections, self._talk.replies, self._draft.last_number, sent_back)
+            sourceless = dispatch.propose_all(self._draft.held, setting, self._known_by_now)
+            if sourceless and await self._read_named(key, sourceless):
+                dispatch.propose_all(self._draft.held, setting, self._known_by_now)
+            dispatch.keep_proposed()
+
+    async def _propose(self, proposed: ReplyProposals, *, is_cut: bool) -> PlanClosed | None:
         """Takes the reply's proposals; returns the plan if every part has its calls now, or nothing was added to it.
 
         No plan closes with a reply that was cut off: what it would have proposed besides is not known.
         """
-        self._draft.sent_back.update(made.proposed.doubts)
-        if wrong := {**made.proposed.wrong, **self._draft.list_left(self.progress.dossier.parts)}:
+        self._draft.sent_back.update(proposed.doubts)
+        if wrong := {**proposed.wrong, **self._draft.list_left(self.progress.dossier.parts)}:
             self._draft.correct(wrong)
             return None
-        fresh = await self._draft.take(made.proposed.proposals, self.progress.dossier.parts)
+        fresh = await self._draft.take(proposed.proposals, self.progress.dossier.parts)
         is_whole = not fresh or not self._draft.parts_without_calls(self.progress.dossier.parts)
-        if self._draft.held and is_whole and not reply.is_cut:
+        if self._draft.held and is_whole and not is_cut:
             return await self._close_plan()
         self._draft.hold(fresh)
         self._answer_calls()
         return None
-
-    async def _look_up(self, calls: Sequence[PlannedCall]) -> bool:
-        """Reads what proposals name of which an argument has no source; without calls, what was read so before."""
-        key = f"{self.key}:sought"
-        is_known = self.ctx.journal.of_earlier_attempt(key) is not None
-        return await self._read_named(key, calls) if calls or is_known else False
 
     async def _read_named(self, key: str, calls: Sequence[PlannedCall]) -> bool:
         """Reads the records that calls name and nobody read; whether there were any."""
@@ -317,26 +335,23 @@ class Conversation:
         return await enter_state(self.ctx, planned, after_planning(planned.path), closed.events)
 
     @property
-    def _setting(self) -> ProposalContext:
-        parts, corrections = self.progress.dossier.parts, self._reader.corrections
-        sent_back = frozenset(self._draft.sent_back)
-        return ProposalContext(parts, corrections, self._talk.replies, self._draft.last_number, sent_back)
+    def _parts_by_now(self) -> tuple[PartOfTask, ...]:
+        """The task's parts, with those that were left because a condition does not hold."""
+        return parts_with_conditions(self.progress.dossier.parts, self._local.unmet, self._local.unexcused)
 
+    @property
     def _known_by_now(self) -> KnownSources:
-        facts = (*self._reader.facts, *self._written)
-        values = (*self._local.figures, *self._local.values)  # the process's own figures are a source, too
-        return known_sources(self.ctx, facts, values)
+        return known_sources(self.ctx, (*self._reader.facts, *self._written), self._local.every_value)
 
     def _learn(self) -> None:
         """What was read and calculated by now; the process's own figures follow from it."""
         counted = self.progress.model_copy(
             update={"repeated_calls": self._reader.repeated, "corrections": dict(self._reader.corrections.names)}
         )
-        parts = parts_with_conditions(self.progress.dossier.parts, self._local.unmet, self._local.unexcused)
         learned = counted.update_dossier(
             facts=self._reader.facts,
             values=tuple(self._local.values),
-            parts=mark_unanswered(parts, self._local.unanswered),
+            parts=mark_unanswered(self._parts_by_now, self._local.unanswered),
             made=self._local.made_used,
         )
         self.progress = with_process_figures(self.ctx, learned)

@@ -119,7 +119,7 @@ def _tool_rule_in_words(rule: ToolRule) -> str:
     return " ".join(filter(None, (said, *more))) + (f": {rule.reason}" if rule.reason else "")
 
 
-_NOT_MADE = "Not made: propose it again."
+PROPOSE_AGAIN = "Not made: propose it again."
 _LONGEST_REPLY = 4_096
 _MOST_PAUSES = 4  # times that a model may pause within one reply
 _MOST_HISTORY = 240_000  # characters; beyond that a new history begins
@@ -249,7 +249,7 @@ class Exchange:
         calls = self._list_call_ids()
         if not calls:
             return self._talk.say(said or "Go on.")
-        missing = ToolResult("", _NOT_MADE, is_error=True)
+        missing = ToolResult("", PROPOSE_AGAIN, is_error=True)
         results = [self._results.get(use_id, missing._replace(tool_use_id=use_id)) for use_id in calls]
         self._results = {}
         return self._talk.answer_calls(results, said)

@@ -1,0 +1,276 @@
+"""The tools that are the executor's own: ``understand``, ``calculate``, ``look``, ``leave_part``, a question to the
+policy, ``find_tools``. None reaches a server: they are pure, or answered by the policy service.
+"""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, cast
+
+from pydantic import JsonValue
+
+from services.executor.core.authorize.policy import format_refusal, verdict_on
+from services.executor.core.conversation.understanding import (
+    UNDERSTAND,
+    CannotUnderstand,
+    Understanding,
+    read_understanding,
+    sentences_not_taken_up,
+    understand_tool,
+)
+from services.executor.core.figures.calculate import CALCULATE, LOOK, calculate, calculate_tool, describe_value, look
+from services.executor.core.figures.calculator import NOTHING, CannotCalculate, MadeToolResults
+from services.executor.core.figures.operands import select_cells
+from services.executor.core.figures.vocabulary import has_condition
+from services.executor.core.model.made_tools import compute_with_tools
+from services.executor.core.model.talk import local_now
+from services.executor.core.plan.sources import known_figures, user_texts
+from services.executor.core.session.context import TurnContext, files_to_look_at
+from services.executor.core.session.dossier import Progress
+from services.executor.core.session.values import Fact, NamedValue, Operand, PartOfTask
+from services.executor.core.tools.near_names import words_of
+from services.executor.core.tools.record_tree import NoSuchPath
+from services.executor.core.tools.toolbox import FIND_TOOLS, LEAVE_PART, WHAT_WOULD_POLICY_SAY, find_tools
+from shared.contracts.made_tool import MadeTool
+from shared.contracts.plan import PlannedCall, WritePlan
+from shared.contracts.policy import HYPOTHETICAL, Verdict
+from shared.domain.exact_json import Json, JsonObject, dumps, loads
+from shared.domain.identity_cache import IdentityCache
+from shared.ports.models import ToolDefinition, ToolResult, ToolUse
+
+_OPEN = re.compile(
+    r"\b(?:all|any|anything|anyone|each|every|everything|everyone|whatever|whichever|those|who|whose|which|"
+    r"that (?:is|are|has|have|was|were|do|does)|necessary|needed|"
+    r"alle|allen|aller|jede|jeden|jedes|welche|tous|toutes|chaque|todos|todas|cada)\b",
+    re.IGNORECASE,
+)
+_MOST_HYPOTHETICAL = 5
+_LONGEST_REASON = 300
+_LONGEST_OPERAND = 60
+_NO_CONDITION = "the task sets no condition for this part, so it counts as not done"
+_NO_ANSWER = "this part counts as not answered"
+_RELATIONS = {
+    "is_less": "is less than", "is_at_most": "is at most", "is_more": "is more than", "is_at_least": "is at least",
+    "is_equal": "is", "is_not_equal": "is not",
+}  # fmt: skip
+_PART = "part"
+
+
+def may_come_to_nothing(text: str) -> bool:
+    """Whether a text has a condition, or speaks of things that may not exist: "every open claim", "those who paid"."""
+    return has_condition(text) or _OPEN.search(text) is not None
+
+
+class _LocalCall(NamedTuple):
+    """A call of a local tool: the journal's key for its step, its arguments, and what was read so far."""
+
+    key: str
+    given: JsonObject
+    facts: Sequence[Fact]
+
+
+@dataclass
+class LocalTools:
+    """The local tools with what they know of one task; the conversation keeps ``progress`` current."""
+
+    ctx: TurnContext
+    progress: Progress
+    understanding: Understanding | None = None
+    values: list[NamedValue] = field(default_factory=list)
+    unmet: dict[int, str] = field(default_factory=dict)  # conditions of parts that were calculated and do not hold
+    unexcused: set[int] = field(default_factory=set)  # parts that were left though the task sets no condition
+    unanswered: dict[int, str] = field(default_factory=dict)  # parts to find out that the model left, and why
+    asked_about: frozenset[int] = frozenset()  # parts whose calls the model was asked to complete, or to leave
+    not_taken_up: tuple[str, ...] = ()  # sentences of the task that no part quotes
+    hypothetical: int = 0
+    made: MadeToolResults = NOTHING
+
+    def has(self, name: str) -> bool:
+        return name in _METHODS
+
+    def definitions(self) -> tuple[ToolDefinition, ...]:
+        """The definitions of the local tools, which every task has."""
+        understand = understand_tool(tuple(self.ctx.processes))
+        return (understand, _calculate_tool(self.made), LOOK, LEAVE_PART, WHAT_WOULD_POLICY_SAY)
+
+    @property
+    def every_value(self) -> tuple[NamedValue, ...]:
+        """The process's own figures, which the executor computed, and the values that the model had calculated."""
+        return (*(value for value in self.progress.dossier.values if value.figure), *self.values)
+
+    @property
+    def made_used(self) -> tuple[MadeTool, ...]:
+        """The made tools with which some value was calculated."""
+        used = {value.operation for value in self.values if value.made_by}
+        return tuple(tool for name, tool in self.made.tools.items() if name in used)
+
+    async def call(self, key: str, use: ToolUse, facts: Sequence[Fact]) -> ToolResult:
+        """The tool's result; what is wrong with the call is told to the model as an error."""
+        if use.name not in _METHODS:
+            return ToolResult(use.id, f"There is no tool named {use.name!r}.", is_error=True)
+        try:
+            return ToolResult(use.id, dumps(await _METHODS[use.name](self, _LocalCall(key, use.input, facts))))
+        except (CannotUnderstand, CannotCalculate, NoSuchPath, ValueError) as why:
+            return ToolResult(use.id, str(why), is_error=True)
+
+    async def _understand(self, call: _LocalCall) -> Json:
+        """Stores the parts of the task. Only the first call counts: what was understood before any result was read is
+        what may be done.
+        """
+        if self.understanding is not None:
+            raise CannotUnderstand("the task's parts are settled by the first reply")
+        self.understanding = read_understanding(call.given, user_texts(self.ctx))
+        if self.understanding.parts:
+            self.not_taken_up = sentences_not_taken_up(self.ctx.task, self.understanding.parts, self.ctx.toolbox.tools)
+        left = (f"no part takes up: {sentence!r}" for sentence in self.not_taken_up)
+        problems: list[Json] = [*self.understanding.problems, *left]
+        parts: list[Json] = [part.as_json() for part in self.understanding.parts]
+        return {"parts": parts, **({"problems": problems} if problems else {})}
+
+    async def _calculate(self, call: _LocalCall) -> Json:
+        asked = {name: value for name, value in call.given.items() if name != _PART}
+        known = known_figures(self.ctx, tuple(call.facts), self.every_value)
+        value = await compute_with_tools(self.ctx, call.key, self.made, lambda: calculate(asked, known, self.made))
+        self.values = [one for one in self.values if one.name != value.name] + [value]
+        return {**describe_value(value), **self._note_condition(value, call)}
+
+    async def _look(self, call: _LocalCall) -> Json:
+        return look(call.given, (*call.facts, *files_to_look_at(self.ctx.files)), local_now(self.ctx).date())
+
+    async def _leave(self, call: _LocalCall) -> Json:
+        """Notes that a part is left: a result shows that its condition is not met, or its question has no answer."""
+        part, because = self._find_part(call), str(call.given.get("because", "")).strip()[:_LONGEST_REASON]
+        if part is None:
+            raise ValueError("name a part of the task")
+        if because and not part.is_to_do and self.ctx.record.request.practice is None:
+            self.unanswered[part.number] = because
+            return {"part": part.number, "left": True, "note": _NO_ANSWER}
+        ref = str(call.given.get("ref", ""))
+        if not because or all(fact.ref != ref for fact in call.facts):
+            raise ValueError("say why, and name the result that shows it, such as r2")
+        return {"part": part.number, "left": True, **self._leave_part(part, f"{because} ({ref})")}
+
+    async def _ask_policy(self, call: _LocalCall) -> Json:
+        """Asks the policy service about a call that is not planned, as a journal step."""
+        if self.hypothetical >= _MOST_HYPOTHETICAL:
+            raise ValueError(f"the policy was asked {_MOST_HYPOTHETICAL} times already")
+        self.hypothetical += 1
+        tool, arguments = self.ctx.toolbox.tools.get(str(call.given.get("tool", ""))), call.given.get("arguments")
+        if tool is None or not isinstance(arguments, dict):
+            raise ValueError("name one of the tools, and its arguments as an object")
+        planned = PlannedCall(
+            call_id=HYPOTHETICAL,
+            connection_id=tool.connection_id,
+            tool=tool.name,
+            tool_class=tool.tool_class,
+            arguments_json=dumps(arguments),
+        )
+        plan = WritePlan(task_id=self.ctx.record.task_id, round=0, calls=(planned,))
+        given = self.progress.update_dossier(facts=tuple(call.facts), values=tuple(self.values), plan=plan)
+
+        async def ask() -> str:
+            verdict = await verdict_on(self.ctx, given.template, given.dossier)
+            self.ctx.journal.tell("note", hypothetical=tool.name, passed=verdict.passed)
+            return dumps(_verdict_in_words(verdict))
+
+        return loads(await self.ctx.journal.run_step(call.key, "verdict", ask))
+
+    async def _find_tools(self, call: _LocalCall) -> Json:
+        return find_tools(str(call.given.get("words", "")), self.ctx.toolbox)
+
+    def _find_part(self, call: _LocalCall) -> PartOfTask | None:
+        """The part of the task that the call names; None if it names none."""
+        return next((one for one in self.progress.dossier.parts if one.number == call.given.get(_PART)), None)
+
+    def _leave_part(self, part: PartOfTask, because: str) -> JsonObject:
+        """Notes why a part has nothing to do; returns a note for the model if no condition excuses it, in the part's
+        words, the task's or those of its world.
+        """
+        self.unmet[part.number] = because
+        practice = self.ctx.record.request.practice
+        words = (part.quote, self.ctx.task, practice.instructions if practice else "")
+        if any(map(may_come_to_nothing, words)) or part.number in self.asked_about:
+            self.unexcused.discard(part.number)
+            return {}
+        self.unexcused.add(part.number)
+        return {"note": _NO_CONDITION}
+
+    def _note_condition(self, value: NamedValue, call: _LocalCall) -> JsonObject:
+        """Notes whether a condition of the task holds: where it does not, its part has nothing to do. Returns what the
+        model is told.
+        """
+        part = self._find_part(call)
+        if part and value.value == "false":
+            return self._leave_part(part, _in_words(value, call.facts, self.every_value))
+        if part and value.value == "true":
+            self.unmet.pop(part.number, None)
+        return {}
+
+
+_METHODS: Mapping[str, Callable[[LocalTools, _LocalCall], Awaitable[Json]]] = {
+    UNDERSTAND: LocalTools._understand,
+    CALCULATE.name: LocalTools._calculate,
+    LOOK.name: LocalTools._look,
+    LEAVE_PART.name: LocalTools._leave,
+    WHAT_WOULD_POLICY_SAY.name: LocalTools._ask_policy,
+    FIND_TOOLS.name: LocalTools._find_tools,
+}
+
+
+def _verdict_in_words(verdict: Verdict) -> Json:
+    refused = [format_refusal(refusal) for refusal in verdict.refusals]
+    said: list[Json] = [*verdict.reasons, *refused]
+    blocked = verdict.blocked or bool(verdict.problems) or bool(refused)
+    word = "blocked" if blocked else "waits for a person" if not verdict.passed else "passes"
+    return {"it": word, "decided_by": verdict.escalation_level, "because": said}
+
+
+def _define_calculate(made: MadeToolResults) -> ToolDefinition:
+    """The definition of ``calculate``, with an argument for the part of the task to which a condition belongs."""
+    tool = calculate_tool(made)
+    schema = dict(tool.input_schema)
+    properties = dict(cast("dict[str, JsonValue]", schema["properties"]))
+    properties[_PART] = {"type": "integer", "description": "of a condition: the part of the task that depends on it"}
+    return tool._replace(input_schema={**schema, "properties": properties}, strict=False)
+
+
+_calculate_tool = IdentityCache(_define_calculate, 256)
+
+
+def _in_words(condition: NamedValue, facts: Sequence[Fact], values: Sequence[NamedValue]) -> str:
+    """A comparison that does not hold as a sentence for the answer: ``stock 5 is less than 2: no``."""
+    relation = _RELATIONS.get(condition.operation)
+    told = [_operand_in_words(operand, facts, values) for operand in condition.operands]
+    if relation is None or len(told) != 2:
+        return f"{condition.operation.replace('_', ' ')} ({', '.join(told)}): no"
+    return f"{told[0]} {relation} {told[1]}: no"
+
+
+def _operand_in_words(operand: Operand, facts: Sequence[Fact], values: Sequence[NamedValue]) -> str:
+    if operand.source == "value":
+        known = next((one for one in reversed(values) if one.name == operand.ref), None)
+        return _figure_in_words(known) if known else operand.ref.replace("_", " ")
+    if operand.source != "result":
+        return operand.literal
+    name = " ".join(words_of(operand.path.rpartition(".")[2].partition("[")[0]))
+    return f"{name} {_value_text(operand, facts)}".strip() or operand.ref
+
+
+def _figure_in_words(value: NamedValue) -> str:
+    """A calculated value with its unit and currency; cents as whole units."""
+    if value.number is not None and value.unit == "cents":
+        return f"{value.number.scaleb(-2):f} {value.currency}".strip()
+    return " ".join(filter(None, (value.value, value.unit, value.currency)))
+
+
+def _value_text(operand: Operand, facts: Sequence[Fact]) -> str:
+    """The single short value at the operand's path as text; else empty."""
+    fact = next((one for one in facts if one.ref == operand.ref), None)
+    try:
+        found = select_cells(fact.result, operand.path).cells if fact else []
+    except NoSuchPath:
+        return ""
+    value = found[0].value if len(found) == 1 else None
+    if value is None or isinstance(value, dict | list):
+        return ""
+    return (value if isinstance(value, str) else dumps(value))[:_LONGEST_OPERAND]
