@@ -81,13 +81,29 @@ class PlanClosed(NamedTuple):
     plan: WritePlan
 
 
+class EarlierAttempts:
+    """How far the attempts before this one came, by their last checkpoint. What they did is walked again, and the
+    progress knows of it already.
+    """
+
+    def __init__(self, progress: Progress) -> None:
+        self._replies = progress.replies
+        self._plan = progress.dossier.plan.round if progress.dossier.plan else 0
+
+    def has_reply(self, number: int) -> bool:
+        return number <= self._replies
+
+    def has_plan(self, plan: WritePlan) -> bool:
+        return plan.round <= self._plan
+
+
 class Conversation:
     """One task's conversation, as far as it has come."""
 
     def __init__(self, ctx: TurnContext, progress: Progress, sections: dict[str, Json], reader: TaskReader) -> None:
         self.ctx = ctx
         self.progress = progress.update_dossier(values=())  # each is calculated again, where it was calculated
-        self._known_replies = progress.replies  # heard before this attempt: their states are walked already
+        self._earlier = EarlierAttempts(progress)
         self._reader = reader
         self._local = LocalTools(ctx, progress)
         self._local_thinks = progress.orchestrator is OrchestratorName.LOCAL
@@ -152,21 +168,8 @@ class Conversation:
             self._talk.waits = bool(self._draft.held)
             self._drafting.open_parts = self._draft.parts_without_calls(self.progress.dossier.parts)
             reply = await self._drafting.next_reply(self._talk, self._share, self._tier)
-            self._count(1 + self._drafting.extra_calls)
-            self._talk.hear(reply)
-            if reply.tool_uses:
-                closed = await self._dispatch_calls(reply)
-            elif self._draft.held and reply.is_cut:
-                self._talk.say(_CUT)
-                continue
-            elif self._draft.held:
-                closed = await self._close_plan()
-            elif await self._conclude(reply):
-                return AnswerFound(self.progress)
-            else:
-                continue
-            if closed is not None:
-                return closed
+            if (event := await self._hear(reply)) is not None:
+                return event
 
     async def hear_outcomes(self, outcomes: Mapping[str, Json]) -> None:
         """Gives the model what became of the plan's calls, by call id, as the results of its calls."""
@@ -178,10 +181,23 @@ class Conversation:
         self._written += await answers_to(self.ctx, (closed.plan,))
         self._talk.so_far += self._draft.take_outcomes(closed, outcomes, self.progress.dossier.parts)
 
+    async def _hear(self, reply: ModelReply) -> AnswerFound | PlanClosed | None:
+        """Takes the reply; None if a further one is to be asked for."""
+        self._count_calls(1, is_new=self._is_new)
+        self._talk.hear(reply)
+        if reply.tool_uses:
+            return await self._dispatch_calls(reply)
+        if not self._draft.held:
+            return AnswerFound(self.progress) if await self._conclude(reply) else None
+        if not reply.is_cut:
+            return await self._close_plan()
+        self._talk.say(_CUT)
+        return None
+
     @property
     def _is_new(self) -> bool:
-        """Whether no earlier attempt received the last reply, as far as its checkpoints tell."""
-        return self._talk.replies > self._known_replies
+        """Whether the last reply is one that the progress does not know of."""
+        return not self._earlier.has_reply(self._talk.replies)
 
     @property
     def _tier(self) -> Tier:
@@ -203,13 +219,13 @@ class Conversation:
             BudgetShare.PLAN if self.progress.dossier.plans else BudgetShare.PROPOSING
         )  # the answer to what was written, too
 
-    def _count(self, calls: int) -> None:
-        if self._is_new:
-            self._add_calls(calls)
-        self._drafting.extra_calls = 0
-
-    def _add_calls(self, calls: int) -> None:
-        self.progress = self.progress.model_copy(update={"model_calls": self.progress.model_calls + calls})
+    def _count_calls(self, calls: int, *, is_new: bool) -> None:
+        """Counts calls of the model, and those that the strategy made beside them, if the progress has not counted
+        them.
+        """
+        calls, self._drafting.extra_calls = calls + self._drafting.extra_calls, 0
+        if is_new:
+            self.progress = self.progress.model_copy(update={"model_calls": self.progress.model_calls + calls})
 
     async def _dispatch_calls(self, reply: ModelReply) -> PlanClosed | None:
         """Carries out the calls of one reply; returns the plan if it closes with them."""
@@ -310,7 +326,7 @@ class Conversation:
         closing = Closing(self.ctx, self._reader, self.key, asks_for_notice=not self._notice_asked)
         closed = await closing.close(self.progress, self._draft.held, number)
         self._notice_asked |= closed.asks_for_notice
-        self._count(closed.model_calls)
+        self._count_calls(closed.model_calls, is_new=self._is_new)
         self._learn()
         if not closed.stands:
             self._draft.correct(closed.errors)
@@ -320,13 +336,14 @@ class Conversation:
         return PlanClosed(self.progress, closed.plan)
 
     async def _with_plan(self, closed: ClosedPlan) -> Progress:
-        """The progress at the plan's first state, or further on where an earlier attempt had come further."""
-        plan, known = closed.plan, self.progress.dossier.plan
-        if known is not None and known.round >= plan.round:
+        """The progress at the plan's first state. If an earlier attempt closed the plan it stays as it is: it has come
+        further, with the approval that a person may have given since, and the plan is carried on from there.
+        """
+        plan = closed.plan
+        if self._earlier.has_plan(plan):
             return self.progress
-        earlier = (*self.progress.dossier.plans, *((known,) if known else ()))
         fresh: dict[str, object] = {
-            "plan": plan, "plans": earlier, "verdict": closed.verdict,
+            "plan": plan, "plans": self.progress.dossier.every_plan, "verdict": closed.verdict,
             "approved_hash": None, "approval_note": None, "by_person": False, "approved_level": None,
         }  # fmt: skip
         self.ctx.journal.tell("plan", calls=[call.tool for call in plan.calls], number=plan.round)
@@ -433,9 +450,7 @@ class Conversation:
         key = f"{self.key}:artifact"
         with in_state(self.ctx, self.progress):
             text = await self._drafting.write_artifact(self.ctx, key, self.progress)
-        calls, self._drafting.extra_calls = self._drafting.extra_calls, 0
-        if not self._has_ended:
-            self._add_calls(calls)
+        self._count_calls(0, is_new=not self._has_ended)
         if not text.strip() or not await self._answers.is_traced(f"{key}:traced", text, self.progress):
             return False
         await self._take_answer(text)
