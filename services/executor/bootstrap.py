@@ -22,7 +22,7 @@ from services.executor.core.session.context import AnswerRules, Limits, Ports, r
 from services.executor.core.session.journal import JournalLimits
 from services.executor.core.states.prompts import Prompts
 from services.executor.core.states.prompts import load as load_prompts
-from services.executor.core.tools.paginate import ListBounds
+from services.executor.core.tools.listing import ListBounds
 from services.executor.entrypoints.tools import (
     CatalogueExists,
     ServerListing,

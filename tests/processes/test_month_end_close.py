@@ -7,7 +7,7 @@ import pytest
 
 from services.executor.core.figures.finance import run_calculator
 from services.executor.core.session.context import Limits
-from services.executor.core.tools.paginate import ListBounds
+from services.executor.core.tools.listing import ListBounds
 from shared.domain.words import TaskState
 from tests.processes.expectations import exactly, message, path, row, rules, statuses, values
 from tests.processes.people import FINANCE, MANAGER

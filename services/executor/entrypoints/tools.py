@@ -10,7 +10,7 @@ from typing import NamedTuple
 from services.executor.core.records.read_backs import likely_proof
 from services.executor.core.tools.classes import identifies, subject_of, words_of_tool
 from services.executor.core.tools.near_names import words_of
-from services.executor.core.tools.paginate import ListPage, PagingWord, paging_of
+from services.executor.core.tools.paging import ListPage, PagingWord, paging_of
 from services.executor.core.tools.toolbox import key_field
 from services.executor.ports.tools import Tool
 from shared.contracts.tenant import CatalogueEntry, Connection

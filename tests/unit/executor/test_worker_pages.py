@@ -2,7 +2,8 @@
 
 import pytest
 
-from services.executor.core.tools.paginate import MOST, ListBounds
+from services.executor.core.tools.listing import ListBounds
+from services.executor.core.tools.shorten import MOST
 from services.executor.ports.tools import ToolAnswer
 from shared.contracts.tenant import CatalogueEntry
 from shared.domain.exact_json import Json, JsonObject, loads

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from services.executor.core.tools.paginate import MOST_OF_A_RESULT
+from services.executor.core.tools.shorten import MOST_OF_A_RESULT
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 from shared.domain.words import TaskState
 from shared.ports.models import ToolResult

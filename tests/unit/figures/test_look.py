@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from services.executor.core.figures.calculate import LOOK, MOST_SHOWN, look
 from services.executor.core.figures.calculator import CannotCalculate
-from services.executor.core.tools.paginate import shorten_result
+from services.executor.core.tools.shorten import shorten_result
 from shared.domain.exact_json import Json, JsonObject, dumps
 from tests.each_row import each_row
 from tests.unit.executor_core.makers import fact

@@ -10,7 +10,7 @@ from services.executor.core.records.references import references
 from services.executor.core.session.dossier import Progress, binding_hash
 from services.executor.core.session.values import Fact, NamedValue
 from services.executor.core.states import machine
-from services.executor.core.tools.paginate import beginning
+from services.executor.core.tools.shorten import beginning
 from services.executor.ports.turns import Notice
 from shared.contracts.approval import (
     Approval,

@@ -11,7 +11,7 @@ from services.executor.core.plan.stated_amounts import PartOfCall
 from services.executor.core.reads.reader import CallRefused, TaskReader
 from services.executor.core.session.context import TurnContext, side_by_side
 from services.executor.core.session.values import Fact
-from services.executor.core.tools.paginate import shorten_result
+from services.executor.core.tools.shorten import shorten_result
 from services.executor.core.tools.toolbox import WRITES, unwrap
 from services.executor.ports.tools import Tool
 from shared.contracts.base import Contract

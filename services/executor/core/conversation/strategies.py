@@ -15,7 +15,7 @@ from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.values import Fact
 from services.executor.core.states.prompts import render
-from services.executor.core.tools.paginate import shorten_result
+from services.executor.core.tools.shorten import shorten_result
 from services.executor.core.tools.toolbox import CALL, WRITES, unwrap
 from services.executor.ports.orchestrators import (
     Orchestrator,

@@ -42,8 +42,8 @@ from services.executor.core.figures.operations import (
     takes_percent,
 )
 from services.executor.core.session.values import Fact, NamedValue, Operand, RowCondition
-from services.executor.core.tools.paginate import shorten_content
 from services.executor.core.tools.record_tree import NoSuchPath, is_empty
+from services.executor.core.tools.shorten import shorten_content
 from shared.domain.exact_json import Json, JsonObject, as_text, dumps, loads, loads_object
 from shared.ports.models import ToolDefinition
 

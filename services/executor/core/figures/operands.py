@@ -24,8 +24,9 @@ from services.executor.core.figures.mentions import find_amounts, find_stated_da
 from services.executor.core.figures.numbers import WrittenAmount, read_amount, read_implied_word
 from services.executor.core.figures.vocabulary import is_currency, one_currency
 from services.executor.core.session.values import Fact, NamedValue, Operand
-from services.executor.core.tools.paginate import list_names, page_in
+from services.executor.core.tools.paging import page_in
 from services.executor.core.tools.record_tree import NoSuchPath, is_empty, is_keyed, item_key, write_condition
+from services.executor.core.tools.shorten import list_names
 from shared.domain.exact_json import Json, as_text, dumps
 
 _STEP = re.compile(rf"\.?([^.\[\]]+)|\[(\*|\d+)\]|\[({CONDITION})\]|\[\]")

@@ -26,8 +26,8 @@ from services.executor.core.tools.failures import (
     unknown_name,
     with_wanted_types,
 )
+from services.executor.core.tools.listing import listing
 from services.executor.core.tools.near_names import words_of
-from services.executor.core.tools.paginate import listing, read_to_end, report
 from services.executor.core.tools.record_tree import PARTIAL
 from services.executor.core.tools.recover import check_proposal, may_be_proposed, singles, synonyms
 from services.executor.core.tools.schema_drift import PARAMETER, TABLES, ColumnMatch, Corrections, rename_arguments
@@ -275,8 +275,8 @@ class ServerRead:
         async def ask(following: JsonObject) -> ToolAnswer:
             return (await send_call(ctx, f"{self._key}:page{found.pages + 1}", self.tool, following, self.names)).answer
 
-        await read_to_end(found, self.tool, ask)
-        if note := report(found):
+        await found.read_to_end(ask)
+        if note := found.report:
             more = found.why_partial
             ctx.journal.tell("note", tool=self.tool.name, pages=found.pages, rows=found.total, partial=more)
             self.answer = self.answer._replace(content=found.merge_rows(self.answer.content))

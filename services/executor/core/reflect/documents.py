@@ -15,7 +15,7 @@ from services.executor.core.figures.dates import read_machine_moment
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.near_names import stems_of
-from services.executor.core.tools.paginate import page_in
+from services.executor.core.tools.paging import page_in
 from services.executor.core.tools.record_tree import found_nothing
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.base import Contract

@@ -44,7 +44,7 @@ from services.executor.core.session.dossier import Progress, is_dry_run
 from services.executor.core.session.values import Fact
 from services.executor.core.states.machine import Failed
 from services.executor.core.states.prompts import DOCUMENT_SCHEMA
-from services.executor.core.tools.paginate import beginning
+from services.executor.core.tools.shorten import beginning
 from services.executor.core.write.notices import remarks_below
 from shared.contracts.task import Artifact
 from shared.domain.answer import is_exact_match

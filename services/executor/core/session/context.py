@@ -18,7 +18,7 @@ from services.executor.core.session.journal import Checkpoints, Journal, Journal
 from services.executor.core.session.values import Fact
 from services.executor.core.states.machine import GENERAL, TEMPLATES, Processes, ProcessTemplate, Rejected
 from services.executor.core.states.prompts import Prompts
-from services.executor.core.tools.paginate import ListBounds
+from services.executor.core.tools.listing import ListBounds
 from services.executor.core.tools.toolbox import Toolbox
 from services.executor.ports.files import NoFiles, ReadFile, TaskFiles
 from services.executor.ports.learned import Experience, Learned

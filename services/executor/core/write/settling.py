@@ -14,8 +14,8 @@ from services.executor.core.session.journal import Journal
 from services.executor.core.session.ledger import plan_results, with_attempt
 from services.executor.core.tools.classes import ToolWords, subject_of, words_of_tool
 from services.executor.core.tools.failures import ErrorMeaning, classify_error, failure_of, says_absent
+from services.executor.core.tools.listing import listing
 from services.executor.core.tools.near_names import words_of
-from services.executor.core.tools.paginate import listing, read_to_end
 from services.executor.core.tools.record_tree import Leaf, NoSuchPath, leaves_of, names_a_record
 from services.executor.core.tools.toolbox import MOST_SENDINGS
 from services.executor.core.write.field_proof import WriteEvidence, find_proof, participles, shows_already
@@ -96,7 +96,7 @@ async def _read_all_rows(ctx: TurnContext, call: PlannedCall, reader: Tool, argu
     found = listing(reader, arguments, first, ctx.limits.lists)
     if found is None:
         return first
-    await read_to_end(found, reader, lambda following: dispatch_call(ctx, reader, following, reads=True))
+    await found.read_to_end(lambda following: dispatch_call(ctx, reader, following, reads=True))
     if found.why_partial:
         ctx.journal.tell("note", call=call.call_id, problem=f"the read-back came in part: {found.why_partial}")
         return None

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.executor.core.tools.paginate import ListBounds, Listing, listing, page_in, report
+from services.executor.core.tools.listing import ListBounds, Listing, listing
+from services.executor.core.tools.paging import page_in
 from services.executor.core.tools.toolbox import problems_with
 from services.executor.ports.tools import Tool
 from shared.contracts.tenant import CatalogueEntry
@@ -140,7 +141,7 @@ def test_a_ceiling_is_said_and_the_answer_goes_on_saying_that_there_is_more(
     assert found is not None
     assert (len(rows_of(content)) >= rows, named in found.why_partial) == (True, True)
     assert (found.why_partial == "") is (named == "")
-    said = report(found)
+    said = found.report
     assert said.startswith("NOT all rows") if named else said == "All 100 rows, from 10 pages."
     page = page_in(content)
     assert page is not None
