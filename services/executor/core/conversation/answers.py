@@ -31,7 +31,7 @@ _NAMED = 6  # figures that a sentence names
 _MOST_TOLD = 3  # times that a fault of an answer is told
 _CLAUSE_WORDS = 4  # fewer may stand in an answer by chance
 _ENDS_EARLY = "[The answer was longer than a reply may be, and ends here.]"
-_UNCALLED = (
+_UNCALLED = (  # of a first reply of text alone: the task's parts are not known
     "Nothing was read or done yet. Call `understand`, and beside it the tools that the task needs; of a task that only "
     "asks, and needs no tool, call `understand` alone and then answer."
 )
@@ -54,7 +54,7 @@ class AnswerChecks:
         reply: ModelReply,
         progress: Progress,
         lacking: Sequence[int] | None,
-        unnamed: Mapping[int, Sequence[str]] = {},  # read only
+        unnamed: Mapping[int, Sequence[str]],
     ) -> str:
         """What the model is told is wrong with its answer; empty if it counts as it is.
 
@@ -73,7 +73,10 @@ class AnswerChecks:
         self._untraced = self._find_untraced(reply.text, progress, writes)
         checks = (
             ("cut", self._check_form(reply, progress)),
-            ("unread", self._ask_to_read(reply, progress) if lacking is not None else _ask_for_calls(reply)),
+            (
+                "unread",
+                self._ask_to_read(reply, progress) if lacking is not None else _UNCALLED * bool(reply.text.strip()),
+            ),
             ("lacking", self._describe_lacking(progress, lacking or ())),
             ("unnamed", _ask_for_listed(unnamed)),
             ("untraced", _ask_to_trace(self._untraced)),
@@ -108,9 +111,7 @@ class AnswerChecks:
     def _build_finder(self, progress: Progress) -> SourceFinder:
         return SourceFinder(known_sources(self._ctx, progress.dossier.facts, progress.dossier.values))
 
-    def with_answer(
-        self, progress: Progress, text: str, missing: Sequence[str] = (), *, was_refused: bool = False
-    ) -> Progress:
+    def with_answer(self, progress: Progress, text: str, missing: Sequence[str], *, was_refused: bool) -> Progress:
         """The progress with its answer and the remarks below it; a list that was asked for stays as it is, to the byte
         (I9).
 
@@ -247,13 +248,6 @@ def _tells_reason(text: str, because: str) -> bool:
     found = reason.rpartition(": ")[2]
     said = spaced_words(text)
     return spaced_words(reason) in said or (len(found.split()) >= _CLAUSE_WORDS and spaced_words(found) in said)
-
-
-def _ask_for_calls(reply: ModelReply) -> str:
-    """What the model is told of a first reply of text alone: nothing was read or done, and the task's parts are not
-    known.
-    """
-    return _UNCALLED if reply.text.strip() else ""
 
 
 def _ask_to_trace(untraced: Sequence[str]) -> str:

@@ -5,6 +5,7 @@ results, pays for no stored reply twice, and asks on from where it stopped.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from pydantic import TypeAdapter
@@ -16,7 +17,6 @@ from services.executor.core.conversation.local_tools import LocalTools
 from services.executor.core.conversation.strategies import (
     MARK,
     SingleDraft,
-    conversation_id,
     drafting_for,
     with_orchestrator,
 )
@@ -27,7 +27,6 @@ from services.executor.core.conversation.understanding import (
     known_of_kind,
     still_missing,
     whole_task,
-    with_general_template,
     with_parts,
     with_process,
 )
@@ -54,7 +53,7 @@ from services.executor.core.session.values import (
     parts_to_do,
     parts_with_conditions,
 )
-from services.executor.core.states.machine import PERMITTED, Failed, after_planning, is_complex
+from services.executor.core.states.machine import GENERAL, Failed, after_planning, is_complex
 from services.executor.core.tools.toolbox import offered_tools, unwrap
 from services.executor.ports.orchestrators import OrchestratorName
 from shared.contracts.plan import PlannedCall, WritePlan
@@ -107,9 +106,7 @@ class Conversation:
         self._reader = reader
         self._local = LocalTools(ctx, progress)
         self._local_thinks = progress.orchestrator is OrchestratorName.LOCAL
-        mind, prefix = (
-            (ctx, "talk") if self._local_thinks else (with_orchestrator(ctx, conversation_id(ctx)), f"talk:{MARK}")
-        )
+        mind, prefix = (ctx, "talk") if self._local_thinks else (with_orchestrator(ctx), f"talk:{MARK}")
         self._is_understood = False  # whether a reply with calls was heard: it says what the task's parts are
         self._talk = Talk(mind, sections, self._offered_tools(), prefix)
         self._exchange = Exchange(self._talk)
@@ -485,9 +482,7 @@ def _list_past_calls(ctx: TurnContext, progress: Progress) -> tuple[PastCall, ..
 
 
 async def begin_conversation(ctx: TurnContext, progress: Progress) -> Conversation:
-    rules = await read_rules(ctx, "talk", PERMITTED[FsmState.ASSESS])
-    called = _list_past_calls(ctx, progress)
-    reader = TaskReader(
-        with_general_template(ctx), known_corrections(ctx, progress), rules, progress.dossier.facts, called
-    )
+    general = replace(ctx, template=GENERAL)  # for the first reads: in every attempt, also where the process is known
+    rules, called = await read_rules(ctx), _list_past_calls(ctx, progress)
+    reader = TaskReader(general, known_corrections(ctx, progress), rules, progress.dossier.facts, called)
     return Conversation(ctx, progress, await opening_sections(ctx), reader)

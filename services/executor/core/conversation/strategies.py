@@ -40,7 +40,7 @@ from shared.ports.models import (
     Usage,
 )
 
-THRESHOLD = 0.70  # of the words of both together; a score and no amount of money
+_THRESHOLD = 0.70  # of the words of both together; a score and no amount of money
 _WORD = re.compile(r"[^\W\d_]+(?:n't)?")
 _DENIALS = frozenset("not no never nothing none nobody without cannot neither nor".split())
 _STOP = frozenset(
@@ -67,7 +67,7 @@ def find_difference(first: str, second: str) -> str:
     # Jaccard's measure on words without stop-words; two texts without any are alike.
     one, other = _split_words(first) - _STOP, _split_words(second) - _STOP
     overlap = len(one & other) / len(one | other) if one | other else 1.0
-    return "" if overlap >= THRESHOLD else "too few words in common"
+    return "" if overlap >= _THRESHOLD else "too few words in common"
 
 
 def _split_words(text: str) -> frozenset[str]:
@@ -269,17 +269,17 @@ MARK = "brainos"  # in the journal's names of its rounds
 _CHARACTERS_A_TOKEN = 4
 
 
-def conversation_id(ctx: TurnContext) -> str:
+def _conversation_id(ctx: TurnContext) -> str:
     """A name for the task's conversation that no other task has."""
     record = ctx.record
     return f"purple-{digest([record.tenant, record.session_id, record.task_id])[:24]}"
 
 
-def with_orchestrator(ctx: TurnContext, conversation_id: str) -> TurnContext:
+def with_orchestrator(ctx: TurnContext) -> TurnContext:
     """The context in which ``ask`` and ``talk`` speak with the orchestrator."""
     if ctx.ports.brainos is None:
         return replace(ctx, ports=ctx.ports._replace(model=_NotThere()))
-    model = OrchestratorModel(ctx.ports.brainos, conversation_id, ctx.journal.spending)
+    model = OrchestratorModel(ctx.ports.brainos, _conversation_id(ctx), ctx.journal.spending)
     ceilings = ctx.limits.ceilings._replace(nanos=None, tariff=Tariff())
     return replace(ctx, ports=ctx.ports._replace(model=model), limits=ctx.limits._replace(ceilings=ceilings))
 

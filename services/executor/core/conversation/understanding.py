@@ -298,13 +298,6 @@ def _charging_nobody(progress: Progress) -> Progress:
     return progress
 
 
-def with_general_template(ctx: TurnContext) -> TurnContext:
-    """The context for the reads of the first reply: the same in every attempt, whether or not the process is known by
-    then.
-    """
-    return replace(ctx, template=GENERAL)
-
-
 def with_process(ctx: TurnContext, progress: Progress) -> TurnContext:
     """The context with the task's process, whose names the reads use."""
     return replace(ctx, template=progress.template)

@@ -58,7 +58,7 @@ def mask_request(request: ModelRequest, task: str) -> MaskedText:
     messages = []
     for message in request.messages:
         for block in message.blocks:
-            hidden.read(_block_text(block))
+            hidden.take(_find_marks(_block_text(block)))
         mask = hidden.mask()
         messages.append(message._replace(blocks=tuple(_mask_block(block, mask) for block in message.blocks)))
     sent = request._replace(tools=tools, messages=tuple(messages))
@@ -90,9 +90,6 @@ class _Hidden:
         self._words: set[str] = set()
         self._mask: _Mask | None = None
 
-    def read(self, text: str) -> None:
-        self.take(_find_marks(text))
-
     def take(self, found: "_FoundMarks") -> None:
         self.add(found.values)
         for word in found.words:
@@ -108,15 +105,12 @@ class _Hidden:
 
     def mask(self, but: MarkKind | None = None) -> "_Mask":
         """A mask of all values known now, or of all ``but`` those of one kind."""
-        if but is not None:
-            return self._make_mask(but)
-        if self._mask is None:
-            self._mask = self._make_mask(None)
-        return self._mask
-
-    def _make_mask(self, but: MarkKind | None) -> "_Mask":
+        if but is None and self._mask is not None:
+            return self._mask
         names = {name: value for name, value in self.names.items() if but is None or self.kinds.get(value) is not but}
-        return _Mask({form: name for name, value in names.items() for form in _list_forms(value)}, self.bare)
+        made = _Mask({form: name for name, value in names.items() for form in _list_forms(value)}, self.bare)
+        self._mask = made if but is None else self._mask
+        return made
 
     def _name(self, value: str, kind: str) -> None:
         self.names[f"PROTECTED_{kind}_{len(self.names) + 1}Z"] = value

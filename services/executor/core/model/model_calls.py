@@ -87,7 +87,7 @@ class Payment:
         today = ctx.journal.now.astimezone(ZoneInfo(ctx.tenant.time_zone)).date().isoformat()
         self._day = (ctx.record.tenant, today)  # by which the port knows the tenant's day
         self._caps = caps_of(ctx.tenant)
-        self._reservation: Reservation | None = None
+        self._reserved: Reservation  # for the call, once ``reserve`` was awaited
 
     @property
     def affordable(self) -> ModelRequest:
@@ -98,7 +98,7 @@ class Payment:
         """Reserves the cost of the call. Raises ``BudgetSpent``, or what says that this run may not go on."""
         price = self._ceilings.tariff.of_tier(self._request.tier)
         output, spending = self._request.max_tokens, self._journal.spending
-        self._reservation = spending.reserve(self._key, self._size, output, self._ceilings, price, self._share)
+        self._reserved = spending.reserve(self._key, self._size, output, self._ceilings, price, self._share)
         if self._caps and not await self._reserve_in_day(self._caps):
             spending.release(self._reserved.name)
             raise BudgetSpent(_day_is_spent(self._caps, self._day[1]))
@@ -132,12 +132,6 @@ class Payment:
         amount = self._reserved.amount
         return Charge(f"{self._task}:{self._reserved.name}", amount.tokens, amount.nanos)
 
-    @property
-    def _reserved(self) -> Reservation:
-        if self._reservation is None:
-            raise AssertionError("nothing was set aside for this call")
-        return self._reservation
-
 
 def caps_of(tenant: TenantRecord) -> DayCaps | None:
     """What the tenant may use in a day; None if nothing limits it."""
@@ -156,14 +150,14 @@ def _day_is_spent(caps: DayCaps, day: str) -> str:
 def request_digest(request: ModelRequest) -> str:
     """A short hash of everything in the request that its answer may depend on."""
     tools = _tools_text(request.tools)
-    messages = tuple(message._replace(blocks=tuple(map(_by_digest, message.blocks))) for message in request.messages)
+    messages = tuple(message._replace(blocks=tuple(map(_without_data, message.blocks))) for message in request.messages)
     before = (_text(part) for part in (request.tier, request.system, messages))
     after = (request.schema, request.max_tokens, *((request.effort,) if request.effort else ()))
     text = f"[{', '.join((*before, tools, *map(_text, after)))}]"
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def _by_digest(block: Block) -> Block:
+def _without_data(block: Block) -> Block:
     return block._replace(data="") if isinstance(block, ImageBlock) else block
 
 
@@ -341,18 +335,12 @@ async def _unless_stopped(ctx: TurnContext, request: ModelRequest) -> ModelReply
             with suppress(TimeoutError):
                 async with asyncio.timeout(max(_LOOK_SECONDS, ctx.journal.seconds_left)):
                     await ctx.store.await_news()
-            await _heed_a_cancel(ctx)
+            # How long the store may be away is decided by the lease's heartbeat. The reply of a run that is stopped or
+            # handed over is paid for: it is stored, and the next call is not made.
+            with suppress(StoreUnavailable, TenantStopped, HandedOver):
+                await ctx.journal.check_may_go_on()
 
     return await run_beside(ctx.ports.model.complete(request), watch_for_stop())
-
-
-async def _heed_a_cancel(ctx: TurnContext) -> None:
-    try:
-        await ctx.journal.check_may_go_on()
-    except StoreUnavailable:  # the lease's heartbeat decides how long that may last
-        return
-    except (TenantStopped, HandedOver):  # the reply is paid for: it is stored, and the next call is not made
-        return
 
 
 def _pack_reply(reply: ModelReply, asked: str, spent: Settlement, tier: Tier) -> str:

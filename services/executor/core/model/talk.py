@@ -48,7 +48,7 @@ async def opening_sections(ctx: TurnContext) -> dict[str, Json]:
     return {**opening, "files": ctx.sections["files"]} if came_later else opening
 
 
-def first_message(sections: dict[str, Json], pictures: Sequence[ImageBlock] = ()) -> Message:
+def first_message(sections: dict[str, Json], pictures: Sequence[ImageBlock]) -> Message:
     """The first message: the task's images, and then all sections."""
     return Message("user", (*pictures, TextBlock(render(sections))))
 
@@ -129,7 +129,7 @@ class Talk:
     """The messages and tier of the conversation now. ``so_far`` has, as data, what was called in all histories."""
 
     def __init__(
-        self, ctx: TurnContext, sections: dict[str, Json], tools: tuple[ToolDefinition, ...], prefix: str = "talk"
+        self, ctx: TurnContext, sections: dict[str, Json], tools: tuple[ToolDefinition, ...], prefix: str
     ) -> None:
         """``prefix`` begins the names of its replies in the journal."""
         self._prefix = prefix
@@ -183,14 +183,10 @@ class Talk:
         self._ctx.journal.saw_pictures &= reply.saw_images
         self.messages = (*self.messages, Message("assistant", reply.blocks))
 
-    def answer_calls(self, results: Sequence[ToolResult], said: str = "") -> None:
-        """Adds the results of the last reply's calls, and a text beside them."""
-        text = (TextBlock(said),) if said else ()
-        self.messages = (*self.messages, Message("user", (*results, *text)))
-
-    def say(self, text: str) -> None:
-        """Adds a message that the executor itself writes."""
-        self.messages = (*self.messages, Message("user", (TextBlock(text),)))
+    def say(self, text: str, results: Sequence[ToolResult] = ()) -> None:
+        """Adds a message: the results of the last reply's calls, and a text that the executor itself writes."""
+        said = (TextBlock(text),) if text else ()
+        self.messages = (*self.messages, Message("user", (*results, *said)))
 
     def begin_anew(self, tier: Tier) -> None:
         """Begins a new history: first message, parts, what was called so far, the last text and figures (caches are by
@@ -226,6 +222,8 @@ class Talk:
 
 
 class Exchange:
+    """The results of the last reply's calls, until all of them go back to the model."""
+
     def __init__(self, talk: Talk) -> None:
         self._talk = talk
         self._results: dict[str, ToolResult] = {}
@@ -252,7 +250,7 @@ class Exchange:
         missing = ToolResult("", PROPOSE_AGAIN, is_error=True)
         results = [self._results.get(use_id, missing._replace(tool_use_id=use_id)) for use_id in calls]
         self._results = {}
-        return self._talk.answer_calls(results, said)
+        return self._talk.say(said, results)
 
     def _list_call_ids(self) -> list[str]:
         last = self._talk.messages[-1]

@@ -121,7 +121,7 @@ def _add_read_back(call: PlannedCall, toolbox: Toolbox, reader: TaskReader) -> P
     tool = toolbox.find(call.connection_id, call.tool)
     if tool is None:
         return call
-    chosen = choose_read_back(tool, call.arguments, toolbox, reader.facts, call.call_id, reader.why_barred)
+    chosen = choose_read_back(tool, call.arguments, toolbox, reader.facts, call.call_id, reader.rules.barring_rule)
     undo = _add_read_back(call.compensation, toolbox, reader) if call.compensation else None
     return call.model_copy(update={"read_back": chosen, "compensation": undo})
 

@@ -1,14 +1,14 @@
 """The reads of a conversation: each is checked at dispatch and against the rules, made once, and kept as a fact."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from services.executor.core.reads.one_call import as_expected
 from services.executor.core.reads.recovering import read
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.ledger import has_tool_rules, past_calls_of_session, read_outcome, sayable
 from services.executor.core.session.values import Fact
-from services.executor.core.states.machine import Failed
+from services.executor.core.states.machine import PERMITTED, Failed
 from services.executor.core.tools.schema_drift import Corrections
 from services.executor.core.tools.toolbox import DispatchRefused, problems_with, require_permitted
 from services.executor.ports.policy import PolicyUnavailable
@@ -16,7 +16,7 @@ from services.executor.ports.tools import Tool
 from shared.contracts.allowance import AllowanceRequest, Allowances, OfferedTool
 from shared.contracts.policy import CallContext, CallOutcome, EvaluateRequest, PastCall, Verdict
 from shared.domain.exact_json import JsonObject, dumps, loads_object
-from shared.domain.words import FsmState, ToolClass
+from shared.domain.words import FsmState
 from shared.ports.models import ToolUse
 
 _CALL = "read"
@@ -24,7 +24,7 @@ _TOOL_RULES_ALONE = {"rules": (), "text_rules": (), "text_default": "allow"}
 
 
 class ReadRules:
-    """The rules about tools, applied to reads; one is made for each state that calls tools."""
+    """The rules about tools, applied to the reads of one turn."""
 
     def __init__(self, ctx: TurnContext, allowances: Allowances | None) -> None:
         self._ctx = ctx
@@ -56,52 +56,48 @@ class ReadRules:
         does not.
         """
 
+        ctx = self._ctx
+        call = CallContext(call_id=_CALL, tool=tool.name, fields=sayable(arguments), tool_class=tool.tool_class)
+
         async def ask() -> str:
+            request = EvaluateRequest(
+                policies=tuple(policy.model_copy(update=_TOOL_RULES_ALONE) for policy in ctx.policies),
+                calls=(call,),
+                history=(*past_calls_of_session(ctx.session.calls, ctx.record.task_id), *since),
+                binding=True,
+            )
             try:
-                return (
-                    await self._ctx.ports.policy.evaluate(self._evaluation_request(tool, arguments, since))
-                ).to_json()
+                return (await ctx.ports.policy.evaluate(request)).to_json()
             except PolicyUnavailable as error:
                 why = f"no policy verdict on {tool.name}, so it was not called: {error}"
                 raise Failed(why, "policy_service") from error
 
-        verdict = Verdict.from_json(await self._ctx.journal.run_step(f"{key}:rule", "verdict", ask))
+        verdict = Verdict.from_json(await ctx.journal.run_step(f"{key}:rule", "verdict", ask))
         return next((f"{refused.rule_id}: {refused.reason}" for refused in verdict.refusals), None)
 
-    def _evaluation_request(self, tool: Tool, arguments: JsonObject, since: Sequence[PastCall]) -> EvaluateRequest:
-        ctx = self._ctx
-        call = CallContext(call_id=_CALL, tool=tool.name, fields=sayable(arguments), tool_class=tool.tool_class)
-        return EvaluateRequest(
-            policies=tuple(policy.model_copy(update=_TOOL_RULES_ALONE) for policy in ctx.policies),
-            calls=(call,),
-            history=(*past_calls_of_session(ctx.session.calls, ctx.record.task_id), *since),
-            binding=True,
-        )
 
-
-async def read_rules(ctx: TurnContext, step: str, classes: Iterable[ToolClass]) -> ReadRules:
-    """The rules for tools of these classes, fetched once in a turn as a journal step: others of the session may have
+async def read_rules(ctx: TurnContext) -> ReadRules:
+    """The rules for tools that may be read, fetched once in a turn as a journal step: others of the session may have
     called since the last one. Raises ``Failed`` if they cannot be had.
     """
     if not has_tool_rules(ctx.policies):
         return ReadRules(ctx, None)
-    wanted = frozenset(classes)
 
     async def ask() -> str:
-        return (await _ask_allowances(ctx, wanted)).to_json()
+        return (await _ask_allowances(ctx)).to_json()
 
-    found = Allowances.from_json(await ctx.journal.run_step(f"{step}:{ctx.turn.turn_id}:rules", "verdict", ask))
+    found = Allowances.from_json(await ctx.journal.run_step(f"talk:{ctx.turn.turn_id}:rules", "verdict", ask))
     if found.problems:
         problems = "; ".join(f"{problem.rule_id}: {problem.message}" for problem in found.problems)
         raise Failed(f"policy invalid, so no tool was called: {problems}")
     return ReadRules(ctx, found)
 
 
-async def _ask_allowances(ctx: TurnContext, classes: frozenset[ToolClass]) -> Allowances:
+async def _ask_allowances(ctx: TurnContext) -> Allowances:
     offered = tuple(
         OfferedTool(tool=tool.name, tool_class=tool.tool_class)
         for tool in ctx.toolbox.tools.values()
-        if tool.tool_class in classes
+        if tool.tool_class in PERMITTED[FsmState.ASSESS]
     )
     earlier = past_calls_of_session(ctx.session.calls, ctx.record.task_id)
     request = AllowanceRequest(policies=ctx.policies, tools=offered, history=earlier)
@@ -125,14 +121,14 @@ class TaskReader:
         ctx: TurnContext,
         corrections: Corrections,
         rules: ReadRules,
-        before: Iterable[Fact] = (),
-        called: Iterable[PastCall] = (),
+        before: Iterable[Fact],
+        called: Iterable[PastCall],
     ) -> None:
         """``before``: what earlier attempts had read by their last checkpoint. ``called``: reads of an
         orchestrator that thought before; rules about reads count them.
         """
         self._ctx = ctx
-        self._rules = rules
+        self.rules = rules
         self._before = {(fact.tool, fact.arguments_json): fact for fact in before}
         self._facts: dict[str, Fact] = {}
         self._reserved = 0
@@ -144,11 +140,6 @@ class TaskReader:
     @property
     def facts(self) -> tuple[Fact, ...]:
         return tuple(fact for fact in self._facts.values() if fact.result_json)
-
-    @property
-    def fresh_facts(self) -> tuple[Fact, ...]:
-        """The facts that were read since the last writes."""
-        return tuple(fact for fact in self.facts if fact.ref not in self._stale)
 
     @property
     def calls(self) -> tuple[PastCall, ...]:
@@ -171,12 +162,9 @@ class TaskReader:
                 note = " ".join(filter(None, (fact.note, shown.note)))
                 self._facts[ref] = fact.model_copy(update={"result_json": dumps(shown.content), "note": note})
 
-    def why_barred(self, tool: str) -> str | None:
-        return self._rules.barring_rule(tool)
-
     def is_known(self, use: ToolUse, tool: Tool) -> bool:
         """Whether the same read was made since the last writes, so that its fact is the answer."""
-        return self._find_known(tool, dumps(use.input)) is not None
+        return self._find_known(use, tool) is not None
 
     def note_writes(self, calls: Iterable[PastCall]) -> None:
         """Marks all facts as older than these writes, so that the same read is made again if it is asked for; rules
@@ -189,14 +177,11 @@ class TaskReader:
         """The reference for a read that is about to be made, given in the order of the model's calls; that of the same
         read if there was one.
         """
-        known = next(
-            (fact.ref for fact in self._facts.values() if _fact_key(fact) == _call_key(tool, dumps(use.input))), None
-        )
-        if known is not None:
-            return known
+        if known := next(self._find_same(use, tool), None):
+            return known.ref
         self._reserved += 1
         ref = f"r{self._reserved}"
-        self._facts[ref] = _build_unread(ref, tool, dumps(use.input))
+        self._facts[ref] = _build_unread(ref, use, tool)
         return ref
 
     def restore(self, use: ToolUse) -> str:
@@ -219,8 +204,8 @@ class TaskReader:
         Raises ``CallRefused``, or ``Failed`` if the server does not answer. ``by_machine``: no model asked for it. A
         model that asks for the same later is given this fact, and has read it then.
         """
-        self._asked[_call_key(tool, dumps(use.input))] += 1
-        known = self._find_known(tool, dumps(use.input))
+        self._asked[_key_of_call(use, tool)] += 1
+        known = self._find_known(use, tool)
         if known is not None:
             return known if by_machine or not known.by_machine else self._hand_over(known)
         if self._ctx.journal.get(key) is None:  # what was read is known, whatever its server takes by now
@@ -230,7 +215,7 @@ class TaskReader:
         await self._refuse_by_rule(key, use, tool, mine)
         reading = await read(self._ctx, key, tool, use.input, self.corrections)
         self.corrections = self.corrections.with_renames(tool, use.input, reading.learned)
-        fact = _build_unread(ref, tool, dumps(use.input)).model_copy(
+        fact = _build_unread(ref, use, tool).model_copy(
             update={
                 "result_json": dumps(reading.answer.content),
                 "ok": reading.tells,
@@ -266,7 +251,7 @@ class TaskReader:
             raise CallRefused(f"Not called, the arguments do not fit: {problems}")
 
     async def _refuse_by_rule(self, key: str, use: ToolUse, tool: Tool, mine: int) -> None:
-        refused = await self._rules.refusal(key, tool, use.input, self._calls[:mine])
+        refused = await self.rules.refusal(key, tool, use.input, self._calls[:mine])
         if refused is not None:
             self._ctx.journal.tell("tool", tool=use.name, state=FsmState.ASSESS.value, refused=refused)
             self._set_outcome(mine, CallOutcome.UNSENT)
@@ -275,17 +260,21 @@ class TaskReader:
     def _set_outcome(self, mine: int, outcome: CallOutcome) -> None:
         self._calls[mine] = self._calls[mine].model_copy(update={"outcome": outcome})
 
-    def _find_known(self, tool: Tool, arguments: str) -> Fact | None:
-        return next((fact for fact in self.fresh_facts if _fact_key(fact) == _call_key(tool, arguments)), None)
+    def _find_same(self, use: ToolUse, tool: Tool) -> Iterator[Fact]:
+        """The facts of the same read, made or reserved."""
+        key = _key_of_call(use, tool)
+        return (one for one in self._facts.values() if (one.connection_id, one.tool, one.arguments_json) == key)
+
+    def _find_known(self, use: ToolUse, tool: Tool) -> Fact | None:
+        """The fact of the same read, if it was made since the last writes."""
+        same = self._find_same(use, tool)
+        return next((fact for fact in same if fact.result_json and fact.ref not in self._stale), None)
 
 
-def _build_unread(ref: str, tool: Tool, arguments: str) -> Fact:
-    return Fact(ref=ref, connection_id=tool.connection_id, tool=tool.name, arguments_json=arguments, result_json="")
+def _build_unread(ref: str, use: ToolUse, tool: Tool) -> Fact:
+    connection, name, arguments = _key_of_call(use, tool)
+    return Fact(ref=ref, connection_id=connection, tool=name, arguments_json=arguments, result_json="")
 
 
-def _fact_key(fact: Fact) -> tuple[str, str, str]:
-    return (fact.connection_id, fact.tool, fact.arguments_json)
-
-
-def _call_key(tool: Tool, arguments: str) -> tuple[str, str, str]:
-    return (tool.connection_id, tool.name, arguments)
+def _key_of_call(use: ToolUse, tool: Tool) -> tuple[str, str, str]:
+    return (tool.connection_id, tool.name, dumps(use.input))

@@ -52,9 +52,7 @@ def known_corrections(ctx: TurnContext, progress: Progress) -> Corrections:
     return Corrections({**ctx.session.corrections, **progress.corrections})
 
 
-async def read(
-    ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, known: Corrections | None = None
-) -> "ServerRead":
+async def read(ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, known: Corrections) -> "ServerRead":
     """Makes one journaled read. Raises ``Failed`` if the server does not answer: what it would have said is not
     guessed.
 
@@ -62,7 +60,7 @@ async def read(
     result then shows the column under the name that was asked for, too; so it does with a field that only changed its
     name. A read whose tool is gone is put to one that asks the same, if there is one.
     """
-    reading = ServerRead(ctx, key, tool, arguments, known.for_call(tool, arguments) if known else {})
+    reading = ServerRead(ctx, key, tool, arguments, known.for_call(tool, arguments))
     await reading.send()
     await reading.correct_names()
     await reading.recover()
