@@ -136,13 +136,10 @@ class Conversation:
         It can where prose is wanted, every part is a change whose calls do more than ask, no proposal is held, and no
         identifier of a part is left out.
         """
-        parts, form = self.progress.dossier.parts, self.progress.dossier.answer_format
-        only_changes = bool(parts) and all(part.is_to_do for part in parts)
-        return (
-            only_changes
-            and form == "prose"
-            and not (self._draft.held or self._draft.without_effect(parts) or self.unnamed)
-        )
+        only_changes = bool(self._parts) and all(part.is_to_do for part in self._parts)
+        if not only_changes or self.progress.dossier.answer_format != "prose":
+            return False
+        return not (self._draft.held or self._draft.without_effect(self._parts) or self.unnamed)
 
     @property
     def corrected(self) -> Mapping[int, str]:
@@ -153,7 +150,7 @@ class Conversation:
     def unnamed(self) -> Mapping[int, tuple[str, ...]]:
         """By part, the identifiers that it lists and no call names, though calls name others of the same list."""
         calls = [call for plan in self._draft.plans for call in plan.calls]
-        parts = [part for part in parts_to_do(self.progress.dossier.parts) if not part.unmet]
+        parts = [part for part in parts_to_do(self._parts) if not part.unmet]
         found = {part.number: unnamed_ids(part, calls, self._reader.facts) for part in parts}
         return {number: ids for number, ids in found.items() if ids}
 
@@ -163,7 +160,7 @@ class Conversation:
             return AnswerFound(self.progress)
         while True:
             self._talk.waits = bool(self._draft.held)
-            self._drafting.open_parts = self._draft.parts_without_calls(self.progress.dossier.parts)
+            self._drafting.open_parts = self._draft.parts_without_calls(self._parts)
             reply = await self._drafting.next_reply(self._talk, self._share, self._tier)
             if (event := await self._hear(reply)) is not None:
                 return event
@@ -176,7 +173,7 @@ class Conversation:
         self._reader.note_writes(past_calls_of_writes((await plan_entries(self.ctx.store, closed.plan)).values()))
         self._has_outcomes = True
         self._written += await answers_to(self.ctx, (closed.plan,))
-        self._talk.so_far += self._draft.take_outcomes(closed, outcomes, self.progress.dossier.parts)
+        self._talk.so_far += self._draft.take_outcomes(closed, outcomes, self._parts)
 
     async def _hear(self, reply: ModelReply) -> AnswerFound | PlanClosed | None:
         """Takes the reply; None if a further one is to be asked for."""
@@ -192,6 +189,15 @@ class Conversation:
         return None
 
     @property
+    def _parts(self) -> tuple[PartOfTask, ...]:
+        return self.progress.dossier.parts
+
+    @property
+    def _acts(self) -> bool:
+        """Whether something is to be done in the task; else it only asks."""
+        return bool(parts_to_do(self._parts))
+
+    @property
     def _is_new(self) -> bool:
         """Whether the last reply is one that the progress does not know of."""
         return not self._earlier.has_reply(self._talk.replies)
@@ -203,18 +209,16 @@ class Conversation:
         """
         if self._talk.replies == 0 or not self._local_thinks:
             return Tier.HAIKU
-        acts = bool(parts_to_do(self.progress.dossier.parts))
-        return Tier.SONNET if acts or is_complex(self.ctx.task) else Tier.HAIKU
+        return Tier.SONNET if self._acts or is_complex(self.ctx.task) else Tier.HAIKU
 
     @property
     def _share(self) -> BudgetShare:
         if self._talk.replies == 0:
             return BudgetShare.READING
-        if not parts_to_do(self.progress.dossier.parts):
+        if not self._acts:
             return BudgetShare.WHOLE
-        return (
-            BudgetShare.PLAN if self.progress.dossier.plans else BudgetShare.PROPOSING
-        )  # the answer to what was written, too
+        # the answer to what was written, too
+        return BudgetShare.PLAN if self.progress.dossier.plans else BudgetShare.PROPOSING
 
     def _count_calls(self, calls: int, *, is_new: bool) -> None:
         """Counts calls of the model, and those that the strategy made beside them, if the progress has not counted
@@ -287,11 +291,11 @@ class Conversation:
         No plan closes with a reply that was cut off: what it would have proposed besides is not known.
         """
         self._draft.sent_back.update(proposed.doubts)
-        if wrong := {**proposed.wrong, **self._draft.list_left(self.progress.dossier.parts)}:
+        if wrong := {**proposed.wrong, **self._draft.list_left(self._parts)}:
             self._draft.correct(wrong)
             return None
-        fresh = await self._draft.take(proposed.proposals, self.progress.dossier.parts)
-        is_whole = not fresh or not self._draft.parts_without_calls(self.progress.dossier.parts)
+        fresh = await self._draft.take(proposed.proposals, self._parts)
+        is_whole = not fresh or not self._draft.parts_without_calls(self._parts)
         if self._draft.held and is_whole and not is_cut:
             return await self._close_plan()
         self._draft.hold(fresh)
@@ -315,7 +319,7 @@ class Conversation:
 
     async def _close_plan(self) -> PlanClosed | None:
         """Freeze what is held; None where something of it is to be mended first."""
-        if early := self._draft.mark_early_notices(self.progress.dossier.parts):
+        if early := self._draft.mark_early_notices(self._parts):
             self._draft.correct(early)
             return None
         number = self._draft.number
@@ -351,7 +355,7 @@ class Conversation:
     @property
     def _parts_by_now(self) -> tuple[PartOfTask, ...]:
         """The task's parts, with those that were left because a condition does not hold."""
-        return parts_with_conditions(self.progress.dossier.parts, self._local.unmet, self._local.unexcused)
+        return parts_with_conditions(self._parts, self._local.unmet, self._local.unexcused)
 
     @property
     def _known_by_now(self) -> KnownSources:
@@ -410,7 +414,7 @@ class Conversation:
 
     def _offered_tools(self) -> tuple[ToolDefinition, ...]:
         """The tools of a request. Until the parts are known, and in a task that only asks, nothing can be proposed."""
-        acts = self._is_understood and bool(parts_to_do(self.progress.dossier.parts))
+        acts = self._is_understood and self._acts
         local, is_remote = self._local.definitions(), not self._local_thinks
         return offered_tools(self.ctx.toolbox, local, is_asked_only=not (acts or is_remote), is_remote=is_remote)
 
@@ -425,7 +429,7 @@ class Conversation:
     async def _conclude(self, reply: ModelReply) -> bool:
         """Whether the reply is the answer; if not, the model was told what is wrong with it."""
         self._learn()
-        lacking = self._draft.without_effect(self.progress.dossier.parts) if self._is_understood else None
+        lacking = self._draft.without_effect(self._parts) if self._is_understood else None
         self._local.asked_about |= self.unnamed.keys()
         if problem := await self._answers.problem_with(self.key, reply, self.progress, lacking, self.unnamed):
             self._talk.say(problem)
@@ -441,8 +445,8 @@ class Conversation:
         """
         self._has_outcomes = False
         self._learn()
-        dossier, ledger = self.progress.dossier, await self.ctx.store.ledger()
-        if not self.may_end_by_ledger or parts_not_done(dossier.parts, self._draft.plans, ledger):
+        ledger = await self.ctx.store.ledger()
+        if not self.may_end_by_ledger or parts_not_done(self._parts, self._draft.plans, ledger):
             return False
         key = f"{self.key}:artifact"
         with in_state(self.ctx, self.progress):
@@ -459,14 +463,14 @@ class Conversation:
         return self.progress.state is self.progress.path[-1]
 
     async def _take_answer(self, text: str) -> None:
-        parts, why = self.progress.dossier.parts, why_unanswered(text, self.ctx, self.progress.dossier)
-        reasons = {part.number: why for part in open_questions(parts)} if why else {}
-        self.progress = self.progress.update_dossier(parts=mark_unanswered(parts, reasons))
+        why = why_unanswered(text, self.ctx, self.progress.dossier)
+        reasons = {part.number: why for part in open_questions(self._parts)} if why else {}
+        self.progress = self.progress.update_dossier(parts=mark_unanswered(self._parts, reasons))
         if not self._has_ended:
             self.progress = await enter_state(self.ctx, self._with_replies(), self.progress.path[-1])
         with in_state(self.ctx, self.progress):
             missing = still_missing(self._local.not_taken_up, self.progress.dossier)
-            refused = self._proposed and not parts_to_do(self.progress.dossier.parts)
+            refused = self._proposed and not self._acts
             self.progress = self._answers.with_answer(self.progress, text, missing, was_refused=refused)
 
 

@@ -133,31 +133,37 @@ class Listing:
 
     def __init__(self, tool: Tool, arguments: JsonObject, page: ListPage, paging: Paging, bounds: ListBounds) -> None:
         self._tool = tool
-        self._first = self._last = page
+        self._place = page.place
         self._paging = paging
+        self._offset = paging.whole_numbers(PagingWord.OFFSET)
+        self._number = paging.whole_numbers(PagingWord.PAGE)
         self._bounds = bounds
         self._asked = arguments
         self._rows = CollectedRows(page.place[-1] if page.place else tool.name.partition("_")[2], page.rows)
-        self._rows.add(page.rows, _page_position(page))
         self._marks: set[str] = set()
         self._probing = False  # whether the first page may be asked for under another number
         self._barren = 0
         self._is_in_doubt = False  # whether the last part came before, and its rows have nothing to tell them apart
-        self._totals = [page.total] if page.total is not None else []
-        self.pages = 1
+        self._totals: list[int] = []
+        self.pages = 0
         self.why_partial = ""
-        self.following = self._find_next(len(page.rows))
+        self.following: JsonObject | None = None
+        self._take(page)
 
     def add(self, content: Json) -> None:
         """Takes in the answer to the call with the arguments ``following``."""
         page = page_in(content)
-        if self.following is None or page is None or page.place != self._first.place:
+        if self.following is None or page is None or page.place != self._place:
             self._stop(f"page {self.pages + 1} is no list like the first")
             return
-        self._asked, self._last = self.following, page
+        self._asked = self.following
+        self._take(page)
+
+    def _take(self, page: ListPage) -> None:
+        self._page = page
         self._totals += [page.total] if page.total is not None else []
         probed = self._rows.left_out + self._probing
-        fresh = self._rows.add(page.rows, _page_position(page), is_sure=self._is_the_one_asked_for(page))
+        fresh = self._rows.add(page.rows, _page_position(page), is_sure=self._is_the_one_asked_for())
         self._is_in_doubt = self._rows.left_out > probed
         self.pages += 1
         self.following = self._find_next(fresh)
@@ -185,8 +191,8 @@ class Listing:
 
     def merge_rows(self, content: Json) -> Json:
         """The first answer with all rows in its list, and with marks on further rows as they are in the last part."""
-        whole = put(content, self._first.place, list(self._rows.all))
-        for mark in self._last.marks:
+        whole = put(content, self._place, list(self._rows.all))
+        for mark in self._page.marks:
             if mark.word not in _OF_ONE_PART:
                 whole = put(whole, mark.path, mark.value if self.why_partial else self._at_the_end(mark))
         return whole
@@ -200,18 +206,18 @@ class Listing:
         return self.total if mark.word is PagingWord.COUNT and isinstance(mark.value, int) else mark.value
 
     def _find_next(self, fresh: int) -> JsonObject | None:
-        page = self._last
+        """The arguments for the next part. ``fresh``: how many new rows the last one brought."""
         if self._is_too_much():
             return None
         self._barren = 0 if fresh else self._barren + 1
-        found = self._next_arguments(page, fresh)
+        found = self._next_arguments(fresh)
         if found is None:
-            self._conclude(page)
+            self._conclude()
         return found
 
-    def _next_arguments(self, page: ListPage, fresh: int) -> JsonObject | None:
+    def _next_arguments(self, fresh: int) -> JsonObject | None:
         """The arguments for the next part: where the server points to, else by counting; None at the end."""
-        mark = page.following
+        page, mark = self._page, self._page.following
         if mark is not None and page.goes_on is not False and self._is_new(mark):
             pointed = arguments_from_mark(self._paging, mark)
             if pointed and self._barren >= _BARREN:
@@ -219,11 +225,9 @@ class Listing:
                 return None
             if pointed:
                 return {**self._asked, **pointed}
-        elif mark is not None and not self._counts_on(page):
+        elif mark is not None and not self._counts_on:
             return None
-        if self._has_ended(page):
-            return None
-        return self._counted_arguments(page, fresh)
+        return None if self._has_ended else self._counted_arguments(fresh)
 
     def _is_new(self, mark: PageMark) -> bool:
         """Whether a mark leads to another part than those that were read."""
@@ -234,12 +238,15 @@ class Listing:
         self._marks.add(key)
         return True
 
-    def _counts_on(self, page: ListPage) -> bool:
+    @property
+    def _counts_on(self) -> bool:
         """Whether this list can be continued by counting, and is said to have more rows."""
-        counts = self._paging.whole_numbers(PagingWord.OFFSET) or self._paging.whole_numbers(PagingWord.PAGE)
-        return bool(counts) and (page.goes_on is True or (page.total or 0) > self.total)
+        is_said = self._page.goes_on is True or (self._page.total or 0) > self.total
+        return is_said and bool(self._offset or self._number)
 
-    def _has_ended(self, page: ListPage) -> bool:
+    @property
+    def _has_ended(self) -> bool:
+        page = self._page
         if page.goes_on is not None:
             return not page.goes_on
         if page.total is not None:
@@ -249,29 +256,25 @@ class Listing:
             return number >= pages
         return page.says_nothing_follows
 
-    def _counted_arguments(self, page: ListPage, fresh: int) -> JsonObject | None:
+    def _counted_arguments(self, fresh: int) -> JsonObject | None:
         """The arguments for the next part by counting; None if the tool cannot count, or nothing new came."""
-        offset, number = self._paging.whole_numbers(PagingWord.OFFSET), self._paging.whole_numbers(PagingWord.PAGE)
-        if number is not None and (offset is None or number in self._asked):
-            return self._page_after(page, number, fresh)
+        if self._number is not None and (self._offset is None or self._number in self._asked):
+            return self._page_after(self._number, fresh)
         if not fresh:
             return None
-        if offset is not None:
-            return {**self._asked, offset: self._offset_of(page, offset) + len(page.rows)}
+        if self._offset is not None:
+            said, given = self._page.number(PagingWord.OFFSET), self._asked.get(self._offset)
+            asked = given if isinstance(given, int) else 0
+            start = asked if said is None else max(said, asked)
+            return {**self._asked, self._offset: start + len(self._page.rows)}
         after = self._paging.names.get(PagingWord.AFTER)
-        if after is not None and page.goes_on and self._rows.last_id is not None:
+        if after is not None and self._page.goes_on and self._rows.last_id is not None:
             return {**self._asked, after: self._rows.last_id}
         return None
 
-    def _offset_of(self, page: ListPage, name: str) -> int:
-        said = page.number(PagingWord.OFFSET)
-        given = self._asked.get(name)
-        asked = given if isinstance(given, int) else 0
-        return max(said, asked) if said is not None else asked
-
-    def _page_after(self, page: ListPage, name: str, fresh: int) -> JsonObject | None:
+    def _page_after(self, name: str, fresh: int) -> JsonObject | None:
         """The arguments for the next page. Where nobody says whether page 1 is the first, it is asked for."""
-        asked, said = self._asked.get(name), page.number(PagingWord.PAGE)
+        asked, said = self._asked.get(name), self._page.number(PagingWord.PAGE)
         probed, self._probing = self._probing, False
         if not fresh and not probed:
             return None
@@ -281,22 +284,20 @@ class Listing:
             number = (said if said is not None else self._paging.lowest_page or 0) + 1
         else:
             number, self._probing = 1, True
-        return {**self._asked, **self._steady_size(page), name: number}
+        return {**self._asked, **self._steady_size, name: number}
 
-    def _steady_size(self, page: ListPage) -> JsonObject:
+    @property
+    def _steady_size(self) -> JsonObject:
         """The size that the server gave, to ask for from now on: some count pages in rows given, some in rows asked."""
-        name = self._paging.names.get(PagingWord.SIZE)
-        asked = self._asked.get(name) if name else None
-        if self.pages > 1 or name is None or not isinstance(asked, int) or not 0 < len(page.rows) < asked:
-            return {}
-        return {name: len(page.rows)}
+        name, given = self._paging.names.get(PagingWord.SIZE, ""), len(self._page.rows)
+        asked = self._asked.get(name)
+        return {name: given} if self.pages == 1 and isinstance(asked, int) and 0 < given < asked else {}
 
-    def _is_the_one_asked_for(self, page: ListPage) -> bool:
+    def _is_the_one_asked_for(self) -> bool:
         """Whether the answer says that it is the part that was asked for."""
-        asked = [
-            (word, self._asked.get(self._paging.names.get(word, ""))) for word in (PagingWord.PAGE, PagingWord.OFFSET)
-        ]
-        return any(given is not None and page.number(word) == given for word, given in asked)
+        words = (PagingWord.PAGE, PagingWord.OFFSET)
+        asked = [(word, self._asked.get(self._paging.names.get(word, ""))) for word in words]
+        return any(given is not None and self._page.number(word) == given for word, given in asked)
 
     def _is_too_much(self) -> bool:
         full = (
@@ -305,19 +306,19 @@ class Listing:
             (self._rows.size >= self._bounds.size, f"{self._bounds.size} characters (LIST_BYTES)"),
         )
         reached = next((what for is_reached, what in full if is_reached), None)
-        more = reached is not None and self._next_arguments(self._last, 1) is not None
+        more = reached is not None and self._next_arguments(1) is not None
         if more:
             self._stop(f"reading stopped at {reached}")
         return more
 
-    def _conclude(self, page: ListPage) -> None:
+    def _conclude(self) -> None:
         """At the end, notes why rows are missing if what came does not agree with what the server said of the list."""
-        fewest, most = min(self._totals, default=0), max(self._totals, default=0)
+        page, fewest, most = self._page, min(self._totals, default=0), max(self._totals, default=0)
         if self.why_partial:
             return
         if page.total is not None and self.total < page.total:
             self._stop(f"the server speaks of {page.total} rows, and no way led to the others")
-        elif fewest < self._totals[0] if self._totals else False:
+        elif self._totals and fewest < self._totals[0]:
             self._stop(f"the list changed while it was read: of {most} rows there were {fewest} later")
         elif page.total is not None and self.total > most and not self._rows.are_identified:
             self._stop(f"{self.total} rows came where the server speaks of {page.total}, and nothing tells them apart")
