@@ -106,7 +106,9 @@ class Payment:
             await self._journal.reserve(self._reserved)
         except (RunEnds, TenantStopped, HandedOver):  # the call is not made
             self._journal.release(self._reserved)
-            await self._give_back()
+            if self._caps:
+                nothing = self._build_charge()._replace(tokens=0, nanos=0, reserved=True)
+                await self._daily.settle(*self._day, [nothing])
             raise
 
     def cost(self, reply: ModelReply) -> Settlement:
@@ -122,11 +124,6 @@ class Payment:
         """Whether the call fits in the tenant's day, where it is reserved; the same step settles earlier calls."""
         over = [settlement.charge(self._task) for settlement in self._journal.take_counted(self._day[1])]
         return await self._daily.reserve(*self._day, self._build_charge(), caps, over)
-
-    async def _give_back(self) -> None:
-        if self._caps:
-            nothing = self._build_charge()._replace(tokens=0, nanos=0, reserved=True)
-            await self._daily.settle(*self._day, [nothing])
 
     def _build_charge(self) -> Charge:
         amount = self._reserved.amount

@@ -19,6 +19,7 @@ from services.executor.core.session.values import Fact
 from services.executor.core.states.machine import Failed, is_figure, kinds, pattern
 from services.executor.core.tools.failures import Failure, failure_of
 from services.executor.core.tools.near_names import words_of
+from services.executor.core.tools.record_tree import map_objects
 from services.executor.core.tools.schema_drift import ALIASES, ColumnMatch, match, rename_arguments
 from services.executor.ports.tools import Tool, ToolAnswer, ToolSilent, ToolUnreachable
 from shared.domain import span_names as names
@@ -234,22 +235,21 @@ def as_expected(ctx: TurnContext, fact: Fact) -> ShownContent | None:
             added[id(record.record)] = {old: record.record[new] for old, new in names.items()}
             told |= names
     said = [_TAKEN.format(old, new) for old, new in sorted(told.items())]
-    return ShownContent(_with_fields(once.result, added), " ".join(said)) if added else None
+    if not added:
+        return None
+    content = map_objects(once.result, lambda record: {**record, **added.get(id(record), {})})
+    return ShownContent(content, " ".join(said))
 
 
 def content_as_received(fact: Fact) -> Json:
     """What the server sent: the fact's content without the names under which ``as_expected`` shows fields besides."""
     names = dict(_TAKEN_NAMES.findall(fact.note))
-    return _without_names(fact.result, names) if names else fact.result
 
+    def without_old_names(record: JsonObject) -> JsonObject:
+        added = {old for old, new in names.items() if new in record and record.get(old) == record[new]}
+        return {key: value for key, value in record.items() if key not in added}
 
-def _without_names(content: Json, names: Mapping[str, str]) -> Json:
-    if isinstance(content, list):
-        return [_without_names(item, names) for item in content]
-    if not isinstance(content, dict):
-        return content
-    added = {old for old, new in names.items() if new in content and content.get(old) == content[new]}
-    return {key: _without_names(value, names) for key, value in content.items() if key not in added}
+    return map_objects(fact.result, without_old_names) if names else fact.result
 
 
 def _find_renames(record: Seen, fields: Sequence[WantedField], task: str) -> Mapping[str, str]:
@@ -304,11 +304,3 @@ def _is_about(field: WantedField, record: Seen, task: str) -> bool:
 @lru_cache(maxsize=16)
 def _names_one_kind(task: str) -> bool:
     return len({prefix.upper() for prefix in _NUMBERED.findall(task)}) == 1
-
-
-def _with_fields(content: Json, added: dict[int, JsonObject]) -> Json:
-    if isinstance(content, list):
-        return [_with_fields(item, added) for item in content]
-    if not isinstance(content, dict):
-        return content
-    return {key: _with_fields(value, added) for key, value in {**content, **added.get(id(content), {})}.items()}

@@ -4,7 +4,7 @@ Items of a list are known by their own ids, not by their positions; so are the e
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -128,6 +128,15 @@ def is_keyed(value: JsonObject) -> bool:
     if not rows or len(rows) != len(value):
         return False
     return all(any(mark.isdigit() for mark in key) or str(own_id(row)) == key for key, row in rows)
+
+
+def map_objects(content: Json, change: Callable[[JsonObject], JsonObject]) -> Json:
+    """The content with every object in it changed, the outer ones first."""
+    if isinstance(content, list):
+        return [map_objects(item, change) for item in content]
+    if not isinstance(content, dict):
+        return content
+    return {key: map_objects(value, change) for key, value in change(content).items()}
 
 
 def write_condition(field: str, sign: str, value: Json) -> str:

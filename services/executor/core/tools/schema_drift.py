@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from services.executor.core.tools.near_names import plain_words, prefix_matches, same_words, similar_names, words_of
+from services.executor.core.tools.record_tree import map_objects
 from services.executor.ports.tools import Tool
 from shared.domain.exact_json import Json, JsonObject
 
@@ -127,16 +128,13 @@ def names_in(arguments: JsonObject) -> Iterator[str]:
 
 def under_both_names(content: Json, names: Mapping[str, str]) -> Json:
     """A result in which records have a renamed column under the name that was asked for, too."""
-    if isinstance(content, list):
-        return [under_both_names(item, names) for item in content]
-    if not isinstance(content, dict):
-        return content
-    asked = {
-        old: content[new]
-        for old, new in names.items()
-        if new in content and old not in content and not is_parameter(old)
-    }
-    return {key: under_both_names(value, names) for key, value in {**content, **asked}.items()}
+    columns = {old: new for old, new in names.items() if not is_parameter(old)}
+
+    def with_old_names(record: JsonObject) -> JsonObject:
+        asked = {old: record[new] for old, new in columns.items() if new in record and old not in record}
+        return {**record, **asked}
+
+    return map_objects(content, with_old_names) if columns else content
 
 
 def bare_name(column: str) -> str:
