@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 from services.executor.core.figures.columns import same
 from services.executor.core.tools.record_tree import names_a_record
 from services.executor.core.write.field_proof import WriteEvidence, participles
-from services.executor.core.write.settling import judge, judge_lost, judge_refused
+from services.executor.core.write.settling import judge_answered, judge_error, judge_lost
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import WriteStatus
 from tests.each_row import each_row
+from tests.unit.executor_core.makers import entry
 
+DENIED = entry(WriteStatus.DENIED).model_copy(update={"refusal": "CONSTRAINT_VIOLATION"})
 OPEN: JsonObject = {"claim_id": "C-1", "status": "open"}
 DONE: JsonObject = {"claim_id": "C-1", "status": "approved"}
 
@@ -29,7 +31,7 @@ def evidence(
 ) -> WriteEvidence:
     given_: JsonObject = arguments if arguments is not None else {"claim_id": "C-1"}
     wanted: JsonObject = expect if expect is not None else {"status": "approved"}
-    return WriteEvidence(tool, given_, wanted, before, result, after, {asked: given_.get(asked)})
+    return WriteEvidence(tool, given_, wanted, before, result, after, {asked: given_.get(asked)}, "get_it")
 
 
 @pytest.mark.promise("I4.proof")
@@ -51,7 +53,7 @@ def evidence(
     ],
 )  # fmt: skip
 def test_the_named_record_newly_showing_the_write_proves_it(shown: WriteEvidence) -> None:
-    assert judge(shown).status is WriteStatus.VERIFIED
+    assert judge_answered(shown).status is WriteStatus.VERIFIED
 
 
 @pytest.mark.promise("I4.proof")
@@ -98,7 +100,7 @@ def test_the_named_record_newly_showing_the_write_proves_it(shown: WriteEvidence
     ],
 )  # fmt: skip
 def test_what_could_have_another_cause_proves_nothing(shown: WriteEvidence) -> None:
-    assert judge(shown).status is WriteStatus.UNVERIFIED
+    assert judge_answered(shown).status is WriteStatus.UNVERIFIED
 
 
 OWNED_BY_1: JsonObject = {"id": "A-1", "owner_id": "E-1", "status": "assigned"}
@@ -107,7 +109,9 @@ OWNED_BY_1: JsonObject = {"id": "A-1", "owner_id": "E-1", "status": "assigned"}
 def handed_over(after: Json) -> WriteEvidence:
     """A write that changes another identifier of its record, with an answer that was lost."""
     before: Json = {"id": "A-1", "owner_id": None, "status": "stored"}
-    return WriteEvidence("assign_asset", {"asset_id": "A-1", "owner_id": "E-1"}, {}, before, None, after, {})
+    return WriteEvidence(
+        "assign_asset", {"asset_id": "A-1", "owner_id": "E-1"}, {}, before, None, after, {}, "get_asset"
+    )
 
 
 @pytest.mark.promise("I4.proof")
@@ -153,7 +157,7 @@ def test_in_any_list_the_proof_is_the_named_record_becoming_so(
     target = {"id": "C-1", "status": "approved"}
     shown = evidence([dict(r) for r in before], [dict(r) for r in after])
 
-    proved = judge(shown).status is WriteStatus.VERIFIED
+    proved = judge_answered(shown).status is WriteStatus.VERIFIED
     assert proved == (target in after and target not in before)
 
 
@@ -201,7 +205,7 @@ def test_what_a_verb_has_done_is_its_participle(tool: str, done: str) -> None:
 def test_a_refusal_is_believed_unless_the_read_back_shows_the_write(
     read: WriteEvidence, status: WriteStatus, says: str
 ) -> None:
-    judgement = judge_refused(read, "CONSTRAINT_VIOLATION")
+    judgement = judge_error(DENIED, read)
     assert judgement.status is status
     assert "CONSTRAINT_VIOLATION" in judgement.note
     assert says in judgement.note

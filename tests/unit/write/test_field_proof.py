@@ -6,22 +6,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.write.field_proof import WriteEvidence
-from services.executor.core.write.settling import judge, judge_lost, judge_refused
+from services.executor.core.write.field_proof import WriteEvidence, find_proof
+from services.executor.core.write.settling import judge_answered, judge_error, judge_lost
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import WriteStatus
 from tests.each_row import each_row
+from tests.unit.executor_core.makers import entry
 
 pytestmark = pytest.mark.promise("I4.proof")
 
 VERIFIED, UNVERIFIED = WriteStatus.VERIFIED, WriteStatus.UNVERIFIED
 SHOP: JsonObject = {"order_id": "O-1"}
+DENIED = entry(WriteStatus.DENIED).model_copy(update={"refusal": "no"})
 
 
 def wrote(
     tool: str, arguments: JsonObject, before: Json, after: Json, result: Json = "ok", asked: JsonObject | None = None
 ) -> WriteEvidence:
-    return WriteEvidence(tool, arguments, {}, before, result, after, SHOP if asked is None else asked)
+    return WriteEvidence(tool, arguments, {}, before, result, after, SHOP if asked is None else asked, "get_order")
 
 
 def order(**fields: Json) -> JsonObject:
@@ -34,6 +36,23 @@ def order(**fields: Json) -> JsonObject:
 
 def lines(first: int, second: int) -> Json:
     return [{"line_id": "L-1", "quantity": first}, {"line_id": "L-2", "quantity": second}]
+
+
+@each_row(
+    ("shown", "rule"),
+    [
+        (wrote("delete_order", SHOP, [order()], []), "gone"),
+        (wrote("remove_tag", {**SHOP, "tag": "new"}, order(tags=["new", "big"]), order(tags=["big"])), "taken out"),
+        (wrote("set_limit", {**SHOP, "limit": 50}, order(limit=40), order(limit=50)), "changed"),
+        (wrote("add_note", {**SHOP, "text": "a"}, [], [{"note_id": "N-1", "order_id": "O-1", "text": "a"}]), "made"),
+        (wrote("approve_order", SHOP, order(), order(status="approved")), "done"),
+        (wrote("submit_order", SHOP, order(), order(status="filed")), "left in a status"),
+        (wrote("submit_order", SHOP, order(), order(status="failed")), ""),
+    ],
+)
+def test_each_rule_proves_its_own_kind_of_write_and_is_named(shown: WriteEvidence, rule: str) -> None:
+    found = find_proof(shown)
+    assert (found.rule, bool(found.shown)) == (rule, bool(rule))
 
 
 IN_BONN: JsonObject = {"address": {"city": "Bonn"}}
@@ -66,7 +85,7 @@ LINE: JsonObject = {"order_id": "O-1", "line_id": "L-2", "quantity": 5}
     ],
 )  # fmt: skip
 def test_a_nested_field_is_proved_in_its_own_place(shown: WriteEvidence, status: WriteStatus) -> None:
-    assert judge(shown).status is status
+    assert judge_answered(shown).status is status
 
 
 @each_row(
@@ -105,7 +124,7 @@ def test_a_field_counts_under_another_name_or_writing_where_it_changed(
     arguments: JsonObject, before: JsonObject, after: JsonObject, status: WriteStatus
 ) -> None:
     shown = wrote("update_order", {**SHOP, **arguments}, {"id": "O-1", **before}, {"id": "O-1", **after})
-    assert judge(shown).status is status
+    assert judge_answered(shown).status is status
 
 
 def samples(zinc: int, iron: int) -> list[Json]:
@@ -133,7 +152,7 @@ def test_a_value_counts_under_any_name_where_the_named_record_changed_to_it_or_b
     arguments: JsonObject, before: JsonObject, after: JsonObject, status: WriteStatus
 ) -> None:
     shown = wrote("update_order", {**SHOP, **arguments}, {"id": "O-1", **before}, {"id": "O-1", **after})
-    assert judge(shown).status is status
+    assert judge_answered(shown).status is status
 
 
 @each_row(
@@ -153,9 +172,9 @@ def test_a_value_counts_under_any_name_where_the_named_record_changed_to_it_or_b
 def test_a_call_that_names_a_record_alone_is_proved_by_the_state_in_which_it_left_it(
     tool: str, before: str, after: str, status: WriteStatus
 ) -> None:
-    assert judge(wrote(tool, SHOP, order(status=before), order(status=after))).status is status
+    assert judge_answered(wrote(tool, SHOP, order(status=before), order(status=after))).status is status
     acknowledged = wrote(tool, SHOP, order(status=before), order(status=after))._replace(result={"status": "ok"})
-    assert judge(acknowledged).status is status
+    assert judge_answered(acknowledged).status is status
 
 
 def test_a_record_is_the_same_one_though_one_of_its_ids_changed() -> None:
@@ -163,7 +182,7 @@ def test_a_record_is_the_same_one_though_one_of_its_ids_changed() -> None:
     changed, other = {**before, "clerk_id": "E-2"}, {**before, "order_id": "O-2", "clerk_id": "E-2"}
 
     def assigned(earlier: Json, later: Json) -> WriteStatus:
-        return judge(wrote("assign_order", {**SHOP, "clerk_id": "E-2"}, earlier, later)).status
+        return judge_answered(wrote("assign_order", {**SHOP, "clerk_id": "E-2"}, earlier, later)).status
 
     assert assigned(before, changed) is VERIFIED
     assert assigned(before, before) is UNVERIFIED
@@ -192,7 +211,7 @@ LATE: JsonObject = {"id": 1, "text": "late"}
     ],
 )
 def test_what_was_made_is_exactly_one_more_record_than_before(before: Json, after: Json, status: WriteStatus) -> None:
-    assert judge(wrote("add_note", NOTE, before, after)).status is status
+    assert judge_answered(wrote("add_note", NOTE, before, after)).status is status
 
 
 def test_what_a_call_without_any_id_makes_is_one_more_row() -> None:
@@ -200,12 +219,12 @@ def test_what_a_call_without_any_id_makes_is_one_more_row() -> None:
     for added, status in ((1, VERIFIED), (2, UNVERIFIED)):
         more: list[Json] = [{"id": 2 + place, "title": "x", "state": "open"} for place in range(added)]
         after: list[Json] = [*rows, *more]
-        assert judge(wrote("create_ticket", {"title": "x"}, rows, after, None, {})).status is status
+        assert judge_answered(wrote("create_ticket", {"title": "x"}, rows, after, None, {})).status is status
 
 
 def test_an_answers_words_prove_a_new_record_only_under_the_id_that_it_gave() -> None:
     def answered(result: Json) -> WriteStatus:
-        return judge(wrote("add_note", NOTE, [], [{"id": 1, "kind": "note"}], result)).status
+        return judge_answered(wrote("add_note", NOTE, [], [{"id": 1, "kind": "note"}], result)).status
 
     assert answered({"kind": "note"}) is UNVERIFIED
     assert answered({"id": 1, "kind": "note"}) is VERIFIED
@@ -213,7 +232,7 @@ def test_an_answers_words_prove_a_new_record_only_under_the_id_that_it_gave() ->
         made: JsonObject = {"id": 77, "room_id": 3, "guest": guest}
         asked: JsonObject = {"room_id": 3, "guest": "Ann"}
         shown = wrote("book_room", asked, None, made, {"booking": {"id": 77}}, {"booking_id": 77})
-        assert judge(shown).status is status
+        assert judge_answered(shown).status is status
 
 
 @each_row(
@@ -242,7 +261,7 @@ def test_an_answers_words_prove_a_new_record_only_under_the_id_that_it_gave() ->
 def test_a_removal_is_proved_by_absence_after_presence(
     tool: str, arguments: JsonObject, before: Json, after: Json, status: WriteStatus
 ) -> None:
-    assert judge(wrote(tool, arguments, before, after)).status is status
+    assert judge_answered(wrote(tool, arguments, before, after)).status is status
 
 
 REVIEWED = order(approved=False, review={"state": "open"}, lines=[{"line_id": "L-1", "status": "open"}])
@@ -261,7 +280,7 @@ REVIEWED = order(approved=False, review={"state": "open"}, lines=[{"line_id": "L
 def test_a_state_named_by_the_tools_verb_is_proof_on_the_record_itself(
     changed: JsonObject, status: WriteStatus
 ) -> None:
-    assert judge(wrote("approve_order", SHOP, REVIEWED, {**REVIEWED, **changed})).status is status
+    assert judge_answered(wrote("approve_order", SHOP, REVIEWED, {**REVIEWED, **changed})).status is status
 
 
 @pytest.mark.promise("I4.unverified_is_said")
@@ -270,14 +289,14 @@ def test_a_state_named_by_the_tools_verb_is_proof_on_the_record_itself(
     [
         ({"city": "Bonn"}, {"city": "Bonn"}, {"city": "Bonn"}, "it did so before the call as well: city=Bonn"),
         ({"amount": 5, "currency": "EUR"}, {"currency": "EUR"}, {"currency": "EUR"}, "does not show"),
-        ({"city": "Bonn"}, {"town": "Bonn"}, {"town": "Bonn"}, "does not show"),
+        ({"city": "Bonn"}, {"town": "Bonn"}, {"town": "Bonn"}, "no read can show it"),
     ],
 )
 def test_only_of_fields_that_the_call_set_it_is_said_that_they_were_so_before(
     arguments: JsonObject, before: JsonObject, after: JsonObject, says: str
 ) -> None:
     shown = wrote("update_order", {**SHOP, **arguments}, {"id": "O-1", **before}, {"id": "O-1", **after})
-    assert says in judge(shown).note
+    assert says in judge_answered(shown).note
 
 
 @pytest.mark.promise("notify.proved_only")
@@ -301,7 +320,7 @@ def test_only_of_fields_that_the_call_set_it_is_said_that_they_were_so_before(
 def test_a_read_contradicts_a_write_only_where_it_shows_something_else(
     shown: WriteEvidence, contradicted: bool
 ) -> None:
-    judgement = judge(shown)
+    judgement = judge_answered(shown)
     assert (judgement.status, judgement.contradicted) == (UNVERIFIED, contradicted)
 
 
@@ -309,8 +328,8 @@ def test_a_read_that_says_yes_or_no_proves_what_the_operator_expects() -> None:
     given_: JsonObject = {"message_id": "M-1", "label": "done"}
     before, after = ({**given_, "present": present} for present in (False, True))
     shown = wrote("label_email", given_, before, after, {"message_id": "M-1"}, given_)
-    assert judge(shown._replace(expect={"present": True})).status is VERIFIED
-    assert judge(shown._replace(expect={"present": True}, after=before)).status is UNVERIFIED
+    assert judge_answered(shown._replace(expect={"present": True})).status is VERIFIED
+    assert judge_answered(shown._replace(expect={"present": True}, after=before)).status is UNVERIFIED
 
 
 WORDS = st.sampled_from(["a", "b", "c"])
@@ -323,7 +342,7 @@ def test_no_running_clock_proves_a_write(record: dict[str, Json], clocks: tuple[
     before: JsonObject = {"id": "O-1", **record, "read_at": clocks[0]}
     after: JsonObject = {"id": "O-1", **record, "read_at": clocks[1]}
     shown = wrote("update_order", {**SHOP, "city": "a", "level": "b"}, before, after)
-    assert judge(shown).status is UNVERIFIED
+    assert judge_answered(shown).status is UNVERIFIED
     assert judge_lost(shown).status is not VERIFIED
 
 
@@ -332,16 +351,16 @@ def test_a_server_that_stores_what_it_is_sent_is_proved_wherever_it_nests_it(arg
     before: JsonObject = {"data": {"order": {"id": "O-1", "kind": "x"}}}
     after: JsonObject = {"data": {"order": {"id": "O-1", "kind": "x", **arguments}}}
     shown = wrote("update_order", {**SHOP, **arguments}, before, after, None)
-    assert judge(shown).status is VERIFIED
+    assert judge_answered(shown).status is VERIFIED
     assert judge_lost(shown).status is VERIFIED
-    assert judge_refused(shown, "no").status is WriteStatus.IN_DOUBT
+    assert judge_error(DENIED, shown).status is WriteStatus.IN_DOUBT
 
 
 @each_row(("state", "status"), [("approved", VERIFIED), ("held", UNVERIFIED)])
 def test_what_only_the_answer_says_is_proved_by_a_read_that_shows_it(state: str, status: WriteStatus) -> None:
     """The call names the order alone; its server says what the order is now."""
     answer: JsonObject = {"id": "O-1", "status": "approved"}
-    assert judge(wrote("approve_order", SHOP, order(), order(status=state), answer)).status is status
+    assert judge_answered(wrote("approve_order", SHOP, order(), order(status=state), answer)).status is status
 
 
 @given(arguments=st.dictionaries(NAMES, WORDS, min_size=1, max_size=3))
@@ -351,14 +370,14 @@ def test_a_server_that_only_repeats_what_it_is_asked_proves_nothing(arguments: d
     everything: JsonObject = {"status": "ok", "tool": "get_order", "params": given_}
     for before, after in ((None, echo), (echo, echo), (None, everything), ([], everything), (None, dict(SHOP))):
         answer: Json = {"status": "ok", "tool": "update_order", "params": given_}
-        assert judge(wrote("update_order", given_, before, after, answer)).status is UNVERIFIED
+        assert judge_answered(wrote("update_order", given_, before, after, answer)).status is UNVERIFIED
 
 
 @given(rows=st.lists(WORDS, max_size=4), added=st.lists(WORDS, max_size=3))
 def test_of_any_list_exactly_one_more_row_that_shows_it_is_proof(rows: list[str], added: list[str]) -> None:
     before: Json = [{"id": place, "text": word} for place, word in enumerate(rows)]
     after: Json = [{"id": place, "text": word} for place, word in enumerate([*rows, *added])]
-    proved = judge(wrote("add_note", {**SHOP, "text": "a"}, before, after, None)).status is VERIFIED
+    proved = judge_answered(wrote("add_note", {**SHOP, "text": "a"}, before, after, None)).status is VERIFIED
     assert proved == (added.count("a") == 1)
 
 
@@ -374,7 +393,7 @@ def test_only_the_named_row_of_a_table_proves_a_change(keyed: bool, before: list
         return [{"id": f"L-{place}", "quantity": value} for place, value in enumerate(values)]
 
     shown = wrote("set_quantity", {"line_id": "L-1", "quantity": 3}, table(before), table(after), asked={})
-    assert (judge(shown).status is VERIFIED) == (before[1] != 3 and after[1] == 3)
+    assert (judge_answered(shown).status is VERIFIED) == (before[1] != 3 and after[1] == 3)
 
 
 @each_row(("boat", "status"), [(17, VERIFIED), (18, UNVERIFIED)])
@@ -385,4 +404,4 @@ def test_a_field_that_names_the_record_without_its_id_shows_what_the_call_named(
         return {"berth": {"id": 33, "pier": "C", "boat": who}}
 
     seen = wrote("assign_berth", {"boat_id": 17, "berth_id": 33}, berth(None), berth(boat), asked={"berth_id": 33})
-    assert judge(seen).status is status
+    assert judge_answered(seen).status is status

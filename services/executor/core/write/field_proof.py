@@ -47,7 +47,7 @@ class WriteEvidence(NamedTuple):
     """What is known of one write.
 
     ``result`` is None where the answer was lost, ``before`` where nothing was read. ``asked``: the read-back's own
-    arguments.
+    arguments; ``reader``: its tool, empty without one.
     """
 
     tool: str
@@ -57,6 +57,7 @@ class WriteEvidence(NamedTuple):
     result: Json
     after: Json
     asked: JsonObject
+    reader: str
 
 
 class ProofFinding(NamedTuple):

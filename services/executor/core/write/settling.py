@@ -1,4 +1,7 @@
-"""Finds out what became of a call that was sent: by its answer and by reading, never by sending it again (I3, I4)."""
+"""Finds out what became of a call that was sent: by its answer and by reading, never by sending it again (I3, I4).
+
+``judge`` says what each combination of answer and read means; what a read shows, ``field_proof.find_proof`` says.
+"""
 
 import asyncio
 from collections.abc import Sequence
@@ -58,15 +61,16 @@ async def read_state_after(ctx: TurnContext, entry: LedgerEntry) -> Json:
 
 def evidence_of_write(entry: LedgerEntry, after: Json) -> WriteEvidence:
     """What a write is judged by: its arguments and answer, and the reads before and after it."""
-    call = entry.call
+    call, read_back = entry.call, entry.call.read_back
     return WriteEvidence(
         tool=call.tool,
         arguments=loads_object(entry.arguments_json),
-        expect=loads_object(call.read_back.expect_json) if call.read_back else {},
+        expect=loads_object(read_back.expect_json) if read_back else {},
         before=loads(entry.before_json or "null"),
         result=loads(entry.result_json or "null"),
         after=after,
-        asked=loads_object(call.read_back.arguments_json) if call.read_back else {},
+        asked=loads_object(read_back.arguments_json) if read_back else {},
+        reader=read_back.tool if read_back and _can_be_read_back(entry) else "",
     )
 
 
@@ -103,7 +107,6 @@ async def _read_all_rows(ctx: TurnContext, call: PlannedCall, reader: Tool, argu
     return found.merge_rows(first)
 
 
-_NOT_SHOWN = "the read-back does not show what was written"
 _CANNOT_TELL = "the read-back has no field that the call sets, nor shows what it makes"
 
 
@@ -117,8 +120,29 @@ class WriteJudgement(NamedTuple):
     contradicted: bool = False
 
 
-def judge(evidence: WriteEvidence) -> WriteJudgement:
-    """Judges a write that was answered: verified or unverified."""
+def judge(entry: LedgerEntry, after: Json) -> WriteJudgement:
+    """Judges a write by how it was answered, and by what its read-back shows after it:
+
+    | the read-back shows           | an answer                | an error             | no answer |
+    |-------------------------------|--------------------------|----------------------|-----------|
+    | it, and did not before        | verified                 | in doubt             | verified  |
+    | more than one more record     | unverified, contradicted | refused              | in doubt  |
+    | it, and did so before         | unverified               | refused, or in doubt | in doubt  |
+    | something else                | unverified, contradicted | refused              | in doubt  |
+    | nothing of it                 | unverified               | refused              | in doubt  |
+    | the same as before            | unverified               | refused              | absent    |
+    | what cannot show it, or none  | unverified               | by the error's words | in doubt  |
+    """
+    evidence = evidence_of_write(entry, after)
+    if entry.refusal is not None:
+        return judge_error(entry, evidence)
+    return judge_lost(evidence) if entry.result_json is None else judge_answered(evidence)
+
+
+def judge_answered(evidence: WriteEvidence) -> WriteJudgement:
+    """An answer alone proves nothing."""
+    if not evidence.reader:
+        return WriteJudgement(WriteStatus.UNVERIFIED, "no read tool can show it")
     found = find_proof(evidence)
     if found.shown:
         return WriteJudgement(WriteStatus.VERIFIED, f"read back: {', '.join(found.shown)}")
@@ -127,62 +151,64 @@ def judge(evidence: WriteEvidence) -> WriteJudgement:
         return WriteJudgement(WriteStatus.UNVERIFIED, note, contradicted=True)
     if found.also_before:
         note = f"the read-back shows it, but it did so before the call as well: {', '.join(found.also_before)}"
-        return WriteJudgement(WriteStatus.UNVERIFIED, note)
-    note = "the read-back shows something else" if found.denied else _NOT_SHOWN
-    return WriteJudgement(WriteStatus.UNVERIFIED, note, found.denied)
+    elif found.denied:
+        note = "the read-back shows something else"
+    elif can_show(evidence):
+        note = "the read-back does not show what was written"
+    else:
+        note = f"no read can show it: {_CANNOT_TELL}"
+    return WriteJudgement(WriteStatus.UNVERIFIED, note, contradicted=found.denied and not found.also_before)
 
 
 def judge_lost(evidence: WriteEvidence) -> WriteJudgement:
-    """Judges a write that got no answer, by the difference between the reads before and after alone."""
-    if evidence.after == evidence.before:
-        return WriteJudgement(WriteStatus.ABSENT, "no answer came, and the read-back shows no change")
-    found = find_proof(evidence)
-    if found.shown:
-        note = f"no answer came, but the read-back shows it: {', '.join(found.shown)}"
-        return WriteJudgement(WriteStatus.VERIFIED, note)
-    return WriteJudgement(WriteStatus.IN_DOUBT, "no answer came, and what the read-back shows may have another cause")
+    """A lost answer is settled by the difference between the reads alone."""
+    status, why = WriteStatus.IN_DOUBT, "and what the read-back shows may have another cause"
+    if not evidence.reader:
+        why = "and no read tool can show it"
+    elif evidence.before is None:
+        why = "and nothing is known of the state before the call"
+    elif evidence.after == evidence.before and can_show(evidence):
+        status, why = WriteStatus.ABSENT, "and the read-back shows no change"
+    elif evidence.after == evidence.before:
+        why = f"and nothing can tell: {_CANNOT_TELL}"
+    elif shown := find_proof(evidence).shown:
+        status, why = WriteStatus.VERIFIED, f"but the read-back shows it: {', '.join(shown)}"
+    return WriteJudgement(status, f"no answer came, {why}")
 
 
-def judge_refused(evidence: WriteEvidence, said: str, *, was_sent_before: bool = False) -> WriteJudgement:
-    """Judges a write that was answered with an error, by what a read shows: the server may have written all the same.
+def judge_error(entry: LedgerEntry, evidence: WriteEvidence) -> WriteJudgement:
+    """An error is believed unless the read-back shows the write, which the server may have made all the same.
 
-    ``was_sent_before``: an earlier sending of the same write got no answer, and may be what the read shows.
+    Where no read can tell, the protocol, the operator's catalogue or a clear reason has to say that nothing was
+    written, and no earlier sending may be lost. A notice is not read back, and counts as refused.
     """
-    found, error = find_proof(evidence), "the server answered with an error, but the read-back shows it"
-    is_known = evidence.before is not None
-    if found.shown:
+    is_read, is_known = bool(evidence.reader) and evidence.after is not None, evidence.before is not None
+    shown = find_proof(evidence).shown if is_read else ()
+    is_clear = entry.call.tool_class is not ToolClass.CHANGE or (entry.not_begun and not _was_lost_before(entry))
+    if shown:
         earlier = "" if is_known else ", and nothing is known of the state before"
-        return WriteJudgement(WriteStatus.IN_DOUBT, f"{error}: {', '.join(found.shown)}{earlier}; it said: {said}")
-    if (was_sent_before or not is_known) and shows_already(evidence._replace(before=evidence.after)):
-        why = "an earlier sending may have done it" if is_known else "nothing is known of the state before"
-        return WriteJudgement(WriteStatus.IN_DOUBT, f"{error}, and {why}; it said: {said}")
-    return WriteJudgement(WriteStatus.REFUSED, f"the server refused: {said}")
-
-
-def judge_unread(entry: LedgerEntry) -> WriteJudgement:
-    """Judges a write that was answered with an error and that no read shows.
-
-    It is in doubt unless the protocol, the operator's catalogue or a clear reason says that nothing was written, and no
-    earlier sending was lost. A notice is not read back, and counts as refused.
-    """
-    if entry.call.tool_class is not ToolClass.CHANGE or (entry.not_begun and not _was_lost_before(entry)):
-        return WriteJudgement(WriteStatus.REFUSED, f"the server refused: {entry.refusal}")
-    unread = "and no read shows whether it was written all the same"
-    return WriteJudgement(
-        WriteStatus.IN_DOUBT, f"the server answered with an error, {unread}; it said: {entry.refusal}"
-    )
+        why = f"but the read-back shows it: {', '.join(shown)}{earlier}"
+    elif is_read and (entry.earlier or not is_known) and shows_already(evidence._replace(before=evidence.after)):
+        cause = "an earlier sending may have done it" if is_known else "nothing is known of the state before"
+        why = f"but the read-back shows it, and {cause}"
+    elif is_clear or (is_read and can_show(evidence)):
+        return WriteJudgement(WriteStatus.REFUSED, f"the server refused: {entry.refusal or ''}")
+    else:
+        why = "and no read shows whether it was written all the same"
+    note = f"the server answered with an error, {why}; it said: {entry.refusal or ''}"
+    return WriteJudgement(WriteStatus.IN_DOUBT, note)
 
 
 _STATES = frozenset("status state stage phase".split())  # words of a field that tells what became of its record
 _SETTING = frozenset("update change set edit modify correct adjust amend patch replace overwrite".split())
 
 
-def can_show(reader: str, evidence: WriteEvidence) -> bool:
+def can_show(evidence: WriteEvidence) -> bool:
     """Whether that read could show the write: before the call it showed a field that the call sets, of a record that
     the call names; or it shows records of the kind that the call makes. The silence of one that cannot says nothing.
     """
     before = evidence.after if evidence.before is None else evidence.before
-    words, shown = words_of_tool(evidence.tool), words_of_tool(reader)
+    words, shown = words_of_tool(evidence.tool), words_of_tool(evidence.reader)
     records = [node.record for node in find_subjects(before, evidence.arguments, None, evidence.asked).direct]
     if words.removes:
         return bool(records)
@@ -230,7 +256,7 @@ async def store_answer(ctx: TurnContext, entry: LedgerEntry, answer: ToolAnswer)
     refused = entry.model_copy(update={"refusal": said, "not_begun": not_begun})
     if _can_be_read_back(entry):
         return await store_status(ctx, refused, WriteStatus.DENIED, f"the server answered with an error: {said}")
-    judgement = judge_unread(refused)
+    judgement = judge(refused, None)
     return await store_status(ctx, refused, judgement.status, judgement.note)
 
 
@@ -254,17 +280,24 @@ async def settle_by_reading(ctx: TurnContext, entry: LedgerEntry, *, may_resend:
 
     ``may_resend``: a lost call whose server honours our key comes back as ``RESEND``, while sendings are left.
     """
-    match entry.status:
-        case WriteStatus.SENDING:
-            return await _settle_lost(ctx, entry, may_resend)
-        case WriteStatus.SENT if entry.call.tool_class is ToolClass.CHANGE:
-            return await _prove(ctx, entry)
-        case WriteStatus.DENIED:
-            return await _check_refusal(ctx, entry)
-        case WriteStatus.RESEND if not may_resend and entry.resolved is None:
-            before = (entry.earlier[-1].note if entry.earlier else "") or "no answer came"
-            return await store_status(ctx, entry, WriteStatus.IN_DOUBT, f"{before}; it was not sent again")
-    return entry
+    if under_our_key(entry) and not may_resend:
+        before = (entry.earlier[-1].note if entry.earlier else "") or "no answer came"
+        return await store_status(ctx, entry, WriteStatus.IN_DOUBT, f"{before}; it was not sent again")
+    needs_proof = entry.status is WriteStatus.SENT and entry.call.tool_class is ToolClass.CHANGE
+    if entry.status is WriteStatus.SENDING:
+        await wait_until_closed(ctx.store, ctx.journal, entry)
+    elif not needs_proof and entry.status is not WriteStatus.DENIED:
+        return entry
+    after = await read_state_after(ctx, entry) if _can_be_read_back(entry) else None
+    status, note, contradicted = judge(entry, after)
+    known = entry.model_copy(update={"contradicted": contradicted})
+    if _can_be_read_back(entry):
+        known = known.model_copy(update={"proof_json": dumps(after)})
+    is_lost = entry.status is WriteStatus.SENDING and status in DOUBTS
+    if is_lost and may_resend and entry.idempotency_field and entry.attempt < MOST_SENDINGS:
+        once_more = with_attempt(known, status, note)
+        return await store_status(ctx, once_more, WriteStatus.RESEND, f"{note}; it is sent again under the same key")
+    return await store_status(ctx, known, status, note)
 
 
 async def store_status(ctx: TurnContext, entry: LedgerEntry, status: WriteStatus, note: str) -> LedgerEntry:
@@ -333,7 +366,7 @@ def _status_unread(entry: LedgerEntry) -> WriteStatus | None:
         case WriteStatus.SENT if entry.call.tool_class is ToolClass.CHANGE:
             return WriteStatus.UNVERIFIED
         case WriteStatus.DENIED:
-            return judge_unread(entry).status
+            return judge(entry, None).status
         case WriteStatus.RESEND if entry.resolved is None:
             return WriteStatus.IN_DOUBT
     return None
@@ -351,49 +384,6 @@ async def _store_entry(
     return settled
 
 
-async def _check_refusal(ctx: TurnContext, entry: LedgerEntry) -> LedgerEntry:
-    """Reads back a write that was answered with an error, since the server may have written all the same, and stores
-    the result.
-    """
-    after = await read_state_after(ctx, entry)
-    seen = evidence_of_write(entry, after)
-    said, again = entry.refusal or "", bool(entry.earlier)
-    judgement = judge_unread(entry) if after is None else judge_refused(seen, said, was_sent_before=again)
-    if judgement.status is WriteStatus.REFUSED and not _can_show(entry, seen):
-        judgement = judge_unread(entry)
-    return await store_status(ctx, _with_proof(entry, after), judgement.status, judgement.note)
-
-
-async def _prove(ctx: TurnContext, entry: LedgerEntry) -> LedgerEntry:
-    """Reads back a write that was answered, and stores what the read shows."""
-    if entry.call.read_back is None:
-        return await store_status(ctx, entry, WriteStatus.UNVERIFIED, "no read tool can show it")
-    after = await read_state_after(ctx, entry)
-    judgement = judge(seen := evidence_of_write(entry, after))
-    if judgement.note == _NOT_SHOWN and not _can_show(entry, seen):
-        judgement = judgement._replace(note=f"no read can show it: {_CANNOT_TELL}")
-    proved = _with_proof(entry, after).model_copy(update={"contradicted": judgement.contradicted})
-    return await store_status(ctx, proved, judgement.status, judgement.note)
-
-
-async def _settle_lost(ctx: TurnContext, entry: LedgerEntry, may_resend: bool) -> LedgerEntry:
-    """Settles a call that got no answer, by reading once its time has passed."""
-    await wait_until_closed(ctx.store, ctx.journal, entry)
-    judgement, lost = WriteJudgement(WriteStatus.IN_DOUBT, "no answer came, and no read tool can show it"), entry
-    if _can_be_read_back(entry):
-        after = await read_state_after(ctx, entry)
-        seen, lost = evidence_of_write(entry, after), _with_proof(entry, after)
-        unknown = "no answer came, and nothing is known of the state before the call"
-        judgement = WriteJudgement(WriteStatus.IN_DOUBT, unknown) if seen.before is None else judge_lost(seen)
-        if judgement.status is WriteStatus.ABSENT and not _can_show(entry, seen):
-            judgement = WriteJudgement(WriteStatus.IN_DOUBT, f"no answer came, and nothing can tell: {_CANNOT_TELL}")
-    if judgement.status in DOUBTS and may_resend and entry.idempotency_field and entry.attempt < MOST_SENDINGS:
-        once_more = with_attempt(lost, judgement.status, judgement.note)
-        note = f"{judgement.note}; it is sent again under the same key"
-        return await store_status(ctx, once_more, WriteStatus.RESEND, note)
-    return await store_status(ctx, lost, judgement.status, judgement.note)
-
-
 async def wait_until_closed(store: TurnStore, journal: Journal, entry: LedgerEntry) -> None:
     """Waits until the call's time has passed by the store's clock; the heartbeat keeps the lease alive meanwhile."""
     journal.note_time(await store.pulse())
@@ -404,11 +394,3 @@ async def wait_until_closed(store: TurnStore, journal: Journal, entry: LedgerEnt
 
 def _can_be_read_back(entry: LedgerEntry) -> bool:
     return entry.call.tool_class is ToolClass.CHANGE and entry.call.read_back is not None
-
-
-def _can_show(entry: LedgerEntry, seen: WriteEvidence) -> bool:
-    return entry.call.read_back is not None and can_show(entry.call.read_back.tool, seen)
-
-
-def _with_proof(entry: LedgerEntry, after: Json) -> LedgerEntry:
-    return entry.model_copy(update={"proof_json": dumps(after)})
