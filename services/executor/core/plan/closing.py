@@ -132,13 +132,11 @@ def with_compensations(plan: WritePlan, toolbox: Toolbox) -> WritePlan:
     """
     calls: list[PlannedCall] = []
     for call in plan.calls:
-        if call.tool_class is ToolClass.CHANGE:
-            asks = any(one.part == call.part and one.compensation for one in calls)
-            undo = _build_compensation(call, toolbox)
-            call = call.model_copy(  # noqa: PLW2901  # the same call, completed
-                update={"compensation": undo, "on_failure": "compensate" if asks else call.on_failure}
-            )
-        calls.append(call)
+        is_change = call.tool_class is ToolClass.CHANGE
+        asks = is_change and any(one.part == call.part and one.compensation for one in calls)
+        undo = _build_compensation(call, toolbox) if is_change else None
+        on_failure = "compensate" if asks else call.on_failure
+        calls.append(call.model_copy(update={"compensation": undo, "on_failure": on_failure}))
     return plan.model_copy(update={"calls": tuple(calls)})
 
 
@@ -199,38 +197,31 @@ class Closing:
         return closed
 
     async def _decide_plan(self, progress: Progress, proposals: Sequence[Proposal], number: int) -> ClosedPlan:
+        """Takes the proposals through each check in turn; one that fails sends the plan back, or ends the task."""
         uses = {one.call.call_id: one.use_id for one in proposals}
+        send_back = partial(_send_back, number, uses)
         try:
             plan = order_calls([one.call for one in proposals], self._ctx.record.task_id, number)
         except NotProposed as why:
-            return _no_plan(number, dict.fromkeys(uses.values(), str(why)))
-        if unfound := unfound_records(plan, self._ctx.toolbox, self._reader.facts):
-            return _no_plan(number, _as_errors({one: f"Not made: {why}" for one, why in unfound.items()}, uses))
+            return send_back(otherwise=str(why))
         progress = with_process_figures(self._ctx, progress.update_dossier(facts=self._reader.facts))
-        if astray := calls_off_route(progress, user_texts(self._ctx), plan):
-            return _no_plan(number, _as_errors({one: f"Not made: {why}" for one, why in astray.items()}, uses))
+        wrong = unfound_records(plan, self._ctx.toolbox, self._reader.facts)
+        if wrong := wrong or calls_off_route(progress, user_texts(self._ctx), plan):
+            return send_back({call_id: f"Not made: {why}" for call_id, why in wrong.items()})
         plan = with_proofs(with_compensations(plan, self._ctx.toolbox), self._ctx.toolbox, self._reader)
         refuse_unprovable(progress.template, plan)
         if self._asks_for_notice and (wanted := notice_wanted(self._ctx, progress, plan)):
-            return _no_plan(number, dict.fromkeys(uses.values(), f"{_AGAIN}: {wanted}"), asks_for_notice=True)
-        verdict = await self._judge(progress, plan)
-        verdicts, barred = [verdict], dict[str, str]()
-        while not verdict.problems and not verdict.refusals and (blocked := _find_blocked(plan, verdict)):
-            left = tuple(call for call in plan.calls if call.call_id not in blocked)
-            if not left:
-                return _refuse_plan(plan, verdicts)
-            barred, plan = {**barred, **blocked}, plan.model_copy(update={"calls": left})
-            verdict = await self._judge(progress, plan)
-            verdicts.append(verdict)
-        if verdict.problems:
+            return send_back(otherwise=f"{_AGAIN}: {wanted}", asks_for_notice=True)
+        plan, verdicts, barred = await self._leave_out_blocked(progress, plan)
+        verdict = verdicts[-1]
+        if verdict.problems or _find_blocked(plan, verdict):
             return _refuse_plan(plan, verdicts)
         if verdict.refusals:
-            barred |= {one.call_id: f"{one.rule_id}: {one.reason}" for one in verdict.refusals}
-            return _no_plan(number, _as_errors(barred, uses))
+            return send_back(barred | {one.call_id: f"{one.rule_id}: {one.reason}" for one in verdict.refusals})
         objections = await ask_objections(self._ctx, progress, plan, f"{self._key}:coverage")
         asked = objections.model_calls
         if objections.by_call:
-            return _no_plan(number, _as_errors(objections.by_call, uses), asked)
+            return send_back(objections.by_call, model_calls=asked)
         return ClosedPlan(
             plan=plan,
             verdict=verdict,
@@ -240,6 +231,21 @@ class Closing:
             judged=tuple(verdicts),
             judged_at=None if asked else self._ctx.journal.judged_at,  # a model may have taken its time since
         )
+
+    async def _leave_out_blocked(
+        self, progress: Progress, plan: WritePlan
+    ) -> tuple[WritePlan, list[Verdict], dict[str, str]]:
+        """The plan without what rules block, all verdicts on the way, and by call id why a call is left out. A plan of
+        which nothing would be left stays as it is.
+        """
+        verdicts, barred = [await self._judge(progress, plan)], dict[str, str]()
+        while blocked := _find_blocked(plan, verdicts[-1]):
+            left = tuple(call for call in plan.calls if call.call_id not in blocked)
+            if not left:
+                break
+            barred, plan = {**barred, **blocked}, plan.model_copy(update={"calls": left})
+            verdicts.append(await self._judge(progress, plan))
+        return plan, verdicts, barred
 
     def _note_verdict(self, closed: ClosedPlan) -> None:
         """Remembers the verdict as fresh if it came in this attempt, so that a replay of it does too."""
@@ -264,35 +270,37 @@ class Closing:
 
 
 def _refuse_plan(plan: WritePlan, verdicts: Sequence[Verdict]) -> ClosedPlan:
-    last = verdicts[-1]
-    return ClosedPlan(plan=plan, verdict=last, refused=_why_refused(last, plan), judged=tuple(verdicts))
-
-
-def _why_refused(verdict: Verdict, plan: WritePlan) -> str:
+    """What ends the task: the policy itself is broken, or it blocks all that was left to do."""
+    why = "blocked by policy"
     try:
-        refuse_if_blocked(verdict, plan)
+        refuse_if_blocked(verdicts[-1], plan)
     except Rejected as rejected:
-        return rejected.reason
-    return "blocked by policy"
+        why = rejected.reason
+    return ClosedPlan(plan=plan, verdict=verdicts[-1], refused=why, judged=tuple(verdicts))
 
 
-def _no_plan(
-    number: int, errors: Mapping[str, str], model_calls: int = 0, *, asks_for_notice: bool = False
+def _send_back(
+    number: int,
+    uses: Mapping[str, str],
+    by_call: Mapping[str, str] = {},  # read only
+    otherwise: str = _AGAIN,
+    *,
+    model_calls: int = 0,
+    asks_for_notice: bool = False,
 ) -> ClosedPlan:
+    """No plan: the model is told what is wrong ``by_call``, and ``otherwise`` of every other call of the plan."""
+    errors = {use_id: by_call.get(call_id, otherwise) for call_id, use_id in uses.items()}
     plan = WritePlan(task_id="", round=number)
-    return ClosedPlan(plan=plan, errors=dict(errors), model_calls=model_calls, asks_for_notice=asks_for_notice)
-
-
-def _as_errors(by_call: Mapping[str, str], uses: Mapping[str, str]) -> dict[str, str]:
-    """The reasons by the ids of the model's calls; every other call of the plan is to be proposed again."""
-    return {use_id: by_call.get(call_id, _AGAIN) for call_id, use_id in uses.items()}
+    return ClosedPlan(plan=plan, errors=errors, model_calls=model_calls, asks_for_notice=asks_for_notice)
 
 
 def _find_blocked(plan: WritePlan, verdict: Verdict) -> dict[str, str]:
     """By call id, why it is not made: a rule blocks it or a call of its part, or it needs the answer of a blocked
-    one.
+    one. Empty where the policy or a rule about tools is broken: then the plan is not made at all.
     """
     why: dict[str, str] = {}
+    if verdict.problems or verdict.refusals:
+        return why
     for rule in verdict.triggered_rules:
         if rule.action == "block" and rule.call_id:
             why.setdefault(rule.call_id, f"blocked by policy: {rule.rule_id}: {rule.reason}")
