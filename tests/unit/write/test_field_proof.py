@@ -249,6 +249,8 @@ def test_an_answers_words_prove_a_new_record_only_under_the_id_that_it_gave() ->
         ("delete_order", SHOP, order(), order(status="deleted"), VERIFIED),
         ("approve_order", SHOP, order(), [], UNVERIFIED),
         ("delete_order", SHOP, order(), {"order_id": "O-1", "found": False}, VERIFIED),
+        ("delete_order", SHOP, {"order_id": "O-1", "found": True}, {"order_id": "O-1", "found": False}, VERIFIED),
+        ("delete_order", SHOP, {"order_id": "O-1", "found": True}, {"order_id": "O-1", "found": True}, UNVERIFIED),
         ("delete_order", SHOP, order(), {"error": "no such order"}, VERIFIED),
         ("unassign_clerk", {**SHOP, "clerk_id": "E-1"}, order(clerk_id="E-1"), order(clerk_id=None), VERIFIED),
         ("unassign_clerk", {**SHOP, "clerk_id": "E-1"}, order(clerk_id="E-1"), order(clerk_id="E-1"), UNVERIFIED),
