@@ -7,7 +7,7 @@ from pydantic import JsonValue
 from shared.contracts.base import Contract
 from shared.contracts.plan import PlannedCall
 from shared.contracts.task import Principal
-from shared.domain.words import Resolution, WriteStatus
+from shared.domain.words import Resolution, ToolClass, WriteStatus
 
 
 class Resolved(Contract):
@@ -76,6 +76,11 @@ class LedgerEntry(Contract):
     decide_hours: float = 24.0  # how long the tenant gave for that when the call went out
     resolutions: tuple[Resolved, ...] = ()  # what operators said of it, newest last
     agent: AgentCall | None = None
+
+    @property
+    def waits_for_proof(self) -> bool:
+        """Whether the server answered a change, which is to be read back; a notice stays ``SENT``."""
+        return self.status is WriteStatus.SENT and self.call.tool_class is ToolClass.CHANGE
 
     @property
     def doubt(self) -> str:

@@ -69,6 +69,14 @@ class WritePlan(Contract):
     calls: tuple[PlannedCall, ...] = Field(default=())
 
     @property
+    def changes(self) -> tuple[PlannedCall, ...]:
+        return tuple(call for call in self.calls if call.tool_class is ToolClass.CHANGE)
+
+    @property
+    def notices(self) -> tuple[PlannedCall, ...]:
+        return tuple(call for call in self.calls if call.tool_class is ToolClass.NOTIFY)
+
+    @property
     def every_call(self) -> tuple[PlannedCall, ...]:
         """Each call, followed by its compensation if it has one: all calls that may be sent."""
         pairs = ((call, call.compensation) for call in self.calls)

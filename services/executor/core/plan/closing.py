@@ -310,7 +310,7 @@ def _find_blocked(plan: WritePlan, verdict: Verdict) -> dict[str, str]:
     for call in plan.calls:
         if call.call_id not in why and (call.part in parts or any(ref in why for ref in references(call.arguments))):
             why[call.call_id] = "not made: another call of its part is blocked by policy"
-    if any(call.tool_class is ToolClass.CHANGE and call.call_id in why for call in plan.calls):
+    if any(call.call_id in why for call in plan.changes):
         why |= {call.call_id: _TELLS_OF_BLOCKED for call in plan.calls if _may_tell_of(call, plan, why)}
     return why
 
@@ -319,8 +319,7 @@ def _may_tell_of(notice: PlannedCall, plan: WritePlan, barred: Mapping[str, str]
     """Whether a call is a notice or letter that may tell of blocked changes: no change of its own part is made."""
     if notice.call_id in barred or not (notice.tool_class is ToolClass.NOTIFY or _writes_to_somebody(notice)):
         return False
-    same = (call for call in plan.calls if call.part == notice.part and call.call_id != notice.call_id)
-    own = [call for call in same if call.tool_class is ToolClass.CHANGE]
+    own = (call for call in plan.changes if call.part == notice.part and call.call_id != notice.call_id)
     return all(call.call_id in barred for call in own)
 
 
@@ -332,8 +331,7 @@ def _writes_to_somebody(call: PlannedCall) -> bool:
 
 def refuse_unprovable(template: ProcessTemplate, plan: WritePlan) -> None:
     """Raises ``Escalated`` for a plan that would stop halfway, because no read can prove a change before another."""
-    changes = [call for call in plan.calls if call.tool_class is ToolClass.CHANGE]
-    unproved = [call for call in changes[:-1] if call.read_back is None]
+    unproved = [call for call in plan.changes[:-1] if call.read_back is None]
     if template.sequence and unproved:
         names = ", ".join(f"{call.call_id} {call.tool}" for call in unproved)
         raise Escalated(

@@ -1,6 +1,7 @@
 """What became of a plan's calls by the ledger, as the model is told it."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.ledger import plan_entries
@@ -80,7 +81,7 @@ def parts_not_done(
     A later plan's calls for a part replace those that failed before. ``reasons``: by call id, why a call was left out;
     ``corrected``: by part, what was wrong with calls that never stood in a plan.
     """
-    made = tuple(ledger.values())
+    made = {(entry.plan_hash, entry.call.call_id): entry for entry in ledger.values()}
     left: list[tuple[PartOfTask, str]] = []
     for part in parts:
         if part.unanswered:
@@ -88,8 +89,9 @@ def parts_not_done(
         elif part.is_to_do and part.unmet and not part.is_excused:
             left.append((part, f"{_LEFT_FREELY}: {part.unmet}"))
         elif part.is_to_do and not part.unmet:
-            calls = [(plan, call) for plan in plans for call in plan.calls if call.part == part.number]
-            why = _why_not_done(calls, made, reasons) or _why_without_effect(part, calls, made)
+            own = ((plan, call) for plan in plans for call in plan.calls if call.part == part.number)
+            calls = [_MadeCall(plan, call, made.get((plan.hash, call.call_id))) for plan, call in own]
+            why = _why_not_done(calls, reasons) or _why_without_effect(part, calls)
             if why == _NO_CALL and part.number in corrected:
                 why = f"{why} that could be made: {corrected[part.number]}"
             if why is not None:
@@ -97,18 +99,37 @@ def parts_not_done(
     return left
 
 
-def _why_not_done(
-    calls: Sequence[tuple[WritePlan, PlannedCall]], made: Sequence[LedgerEntry], reasons: Mapping[str, str]
-) -> str | None:
+class _MadeCall(NamedTuple):
+    """A call of a part, with its ledger entry if it was begun."""
+
+    plan: WritePlan
+    call: PlannedCall
+    entry: LedgerEntry | None
+
+    @property
+    def took_hold(self) -> bool:
+        return self.entry is not None and self.entry.status in DONE
+
+
+def _why_not_done(calls: Sequence[_MadeCall], reasons: Mapping[str, str]) -> str | None:
     """Why the part is not done; None if every call took hold, or a later call of the same class did."""
     if not calls:
         return _NO_CALL
-    open_ones = [(plan, call) for plan, call in calls if not _is_settled(plan, call, made)]
-    last = max(plan.round for plan, _ in calls)
-    still = [call for plan, call in open_ones if plan.round == last or not _made_good(plan, call, calls, made)]
-    if not still:
-        return None
-    return "; ".join(f"{call.tool}: {_note(call, calls, made, reasons)}" for call in still[:3])
+    still = [
+        one
+        for one in calls
+        if not one.took_hold
+        and not any(
+            other.took_hold and other.plan.round > one.plan.round and other.call.tool_class is one.call.tool_class
+            for other in calls
+        )
+    ]
+    return "; ".join(f"{one.call.tool}: {_describe_open(one, reasons)}" for one in still[:3]) or None
+
+
+def _describe_open(one: _MadeCall, reasons: Mapping[str, str]) -> str:
+    why = reasons.get(one.call.call_id)
+    return (one.entry.note if one.entry else None) or (f"{NOT_MADE}: {why}" if why else NOT_MADE)
 
 
 def only_asks(call: PlannedCall, quote: str) -> bool:
@@ -117,47 +138,14 @@ def only_asks(call: PlannedCall, quote: str) -> bool:
     return verb in _ASKING and stem(verb) not in {stem(word) for word in words_of(quote)}
 
 
-def _why_without_effect(
-    part: PartOfTask, calls: Sequence[tuple[WritePlan, PlannedCall]], made: Sequence[LedgerEntry]
-) -> str | None:
+def _why_without_effect(part: PartOfTask, calls: Sequence[_MadeCall]) -> str | None:
     """Why a part is not done, if its calls only ask for something and change nothing; None if one of them acts, or a
     read shows a change.
     """
-    if not all(only_asks(call, part.quote) for _, call in calls):
+    acts = (not only_asks(one.call, part.quote) for one in calls)
+    if any(acts) or any(one.entry is not None and one.entry.status is WriteStatus.VERIFIED for one in calls):
         return None
-    hashes = {(plan.hash, call.call_id) for plan, call in calls}
-    own = [entry for entry in made if (entry.plan_hash, entry.call.call_id) in hashes]
-    if any(entry.status is WriteStatus.VERIFIED for entry in own):
-        return None
-    return f"{calls[-1][1].tool} only asks, and no read shows that it changed anything"
-
-
-def _is_settled(plan: WritePlan, call: PlannedCall, made: Sequence[LedgerEntry]) -> bool:
-    return any(
-        entry.plan_hash == plan.hash and entry.call.call_id == call.call_id and entry.status in DONE for entry in made
-    )
-
-
-def _made_good(
-    plan: WritePlan,
-    call: PlannedCall,
-    calls: Sequence[tuple[WritePlan, PlannedCall]],
-    made: Sequence[LedgerEntry],
-) -> bool:
-    later = ((other, one) for other, one in calls if other.round > plan.round and one.tool_class is call.tool_class)
-    return any(_is_settled(other, one, made) for other, one in later)
-
-
-def _note(
-    call: PlannedCall,
-    calls: Sequence[tuple[WritePlan, PlannedCall]],
-    made: Sequence[LedgerEntry],
-    reasons: Mapping[str, str],
-) -> str:
-    hashes = {plan.hash for plan, one in calls if one == call}
-    notes = (entry.note for entry in made if entry.call.call_id == call.call_id and entry.plan_hash in hashes)
-    left_out_for = reasons.get(call.call_id)
-    return next((note for note in notes if note), None) or (f"{NOT_MADE}: {left_out_for}" if left_out_for else NOT_MADE)
+    return f"{calls[-1].call.tool} only asks, and no read shows that it changed anything"
 
 
 def outcome_of_call(entry: LedgerEntry) -> JsonObject:

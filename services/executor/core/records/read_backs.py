@@ -464,9 +464,8 @@ def unfound_records(plan: WritePlan, toolbox: Toolbox, facts: Sequence[Fact]) ->
     """
     asked = {(fact.connection_id, fact.tool, fact.arguments_json): fact for fact in facts}
     found: dict[str, str] = {}
-    for call in plan.calls:
-        reads = _reads_for(call, toolbox, facts) if call.tool_class is ToolClass.CHANGE else ()
-        for read in reads:
+    for call in plan.changes:
+        for read in _reads_for(call, toolbox, facts):
             fact = asked.get((read.tool.connection_id, read.tool.name, dumps(read.arguments)))
             if fact is not None and read.arguments and _finds_nothing(fact):
                 found.setdefault(call.call_id, f"{read.tool.name} {fact.arguments_json} finds no such record")

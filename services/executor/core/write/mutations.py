@@ -67,7 +67,7 @@ from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import DID_NOTHING, DONE, DOUBTS, SENDABLE, FsmState, Resolution, ToolClass, WriteStatus
 
 _HELD_UP_SECONDS = 0.5  # between storing an intent and making its request, at the least
-_UNSETTLED = (WriteStatus.SENDING, WriteStatus.SENT, WriteStatus.DENIED, WriteStatus.ASKED, *SENDABLE)
+_OPEN = (WriteStatus.SENDING, WriteStatus.DENIED, WriteStatus.ASKED, *SENDABLE)  # and a change that waits for its proof
 _CONNECT_PAUSES = (0.2, 0.5, 1.0)  # seconds between attempts of a call that provably was not sent
 
 
@@ -340,7 +340,7 @@ async def _make_and_settle(write: PlannedWrite) -> LedgerEntry:
     not be sent stays so. Raises ``Doubtful`` for a write in doubt.
     """
     entry = (await write.ctx.store.ledger()).get(write_key(write.plan, write.call))
-    while entry is None or not _is_settled(entry):
+    while entry is None or entry.status in _OPEN or entry.waits_for_proof:
         is_sendable = entry is None or entry.status in SENDABLE
         entry = await _take_step(write, entry)
         if is_sendable and entry.status in SENDABLE:
@@ -348,12 +348,6 @@ async def _make_and_settle(write: PlannedWrite) -> LedgerEntry:
     if entry.status in DOUBTS:
         raise Doubtful
     return entry
-
-
-def _is_settled(entry: LedgerEntry) -> bool:
-    """Whether nothing more is done about a write. A notice that was ``sent`` needs no proof."""
-    needs_no_proof = entry.status is WriteStatus.SENT and entry.call.tool_class is not ToolClass.CHANGE
-    return needs_no_proof or entry.status not in _UNSETTLED
 
 
 async def _take_step(write: PlannedWrite, entry: LedgerEntry | None) -> LedgerEntry:
@@ -510,7 +504,7 @@ async def _changes_before(write: PlannedWrite) -> list[_Change]:
     found: list[_Change] = []
     for plan in write.progress.dossier.every_plan:
         known = await plan_entries(write.ctx.store, plan)
-        for one in (one for one in plan.calls if one.tool_class is ToolClass.CHANGE):
+        for one in plan.changes:
             if one == write.call:
                 return found
             found.append(_Change(one, known.get(one.call_id)))

@@ -165,9 +165,8 @@ def changes_told_by(notice: PlannedCall, plan: WritePlan) -> list[PlannedCall]:
 
     A task that says "close it, and tell somebody that it is closed" has the notice in a part of its own.
     """
-    changes = [call for call in plan.calls if call.tool_class is ToolClass.CHANGE]
-    own = [call for call in changes if None in (notice.part, call.part) or notice.part == call.part]
-    return own or changes
+    own = [call for call in plan.changes if None in (notice.part, call.part) or notice.part == call.part]
+    return own or list(plan.changes)
 
 
 class _Text(NamedTuple):
@@ -249,7 +248,7 @@ def notice_wanted(ctx: TurnContext, progress: Progress, plan: WritePlan) -> str:
     """
     party = progress.template.notice_to
     notifying = sorted({tool.name for tool in ctx.toolbox.tools.values() if tool.tool_class is ToolClass.NOTIFY})
-    if not party or not notifying or not _changes_anything(plan) or _notices_to(plan, party, progress):
+    if not party or not notifying or not plan.changes or _notices_to(plan, party, progress):
         return ""
     return (
         f"the {party} has to be told of the change: add a call that goes to the {party}, by {' or '.join(notifying)}; "
@@ -297,7 +296,7 @@ async def _missing_notice(ctx: TurnContext, progress: Progress) -> str:
         if any(call.call_id in known and known[call.call_id].status in DONE for call in notices):
             untold, reasons = False, []
         else:
-            untold, reasons = untold or _changes_anything(plan), [*reasons, *_list_reasons(ctx, plan, notices, known)]
+            untold, reasons = untold or bool(plan.changes), [*reasons, *_list_reasons(ctx, plan, notices, known)]
     if not untold:
         return ""
     offered = any(tool.tool_class is ToolClass.NOTIFY for tool in ctx.toolbox.tools.values())
@@ -313,13 +312,8 @@ def _list_reasons(
     return [reasons[call.call_id] for call in notices if call.call_id in reasons]
 
 
-def _changes_anything(plan: WritePlan) -> bool:
-    return any(call.tool_class is ToolClass.CHANGE for call in plan.calls)
-
-
 def _notices_to(plan: WritePlan, party: str, progress: Progress) -> tuple[PlannedCall, ...]:
-    notices = (call for call in plan.calls if call.tool_class is ToolClass.NOTIFY)
-    return tuple(call for call in notices if is_addressed_to(call, party, plan, progress.dossier.facts))
+    return tuple(call for call in plan.notices if is_addressed_to(call, party, plan, progress.dossier.facts))
 
 
 async def quiet_rest(ctx: TurnContext, progress: Progress) -> Rest | None:
@@ -330,13 +324,12 @@ async def quiet_rest(ctx: TurnContext, progress: Progress) -> Rest | None:
     hours = ctx.tenant.quiet_hours
     if hours is None or not progress.template.quiet_hours or progress.state is not FsmState.SCHEDULE_NOTIFY:
         return None
-    plan = progress.dossier.plan
-    notices = [call for call in plan.calls if call.tool_class is ToolClass.NOTIFY] if plan else []
-    until = await _quiet_end(ctx, progress) if notices else None
-    if plan is None or until is None:
+    plan = progress.dossier.present_plan
+    until = await _quiet_end(ctx, progress) if plan.notices else None
+    if until is None:
         return None
     known = await plan_entries(ctx.store, plan)
-    unsent = (call for call in notices if call.call_id not in known or known[call.call_id].status in SENDABLE)
+    unsent = (call for call in plan.notices if call.call_id not in known or known[call.call_id].status in SENDABLE)
     left = (call for call in unsent if not is_left_out(ctx, plan, call))
     held = [call for call in left if not why_not_told(ctx, call, plan, known)]
     if not held:

@@ -283,10 +283,9 @@ async def settle_by_reading(ctx: TurnContext, entry: LedgerEntry, *, may_resend:
     if under_our_key(entry) and not may_resend:
         before = (entry.earlier[-1].note if entry.earlier else "") or "no answer came"
         return await store_status(ctx, entry, WriteStatus.IN_DOUBT, f"{before}; it was not sent again")
-    needs_proof = entry.status is WriteStatus.SENT and entry.call.tool_class is ToolClass.CHANGE
     if entry.status is WriteStatus.SENDING:
         await wait_until_closed(ctx.store, ctx.journal, entry)
-    elif not needs_proof and entry.status is not WriteStatus.DENIED:
+    elif not entry.waits_for_proof and entry.status is not WriteStatus.DENIED:
         return entry
     after = await read_state_after(ctx, entry) if _can_be_read_back(entry) else None
     status, note, contradicted = judge(entry, after)
@@ -360,16 +359,10 @@ def _was_lost_before(entry: LedgerEntry) -> bool:
 
 def _status_unread(entry: LedgerEntry) -> WriteStatus | None:
     """The status of an open write that cannot be read; None for one that is not open."""
-    match entry.status:
-        case WriteStatus.SENDING | WriteStatus.ASKED:
-            return WriteStatus.IN_DOUBT
-        case WriteStatus.SENT if entry.call.tool_class is ToolClass.CHANGE:
-            return WriteStatus.UNVERIFIED
-        case WriteStatus.DENIED:
-            return judge(entry, None).status
-        case WriteStatus.RESEND if entry.resolved is None:
-            return WriteStatus.IN_DOUBT
-    return None
+    if entry.waits_for_proof or entry.status is WriteStatus.DENIED:
+        return judge(entry, None).status
+    is_open = entry.status in (WriteStatus.SENDING, WriteStatus.ASKED) or under_our_key(entry)
+    return WriteStatus.IN_DOUBT if is_open else None
 
 
 async def _store_entry(
