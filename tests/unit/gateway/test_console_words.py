@@ -105,11 +105,8 @@ def test_money_is_told_to_the_cent_or_to_where_it_begins(nanos: int, words: str)
     "",
     "/tasks",
 )
-def test_after_a_form_nobody_is_led_away(wanted: str) -> None:
+def test_after_a_form_one_goes_on_where_one_was_and_nobody_is_led_away(wanted: str) -> None:
     assert place_after(wanted) == "/console/"
-
-
-def test_after_a_form_one_goes_on_where_one_was() -> None:
     assert place_after("/console/tasks/a%2Fb?page=2") == "/console/tasks/a%2Fb?page=2"
 
 
@@ -293,31 +290,16 @@ def _entry(action: str, said: dict[str, JsonValue] | None = None, **more: JsonVa
 
 
 @pytest.mark.promise("console.replay")
-def test_reads_that_follow_each_other_are_one_row_that_says_what_was_read_how_often() -> None:
+def test_reads_that_follow_each_other_are_one_row_a_refused_one_its_own_and_an_action_tells_of_its_rows() -> None:
     reads = [_entry(name, kind="read") for name in ("chat.query", "email.state", "email.state")]
-
-    rows = action_rows([*reads, _entry("email.star", {"message_ids": ["m-1"]}), reads[0]], {})
-
-    assert [row.title for row in rows] == ["3 reads", "Email: star", "Chat: query"]
-    assert rows[0].gist == "Chat: query, Email: state × 2"
-
-
-@pytest.mark.promise("console.replay")
-def test_an_action_is_told_by_what_its_rows_are_called() -> None:
     moved = _entry("email.move", {"message_ids": ["m-1", "m-2"], "folder": "spam"})
-
-    (row,) = action_rows([moved], {"m-1": "You have won"})
-
-    assert row.gist == "You have won · m-2 · spam"
-
-
-@pytest.mark.promise("console.replay")
-def test_a_refused_read_stands_for_itself() -> None:
     refused = _entry("events.list", kind="refused", success=False, error_message="was answered 403")
 
-    rows = action_rows([_entry("email.state", kind="read"), refused], {})
+    rows = action_rows([*reads, moved, reads[0], refused], {"m-1": "You have won"})
 
-    assert [(row.badge.text, row.error) for row in rows] == [("Read", ""), ("Refused", "was answered 403")]
+    assert [row.title for row in rows[:3]] == ["3 reads", "Email: move", "Chat: query"]
+    assert [row.gist for row in rows[:2]] == ["Chat: query, Email: state × 2", "You have won · m-2 · spam"]
+    assert [(row.badge.text, row.error) for row in rows[2:]] == [("Read", ""), ("Refused", "was answered 403")]
 
 
 @pytest.mark.promise("console.replay")

