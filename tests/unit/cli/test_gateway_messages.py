@@ -39,7 +39,7 @@ def test_two_messages_never_share_an_id() -> None:
     assert len(ids) == 3
 
 
-def test_the_answer_is_the_first_text_of_the_first_artifact() -> None:
+def test_the_answer_is_the_first_text_of_the_first_artifact_or_else_the_message_of_the_status() -> None:
     result: JsonObject = {
         "id": "t-1",
         "status": {"state": "completed"},
@@ -48,34 +48,22 @@ def test_the_answer_is_the_first_text_of_the_first_artifact() -> None:
     }
     view = task_view(result)
     assert (view.id, view.state, view.answer, view.metadata) == ("t-1", "completed", "Done.", {"strategy": "fsm"})
-
-
-def test_without_an_artifact_the_message_of_the_status_is_the_answer() -> None:
     view = task_view({"id": "t", "status": {"state": "failed", "message": {"parts": [{"text": "Redis is down."}]}}})
-    assert view.answer == "Redis is down."
-    assert not view.went_well
+    assert (view.answer, view.went_well) == ("Redis is down.", False)
 
 
-def test_counts_in_the_metadata_are_whole_numbers() -> None:
-    """The official types carry every number as a fraction; `3.0` tool calls are three."""
-    view = task_view({"id": "t", "status": {"state": "completed"}, "metadata": {"tool_calls": Decimal("3.0")}})
-    assert view.metadata == {"tool_calls": 3}
-    assert isinstance(view.metadata["tool_calls"], int)
-
-
-def test_an_event_becomes_one_line_that_starts_with_what_it_names() -> None:
+def test_an_event_becomes_one_line_that_starts_with_what_it_names_and_the_end_of_a_turn_none() -> None:
     event = Event("1-0", "tool", datetime.now(UTC), {"class": "read", "tool": "get_thing"})
     assert line_of(event) == "get_thing  class=read"
-
-
-def test_the_end_of_a_turn_needs_no_line() -> None:
     assert line_of(Event("1-0", "turn_finished", datetime.now(UTC), {})) is None
 
 
-def test_metadata_is_named_as_in_the_gateway_s_own_records() -> None:
-    metadata: JsonObject = {"modelNotice": "a planner", "approvalId": "a1", "escalated": True}
+def test_metadata_is_named_as_in_the_gateway_s_own_records_and_counts_in_it_are_whole_numbers() -> None:
+    """The official types carry every number as a fraction; `3.0` tool calls are three."""
+    metadata: JsonObject = {"modelNotice": "a planner", "approvalId": "a1", "toolCalls": Decimal("3.0")}
     view = task_view({"id": "t", "status": {"state": "completed"}, "metadata": metadata})
-    assert view.metadata == {"model_notice": "a planner", "approval_id": "a1", "escalated": True}
+    assert view.metadata == {"model_notice": "a planner", "approval_id": "a1", "tool_calls": 3}
+    assert isinstance(view.metadata["tool_calls"], int)
 
 
 _ASKED = {"tool": "get_expense", "tool_class": "read", "connection": "default", "asked": '{"id":"E-1"}', "ok": True}
@@ -231,14 +219,10 @@ def test_a_doubt_is_a_block_with_one_row_of_a_list_a_line() -> None:
     assert "  read after it: nothing could be read" in _shown(None)
 
 
-def test_a_time_is_shown_to_the_minute_without_its_zone() -> None:
+def test_a_time_is_shown_to_the_minute_without_its_zone_and_what_is_none_as_it_is() -> None:
     """Which hour it is depends on the reader's clock."""
     assert re.fullmatch(r"2026-03-0[456] \d\d:07", moment("2026-03-05T10:07:59.123456+00:00"))
-
-
-@each_row(("value", "shown"), [(None, ""), ("never", "never"), (7, "7")])
-def test_what_is_no_time_is_shown_as_it_is(value: Json, shown: str) -> None:
-    assert moment(value) == shown
+    assert [moment(value) for value in (None, "never", 7)] == ["", "never", "7"]
 
 
 WAITS = TaskView("t1", "input-required", "", {"approval_id": "a1", "verdict": {"escalationLevel": "manager"}})

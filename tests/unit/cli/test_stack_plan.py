@@ -21,9 +21,9 @@ def _plan(environ: Mapping[str, str], executors: int = 1) -> dict[str, ProcessSp
     return {spec.name: spec for spec in plan_stack(options, PORTS, "unix:///data/redis.sock")}
 
 
-@pytest.mark.promise("launcher.defaults")
+@pytest.mark.promise("launcher.defaults", "launcher.notice")
 def test_with_an_empty_environment_everything_is_supplied() -> None:
-    """Redis, planner and company come from the launcher, and the executor is told where they are."""
+    """Redis, planner and company come from the launcher; the executor is told where they are, all of the planner."""
     plan = _plan({})
     assert list(plan) == ["policy", "planner", "company", "gateway", "learner", "executor-1"]
     told = plan["executor-1"].environ
@@ -32,6 +32,7 @@ def test_with_an_empty_environment_everything_is_supplied() -> None:
     assert told["POLICY_URL"] == plan["policy"].url
     assert told["PROFILE"] == "embedded"
     assert {told[name] for name in ("HAIKU_MODEL", "SONNET_MODEL", "FALLBACK_MODEL")} == {"offline-planner-1"}
+    assert {spec.environ["MODEL_NOTICE"] for spec in plan.values()} == {PLANNER_NOTICE}
 
 
 @pytest.mark.promise("demo.any_model", "launcher.defaults")
@@ -46,12 +47,6 @@ def test_with_a_model_configured_there_is_no_planner_and_no_notice(name: str) ->
     assert notice_of(StackOptions(Path("/data"), environ)) == ""
 
 
-@pytest.mark.promise("launcher.notice")
-def test_the_rule_based_planner_is_named_to_every_service() -> None:
-    for spec in _plan({}).values():
-        assert spec.environ["MODEL_NOTICE"] == PLANNER_NOTICE
-
-
 @pytest.mark.promise("secrets.model_key")
 @each_row(
     ("name", "facts", "asking"),
@@ -59,36 +54,29 @@ def test_the_rule_based_planner_is_named_to_every_service() -> None:
     ("ANTHROPIC_API_KEY", "off", {"executor-1"}),
     ("BRAINOS_API_KEY", "on", {"executor-1"}),
 )
-def test_only_who_asks_a_model_is_handed_its_key(name: str, facts: str, asking: set[str]) -> None:
+def test_only_who_asks_a_model_is_handed_its_key_and_no_printed_plan_shows_it(
+    name: str, facts: str, asking: set[str]
+) -> None:
     given = {**KEY, "ANTHROPIC_API_KEY": "another", "LEARN_KNOWLEDGE": facts, name: "sk-secret"}
     holders = {name for name, spec in _plan(given).items() if "sk-secret" in spec.environ.values()}
     assert holders == asking
+    assert "sk-secret" not in repr(_plan(given))
 
 
-def test_the_key_does_not_show_in_a_printed_plan() -> None:
-    assert "sk-secret" not in repr(_plan(KEY))
-
-
-def test_with_a_tool_server_configured_there_is_no_company_and_no_policy_about_it() -> None:
+def test_with_a_tool_server_configured_there_is_no_company_and_a_tenant_file_of_the_callers_own_is_kept() -> None:
     plan = _plan({"GREEN_AGENT_MCP_URL": "http://tools.example"})
     assert "company" not in plan
     assert plan["executor-1"].environ["GREEN_AGENT_MCP_URL"] == "http://tools.example"
     assert plan["executor-1"].environ["TENANT_FILE"].endswith("/tenant.json")
-
-
-def test_a_tenant_file_of_the_callers_own_is_kept() -> None:
     assert _plan({"TENANT_FILE": "/mine.json"})["executor-1"].environ["TENANT_FILE"] == "/mine.json"
 
 
-def test_an_executor_gives_its_sessions_back_before_the_launcher_loses_patience() -> None:
+def test_each_executor_has_its_own_port_and_gives_its_sessions_back_before_the_launcher_loses_patience() -> None:
     """Killed instead, it would leave them to be found only when their leases run out."""
-    assert float(_plan({})["executor-1"].environ["GRACE_SECONDS"]) < TERM_SECONDS
-    assert _plan({"GRACE_SECONDS": "1"})["executor-1"].environ["GRACE_SECONDS"] == "1"
-
-
-def test_each_executor_has_a_port_of_its_own() -> None:
     plan = _plan({}, executors=2)
     assert {plan["executor-1"].environ["PORT"], plan["executor-2"].environ["PORT"]} == {"4", "5"}
+    assert float(_plan({})["executor-1"].environ["GRACE_SECONDS"]) < TERM_SECONDS
+    assert _plan({"GRACE_SECONDS": "1"})["executor-1"].environ["GRACE_SECONDS"] == "1"
 
 
 def test_who_accepts_work_stops_before_who_does_it_and_the_tools_last() -> None:
@@ -125,18 +113,12 @@ def test_an_assessor_is_part_of_a_stack_that_asks_for_one_and_ends_before_those_
 
 
 @pytest.mark.promise("launcher.restarts")
-def test_the_pause_grows_with_each_early_end_up_to_a_bound() -> None:
+def test_the_pause_grows_with_each_early_end_up_to_a_bound_and_begins_anew_after_a_long_run() -> None:
     restarts = Restarts()
     pauses = [restarts.pause_after(lived=1.0) for _ in range(9)]
     assert pauses[:3] == [0.5, 1.0, 2.0]
     assert pauses == sorted(pauses)
     assert pauses[-1] == LONGEST_PAUSE
-
-
-def test_a_process_that_ran_for_long_is_started_again_at_once_as_the_first_time() -> None:
-    restarts = Restarts()
-    for _ in range(5):
-        restarts.pause_after(lived=1.0)
     assert restarts.pause_after(lived=STEADY_SECONDS) == 0.5
 
 
@@ -159,16 +141,15 @@ def test_the_word_of_the_environment_stands_in_the_record(tmp_path: Path, word: 
 
 
 @pytest.mark.promise("launcher.unruled_writes")
-def test_without_a_word_nothing_is_started(tmp_path: Path) -> None:
+def test_without_a_word_with_another_one_or_beside_a_spoiled_record_nothing_is_started(tmp_path: Path) -> None:
     with pytest.raises(Complaint, match="UNRULED_WRITES") as caught:
         settle_unruled_writes(_options(tmp_path, FOREIGN))
     assert all(word in caught.value.sentence for word in ("approve", "allow"))
-
-
-@pytest.mark.promise("launcher.unruled_writes")
-def test_a_word_that_is_none_of_both_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Complaint, match="UNRULED_WRITES cannot be 'maybe'"):
         settle_unruled_writes(_options(tmp_path, {**FOREIGN, "UNRULED_WRITES": "maybe"}))
+    (tmp_path / "tenant.json").write_text("{")
+    with pytest.raises(Complaint, match=r"tenant\.json cannot be read"):
+        settle_unruled_writes(_options(tmp_path, FOREIGN))
 
 
 @pytest.mark.promise("launcher.unruled_writes")
@@ -182,13 +163,6 @@ def test_it_is_asked_once_and_remembered_in_a_record_that_its_owner_may_edit(tmp
     settle_unruled_writes(_options(tmp_path, {**FOREIGN, "UNRULED_WRITES": "approve"}))
     assert json.loads(record.read_text())["time_zone"] == "Europe/Rome"
     assert json.loads(record.read_text())["unruled_writes"] == "approve"
-
-
-@pytest.mark.promise("launcher.unruled_writes")
-def test_a_record_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    (tmp_path / "tenant.json").write_text("{")
-    with pytest.raises(Complaint, match=r"tenant\.json cannot be read"):
-        settle_unruled_writes(_options(tmp_path, FOREIGN))
 
 
 @pytest.mark.promise("launcher.unruled_writes")
