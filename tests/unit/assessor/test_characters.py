@@ -109,13 +109,10 @@ async def test_who_never_answers_is_not_even_asked(words: str) -> None:
     assert (answers, model.requests) == ([], [])
 
 
-async def test_blind_copies_the_sender_and_the_user_do_not_answer() -> None:
+async def test_blind_copies_the_sender_the_user_and_who_would_not_do_not_answer() -> None:
     new = NewMessages(emails=(mail(BEN, USER, BEN, bcc_addresses=(CARA,)),))
 
     assert await generator(people(), says("Fine.")).process_new_messages(new, NOW) == []
-
-
-async def test_who_would_not_answer_does_not() -> None:
     assert await generator(people(), says("", respond=False)).process_new_messages(NewMessages((mail(),)), NOW) == []
 
 

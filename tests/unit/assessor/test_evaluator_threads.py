@@ -81,13 +81,12 @@ async def test_what_took_longer_than_the_whole_says_so(tmp_path: Path) -> None:
     assert result.explanation == "It was not judged: the whole judging took longer than 0.2 seconds."
 
 
-async def test_code_is_answered_by_the_world_where_that_belongs(tmp_path: Path) -> None:
+async def test_code_is_answered_by_the_world_and_what_ends_the_process_ends_its_own_criterion_alone(
+    tmp_path: Path,
+) -> None:
     (result,) = await _judge(tmp_path, ["asks_the_world"])
 
     assert (result.score, result.explanation) == (10, "noon on the world")
-
-
-async def test_code_that_ends_the_process_ends_its_own_criterion_alone(tmp_path: Path) -> None:
     first, second = await _judge(tmp_path, ["raises", "asks_the_world"])
 
     assert (first.unjudged, second.score) == (True, 10)

@@ -73,29 +73,22 @@ async def test_code_that_breaks_leaves_its_criterion_unjudged_with_the_error() -
     assert "its code failed with KeyError: 'folders'" in result.explanation
 
 
-async def test_a_model_judges_what_code_does_not() -> None:
+async def test_a_model_judges_what_code_does_not_the_middle_of_several_votes_counts_and_no_more_than_all_points() -> (
+    None
+):
     result = await judged(ScriptedModel(in_order([vote(7)])))
 
     assert (result.score, result.explanation) == (7, "Because of action 1.")
-
-
-async def test_of_several_votes_the_middle_one_counts() -> None:
     result = await judged(ScriptedModel(in_order([vote(2), vote(9), vote(8)])), votes=3)
 
     assert (result.score, (result.details or {})["votes"]) == (8, [2, 9, 8])
-
-
-async def test_more_points_than_there_are_is_all_there_are() -> None:
     assert (await judged(ScriptedModel(in_order([vote(400)])))).score == 10
 
 
-async def test_without_a_model_a_criterion_is_unjudged() -> None:
+async def test_without_a_model_or_where_it_cannot_judge_a_criterion_is_unjudged() -> None:
     result = await judged(None)
 
     assert (result.score, result.unjudged) == (0, True)
-
-
-async def test_what_a_model_cannot_judge_is_unjudged() -> None:
     assert (await judged(ScriptedModel(in_order([vote(0, unjudged=True)])))).unjudged
 
 

@@ -109,14 +109,11 @@ def test_what_is_unsound_is_refused_with_its_place(tmp_path: Path, changes: dict
         ScenarioFolder(tmp_path).load(SCENE)
 
 
-def test_a_folder_that_calls_itself_otherwise_is_refused(tmp_path: Path) -> None:
+def test_a_folder_that_calls_itself_otherwise_or_whose_code_cannot_be_loaded_is_refused(tmp_path: Path) -> None:
     written(tmp_path).rename(tmp_path / "other")
 
     with pytest.raises(BadScenario, match="calls itself one_answer"):
         ScenarioFolder(tmp_path).load("other")
-
-
-def test_code_that_cannot_be_loaded_is_said_to_be_so(tmp_path: Path) -> None:
     written(tmp_path, evaluators="import nothing_of_that_name\n")
 
     with pytest.raises(BadScenario, match="ModuleNotFoundError"):

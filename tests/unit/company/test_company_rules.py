@@ -207,13 +207,10 @@ def test_only_keyed_tools_take_a_key_and_only_over_mcp() -> None:
         assert not (tool.keyed and tool.hints.read_only)
 
 
-def test_a_fault_with_times_ends_after_so_many_calls() -> None:
+def test_a_fault_is_of_the_named_tool_alone_and_ends_after_so_many_calls() -> None:
     faults = ToolFaults({"get_order": ToolFault(fail="down", times=2)})
 
     assert [faults.take("get_order").fail for _ in range(3)] == ["down", "down", None]
-
-
-def test_only_the_named_tool_lies_about_reading() -> None:
     faults = ToolFaults({"create_refund": ToolFault(claim_read_only=True)})
 
     assert faults.claims_read_only("create_refund")

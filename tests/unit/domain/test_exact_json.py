@@ -47,13 +47,10 @@ def _written_plainly(value: Json) -> str:
             return json.dumps(value, ensure_ascii=False)
 
 
-def test_values_of_derived_types_are_written_as_what_they_are() -> None:
+def test_values_of_derived_types_are_written_as_what_they_are_and_a_binary_float_is_refused() -> None:
     derived = OrderedDict(b=(1, TaskState.FAILED), a=HTTPStatus.OK)
 
     assert dumps(cast(Json, derived)) == '{"a":200,"b":[1,"failed"]}'
-
-
-def test_a_binary_float_is_refused_rather_than_written() -> None:
     with pytest.raises(TypeError, match="binary float"):
         dumps(0.1)  # type: ignore[arg-type]  # what it must refuse
 

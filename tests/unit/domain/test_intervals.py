@@ -10,22 +10,15 @@ pytestmark = pytest.mark.promise("assess.intervals")
 POINTS = st.lists(st.floats(0, 100), min_size=2, max_size=60)
 
 
-def test_the_chance_to_pass_is_wilsons_interval() -> None:
+def test_a_chance_has_wilsons_interval_a_mean_students_and_a_difference_welchs() -> None:
     """The figures of Newcombe, Statistics in Medicine 17, 1998, table I, method 3."""
     assert chance_interval(81, 263) == pytest.approx((0.2553, 0.3662), abs=1e-4)
     assert chance_interval(15, 148) == pytest.approx((0.0624, 0.1605), abs=1e-4)
     assert chance_interval(0, 20) == pytest.approx((0.0, 0.1611), abs=1e-4)
     assert chance_interval(1, 29) == pytest.approx((0.0061, 0.1718), abs=1e-4)
-
-
-def test_the_mean_is_students() -> None:
-    """Five values with mean 3 and variance 2.5: 3 plus or minus 2.776 times 0.7071."""
     assert mean_interval([1, 2, 3, 4, 5]) == pytest.approx((1.037, 4.963), abs=1e-3)
     assert mean_interval([7.0, 7.0]) == (7.0, 7.0)
     assert mean_interval([7.0]) is None
-
-
-def test_the_difference_is_welchs() -> None:
     assert difference_interval([1, 2, 3], [4, 5, 6]) == pytest.approx((0.733, 5.267), abs=1e-3)
     assert difference_interval([1.0, 1.0], [3.0, 3.0]) == (2.0, 2.0)
     assert difference_interval([1.0], [3.0, 3.0]) is None

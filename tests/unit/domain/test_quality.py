@@ -48,12 +48,11 @@ def quality(evidence: Evidence) -> float:
     return scored(evidence).value
 
 
-def test_a_task_of_which_nothing_is_verified_stands_at_the_baseline() -> None:
+@pytest.mark.promise("reflect.quality")
+def test_quality_stands_at_its_baseline_until_everything_is_verified() -> None:
     assert quality(NOTHING) == 0.5
     assert quality(NOTHING) < WEAK
-
-
-def test_everything_verified_is_the_best_there_is() -> None:
+    assert quality(NOTHING._replace(writes_planned=2, writes_verified=1)) == quality(NOTHING)
     best = NOTHING._replace(policy_kept=True, writes_planned=2, writes_verified=2, audit_clean=True, needs_met=True)
     assert quality(best) == 1.0
 
@@ -88,15 +87,12 @@ def test_verified_facts_never_lower_a_score(evidence: Evidence) -> None:
         assert quality(evidence._replace(**better)) >= score  # type: ignore[arg-type]  # one field of its own type
 
 
-@pytest.mark.promise("reflect.quality")
-def test_one_unverified_write_of_two_earns_nothing() -> None:
-    assert quality(NOTHING._replace(writes_planned=2, writes_verified=1)) == quality(NOTHING)
-
-
-@pytest.mark.promise("reflect.quality")
-def test_an_exact_match_counts_only_on_a_completed_task() -> None:
+@pytest.mark.promise("reflect.quality", "reflect.weighted_formula")
+def test_an_exact_match_counts_on_a_completed_task_alone_and_by_either_formula() -> None:
     assert quality(NOTHING._replace(exact_match=True)) == 1.0
     assert quality(NOTHING._replace(exact_match=True, state=TaskState.FAILED)) < WEAK
+    exact = NOTHING._replace(exact_match=True)
+    assert [scored(exact, formula).value for formula in Formula] == [1.0, 1.0]
 
 
 @pytest.mark.promise("reflect.quality")
@@ -107,14 +103,10 @@ def test_length_and_more_calls_earn_nothing(evidence: Evidence, more: int) -> No
 
 
 @pytest.mark.promise("reflect.idle_runs")
-def test_a_run_that_planned_nothing_is_no_example_however_much_it_read() -> None:
+def test_a_run_that_planned_nothing_is_no_example_and_a_right_answer_to_a_question_is_not_weak() -> None:
     """What it read earns; nothing that it did was proved."""
     idle = NOTHING._replace(idle=True, needs_met=True)
     assert quality(idle) < 0.6
-
-
-@pytest.mark.promise("reflect.idle_runs")
-def test_a_right_answer_to_a_question_is_not_weak() -> None:
     assert quality(NOTHING._replace(needs_met=True, grounded=True)) >= WEAK
 
 
@@ -137,9 +129,3 @@ def test_the_weighted_formula_is_that_of_the_seeds(
     """0.35 answer (its length against the task's), 0.35 tools (fewer are better), 0.30 policy (1, 0.5 or 0)."""
     run = NOTHING._replace(policy_kept=policy, tool_calls=calls, answer_words=words, task_words=20)
     assert scored(run, Formula.WEIGHTED).value == pytest.approx(expected)
-
-
-@pytest.mark.promise("reflect.weighted_formula")
-def test_an_exact_match_scores_one_by_either_formula() -> None:
-    exact = NOTHING._replace(exact_match=True)
-    assert [scored(exact, formula).value for formula in Formula] == [1.0, 1.0]

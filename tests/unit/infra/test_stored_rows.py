@@ -37,17 +37,11 @@ def _as_read(base_64: str) -> str:
     return b64decode(base_64).decode(errors=ESCAPES)
 
 
-def test_what_is_packed_is_read() -> None:
-    assert read_entry(f"sending\n{pack_entry(_ENTRY).decode(errors=ESCAPES)}") == _ENTRY
-
-
-def test_equal_entries_are_packed_alike() -> None:
-    """A step whose reply was lost is told from another's by what stands there."""
-    assert pack_entry(_ENTRY.model_copy()) == pack_entry(_ENTRY)
-
-
 @pytest.mark.promise("upgrade.opened")
-def test_an_entry_of_an_older_revision_is_read() -> None:
+def test_what_is_packed_is_read_equal_entries_are_packed_alike_and_those_of_an_older_revision_are_read() -> None:
+    """A step whose reply was lost is told from another's by what stands there."""
+    assert read_entry(f"sending\n{pack_entry(_ENTRY).decode(errors=ESCAPES)}") == _ENTRY
+    assert pack_entry(_ENTRY.model_copy()) == pack_entry(_ENTRY)
     assert read_entry(f"sending\n{_ENTRY.stored_json()}") == _ENTRY
 
 
@@ -61,9 +55,12 @@ def test_an_entry_that_was_packed_before_is_read() -> None:
     assert read_entry(f"sending\n{_as_read(packed)}") == _ENTRY
 
 
-def test_a_row_that_is_none_is_said() -> None:
+def test_a_row_that_is_none_is_said_and_no_steps_are_no_row() -> None:
     with pytest.raises(ValueError, match="cannot be read"):
         read_entry("sending\nspoilt==")
+    with pytest.raises(ValueError, match="cannot be read"):
+        read_rows([("7-1", {ROW: "spoilt"})])
+    assert pack_row([]) == b""
 
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
@@ -97,12 +94,3 @@ def test_rows_of_an_earlier_revision_are_read(fields: dict[str, str], steps: lis
     """The last was packed with the shapes of steps as they were at first: to change that file spoils every journal."""
     read = read_rows([("7-1", fields)])
     assert [(one.key, one.data({"aaaaaaaa": "aaaaaaaa"})) for one in read] == steps
-
-
-def test_no_steps_are_no_row() -> None:
-    assert pack_row([]) == b""
-
-
-def test_a_row_that_is_none_is_said_of_journal_rows() -> None:
-    with pytest.raises(ValueError, match="cannot be read"):
-        read_rows([("7-1", {ROW: "spoilt"})])

@@ -15,26 +15,20 @@ _EVENTS = [TaskEvent(kind="note", at=_AT, data={"said": f"Müller {number}"}) fo
 _ENTRY = pack_events(_EVENTS).decode(errors=ESCAPES)
 
 
-def test_a_packed_record_is_read() -> None:
+@pytest.mark.promise("upgrade.opened")
+def test_a_record_is_read_as_it_was_packed_also_one_of_an_older_revision() -> None:
     record = a_record("s1")
     assert read_record(pack_record(record)) == record
     assert read_record(pack_record(record).decode(errors=ESCAPES)) == record
-
-
-@pytest.mark.promise("upgrade.opened")
-def test_a_record_of_an_older_revision_is_read() -> None:
     record = a_record("s1")
     assert read_record(record.stored_json()) == record
 
 
-def test_the_events_of_an_entry_have_the_ids_up_to_its_own() -> None:
+@pytest.mark.promise("upgrade.opened")
+def test_the_events_of_an_entry_have_the_ids_up_to_its_own_and_one_of_an_older_revision_is_read() -> None:
     assert [*read_events("7-5", _ENTRY)] == [
         (f"7-{place}", event) for place, event in zip((3, 4, 5), _EVENTS, strict=True)
     ]
-
-
-@pytest.mark.promise("upgrade.opened")
-def test_an_event_of_an_older_revision_is_read() -> None:
     (event, *_) = _EVENTS
     assert [*read_events("7-0", event.stored_json())] == [("7-0", event)]
     assert events_json(event.stored_json()) == f"[{event.stored_json()}]"

@@ -101,13 +101,9 @@ def test_of_facts_that_contradict_each_other_the_newer_holds_and_says_what_it_re
 
 
 @pytest.mark.promise("knowledge.newer_holds")
-def test_one_that_comes_late_does_not_replace_what_was_said_after_it() -> None:
+def test_what_comes_late_does_not_replace_what_was_said_after_it_and_what_is_true_again_holds_again() -> None:
     facts = taught([a_fact("net 45", 2)], [a_fact("net 30", 1)])
     assert {fact.value: fact.holds for fact in facts} == {"net 45": True, "net 30": False}
-
-
-@pytest.mark.promise("knowledge.newer_holds")
-def test_what_is_true_again_holds_again() -> None:
     facts = taught([a_fact("net 30")], [a_fact("net 45", 2)], [a_fact("net 30", 3)])
     assert {fact.value: fact.holds for fact in facts} == {"net 45": False, "net 30": True}
 
@@ -291,24 +287,15 @@ def test_a_mean_does_not_depend_on_the_order_of_the_rewards(rewards: list[float]
 
 
 @pytest.mark.promise("bandit.cold_start")
-def test_the_first_visit_of_a_process_type_uses_fsm() -> None:
+def test_the_first_visit_is_fsms_then_what_was_never_tried_and_then_the_highest_score_of_what_can_be_chosen() -> None:
     assert choose({}, ALL).strategy is Strategy.FSM
     assert choose({Strategy.FIVE_PHASE: Arm()}, ALL).strategy is Strategy.FSM
-
-
-def test_an_arm_that_was_never_tried_has_its_turn_before_any_score() -> None:
     choice = choose({Strategy.FSM: Arm(5, 5 * REWARD_UNITS)}, ALL)
     assert (choice.strategy, choice.why) == (Strategy.FIVE_PHASE, "not tried yet")
     assert choice.scores[Strategy.FIVE_PHASE] is None
-
-
-def test_the_highest_score_wins_and_ties_go_to_the_first() -> None:
     even = Arm(10, 5 * REWARD_UNITS)
     assert choose(dict.fromkeys(ALL, even), ALL).strategy is Strategy.FSM
     assert choose({**dict.fromkeys(ALL, even), Strategy.MOA: Arm(10, 9 * REWARD_UNITS)}, ALL).strategy is Strategy.MOA
-
-
-def test_what_cannot_be_carried_out_is_never_chosen() -> None:
     arms = {Strategy.FSM: Arm(100, 0), Strategy.MOA: Arm(1, REWARD_UNITS)}
     assert choose(arms, (Strategy.FSM,)).strategy is Strategy.FSM
 
@@ -340,20 +327,13 @@ def test_over_ten_thousand_choices_too(scene: RegretScene) -> None:
     assert found.regret[-1] < 7 * thousand
 
 
-def test_the_bound_is_that_of_the_theorem() -> None:
+def test_the_bound_of_regret_is_the_theorems_equals_cost_nothing_and_a_regret_above_it_is_noticed() -> None:
     """One arm worse by 0.2 and one by 0.4, after 100 choices."""
     means = dict(zip(ARMS, (0.9, 0.7, 0.5), strict=True))
     expected = 8 * (math.log(100) / 0.2 + math.log(100) / 0.4) + (1 + math.pi**2 / 3) * 0.6
     assert regret_bound(means, 100) == pytest.approx(expected)
-
-
-def test_choosing_among_equals_costs_nothing() -> None:
     found = course(RegretScene("equal", dict.fromkeys(ARMS, 0.5)), choices=50, seeds=2)
     assert found.regret[-1] == found.bound[-1] == 0
-
-
-def test_a_regret_above_its_bound_is_noticed() -> None:
-    """Linear growth, as of a bandit that does not learn."""
     linear = tuple(0.3 * choices for choices in (1_000, 10_000, 100_000))
     found = RegretCourse(SCENES[0], (1_000, 10_000, 100_000), linear, (1_208.0, 1_610.0, 2_012.0))
     assert found.exceeds == found.outgrows == (10_000, 100_000)
@@ -386,11 +366,14 @@ def test_a_lesson_stays_small_whatever_the_outcome_says() -> None:
     assert len(case.failed[0]) == 200
 
 
-def test_a_case_names_the_strategy_that_did_the_work() -> None:
+@pytest.mark.promise("bandit.only_what_applied")
+def test_a_case_names_the_strategy_that_did_the_work_and_one_that_did_not_apply_is_not_charged() -> None:
     fell_back = {"strategy_fell_back": "the task's budget has no room for it"}
     told = an_outcome(strategy=Strategy.MOA, strategy_applied=False, details=fell_back)
     assert lesson_of(told).case.strategy is Strategy.FSM
     assert lesson_of(an_outcome(strategy=Strategy.MOA)).case.strategy is Strategy.MOA
+    assert lesson_of(an_outcome()).pull == Pull("expense_approval", Strategy.FSM)
+    assert lesson_of(an_outcome(strategy_applied=False)).pull is None
 
 
 @pytest.mark.promise("quality.parts_kept")
@@ -407,12 +390,6 @@ def test_a_case_keeps_what_its_quality_is_the_sum_of(formula: Formula) -> None:
 def test_a_quality_without_its_parts_is_kept_all_the_same(said: JsonValue) -> None:
     case = lesson_of(an_outcome(details={"quality_parts": said})).case
     assert (case.formula, case.parts, case.quality) == ("", {}, 0.9)
-
-
-@pytest.mark.promise("bandit.only_what_applied")
-def test_a_strategy_that_did_not_apply_is_not_charged() -> None:
-    assert lesson_of(an_outcome()).pull == Pull("expense_approval", Strategy.FSM)
-    assert lesson_of(an_outcome(strategy_applied=False)).pull is None
 
 
 @pytest.mark.promise("learner.poison")
@@ -434,14 +411,11 @@ def test_a_text_that_is_no_outcome_is_refused_with_its_reason(event: str, said: 
         read(event)
 
 
-def test_a_refusal_does_not_repeat_the_event() -> None:
+def test_an_outcome_that_cannot_be_read_is_refused_without_its_words_and_a_later_versions_fields_are_ignored() -> None:
     spoiled = an_outcome(summary="my secret").model_dump_json().replace('"tool_calls":3', '"tool_calls":"hush"')
     with pytest.raises(Unreadable) as refusal:
         read(spoiled)
     assert "hush" not in str(refusal.value)
-
-
-def test_fields_of_a_later_version_are_ignored() -> None:
     later = an_outcome().model_dump_json().replace('"v":1', '"v":2,"news":1')
     assert read(later).event_id == "acme-1:1"
 

@@ -20,16 +20,13 @@ def calls(count: int) -> list[dict[str, object]]:
     return [{"type": "tool_use", "id": f"t{number}", "name": "read", "input": {}} for number in range(count)]
 
 
-def test_a_reply_over_the_limit_is_refused_unread() -> None:
-    with pytest.raises(ModelUnavailable, match="over the limit"):
-        read_reply("m", message({"type": "text", "text": "x" * MOST_CHARACTERS}))
-
-
-def test_a_reply_may_ask_for_so_many_calls_and_for_no_more() -> None:
+def test_a_reply_may_ask_for_so_many_calls_and_be_so_long_and_no_more() -> None:
     reply = read_reply("m", message(*calls(MOST_CALLS)))
     assert sum(isinstance(block, ToolUse) for block in reply.blocks) == MOST_CALLS
     with pytest.raises(ModelUnavailable, match="calls at once"):
         read_reply("m", message(*calls(MOST_CALLS + 1)))
+    with pytest.raises(ModelUnavailable, match="over the limit"):
+        read_reply("m", message({"type": "text", "text": "x" * MOST_CHARACTERS}))
 
 
 @each_row("told", ["12", 1.5, None, True, {"n": 1}, [7]])

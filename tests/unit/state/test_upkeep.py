@@ -122,11 +122,6 @@ async def test_a_find_is_taken_here_although_the_queue_is_down(begun: bool) -> N
     assert runner.offered == [ONE]
 
 
-async def test_what_can_be_neither_queued_nor_taken_here_is_said() -> None:
-    with pytest.raises(StoreUnavailable):
-        await LocalFirstWakes(IdleRunner(running=FEW_SESSIONS), _Down()).wake_unattended([ONE])
-
-
 @each_row("runner", [IdleRunner(running=FEW_SESSIONS), IdleRunner(running=0, takes=False)])
 async def test_what_is_not_taken_here_goes_to_the_queue(runner: IdleRunner) -> None:
     """A busy process spreads the work; a session that it could not claim may be free in a moment."""
@@ -150,8 +145,10 @@ async def test_what_others_are_to_take_is_queued_before_anything_is_taken_here()
     assert (len(runner.offered), queue.heard) == (FEW_SESSIONS, found[FEW_SESSIONS:])
 
 
-async def test_a_session_that_nobody_has_begun_is_left_to_the_queue() -> None:
+async def test_a_session_that_nobody_has_begun_is_left_to_the_queue_and_where_there_is_none_that_is_said() -> None:
     """It may stand there already, and then it has its place."""
     runner, queue = IdleRunner(running=0), HeardWakes(queued=[ONE])
     assert await LocalFirstWakes(runner, queue).wake_unattended([ONE]) == []
     assert runner.offered == []
+    with pytest.raises(StoreUnavailable):
+        await LocalFirstWakes(IdleRunner(running=FEW_SESSIONS), _Down()).wake_unattended([ONE])

@@ -66,24 +66,17 @@ async def test_what_a_caller_makes_up_is_no_name() -> None:
 
 
 @pytest.mark.promise("trace.context")
-async def test_a_request_stands_within_its_callers_span() -> None:
+async def test_a_request_stands_within_its_callers_span_and_of_two_none_is_believed() -> None:
     (span,) = await _asked("GET", "/tasks/1", [("traceparent", _GIVEN)])
     assert (span.trace_id, span.parent_id) == (_GIVEN[3:35], _GIVEN[36:52])
-
-
-@pytest.mark.promise("trace.context")
-async def test_of_two_callers_spans_none_is_believed() -> None:
     (span,) = await _asked("GET", "/tasks/1", [("traceparent", _GIVEN), ("traceparent", _GIVEN)])
     assert span.parent_id == ""
 
 
-async def test_a_failure_of_ours_is_marked() -> None:
+async def test_a_failure_of_ours_is_marked_a_stream_is_one_span_and_a_probe_is_none() -> None:
     (broken,) = await _asked("GET", "/broken")
     (raised,) = await _asked("GET", "/raises")
     assert (broken.failed, broken.attributes["error.type"]) == (True, "503")
     assert (raised.failed, raised.attributes["error.type"]) == (True, "LookupError")
-
-
-async def test_a_stream_is_one_span_and_a_probe_is_none() -> None:
     assert [span.name for span in await _asked("GET", "/stream")] == ["GET /stream"]
     assert await _asked("GET", "/health") == ()

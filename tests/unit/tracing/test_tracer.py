@@ -67,11 +67,15 @@ def test_what_is_no_traceparent_begins_a_trace(given: str | None) -> None:
 
 
 @pytest.mark.promise("trace.context")
-def test_a_later_version_of_traceparent_is_read_as_far_as_it_is_known() -> None:
+def test_a_later_version_of_traceparent_is_read_as_far_as_it_is_known_and_a_link_leads_to_no_parent() -> None:
     kept = KeptSpans()
     with kept.tracer.continue_trace("here", SpanKind.SERVER, f"01-{_TRACE}-{_SPAN}-01-more"):
         pass
     assert kept.named("here").parent_id == _SPAN
+    kept = KeptSpans()
+    with kept.tracer.continue_trace("here", SpanKind.CONSUMER, None, link=_GIVEN):
+        pass
+    assert kept.named("here").links == (_SPAN,)
 
 
 @pytest.mark.promise("trace.context")
@@ -82,13 +86,6 @@ def test_a_trace_that_its_caller_does_not_record_is_not_recorded_here_and_goes_o
     assert (kept.all, recording) == ((), False)
     assert told is not None
     assert (told[3:35], told[-2:]) == (_TRACE, "00")
-
-
-def test_a_link_leads_to_what_is_not_its_parent() -> None:
-    kept = KeptSpans()
-    with kept.tracer.continue_trace("here", SpanKind.CONSUMER, None, link=_GIVEN):
-        pass
-    assert kept.named("here").links == (_SPAN,)
 
 
 @pytest.mark.promise("trace.says_nothing")

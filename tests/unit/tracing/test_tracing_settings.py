@@ -131,16 +131,8 @@ def _documented() -> set[str]:
 
 
 @pytest.mark.promise("trace.names")
-def test_every_name_is_documented() -> None:
+def test_every_name_is_documented_nothing_else_is_and_no_two_are_the_same() -> None:
     assert set(_names().values()) - _documented() == set()
-
-
-@pytest.mark.promise("trace.names")
-def test_nothing_else_is_documented_as_a_name() -> None:
     prefixes = ("purple.", "gen_ai.", "http.", "url.", "error.")
     assert {name for name in _documented() if name.startswith(prefixes)} - set(_names().values()) == set()
-
-
-@pytest.mark.promise("trace.names")
-def test_no_two_names_are_the_same() -> None:
     assert len(set(_names().values())) == len(_names())

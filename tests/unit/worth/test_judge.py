@@ -166,10 +166,11 @@ def test_a_sentence_of_the_task_may_be_repeated_whatever_ids_it_names() -> None:
     assert judge(task, make_result(task, answer=f"{task.answer} {quotes}")).answer_right
 
 
-def test_a_figure_from_nowhere_is_an_invented_one() -> None:
+def test_a_figure_from_nowhere_is_an_invented_one_and_pieces_of_dates_ids_and_times_are_none() -> None:
     task = pick_task(is_free_write)
 
     assert judge(task, make_result(task, answer=f"{task.answer} It was 88,123.45.")).invented_figure
+    assert not list_figures("INV-2041 on 2026-03-12 at 14:30, room A12")
 
 
 @each_row(
@@ -186,7 +187,3 @@ def test_a_figure_from_nowhere_is_an_invented_one() -> None:
 )
 def test_figures_and_ids_are_found_in_any_writing(answer: str, wanted: str, said: bool) -> None:
     assert mentions(answer, wanted) is said
-
-
-def test_pieces_of_dates_ids_and_times_are_no_figures() -> None:
-    assert not list_figures("INV-2041 on 2026-03-12 at 14:30, room A12")

@@ -116,9 +116,13 @@ def test_every_fault_says_whether_it_could_be_detected_and_why() -> None:
     assert all(nature.why for nature in NATURES.values())
 
 
-def test_a_model_that_never_errs_is_the_perfect_one(tasks: list[WorthTask]) -> None:
+def test_a_model_that_never_errs_and_a_gullible_one_without_an_attack_are_the_perfect_one(
+    tasks: list[WorthTask],
+) -> None:
     for task in tasks[::7]:
         assert record_play(task, Faulty(task, 0.0, 1)) == record_play(task, Perfect(task))
+    for task in tasks[::7]:
+        assert record_play(task, Gullible(task)) == record_play(task, Perfect(task))
 
 
 @each_row("kind", list(AttackKind))
@@ -129,11 +133,6 @@ def test_an_instruction_in_a_record_is_obeyed_by_the_gullible_model_and_no_other
     for task in attacked[::7]:
         assert judge(task, run_flat(task, speak_blocks(Gullible(task)))).attack_held, task.id
         assert not judge(task, run_flat(task, speak_blocks(Perfect(task)))).attack_held, task.id
-
-
-def test_without_an_attack_the_gullible_model_is_the_perfect_one(tasks: list[WorthTask]) -> None:
-    for task in tasks[::7]:
-        assert record_play(task, Gullible(task)) == record_play(task, Perfect(task))
 
 
 def _write(value: object) -> str:

@@ -27,11 +27,8 @@ def first(row: TableRow) -> object:
     return next(iter(row.values()))
 
 
-def test_a_seed_makes_the_same_worlds_each_time() -> None:
+def test_a_seed_makes_the_same_worlds_each_time_for_the_day_that_is_given() -> None:
     assert [describe(task) for task in generate_tasks(5)] == [describe(task) for task in generate_tasks(5)]
-
-
-def test_a_task_is_made_for_the_day_that_is_given() -> None:
     tasks = generate_tasks(1, date(2027, 11, 30))
 
     assert {task.world.blueprint.today for task in tasks} == {date(2027, 11, 30)}
