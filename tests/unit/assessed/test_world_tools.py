@@ -219,13 +219,20 @@ async def _ask_bridge(url: str, headers: dict[str, str]) -> str:
 
 
 @pytest.mark.promise("I12.world_key")
-async def test_a_world_that_repeats_the_key_does_not_get_it_into_an_answer(world: WorldStage) -> None:
+async def test_a_world_that_repeats_the_key_or_breaks_off_with_it_in_its_words_does_not_tell_it(
+    world: WorldStage,
+) -> None:
     await world.mail(ANNA, f"Is it {world.keys.key}?")
 
     said = await world.said("list_emails", folder="inbox")
 
     assert str(world.keys.key) not in dumps(said)
     assert "(the key)" in dumps(said)
+    key = str(world.keys.key)
+    async with WorldCalls(transport=Hostile(None, key)) as calls:
+        reply = await calls.call(BridgedWorld(URL, key), "get_time", {}, 5.0)
+
+    assert (reply.result, key in str(reply.content)) == (CallResult.UNKNOWN, False)
 
 
 class Hostile(httpx.AsyncBaseTransport):
@@ -249,15 +256,6 @@ async def test_an_answer_nested_beyond_all_reason_is_an_error_of_the_call(world:
         reply = await calls.call(BridgedWorld(URL, "key"), "get_time", {}, 5.0)
 
     assert reply.result is not CallResult.DONE
-
-
-@pytest.mark.promise("I12.world_key")
-async def test_a_line_that_breaks_off_with_the_key_in_its_words_does_not_tell_it(world: WorldStage) -> None:
-    key = str(world.keys.key)
-    async with WorldCalls(transport=Hostile(None, key)) as calls:
-        reply = await calls.call(BridgedWorld(URL, key), "get_time", {}, 5.0)
-
-    assert (reply.result, key in str(reply.content)) == (CallResult.UNKNOWN, False)
 
 
 @pytest.mark.promise("participant.world_failures")

@@ -65,15 +65,11 @@ def test_what_was_read_is_not_read_again_nor_what_was_looked_for_in_vain() -> No
 
 
 @pytest.mark.promise("policy.named_records_are_read")
-def test_each_kind_that_a_call_names_is_read_of_its_own_server() -> None:
+def test_each_kind_that_a_call_names_is_read_of_its_own_server_and_the_operators_pair_goes_first() -> None:
     elsewhere = _tool("get_person", employee_id="string")._replace(connection_id="branch")
     readers = (_GET, _tool("get_employee", employee_id="string"), elsewhere)
     call: JsonObject = {"claim_id": "C-1", "employee_id": "E-1", "reason": "fine"}
     assert _wanted(call, *readers) == [("get_claim", {"claim_id": "C-1"}), ("get_employee", {"employee_id": "E-1"})]
-
-
-@pytest.mark.promise("policy.named_records_are_read")
-def test_the_operators_read_back_goes_before_a_name_that_fits() -> None:
     write = _tool("approve_claim", ToolClass.CHANGE, claim_id="string")
     write = write._replace(catalogue=CatalogueEntry(read_back="show_status"))
     found = missing_reads(

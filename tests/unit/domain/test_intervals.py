@@ -1,10 +1,23 @@
 """How far a few runs can be trusted."""
 
+from itertools import combinations
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.domain.estimates import chance_interval, difference_interval, mean_interval
+from shared.domain.bandit import REWARD_UNITS
+from shared.domain.estimates import (
+    Moment,
+    Point,
+    chance_interval,
+    difference_interval,
+    mean_interval,
+    moments,
+    pass_hat,
+    read_points,
+)
+from tests.each_row import each_row
 
 pytestmark = pytest.mark.promise("assess.intervals")
 POINTS = st.lists(st.floats(0, 100), min_size=2, max_size=60)
@@ -44,3 +57,42 @@ def test_a_chance_lies_between_nothing_and_all(counted: tuple[int, int]) -> None
 
     assert 0 <= interval.low <= passed / runs + 1e-9
     assert passed / runs - 1e-9 <= interval.high <= 1
+
+
+def test_points_are_read_as_they_are_kept() -> None:
+    assert read_points("1:9000:1700000000000 2:14000:1700000001000") == (
+        Point(1, 9000, 1_700_000_000_000),
+        Point(2, 14_000, 1_700_000_001_000),
+    )
+    assert read_points("") == ()
+
+
+@each_row("spoiled", ["1:9000", "1:9000:5:6", "one:9000:5"])
+def test_a_trend_that_is_none_is_refused(spoiled: str) -> None:
+    with pytest.raises(ValueError, match=r"values to unpack|invalid literal"):
+        read_points(spoiled)
+
+
+def test_a_moment_has_the_mean_of_all_and_of_those_since_the_last() -> None:
+    """Two cases at 0.9, two at 0.5: 0.7 of all, 0.5 since."""
+    points = [Point(2, 18_000, 1_000), Point(4, 28_000, 2_000)]
+    assert moments(points) == (Moment(2, 1_000, 0.9, 0.9), Moment(4, 2_000, 0.7, 0.5))
+
+
+def test_time_never_goes_back_whatever_was_counted_when() -> None:
+    found = moments([Point(2, REWARD_UNITS, 500), Point(1, REWARD_UNITS, 900)])
+    assert [(moment.n, moment.at_ms) for moment in found] == [(1, 900), (2, 900)]
+
+
+pytestmark = pytest.mark.promise("assess.pass_hat")
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=8))
+def test_it_is_the_share_of_draws_in_which_all_passed(runs: list[bool]) -> None:
+    for k, chance in pass_hat(sum(runs), len(runs)).items():
+        draws = [all(drawn) for drawn in combinations(runs, k)]
+        assert chance == pytest.approx(sum(draws) / len(draws))
+
+
+def test_without_runs_nothing_is_said() -> None:
+    assert pass_hat(0, 0) == {}

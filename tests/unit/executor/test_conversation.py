@@ -81,16 +81,12 @@ async def test_an_answer_of_a_task_that_wrote_nothing_says_so_unless_it_was_a_qu
 
 
 @pytest.mark.promise("coverage.settled_once", "prime.classify_fallback")
-async def test_a_later_reply_cannot_understand_the_task_anew() -> None:
+async def test_a_later_reply_cannot_understand_the_task_anew_and_a_quote_that_nobody_wrote_is_no_part() -> None:
     """Neither what may be written nor what process it is."""
     stage = Stage(TASK, [READ], [understood(TASK, process="payroll")], [APPROVE], kind="find out")
     record = await stage.run()
     assert (stage.claims.applied, record.metadata["process_type"]) == ([], "general")
     assert "settled by the first reply" in stage.told
-
-
-@pytest.mark.promise("coverage.settled_once")
-async def test_a_quote_that_nobody_wrote_is_no_part_of_the_task() -> None:
     stage = Stage(STATUS, parts=(("the status of claim C-1", "find out"), "approve claim C-1"))
     await stage.run()
     assert stage.claims.applied == []
@@ -117,9 +113,12 @@ async def test_a_notice_before_which_a_part_has_no_call_is_sent_back_once_and_th
 
 
 @pytest.mark.promise("conversation.left_part")
-async def test_a_part_left_for_its_own_condition_is_said_in_the_answer_and_counts_as_done() -> None:
+async def test_a_part_left_for_its_condition_is_done_in_words_and_one_that_is_not_met_leaves_it_by_itself() -> None:
     stage = Stage(f"{TASK} if it is overdue", [READ], [leaves("it is not overdue")], answer="C-1 stays open.")
     await stage.ends(DONE, [], says="it is not overdue")
+    stage = Stage("Approve claim C-1 if it is over 500", [READ], [condition("500")], answer="It stays open.")
+    await stage.ends(DONE, [], says="amount 120.50 is more than 500: no")
+    assert len(stage.model.requests) == 3
 
 
 @each_row("because", ["120.50 is less than 500", "it is over 500: 120.50 is less than 500"])
@@ -329,32 +328,24 @@ async def test_a_task_that_was_answered_without_any_call_is_corrected_once_and_t
 
 
 @pytest.mark.promise("coverage.text_alone")
-async def test_after_a_first_reply_of_text_the_next_one_may_still_understand_and_do_the_task() -> None:
+async def test_after_a_first_reply_of_text_the_task_may_still_be_understood_and_done_or_answered() -> None:
     stage = Stage(". ".join(PARTS), [READ], [MINE, TELL], parts=PARTS)
     first = iter([text_reply("I have looked into it.")])
     stage.thinks = lambda asked: next(first, None) or stage.talk(asked)
     await stage.ends(DONE, ["C-1"])
     assert len(stage.claims.told) == 1
-
-
-@pytest.mark.promise("coverage.text_alone")
-async def test_a_question_that_needs_no_tool_is_answered_once_it_was_understood_as_one() -> None:
     stage = Stage("What is a claim?", [], kind="find out", answer="A demand for money.")
     await stage.ends(DONE, [], says="Nothing was read for this answer.")
 
 
 @pytest.mark.promise("coverage.without_understand")
-async def test_calls_without_understand_make_the_task_one_part_that_is_to_be_done() -> None:
+async def test_calls_without_understand_make_one_part_to_be_done_and_a_calculation_alone_settles_none() -> None:
+    """What is worked out before any server was asked shows nothing that could be misread as the task."""
     stage = Stage()
     stage.talk.understands = False
     await stage.ends(DONE, ["C-1"])
     assert [entry.call.part for entry in stage.turns.writes.values()] == [1]
     assert [one.tier for one in stage.model.requests] == [Tier.HAIKU, Tier.SONNET, Tier.SONNET]
-
-
-@pytest.mark.promise("coverage.without_understand")
-async def test_a_calculation_alone_settles_no_parts_and_a_read_does() -> None:
-    """What is worked out before any server was asked shows nothing that could be misread as the task."""
     figures, asks = use("calculate", name="total", operation="sum", operands=["1", "2"]), understood(TASK, "find out")
     stage = Stage(TASK, [figures], [asks, READ], [asks, APPROVE])
     stage.talk.understands = False
@@ -374,27 +365,16 @@ async def test_a_part_that_was_left_takes_no_call(rounds: list[Calls]) -> None:
 
 
 @pytest.mark.promise("coverage.left_part_takes_no_call")
-async def test_a_call_that_waits_for_a_part_which_is_left_then_is_not_made() -> None:
+async def test_a_call_that_waits_for_a_part_which_is_left_is_not_made_and_conditions_close_and_open_a_part() -> None:
     parts = ("Approve claim C-1 if it is overdue", "Tell the clerk")
     rounds = [[READ], [MINE], [_NOT_OVERDUE, TELL], [TELL]]
     stage = Stage(". ".join(parts), *rounds, parts=parts, answer="The clerk knows.")
     await stage.ends(DONE, [])
     assert len(stage.claims.told) == 1
-
-
-@pytest.mark.promise("coverage.left_part_takes_no_call")
-async def test_a_condition_that_came_out_false_closes_its_part_and_one_that_comes_out_true_opens_it_again() -> None:
     rounds = [[READ], [condition("500"), APPROVE], [condition("100"), APPROVE]]
     stage = Stage("Approve claim C-1 if it is over 500, or over 100", *rounds)
     await stage.ends(DONE, ["C-1"])
     assert "part 1 was left because amount 120.50 is more than 500: no" in stage.told
-
-
-@pytest.mark.promise("conversation.left_part")
-async def test_a_condition_that_is_not_met_ends_the_task_in_words_and_without_a_further_request() -> None:
-    stage = Stage("Approve claim C-1 if it is over 500", [READ], [condition("500")], answer="It stays open.")
-    await stage.ends(DONE, [], says="amount 120.50 is more than 500: no")
-    assert len(stage.model.requests) == 3
 
 
 # --- one reply's writes ---------------------------------------------------------------------------------------------
@@ -961,14 +941,10 @@ async def test_no_plan_closes_with_a_reply_that_was_cut_off(then: ModelReply) ->
 
 
 @pytest.mark.promise("conversation.cut_off")
-async def test_a_first_reply_that_was_cut_off_before_it_said_the_parts_settles_nothing() -> None:
+async def test_a_first_reply_cut_off_before_the_parts_settles_nothing_and_an_answer_cut_off_again_says_so() -> None:
     cut, begun = _cut(calls_reply([READ, understood(_EVERY)])), calls_reply(_BEGUN, 1)
     stage = _replying(_EVERY, cut, begun, calls_reply([APPROVE, APPROVE_2], 2), last=text_reply("Done."))
     await stage.ends(DONE, ["C-1", "C-2"])
-
-
-@pytest.mark.promise("conversation.cut_off")
-async def test_an_answer_that_is_cut_off_again_is_shown_as_such() -> None:
     begun, last = calls_reply([understood(STATUS, "find out"), READ]), _cut(text_reply("Claim C-1 is op"))
     stage = _replying(STATUS, begun, _cut(text_reply("The claim")), last=last)
     says = "Claim C-1 is op ... [The answer was longer than a reply may be, and ends here.]"

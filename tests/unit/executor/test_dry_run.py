@@ -38,16 +38,12 @@ async def test_it_ends_with_the_plan_and_leaves_the_world_as_it_was() -> None:
 
 
 @pytest.mark.promise("dry_run.no_writes")
-async def test_it_waits_for_nobody_and_says_for_whom_a_real_run_would() -> None:
+async def test_it_waits_for_nobody_says_for_whom_a_real_run_would_and_is_refused_where_policy_blocks() -> None:
     stage = _dry(Stage())
     stage.policy.says = {"requires_approval": True, "escalation_level": "manager"}
     record = await stage.run()
     assert (record.state, _untouched(stage)) == (TaskState.COMPLETED, True)
     assert "a real run would wait for a manager" in (record.answer or "")
-
-
-@pytest.mark.promise("dry_run.no_writes")
-async def test_a_plan_that_policy_blocks_is_refused_as_a_real_one_would_be() -> None:
     stage = _dry(Stage())
     stage.policy.says = {"blocked": True, "passed": False}
     record = await stage.run()

@@ -20,17 +20,13 @@ def _bounded(stage: Stage, **bounds: int) -> Stage:
 
 
 @pytest.mark.promise("journal.bounded")
-async def test_a_task_of_too_many_steps_ends_with_the_reason() -> None:
+async def test_a_task_of_too_many_steps_or_that_collects_too_much_ends_with_the_reason() -> None:
     """A model that reads and reads and never comes to an end."""
     stage = _bounded(Stage(), steps=12)
     stage.talk.rounds = [[READ]] * 100
     record = await stage.run()
     assert (record.state, "JOURNAL_STEPS" in (record.reason or "")) == (TaskState.FAILED, True)
     assert sum(step.kind not in NO_STEPS for step in stage.turns.steps.values()) <= 12
-
-
-@pytest.mark.promise("journal.bounded")
-async def test_a_task_that_collects_too_much_ends_with_the_reason() -> None:
     stage = _bounded(Stage(), size=20_000)
     stage.servers.add("get_claim", lambda _: {"text": "long " * 10_000})
     record = await stage.run()

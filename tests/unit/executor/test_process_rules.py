@@ -88,7 +88,7 @@ async def test_a_process_without_a_state_for_computing_has_its_figures_all_the_s
 
 
 @pytest.mark.promise("process.only_tightens")
-async def test_a_tenant_that_wants_every_unruled_write_approved_is_asked_although_a_process_rule_speaks() -> None:
+async def test_a_tenants_own_rules_are_judged_as_before_although_a_process_rule_speaks() -> None:
     """A broken service level that escalates by its own rule goes on by itself; the tenant's own wish comes first."""
     breach = TEMPLATES["sla_breach"].model_copy(
         update={"figures": (LEFT,), "rules": (OVER.model_copy(update={"action": "escalate"}),)}
@@ -98,11 +98,6 @@ async def test_a_tenant_that_wants_every_unruled_write_approved_is_asked_althoug
 
     assert (await free.run()).state is TaskState.COMPLETED
     assert ((await bound.run()).state, bound.claims.applied) == (TaskState.INPUT_REQUIRED, [])
-
-
-@pytest.mark.promise("process.only_tightens")
-async def test_a_tenants_rule_about_a_value_of_the_same_name_is_judged_as_before() -> None:
-    """The process's figures stand apart from what the tenant's rules speak of."""
     stage = await _stage(PROCESS, _WITH_LIMIT, limit="500")
     stage.servers.add("approve_claim", stage.claims.approve, ToolClass.CHANGE)
     strict = Rule(id="SEVEN", condition='left == "7"', action="block")

@@ -297,12 +297,17 @@ def test_a_tenants_policy_with_a_field_that_nobody_reads_stops_the_start(
         FileTenants.read(file)
 
 
-def test_a_tenants_policy_holds_rules_of_every_kind_in_one_list(tmp_path: Path) -> None:
+def test_a_tenants_file_holds_rules_of_every_kind_in_one_list_and_has_the_given_server_where_it_names_none(
+    tmp_path: Path,
+) -> None:
     file = tmp_path / "tenant.json"
     rules = [{"id": "A", "kind": "never", "tool": "pay"}, {"id": "B", "type": "deny", "keywords": ["x"]}]
     file.write_text(json.dumps({"id": "default", "policies": [{"id": "p", "rules": rules}]}), "utf-8")
     (policy,) = FileTenants.read(file).record.policies
     assert ([rule.id for rule in policy.tool_rules], [rule.id for rule in policy.text_rules]) == (["A"], ["B"])
+    (tmp_path / "tenant.json").write_text('{"id": "t", "connections": []}')
+    (one,) = FileTenants.read(tmp_path / "tenant.json", "http://tools:9009").record.connections
+    assert (one.id, one.url) == ("default", "http://tools:9009")
 
 
 @pytest.mark.promise("plan.as_made")
@@ -313,12 +318,6 @@ async def test_rules_see_a_plan_in_the_order_in_which_it_is_made() -> None:
     await play.run()
     binding = next(request for request in play.policy.asked if request.calls)
     assert [call.tool for call in binding.calls] == ["approve_claim", "notify_person"]
-
-
-def test_a_file_without_connections_has_the_given_tool_server(tmp_path: Path) -> None:
-    (tmp_path / "tenant.json").write_text('{"id": "t", "connections": []}')
-    (one,) = FileTenants.read(tmp_path / "tenant.json", "http://tools:9009").record.connections
-    assert (one.id, one.url) == ("default", "http://tools:9009")
 
 
 class Versions(Tenants):

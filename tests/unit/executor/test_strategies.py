@@ -17,7 +17,7 @@ from tests.doubles.scripted_model import state_of
 from tests.doubles.scripted_talk import of_conversation, results_in
 from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
-from tests.unit.executor.deliberating import five_phase, last_said_to, moa, only
+from tests.unit.executor.deliberating import last_said_to, moa, only
 from tests.unit.executor.stage import Stage
 
 
@@ -84,15 +84,6 @@ async def test_no_strategy_writes_before_the_verdict(strategy: Strategy) -> None
     stage.policy.says = {"blocked": True, "passed": False}
     record = await stage.run()
     assert (record.state, stage.claims.applied, stage.turns.writes) == (TaskState.REJECTED, [], {})
-
-
-@pytest.mark.promise("strategy.setting")
-@each_row("stage_of", [five_phase, moa])
-async def test_a_replay_goes_by_the_strategies_that_there_were_then(stage_of: type[Stage]) -> None:
-    """Though today's setting names others."""
-    stage = stage_of()
-    await stage.run()
-    assert (await replayed(stage)).difference == ""
 
 
 @pytest.mark.promise("replay.same_end")

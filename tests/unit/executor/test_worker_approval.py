@@ -77,11 +77,12 @@ async def test_an_approved_plan_is_carried_out_in_the_second_turn_and_a_second_d
     await stage.ends(DONE, ["C-1"], decision("reject", turn_id="turn-3"))
 
 
-@pytest.mark.promise("I7.expiry_means_no", "task.cancel")
+@pytest.mark.promise("I7.expiry_means_no", "I7.needs_no_tools", "task.cancel")
+@each_row("servers_are_down", [False, True])
 @each_row(
     ("turn", "hours", "state", "why", "says"),
     [
-        (decision("reject"), 0, NO, "rejected by boss", ""),
+        (decision("reject"), 0, NO, "rejected by boss; nothing was written", ""),
         (deadline(), 25, NO, "no decision before", ""),
         (decision("approve"), 25, WAITS, "", ""),
         (deadline(), 0, WAITS, "", ""),
@@ -89,29 +90,13 @@ async def test_an_approved_plan_is_carried_out_in_the_second_turn_and_a_second_d
         (cancel(), 0, TaskState.CANCELED, "", "canceled by clerk"),
     ],
 )
-async def test_what_is_no_yes_in_time_writes_nothing(
-    turn: Turn, hours: float, state: TaskState, why: str, says: str
-) -> None:
-    await (await _waiting(hours)).ends(state, [], turn, why=why, says=says)
-
-
-@pytest.mark.promise("I7.needs_no_tools", "task.cancel")
-@each_row(
-    ("turn", "hours", "state"),
-    [
-        (decision("reject"), 0, NO),
-        (deadline(), 25, NO),
-        (message("any news?", "turn-m"), 0, WAITS),
-        (cancel(), 0, TaskState.CANCELED),
-    ],
-)
-async def test_neither_a_no_nor_an_expiry_a_message_or_a_cancel_needs_a_tool_server(
-    turn: Turn, hours: float, state: TaskState
+async def test_what_is_no_yes_in_time_writes_nothing_and_needs_no_tool_server(
+    turn: Turn, hours: float, state: TaskState, why: str, says: str, servers_are_down: bool
 ) -> None:
     stage = await _waiting(hours)
-    stage.servers.go_down("office")
-    record = await stage.ends(state, [], turn)
-    assert turn.data != {"decision": "reject"} or record.reason == "rejected by boss; nothing was written"
+    if servers_are_down:
+        stage.servers.go_down("office")
+    await stage.ends(state, [], turn, why=why, says=says)
 
 
 @pytest.mark.promise("I7.expiry_means_no")

@@ -88,13 +88,10 @@ async def test_what_is_there_or_ambiguous_or_another_thing_stays_as_it_is(record
     assert (fact.result, fact.note) == (record, "")
 
 
-async def test_a_field_that_the_task_names_is_shown_under_that_name() -> None:
+async def test_a_field_that_the_task_names_is_shown_under_that_name_and_rows_of_a_list_are_each() -> None:
     text = "What is the unit_price of item X-7?"
     fact = await read({"id": "X-7", "unit_prices": "3.10"}, "true", text, "get_item")
     assert fact.result == {"id": "X-7", "unit_prices": "3.10", "unit_price": "3.10"}
-
-
-async def test_rows_of_a_list_are_shown_so_each() -> None:
     rows: Json = [{"id": "C-1", "total_amount": "1"}, {"id": "C-2", "total_amount": "2"}]
     text = "Approve the expense claim C-1"
     fact = await read({"claims": rows}, text=text, tool="list_claims")

@@ -80,12 +80,19 @@ async def test_spans_say_what_was_done_at_which_price() -> None:
 
 
 @pytest.mark.promise("trace.says_nothing")
-async def test_no_word_of_the_task_of_an_argument_or_of_the_answer_is_in_them() -> None:
+async def test_no_word_of_a_task_is_in_them_and_a_run_that_fails_is_told_by_its_kind() -> None:
     stage = TracedStage()
     record = await stage.run(_first())
     said = stage.kept.said()
     assert record.answer
     assert [word for word in (TASK, "C-1", "120.50", "clerk", record.answer) if word in said] == []
+    stage = TracedStage()
+    stage.policy.fails_from = 1
+    record = await stage.run(_first())
+    failed = {span.name: span.attributes.get("error.type") for span in stage.kept.all if span.failed}
+    assert record.state is TaskState.FAILED
+    assert failed == {"phase execute": "Failed"}
+    assert "policy service" not in stage.kept.said()
 
 
 @pytest.mark.promise("trace.after_a_crash")
@@ -117,17 +124,6 @@ async def test_a_decision_continues_the_tasks_trace_and_is_linked_with_the_reque
     old.turns.record = old.turns.record.model_copy(update={"traceparent": None})
     await old.run()
     assert old.kept.named("turn message").parent_id == ""
-
-
-@pytest.mark.promise("trace.says_nothing")
-async def test_a_run_that_fails_is_told_by_its_kind() -> None:
-    stage = TracedStage()
-    stage.policy.fails_from = 1
-    record = await stage.run(_first())
-    failed = {span.name: span.attributes.get("error.type") for span in stage.kept.all if span.failed}
-    assert record.state is TaskState.FAILED
-    assert failed == {"phase execute": "Failed"}
-    assert "policy service" not in stage.kept.said()
 
 
 class Counted(Stage):

@@ -133,16 +133,13 @@ def test_one_cent_off_is_found(cents: int, off: int) -> None:
     assert recheck_figures([value("x", "sum", stated, from_fact("amount"))], KnownFigures((amount,)))
 
 
-def test_values_build_on_earlier_values_and_are_named_once() -> None:
+def test_values_build_on_earlier_values_are_named_once_and_recomputing_follows_the_facts() -> None:
     net = value("net", "sum", "120.50", from_fact("total"))
     half = value("half", "quotient", "60.25", from_value("net"), from_value("two"))
     two = value("two", "count", "2", from_fact("lines[*]"))
 
     assert recheck_figures([net, two, half], ORDERED) == ()
     assert recheck_figures([net, net], ORDERED) == ("net: named twice",)
-
-
-def test_recomputing_follows_the_facts() -> None:
     stale = value("refund", "percentage", "24.10", from_fact("total"), from_task("20%"))
 
     (fresh,) = recompute([stale], ORDERED._replace(facts=[fact({"total": 200})]))

@@ -20,18 +20,12 @@ def pause(tries: int, retry_after: float | None = None, after: float = 0.0, dead
     return None if at is None else (at - now).total_seconds()
 
 
-def test_the_pause_doubles_from_five_seconds_to_a_minute() -> None:
-    assert [pause(tries) for tries in range(1, 7)] == [5, 10, 20, 40, 60, 60]
-
-
-def test_what_the_endpoint_says_is_respected() -> None:
+def test_the_pause_doubles_to_a_minute_respects_the_endpoint_and_ends_at_the_deadline() -> None:
     """A shorter wish makes nobody ask sooner; one that ends past the deadline ends the wait."""
+    assert [pause(tries) for tries in range(1, 7)] == [5, 10, 20, 40, 60, 60]
     assert (pause(1, retry_after=90.0), pause(3, retry_after=1.0)) == (90, 20)
     assert pause(1, retry_after=4_000.0) is None
     assert pause(1, retry_after=float("inf")) is None
-
-
-def test_the_last_try_is_made_at_the_deadline() -> None:
     assert (pause(9, after=3_590), pause(9, after=3_600), pause(1, deadline=0)) == (10, None, None)
 
 

@@ -121,7 +121,7 @@ def test_exactly_an_ended_task_has_an_outcome(state: TaskState) -> None:
     assert end.events[-1].data["state"] == state.value
 
 
-def test_the_history_holds_what_was_said_and_no_timer_speaks() -> None:
+def test_the_history_holds_what_was_said_no_timer_speaks_and_a_turn_that_came_too_late_changes_nothing() -> None:
     said = end_of(work(), ended())
     timed = end_of(work(TurnKind.DEADLINE), ended())
 
@@ -129,6 +129,9 @@ def test_the_history_holds_what_was_said_and_no_timer_speaks() -> None:
     assert turns(said) == (("user", "Pay it"), ("agent", "Its a is 17."))
     assert [line.role for line in timed.record.history] == ["agent"]
     assert turns(timed) == ()
+    late = unchanged_end(work(), SessionState(), NOON)
+    assert late.record == work().record.model_copy(update={"turns_done": late.record.turns_done})
+    assert (late.outcome, late.events) == (None, ())
 
 
 @pytest.mark.promise("reflect.history_once")
@@ -193,9 +196,3 @@ def test_no_marked_value_is_in_any_field_of_an_outcome(marked: str, before: str,
 
     assert marked not in told
     assert "1111" not in told
-
-
-def test_a_turn_that_came_too_late_changes_nothing() -> None:
-    late = unchanged_end(work(), SessionState(), NOON)
-    assert late.record == work().record.model_copy(update={"turns_done": late.record.turns_done})
-    assert (late.outcome, late.events) == (None, ())

@@ -133,7 +133,7 @@ def test_a_limit_held_if_its_rule_did_what_it_said(amount: str, triggered: bool,
 
 
 @pytest.mark.promise("outcome.thresholds")
-def test_a_limit_that_does_not_decide_its_rule_proves_nothing() -> None:
+def test_a_limit_proves_nothing_where_it_decides_no_rule_or_is_on_the_calls_of_another_tool() -> None:
     """Nor does one that no verdict was made on."""
     alone = LIMIT.model_copy(update={"rule_id": "", "policy_id": ""})
     named = (value("amount", "sum", "700"),)
@@ -141,6 +141,11 @@ def test_a_limit_that_does_not_decide_its_rule_proves_nothing() -> None:
     figure = (named[0].model_copy(update={"figure": "amount"}),)
     assert _outcomes(_progress(alone, values=figure)) == [("500", "700", None)]
     assert _outcomes(_progress(LIMIT, values=named, verdict=None)) == [("500", "700", None)]
+    named = (value("amount", "sum", "700"),)
+    of_tool = LIMIT.model_copy(update={"tool": "approve_claim"})
+    of_another = LIMIT.model_copy(update={"tool": "pay_claim"})
+    assert _outcomes(_progress(of_tool, triggered=True, values=named), _write({})) == [("500", "700", True)]
+    assert _outcomes(_progress(of_another, values=named), _write({"amount": 700})) == [("500", None, None)]
 
 
 @pytest.mark.promise("outcome.thresholds")
@@ -158,15 +163,6 @@ def test_what_is_held_against_a_limit_comes_from_verified_writes_alone(
 ) -> None:
     """Of a write that nobody could prove nothing is learned, nor where two writes say different things."""
     assert _outcomes(_progress(LIMIT, triggered=True), *(_write(*one) for one in writes)) == [outcome]
-
-
-@pytest.mark.promise("outcome.thresholds")
-def test_a_limit_on_the_calls_of_a_tool_is_held_against_these_alone() -> None:
-    named = (value("amount", "sum", "700"),)
-    of_tool = LIMIT.model_copy(update={"tool": "approve_claim"})
-    of_another = LIMIT.model_copy(update={"tool": "pay_claim"})
-    assert _outcomes(_progress(of_tool, triggered=True, values=named), _write({})) == [("500", "700", True)]
-    assert _outcomes(_progress(of_another, values=named), _write({"amount": 700})) == [("500", None, None)]
 
 
 REFUSAL = "the amount exceeds the approval limit of 300"

@@ -37,28 +37,21 @@ def _face(**settings: object) -> GatewayProfile:
 
 
 @pytest.mark.promise("gateway.card_facts")
-def test_provider_and_documentation_are_those_of_the_installation() -> None:
+def test_provider_and_documentation_are_those_of_the_installation_and_what_nobody_said_is_not_there() -> None:
     settings = {"a2a_provider": "Acme Ltd", "a2a_provider_url": "https://acme.example.com"}
     card = agent_card(_face(**settings, a2a_documentation_url="https://acme.example.com/agent"))
     for shown in (NEW.card(card, None), OLD.card(card, None)):
         assert shown["provider"] == {"organization": "Acme Ltd", "url": "https://acme.example.com"}
         assert shown["documentationUrl"] == "https://acme.example.com/agent"
-
-
-def test_what_nobody_said_is_not_on_the_card() -> None:
     card = agent_card(_face())
     for shown in (NEW.card(card, None), OLD.card(card, None)):
         assert not {"provider", "documentationUrl", "iconUrl", "signatures"} & shown.keys()
 
 
 @pytest.mark.promise("gateway.card_facts")
-def test_the_version_is_the_release_s() -> None:
+def test_the_version_is_the_releases_and_skills_are_the_processes_that_are_switched_on() -> None:
     release = tomllib.loads((_ROOT / "pyproject.toml").read_text())["project"]["version"]
     assert agent_card(_face()).version == release
-
-
-@pytest.mark.promise("gateway.card_facts")
-def test_skills_are_the_processes_that_are_switched_on() -> None:
     assert len(agent_card(_face()).skills) == 15
     card = agent_card(_face(a2a_processes="payroll, procurement"))
     assert [skill.id for skill in card.skills] == ["procurement", "payroll"]

@@ -49,24 +49,22 @@ def test_what_the_guard_marks_is_masked_and_its_digest_is_exact() -> None:
     assert row["arguments"]["amount"] == "12.50"
 
 
-@pytest.mark.promise("audit.masked")
-def test_of_a_record_alone_no_more_is_told() -> None:
+@pytest.mark.promise("audit.masked", "audit.kept")
+def test_of_a_record_alone_no_more_is_told_and_a_task_without_writes_has_no_row() -> None:
     write = {"call_id": "c1", "tool": "pay", "arguments": {"card": _CARD}, "status": "verified", "note": _CARD}
     (row,) = rows_of_record(_record(writes=[write], approval="approved by dana"))
     assert _CARD not in json.dumps(row, default=str)
     assert (row["tool"], row["allowed_by"], row["kept_in"]) == ("pay", "approved by dana", "record")
+    assert audit_rows(ArchivedTask(record=_record()), "store") == []
+    assert rows_of_record(_record()) == []
 
 
 @pytest.mark.promise("audit.export")
-def test_writes_stand_in_the_order_in_which_they_were_sent() -> None:
+def test_writes_stand_in_the_order_of_their_sending_and_the_workers_own_words_are_told_as_that() -> None:
     later = _NOW.replace(hour=13)
     ledger = {"k3": _entry(3, None), "k2": _entry(2, later), "k1": _entry(1)}
     rows = audit_rows(ArchivedTask(record=_record(), ledger=ledger), "store")
     assert [row["call_id"] for row in rows] == ["c1", "c2", "c3"]
-
-
-@pytest.mark.promise("audit.export")
-def test_an_argument_in_the_workers_own_words_is_told_as_that() -> None:
     write = _entry()
     own = write.call.model_copy(update={"origins": (Origin(argument="note", source="none"),)})
     (row,) = audit_rows(ArchivedTask(record=_record(), ledger={"k1": write.model_copy(update={"call": own})}), "store")
@@ -85,12 +83,6 @@ def test_figures_are_told_with_their_origin_where_a_person_was_shown_them() -> N
         {"name": "net", "value": "12.50", "operation": "subtract", "operands": ["f1.gross", "task 7"]}
     ]
     assert plain["figures"] == [{"name": "net", "value": "12.50"}]
-
-
-@pytest.mark.promise("audit.kept")
-def test_a_task_without_writes_has_none() -> None:
-    assert audit_rows(ArchivedTask(record=_record()), "store") == []
-    assert rows_of_record(_record()) == []
 
 
 class CountedArchive(Archive):

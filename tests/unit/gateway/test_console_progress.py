@@ -78,12 +78,9 @@ def test_the_direction_is_of_the_last_tasks_against_others(qualities: list[float
     assert (found.arrow, round(found.lately, 4)) == (arrow, lately)
 
 
-def test_before_the_first_task_nothing_is_said_of_a_direction() -> None:
-    assert (direction([]), quality([]), quality(course(0.5))) == (None, None, None)
-
-
-def test_points_that_stand_wide_apart_still_give_exact_means() -> None:
+def test_before_the_first_task_no_direction_is_told_and_points_that_stand_wide_apart_give_an_exact_one() -> None:
     """Of a long trend every sixteenth point is kept."""
+    assert (direction([]), quality([]), quality(course(0.5))) == (None, None, None)
     whole = course(*([0.5] * 64 + [0.9] * 64))
     found = direction([point for point in whole if point.n % 16 == 0])
     assert found is not None
@@ -91,7 +88,7 @@ def test_points_that_stand_wide_apart_still_give_exact_means() -> None:
 
 
 @pytest.mark.promise("console.learning")
-def test_each_arm_has_its_mean_its_uses_and_its_score() -> None:
+def test_each_arm_has_its_mean_its_uses_and_its_score_and_of_arms_that_are_alike_none_is_the_best() -> None:
     arms = {"expense_approval": {"fsm": Arm(3, 24_000), "moa": Arm(1, 3_000)}, "sla_breach": {"fsm": Arm(1, 9_000)}}
     told = {"expense_approval": {"fsm": course(0.8, 0.8, 0.8), "moa": course(0.3)}}
     first, second = build_process_cards(arms, told)
@@ -103,9 +100,6 @@ def test_each_arm_has_its_mean_its_uses_and_its_score() -> None:
     assert [row.score for row in first.arms] == ["1.76", "", "1.97"]
     assert (first.title, second.title, second.lines) == ("Expense approval", "SLA breach", ())
     assert [tone for tone, _ in first.lines] == ["s1", "s3"]
-
-
-def test_of_arms_that_are_alike_none_is_the_best() -> None:
     (card,) = build_process_cards({"general": {"fsm": Arm(1, 5_000), "moa": Arm(1, 5_000)}}, {})
     assert not any(row.leads for row in card.arms)
 
@@ -179,32 +173,25 @@ def test_how_long_tasks_took_apart_from_waiting_for_people(left: dict[str, objec
 
 
 @pytest.mark.promise("console.operations")
-def test_why_tasks_failed_is_counted_with_one_of_them_to_look_at() -> None:
+def test_why_tasks_failed_is_counted_a_refusal_is_no_error_and_a_cancel_counts_nowhere() -> None:
     broke = {"state": TaskState.FAILED, "metadata": {"failed_part": "model"}}
     records = [ended("t1", 1, **broke), ended("t2", 1, **broke), ended("t3", 1), ended("t4", 1, state=TaskState.FAILED)]
     assert causes(records) == (("It broke at the model", 2, "t1"), ("No reason was given", 1, "t4"))
-
-
-@pytest.mark.promise("console.operations")
-def test_a_refusal_is_no_error_and_a_cancel_counts_nowhere() -> None:
     totals = {TaskState.COMPLETED: 17, TaskState.REJECTED: 2, TaskState.FAILED: 1, TaskState.CANCELED: 9}
     assert error_rate(totals)[1:] == ("5.0 %", "1 of 20 tasks that were not canceled", "warn")
     assert [(row.word, row.share) for row in endings(totals)][:2] == [("completed", "59 %"), ("rejected", "6.9 %")]
     assert endings({}) == ()
 
 
-def test_a_day_without_tasks_is_a_gap() -> None:
-    drawn = days_chart([DayCounts("2026-02-27", 2), DayCounts("2026-03-02", 4)])
-    heights = [float(one) for one in re.findall(r'<rect x="[^"]+" y="[^"]+" width="[^"]+" height="([^"]+)"', drawn)]
-    assert [height > 0 for height in heights[-4:]] == [True, False, False, True]
-
-
-def test_days_are_told_in_order_with_their_mean_quality_of_judged_tasks() -> None:
+def test_days_are_told_in_order_with_the_mean_quality_of_judged_tasks_and_one_without_tasks_is_a_gap() -> None:
     """A dry run is counted, and not judged."""
     counted = {"2026-11-22": {"events": 3, "success": 1, "partial": 1, "quality_units": 12_000}, "2026-11-21": {}}
     days = day_counts(counted)
     assert [(day.date, day.events, day.quality) for day in days] == [("2026-11-21", 0, ""), ("2026-11-22", 3, "0.60")]
     assert cost_of_a_task([DaySpent("2026-11-22", nanos=9)], days) == 3
+    drawn = days_chart([DayCounts("2026-02-27", 2), DayCounts("2026-03-02", 4)])
+    heights = [float(one) for one in re.findall(r'<rect x="[^"]+" y="[^"]+" width="[^"]+" height="([^"]+)"', drawn)]
+    assert [height > 0 for height in heights[-4:]] == [True, False, False, True]
 
 
 def test_a_chart_says_what_it_shows_and_escapes_it() -> None:
@@ -256,11 +243,13 @@ def test_a_page_that_is_none_is_the_first(text: str) -> None:
 
 
 @pytest.mark.promise("console.memory")
-def test_a_fact_that_was_contradicted_says_so() -> None:
+def test_a_fact_that_was_contradicted_and_a_prediction_that_drifts_say_so() -> None:
     old = KnownFact(text="Terms are 30 days", domain="procurement", quality=0.7, at=NOON, superseded_at=NOON)
     new = KnownFact(text="Terms are 45 days", domain="procurement", quality=0.7, at=NOON, replaces="30 days")
     rows = facts([new, old], MemoryQuery(kind="procurement")).rows
     assert [fact_note(row) for row in rows] == ["before: 30 days", "a newer one says otherwise"]
+    row = Accuracy(attempts=5, matches=1, window=(True, False, False, False, False), drift_alerts=1)
+    assert trust_badge(row).text == "Drifts"
 
 
 @pytest.mark.promise("console.memory")
@@ -275,11 +264,6 @@ def test_entities_are_shown_with_what_they_stood_with_as_it_was_written() -> Non
         ("Acme Ltd", ("PO-1", "5 usd")),
         ("PO-1", ()),
     ]
-
-
-def test_a_prediction_that_drifts_says_so() -> None:
-    row = Accuracy(attempts=5, matches=1, window=(True, False, False, False, False), drift_alerts=1)
-    assert trust_badge(row).text == "Drifts"
 
 
 @pytest.mark.promise("console.evidence")

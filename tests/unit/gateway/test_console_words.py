@@ -169,13 +169,10 @@ def test_text_and_parts_stand_out_from_their_ground(theme: str) -> None:
     assert weak == {}
 
 
-def test_a_dark_device_gets_the_colours_of_the_dark_switch() -> None:
+def test_a_dark_device_gets_the_dark_colours_and_below_the_tokens_none_is_named_anew() -> None:
     automatic = _tokens(':root[data-theme="auto"]', CSS.index("prefers-color-scheme: dark"))
     assert automatic == THEMES["dark"]
     assert set(THEMES["light"]) == set(THEMES["dark"])
-
-
-def test_below_the_tokens_no_colour_is_named_anew() -> None:
     rules = CSS[CSS.index("/* --- ground */") :] + (FOLDER / "figures.css").read_text()
     assert re.findall(r"#[0-9a-fA-F]{3,8}\b", rules) == []
 
@@ -209,12 +206,15 @@ STORY = told(
 
 
 @pytest.mark.promise("console.timeline")
-def test_the_rail_tells_where_the_task_is_and_what_it_did_not_need() -> None:
+def test_the_rail_tells_where_the_task_is_and_stands_when_its_events_have_left() -> None:
     progress = {stop.word: stop.progress for stop in rail(STORY, record())}
     assert progress == {
         "DECOMPOSE": "done", "ASSESS": "done", "COMPUTE": "passed", "POLICY_CHECK": "done", "APPROVAL_GATE": "passed",
         "MUTATE": "now", "SCHEDULE_NOTIFY": "ahead", "COMPLETE": "ahead",
     }  # fmt: skip
+    states: list[JsonValue] = ["DECOMPOSE", "ASSESS", "COMPLETE", "NOT_A_STATE"]
+    stops = rail([], record(TaskState.COMPLETED, states=states))
+    assert [stop.word for stop in stops if stop.progress == "done"] == ["DECOMPOSE", "ASSESS", "COMPLETE"]
 
 
 @each_row("state", [TaskState.FAILED, TaskState.CANCELED])
@@ -224,14 +224,8 @@ def test_where_a_task_stopped_is_marked(state: TaskState) -> None:
     assert not [stop for stop in stops if stop.progress in ("now", "ahead")]
 
 
-def test_an_ended_tasks_rail_stands_when_its_events_have_left() -> None:
-    states: list[JsonValue] = ["DECOMPOSE", "ASSESS", "COMPLETE", "NOT_A_STATE"]
-    stops = rail([], record(TaskState.COMPLETED, states=states))
-    assert [stop.word for stop in stops if stop.progress == "done"] == ["DECOMPOSE", "ASSESS", "COMPLETE"]
-
-
 @pytest.mark.promise("console.timeline")
-def test_each_step_stands_under_its_state_in_plain_words() -> None:
+def test_each_step_stands_under_its_state_in_plain_words_and_what_has_none_yet_with_its_fields() -> None:
     found = {stage.word: [step.title for step in stage.steps] for stage in stages(STORY)}
     assert found == {
         "PRIME": ["Message received", "Strategy: State machine"],
@@ -240,9 +234,6 @@ def test_each_step_stands_under_its_state_in_plain_words() -> None:
         "POLICY_CHECK": ["The policy asks for more"],
         "MUTATE": ["Verified: approve_expense", "Something new"],
     }
-
-
-def test_what_has_no_words_yet_is_shown_with_its_fields() -> None:
     last = stages(STORY)[-1].steps[-1]
     assert last.rows == (("of", "a later version"), ("depth", "two: 2"))
 

@@ -145,13 +145,12 @@ def test_the_brake_forgets_the_longest_unheard_of_and_stays_small(brake: Failure
 
 
 @pytest.mark.promise("identity.brake")
-def test_nobody_is_held_off_where_the_address_is_not_known(brake: FailureThrottle) -> None:
+def test_nobody_is_held_off_without_an_address_or_without_a_bound_on_failures(
+    brake: FailureThrottle, clock: Clock
+) -> None:
     """Behind a proxy that no setting names one guesser would shut all others out."""
     _fail(brake, "", 100)
     assert brake.wait("", GUESS) == 0
-
-
-def test_no_failures_named_is_no_brake(clock: Clock) -> None:
     brake = FailureThrottle(clock, Strictness(failures=0))
     _fail(brake, "192.0.2.1", 100)
     assert brake.wait("192.0.2.1", GUESS) == 0
@@ -182,10 +181,7 @@ def test_the_source_is_the_nearest_hop_that_is_no_trusted_proxy(peer: str, forwa
     assert source_of(peer, forwarded, TRUSTED) == source
 
 
-def test_behind_a_proxy_that_nobody_named_an_address_cannot_be_told() -> None:
+def test_behind_a_proxy_that_nobody_named_no_address_can_be_told_and_what_is_no_network_is_refused() -> None:
     assert (source_of("10.0.0.1", "203.0.113.7", ()), source_of("10.0.0.1", "", ())) == ("", "10.0.0.1")
-
-
-def test_what_is_no_network_is_refused() -> None:
     with pytest.raises(ValueError, match="proxy"):
         networks_in(["proxy.example"])

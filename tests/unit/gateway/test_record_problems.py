@@ -53,12 +53,8 @@ async def _problems(judge: PolicyCheck, document: JsonObject) -> list[str]:
 
 
 @pytest.mark.promise("tenant.record_bad_fields")
-async def test_bad_fields_and_rules_that_cannot_be_understood_are_named_together() -> None:
+async def test_bad_fields_are_named_with_rules_that_cannot_be_understood_or_that_nobody_can_judge() -> None:
     assert await _problems(_judged, BAD) == ["max_runing", "policies.p"]
-
-
-@pytest.mark.promise("tenant.record_bad_fields")
-async def test_bad_fields_are_named_while_nobody_can_judge_the_rules() -> None:
     assert await _problems(_away, BAD) == ["max_runing"]
     with pytest.raises(Unavailable):
         await _problems(_away, {"policies": BAD["policies"]})

@@ -79,14 +79,12 @@ def keys(issuer: TokenIssuer, clock: Clock) -> SigningKeys:
 
 
 @pytest.mark.promise("identity.tokens")
-async def test_many_that_miss_a_key_ask_once(keys: SigningKeys, issuer: TokenIssuer) -> None:
+async def test_many_that_miss_a_key_ask_once_and_strangers_ids_make_nobody_ask_more_often(
+    keys: SigningKeys, issuer: TokenIssuer, clock: Clock
+) -> None:
     found = await asyncio.gather(*(keys.find("one", "ES256") for _ in range(50)))
     assert all(found)
     assert issuer.asked == 1
-
-
-@pytest.mark.promise("identity.tokens")
-async def test_strangers_ids_make_nobody_ask_more_often(keys: SigningKeys, issuer: TokenIssuer, clock: Clock) -> None:
     await keys.find("one", "ES256")
     for number in range(20):
         assert await keys.find(f"stranger-{number}", "ES256") is None

@@ -67,21 +67,14 @@ def test_what_would_have_been_different_is_named(changed: Policy, after: str, wh
     assert tried.differs is bool(why)
 
 
-def test_a_task_without_a_plan_is_left_out() -> None:
+def test_what_decided_no_plan_is_left_out() -> None:
+    """It was judged by the rules about tools alone; conditions and texts have nothing to say of it."""
     archived = _archived(Policy(id="pay"))
     assert decided_plans(archived.model_copy(update={"journal": archived.journal[:1]})) == ()
-
-
-def test_a_read_that_was_decided_by_itself_is_no_plan() -> None:
-    """It was judged by the rules about tools alone; conditions and texts have nothing to say of it."""
     archived = _archived(Policy(id="pay"))
     read = archived.journal[1].data.replace('"planHash":"h"', '"planHash":null')
     journal = (archived.journal[1].model_copy(update={"data": read}),)
     assert decided_plans(archived.model_copy(update={"journal": journal})) == ()
-
-
-def test_a_call_that_a_model_only_asked_about_is_no_plan() -> None:
-    """``what_would_policy_say`` has a verdict of the same kind."""
     archived = _archived(Policy(id="pay"))
     asked = re.sub(r'"callId":"[^"]*"', '"callId":"hypothetical"', archived.journal[1].data)
     journal = (archived.journal[1].model_copy(update={"data": asked}),)

@@ -67,17 +67,12 @@ def test_a_rule_triggers_once_for_each_call_that_meets_it() -> None:
 
 
 @pytest.mark.promise("policy.calls")
-def test_an_argument_cannot_pose_as_the_tool() -> None:
+def test_neither_an_argument_nor_what_came_with_the_policy_poses_as_what_is_known() -> None:
     """``tool`` and ``call_id`` are what is called, whatever the call's own fields say."""
     rule = Rule(id="R", condition='tool == "pay" && call_id == "c1"', action="block")
     call = CallContext(call_id="c1", tool="pay", fields={"tool": "harmless", "call_id": "c9"})
 
     assert evaluate(_request(rule, calls=[call]), ConditionCache()).blocked
-
-
-@pytest.mark.promise("policy.calls")
-def test_known_facts_win_over_what_came_with_the_policy() -> None:
-    """A request's own policy document cannot overrule what a tool said; it fills what nobody knows."""
     policy = Policy(id="P", rules=(_APPROVAL,), context={"amount": 1})
 
     known = EvaluateRequest(policies=(policy,), context={"amount": 7200})

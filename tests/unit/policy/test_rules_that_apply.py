@@ -67,16 +67,12 @@ def test_an_unknown_field_asks_if_a_rule_applies(condition: str, unknown: tuple[
 
 
 @pytest.mark.promise("policy.applies")
-def test_a_rule_that_a_call_has_half_the_fields_of_applies_to_it() -> None:
+def test_a_rule_applies_to_a_call_that_has_half_of_its_fields_or_has_one_as_null() -> None:
     """It is settled where what is known settles it, and asks where only the missing half would."""
     condition = 'amount > 500 && region == "EU"'
     assert _verdict(condition, amount=8240).escalate
     assert _verdict(condition, amount=86).passed
     assert _verdict(condition, currency="EUR").passed
-
-
-@pytest.mark.promise("policy.applies")
-def test_a_field_that_is_null_is_one_that_the_call_has() -> None:
     assert _verdict(_LIMIT, amount=None).escalate
 
 
@@ -186,7 +182,7 @@ def _bound(rule: Rule, *, unproven: tuple[str, ...] = (), **fields: ContextValue
 
 
 @pytest.mark.promise("policy.if_known")
-def test_a_field_that_is_missing_leaves_the_rule_without_effect_and_named() -> None:
+def test_what_is_missing_or_given_by_the_request_alone_leaves_the_rule_without_effect_and_named() -> None:
     """Any other rule escalates on it; and one that is known decides as in any rule."""
     verdict = _bound(_MILD)
 
@@ -194,11 +190,6 @@ def test_a_field_that_is_missing_leaves_the_rule_without_effect_and_named() -> N
     assert _bound(_STRICT).escalate
     assert _bound(_MILD, variance=501).escalation_level == "finance"
     assert _bound(_MILD, variance=500).passed
-
-
-@pytest.mark.promise("policy.if_known")
-def test_what_only_the_request_gives_is_as_good_as_missing() -> None:
-    """The rule does not act on a gap; and where it acts, no word of the request keeps it from that."""
     either = _MILD.model_copy(update={"condition": "variance > 500 || duplicates > 0"})
 
     assert not _bound(_MILD, variance=10, unproven=("variance",)).triggered_rules
@@ -217,27 +208,15 @@ def test_what_the_record_says_instead_decides_too(said: int | None, unproven: tu
 
 
 @pytest.mark.promise("policy.recorded")
-def test_a_rule_that_the_record_sets_off_says_so_with_the_record_s_value() -> None:
+def test_the_records_word_sets_rules_off_clears_nothing_and_is_part_of_what_a_verdict_is_bound_to() -> None:
+    """Neither what the call itself sets off, nor what rests on the request."""
     (found,) = _contradicted(_MILD, 10, 501, judges=True).triggered_rules
     assert (found.action, found.values) == (RuleAction.REQUIRE_APPROVAL, {"variance": 501})
     assert found.reason == "variance > 500 (the record says so, and the call otherwise)"
-
-
-@pytest.mark.promise("policy.recorded")
-def test_the_records_word_clears_nothing() -> None:
-    """Neither what the call itself sets off, nor what rests on the request."""
     assert _contradicted(_MILD, 501, 10, judges=True).requires_approval
     assert _contradicted(_STRICT, 10, 20, unproven=("variance",), judges=True).escalate
-
-
-@pytest.mark.promise("policy.recorded")
-def test_a_block_on_record_stands_beside_an_undecided_rule() -> None:
     block = _STRICT.model_copy(update={"action": "block", "level": None})
     assert _contradicted(block, None, 501, judges=True).blocked
-
-
-@pytest.mark.promise("policy.recorded")
-def test_a_verdict_is_bound_to_what_the_record_says() -> None:
     first, second = (_contradicted(_MILD, 10, recorded, judges=True) for recorded in (20, 30))
     assert first.context_hash != second.context_hash
     assert first.policy_hash != _contradicted(_MILD, 10, 20, judges=False).policy_hash

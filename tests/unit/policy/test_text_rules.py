@@ -286,10 +286,14 @@ def test_accepted_rules_become_a_policy_with_their_quotes() -> None:
 
 
 @pytest.mark.promise("policy.prose")
-def test_the_version_of_a_translated_policy_is_its_source() -> None:
+def test_a_translated_policy_has_its_sources_version_one_rule_of_an_id_and_none_of_half_a_sentence() -> None:
     """Another text is another version, another translation of the same text is not."""
     assert _check(ONCE).policy.version == _check(LIMIT).policy.version
     assert _check().policy.version != _check(source="Something else.").policy.version
+    assert [refused.index for refused in _check(ONCE, ONCE).refused] == [1]
+    source = "Never call delete_customer, and always ask the legal department before any refund is made."
+
+    assert _check(_tool_rule("never", "delete_customer"), source=source).untranslated == (source,)
 
 
 @pytest.mark.promise("policy.prose")
@@ -344,20 +348,6 @@ def test_a_rule_that_says_more_than_its_quote_is_refused_with_the_cause(candidat
 def test_figures_are_understood_as_people_write_them(condition: str, quote: str, source: str) -> None:
     """Thousands, words, percentages; nought and one need no mention."""
     assert not _check(_rule(condition, quote), source=source, fields=("given",)).refused
-
-
-@pytest.mark.promise("policy.prose")
-def test_two_rules_of_one_id_are_told_apart_by_refusing_the_second() -> None:
-    """A verdict names rules by their ids."""
-    assert [refused.index for refused in _check(ONCE, ONCE).refused] == [1]
-
-
-@pytest.mark.promise("policy.prose")
-def test_a_quote_of_less_than_half_a_sentence_leaves_it_untranslated() -> None:
-    """What stands behind it may be another rule."""
-    source = "Never call delete_customer, and always ask the legal department before any refund is made."
-
-    assert _check(_tool_rule("never", "delete_customer"), source=source).untranslated == (source,)
 
 
 @pytest.mark.promise("policy.prose")

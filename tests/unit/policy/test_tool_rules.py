@@ -118,7 +118,7 @@ def test_a_call_without_the_field_it_is_told_apart_by_is_refused_when_it_binds()
 
 
 @pytest.mark.promise("policy.tool_rules")
-def test_a_tool_waits_for_the_one_it_comes_after() -> None:
+def test_a_tool_waits_for_the_success_of_the_one_that_it_comes_after() -> None:
     """Earlier in the plan is enough: the call is told which call it has to wait for."""
     rule = ToolRule(id="PAID", kind="only_after", tool="ship", after=("pay", "invoice"))
     verdict = _verdict(rule, ("ship", {}), ("pay", {}), ("ship", {}))
@@ -126,11 +126,6 @@ def test_a_tool_waits_for_the_one_it_comes_after() -> None:
     assert _refused(verdict) == [("c0", "PAID")]
     [need] = verdict.needs
     assert (need.call_id, need.any_of, need.rule_id) == ("c2", ("c1",), "PAID")
-
-
-@pytest.mark.promise("policy.tool_rules")
-def test_only_a_call_that_succeeded_opens_the_way() -> None:
-    """Tried is not done."""
     rule = ToolRule(id="PAID", kind="only_after", tool="ship", after=("pay",))
 
     assert _refused_after(rule, "pay") == {*CallOutcome} - {CallOutcome.SUCCEEDED}

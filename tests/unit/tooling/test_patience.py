@@ -120,16 +120,12 @@ async def test_a_read_outlasts_a_cut_and_a_restart(errors: tuple[Exception, ...]
 
 
 @pytest.mark.promise("tools.read_again")
-async def test_a_read_is_repeated_once_after_a_silence() -> None:
+async def test_a_read_is_repeated_once_after_a_silence_and_not_beyond_its_time() -> None:
     """A server that never answers is not asked for longer than that."""
     handler = _Handler(ToolSilent("cut"), ToolSilent("cut again"))
     with pytest.raises(ToolSilent, match="cut again"):
         await _serving(handler).read(_SHOP, "list_orders", {}, 10.0)
     assert handler.asked == 2
-
-
-@pytest.mark.promise("tools.read_again")
-async def test_a_read_is_not_repeated_beyond_its_time() -> None:
     handler = _Handler(ToolUnreachable("refused"))
     with pytest.raises(ToolUnreachable):
         await _serving(handler, (60.0,)).read(_SHOP, "list_orders", {}, 10.0)

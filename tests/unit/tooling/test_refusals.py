@@ -151,11 +151,8 @@ def test_anything_else_stays_as_it_is(content: object) -> None:
     assert read_told_record(content) == content  # type: ignore[arg-type]
 
 
-def test_leading_zeros_are_kept() -> None:
+def test_leading_zeros_are_kept_and_a_field_without_a_value_is_empty() -> None:
     assert read_told_record("id is 007; total is 5") == {"id": "007", "total": 5}
-
-
-def test_a_field_without_a_value_is_empty() -> None:
     told = "This account is on file: id is AC-1; balance is 49858; remarks is ."
     assert read_told_record(told) == {"told": "This account is on file", "id": "AC-1", "balance": 49858, "remarks": ""}
     assert read_told_record("id is 17; note is; total:") == {"id": 17, "note": "", "total": ""}
