@@ -71,7 +71,8 @@ async def test_a_list_that_it_answers_passes_through_to_the_byte_and_a_task_that
 
 
 @pytest.mark.promise("brainos.gate")
-async def test_a_tool_that_nobody_has_is_refused_and_the_conversation_goes_on() -> None:
+async def test_neither_a_tool_that_nobody_has_nor_arguments_that_do_not_fit_reach_a_server() -> None:
+    """Of a read and of a write alike: it is told why, and may ask again."""
     asks = understood(("What is there on Mars?", "find out"))
     rounds = (events(asks, call("teleport", to="Mars")), *[answer("There is no such thing.")] * 2)
     async with orchestrated(*rounds, text="What is there on Mars?") as (stage, brain):
@@ -79,11 +80,6 @@ async def test_a_tool_that_nobody_has_is_refused_and_the_conversation_goes_on() 
     assert "There is no tool named" in dumps(brain.results[0])
     assert (record.state, record.metadata["orchestrator"]) == (TaskState.COMPLETED, "brainos")
     assert record.answer == "There is no such thing.\n\nNothing was read for this answer."
-
-
-@pytest.mark.promise("brainos.gate")
-async def test_arguments_that_do_not_fit_reach_no_server() -> None:
-    """Of a read and of a write alike: it is told why, and may ask again."""
     wrong = (events(call("get_claim", claim="C-1")), events(call("approve_claim", claim="C-1")))
     async with orchestrated(*wrong, *WHOLE) as (stage, brain):
         record = await stage.run()

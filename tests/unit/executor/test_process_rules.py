@@ -1,10 +1,14 @@
-"""What a process brings into a run: its section, its figures, its rules beside the tenant's, and its own end."""
+"""What rules of a process decide: by its own figures, by what nobody knows, and that a figure is written as it is."""
 
 from decimal import Decimal
 
 import pytest
 
+from services.executor.core.process.rules import deviations
+from services.executor.core.process.synthesis import problems
+from services.executor.core.session.values import NamedValue
 from services.executor.core.states.machine import TEMPLATES, Figure, ProcessTemplate, with_end
+from shared.contracts.plan import PlannedCall
 from shared.contracts.policy import Rule, TriggeredRule
 from shared.contracts.task import Principal
 from shared.domain.exact_json import Json, JsonObject, loads_object
@@ -12,8 +16,10 @@ from shared.domain.words import FsmState, Role, RuleAction, TaskState, ToolClass
 from shared.domain.words import FsmState as S
 from tests.doubles.scripted_talk import texts_in
 from tests.each_row import each_row
-from tests.unit.executor.begun_as import begun_as
-from tests.unit.executor.stage import APPROVE, TASK, RealPolicy, Stage, decision, use
+from tests.unit.executor.archived import replayed
+from tests.unit.executor.begun_as import begun_as, judged, made
+from tests.unit.executor.stage import APPROVE, TASK, RealPolicy, Stage, Use, decision, use
+from tests.unit.executor_core.makers import call
 
 LEFT = Figure(name="left", operation="difference", operands=("claim.limit", "claim.amount"))
 OVER = Rule(id="over", condition="figures.left < 0", action="require_approval", level="finance", if_known=True)
@@ -195,3 +201,237 @@ def test_only_the_end_of_a_path_changes() -> None:
     states = TEMPLATES["sla_breach"].states
     assert with_end(states, escalated=True) == (*states[:-1], FsmState.ESCALATE)
     assert with_end(with_end(states, escalated=True), escalated=False) == states
+
+
+_CLAIMS: dict[str, Json] = {
+    "EXP-1": {"id": "EXP-1", "amount": "600.00", "department": "Ops"},
+    "EXP-2": {"id": "EXP-2", "amount": "700.00", "department": "Ops"},
+}
+_BUDGET: JsonObject = {"id": "BUD-1", "department": "Ops", "available": "1000.00"}
+_INVOICE: JsonObject = {
+    "id": "INV-1",
+    "vendor_id": "V-1",
+    "order_id": "PO-1",
+    "invoice_number": "N-7",
+    "amount": "100.00",
+}
+_TOOLS: dict[str, Json] = {
+    "get_expense": {"expenses": [*_CLAIMS.values()]},
+    "get_budget": _BUDGET,
+    "get_whole_budget": {**_BUDGET, "available": "1300.00"},
+    "list_budgets": {"budgets": [_BUDGET, {**_BUDGET, "id": "BUD-2", "available": "9000.00"}]},
+    "get_purchase_order": {"id": "PO-1", "amount": "1100.00", "department": "Ops"},
+    "get_invoice": _INVOICE,
+    "list_invoices": {"invoices": [_INVOICE]},
+    "get_incident": {"id": "INC-1", "agreement_id": "SLA-1", "downtime_minutes": 90},
+    "get_period": {"id": "P-1", "ledger_balance": "100000.00"},
+    "get_order": {"id": "ORD-1", "total": "100.00"},
+    "get_customer": {"id": "CUS-1", "name": "Ann"},
+    "get_dispute": {"id": "D-1", "status": "open"},
+    "get_payroll": {
+        "payroll_runs": [{"id": "PR-1", "period": "2026-02", "country": "UK", "gross": "10", "tax": "2", "net": "8"}]
+    },
+}
+
+
+async def _run(kind: str, text: str, read: tuple[str, ...], *calls: Use) -> tuple[Stage, list[JsonObject]]:
+    """A strict tenant's task as this kind, with these tools read and these calls planned; and what was written."""
+    stage = await judged(TEMPLATES[kind], text, {tool: _TOOLS[tool] for tool in read}, *calls, strict=True)
+    return stage, made(stage)
+
+
+_ONE = use("approve_expense", expense_id="EXP-1")
+
+
+@pytest.mark.promise("process.needs_read")
+@each_row(
+    ("kind", "text", "read", "tool", "about", "needed"),
+    [
+        ("expense_approval", "Approve EXP-1", ("get_expense",), *_ONE, "budget_after"),
+        ("expense_approval", "Approve EXP-1", ("get_expense", "list_budgets"), *_ONE, "budget_after"),
+        ("procurement", "Approve PO-1", ("get_purchase_order",), "approve_order", {"order_id": "PO-1"}, "budget_after"),
+        ("invoice_reconciliation", "Pay INV-1", ("get_invoice",), "pay_invoice", {"invoice_id": "INV-1"}, "duplicates"),
+        ("invoice_reconciliation", "Pay INV-1", ("list_invoices",), "pay_invoice", {"invoice_id": "INV-1"}, "variance"),
+        ("sla_breach", "Credit INC-1", ("get_incident",), "issue_credit", {"incident_id": "INC-1"}, "sla_credit"),
+        ("month_end_close", "Close P-1", ("get_period",), "close_period", {"period_id": "P-1"}, "close_variance"),
+        ("compliance_audit", "CUS-1", ("get_customer",), "note_customer", {"customer_id": "CUS-1"}, "risk_rating"),
+        ("dispute_resolution", "D-1", ("get_dispute",), "settle_dispute", {"dispute_id": "D-1"}, "elevated_review"),
+        ("order_management", "Change ORD-1", ("get_order",), "add_order_item", {"order_id": "ORD-1"}, "price_delta"),
+        ("payroll", "Payroll 2026-02", ("get_payroll",), "execute_run", {"run_id": "PR-1"}, "bank_difference"),
+    ],
+)  # fmt: skip
+async def test_a_change_asks_where_what_decides_was_not_read(
+    kind: str, text: str, read: tuple[str, ...], tool: str, about: JsonObject, needed: str
+) -> None:
+    """Whether it was not read or is ambiguous: nothing is written without somebody."""
+    stage, written = await _run(kind, text, read, (tool, about))
+    assert (stage.turns.record.state, written) == (TaskState.INPUT_REQUIRED, [])
+    assert f"needs-{needed}" in str(stage.turns.record.reason)
+
+
+@pytest.mark.promise("process.needs_read")
+@each_row(
+    ("kind", "text", "read", "tool", "about"),
+    [
+        ("expense_approval", "Reject EXP-1", ("get_expense",), "reject_expense", {"expense_id": "EXP-1"}),
+        ("expense_approval", "Approve EXP-1", ("get_expense", "get_budget"), *_ONE),
+        ("invoice_reconciliation", "Hold INV-1", ("get_invoice",), "hold_invoice", {"invoice_id": "INV-1"}),
+        ("order_management", "Cancel ORD-1", ("get_order",), "cancel_order", {"order_id": "ORD-1"}),
+    ],
+)
+async def test_a_harmless_change_and_a_well_read_one_ask_nobody(
+    kind: str, text: str, read: tuple[str, ...], tool: str, about: JsonObject
+) -> None:
+    stage, written = await _run(kind, text, read, (tool, about))
+    assert (stage.turns.record.state, written) == (TaskState.COMPLETED, [about]), stage.turns.record.reason
+
+
+@pytest.mark.promise("process.several_subjects")
+@each_row(
+    ("text", "about"),
+    [
+        ("Approve EXP-1 and EXP-2", {"expense_ids": ["EXP-1", "EXP-2"]}),
+        ("Approve EXP-1 and EXP-2", {"expense_id": "EXP-1", "batch": "EXP-2"}),
+        ("Approve EXP-1 and EXP-2", {"note": "both"}),
+        ("Approve EXP-1", {"expense_id": "EXP-2"}),
+    ],
+)
+async def test_a_call_that_names_several_records_or_another_one_asks(text: str, about: JsonObject) -> None:
+    """A figure is known of one record, and of no call that is about more than it, or about another."""
+    stage, written = await _run("expense_approval", text, ("get_expense", "get_budget"), ("approve_expense", about))
+    assert (stage.turns.record.state, written) == (TaskState.INPUT_REQUIRED, []), stage.turns.record.reason
+    assert "needs-budget_after" in str(stage.turns.record.reason)
+
+
+_BOTH = tuple(use("approve_expense", expense_id=one) for one in _CLAIMS)
+_TWO = "Approve EXP-1 and EXP-2"
+
+
+@pytest.mark.promise("process.several_subjects", "process.drawn_together")
+@each_row(
+    ("reads", "why"),
+    [
+        (("get_expense", "get_budget"), "exp-1, exp-2 draw on the same: -300.00 is left after all of them"),
+        (("get_expense", "get_whole_budget", "get_budget"), "needs-budget_after"),
+    ],
+)
+async def test_two_claims_that_are_too_much_together_or_draw_on_a_budget_that_is_not_plain_ask_a_person(
+    reads: tuple[str, ...], why: str
+) -> None:
+    """Although each is within the budget: whoever decides is told what both would leave."""
+    stage, written = await _run("expense_approval", _TWO, reads, *_BOTH)
+    assert (stage.turns.record.state, written) == (TaskState.INPUT_REQUIRED, [])
+    assert why in str(stage.turns.record.reason)
+
+
+@pytest.mark.promise("process.drawn_together")
+async def test_claims_that_are_within_one_budget_together_ask_nobody_and_rules_see_what_both_leave() -> None:
+    """To the cent; what one of them alone leaves is nobody's measure."""
+    stage, written = await _run("expense_approval", _TWO, ("get_expense", "get_whole_budget"), *_BOTH)
+    assert (stage.turns.record.state, written) == (TaskState.COMPLETED, [given for _, given in _BOTH])
+    (asked, *_) = [request for request in stage.policy.asked if request.binding]
+    assert [call.fields["figures"] for call in asked.calls] == [{"budget_after": Decimal("0.00")}] * 2
+
+
+@pytest.mark.promise("process.drawn_together")
+@each_row(
+    ("others", "state"), [([], TaskState.FAILED), ([("reject_expense", {"expense_id": "EXP-2"})], TaskState.COMPLETED)]
+)
+async def test_only_what_the_plan_draws_counts(others: list[tuple[str, JsonObject]], state: TaskState) -> None:
+    """Not the claim that the task names too, and that the plan leaves alone or turns down; what is left is not done."""
+    stage, written = await _run("expense_approval", _TWO, ("get_expense", "get_budget"), _ONE, *others)
+    expected = [given for _, given in (_ONE, *others)]
+    assert (stage.turns.record.state, written) == (state, expected), stage.turns.record.reason
+
+
+FINANCE = Principal(id="treasurer", roles=(Role.APPROVER,), levels=("finance",))
+_AGREEMENT: JsonObject = {
+    "id": "SLA-1", "monthly_fee": "9000.00", "credit_pct": "10", "cap_pct": "50", "allowed_downtime_minutes": 30
+}  # fmt: skip
+_INCIDENT: JsonObject = {"id": "INC-1", "agreement_id": "SLA-1", "downtime_minutes": 90}
+
+
+async def _credit(amount: Json) -> Stage:
+    """A broken agreement whose credit is 900, and a plan that says what the credit is."""
+    credit = use("issue_credit", incident_id="INC-1", amount=amount)
+    reads: dict[str, Json] = {"get_agreement": _AGREEMENT, "get_incident": _INCIDENT}
+    return await judged(TEMPLATES["sla_breach"], "SLA breach INC-1: issue the credit", reads, credit)
+
+
+@pytest.mark.promise("process.governs")
+@each_row("amount", ["900.00", "$900", 900, Decimal("900.0")])
+async def test_the_figure_itself_is_written_and_nobody_asked(amount: Json) -> None:
+    stage = await _credit(amount)
+    assert (stage.turns.record.state, len(made(stage))) == (TaskState.COMPLETED, 1), stage.turns.record.reason
+
+
+@pytest.mark.promise("process.governs")
+async def test_another_amount_waits_for_the_processs_highest_level_which_sees_both() -> None:
+    """Ten times too much; that it stands in the agreement as the fee makes it traced, not right."""
+    stage = await _credit("9000.00")
+    record = stage.turns.record
+    assert (record.state, made(stage)) == (TaskState.INPUT_REQUIRED, [])
+    assert "the process's own sla_credit is 900.00; issue_credit has amount 9000.00" in (record.answer or "")
+    assert "needed from finance" in (record.answer or "")
+    await stage.ends(TaskState.COMPLETED, turn=decision("approve", FINANCE))
+    assert len(made(stage)) == 1
+    assert (await replayed(stage)).difference == ""
+
+
+_FIGURES = (
+    Figure(name="credit", operation="sum", operands=("x.y",), governs=("amount", "sla|service_level.total")),
+    Figure(name="other", operation="sum", operands=("x.y",)),
+)
+
+
+def _values(about: str = "") -> tuple[NamedValue, ...]:
+    return tuple(
+        NamedValue(name=name, operation="sum", operands=(), value="900.00", figure=name, about=about)
+        for name in ("credit", "other")
+    )
+
+
+def _call(tool: str, arguments: JsonObject, tool_class: ToolClass = ToolClass.CHANGE) -> PlannedCall:
+    return call(arguments, tool_class=tool_class, tool=tool)
+
+
+@pytest.mark.promise("process.governs")
+@each_row(
+    ("tool", "arguments", "differs"),
+    [
+        ("pay", {"amount": "900"}, False),
+        ("pay", {"amount": "900.01"}, True),
+        ("pay", {"amount": "-900"}, True),
+        ("pay", {"amount_cents": 90000}, False),
+        ("pay", {"amountCents": 900}, True),
+        ("pay", {"total_amount": 90}, True),
+        ("pay", {"credit": {"lines": [{"amount": 900}, {"amount": 1}]}}, True),
+        ("pay", {"amount": {"$ref": "c0.amount"}}, True),
+        ("pay", {"amount": [900]}, True),
+        ("pay", {"amount": "9000 for the outage"}, True),
+        ("pay", {"amount": "as agreed"}, False),
+        ("pay", {"amount": None, "other": 7, "fee": 7}, False),
+        ("book_service_level", {"total": 7}, True),
+        ("book_service", {"account_total": 7}, False),
+    ],
+)
+def test_a_governed_argument_is_the_figure_however_it_is_written_and_wherever_it_stands(
+    tool: str, arguments: JsonObject, differs: bool
+) -> None:
+    found = deviations(_FIGURES, (_call(tool, arguments),), _values())
+    assert list(found) == (["credit"] if differs else [])
+
+
+@pytest.mark.promise("process.governs")
+def test_a_figure_of_another_record_and_a_call_that_changes_nothing_are_left_alone() -> None:
+    pay = _call("pay", {"id": "INC-1", "amount": 7})
+    assert deviations(_FIGURES, (pay,), _values("INC-1"))
+    assert not deviations(_FIGURES, (pay,), _values("INC-2"))
+    assert not deviations(_FIGURES, (_call("tell", {"amount": 7}, ToolClass.NOTIFY),), _values())
+
+
+def test_a_process_file_that_governs_no_argument_is_refused() -> None:
+    general = TEMPLATES["general"]
+    bad = Figure(name="f", operation="sum", operands=("a.b",), governs=("Amount[]",))
+    template = ProcessTemplate(process_type="t", states=general.states, figures=(bad,))
+    assert "'Amount[]' is no argument" in next(problems(template))

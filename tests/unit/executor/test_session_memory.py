@@ -173,15 +173,12 @@ async def test_a_short_history_is_given_whole_and_the_summary_of_a_long_one_keep
     assert len(str(memory["summary"]).split()) == 200
 
 
-async def test_the_expected_form_of_the_answer_is_told() -> None:
+async def test_the_expected_form_of_the_answer_is_told_and_an_answer_that_is_no_list_fails_no_task() -> None:
+    """The endpoint finds answers in any text; the list is asked for once more, and what was written stays done."""
     play = _solving(turns=0)
     record = await play.run()
     assert "<answer_format>\\nlist\\n</answer_format>" in _asked(play)[0]
     assert record.answer == '["C-2", "C-1"]'
-
-
-async def test_an_answer_that_is_no_list_fails_no_task() -> None:
-    """The endpoint finds answers in any text; the list is asked for once more, and what was written stays done."""
     play = _solving(turns=0, text=TASK)
     record = await play.run()
     assert (record.state, play.statuses) == ("completed", ["verified"])

@@ -236,11 +236,8 @@ def data(artifact: Artifact) -> dict[str, object]:
 
 
 @pytest.mark.promise("documents.templates")
-def test_there_are_nine_templates_with_the_sections_of_the_seed() -> None:
+def test_there_are_nine_templates_with_the_sections_of_the_seed_and_every_source_that_one_names_exists() -> None:
     assert {name: " ".join(section.name for section in one.sections) for name, one in templates().items()} == NINE
-
-
-def test_every_source_that_a_template_names_exists() -> None:
     named = {source.partition(":")[0] for one in templates().values() for s in one.sections for source in s.filled_from}
     assert named <= SOURCES
 
@@ -274,15 +271,12 @@ def test_with_everything_written_a_document_is_complete_and_with_nothing_known_e
 
 
 @pytest.mark.promise("I8.exact_money")
-def test_an_amount_stands_in_a_document_as_it_was_read() -> None:
+def test_an_amount_stands_in_a_document_as_it_was_read_and_what_stands_in_a_cell_cannot_end_it() -> None:
     """In the JSON as text: 86.10 is no binary fraction anywhere."""
     owed = fact({"id": "R-1", "customer": "Ada", "amount": Decimal("86.10")})
     made = document("ar_report", material(Dossier(facts=(owed,))), *ABOUT)
     assert "| R-1 | 86.10 | Ada |" in (made.text or "")
     assert "'amount': '86.10'" in str(data(made)["sections"])
-
-
-def test_what_stands_in_a_cell_cannot_end_it() -> None:
     assert "Sail \\| Co" in (document("ar_report", material(), *ABOUT).text or "")
 
 

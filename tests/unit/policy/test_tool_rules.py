@@ -306,19 +306,23 @@ def _asked(request: AllowanceRequest) -> Allowances:
     return allowances(request, prepare(request.policies, ConditionCache()))
 
 
+_UNMENTIONED = ToolAllowance(tool="")
+
+
 def _allowance(
     *rules: ToolRule,
     history: tuple[PastCall, ...] = (),
     confirmations: tuple[Confirmation, ...] = (),
     default: str = "allow",
-) -> ToolAllowance | None:
+) -> ToolAllowance:
+    """What is said of ``get``, or that it is not mentioned."""
     request = AllowanceRequest(
         policies=(Policy(id="P", tool_rules=rules, tool_default=default),),
         tools=(OfferedTool(tool="get"),),
         history=history,
         confirmations=confirmations,
     )
-    return next(iter(_asked(request).tools), None)
+    return next(iter(_asked(request).tools), _UNMENTIONED)
 
 
 @pytest.mark.promise("policy.allowances")
@@ -327,7 +331,7 @@ def test_a_tool_under_no_rule_is_not_mentioned() -> None:
     other = ToolRule(id="R", kind="never", tool="set")
     reported = ToolRule(id="R", kind="never", tool="get", report_only=True)
 
-    assert _allowance(other, reported, default="deny_writes") is None
+    assert _allowance(other, reported, default="deny_writes") == _UNMENTIONED
 
 
 @pytest.mark.promise("policy.allowances")
@@ -335,7 +339,6 @@ def test_a_forbidden_tool_is_barred_with_rule_and_reason() -> None:
     """By ``never``, and by a default that no rule lifts."""
     found = _allowance(ToolRule(id="NO", kind="never", tool="g*", reason="not here"), default="deny")
 
-    assert found is not None
     assert [(bar.rule_id, bar.reason) for bar in found.bars] == [
         ("toolDefault", "get is not among the tools that policy P admits"),
         ("NO", "not here"),
@@ -348,7 +351,6 @@ def test_a_limit_says_how_many_calls_are_left_and_is_counted_down_by_the_caller(
     """Two of three are left after one in the session; the third in this turn is barred."""
     found = _allowance(ToolRule(id="THREE", kind="at_most", tool="get", limit=3), history=(_DONE,))
 
-    assert found is not None
     assert found.limits[0].remaining == 2
     assert found.what_forbids([_DONE]) is None
     assert found.what_forbids([_DONE, _FAILED]) == found.limits[0]
@@ -361,11 +363,10 @@ def test_a_precondition_stands_until_one_of_its_tools_has_succeeded() -> None:
     rule = ToolRule(id="LOGIN", kind="only_after", tool="get", after=("login", "renew"))
     found = _allowance(rule)
 
-    assert found is not None
     assert found.preconditions[0].any_of == ("login", "renew")
     assert found.what_forbids([PastCall(tool="login", outcome=CallOutcome.FAILED)]) == found.preconditions[0]
     assert found.what_forbids([PastCall(tool="renew", outcome=CallOutcome.SUCCEEDED)]) is None
-    assert _allowance(rule, history=(PastCall(tool="login", outcome=CallOutcome.SUCCEEDED),)) is None
+    assert _allowance(rule, history=(PastCall(tool="login", outcome=CallOutcome.SUCCEEDED),)) == _UNMENTIONED
 
 
 @pytest.mark.promise("policy.allowances")
@@ -380,11 +381,7 @@ def test_what_depends_on_the_call_is_to_be_asked_for_each_call(rule: ToolRule) -
     """Its arguments, or what other tools under the same limit have used up."""
     found = _allowance(rule)
 
-    assert found is not None
-    assert found.ask
-    assert not (found.bars)
-    assert not (found.limits)
-    assert not (found.preconditions)
+    assert found == ToolAllowance(tool="get", ask=True)
 
 
 @pytest.mark.promise("policy.allowances")
@@ -393,11 +390,9 @@ def test_without_a_plan_nobody_is_asked_to_confirm() -> None:
     rule = ToolRule(id="YES", kind="only_after_confirmation", tool="get")
     barred, compared = _allowance(rule), _allowance(rule, confirmations=(Confirmation(tool="get", fields={"a": 1}),))
 
-    assert barred is not None
     assert barred.bars[0].rule_id == "YES"
-    assert compared is not None
     assert (compared.ask, compared.bars) == (True, ())
-    assert _allowance(rule, confirmations=(Confirmation(tool="get"),)) is None
+    assert _allowance(rule, confirmations=(Confirmation(tool="get"),)) == _UNMENTIONED
 
 
 @pytest.mark.promise("policy.bounds")
