@@ -24,7 +24,7 @@ def access(path: str, status: int = 200, method: str = "POST") -> Access:
     return Access(timestamp=NOW, method=method, path=path, status_code=status)
 
 
-def test_only_the_participants_events_are_its_actions() -> None:
+def test_only_the_participants_events_are_its_actions_each_once_and_once_it_is_done() -> None:
     builder = ActionLogBuilder(purple_agent_id=ME)
     builder.start_turn(3)
 
@@ -34,9 +34,6 @@ def test_only_the_participants_events_are_its_actions() -> None:
     assert [(entry.turn, entry.action, entry.parameters) for entry in entries] == [(3, "email.send", {"subject": "a"})]
     assert [other.event_id for other in others] == ["b", "c"]
     assert builder.get_log() == entries
-
-
-def test_an_event_counts_once_and_what_waits_does_not_count_yet() -> None:
     builder = ActionLogBuilder(ME)
     builder.start_turn(1)
     builder.add_events_from_turn([event("a"), event("b", status="pending")])

@@ -116,17 +116,7 @@ async def test_blind_copies_the_sender_the_user_and_who_would_not_do_not_answer(
     assert await generator(people(), says("", respond=False)).process_new_messages(NewMessages((mail(),)), NOW) == []
 
 
-async def test_a_model_that_fails_costs_the_answer_and_nothing_else() -> None:
-    def down(_: ModelRequest) -> ModelReply:
-        raise ModelUnavailable("overloaded")
-
-    playing = generator(people(), ScriptedModel(down))
-
-    assert await playing.process_new_messages(NewMessages((mail(),)), NOW) == []
-    assert (playing.taken_problems(), playing.taken_problems()) == (["ben: overloaded"], [])
-
-
-async def test_a_script_speaks_before_any_model() -> None:
+async def test_a_script_speaks_before_any_model_and_a_model_that_fails_costs_the_answer_alone() -> None:
     script = [{"contains": ["friday", "day"], "body": "Great."}, {"contains": ["monday"], "body": "No."}]
     model = says("From the model.")
     playing = generator(people({"scripted_replies": script}), model)
@@ -136,6 +126,14 @@ async def test_a_script_speaks_before_any_model() -> None:
 
     assert [answer.data["body_text"] for answer in answers] == ["Great.", "No."]
     assert model.requests == []
+
+    def down(_: ModelRequest) -> ModelReply:
+        raise ModelUnavailable("overloaded")
+
+    playing = generator(people(), ScriptedModel(down))
+
+    assert await playing.process_new_messages(NewMessages((mail(),)), NOW) == []
+    assert (playing.taken_problems(), playing.taken_problems()) == (["ben: overloaded"], [])
 
 
 async def test_answers_take_their_time_by_the_seed() -> None:

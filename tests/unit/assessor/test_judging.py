@@ -54,7 +54,7 @@ async def judged(model: Model | None, criterion: Criterion = ASKED, votes: int =
     return result
 
 
-async def test_code_judges_where_it_is_there_and_points_are_scaled() -> None:
+async def test_code_judges_where_it_is_there_and_where_it_breaks_its_criterion_is_unjudged_with_the_error() -> None:
     async def e(ctx: EvalContext, params: JsonObject) -> EvalResult:
         return EvalResult(score=1, max_score=4, explanation="a quarter")
 
@@ -62,12 +62,10 @@ async def test_code_judges_where_it_is_there_and_points_are_scaled() -> None:
 
     assert (result.score, result.max_score, result.explanation) == (2.5, 10, "a quarter")
 
-
-async def test_code_that_breaks_leaves_its_criterion_unjudged_with_the_error() -> None:
-    async def e(ctx: EvalContext, params: JsonObject) -> EvalResult:
+    async def breaks(ctx: EvalContext, params: JsonObject) -> EvalResult:
         raise KeyError("folders")
 
-    result = await judged(None, CODE, e=e)
+    result = await judged(None, CODE, e=breaks)
 
     assert (result.unjudged, (result.details or {})["error_type"]) == (True, "KeyError")
     assert "its code failed with KeyError: 'folders'" in result.explanation
@@ -161,16 +159,13 @@ async def test_the_judge_is_warned_and_no_text_leaves_its_section() -> None:
     assert (result.details or {})["attempted_influence"] == [1]
 
 
-def test_long_texts_are_shown_whole_within_the_budget() -> None:
+def test_long_texts_are_shown_whole_within_the_budget_and_over_it_the_longest_are_cut_first() -> None:
     long = "x" * 5_000
 
     shown = evidence(context(entry(long)))
 
     assert long in str(shown.sections["actions"])
     assert shown.shortened == 0
-
-
-def test_over_the_budget_the_longest_are_cut_first_and_it_is_said() -> None:
     lines, cut = fit_within(["a" * 50, "b" * 5_000, "c" * 9_000], 4_000)
 
     assert (lines[0], cut) == ("a" * 50, 2)

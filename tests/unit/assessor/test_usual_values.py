@@ -16,7 +16,7 @@ SCENARIO: JsonObject = {
 MAIL: JsonObject = {"from_address": BEN, "subject": "Hi", "body_text": "There"}
 
 
-def test_the_time_is_the_beginning_of_the_scenario() -> None:
+def test_the_time_is_the_scenarios_beginning_and_every_state_says_what_it_is_since_when_and_whose() -> None:
     time = _environment({})["time_state"]
 
     assert time == {
@@ -26,9 +26,6 @@ def test_the_time_is_the_beginning_of_the_scenario() -> None:
         "auto_advance": False,
         "last_wall_time_update": NOW,
     }
-
-
-def test_every_state_says_what_it_is_and_since_when_and_whose() -> None:
     states = _states({"email": {}, "sms": {}, "weather": {"last_updated": "2026-03-01T00:00:00Z"}})
 
     assert states["email"] == {"modality_type": "email", "last_updated": NOW, "user_email_address": MIA}
@@ -44,7 +41,7 @@ def test_a_user_without_a_phone_has_the_usual_one() -> None:
     assert _in(made, "environment", "modality_states", "sms")["user_phone_number"] == "+15550000000"
 
 
-def test_a_mail_has_its_key_a_thread_of_its_own_and_comes_to_the_user() -> None:
+def test_a_mail_has_its_key_and_thread_and_comes_to_the_user_as_do_those_and_texts_that_come_later() -> None:
     early = "2026-03-02T08:00:00Z"
     given: JsonObject = {"a": MAIL, "b": {**MAIL, "sent_at": early, "thread_id": "t"}}
     emails = _in(_states({"email": {"emails": given}}), "email", "emails")
@@ -53,6 +50,15 @@ def test_a_mail_has_its_key_a_thread_of_its_own_and_comes_to_the_user() -> None:
         **MAIL, "message_id": "a", "thread_id": "thread-a", "to_addresses": [MIA], "sent_at": NOW, "received_at": NOW
     }  # fmt: skip
     assert (_in(emails, "b")["thread_id"], _in(emails, "b")["received_at"]) == ("t", early)
+    later: list[JsonObject] = [
+        {"modality": "email", "data": {"operation": "receive", **MAIL}},
+        {"modality": "sms", "data": {"operation": "receive_message", "from_number": OTHER, "to_numbers": [OTHER]}},
+        {"modality": "chat", "data": {"operation": "send_message"}},
+    ]
+    made = fill_usual_values({"environment": {"modality_states": {}}, "events": {"events": [*later]}}, SCENARIO)
+
+    mail: JsonObject = {"operation": "receive", **MAIL, "to_addresses": [MIA]}
+    assert _in(made, "events")["events"] == [{**later[0], "data": mail}, later[1], later[2]]
 
 
 def test_texts_of_the_same_people_are_one_conversation() -> None:
@@ -90,18 +96,6 @@ def test_what_is_said_in_the_chat_entries_and_contacts_have_ids_and_times() -> N
     ]
     assert _in(states, "calendar", "events", "e") == talk
     assert _in(states, "contacts", "contacts", "c")["contact_id"] == "c"
-
-
-def test_mail_and_texts_that_come_later_come_to_the_user() -> None:
-    later: list[JsonObject] = [
-        {"modality": "email", "data": {"operation": "receive", **MAIL}},
-        {"modality": "sms", "data": {"operation": "receive_message", "from_number": OTHER, "to_numbers": [OTHER]}},
-        {"modality": "chat", "data": {"operation": "send_message"}},
-    ]
-    made = fill_usual_values({"environment": {"modality_states": {}}, "events": {"events": [*later]}}, SCENARIO)
-
-    mail: JsonObject = {"operation": "receive", **MAIL, "to_addresses": [MIA]}
-    assert _in(made, "events")["events"] == [{**later[0], "data": mail}, later[1], later[2]]
 
 
 def test_null_is_as_good_as_left_out_and_what_is_given_counts() -> None:

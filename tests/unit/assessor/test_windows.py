@@ -41,9 +41,14 @@ def test_a_step_of_a_second_or_less_leaves_no_rest(step: timedelta) -> None:
     assert due(within, timedelta(), "window") == START + timedelta(seconds=2)
 
 
-def test_a_step_never_passes_the_scenarios_end() -> None:
+def test_a_step_never_passes_the_scenarios_end_and_a_delay_lies_between_its_bounds() -> None:
     assert clip(HOUR, START, START + timedelta(minutes=20)) == timedelta(minutes=20)
     assert clip(HOUR, START, START - HOUR) == timedelta()
+    timing = ResponseTiming.model_validate({"base_delay": "PT10M", "variance": "PT1H"})
+
+    assert delay_of(timing, 0) == timedelta()
+    assert delay_of(timing, 0.5) == timedelta(minutes=35)
+    assert delay_of(timing, 1) == timedelta(minutes=70)
 
 
 @given(seed=st.integers(), who=st.text(), number=st.integers(0, 99))
@@ -52,14 +57,6 @@ def test_chance_is_settled_by_the_seed(seed: int, who: str, number: int) -> None
 
     assert 0 <= share < 1
     assert share == chance(seed, who, number)
-
-
-def test_a_delay_lies_between_its_bounds_and_is_never_negative() -> None:
-    timing = ResponseTiming.model_validate({"base_delay": "PT10M", "variance": "PT1H"})
-
-    assert delay_of(timing, 0) == timedelta()
-    assert delay_of(timing, 0.5) == timedelta(minutes=35)
-    assert delay_of(timing, 1) == timedelta(minutes=70)
 
 
 @given(length=st.timedeltas(timedelta(), timedelta(days=3000)))

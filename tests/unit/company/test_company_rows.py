@@ -28,16 +28,12 @@ def _cents(row: dict[str, Cell], column: str = "amount_cents") -> int:
 
 
 @pytest.mark.promise("company.consistent")
-def test_there_are_a_few_hundred_rows_each_under_an_id_of_its_table(rows: Rows) -> None:
+def test_there_are_a_few_hundred_rows_and_every_reference_leads_to_one(rows: Rows) -> None:
+    """By the columns' own names: ``x_id`` is the id of a row of the table ``xs``."""
     assert sum(len(found) for found in rows.values()) >= 300
     for table, found in rows.items():
         assert found, table
         assert all(key.startswith(f"{NUMBERING[table].prefix}-") for key in found)
-
-
-@pytest.mark.promise("company.consistent")
-def test_every_reference_leads_to_a_row(rows: Rows) -> None:
-    """By the columns' own names: ``x_id`` is the id of a row of the table ``xs``."""
     for table, found in rows.items():
         for column in columns()[table]:
             target = f"{column.name.removesuffix('_id')}s"
@@ -76,7 +72,7 @@ def test_invoices_agree_with_their_purchase_orders_and_payments(rows: Rows) -> N
 
 
 @pytest.mark.promise("company.consistent")
-def test_payslips_add_up_to_their_runs_and_everyone_is_paid_once_a_month(rows: Rows) -> None:
+def test_payslips_add_up_to_their_runs_and_credits_are_what_the_agreement_says(rows: Rows) -> None:
     sums: dict[object, Counter[str]] = defaultdict(Counter)
     for slip in rows["payslips"].values():
         for column in ("gross_cents", "tax_cents", "net_cents"):
@@ -86,10 +82,6 @@ def test_payslips_add_up_to_their_runs_and_everyone_is_paid_once_a_month(rows: R
     for key, run in rows["payroll_runs"].items():
         assert {column: run[column] for column in sums[key]} == sums[key]
     assert people == {key: 4 for key, person in rows["employees"].items() if person["status"] == "active"}
-
-
-@pytest.mark.promise("company.consistent")
-def test_credits_follow_breaches_and_are_what_the_sla_says(rows: Rows) -> None:
     for row in rows["sla_credits"].values():
         incident, sla = rows["incidents"][str(row["incident_id"])], rows["slas"][str(row["sla_id"])]
         assert incident["sla_id"] == row["sla_id"]
@@ -101,35 +93,27 @@ def test_credits_follow_breaches_and_are_what_the_sla_says(rows: Rows) -> None:
 
 
 @pytest.mark.promise("company.consistent")
-def test_a_settled_receivable_is_received_in_full_and_days_are_days(rows: Rows) -> None:
+def test_a_settled_receivable_is_received_in_full_and_a_dispute_is_about_an_order_of_its_customer(rows: Rows) -> None:
     for row in rows["receivables"].values():
         assert (row["status"] == "settled") == (row["amount_cents"] == row["received_cents"])
         assert date.fromisoformat(str(row["due_on"]))
     for order in rows["orders"].values():
         assert order["customer_email"] in {customer["email"] for customer in rows["customers"].values()}
+    for row in rows["disputes"].values():
+        order, customer = rows["orders"][str(row["order_id"])], rows["customers"][str(row["customer_id"])]
+        assert order["customer_email"] == customer["email"]
+        assert _cents(row) <= _cents(order, "total_cents")
 
 
 @pytest.mark.promise("company.consistent")
-def test_those_who_left_hold_nothing_and_everyone_else_signs_on(rows: Rows) -> None:
+def test_those_who_left_hold_nothing_and_shortfalls_are_of_documents_that_are_not_there(rows: Rows) -> None:
     active = {key for key, person in rows["employees"].items() if person["status"] == "active"}
     held = {right["employee_id"] for right in rows["access_rights"].values() if right["status"] == "active"}
 
     assert held == active
     assert {asset["employee_id"] for asset in rows["assets"].values()} - {None} <= active
-
-
-@pytest.mark.promise("company.consistent")
-def test_shortfalls_are_of_documents_that_are_not_there_and_everyone_was_screened(rows: Rows) -> None:
     for row in rows["kyc_shortfalls"].values():
         document = rows["kyc_documents"][str(row["kyc_document_id"])]
         assert document["status"] in ("missing", "expired")
         assert document["customer_id"] == row["customer_id"]
     assert {row["customer_id"] for row in rows["screenings"].values()} == rows["customers"].keys()
-
-
-@pytest.mark.promise("company.consistent")
-def test_a_dispute_is_about_an_order_of_its_customer_and_never_more_than_its_total(rows: Rows) -> None:
-    for row in rows["disputes"].values():
-        order, customer = rows["orders"][str(row["order_id"])], rows["customers"][str(row["customer_id"])]
-        assert order["customer_email"] == customer["email"]
-        assert _cents(row) <= _cents(order, "total_cents")

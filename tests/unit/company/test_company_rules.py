@@ -66,15 +66,14 @@ def test_a_refused_write_changes_nothing_and_is_not_counted(
     assert ledger.count(database) == 0
 
 
-def test_a_refund_is_taken_from_what_is_left_of_the_order(books: CompanyBooks) -> None:
+def test_a_refund_is_taken_from_what_is_left_of_the_order_and_a_reservation_given_back_once(
+    books: CompanyBooks,
+) -> None:
     refund = call(books, "create_refund", order_id="ORD-2004", amount="390.00", reason="late")
 
     assert fields(refund, "id", "amount") == ("REF-3005", "390.00")
     assert fields(call(books, "get_refund", refund_id="REF-3005"), "order_id", "reason") == ("ORD-2004", "late")
     assert fields(call(books, "get_order", order_id="ORD-2004"), "refunded", "refundable") == ("520.00", "0.00")
-
-
-def test_a_reservation_can_be_given_back_once(books: CompanyBooks) -> None:
     call(books, "reserve_budget", department="Finance", amount=100, purpose="audit")
     call(books, "release_reservation", reservation_id="RSV-5003")
 
@@ -180,7 +179,7 @@ def test_a_plain_copy_of_the_file_shows_every_write(books: CompanyBooks, databas
 REFUND = {"order_id": "ORD-2001", "amount": "10.00", "reason": "late"}
 
 
-def test_a_second_call_under_the_same_key_writes_nothing_and_gets_the_first_result(
+def test_a_second_call_under_the_same_key_writes_nothing_and_a_key_of_another_call_is_refused(
     books: CompanyBooks, database: Path
 ) -> None:
     first = TOOLS["create_refund"].call(books, REFUND, "k1")
@@ -188,9 +187,6 @@ def test_a_second_call_under_the_same_key_writes_nothing_and_gets_the_first_resu
     assert TOOLS["create_refund"].call(books, REFUND, "k1") == first
     assert ledger.count(database) == before
     assert TOOLS["create_refund"].call(books, REFUND, "k2") != first
-
-
-def test_a_key_of_another_call_is_refused(books: CompanyBooks) -> None:
     TOOLS["create_refund"].call(books, REFUND, "k1")
     with pytest.raises(KeyReused):
         TOOLS["create_refund"].call(books, {**REFUND, "amount": "11.00"}, "k1")

@@ -28,12 +28,14 @@ def asked(**given_: Json) -> JsonObject:
     return answer
 
 
-def test_rows_are_filtered_sorted_and_cut_to_the_fields_that_are_asked_for() -> None:
+def test_rows_are_filtered_sorted_cut_and_counted_and_different_values_told() -> None:
     where: Json = [{"field": "team", "is": "=", "value": "A"}, {"field": "amount", "is": "<", "value": "9.50"}]
     answer = asked(where=where, fields=["id"], sort_by="amount", descending=True, first=2)
     assert answer["shown"] == [{"id": "I-8"}, {"id": "I-6"}]
     assert (answer["rows"], answer["matching"]) == (120, 5)
     assert answer["note"] == "rows 1 to 2 of 5 are shown"
+    assert asked(count=True, where=[{"field": "due", "is": "overdue"}])["matching"] == 48
+    assert asked(distinct="team")["values"] == [{"team": "a", "rows": 60}, {"team": "b", "rows": 60}]
 
 
 def test_what_does_not_fit_is_told_and_can_be_looked_at_next() -> None:
@@ -44,11 +46,6 @@ def test_what_does_not_fit_is_told_and_can_be_looked_at_next() -> None:
         seen += shown
     assert seen == ROWS
     assert "skip" in str(asked()["note"])
-
-
-def test_rows_are_counted_and_different_values_told() -> None:
-    assert asked(count=True, where=[{"field": "due", "is": "overdue"}])["matching"] == 48
-    assert asked(distinct="team")["values"] == [{"team": "a", "rows": 60}, {"team": "b", "rows": 60}]
 
 
 def test_dates_are_sorted_as_dates() -> None:

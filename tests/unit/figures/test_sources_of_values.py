@@ -192,12 +192,20 @@ _IBAN = "DE89370400440532013000"
 _REST = (OriginKind.CALCULATED, "rest")
 
 
-def test_a_field_names_its_record_so_that_a_siblings_amount_can_be_told_apart() -> None:
+def test_a_field_names_its_record_also_one_that_is_keyed_by_its_id_or_has_several_ids() -> None:
     found = trace("amount", 80, sources("Pay EXP-1", {"c1": _CLAIMS}))
     assert found.strictness_met
     assert [(one.path, one.record and one.record.identifier) for one in found.origins] == [
         ("claims[1].amount", "EXP-2")
     ]
+    index = index_facts(as_facts({"c1": {"EXP-4": {"amount": 5}}}), NOW)
+    (origin,) = index.find_origins(5, hints_of("amount", {}, 5))
+    assert origin.record is not None
+    assert origin.record.identifier == "EXP-4"
+    row: Json = {"account_id": "A-1", "amount": 5, "owner_id": "O-1", "standing_order_id": "S-1"}
+    for tool in ("list_standing_orders", "searchStandingOrders", "standing_orders.get", "find_orders"):
+        (origin,) = index_facts(as_facts({"c1": [row]}, tool), NOW).find_origins(5, hints_of("amount", {}, 5))
+        assert origin.record == ("[0]", "S-1")
 
 
 _PEOPLE: Json = [{"id": "E1", "first": "Ada", "last": "Byron"}, {"id": "E2", "first": "Bob", "last": "Lovelace"}]
@@ -242,13 +250,6 @@ def test_what_stands_only_in_somebodys_text_is_marked_and_not_enough(name: str, 
     assert (found.origin, found.free_text_only, found.strictness_met) == (OriginKind.FACT, True, False)
 
 
-def test_objects_keyed_by_an_identifier_are_records() -> None:
-    index = index_facts(as_facts({"c1": {"EXP-4": {"amount": 5}}}), NOW)
-    (origin,) = index.find_origins(5, hints_of("amount", {}, 5))
-    assert origin.record is not None
-    assert origin.record.identifier == "EXP-4"
-
-
 @each_row(
     ("name", "value", "known", "schema", "origin"),
     [
@@ -278,13 +279,6 @@ def test_nested_arguments_are_traced_leaf_by_leaf() -> None:
         ("payment.lines[1].claim_id", False),
         ("payment.lines[1].amount", True),
     ]
-
-
-def test_of_several_ids_a_records_own_is_that_of_what_was_read() -> None:
-    row: Json = {"account_id": "A-1", "amount": 5, "owner_id": "O-1", "standing_order_id": "S-1"}
-    for tool in ("list_standing_orders", "searchStandingOrders", "standing_orders.get", "find_orders"):
-        (origin,) = index_facts(as_facts({"c1": [row]}, tool), NOW).find_origins(5, hints_of("amount", {}, 5))
-        assert origin.record == ("[0]", "S-1")
 
 
 def test_ten_thousand_rows_are_indexed_and_each_is_found() -> None:

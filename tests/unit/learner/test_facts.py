@@ -117,14 +117,10 @@ def test_those_leave_first_that_hold_no_more_then_the_oldest() -> None:
     assert "net 60" in {fact.value for fact in facts}
 
 
-@pytest.mark.promise("knowledge.good_tasks")
-def test_of_one_task_there_are_four_at_most() -> None:
+@pytest.mark.promise("knowledge.good_tasks", "knowledge.unmarked")
+def test_of_one_task_four_facts_are_kept_at_most_and_nothing_that_the_guard_marks() -> None:
     found = [raw(attribute=f"term {letter}") for letter in "abcdef"]
     assert len(facts_of(found, a_todo())) == FACTS_OF_A_TASK
-
-
-@pytest.mark.promise("knowledge.unmarked")
-def test_nothing_that_the_guard_marks_is_kept() -> None:
     secret = RawFact("Initech", "card", "4111", "Initech pays with card 4111 1111 1111 1111", 0.9)
     assert facts_of([secret, raw()], a_todo()) == facts_of([raw()], a_todo())
 

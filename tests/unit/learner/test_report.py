@@ -102,16 +102,12 @@ def test_a_failure_becomes_a_failing_row_with_its_cause_and_a_score_that_somebod
 
 
 @pytest.mark.promise("report.rows")
-def test_rows_that_a_report_brings_are_passed_on_as_they_are_and_bad_ones_named() -> None:
+def test_rows_that_a_report_brings_are_passed_on_bad_ones_named_and_a_signal_says_whether_it_failed() -> None:
     good: JsonValue = a_row()
     bad: JsonValue = {"messages": []}
     found = prepare_training([_report(brainos_training_signals={"rows": [good, bad], "examples": [good]})])
     assert found.rows == [good]
     assert [line.startswith("r.json: brainos_training_signals 2: metadata") for line in found.skipped] == [True]
-
-
-@pytest.mark.promise("report.rows")
-def test_a_signal_must_say_whether_it_failed() -> None:
     signals: JsonValue = [
         {"scenario": "payroll", "score": 93, "training_type": "positive", "task": "Run the payroll"},
         {"scenario": "close", "score": 50},
@@ -151,14 +147,10 @@ def test_a_report_that_says_no_cause_and_what_is_no_report_teach_no_fact(content
 
 
 @pytest.mark.promise("report.teaches")
-def test_failures_and_ready_made_rows_of_a_report_become_rows_on_one_scale() -> None:
+def test_failures_and_ready_made_rows_of_a_report_become_rows_and_what_is_no_report_a_bad_one() -> None:
     failures: JsonValue = [{"scenario": "b", "task": "Pay it", "failure_cause": "late", "score": 0.4}]
     signals: JsonValue = [a_row(1, score=85.0)]
     rows = report_rows("r.json", _content(top_failures=failures, brainos_training_signals=signals))
     assert sorted(row.metadata.overall_score / rows.scale for row in rows.good) == [0.4, 0.85]
-
-
-@pytest.mark.promise("report.teaches")
-def test_what_is_no_report_is_a_bad_row_that_is_named() -> None:
     rows = report_rows("r.json", b"[]")
     assert (list(rows.good), [row.place for row in rows.bad]) == ([], ["the object"])

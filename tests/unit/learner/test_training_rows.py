@@ -115,7 +115,7 @@ def test_a_score_that_is_no_score_makes_a_bad_row(bad: str) -> None:
     assert read_rows("rows.jsonl", line.encode()).good == []
 
 
-def test_a_json_file_holds_an_array_or_one_row() -> None:
+def test_a_json_file_holds_an_array_or_one_row_and_very_many_are_read_up_to_a_bound() -> None:
     array = read_rows("rows.json", json.dumps([a_row(1), 5, a_row(2)]).encode())
     assert ([row.metadata.task_id for row in array.good], [bad.place for bad in array.bad]) == (
         ["task_01", "task_02"],
@@ -123,9 +123,6 @@ def test_a_json_file_holds_an_array_or_one_row() -> None:
     )
     assert len(read_rows("rows.json", json.dumps(a_row()).encode()).good) == 1
     assert [bad.place for bad in read_rows("rows.json", b"").bad] == ["the object"]
-
-
-def test_an_object_of_very_many_rows_is_read_up_to_a_bound() -> None:
     rows = read_rows("rows.json", b"[" + b",".join([json.dumps(a_row()).encode()] * (MOST_ROWS + 5)) + b"]")
     assert (len(rows.good), len(rows.bad)) == (MOST_ROWS, 1)
 
@@ -199,12 +196,6 @@ def test_a_case_that_says_something_else_or_is_newer_replaces_the_one_of_its_id(
     }
     assert merge_cases(log, [a_case(2, at=NOON - timedelta(days=3))]) == log
     assert merge_cases(log, [a_case(2, at=NOON)])[0] == as_stored_case(a_case(2, at=NOON))
-
-
-def test_entries_that_cannot_be_read_stay_while_there_is_room() -> None:
-    log = [StoredCase("?", None), *(as_stored_case(a_case(number)) for number in range(3))]
-    assert [entry.text == "?" for entry in merge_cases(log, [], 4)] == [False, False, False, True]
-    assert not any(entry.text == "?" for entry in merge_cases(log, [a_case(9)], 4))
 
 
 NAMES = [("payroll", "fsm"), ("payroll", "moa"), ("general", "fsm")]
@@ -303,7 +294,7 @@ def test_of_entities_predictions_and_totals_the_record_with_more_holds(
     }
 
 
-def test_what_has_no_room_is_left_out_and_counted() -> None:
+def test_what_has_no_room_is_left_out_and_counted_first_of_all_what_cannot_be_read() -> None:
     """The newest entities and facts stay."""
     many = [_entity(f"v{number}", 1) for number in range(ENTITIES_KEPT + 5)]
     old = EntityRecord("vendor:old", many[0].entity.model_copy(update={"last_seen": NOON - timedelta(days=30)}))
@@ -312,3 +303,6 @@ def test_what_has_no_room_is_left_out_and_counted() -> None:
     facts = [_fact(f"s{number}", "terms", number, -number) for number in range(FACTS_KEPT + 3)]
     taken = with_known_facts(_stored(), facts)
     assert (taken.taken, taken.left_out) == (FACTS_KEPT, 3)
+    log = [StoredCase("?", None), *(as_stored_case(a_case(number)) for number in range(3))]
+    assert [entry.text == "?" for entry in merge_cases(log, [], 4)] == [False, False, False, True]
+    assert not any(entry.text == "?" for entry in merge_cases(log, [a_case(9)], 4))

@@ -7,12 +7,9 @@ from tools.bench.planner.command import MOST_MS, find_missed, measure_calls
 pytestmark = pytest.mark.promise("bench.planner")
 
 
-def test_each_task_is_measured_over_orders_read_in_one_list_and_one_by_one() -> None:
+def test_each_task_is_measured_in_one_list_and_one_by_one_and_a_call_that_takes_too_long_is_named() -> None:
     figures = measure_calls(3)
 
     assert len(figures) == 12
     assert min(figures.values()) > 0
-
-
-def test_a_call_that_takes_too_long_is_named() -> None:
     assert find_missed({"one": MOST_MS, "another": MOST_MS + 1}) == ["another: 51 ms, target at most 50"]

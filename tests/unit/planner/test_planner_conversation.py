@@ -89,16 +89,13 @@ def test_the_types_of_arguments_stand_in_lines() -> None:
     }
 
 
-def test_the_first_reply_understands_and_reads_and_the_second_proposes() -> None:
+def test_the_first_reply_understands_and_reads_and_the_second_proposes_and_tells_whom_the_process_wants_told() -> None:
     talk = Conversation("Approve kite KIT-7.")
     assert [name for name, _ in talk.reply.calls] == ["understand", "get_kite"]
     plan = talk.answer(_understood(talk), f"{dumps(_KITE)}\n[r1]")
     assert (calls(plan), links(plan)) == ([("approve_kite", {"kite_id": "KIT-7"})], [{"part": 1}])
     last = talk.answer({"status": "verified", "answer": {"id": "KIT-7"}, "note": "read back"})
     assert (last.calls, "Done and verified" in last.text, "read back" in last.text) == ((), True, True)
-
-
-def test_whom_the_process_wants_told_is_told_in_the_same_reply() -> None:
     plan = _kite_read(notice_to="pilot").reply
     assert [name for name, _ in calls(plan)] == ["approve_kite", "notify_pilot"]
     assert links(plan) == [{"part": 1}, {"part": 1}]

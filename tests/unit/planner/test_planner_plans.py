@@ -21,11 +21,14 @@ _LISTED: list[Json] = [fact("f1", "list_kites", {}, _ROWS)]
 
 
 @pytest.mark.promise("planner.heeds_not")
-def test_nothing_forbidden_is_planned() -> None:
+def test_nothing_forbidden_is_planned_and_nothing_settled_is_done_again() -> None:
     """``do not`` gives no call, and a reason."""
     plan = planned("Do not approve kite KIT-7.", _FACTS, [_APPROVE, _REJECT])
     assert calls(plan) == []
     assert "approve" not in plan.text.lower()
+    facts: list[Json] = [fact("f1", "get_kite", {"id": "KIT-7"}, {**_KITE, "state": "approved"})]
+    plan = planned("Approve kite KIT-7.", facts, [_APPROVE], [_GET])
+    assert (plan.calls, "KIT-7 is already approved" in plan.text) == ((), True)
 
 
 @pytest.mark.promise("planner.never_invents")
@@ -54,13 +57,6 @@ def test_two_tools_that_fit_alike_are_not_chosen_between() -> None:
     assert calls(plan) == []
     assert "approve_kite" in plan.text
     assert "accept_kite" in plan.text
-
-
-def test_what_is_settled_already_is_not_done_again() -> None:
-    """A kite that is approved is not approved once more."""
-    facts: list[Json] = [fact("f1", "get_kite", {"id": "KIT-7"}, {**_KITE, "state": "approved"})]
-    plan = planned("Approve kite KIT-7.", facts, [_APPROVE], [_GET])
-    assert (plan.calls, "KIT-7 is already approved" in plan.text) == ((), True)
 
 
 @each_row(

@@ -26,16 +26,12 @@ def _plan(
 
 
 @pytest.mark.promise("planner.known_figures")
-def test_a_missing_figure_is_the_value_that_the_clause_names_by_all_its_words() -> None:
+def test_a_missing_figure_is_the_value_that_the_clause_names_by_all_its_words_or_is_said_to_be_missing() -> None:
     """Of two that fit the longer name counts; one of which a word is missing is another figure."""
     values = [_value("rent", "80.00"), _value("earned_rent", "64.50"), _value("earned_rent_after_tax", "50.00")]
     facts = [fact("f1", "get_lease", {"lease_id": "LEA-4"}, _LEASE)]
     plan = _plan("Record the earned rent of lease LEA-4.", facts, [_BOOK], values=values)
     assert [(name, str(given["amount"])) for name, given in calls(plan)] == [("record_earned_rent", "64.50")]
-
-
-@pytest.mark.promise("planner.known_figures")
-def test_without_such_a_value_the_figure_is_missing_and_said() -> None:
     facts = [fact("f1", "get_lease", {"lease_id": "LEA-4"}, _LEASE)]
     plan = _plan("Record the earned rent of lease LEA-4.", facts, [_BOOK], values=[_value("taxes", "1.00")])
     assert calls(plan) == []
@@ -90,7 +86,7 @@ _TASK = "Take the step of its age for every overdue fine."
 
 
 @pytest.mark.promise("planner.routes")
-def test_each_listed_thing_goes_the_way_of_its_age() -> None:
+def test_each_listed_thing_goes_the_way_of_its_age_unless_there_are_none_or_the_task_names_its_own_step() -> None:
     """A bound belongs to the younger range; letters, which are notices, come last; who is there already is named."""
     plan = _plan(_TASK, [fact("f1", "list_fines", {}, _FINES)], _STEPS, process={"routes": _ROUTES})
     assert calls(plan) == [
@@ -99,18 +95,9 @@ def test_each_listed_thing_goes_the_way_of_its_age() -> None:
         ("send_letter", {"fine_id": "FIN-1"}),
         ("send_letter", {"fine_id": "FIN-2"}),
     ]
-
-
-@pytest.mark.promise("planner.routes")
-def test_without_ways_such_a_task_cannot_be_planned() -> None:
     plan = _plan(_TASK, [fact("f1", "list_fines", {}, _FINES)], _STEPS)
     assert calls(plan) == []
     assert "no tool" in plan.text
-
-
-@pytest.mark.promise("planner.routes")
-def test_a_task_that_names_its_own_step_takes_that_one() -> None:
-    """Ways are for what the task leaves open."""
     facts = [fact("f1", "get_fine", {"fine_id": "FIN-4"}, _FINES[3])]
     plan = _plan("Close fine FIN-4.", facts, _STEPS, process={"routes": _ROUTES})
     assert [name for name, _ in calls(plan)] == ["close_fine"]

@@ -24,7 +24,7 @@ _ONE: list[Json] = [fact("f1", "get_kite", {"kite_id": "KIT-1"}, _KITES[0])]
 
 
 @pytest.mark.promise("planner.new_things")
-def test_a_later_call_refers_to_what_an_earlier_one_makes() -> None:
+def test_a_later_call_refers_to_what_an_earlier_one_makes_and_a_thing_that_is_named_is_the_one_there() -> None:
     """Nothing of the kites that are there goes into the new one, nor is the new tail one of theirs."""
     plan = planned(_NEW, [fact("f1", "list_kites", {}, [*_KITES])], [_ADD, _TAIL], [_LIST, _GET])
     assert calls(plan) == [
@@ -32,10 +32,6 @@ def test_a_later_call_refers_to_what_an_earlier_one_makes() -> None:
         ("create_tail", {"metres": 12}),
     ]
     assert links(plan) == [{"part": 1}, {"part": 2, "from": {"kite_id": "1.id"}}]
-
-
-@pytest.mark.promise("planner.new_things")
-def test_a_thing_that_is_named_is_the_one_that_is_there() -> None:
     text = (
         "Create the new kite Green Finch with email hi@greenfinch.example. Create a tail of 12 metres for kite KIT-2."
     )
@@ -48,16 +44,12 @@ def _plan(task: str, **sections: Json) -> PlannerReply:
 
 
 @pytest.mark.promise("planner.tells_whom_a_process_names")
-def test_whoever_a_process_wants_told_is_told() -> None:
+def test_whoever_a_process_wants_told_is_told_once_and_of_nothing_nobody() -> None:
     plan = _plan("Approve kite KIT-1.", process={"notice_to": "pilot"})
     assert calls(plan) == [
         ("approve_kite", {"kite_id": "KIT-1"}),
         ("notify_pilot", {"message": "Done: Approve kite KIT-1.", "pilot_id": "PIL-1"}),
     ]
-
-
-@pytest.mark.promise("planner.tells_whom_a_process_names")
-def test_nobody_is_told_of_nothing_and_nobody_is_told_twice() -> None:
     process: Json = {"notice_to": "pilot"}
     assert calls(_plan("Do not approve kite KIT-1.", process=process)) == []
     told = calls(_plan("Approve kite KIT-1 and notify pilot PIL-1 that it may fly.", process=process))

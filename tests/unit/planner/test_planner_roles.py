@@ -20,23 +20,15 @@ def _with_schema(properties: JsonObject, text: str = "Judge this.") -> JsonObjec
 
 
 @pytest.mark.promise("planner.unjudged")
-def test_a_criterion_that_needs_judgement_gets_nothing_and_says_so() -> None:
+def test_of_what_a_schema_asks_a_choice_is_the_one_that_is_named_and_judgement_and_advice_are_none() -> None:
     """Score 0, marked as unjudged, so that totals can be shown with and without it."""
     details: JsonObject = {"type": "object", "properties": {}}
     answer = _with_schema({"score": {"type": "number"}, "details": details, "why": {"type": "string"}})
     assert (answer["score"], answer["details"]) == (0, {"unjudged": True})
     assert "needs a model" in str(answer["why"])
-
-
-def test_a_choice_is_the_one_that_the_text_names() -> None:
-    """An enumeration is filled from the request where exactly one of its words stands there."""
     kinds: JsonObject = {"type": "string", "enum": ["invoice", "order", "general"]}
     assert _with_schema({"kind": kinds}, "This is about an order.") == {"kind": "order"}
     assert _with_schema({"kind": kinds}, "This is about nothing.") == {"kind": "general"}
-
-
-def test_advice_on_a_tool_that_is_gone_is_none() -> None:
-    """Which read asks the same as another is for a model to judge: the planner names none."""
     properties: JsonObject = {"tool": {"anyOf": [{"type": "string"}, {"type": "null"}]}, "why": {"type": "string"}}
     assert _with_schema(properties)["tool"] is None
 

@@ -97,11 +97,25 @@ def test_a_name_that_two_people_have_is_written_to_only_where_one_of_them_wrote_
     assert "several" in found.text
 
 
-def test_an_address_that_nothing_shows_is_not_made_up() -> None:
-    found = _plan("Tell Carl Fox by mail when the tasting is.", (ASKS,), (TASTING,))
+@each_row(
+    ("task", "letter", "meetings", "says"),
+    [
+        ("Tell Carl Fox by mail when the tasting is.", ASKS, (TASTING,), "no mail address of Carl Fox is known"),
+        ("Move the tasting in my calendar to Monday, 12 May, 16:30.", ASKS, (TASTING, OTHER), "2 appointments"),
+        (
+            "Tell Bob Stone when the tasting is, if he still wants to come.",
+            BOB,
+            (TASTING,),
+            "if he still wants to come",
+        ),
+    ],
+)
+def test_what_has_no_known_address_is_meant_of_two_alike_or_has_a_condition_is_left_and_named(
+    task: str, letter: JsonObject, meetings: tuple[JsonObject, ...], says: str
+) -> None:
+    found = _plan(task, (letter,), meetings)
 
-    assert calls(found) == []
-    assert "no mail address of Carl Fox is known" in found.text
+    assert (calls(found), says in found.text) == ([], True)
 
 
 @each_row(
@@ -174,13 +188,6 @@ def test_the_appointment_that_is_named_is_moved_and_stays_as_long(task: str) -> 
     ]
 
 
-def test_two_appointments_that_are_meant_alike_are_both_left() -> None:
-    found = _plan("Move the tasting in my calendar to Monday, 12 May, 16:30.", (ASKS,), (TASTING, OTHER))
-
-    assert calls(found) == []
-    assert "2 appointments" in found.text
-
-
 @each_row(
     "task",
     [
@@ -221,13 +228,6 @@ def test_a_mail_is_forwarded_whole_and_own_words_are_said_as_they_are() -> None:
     assert forwarded["to_addresses"] == ["bob.stone@corp.example"]
     assert "EUR 90 in all." in str(forwarded["body"])
     assert "I will be ten minutes late." in str(told["body"])
-
-
-def test_a_wish_under_a_condition_that_rules_cannot_judge_is_left_and_named() -> None:
-    found = _plan("Tell Bob Stone when the tasting is, if he still wants to come.", (BOB,), (TASTING,))
-
-    assert calls(found) == []
-    assert "if he still wants to come" in found.text
 
 
 def test_a_text_that_somebody_else_wrote_is_no_wish() -> None:

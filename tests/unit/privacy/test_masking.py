@@ -161,7 +161,7 @@ def test_a_password_is_kept_back_where_no_label_tells_it_too() -> None:
 
 
 @pytest.mark.promise("privacy.restored")
-def test_a_number_comes_back_as_a_number() -> None:
+def test_a_number_comes_back_as_a_number_and_a_word_of_the_text_is_never_taken_for_a_placeholder() -> None:
     hidden = mask_request(request(f'{{"card":{BARE_CARD},"n":1}}'), "")
     [sent] = hidden.request.messages[0].blocks
     [name] = hidden.values
@@ -171,6 +171,11 @@ def test_a_number_comes_back_as_a_number() -> None:
     planned = json.dumps({"arguments_json": json.dumps({"card": name})})
     back = json.loads(restore_values(said(planned), hidden).text)
     assert json.loads(back["arguments_json"]) == {"card": int(BARE_CARD)}
+    text = f"PROTECTED_CARD_1Z is a word, {CARD} is a card"
+    hidden = mask_request(request(text), "")
+    [sent] = hidden.request.messages[0].blocks
+    assert isinstance(sent, TextBlock)
+    assert restore_values(said(sent.text), hidden).text == text
 
 
 @pytest.mark.promise("privacy.restored")
@@ -184,15 +189,6 @@ def test_a_key_of_several_lines_comes_back_at_any_depth_of_json(depth: int) -> N
         text, wanted = json.dumps({"key": text}), json.dumps({"key": wanted})
     assert "MIIabc" not in repr(hidden.request)
     assert restore_values(said(text), hidden).text == wanted
-
-
-@pytest.mark.promise("privacy.restored")
-def test_a_word_of_the_text_is_never_taken_for_a_placeholder() -> None:
-    text = f"PROTECTED_CARD_1Z is a word, {CARD} is a card"
-    hidden = mask_request(request(text), "")
-    [sent] = hidden.request.messages[0].blocks
-    assert isinstance(sent, TextBlock)
-    assert restore_values(said(sent.text), hidden).text == text
 
 
 @pytest.mark.promise("privacy.marks")
@@ -388,11 +384,14 @@ async def test_a_replay_ends_the_same_with_marked_values_in_it_and_a_refusal_is_
     await assert_replayed(stage)
 
 
-def test_a_marked_value_that_is_the_name_of_a_field_is_hidden_too() -> None:
+@pytest.mark.promise("privacy.told_arguments")
+def test_a_marked_value_is_hidden_also_as_the_name_of_a_field_and_where_a_fields_name_tells_it() -> None:
     """Results are often keyed by a card or an account; none of the fields is lost."""
     hidden = without_marks({"4111111111111111": {"balance": 5}, "5500005555555559": {"balance": 7}})
     assert [*hidden.values()] == [{"balance": 5}, {"balance": 7}]
     assert not re.search(r"\d{16}", str(hidden))
+    asked = redact_text(format_arguments({"login": {"secret": 'a"b c'}, "id": 7}, {}))
+    assert "b c" not in asked
 
 
 @pytest.mark.promise("privacy.logs")
@@ -444,9 +443,3 @@ def test_no_part_of_a_marked_number_is_told_where_arguments_are_cut(before: int)
     asked = redact_text(format_arguments({"note": "x" * before, "account": _IBAN}, {}))
     assert len(asked) <= 200
     assert "DE89" not in asked
-
-
-@pytest.mark.promise("privacy.told_arguments")
-def test_a_secret_is_told_by_its_fields_name_however_it_is_written() -> None:
-    asked = redact_text(format_arguments({"login": {"secret": 'a"b c'}, "id": 7}, {}))
-    assert "b c" not in asked

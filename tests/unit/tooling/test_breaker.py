@@ -86,7 +86,7 @@ async def test_the_health_of_an_executor_counts_how_its_tool_servers_stand() -> 
 
 
 @pytest.mark.promise("tools.forbidden")
-async def test_a_call_that_may_not_be_made_says_nothing_of_the_server() -> None:
+async def test_neither_a_call_that_may_not_be_made_nor_an_answer_that_says_no_is_a_failure() -> None:
     """Somebody else may be permitted to call that very URL."""
     world = World()
     world.servers.add("get_order", _forbidden)
@@ -94,18 +94,15 @@ async def test_a_call_that_may_not_be_made_says_nothing_of_the_server() -> None:
         with pytest.raises(ToolForbidden):
             await world.call()
     assert world.tools.circuits == {Circuit.CLOSED.value: 1}
-
-
-def _forbidden(_: JsonObject) -> Json:
-    raise ToolForbidden("the URL leads to a link-local address")
-
-
-async def test_an_answer_that_says_no_is_no_failure() -> None:
     world = World()
     world.servers.add("get_order", lambda _: ToolAnswer("no such order", is_error=True))
     for _ in range(5):
         assert (await world.call()).is_error
     assert world.tools.circuits == {Circuit.CLOSED.value: 1}
+
+
+def _forbidden(_: JsonObject) -> Json:
+    raise ToolForbidden("the URL leads to a link-local address")
 
 
 async def test_half_open_lets_one_call_pass_and_the_others_wait_for_what_it_comes_to() -> None:

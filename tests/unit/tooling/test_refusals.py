@@ -125,7 +125,7 @@ def test_an_answer_that_says_more_or_less_is_none(content: Json) -> None:
     assert not is_echo("pay", content)
 
 
-def test_clauses_are_fields() -> None:
+def test_clauses_are_fields_and_sentences_after_the_last_value_are_no_part_of_it() -> None:
     told = "This claim is on file: claimId is 1185305; estimate is 4320.50; holder is Ana Lind; opened is 2026-03-01."
     assert read_told_record(told) == {
         "told": "This claim is on file",
@@ -134,6 +134,15 @@ def test_clauses_are_fields() -> None:
         "holder": "Ana Lind",
         "opened": "2026-03-01",
     }
+    told = "On file: status is duplicate; note is Call first.; original is INV-7. One of its entries: line L1, price 5."
+    assert read_told_record(told) == {
+        "told": "On file. One of its entries: line L1, price 5",
+        "status": "duplicate",
+        "note": "Call first.",
+        "original": "INV-7",
+    }
+    told = "id is 17; note is Please call. Nobody answers at noon."
+    assert read_told_record(told) == {"id": 17, "note": "Please call. Nobody answers at noon"}
 
 
 @each_row(
@@ -156,15 +165,3 @@ def test_leading_zeros_are_kept_and_a_field_without_a_value_is_empty() -> None:
     told = "This account is on file: id is AC-1; balance is 49858; remarks is ."
     assert read_told_record(told) == {"told": "This account is on file", "id": "AC-1", "balance": 49858, "remarks": ""}
     assert read_told_record("id is 17; note is; total:") == {"id": 17, "note": "", "total": ""}
-
-
-def test_sentences_after_the_last_value_are_not_part_of_it() -> None:
-    told = "On file: status is duplicate; note is Call first.; original is INV-7. One of its entries: line L1, price 5."
-    assert read_told_record(told) == {
-        "told": "On file. One of its entries: line L1, price 5",
-        "status": "duplicate",
-        "note": "Call first.",
-        "original": "INV-7",
-    }
-    told = "id is 17; note is Please call. Nobody answers at noon."
-    assert read_told_record(told) == {"id": 17, "note": "Please call. Nobody answers at noon"}

@@ -227,10 +227,12 @@ def _values(value: Json, key: str = "") -> list[str]:
     return [] if set(names_in({key: value})) - {key} else [repr(value)]
 
 
-def test_a_renamed_parameter_is_renamed_where_it_stands_as_one_and_nowhere_else() -> None:
+def test_a_renamed_parameter_is_renamed_where_it_stands_as_one_and_takes_no_others_place() -> None:
     given: JsonObject = {"amount": 5, "columns": ["amount"], "filter": {"amount": 1}}
     assert rename_arguments(given, {"@amount": "total"}) == {"total": 5, "columns": ["amount"], "filter": {"amount": 1}}
     assert under_both_names([{"total": 1}], {"@amount": "total"}) == [{"total": 1}]
+    both: JsonObject = {"amount": 1, "total": 2}
+    assert rename_arguments(both, {"amount": "total"}) == both
 
 
 @pytest.mark.promise("drift.recovers")
@@ -266,11 +268,6 @@ def test_names_are_corrected_and_values_are_not() -> None:
         "fields": "id, total_amount",
         "filter": {"total_amount": "amount", "and": [{"field": "total_amount", "value": "amount"}]},
     }
-
-
-def test_a_key_never_takes_the_place_of_another() -> None:
-    given: JsonObject = {"amount": 1, "total": 2}
-    assert rename_arguments(given, {"amount": "total"}) == given
 
 
 @given(st.dictionaries(NAMES, RECORDS, max_size=4))
