@@ -7,15 +7,7 @@ import pytest
 
 from cli.console import Complaint
 from cli.replay import archive_environ
-from cli.stack.registry import (
-    USUAL_URL,
-    RunningStack,
-    data_folder,
-    gateway_url,
-    register_stack,
-    running_stacks,
-    stack_here,
-)
+from cli.stack import registry
 
 pytestmark = pytest.mark.promise("cli.finds_the_stack")
 
@@ -28,43 +20,43 @@ def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def _stack(folder: Path, port: int = 9110) -> RunningStack:
-    return RunningStack(f"http://127.0.0.1:{port}", folder)
+def _stack(folder: Path, port: int = 9110) -> registry.RunningStack:
+    return registry.RunningStack(f"http://127.0.0.1:{port}", folder)
 
 
 def test_a_stack_is_found_while_it_runs_and_not_after(tmp_path: Path) -> None:
     stack = _stack(tmp_path / "elsewhere" / ".purple")
-    with register_stack(stack):
-        assert running_stacks() == (stack,)
-        assert gateway_url() == stack.url
-        assert data_folder() == stack.folder
-    assert (running_stacks(), gateway_url(), data_folder()) == ((), USUAL_URL, None)
+    with registry.register_stack(stack):
+        assert registry.running_stacks() == (stack,)
+        assert registry.gateway_url() == stack.url
+        assert registry.data_folder() == stack.folder
+    assert (registry.running_stacks(), registry.gateway_url(), registry.data_folder()) == ((), registry.USUAL_URL, None)
 
 
 def test_a_file_of_a_killed_launcher_counts_for_nothing(tmp_path: Path) -> None:
-    with register_stack(_stack(tmp_path)):
+    with registry.register_stack(_stack(tmp_path)):
         left = next((tmp_path / "purple-agent").glob("*.json")).read_text()
     (tmp_path / "purple-agent" / "1.json").write_text(left)
-    assert running_stacks() == ()
+    assert registry.running_stacks() == ()
 
 
 def test_of_several_the_one_whose_data_lie_here_is_meant(tmp_path: Path) -> None:
     here, there = _stack(tmp_path / ".purple", 9111), _stack(tmp_path / "there" / ".purple", 9112)
-    assert stack_here((here, there), tmp_path) == here
-    assert stack_here((here, there), tmp_path / "there" / "deep") == there
+    assert registry.stack_here((here, there), tmp_path) == here
+    assert registry.stack_here((here, there), tmp_path / "there" / "deep") == there
 
 
 def test_of_several_here_the_one_at_the_usual_address_is_meant_and_else_one_has_to_say(tmp_path: Path) -> None:
-    usual = RunningStack(USUAL_URL, tmp_path / ".purple")
-    assert stack_here((usual, _stack(tmp_path / ".purple-2")), tmp_path) == usual
+    usual = registry.RunningStack(registry.USUAL_URL, tmp_path / ".purple")
+    assert registry.stack_here((usual, _stack(tmp_path / ".purple-2")), tmp_path) == usual
     with pytest.raises(Complaint, match="2 stacks run here: say which one, with --url"):
-        stack_here((_stack(tmp_path / ".a", 1), _stack(tmp_path / ".b", 2)), tmp_path)
+        registry.stack_here((_stack(tmp_path / ".a", 1), _stack(tmp_path / ".b", 2)), tmp_path)
 
 
 def test_a_registry_that_others_can_write_is_not_believed(tmp_path: Path) -> None:
     (tmp_path / "purple-agent").mkdir(mode=0o777)
     (tmp_path / "purple-agent").chmod(0o777)
-    assert running_stacks() == ()
+    assert registry.running_stacks() == ()
 
 
 @pytest.mark.usefixtures("runtime")
@@ -73,7 +65,7 @@ def test_the_running_stacks_archive_is_read_from_anywhere(tmp_path: Path, monkey
         monkeypatch.delenv(name, raising=False)
     folder = tmp_path / "elsewhere"
     (folder / "archive").mkdir(parents=True)
-    with register_stack(_stack(folder)):
+    with registry.register_stack(_stack(folder)):
         assert archive_environ(None)["ARCHIVE_URL"] == (folder / "archive").as_uri()
     with pytest.raises(Complaint, match="holds no archive"):
         archive_environ(None)

@@ -6,17 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shared.domain import estimates
 from shared.domain.bandit import REWARD_UNITS
-from shared.domain.estimates import (
-    Moment,
-    Point,
-    chance_interval,
-    difference_interval,
-    mean_interval,
-    moments,
-    pass_hat,
-    read_points,
-)
 from tests.each_row import each_row
 
 pytestmark = pytest.mark.promise("assess.intervals")
@@ -25,23 +16,23 @@ POINTS = st.lists(st.floats(0, 100), min_size=2, max_size=60)
 
 def test_a_chance_has_wilsons_interval_a_mean_students_and_a_difference_welchs() -> None:
     """The figures of Newcombe, Statistics in Medicine 17, 1998, table I, method 3."""
-    assert chance_interval(81, 263) == pytest.approx((0.2553, 0.3662), abs=1e-4)
-    assert chance_interval(15, 148) == pytest.approx((0.0624, 0.1605), abs=1e-4)
-    assert chance_interval(0, 20) == pytest.approx((0.0, 0.1611), abs=1e-4)
-    assert chance_interval(1, 29) == pytest.approx((0.0061, 0.1718), abs=1e-4)
-    assert mean_interval([1, 2, 3, 4, 5]) == pytest.approx((1.037, 4.963), abs=1e-3)
-    assert mean_interval([7.0, 7.0]) == (7.0, 7.0)
-    assert mean_interval([7.0]) is None
-    assert difference_interval([1, 2, 3], [4, 5, 6]) == pytest.approx((0.733, 5.267), abs=1e-3)
-    assert difference_interval([1.0, 1.0], [3.0, 3.0]) == (2.0, 2.0)
-    assert difference_interval([1.0], [3.0, 3.0]) is None
+    assert estimates.chance_interval(81, 263) == pytest.approx((0.2553, 0.3662), abs=1e-4)
+    assert estimates.chance_interval(15, 148) == pytest.approx((0.0624, 0.1605), abs=1e-4)
+    assert estimates.chance_interval(0, 20) == pytest.approx((0.0, 0.1611), abs=1e-4)
+    assert estimates.chance_interval(1, 29) == pytest.approx((0.0061, 0.1718), abs=1e-4)
+    assert estimates.mean_interval([1, 2, 3, 4, 5]) == pytest.approx((1.037, 4.963), abs=1e-3)
+    assert estimates.mean_interval([7.0, 7.0]) == (7.0, 7.0)
+    assert estimates.mean_interval([7.0]) is None
+    assert estimates.difference_interval([1, 2, 3], [4, 5, 6]) == pytest.approx((0.733, 5.267), abs=1e-3)
+    assert estimates.difference_interval([1.0, 1.0], [3.0, 3.0]) == (2.0, 2.0)
+    assert estimates.difference_interval([1.0], [3.0, 3.0]) is None
 
 
 @given(POINTS, POINTS)
 def test_a_difference_lies_in_its_interval_and_turned_round_it_is_the_other_way(
     before: list[float], after: list[float]
 ) -> None:
-    there, back = difference_interval(before, after), difference_interval(after, before)
+    there, back = estimates.difference_interval(before, after), estimates.difference_interval(after, before)
 
     assert there is not None
     assert back is not None
@@ -53,34 +44,34 @@ def test_a_difference_lies_in_its_interval_and_turned_round_it_is_the_other_way(
 @given(st.integers(1, 100).flatmap(lambda runs: st.tuples(st.integers(0, runs), st.just(runs))))
 def test_a_chance_lies_between_nothing_and_all(counted: tuple[int, int]) -> None:
     passed, runs = counted
-    interval = chance_interval(passed, runs)
+    interval = estimates.chance_interval(passed, runs)
 
     assert 0 <= interval.low <= passed / runs + 1e-9
     assert passed / runs - 1e-9 <= interval.high <= 1
 
 
 def test_points_are_read_as_they_are_kept() -> None:
-    assert read_points("1:9000:1700000000000 2:14000:1700000001000") == (
-        Point(1, 9000, 1_700_000_000_000),
-        Point(2, 14_000, 1_700_000_001_000),
+    assert estimates.read_points("1:9000:1700000000000 2:14000:1700000001000") == (
+        estimates.Point(1, 9000, 1_700_000_000_000),
+        estimates.Point(2, 14_000, 1_700_000_001_000),
     )
-    assert read_points("") == ()
+    assert estimates.read_points("") == ()
 
 
 @each_row("spoiled", ["1:9000", "1:9000:5:6", "one:9000:5"])
 def test_a_trend_that_is_none_is_refused(spoiled: str) -> None:
     with pytest.raises(ValueError, match=r"values to unpack|invalid literal"):
-        read_points(spoiled)
+        estimates.read_points(spoiled)
 
 
 def test_a_moment_has_the_mean_of_all_and_of_those_since_the_last() -> None:
     """Two cases at 0.9, two at 0.5: 0.7 of all, 0.5 since."""
-    points = [Point(2, 18_000, 1_000), Point(4, 28_000, 2_000)]
-    assert moments(points) == (Moment(2, 1_000, 0.9, 0.9), Moment(4, 2_000, 0.7, 0.5))
+    points = [estimates.Point(2, 18_000, 1_000), estimates.Point(4, 28_000, 2_000)]
+    assert estimates.moments(points) == (estimates.Moment(2, 1_000, 0.9, 0.9), estimates.Moment(4, 2_000, 0.7, 0.5))
 
 
 def test_time_never_goes_back_whatever_was_counted_when() -> None:
-    found = moments([Point(2, REWARD_UNITS, 500), Point(1, REWARD_UNITS, 900)])
+    found = estimates.moments([estimates.Point(2, REWARD_UNITS, 500), estimates.Point(1, REWARD_UNITS, 900)])
     assert [(moment.n, moment.at_ms) for moment in found] == [(1, 900), (2, 900)]
 
 
@@ -89,10 +80,10 @@ pytestmark = pytest.mark.promise("assess.pass_hat")
 
 @given(st.lists(st.booleans(), min_size=1, max_size=8))
 def test_it_is_the_share_of_draws_in_which_all_passed(runs: list[bool]) -> None:
-    for k, chance in pass_hat(sum(runs), len(runs)).items():
+    for k, chance in estimates.pass_hat(sum(runs), len(runs)).items():
         draws = [all(drawn) for drawn in combinations(runs, k)]
         assert chance == pytest.approx(sum(draws) / len(draws))
 
 
 def test_without_runs_nothing_is_said() -> None:
-    assert pass_hat(0, 0) == {}
+    assert estimates.pass_hat(0, 0) == {}

@@ -9,18 +9,8 @@ from services.executor.core.turn.attempt import settle_blindly
 from services.executor.core.turn.given_up import give_up
 from services.executor.ports.tools import ToolAnswer, ToolSilent
 from services.executor.ports.turns import SessionCall
+from shared.contracts import policy
 from shared.contracts.allowance import Bar, ToolAllowance, counts
-from shared.contracts.policy import (
-    CallContext,
-    CallOutcome,
-    CallRefusal,
-    EvaluateRequest,
-    PastCall,
-    Policy,
-    Rule,
-    ToolRule,
-    Verdict,
-)
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
@@ -47,7 +37,7 @@ from tests.unit.executor.test_worker_doubts import listed
 class _OnceInAll(SaidPolicy):
     """Refuses a tool that was called before; takes its time to say so."""
 
-    async def evaluate(self, request: EvaluateRequest) -> Verdict:
+    async def evaluate(self, request: policy.EvaluateRequest) -> policy.Verdict:
         verdict = await super().evaluate(request)
         await asyncio.sleep(0)
         made = {call.tool for call in request.history if counts(call.outcome, successes_only=False)}
@@ -55,13 +45,13 @@ class _OnceInAll(SaidPolicy):
         return verdict.model_copy(update={"refusals": refused, "passed": not refused})
 
 
-def _once_only(call: CallContext) -> CallRefusal:
-    return CallRefusal(
+def _once_only(call: policy.CallContext) -> policy.CallRefusal:
+    return policy.CallRefusal(
         call_id=call.call_id, tool=call.tool, rule_id="ONCE", policy_id="p", kind="at_most", reason="once only"
     )
 
 
-def _play(rule: ToolRule, text: str = "Approve claim C-1 of 120.50") -> Stage:
+def _play(rule: policy.ToolRule, text: str = "Approve claim C-1 of 120.50") -> Stage:
     play = Stage(text)
     play.policy = _OnceInAll()
     play.set_rules(rule)
@@ -71,7 +61,7 @@ def _play(rule: ToolRule, text: str = "Approve claim C-1 of 120.50") -> Stage:
 @pytest.mark.promise("tools.reads_under_rules")
 async def test_two_reads_asked_for_in_one_breath_under_a_shared_limit_are_one_read() -> None:
     """Each call has a verdict of its own there; the second is asked for while the first is, and counts it."""
-    play = _play(ToolRule(id="ONCE", kind="at_most", tool="get_*"), "Which claims are open?")
+    play = _play(policy.ToolRule(id="ONCE", kind="at_most", tool="get_*"), "Which claims are open?")
     play.policy.allows = (ToolAllowance(tool="get_claim", ask=True),)
     play.only_asks()
     play.talk.rounds = [[READ, READ_2]]
@@ -84,9 +74,11 @@ async def test_a_refusal_after_which_nothing_else_is_proposed_asks_nobody(proces
     """Also on a path without a state for policy: there is nothing to approve, and who asked is told why."""
     play = Stage()
     play.talk.process = process
-    refused = CallRefusal(call_id="c1", tool="approve_claim", rule_id="N", policy_id="p", kind="never", reason="no")
+    refused = policy.CallRefusal(
+        call_id="c1", tool="approve_claim", rule_id="N", policy_id="p", kind="never", reason="no"
+    )
     play.policy.says = {"refusals": (refused,), "passed": False}
-    play.change_tenant(policies=(Policy(id="p"),), unruled_writes="approve")
+    play.change_tenant(policies=(policy.Policy(id="p"),), unruled_writes="approve")
     play.talk.rounds.append([APPROVE])  # again, where a notice is missed
     play.talk.answer = "A rule forbids it."
     record = await play.run()
@@ -96,7 +88,7 @@ async def test_a_refusal_after_which_nothing_else_is_proposed_asks_nobody(proces
 
 
 async def test_a_persons_yes_to_the_plan_is_the_confirmation_that_a_rule_wants() -> None:
-    play = _play(ToolRule(id="YES", kind="only_after_confirmation", tool="approve_claim", level="manager"))
+    play = _play(policy.ToolRule(id="YES", kind="only_after_confirmation", tool="approve_claim", level="manager"))
     play.policy = RealPolicy()
     await play.ends(TaskState.INPUT_REQUIRED, [])
 
@@ -110,7 +102,7 @@ def _silent(_: JsonObject) -> Json:
 @pytest.mark.promise("tools.once_beside_a_doubt")
 async def test_a_write_in_doubt_counts_for_other_tasks_of_the_session() -> None:
     """The first task waits for an operator; the second may not make the call that may have been made."""
-    rule = ToolRule(id="ONCE", kind="at_most", tool="approve_claim")
+    rule = policy.ToolRule(id="ONCE", kind="at_most", tool="approve_claim")
     first = _play(rule)
     first.servers.add("approve_claim", _silent, ToolClass.CHANGE)
     first.servers.add("get_claim", lambda _: ToolAnswer({"error": "away"}, is_error=True), ToolClass.READ)
@@ -126,7 +118,7 @@ async def test_a_write_in_doubt_counts_for_other_tasks_of_the_session() -> None:
     )
 
 
-_ONCE = ToolRule(id="ONCE", kind="at_most", tool="approve_claim", per=("claim_id",))
+_ONCE = policy.ToolRule(id="ONCE", kind="at_most", tool="approve_claim", per=("claim_id",))
 
 
 async def _next_task(first: Stage) -> TaskRecord:
@@ -141,7 +133,7 @@ async def _next_task(first: Stage) -> TaskRecord:
 
 def asks_about_the_second_plan() -> Stage:
     """A task that approves one claim in its first plan and asks a person about another in its second."""
-    ask = Rule(id="ASK", condition='claim_id == "C-2"', action="require_approval", level="manager")
+    ask = policy.Rule(id="ASK", condition='claim_id == "C-2"', action="require_approval", level="manager")
     play = _play(_ONCE, "Approve claims C-1 and C-2")
     play.judge_by(ask, _ONCE)
     play.talk.rounds = [[READ, READ_2], [APPROVE], [APPROVE_2]]
@@ -182,7 +174,7 @@ async def test_what_a_task_wrote_counts_for_others_of_its_session_when_its_turn_
 
 async def test_a_tasks_own_calls_are_told_once_however_many_turns_it_has() -> None:
     """What it called before it waited does not stand beside its dossier, and is no open task's once it has ended."""
-    play = _play(ToolRule(id="ONCE", kind="at_most", tool="get_claim"))
+    play = _play(policy.ToolRule(id="ONCE", kind="at_most", tool="get_claim"))
     play.turns.remembered = play.turns.remembered._replace(
         calls=(SessionCall("get_claim", "succeeded", '{"claim_id":"C-1"}', open_task="task-1"),)
     )
@@ -196,7 +188,7 @@ async def test_a_tasks_own_calls_are_told_once_however_many_turns_it_has() -> No
 @pytest.mark.promise("tools.only_after")
 async def test_a_read_that_answers_with_an_error_opens_no_way() -> None:
     """Many servers say so in the answer alone. It counts against a limit all the same."""
-    play = _play(ToolRule(id="LOOK", kind="only_after", tool="approve_claim", after=("get_claim",)))
+    play = _play(policy.ToolRule(id="LOOK", kind="only_after", tool="approve_claim", after=("get_claim",)))
     play.servers.add("get_claim", lambda _: {"found": False, "error": "no such claim"}, ToolClass.READ)
     await play.run()
     binding = next(request for request in play.policy.asked if request.calls)
@@ -206,7 +198,7 @@ async def test_a_read_that_answers_with_an_error_opens_no_way() -> None:
 @pytest.mark.promise("tools.reads_under_rules")
 async def test_a_tool_that_must_not_be_called_proves_no_write_either() -> None:
     """Nothing is read back, and the write is said to be unproved."""
-    play = _play(ToolRule(id="PRIVATE", kind="never", tool="get_claim"))
+    play = _play(policy.ToolRule(id="PRIVATE", kind="never", tool="get_claim"))
     bar = Bar(rule_id="PRIVATE", policy_id="p", reason="claims are not looked at")
     play.policy.allows = (ToolAllowance(tool="get_claim", bars=(bar,)),)
     record = await play.run()
@@ -217,7 +209,7 @@ async def test_a_tool_that_must_not_be_called_proves_no_write_either() -> None:
 RECEIPT = use("get_receipt", claim_id="C-1")
 
 
-def _then_reads(read: Use, rule: ToolRule, *rules: Rule) -> Stage:
+def _then_reads(read: Use, rule: policy.ToolRule, *rules: policy.Rule) -> Stage:
     """A task that approves a claim and reads something afterwards, under the policy service's own rules."""
     play = _play(rule, "Approve claim C-1 of 120.50 and read its receipt")
     play.policy = RealRules()
@@ -231,7 +223,7 @@ def _then_reads(read: Use, rule: ToolRule, *rules: Rule) -> Stage:
 async def test_a_read_that_may_only_follow_a_write_is_made_after_it_and_a_limit_that_both_share_counts_the_write() -> (
     None
 ):
-    after = ToolRule(id="PAID", kind="only_after", tool="get_receipt", after=("approve_claim",))
+    after = policy.ToolRule(id="PAID", kind="only_after", tool="get_receipt", after=("approve_claim",))
     play, limited = _then_reads(RECEIPT, after), _then_reads(READ_2, _TWO)
     for one in (play, limited):
         await one.run()
@@ -240,13 +232,13 @@ async def test_a_read_that_may_only_follow_a_write_is_made_after_it_and_a_limit_
     assert READ_2[1] not in limited.servers.called("get_claim")
 
 
-_TWO = ToolRule(id="TWO", kind="at_most", tool="*_claim", limit=2)
+_TWO = policy.ToolRule(id="TWO", kind="at_most", tool="*_claim", limit=2)
 
 
 @pytest.mark.promise("tools.reads_under_rules")
 async def test_what_others_of_the_session_called_while_a_task_waited_counts_for_its_reads() -> None:
-    ask = Rule(id="ASK", condition='tool == "approve_claim"', action="require_approval", level="manager")
-    play = _then_reads(RECEIPT, ToolRule(id="ONCE", kind="at_most", tool="get_receipt"), ask)
+    ask = policy.Rule(id="ASK", condition='tool == "approve_claim"', action="require_approval", level="manager")
+    play = _then_reads(RECEIPT, policy.ToolRule(id="ONCE", kind="at_most", tool="get_receipt"), ask)
     waiting = await play.run()
     read = SessionCall("get_receipt", "succeeded", '{"claim_id":"C-2"}')
     play.turns.remembered = (await play.turns.session())._replace(calls=(read,))
@@ -259,25 +251,25 @@ async def test_what_others_of_the_session_called_while_a_task_waited_counts_for_
 def test_many_reads_do_not_make_a_session_forget_a_write() -> None:
     """What a session remembers is bounded, and shared out between the tools."""
     write = SessionCall("approve_claim", "succeeded", '{"claim_id":"C-1"}')
-    read = PastCall(tool="get_claim", outcome=CallOutcome.SUCCEEDED)
+    read = policy.PastCall(tool="get_claim", outcome=policy.CallOutcome.SUCCEEDED)
     kept = remember_calls((write,), [read] * 2_000, ("*",), "task-1", ended=True)
     assert (len(kept), kept[0]) == (500, write)
 
 
 _RULES = {
-    "at most 1 call of approve_claim with the same claim_id: once only": ToolRule(
+    "at most 1 call of approve_claim with the same claim_id: once only": policy.ToolRule(
         id="T1", kind="at_most", tool="approve_claim", per=("claim_id",), reason="once only"
     ),
-    "at most 3 successful calls of approve_*": ToolRule(
+    "at most 3 successful calls of approve_*": policy.ToolRule(
         id="T2", kind="at_most", tool="approve_*", limit=3, counting="successes"
     ),
-    "approve_claim only after get_claim or list_claims with the same claim_id": ToolRule(
+    "approve_claim only after get_claim or list_claims with the same claim_id": policy.ToolRule(
         id="T3", kind="only_after", tool="approve_claim", after=("get_claim", "list_claims"), per=("claim_id",)
     ),
-    "approve_claim only when amount < 500": ToolRule(
+    "approve_claim only when amount < 500": policy.ToolRule(
         id="T4", kind="only_when", tool="approve_claim", condition="amount < 500"
     ),
-    "approve_claim only after confirmation by manager": ToolRule(
+    "approve_claim only after confirmation by manager": policy.ToolRule(
         id="T5", kind="only_after_confirmation", tool="approve_claim", level="manager"
     ),
 }
@@ -286,7 +278,9 @@ _RULES = {
 @each_row("said", _RULES)
 async def test_a_rule_about_a_tool_stands_before_the_model_with_its_limit_and_what_has_to_agree(said: str) -> None:
     stage = Stage()
-    others = tuple(ToolRule(id=f"N{place}", kind="never", tool="get_claim", reason="x" * 200) for place in range(3))
+    others = tuple(
+        policy.ToolRule(id=f"N{place}", kind="never", tool="get_claim", reason="x" * 200) for place in range(3)
+    )
     stage.set_rules(*others, _RULES[said])
     await stage.run()
     assert f"- {said}" in texts_in(stage.model.requests[0])

@@ -8,16 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.session.budget import (
-    BudgetShare,
-    CallCost,
-    Ceilings,
-    Pressure,
-    Settlement,
-    TaskSpending,
-    longest_answer,
-    thrift,
-)
+from services.executor.core.session import budget
 from services.executor.core.states.machine import TenantStopped
 from services.executor.ports.turns import Charge, DailySpend, DayCaps
 from shared.contracts.task import TaskRecord
@@ -33,7 +24,7 @@ from tests.unit.executor.stage import TASK, Stage, cancel
 
 QUESTION = "Reconcile claim C-1 of 120.50: what is its status?"  # a word for which a question is Sonnet's
 CHANGE = "Reconcile claim C-1 of 120.50 and approve it"
-ROOMY = Ceilings(tokens=30_000)
+ROOMY = budget.Ceilings(tokens=30_000)
 SUM: tuple[str, JsonObject] = ("calculate", {"name": "total", "operation": "sum", "operands": ["120.50"]})
 
 
@@ -72,33 +63,35 @@ async def test_what_may_propose_a_write_is_never_asked_on_a_lower_tier() -> None
 
 
 @pytest.mark.promise("budget.thresholds")
-@given(percent=st.integers(0, 120), tier=st.sampled_from(Tier), share=st.sampled_from(BudgetShare))
+@given(percent=st.integers(0, 120), tier=st.sampled_from(Tier), share=st.sampled_from(budget.BudgetShare))
 def test_what_is_used_decides_on_the_tier_and_what_the_model_is_told(
-    percent: int, tier: Tier, share: BudgetShare
+    percent: int, tier: Tier, share: budget.BudgetShare
 ) -> None:
     """Mild under 30 %, strict up to 80 %, an emergency above; Haiku above 80 %, save where writes may be proposed."""
-    way = thrift(tier, Fraction(percent, 100), keeps_tier=share.keeps_tier)
-    keeps = percent <= 80 or share in (BudgetShare.PROPOSING, BudgetShare.PLAN)
+    way = budget.thrift(tier, Fraction(percent, 100), keeps_tier=share.keeps_tier)
+    keeps = percent <= 80 or share in (budget.BudgetShare.PROPOSING, budget.BudgetShare.PLAN)
     assert way.tier is (tier if keeps else Tier.HAIKU)
-    told = Pressure.MILD if percent < 30 else Pressure.STRICT if percent <= 80 else Pressure.EMERGENCY
+    told = (
+        budget.Pressure.MILD if percent < 30 else budget.Pressure.STRICT if percent <= 80 else budget.Pressure.EMERGENCY
+    )
     assert way.pressure is told
 
 
 @pytest.mark.promise("budget.thresholds")
 def test_money_counts_like_tokens() -> None:
     """Whichever of the two ceilings is nearer."""
-    spent = TaskSpending()
-    spent.settle(Settlement("a", CallCost(10, 810), "d"))
-    assert spent.used_share(Ceilings(tokens=1_000, nanos=1_000), BudgetShare.WHOLE) == Fraction(81, 100)
-    assert spent.used_share(Ceilings(), BudgetShare.WHOLE) == 0
+    spent = budget.TaskSpending()
+    spent.settle(budget.Settlement("a", budget.CallCost(10, 810), "d"))
+    assert spent.used_share(budget.Ceilings(tokens=1_000, nanos=1_000), budget.BudgetShare.WHOLE) == Fraction(81, 100)
+    assert spent.used_share(budget.Ceilings(), budget.BudgetShare.WHOLE) == 0
 
 
 @pytest.mark.promise("budget.caps")
 @each_row(("left", "longest"), [(200, 200), (499, 256), (500, 500), (1_999, 512), (2_000, 1_000), (50_000, 4_096)])
 def test_a_tight_budget_gets_short_answers(left: int, longest: int) -> None:
     """256 tokens when little is left, 4,096 when there is plenty; a plan may have all there is."""
-    assert longest_answer(left, undivided=False) == longest
-    assert longest_answer(left, undivided=True) == min(4_096, left)
+    assert budget.longest_answer(left, undivided=False) == longest
+    assert budget.longest_answer(left, undivided=True) == min(4_096, left)
 
 
 @pytest.mark.promise("budget.hints")
@@ -153,7 +146,7 @@ def _last(request: ModelRequest) -> str:
     return block.text
 
 
-SMALLER = Ceilings(tokens=20_000)
+SMALLER = budget.Ceilings(tokens=20_000)
 
 
 class MemorySpend(DailySpend):

@@ -7,13 +7,7 @@ import pytest
 
 from services.executor.core.figures.evaluate import recheck_figures
 from services.executor.core.figures.operands import KnownFigures
-from services.executor.core.process.figures import (
-    DueRow,
-    calls_off_route,
-    compute_figures,
-    rows_without_call,
-    with_rows_left,
-)
+from services.executor.core.process import figures
 from services.executor.core.process.rules import not_known, process_policy
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.values import Fact, FigureResults, find_figures_about, with_figures
@@ -53,7 +47,7 @@ def _computed(process: str, task: str, *facts: Fact) -> dict[str, str]:
 
 
 def _found(process: str, task: str, *facts: Fact) -> FigureResults:
-    found = compute_figures(TEMPLATES[process], facts, task)
+    found = figures.compute_figures(TEMPLATES[process], facts, task)
     assert recheck_figures(found.values, KnownFigures(facts, (), (task,))) == ()
     return found
 
@@ -66,7 +60,7 @@ def _why_not(process: str, task: str, *facts: Fact) -> str:
 
 def _one(figure: Figure, facts: Sequence[Fact], task: str = "") -> FigureResults:
     states = (FsmState.DECOMPOSE, FsmState.ASSESS, FsmState.MUTATE, FsmState.COMPLETE)
-    return compute_figures(ProcessTemplate(process_type="some", states=states, figures=(figure,)), facts, task)
+    return figures.compute_figures(ProcessTemplate(process_type="some", states=states, figures=(figure,)), facts, task)
 
 
 @pytest.mark.promise("process.figures")
@@ -214,18 +208,18 @@ def _run(rows: list[Json] | None = None, answer: str | None = None) -> Progress:
     return Progress(template=template, path=template.states, visited=template.states[:1], dossier=dossier)
 
 
-def _left(*calls: JsonObject, task: str = _TASK) -> list[DueRow]:
+def _left(*calls: JsonObject, task: str = _TASK) -> list[figures.DueRow]:
     planned = plan(*(call(arguments, f"c{number}") for number, arguments in enumerate(calls)))
-    return rows_without_call(_run(), task, planned)
+    return figures.rows_without_call(_run(), task, planned)
 
 
 @pytest.mark.promise("process.routes")
 def test_each_row_without_a_call_is_found_with_its_age_and_way() -> None:
     """Thirty days is still the first way; what is not overdue has none."""
     assert _left({"receivable_id": "R-1"}) == [
-        DueRow("R-2", Decimal(30), "reminder"),
-        DueRow("R-3", Decimal(31), "second notice"),
-        DueRow("R-4", Decimal(91), "collections"),
+        figures.DueRow("R-2", Decimal(30), "reminder"),
+        figures.DueRow("R-3", Decimal(31), "second notice"),
+        figures.DueRow("R-4", Decimal(91), "collections"),
     ]
 
 
@@ -239,7 +233,7 @@ def test_a_call_about_the_customer_is_about_all_that_they_owe_and_a_task_about_o
 
 @pytest.mark.promise("process.routes")
 def test_a_list_that_is_the_answer_stays_as_it_is_to_the_byte() -> None:
-    told = with_rows_left(_run(answer='["R-1"]').update_dossier(plan=WritePlan(task_id="t")), _TASK)
+    told = figures.with_rows_left(_run(answer='["R-1"]').update_dossier(plan=WritePlan(task_id="t")), _TASK)
     assert told.dossier.answer == '["R-1"]'
     assert "R-2" in str(told.notes["rows_left_out"])
 
@@ -249,7 +243,7 @@ def test_of_two_lists_the_one_with_the_ages_is_meant() -> None:
     ageless: list[Json] = [{"id": "R-9", "customer_id": "C-9", "amount": "1"}, {"id": "R-1", "customer_id": "C-1"}]
     run = _run()
     facts = (fact(ageless, "f2", "list_receivables"), *run.dossier.facts)
-    left = rows_without_call(run.update_dossier(facts=facts), _TASK, plan())
+    left = figures.rows_without_call(run.update_dossier(facts=facts), _TASK, plan())
     assert [row.id for row in left] == ["R-1", "R-2", "R-3", "R-4"]
 
 
@@ -272,7 +266,7 @@ def test_a_row_goes_no_way_of_another_age_unless_the_user_says_so(
 ) -> None:
     """A tool that has no words of any way, and a row that is none of the list, are no matter of the ways."""
     planned = plan(call({"receivable_id": row}).model_copy(update={"tool": tool}))
-    assert bool(calls_off_route(_run(), (said,), planned)) is is_astray
+    assert bool(figures.calls_off_route(_run(), (said,), planned)) is is_astray
 
 
 _PARTLY = fact([{"id": "R-1"}], "f1", "list_runs").model_copy(update={"note": "NOT all rows: 1 row; a reason."})
@@ -280,7 +274,7 @@ _CHANGE, _NOTICE = call({"run_id": "R-1"}), call({"text": "hello"}, tool_class=T
 
 
 def _figures(template: ProcessTemplate, known: Dossier) -> FigureResults:
-    return compute_figures(template, known.facts, "the task")
+    return figures.compute_figures(template, known.facts, "the task")
 
 
 def _rules(template: ProcessTemplate, planned: PlannedCall, partial: bool = True, strict: bool = True) -> list[Rule]:

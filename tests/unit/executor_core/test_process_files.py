@@ -8,31 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from services.executor.core.process import synthesis
 from services.executor.core.process.figures import compute_figures
-from services.executor.core.process.synthesis import (
-    Instruction,
-    ProposedProcess,
-    build_template,
-    problems,
-    read_kept,
-    refuse_bad,
-    refuse_bad_files,
-)
-from services.executor.core.states.machine import (
-    PERMITTED,
-    READ_ONLY,
-    TEMPLATES,
-    BadTemplate,
-    NoSuchStep,
-    ProcessTemplate,
-    after_planning,
-    is_complex,
-    is_end,
-    read_template,
-    state_after,
-    with_end,
-    with_gate,
-)
+from services.executor.core.states import machine
 from services.executor.core.tools.toolbox import DispatchRefused, require_permitted
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.prepared import prepare
@@ -51,10 +29,10 @@ _FIGURE = '{name = "left", operation = "difference", operands = ["budget.left", 
 
 @pytest.mark.promise("process.files")
 def test_an_executor_starts_with_processes_that_can_be_followed_and_names_every_wrong_thing_at_once() -> None:
-    refuse_bad_files()
-    template = ProcessTemplate(process_type=" ", states=(S.ASSESS, S.MUTATE, S.ASSESS))
-    with pytest.raises(BadTemplate, match=r"no process_type.*begin with DECOMPOSE.*stands once"):
-        refuse_bad(template)
+    synthesis.refuse_bad_files()
+    template = machine.ProcessTemplate(process_type=" ", states=(S.ASSESS, S.MUTATE, S.ASSESS))
+    with pytest.raises(machine.BadTemplate, match=r"no process_type.*begin with DECOMPOSE.*stands once"):
+        synthesis.refuse_bad(template)
 
 
 @pytest.mark.promise("process.files")
@@ -75,15 +53,15 @@ def test_an_executor_starts_with_processes_that_can_be_followed_and_names_every_
     ],
 )
 def test_what_would_silently_do_nothing_is_refused_when_the_file_is_read(more: str, why: str) -> None:
-    with pytest.raises(BadTemplate, match=why):
-        refuse_bad(read_template(f"{PLAIN}{more}\n"))
+    with pytest.raises(machine.BadTemplate, match=why):
+        synthesis.refuse_bad(machine.read_template(f"{PLAIN}{more}\n"))
 
 
 @pytest.mark.promise("process.files")
 def test_the_example_in_the_documentation_is_a_process_that_can_be_followed() -> None:
     page = Path("docs/processes.md").read_text("utf-8")
-    template = read_template(page.partition("```toml\n")[2].partition("```")[0])
-    refuse_bad(template)
+    template = machine.read_template(page.partition("```toml\n")[2].partition("```")[0])
+    synthesis.refuse_bad(template)
     grant = fact({"id": "G-1", "total": "500.00", "paid_out": "420.50"}, "f1", "get_grant")
 
     assert [value.value for value in compute_figures(template, (grant,), "Pay 80 of grant G-1").values] == ["79.50"]
@@ -93,12 +71,12 @@ def test_the_example_in_the_documentation_is_a_process_that_can_be_followed() ->
 @pytest.mark.promise("process.walks")
 def test_a_process_that_a_model_made_up_checks_the_policy_before_it_writes() -> None:
     """A built-in one may leave that to the check before its gate; one that writes nothing has nothing to check."""
-    unchecked = ProcessTemplate(process_type="x", states=(S.DECOMPOSE, S.ASSESS, S.MUTATE, S.COMPLETE))
-    reading = ProcessTemplate(process_type="x", states=(S.DECOMPOSE, S.ASSESS, S.COMPLETE))
+    unchecked = machine.ProcessTemplate(process_type="x", states=(S.DECOMPOSE, S.ASSESS, S.MUTATE, S.COMPLETE))
+    reading = machine.ProcessTemplate(process_type="x", states=(S.DECOMPOSE, S.ASSESS, S.COMPLETE))
 
-    assert not [*problems(unchecked)]
-    assert [*problems(unchecked, synthesized=True)] == ["it writes without POLICY_CHECK before"]
-    assert not [*problems(reading, synthesized=True)]
+    assert not [*synthesis.problems(unchecked)]
+    assert [*synthesis.problems(unchecked, synthesized=True)] == ["it writes without POLICY_CHECK before"]
+    assert not [*synthesis.problems(reading, synthesized=True)]
 
 
 _STATES = st.lists(st.sampled_from(S), max_size=10).map(tuple)
@@ -110,13 +88,13 @@ _ORDERED = st.sets(st.sampled_from(S)).map(lambda some: tuple(state for state in
 def test_whatever_passes_the_check_walks_to_its_end_and_never_writes_unread(
     states: tuple[S, ...], synthesized: bool
 ) -> None:
-    template = ProcessTemplate(process_type="x", states=states)
-    if [*problems(template, synthesized=synthesized)]:
+    template = machine.ProcessTemplate(process_type="x", states=states)
+    if [*synthesis.problems(template, synthesized=synthesized)]:
         return
     for path in _paths(template):
         walked = [path[0]]
         while walked[-1] not in (S.COMPLETE, S.ESCALATE):
-            walked.append(state_after(path, walked[-1]))
+            walked.append(machine.state_after(path, walked[-1]))
         assert tuple(walked) == path
         writes = [place for place, state in enumerate(walked) if state in (S.MUTATE, S.SCHEDULE_NOTIFY)]
         before = walked[: writes[0]] if writes else [S.ASSESS, S.POLICY_CHECK]
@@ -124,11 +102,11 @@ def test_whatever_passes_the_check_walks_to_its_end_and_never_writes_unread(
         assert S.POLICY_CHECK in before or not synthesized
 
 
-def _paths(template: ProcessTemplate) -> list[tuple[S, ...]]:
+def _paths(template: machine.ProcessTemplate) -> list[tuple[S, ...]]:
     """All that a run may make of the template's states."""
-    gated = [with_gate(template.states)] if S.MUTATE in template.states else []
+    gated = [machine.with_gate(template.states)] if S.MUTATE in template.states else []
     base = [template.states, *gated]
-    return [with_end(path, escalated) for path in base for escalated in (False, True)]
+    return [machine.with_end(path, escalated) for path in base for escalated in (False, True)]
 
 
 EXAMPLE = "Service van V-7 for 120.50, tell jo@example.org"
@@ -137,9 +115,9 @@ PATH = (S.DECOMPOSE, S.ASSESS, S.POLICY_CHECK, S.MUTATE, S.COMPLETE)
 
 def _proposed(
     *states: FsmState, risk: str = "low", approval: bool = False, says: str = "", outputs: str = ""
-) -> ProposedProcess:
-    instructions = (Instruction(state=S.ASSESS, text=says),) if says else ()
-    return ProposedProcess.model_validate(
+) -> synthesis.ProposedProcess:
+    instructions = (synthesis.Instruction(state=S.ASSESS, text=says),) if says else ()
+    return synthesis.ProposedProcess.model_validate(
         {
             "states": states or PATH,
             "risk": risk,
@@ -171,8 +149,8 @@ def _proposed(
 )
 def test_a_path_that_cannot_be_walked_is_refused(states: tuple[FsmState, ...]) -> None:
     """Without its ends, out of order, with a write that nothing was read or checked for, or with none at all."""
-    with pytest.raises(BadTemplate):
-        build_template("fleet_care", _proposed(*states), EXAMPLE)
+    with pytest.raises(machine.BadTemplate):
+        synthesis.build_template("fleet_care", _proposed(*states), EXAMPLE)
 
 
 @pytest.mark.promise("synthesis.validated")
@@ -180,12 +158,12 @@ def test_a_path_that_cannot_be_walked_is_refused(states: tuple[FsmState, ...]) -
 def test_whatever_is_proposed_no_write_comes_before_the_rules(states: list[FsmState], risk: str) -> None:
     """What passes walks from DECOMPOSE to COMPLETE; high risk passes APPROVAL_GATE before it writes."""
     try:
-        template = build_template("fleet_care", _proposed(*(states or [S.COMPLETE]), risk=risk), EXAMPLE)
-    except BadTemplate:
+        template = synthesis.build_template("fleet_care", _proposed(*(states or [S.COMPLETE]), risk=risk), EXAMPLE)
+    except machine.BadTemplate:
         return
     walked = [template.states[0]]
-    while not is_end(walked[-1]):
-        walked.append(state_after(template.states, walked[-1]))
+    while not machine.is_end(walked[-1]):
+        walked.append(machine.state_after(template.states, walked[-1]))
     assert (walked[0], walked[-1]) == (S.DECOMPOSE, S.COMPLETE)
     assert S.POLICY_CHECK in walked[: walked.index(S.MUTATE)]
     assert risk != "high" or S.APPROVAL_GATE in walked[: walked.index(S.MUTATE)]
@@ -194,7 +172,7 @@ def test_whatever_is_proposed_no_write_comes_before_the_rules(states: list[FsmSt
 @pytest.mark.promise("synthesis.high_risk_asks")
 @each_row(("risk", "approval"), [("high", False), ("low", True)])
 def test_high_risk_or_the_wish_for_it_asks_a_person(risk: str, approval: bool) -> None:
-    template = build_template("fleet_care", _proposed(risk=risk, approval=approval), EXAMPLE)
+    template = synthesis.build_template("fleet_care", _proposed(risk=risk, approval=approval), EXAMPLE)
     assert template.states == (*PATH[:3], S.APPROVAL_GATE, *PATH[3:])
     assert [(rule.action, rule.level) for rule in template.rules] == [("require_approval", "manager")]
 
@@ -213,25 +191,25 @@ def test_high_risk_or_the_wish_for_it_asks_a_person(risk: str, approval: bool) -
 def test_a_word_that_nobody_knows_is_no_proposal(wrong: dict[str, object]) -> None:
     given = {"states": [*PATH], "risk": "low", "approval_wanted": False, "instructions": [], "outputs": []}
     with pytest.raises(ValueError, match="validation error"):
-        ProposedProcess.model_validate_json(json.dumps({**given, **wrong}))
+        synthesis.ProposedProcess.model_validate_json(json.dumps({**given, **wrong}))
 
 
 @pytest.mark.promise("synthesis.general")
 @each_row("says", ["Read V-7.", "The amount is 120.50 as always.", "Ask jo@example.org.", "Card 4111 1111 1111 1111"])
 def test_a_design_that_speaks_of_its_example_is_refused(says: str) -> None:
     """It is kept for later tasks: nothing of one task, and nothing that the privacy guard marks, is told to them."""
-    with pytest.raises(BadTemplate, match="the one task"):
-        build_template("fleet_care", _proposed(says=says), EXAMPLE)
-    with pytest.raises(BadTemplate, match="the one task"):
-        build_template("fleet_care", _proposed(outputs=says), EXAMPLE)
+    with pytest.raises(machine.BadTemplate, match="the one task"):
+        synthesis.build_template("fleet_care", _proposed(says=says), EXAMPLE)
+    with pytest.raises(machine.BadTemplate, match="the one task"):
+        synthesis.build_template("fleet_care", _proposed(outputs=says), EXAMPLE)
 
 
 @pytest.mark.promise("synthesis.validated")
 @each_row("text", ["", "{}", "no JSON", '{"process_type": "other", "states": [], "synthesized": true}'])
 def test_what_is_kept_and_cannot_be_followed_is_refused(text: str) -> None:
     """A spoiled one, another one, one that today's machine would not walk, or a built-in one in disguise."""
-    with pytest.raises(BadTemplate):
-        read_kept("fleet_care", text)
+    with pytest.raises(machine.BadTemplate):
+        synthesis.read_kept("fleet_care", text)
 
 
 TABLE = {
@@ -244,7 +222,7 @@ TABLE = {
 }  # fmt: skip
 _LETTER = {S.COMPLETE: "X", S.SCHEDULE_NOTIFY: "N"}
 _ORDER = [S.DECOMPOSE, S.ASSESS, S.COMPUTE, S.POLICY_CHECK, S.APPROVAL_GATE, S.MUTATE, S.SCHEDULE_NOTIFY, S.COMPLETE]
-ALL = tuple(TEMPLATES.values())
+ALL = tuple(machine.TEMPLATES.values())
 SOME = st.sampled_from(ALL)
 
 
@@ -254,12 +232,12 @@ def _letter(state: S) -> str:
 
 @pytest.mark.promise("fsm.templates")
 def test_the_fifteen_processes_walk_as_the_table_says() -> None:
-    assert {name: "".join(map(_letter, found.states)) for name, found in TEMPLATES.items()} == TABLE
+    assert {name: "".join(map(_letter, found.states)) for name, found in machine.TEMPLATES.items()} == TABLE
 
 
 @pytest.mark.promise("fsm.templates")
 @each_row("template", ALL)
-def test_a_process_decomposes_first_completes_last_and_never_goes_back(template: ProcessTemplate) -> None:
+def test_a_process_decomposes_first_completes_last_and_never_goes_back(template: machine.ProcessTemplate) -> None:
     places = [_ORDER.index(state) for state in template.states]
 
     assert (template.states[0], template.states[1], template.states[-1]) == (S.DECOMPOSE, S.ASSESS, S.COMPLETE)
@@ -268,27 +246,27 @@ def test_a_process_decomposes_first_completes_last_and_never_goes_back(template:
 
 @pytest.mark.promise("fsm.templates")
 @given(template=SOME)
-def test_a_gate_put_in_stands_right_before_writing_and_only_once(template: ProcessTemplate) -> None:
-    path = with_gate(template.states)
+def test_a_gate_put_in_stands_right_before_writing_and_only_once(template: machine.ProcessTemplate) -> None:
+    path = machine.with_gate(template.states)
 
-    assert state_after(path, S.APPROVAL_GATE) is S.MUTATE
+    assert machine.state_after(path, S.APPROVAL_GATE) is S.MUTATE
     assert [state for state in path if state is not S.APPROVAL_GATE] == [
         state for state in template.states if state is not S.APPROVAL_GATE
     ]
-    assert with_gate(path) == path
+    assert machine.with_gate(path) == path
 
 
 @pytest.mark.promise("fsm.read_only")
 def test_the_read_only_path_reads_and_answers() -> None:
-    assert READ_ONLY == (S.DECOMPOSE, S.ASSESS, S.COMPLETE)
-    with pytest.raises(NoSuchStep, match="nothing is written"):
-        after_planning(READ_ONLY)
+    assert machine.READ_ONLY == (S.DECOMPOSE, S.ASSESS, S.COMPLETE)
+    with pytest.raises(machine.NoSuchStep, match="nothing is written"):
+        machine.after_planning(machine.READ_ONLY)
 
 
 @each_row("state", [S.COMPLETE, S.APPROVAL_GATE, S.FAILED])
 def test_no_state_follows_the_last_or_one_that_is_not_there(state: S) -> None:
-    with pytest.raises(NoSuchStep, match=state.value):
-        state_after(TEMPLATES["general"].states, state)
+    with pytest.raises(machine.NoSuchStep, match=state.value):
+        machine.state_after(machine.TEMPLATES["general"].states, state)
 
 
 _OPEN = {
@@ -304,7 +282,7 @@ _OPEN = {
 @each_row("tool_class", list(ToolClass))
 def test_a_class_passes_exactly_where_the_table_opens(state: FsmState, tool_class: ToolClass) -> None:
     asked = tool("some_tool", tool_class)
-    assert set(PERMITTED) == set(FsmState)
+    assert set(machine.PERMITTED) == set(FsmState)
     if tool_class in _OPEN.get(state, set()):
         require_permitted(state, asked)
     else:
@@ -316,4 +294,4 @@ def test_a_class_passes_exactly_where_the_table_opens(state: FsmState, tool_clas
 
 @each_row(("task", "is_stronger"), [("Find the ROOT CAUSE", True), ("reconcile C-1", True), ("a claim", False)])
 def test_a_question_is_the_stronger_models_where_its_words_are_complex(task: str, is_stronger: bool) -> None:
-    assert is_complex(task) is is_stronger
+    assert machine.is_complex(task) is is_stronger

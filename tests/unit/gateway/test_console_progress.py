@@ -11,32 +11,8 @@ from services.gateway.features.approvals.service import Approvals, ApprovalServi
 from services.gateway.features.approvals.views import Question
 from services.gateway.features.console.charts import ChartLine, Frame, days_chart, lines, round_ticks
 from services.gateway.features.console.context import Glance
+from services.gateway.features.console.views import health, memory
 from services.gateway.features.console.views.evidence import policy, usage, writes
-from services.gateway.features.console.views.health import (
-    DayCounts,
-    WaitingCounts,
-    better_tile,
-    causes,
-    cost_of_a_task,
-    cost_tile,
-    day_counts,
-    endings,
-    error_rate,
-    latencies,
-    load,
-    needs_tile,
-    working_tile,
-)
-from services.gateway.features.console.views.memory import (
-    SIZE,
-    MemoryQuery,
-    cases,
-    entities,
-    fact_note,
-    facts,
-    read_page,
-    trust_badge,
-)
 from services.gateway.features.console.views.progress import build_process_cards, direction, quality
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.learning.service import Learning, LearningHistory, LearningStatistics
@@ -116,16 +92,16 @@ def test_each_arm_has_its_mean_its_uses_and_its_score_and_of_arms_that_are_alike
 def test_it_works_where_tasks_are_done_and_nothing_stands_still(
     totals: dict[TaskState, int], state: TenantState | None, value: str, tone: str
 ) -> None:
-    tile = working_tile(totals, 0, state)
+    tile = health.working_tile(totals, 0, state)
     assert (tile.value, tile.tone) == (value, tone)
 
 
 @pytest.mark.promise("console.first_screen")
 def test_what_needs_somebody_is_counted_and_leads_there() -> None:
-    tile = needs_tile(WaitingCounts(approvals=2, doubts=1, letters=1), 5, NOON, NOON)
+    tile = health.needs_tile(health.WaitingCounts(approvals=2, doubts=1, letters=1), 5, NOON, NOON)
     assert (tile.value, tile.remark) == ("4", "2 approvals, 1 write in doubt and 1 dead letter; first due now")
     places = [
-        needs_tile(WaitingCounts(**{kind: 1}), 0, None, NOON).href
+        health.needs_tile(health.WaitingCounts(**{kind: 1}), 0, None, NOON).href
         for kind in ("approvals", "doubts", "letters", "hooks")
     ]
     assert places == [
@@ -134,23 +110,23 @@ def test_what_needs_somebody_is_counted_and_leads_there() -> None:
         "/console/operations/dead-letters",
         "/console/webhooks",
     ]
-    assert needs_tile(WaitingCounts(), 1, None, NOON).remark == "1 approval waits for others"
-    assert better_tile(None).value == "–"
+    assert health.needs_tile(health.WaitingCounts(), 1, None, NOON).remark == "1 approval waits for others"
+    assert health.better_tile(None).value == "–"
 
 
 @pytest.mark.promise("console.first_screen")
 def test_what_today_and_the_week_have_cost() -> None:
     spent = [DaySpent("2026-11-20", 10, 2_000_000_000, 5), DaySpent("2026-11-22", 10, 500_000_000, 4)]
-    tile = cost_tile(spent, [DayCounts("2026-11-22", events=10)], NOON.date())
+    tile = health.cost_tile(spent, [health.DayCounts("2026-11-22", events=10)], NOON.date())
     assert (tile.value, tile.remark) == ("$0.50", "today: 4 model calls, $0.05 a task; $2.50 in 7 days")
-    assert cost_tile([DaySpent("2026-11-22")], [], NOON.date()).remark == "no model was asked in the last days"
+    assert health.cost_tile([DaySpent("2026-11-22")], [], NOON.date()).remark == "no model was asked in the last days"
 
 
 @pytest.mark.promise("console.operations")
 def test_a_queue_that_nobody_works_off_is_bad() -> None:
     state = TenantState(waiting=2)
-    assert [load(state, still=still)[0].tone for still in (True, False)] == ["bad", ""]
-    assert working_tile({TaskState.COMPLETED: 9}, 2, state, still=True).value == "Stands still"
+    assert [health.load(state, still=still)[0].tone for still in (True, False)] == ["bad", ""]
+    assert health.working_tile({TaskState.COMPLETED: 9}, 2, state, still=True).value == "Stands still"
 
 
 def ended(task_id: str, seconds: float, **data: object) -> TaskRecord:
@@ -164,32 +140,35 @@ def ended(task_id: str, seconds: float, **data: object) -> TaskRecord:
 def test_how_long_tasks_took_apart_from_waiting_for_people(left: dict[str, object]) -> None:
     alone = [ended(f"t{n}", n) for n in range(1, 21)]
     waited = ended("w", 7200, metadata=left)
-    assert [(one.label, one.value) for one in latencies([*alone, waited])] == [
+    assert [(one.label, one.value) for one in health.latencies([*alone, waited])] == [
         ("Half of the tasks took", "10.0 s"),
         ("19 in 20 took at most", "19.0 s"),
         ("With an approval", "2 h"),
     ]
-    assert latencies([]) == ()
+    assert health.latencies([]) == ()
 
 
 @pytest.mark.promise("console.operations")
 def test_why_tasks_failed_is_counted_a_refusal_is_no_error_and_a_cancel_counts_nowhere() -> None:
     broke = {"state": TaskState.FAILED, "metadata": {"failed_part": "model"}}
     records = [ended("t1", 1, **broke), ended("t2", 1, **broke), ended("t3", 1), ended("t4", 1, state=TaskState.FAILED)]
-    assert causes(records) == (("It broke at the model", 2, "t1"), ("No reason was given", 1, "t4"))
+    assert health.causes(records) == (("It broke at the model", 2, "t1"), ("No reason was given", 1, "t4"))
     totals = {TaskState.COMPLETED: 17, TaskState.REJECTED: 2, TaskState.FAILED: 1, TaskState.CANCELED: 9}
-    assert error_rate(totals)[1:] == ("5.0 %", "1 of 20 tasks that were not canceled", "warn")
-    assert [(row.word, row.share) for row in endings(totals)][:2] == [("completed", "59 %"), ("rejected", "6.9 %")]
-    assert endings({}) == ()
+    assert health.error_rate(totals)[1:] == ("5.0 %", "1 of 20 tasks that were not canceled", "warn")
+    assert [(row.word, row.share) for row in health.endings(totals)][:2] == [
+        ("completed", "59 %"),
+        ("rejected", "6.9 %"),
+    ]
+    assert health.endings({}) == ()
 
 
 def test_days_are_told_in_order_with_the_mean_quality_of_judged_tasks_and_one_without_tasks_is_a_gap() -> None:
     """A dry run is counted, and not judged."""
     counted = {"2026-11-22": {"events": 3, "success": 1, "partial": 1, "quality_units": 12_000}, "2026-11-21": {}}
-    days = day_counts(counted)
+    days = health.day_counts(counted)
     assert [(day.date, day.events, day.quality) for day in days] == [("2026-11-21", 0, ""), ("2026-11-22", 3, "0.60")]
-    assert cost_of_a_task([DaySpent("2026-11-22", nanos=9)], days) == 3
-    drawn = days_chart([DayCounts("2026-02-27", 2), DayCounts("2026-03-02", 4)])
+    assert health.cost_of_a_task([DaySpent("2026-11-22", nanos=9)], days) == 3
+    drawn = days_chart([health.DayCounts("2026-02-27", 2), health.DayCounts("2026-03-02", 4)])
     heights = [float(one) for one in re.findall(r'<rect x="[^"]+" y="[^"]+" width="[^"]+" height="([^"]+)"', drawn)]
     assert [height > 0 for height in heights[-4:]] == [True, False, False, True]
 
@@ -227,29 +206,29 @@ def a_case(number: int, outcome: CaseOutcome = CaseOutcome.SUCCESS) -> CaseEntry
 @pytest.mark.promise("console.memory")
 def test_cases_are_found_by_words_and_outcome_page_by_page() -> None:
     entries = [a_case(n, CaseOutcome.FAILURE if n % 10 == 0 else CaseOutcome.SUCCESS) for n in range(60)]
-    first = cases(entries, MemoryQuery())
-    failures = cases(entries, MemoryQuery("approve CLAIM", "failure"))
-    last = cases(entries, MemoryQuery(page=3))
-    assert (len(first.rows), first.more, first.kept) == (SIZE, True, 60)
+    first = memory.cases(entries, memory.MemoryQuery())
+    failures = memory.cases(entries, memory.MemoryQuery("approve CLAIM", "failure"))
+    last = memory.cases(entries, memory.MemoryQuery(page=3))
+    assert (len(first.rows), first.more, first.kept) == (memory.SIZE, True, 60)
     assert [(one.text, one.number) for one in failures.kinds] == [("Success", 54), ("Failure", 6)]
     assert [row.task_id for row in failures.rows] == ["t0", "t10", "t20", "t30", "t40", "t50"]
     assert (len(last.rows), last.more) == (10, False)
-    assert cases(entries, MemoryQuery("t59")).total == 1
+    assert memory.cases(entries, memory.MemoryQuery("t59")).total == 1
 
 
 @each_row("text", ["", "0", "-1", "x", "99999", "²", "1.5"])
 def test_a_page_that_is_none_is_the_first(text: str) -> None:
-    assert read_page(text) == 1
+    assert memory.read_page(text) == 1
 
 
 @pytest.mark.promise("console.memory")
 def test_a_fact_that_was_contradicted_and_a_prediction_that_drifts_say_so() -> None:
     old = KnownFact(text="Terms are 30 days", domain="procurement", quality=0.7, at=NOON, superseded_at=NOON)
     new = KnownFact(text="Terms are 45 days", domain="procurement", quality=0.7, at=NOON, replaces="30 days")
-    rows = facts([new, old], MemoryQuery(kind="procurement")).rows
-    assert [fact_note(row) for row in rows] == ["before: 30 days", "a newer one says otherwise"]
+    rows = memory.facts([new, old], memory.MemoryQuery(kind="procurement")).rows
+    assert [memory.fact_note(row) for row in rows] == ["before: 30 days", "a newer one says otherwise"]
     row = Accuracy(attempts=5, matches=1, window=(True, False, False, False, False), drift_alerts=1)
-    assert trust_badge(row).text == "Drifts"
+    assert memory.trust_badge(row).text == "Drifts"
 
 
 @pytest.mark.promise("console.memory")
@@ -259,7 +238,7 @@ def test_entities_are_shown_with_what_they_stood_with_as_it_was_written() -> Non
         EntityLinks(together=("reference:po-1", "amount:5 usd")),
     )
     order = Thing(KnownEntity(kind="reference", value="PO-1", seen=1, last_seen=NOON))
-    found = entities([acme, order], MemoryQuery("po-1"))
+    found = memory.entities([acme, order], memory.MemoryQuery("po-1"))
     assert [(row.entity.value, row.links.together) for row in found.rows] == [
         ("Acme Ltd", ("PO-1", "5 usd")),
         ("PO-1", ()),

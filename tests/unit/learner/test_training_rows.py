@@ -8,15 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from services.learner.core.files import importer
 from services.learner.core.files.formats import Statistics
-from services.learner.core.files.importer import (
-    FileDecision,
-    with_arms,
-    with_cases,
-    with_entities,
-    with_known_facts,
-    with_statistics,
-)
 from services.learner.core.training import MOST_ROWS, Rows, as_stored_case, case_of, merge_cases, read_rows
 from services.learner.ports.files import ArmRecord, EntityRecord, FileTotals, StoredFile, Versions
 from services.learner.ports.outcomes import StoredCase
@@ -231,7 +224,7 @@ def _fact(subject: str, attribute: str, value: int, hours: int) -> KnownFact:
     )
 
 
-def _after_facts(stored: StoredFile, done: FileDecision) -> StoredFile:
+def _after_facts(stored: StoredFile, done: importer.FileDecision) -> StoredFile:
     rows = done.brought.facts
     return stored if rows is None else _stored(facts=[(row, KnownFact.model_validate_json(row)) for row in rows])
 
@@ -239,23 +232,23 @@ def _after_facts(stored: StoredFile, done: FileDecision) -> StoredFile:
 @pytest.mark.promise("files.idempotent")
 @given(_ARMS, _ARMS)
 def test_of_arms_more_pulls_hold(here: Mapping[tuple[str, str], Arm], new: dict[tuple[str, str], Arm]) -> None:
-    done = with_arms(_stored(arms=here), [ArmRecord(name, arm) for name, arm in new.items()])
+    done = importer.with_arms(_stored(arms=here), [ArmRecord(name, arm) for name, arm in new.items()])
     after = {**here, **{record.name: record.arm for record in done.brought.arms}}
     assert {name: arm.n for name, arm in after.items()} == {
         name: max(here.get(name, Arm()).n, new.get(name, Arm()).n) for name in {*here, *new}
     }
-    assert with_arms(_stored(arms=after), [ArmRecord(name, arm) for name, arm in new.items()]).taken == 0
+    assert importer.with_arms(_stored(arms=after), [ArmRecord(name, arm) for name, arm in new.items()]).taken == 0
 
 
 @pytest.mark.promise("files.idempotent")
 @given(_FILE_CASES, _FILE_CASES)
 def test_cases_brought_twice_are_there_once(here: list[CaseEntry], new: list[CaseEntry]) -> None:
     log = [as_stored_case(case) for case in {case.case_id: case for case in here}.values()]
-    done = with_cases(_stored(cases=log), new)
+    done = importer.with_cases(_stored(cases=log), new)
     texts = done.brought.cases or [entry.text for entry in log]
     after = [StoredCase(text, CaseEntry.model_validate_json(text)) for text in texts]
     assert len({entry.case.case_id for entry in after if entry.case}) == len(after)
-    assert with_cases(_stored(cases=after), new).taken == 0
+    assert importer.with_cases(_stored(cases=after), new).taken == 0
 
 
 @pytest.mark.promise("files.idempotent")
@@ -265,8 +258,10 @@ def test_facts_are_taught_once(here: list[tuple[str, str, int, int]], new: list[
     stored = _stored()
     for told in (here, new, new):
         facts = sorted((_fact(*one) for one in told), key=lambda fact: fact.at, reverse=True)
-        stored = _after_facts(stored, with_known_facts(stored, facts))
-    again = with_known_facts(stored, sorted((_fact(*one) for one in new), key=lambda fact: fact.at, reverse=True))
+        stored = _after_facts(stored, importer.with_known_facts(stored, facts))
+    again = importer.with_known_facts(
+        stored, sorted((_fact(*one) for one in new), key=lambda fact: fact.at, reverse=True)
+    )
     assert again.taken == 0
 
 
@@ -283,8 +278,8 @@ def test_of_entities_predictions_and_totals_the_record_with_more_holds(
     stored = _stored(
         entities={record.field: record.entity for record in records.values()}, accuracy=held, events=events
     )
-    things = with_entities(stored, [_entity(name, seen) for name, seen in new.items()], NOON)
-    totals = with_statistics(stored, Statistics(FileTotals({"events": others}), brought))
+    things = importer.with_entities(stored, [_entity(name, seen) for name, seen in new.items()], NOON)
+    totals = importer.with_statistics(stored, Statistics(FileTotals({"events": others}), brought))
     assert {record.entity.value for record in things.brought.entities} == {
         name for name, seen in new.items() if seen > here.get(name, 0)
     }
@@ -298,10 +293,10 @@ def test_what_has_no_room_is_left_out_and_counted_first_of_all_what_cannot_be_re
     """The newest entities and facts stay."""
     many = [_entity(f"v{number}", 1) for number in range(ENTITIES_KEPT + 5)]
     old = EntityRecord("vendor:old", many[0].entity.model_copy(update={"last_seen": NOON - timedelta(days=30)}))
-    done = with_entities(_stored(), [*many, old], NOON)
+    done = importer.with_entities(_stored(), [*many, old], NOON)
     assert (done.taken, done.left_out) == (ENTITIES_KEPT, 6)
     facts = [_fact(f"s{number}", "terms", number, -number) for number in range(FACTS_KEPT + 3)]
-    taken = with_known_facts(_stored(), facts)
+    taken = importer.with_known_facts(_stored(), facts)
     assert (taken.taken, taken.left_out) == (FACTS_KEPT, 3)
     log = [StoredCase("?", None), *(as_stored_case(a_case(number)) for number in range(3))]
     assert [entry.text == "?" for entry in merge_cases(log, [], 4)] == [False, False, False, True]

@@ -10,35 +10,25 @@ from pydantic import ValidationError
 
 from services.executor.settings import ExecutorSettings as ExecutorSettings
 from services.gateway.settings import GatewaySettings as GatewaySettings
+from shared.domain import outgoing
 from shared.domain.address_ranges import Range, range_of
-from shared.domain.outgoing import (
-    OutgoingRule,
-    Reach,
-    Refused,
-    Target,
-    check_address,
-    check_url,
-    is_under,
-    operators_reach,
-    reach_entries,
-)
 from tests.each_row import each_row
 
-OPEN = Reach(public=True, setting="WEBHOOK_ALLOWED_HOSTS")
+OPEN = outgoing.Reach(public=True, setting="WEBHOOK_ALLOWED_HOSTS")
 LISTED = ("erp.corp.test", "ported.corp.test:9009", "10.2.0.0/16", "192.168.7.7", "[fd00::7]:8443")
-LIST = Reach(listed=reach_entries(LISTED), setting="TOOLS_ALLOWED_HOSTS")
+LIST = outgoing.Reach(listed=outgoing.reach_entries(LISTED), setting="TOOLS_ALLOWED_HOSTS")
 
 
-def refused(url: str, reach: Reach) -> Refused:
-    with pytest.raises(Refused) as caught:
-        check_url(url, reach)
+def refused(url: str, reach: outgoing.Reach) -> outgoing.Refused:
+    with pytest.raises(outgoing.Refused) as caught:
+        outgoing.check_url(url, reach)
     return caught.value
 
 
-def permits(host: str, address: str, reach: Reach, port: int = 443) -> bool:
+def permits(host: str, address: str, reach: outgoing.Reach, port: int = 443) -> bool:
     try:
-        check_address(ip_address(address), Target("https", host, port), reach)
-    except Refused:
+        outgoing.check_address(ip_address(address), outgoing.Target("https", host, port), reach)
+    except outgoing.Refused:
         return False
     return True
 
@@ -57,37 +47,37 @@ def permits(host: str, address: str, reach: Reach, port: int = 443) -> bool:
     ],
 )
 def test_a_url_is_under_a_server_only_if_no_request_to_it_leaves_that(url: str, under: bool) -> None:
-    assert is_under(url, ("http://tools.test/worlds/",)) is under
+    assert outgoing.is_under(url, ("http://tools.test/worlds/",)) is under
 
 
 @pytest.mark.promise("ssrf.rules")
 @each_row(
     ("url", "target"),
     [
-        ("https://hooks.test/a/b", Target("https", "hooks.test", 443)),
-        ("HTTP://Hooks.Test:8080", Target("http", "hooks.test", 8080)),
-        ("https://xn--bcher-kva.test/", Target("https", "xn--bcher-kva.test", 443)),
-        ("https://8.8.8.8/", Target("https", "8.8.8.8", 443)),
-        ("https://[2606:4700:0:0::1111]:8443/x", Target("https", "2606:4700::1111", 8443)),
+        ("https://hooks.test/a/b", outgoing.Target("https", "hooks.test", 443)),
+        ("HTTP://Hooks.Test:8080", outgoing.Target("http", "hooks.test", 8080)),
+        ("https://xn--bcher-kva.test/", outgoing.Target("https", "xn--bcher-kva.test", 443)),
+        ("https://8.8.8.8/", outgoing.Target("https", "8.8.8.8", 443)),
+        ("https://[2606:4700:0:0::1111]:8443/x", outgoing.Target("https", "2606:4700::1111", 8443)),
     ],
 )
-def test_a_plain_url_of_a_public_host_is_permitted(url: str, target: Target) -> None:
-    assert check_url(url, OPEN) == target
+def test_a_plain_url_of_a_public_host_is_permitted(url: str, target: outgoing.Target) -> None:
+    assert outgoing.check_url(url, OPEN) == target
 
 
 @pytest.mark.promise("ssrf.rules")
 @each_row(
     ("url", "rule"),
     [
-        ("ftp://hooks.test/", OutgoingRule.SCHEME),
-        ("https://hooks.test/?a=b", OutgoingRule.QUERY),
-        ("https://hooks.test:22/", OutgoingRule.PORT),
-        ("https://u@hooks.test/", OutgoingRule.SPELLING),
-        ("https://hooks.test./", OutgoingRule.HOST),
-        ("https://10.0.0.1/", OutgoingRule.ADDRESS),
+        ("ftp://hooks.test/", outgoing.OutgoingRule.SCHEME),
+        ("https://hooks.test/?a=b", outgoing.OutgoingRule.QUERY),
+        ("https://hooks.test:22/", outgoing.OutgoingRule.PORT),
+        ("https://u@hooks.test/", outgoing.OutgoingRule.SPELLING),
+        ("https://hooks.test./", outgoing.OutgoingRule.HOST),
+        ("https://10.0.0.1/", outgoing.OutgoingRule.ADDRESS),
     ],
 )
-def test_a_refusal_says_which_rule_refused(url: str, rule: OutgoingRule) -> None:
+def test_a_refusal_says_which_rule_refused(url: str, rule: outgoing.OutgoingRule) -> None:
     assert refused(url, OPEN).rule is rule
 
 
@@ -95,8 +85,8 @@ def test_a_refusal_says_which_rule_refused(url: str, rule: OutgoingRule) -> None
 def test_a_query_is_permitted_where_the_caller_appends_nothing_to_the_path() -> None:
     reach = OPEN._replace(queries=True)
 
-    assert check_url("https://hooks.test/?token=a", reach).host == "hooks.test"
-    assert refused("https://hooks.test/#a", reach).rule is OutgoingRule.QUERY
+    assert outgoing.check_url("https://hooks.test/?token=a", reach).host == "hooks.test"
+    assert refused("https://hooks.test/#a", reach).rule is outgoing.OutgoingRule.QUERY
 
 
 @pytest.mark.promise("ssrf.allowed")
@@ -126,7 +116,7 @@ def test_the_operators_list_opens_what_it_names_and_nothing_else(
 
 @pytest.mark.promise("ssrf.allowed")
 def test_loopback_is_opened_by_its_own_names_alone() -> None:
-    reach = Reach(loopback=True)
+    reach = outgoing.Reach(loopback=True)
 
     assert permits("localhost", "127.0.0.1", reach, 9009)
     assert permits("::1", "::1", reach, 9009)
@@ -150,7 +140,7 @@ def test_loopback_is_opened_by_its_own_names_alone() -> None:
     ],
 )
 def test_a_tenants_operators_may_point_inside_and_not_at_metadata(host: str, address: str, is_permitted: bool) -> None:
-    assert permits(host, address, operators_reach(("169.254.7.7",)), 5000) is is_permitted
+    assert permits(host, address, outgoing.operators_reach(("169.254.7.7",)), 5000) is is_permitted
 
 
 @pytest.mark.promise("ssrf.silent")
@@ -158,8 +148,8 @@ def test_a_refusal_does_not_tell_what_a_name_leads_to() -> None:
     """A private address and a metadata service are refused in the same words."""
     said = set()
     for address in ("10.0.0.1", "169.254.169.254", "127.0.0.1"):
-        with pytest.raises(Refused) as caught:
-            check_address(ip_address(address), Target("https", "hooks.test", 443), OPEN)
+        with pytest.raises(outgoing.Refused) as caught:
+            outgoing.check_address(ip_address(address), outgoing.Target("https", "hooks.test", 443), OPEN)
         said.add(caught.value.message)
 
     hint = "the operator may add it to WEBHOOK_ALLOWED_HOSTS"
@@ -170,7 +160,7 @@ def test_a_refusal_does_not_tell_what_a_name_leads_to() -> None:
 @each_row("entry", ["http://x.test", "a b", "10.0.0.1/8", "x.test:0", "x.test:99999", "127.1", "x.test/y"])
 def test_a_bad_entry_of_a_list_is_named(entry: str) -> None:
     with pytest.raises(ValueError, match=entry.split("/")[0].split(" ")[0]):
-        reach_entries([entry])
+        outgoing.reach_entries([entry])
 
 
 @pytest.mark.promise("ssrf.rules")
@@ -183,8 +173,8 @@ def test_only_what_the_registry_calls_global_is_public(address: object) -> None:
 @pytest.mark.promise("ssrf.rules")
 @given(st.text(max_size=40), st.sampled_from(["", "http://", "https://", "http://127.0.0.1", "http://[::1]"]))
 def test_any_text_is_a_target_or_refused(text: str, before: str) -> None:
-    with suppress(Refused):
-        assert check_url(before + text, OPEN).host
+    with suppress(outgoing.Refused):
+        assert outgoing.check_url(before + text, OPEN).host
 
 
 WRITTEN = " erp.Acme.example, tools.acme.example:8443,10.2.0.0/16 ,[fd00::7]:8443, "
@@ -197,7 +187,7 @@ ENOUGH = {
 }
 
 
-def executor_reach(monkeypatch: pytest.MonkeyPatch, **environ: str) -> Reach:
+def executor_reach(monkeypatch: pytest.MonkeyPatch, **environ: str) -> outgoing.Reach:
     for name, value in {**ENOUGH, "ALLOW_NO_ARCHIVE": "true", **environ}.items():
         monkeypatch.setenv(name, value)
     return ExecutorSettings().tools_reach

@@ -8,18 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from services.policy.core import grammar
 from services.policy.core.conditions import ConditionCache, decider, parse_condition
-from services.policy.core.grammar import (
-    MAX_DEPTH,
-    MAX_LENGTH,
-    MAX_TERMS,
-    Constant,
-    FieldReference,
-    Node,
-    SignNode,
-    parse,
-    tokens,
-)
 from services.policy.core.values import UNKNOWN, ConditionError
 from shared.contracts.policy import ContextValue
 from tests.each_row import each_row
@@ -149,38 +139,41 @@ def test_parsed_conditions_are_remembered_within_a_bound() -> None:
     assert conditions.get("a > 1") is first
 
 
-A, B, C = FieldReference(("a",)), FieldReference(("b",)), FieldReference(("c",))
+A, B, C = grammar.FieldReference(("a",)), grammar.FieldReference(("b",)), grammar.FieldReference(("c",))
 
 
-def _operation(sign: str, *operands: Node) -> SignNode:
-    return SignNode(sign, operands)
+def _operation(sign: str, *operands: grammar.Node) -> grammar.SignNode:
+    return grammar.SignNode(sign, operands)
 
 
-def _choices(*values: str | bool | Decimal | None) -> SignNode:
-    return SignNode("[]", tuple(map(Constant, values)))
+def _choices(*values: str | bool | Decimal | None) -> grammar.SignNode:
+    return grammar.SignNode("[]", tuple(map(grammar.Constant, values)))
 
 
 @pytest.mark.promise("policy.conditions")
 @each_row(
     ("text", "tree"),
     ("a", A),
-    ("a.b . c", FieldReference(("a", "b", "c"))),
+    ("a.b . c", grammar.FieldReference(("a", "b", "c"))),
     ("a||b&&c", _operation("||", A, _operation("&&", B, C))),
     ("!(a > b)", _operation("!", _operation(">", A, B))),
     ("!!a", _operation("!", _operation("!", A))),
-    ("a > 1,234,567.89", _operation(">", A, Constant(Decimal("1234567.89")))),
-    ("a < - 3", _operation("<", A, Constant(Decimal(-3)))),
-    ("a === 'it\\'s'", _operation("===", A, Constant("it's"))),
-    ("a != null", _operation("!=", A, Constant(None))),
+    ("a > 1,234,567.89", _operation(">", A, grammar.Constant(Decimal("1234567.89")))),
+    ("a < - 3", _operation("<", A, grammar.Constant(Decimal(-3)))),
+    ("a === 'it\\'s'", _operation("===", A, grammar.Constant("it's"))),
+    ("a != null", _operation("!=", A, grammar.Constant(None))),
     ("a in ['x', 1, true, null]", _operation("in", A, _choices("x", Decimal(1), True, None))),
     ("a in [1,200]", _operation("in", A, _choices(Decimal(1), Decimal(200)))),
-    ("a in b.c", _operation("in", A, FieldReference(("b", "c")))),
+    ("a in b.c", _operation("in", A, grammar.FieldReference(("b", "c")))),
     ("(a > b) == c", _operation("==", _operation(">", A, B), C)),
-    ("inside && nullable", _operation("&&", FieldReference(("inside",)), FieldReference(("nullable",)))),
+    (
+        "inside && nullable",
+        _operation("&&", grammar.FieldReference(("inside",)), grammar.FieldReference(("nullable",))),
+    ),
 )
 def test_a_condition_groups_as_the_page_says(text: str, tree: object) -> None:
     """Precedence, literals, paths and lists."""
-    assert parse(text) == tree
+    assert grammar.parse(text) == tree
 
 
 @pytest.mark.promise("policy.errors")
@@ -211,7 +204,7 @@ def test_a_condition_groups_as_the_page_says(text: str, tree: object) -> None:
 def test_what_cannot_be_parsed_is_refused_with_position_and_cause(text: str, position: int, cause: str) -> None:
     """Nothing outside the grammar is read as something else."""
     with pytest.raises(ConditionError) as caught:
-        parse(text)
+        grammar.parse(text)
 
     assert caught.value.position == position
     assert cause in caught.value.cause
@@ -222,72 +215,72 @@ def test_what_cannot_be_parsed_is_refused_with_position_and_cause(text: str, pos
     "text",
     " || ".join(f"amount > {number}" for number in range(10_000)),
     "||".join(["a"] * 10_000),
-    "!" * (MAX_DEPTH + 1) + "a",
+    "!" * (grammar.MAX_DEPTH + 1) + "a",
     "(" * 10_000 + "a",
-    "&&".join(["a"] * (MAX_TERMS + 1)),
-    "9" * (MAX_LENGTH + 1),
-    "." * MAX_LENGTH,
-    "a" + " " * (MAX_LENGTH - 2) + ".",
-    '"' + "\\" * (MAX_LENGTH - 1),
+    "&&".join(["a"] * (grammar.MAX_TERMS + 1)),
+    "9" * (grammar.MAX_LENGTH + 1),
+    "." * grammar.MAX_LENGTH,
+    "a" + " " * (grammar.MAX_LENGTH - 2) + ".",
+    '"' + "\\" * (grammar.MAX_LENGTH - 1),
 )
 def test_a_hostile_condition_is_refused_at_once(text: str) -> None:
     """Length, terms and nesting are bounded: within a moment, the best of three on a busy machine."""
 
     def refuse() -> None:
         with pytest.raises(ConditionError):
-            parse(text)
+            grammar.parse(text)
 
     assert soon(refuse)
 
 
 def test_a_condition_at_the_bounds_is_accepted() -> None:
     """What is allowed can be used."""
-    assert text_of(parse("&&".join(["a"] * MAX_TERMS))).count("&&") == MAX_TERMS - 1
-    assert parse("(" * MAX_DEPTH + "a" + ")" * MAX_DEPTH) == A
+    assert text_of(grammar.parse("&&".join(["a"] * grammar.MAX_TERMS))).count("&&") == grammar.MAX_TERMS - 1
+    assert grammar.parse("(" * grammar.MAX_DEPTH + "a" + ")" * grammar.MAX_DEPTH) == A
 
 
 _ANSWERS: dict[object, str] = {True: "true", False: "false", UNKNOWN: "unknown"}
 _SPACES = st.sampled_from(["", " ", "\n", " \t "])
 
 
-def _answer(tree: Node, context: dict[str, ContextValue]) -> str:
+def _answer(tree: grammar.Node, context: dict[str, ContextValue]) -> str:
     try:
         return _ANSWERS[decider(tree)(context)]
     except ConditionError:
         return "invalid"
 
 
-def _agree(tree: Node, context: dict[str, ContextValue]) -> None:
-    assert _answer(parse(text_of(tree)), context) == reference.answer(tree, dict(context))
+def _agree(tree: grammar.Node, context: dict[str, ContextValue]) -> None:
+    assert _answer(grammar.parse(text_of(tree)), context) == reference.answer(tree, dict(context))
 
 
 @pytest.mark.promise("policy.conditions")
 @given(trees)
-def test_a_printed_tree_parses_to_itself(tree: Node) -> None:
+def test_a_printed_tree_parses_to_itself(tree: grammar.Node) -> None:
     """Nothing is lost or regrouped between the tree and its text."""
-    assert parse(text_of(tree)) == tree
-    assert text_of(parse(text_of(tree))) == text_of(tree)  # where True and 1 differ
+    assert grammar.parse(text_of(tree)) == tree
+    assert text_of(grammar.parse(text_of(tree))) == text_of(tree)  # where True and 1 differ
 
 
 @pytest.mark.promise("policy.conditions")
 @given(trees, contexts)
-def test_evaluation_agrees_with_an_independent_evaluator(tree: Node, context: dict[str, ContextValue]) -> None:
+def test_evaluation_agrees_with_an_independent_evaluator(tree: grammar.Node, context: dict[str, ContextValue]) -> None:
     """The closures and the slow reading of the policy page give the same answer."""
     _agree(tree, context)
 
 
 @pytest.mark.promise("policy.conditions")
 @given(trees, st.data())
-def test_spaces_never_matter(tree: Node, data: st.DataObject) -> None:
+def test_spaces_never_matter(tree: grammar.Node, data: st.DataObject) -> None:
     """Any spaces between tokens, or none, make the same condition."""
     text = text_of(tree)
-    found = list(tokens(text))
+    found = list(grammar.tokens(text))
     pieces = [text[one.position : two.position].strip() for one, two in pairwise(found)]
     respaced = data.draw(_SPACES)
     for token, piece in zip(found, pieces, strict=False):
         needs_space = token.kind in ("NAME", "NUMBER")
         respaced += piece + (data.draw(_SPACES) or " " * needs_space)
-    assert parse(respaced) == tree
+    assert grammar.parse(respaced) == tree
 
 
 @pytest.mark.promise("policy.conditions")
