@@ -87,11 +87,9 @@ def test_new_requests_are_told_from_known_ones() -> None:
 
 @each_row(
     ("path", "action"),
-    [
-        ("/email/send", "email.send"),
-        ("/calendar/calendars/create", "calendar.calendars.create"),
-        ("/", "simulator.state"),
-    ],
+    ("/email/send", "email.send"),
+    ("/calendar/calendars/create", "calendar.calendars.create"),
+    ("/", "simulator.state"),
 )
 def test_a_path_names_an_action(path: str, action: str) -> None:
     assert action_of(path) == action

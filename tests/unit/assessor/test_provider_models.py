@@ -15,14 +15,12 @@ pytestmark = pytest.mark.promise("assessor.providers")
 
 @each_row(
     ("model", "name"),
-    [
-        ("gpt-5", "openai:gpt-5"),
-        ("o3-mini", "openai:o3-mini"),
-        ("gemini-3-pro", "google:gemini-3-pro"),
-        ("ollama/gpt-oss:20b", "ollama:gpt-oss:20b"),
-        ("claude-sonnet-4-6", None),
-        ("offline-planner-1", None),
-    ],
+    ("gpt-5", "openai:gpt-5"),
+    ("o3-mini", "openai:o3-mini"),
+    ("gemini-3-pro", "google:gemini-3-pro"),
+    ("ollama/gpt-oss:20b", "ollama:gpt-oss:20b"),
+    ("claude-sonnet-4-6", None),
+    ("offline-planner-1", None),
 )
 def test_a_name_tells_the_provider(model: str, name: str | None) -> None:
     assert provider_name(model) == name

@@ -62,13 +62,11 @@ def test_what_holds_no_data_says_so(answer: JsonValue) -> None:
 
 @each_row(
     ("data", "meant"),
-    [
-        (DONE, TurnComplete(time_step="PT5M")),
-        ({"message_type": "turn_complete", "notes": None, "time_step": None}, TurnComplete(time_step="PT1H")),
-        ({"notes": "x", "actions_taken": 3}, TurnComplete(notes="x")),
-        ({"message_type": "early_completion"}, EarlyCompletion()),
-        ({"reason": "done"}, EarlyCompletion(reason="done")),
-    ],
+    (DONE, TurnComplete(time_step="PT5M")),
+    ({"message_type": "turn_complete", "notes": None, "time_step": None}, TurnComplete(time_step="PT1H")),
+    ({"notes": "x", "actions_taken": 3}, TurnComplete(notes="x")),
+    ({"message_type": "early_completion"}, EarlyCompletion()),
+    ({"reason": "done"}, EarlyCompletion(reason="done")),
 )
 def test_an_answer_says_what_it_means_by_type_or_by_its_fields(
     data: JsonObject, meant: TurnComplete | EarlyCompletion

@@ -72,12 +72,10 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
 
 @each_row(
     ("text", "length"),
-    [
-        ("PT1H30M", timedelta(minutes=90)),
-        ("P1Y2M3D", timedelta(days=428)),
-        ("P", timedelta()),
-        ("PT0.5S", timedelta(seconds=0.5)),
-    ],
+    ("PT1H30M", timedelta(minutes=90)),
+    ("P1Y2M3D", timedelta(days=428)),
+    ("P", timedelta()),
+    ("PT0.5S", timedelta(seconds=0.5)),
 )
 def test_years_and_months_have_their_days(text: str, length: timedelta) -> None:
     assert parse_duration(text) == length

@@ -76,19 +76,17 @@ def test_three_steps_are_too_far() -> None:
 
 @each_row(
     ("tool", "result", "call"),
-    [
-        ("get_claim", {"claim": {"id": "C-1", "amount": 9}}, {"claim_id": "C-1"}),
-        ("get_claim", {"id": "C-1", "details": {"amount": 9}}, {"id": "C-1"}),
-        ("get_claim", {"id": "C-1", "totals": {"totalAmount": 9}}, {"claim": "C-1"}),
-        ("get_claim", {"reference": "C-1", "amount": 9}, {"reference": "C-1"}),
-        ("get_claim", {"claim_no": "C-1", "claim_amount": "9"}, {"claimNumber": "C-1"}),
-        ("list_claims", {"C-1": {"amount": 9}, "C-2": {"amount": 1}}, {"claim_id": "C-1"}),
-        ("list_claims", {"claims": {"7": {"amount": 9}, "8": {"amount": 1}}}, {"claim_id": 7}),
-        ("list_claims", [{"id": 7, "amount": 9}, {"id": 8, "amount": 1}], {"claim_id": "7"}),
-        ("list_expenses", [{"id": "7", "cost": 9}, {"id": "8", "cost": 1}], {"claim_id": 7}),
-        ("search", {"results": [{"id": "C-1", "amount": 9}, {"id": "C-2", "amount": 1}]}, {"claim_id": "C-1"}),
-        ("get_employee", {"id": "E-1", "claims": [{"id": "C-1", "amount": 9}]}, {"payload": {"claim_id": "C-1"}}),
-    ],
+    ("get_claim", {"claim": {"id": "C-1", "amount": 9}}, {"claim_id": "C-1"}),
+    ("get_claim", {"id": "C-1", "details": {"amount": 9}}, {"id": "C-1"}),
+    ("get_claim", {"id": "C-1", "totals": {"totalAmount": 9}}, {"claim": "C-1"}),
+    ("get_claim", {"reference": "C-1", "amount": 9}, {"reference": "C-1"}),
+    ("get_claim", {"claim_no": "C-1", "claim_amount": "9"}, {"claimNumber": "C-1"}),
+    ("list_claims", {"C-1": {"amount": 9}, "C-2": {"amount": 1}}, {"claim_id": "C-1"}),
+    ("list_claims", {"claims": {"7": {"amount": 9}, "8": {"amount": 1}}}, {"claim_id": 7}),
+    ("list_claims", [{"id": 7, "amount": 9}, {"id": 8, "amount": 1}], {"claim_id": "7"}),
+    ("list_expenses", [{"id": "7", "cost": 9}, {"id": "8", "cost": 1}], {"claim_id": 7}),
+    ("search", {"results": [{"id": "C-1", "amount": 9}, {"id": "C-2", "amount": 1}]}, {"claim_id": "C-1"}),
+    ("get_employee", {"id": "E-1", "claims": [{"id": "C-1", "amount": 9}]}, {"payload": {"claim_id": "C-1"}}),
 )
 def test_a_record_is_found_wherever_it_stands_and_however_it_is_named(
     tool: str, result: Json, call: JsonObject
@@ -99,11 +97,9 @@ def test_a_record_is_found_wherever_it_stands_and_however_it_is_named(
 
 @each_row(
     "wrap",
-    [
-        lambda record: {"response": {"status": 200, "body": {"result": record}}},
-        lambda record: {"success": True, "error": None, "data": record},
-        lambda record: {"response": {"code": "ok", "payload": {"status": 200, "item": record}}},
-    ],
+    lambda record: {"response": {"status": 200, "body": {"result": record}}},
+    lambda record: {"success": True, "error": None, "data": record},
+    lambda record: {"response": {"code": "ok", "payload": {"status": 200, "item": record}}},
 )
 def test_how_a_request_ended_is_no_field_of_the_record_that_it_gave(wrap: Callable[[JsonObject], JsonObject]) -> None:
     claim: JsonObject = {"claim_id": "C-1", "owner_id": "E-1", "amount": 9, "status": "blocked"}
@@ -130,18 +126,16 @@ def test_an_answer_without_an_id_is_the_record_that_was_asked_for_and_one_that_w
 
 @each_row(
     "other",
-    [
-        [read("list_claims", [_CLAIM, {"id": "C-2", "flagged": True}])],
-        [read("get_claim", _CLAIM), read("get_claim", {"id": "C-2", "employee_id": "E-1", "flagged": True}, "f2")],
-        [read("get_claim", _CLAIM), read("get_receipt", {"claim_id": "C-2", "flagged": True}, "f2")],
-        [read("get_claim", _CLAIM), read("get_receipt", {"flagged": True}, "f2", claim_id="C-2")],
-        [read("get_claim", _CLAIM), read("search", {"results": [{"id": "C-2", "flagged": True}]}, "f2")],
-        [read("get_claim", _CLAIM), read("get_limits", {"flagged": True}, "f2")],
-        [read("get_claim", {**_CLAIM, "duplicate_of": {"id": "C-2", "flagged": True}})],
-        [read("get_receipt", {"claim_id": "C-2", "flagged": True})],
-        [read("get_budget", {"id": "B-1", "flagged": True})],
-        [read("get_claim", {"id": "C-1", "flagged": True}).model_copy(update={"ok": False})],
-    ],
+    [read("list_claims", [_CLAIM, {"id": "C-2", "flagged": True}])],
+    [read("get_claim", _CLAIM), read("get_claim", {"id": "C-2", "employee_id": "E-1", "flagged": True}, "f2")],
+    [read("get_claim", _CLAIM), read("get_receipt", {"claim_id": "C-2", "flagged": True}, "f2")],
+    [read("get_claim", _CLAIM), read("get_receipt", {"flagged": True}, "f2", claim_id="C-2")],
+    [read("get_claim", _CLAIM), read("search", {"results": [{"id": "C-2", "flagged": True}]}, "f2")],
+    [read("get_claim", _CLAIM), read("get_limits", {"flagged": True}, "f2")],
+    [read("get_claim", {**_CLAIM, "duplicate_of": {"id": "C-2", "flagged": True}})],
+    [read("get_receipt", {"claim_id": "C-2", "flagged": True})],
+    [read("get_budget", {"id": "B-1", "flagged": True})],
+    [read("get_claim", {"id": "C-1", "flagged": True}).model_copy(update={"ok": False})],
 )
 def test_a_field_of_another_record_is_not_the_calls(other: list[Fact]) -> None:
     assert "flagged" not in _bound(*other).fields
@@ -154,24 +148,22 @@ def test_what_speaks_of_the_named_record_is_near_and_what_speaks_of_another_is_n
 
 @each_row(
     ("facts", "more"),
-    [
-        (  # the nearest disagree, and a farther one does not decide
-            [
-                read("get_claim", {**_CLAIM, "amount": 50}, "f1"),
-                read("list_claims", [{"id": "C-1", "amount": 60}], "f2"),
-                read("get_employee", {"id": "E-1", "amount": 70}, "f3"),
-            ],
-            {},
-        ),
-        ([read("get_claim", _CLAIM)], {"amount": {"$ref": "c0.amount"}}),  # which an earlier call will answer
-        (  # other claims have an amount: that this one has none does not make its employee's count
-            [
-                read("list_claims", [{"id": "C-1", "employee_id": "E-1"}, {"id": "C-2", "amount": 1}], "f1"),
-                read("get_employee", {"id": "E-1", "amount": 2}, "f2"),
-            ],
-            {},
-        ),
-    ],
+    (  # the nearest disagree, and a farther one does not decide
+        [
+            read("get_claim", {**_CLAIM, "amount": 50}, "f1"),
+            read("list_claims", [{"id": "C-1", "amount": 60}], "f2"),
+            read("get_employee", {"id": "E-1", "amount": 70}, "f3"),
+        ],
+        {},
+    ),
+    ([read("get_claim", _CLAIM)], {"amount": {"$ref": "c0.amount"}}),  # which an earlier call will answer
+    (  # other claims have an amount: that this one has none does not make its employee's count
+        [
+            read("list_claims", [{"id": "C-1", "employee_id": "E-1"}, {"id": "C-2", "amount": 1}], "f1"),
+            read("get_employee", {"id": "E-1", "amount": 2}, "f2"),
+        ],
+        {},
+    ),
 )
 def test_a_field_of_which_nobody_can_say_what_it_is_is_unknown(facts: list[Fact], more: JsonObject) -> None:
     found = _bound(*facts, call={**_CALL, **more}, asked=("amount",))
@@ -191,10 +183,8 @@ def test_a_record_that_nobody_read_leaves_all_but_the_arguments_unknown() -> Non
 
 @each_row(
     ("tool", "call"),
-    [
-        ("create_claim", {"claim_id": "C-9", "employee_id": "E-1"}),
-        ("raise_employee", {"employee_id": "E-1", "request_id": "REQ-1", "idempotency_key": "k-1"}),
-    ],
+    ("create_claim", {"claim_id": "C-9", "employee_id": "E-1"}),
+    ("raise_employee", {"employee_id": "E-1", "request_id": "REQ-1", "idempotency_key": "k-1"}),
 )
 def test_what_is_only_made_and_what_is_no_record_need_not_have_been_read(tool: str, call: JsonObject) -> None:
     assert _bound(read("get_employee", {"id": "E-1", "grade": 2}), tool=tool, call=call).fields["grade"] == 2

@@ -36,18 +36,16 @@ def _wanted(call: JsonObject, *readers: Tool, facts: tuple[Fact, ...] = (), name
 @pytest.mark.promise("policy.named_records_are_read")
 @each_row(
     ("call", "readers", "expected"),
-    [
-        ({"claim_id": "C-1"}, (*_OTHERS, _GET), [("get_claim", {"claim_id": "C-1"})]),
-        ({"id": "C-1"}, (*_OTHERS, _GET), [("get_claim", {"claim_id": "C-1"})]),
-        ({"claim": "C-1"}, (_GET,), [("get_claim", {"claim_id": "C-1"})]),
-        ({"claim_ids": ["C-1", "C-2"]}, (_GET,), [("get_claim", {"claim_id": one}) for one in ("C-1", "C-2")]),
-        ({"payload": {"claimId": 7}}, (_GET,), [("get_claim", {"claim_id": "7"})]),
-        ({"claim_id": "7"}, (_tool("get_claim", id="integer"),), [("get_claim", {"id": 7})]),
-        ({"claim_id": "C-1"}, (_tool("list_claims"), *_OTHERS), [("list_claims", {})]),
-        ({"claim_id": "C-1"}, _OTHERS, []),
-        ({"claim_id": {"$ref": "c0.id"}}, (_GET,), []),
-        ({"note": "C-1 is fine"}, (_GET,), []),
-    ],
+    ({"claim_id": "C-1"}, (*_OTHERS, _GET), [("get_claim", {"claim_id": "C-1"})]),
+    ({"id": "C-1"}, (*_OTHERS, _GET), [("get_claim", {"claim_id": "C-1"})]),
+    ({"claim": "C-1"}, (_GET,), [("get_claim", {"claim_id": "C-1"})]),
+    ({"claim_ids": ["C-1", "C-2"]}, (_GET,), [("get_claim", {"claim_id": one}) for one in ("C-1", "C-2")]),
+    ({"payload": {"claimId": 7}}, (_GET,), [("get_claim", {"claim_id": "7"})]),
+    ({"claim_id": "7"}, (_tool("get_claim", id="integer"),), [("get_claim", {"id": 7})]),
+    ({"claim_id": "C-1"}, (_tool("list_claims"), *_OTHERS), [("list_claims", {})]),
+    ({"claim_id": "C-1"}, _OTHERS, []),
+    ({"claim_id": {"$ref": "c0.id"}}, (_GET,), []),
+    ({"note": "C-1 is fine"}, (_GET,), []),
 )
 def test_the_read_of_the_named_kind_is_asked_for_its_identifier(
     call: JsonObject, readers: tuple[Tool, ...], expected: list[tuple[str, JsonObject]]
@@ -83,16 +81,14 @@ def test_each_kind_that_a_call_names_is_read_of_its_own_server_and_the_operators
 @pytest.mark.promise("policy.unfound_records_stop")
 @each_row(
     ("result", "is_ok", "is_stopped"),
-    [
-        ({"found": False, "error": "no such claim"}, True, True),
-        ("claim C-1 was not found", False, True),
-        ([], True, True),
-        ({"items": []}, True, True),
-        ({"id": "C-1", "amount": 3}, True, False),
-        ({"claim": {"amount": 3}}, True, False),
-        ("permission denied", False, False),
-        ("internal server error", False, False),
-    ],
+    ({"found": False, "error": "no such claim"}, True, True),
+    ("claim C-1 was not found", False, True),
+    ([], True, True),
+    ({"items": []}, True, True),
+    ({"id": "C-1", "amount": 3}, True, False),
+    ({"claim": {"amount": 3}}, True, False),
+    ("permission denied", False, False),
+    ("internal server error", False, False),
 )
 def test_a_record_that_its_own_read_does_not_find_stops_the_call(result: Json, is_ok: bool, is_stopped: bool) -> None:
     fact = read("get_claim", result, claim_id="C-1").model_copy(update={"ok": is_ok})
@@ -128,16 +124,11 @@ def _call(key: str, *shown: tuple[str, Json], values: tuple[NamedValue, ...] = (
 @pytest.mark.promise("process.figures_bind")
 @each_row(
     "shown",
-    [
-        (("get_expense", _CLAIM), ("get_budget", _BUDGET)),
-        (("list_expenses", {"EXP-1": {**_CLAIM}, "EXP-2": _OTHER}), ("list_budgets", {"BUD-1": _BUDGET})),
-        (
-            ("get_expense", {"id": "EXP-1", "department": "Ops", "totals": {"amount": "700.00"}}),
-            ("get_budget", _BUDGET),
-        ),
-        (("get_expense", _CLAIM), ("get_budget", {"id": "BUD-1", "department": "Ops", "details": {"left": "600.00"}})),
-        (("get_expense", {"id": "EXP-1", "department": "Ops", "totalAmount": "700.00"}), ("get_budget", _BUDGET)),
-    ],
+    (("get_expense", _CLAIM), ("get_budget", _BUDGET)),
+    (("list_expenses", {"EXP-1": {**_CLAIM}, "EXP-2": _OTHER}), ("list_budgets", {"BUD-1": _BUDGET})),
+    (("get_expense", {"id": "EXP-1", "department": "Ops", "totals": {"amount": "700.00"}}), ("get_budget", _BUDGET)),
+    (("get_expense", _CLAIM), ("get_budget", {"id": "BUD-1", "department": "Ops", "details": {"left": "600.00"}})),
+    (("get_expense", {"id": "EXP-1", "department": "Ops", "totalAmount": "700.00"}), ("get_budget", _BUDGET)),
 )
 def test_a_figure_is_found_in_any_shape_and_judges_the_call_that_names_its_record(
     shown: tuple[tuple[str, Json], ...],

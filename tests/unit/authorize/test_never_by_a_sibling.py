@@ -116,12 +116,10 @@ INVOICE: JsonObject = {"invoice_id": "V-1", "total": 500}
 @pytest.mark.promise("policy.split_amounts")
 @each_row(
     ("first", "second", "asks"),
-    [
-        ({"invoice_id": "V-1", "amount": 90}, {"invoice_id": "V-1", "amount": 90}, True),
-        ({"invoice_id": "V-1", "amount": 60}, {"invoice_id": "V-1", "amount": 40}, False),
-        ({"invoice_id": "V-1", "amount": 90}, {"invoice_id": "V-2", "amount": 90}, False),
-        ({"invoice_id": "V-1", "amount": 120}, {"invoice_id": "V-2", "amount": 1}, True),
-    ],
+    ({"invoice_id": "V-1", "amount": 90}, {"invoice_id": "V-1", "amount": 90}, True),
+    ({"invoice_id": "V-1", "amount": 60}, {"invoice_id": "V-1", "amount": 40}, False),
+    ({"invoice_id": "V-1", "amount": 90}, {"invoice_id": "V-2", "amount": 90}, False),
+    ({"invoice_id": "V-1", "amount": 120}, {"invoice_id": "V-2", "amount": 1}, True),
 )
 def test_calls_on_one_record_are_judged_by_their_sum(first: JsonObject, second: JsonObject, asks: bool) -> None:
     calls = (change("discount_invoice", first), change("discount_invoice", second, "c2"))

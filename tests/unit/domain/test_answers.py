@@ -31,16 +31,14 @@ def test_a_list_in_a_fence_comes_out_of_it_to_the_byte(items: list[object], word
 @pytest.mark.promise("answers.lists")
 @each_row(
     ("text", "listed"),
-    [
-        ("- INV-1\n- INV-2", '["INV-1", "INV-2"]'),
-        ("1. INV-1\n\n2) INV-2\n", '["INV-1", "INV-2"]'),
-        ("Refund total: 40.00\n- INV-1\n- INV-2", None),
-        ("Decision: rejected, escalated, closed", None),
-        ("a, b, c", None),
-        ("Rejected. [Reason: policy violation]", None),
-        ("```\nnot a list\n```", None),
-        ("", None),
-    ],
+    ("- INV-1\n- INV-2", '["INV-1", "INV-2"]'),
+    ("1. INV-1\n\n2) INV-2\n", '["INV-1", "INV-2"]'),
+    ("Refund total: 40.00\n- INV-1\n- INV-2", None),
+    ("Decision: rejected, escalated, closed", None),
+    ("a, b, c", None),
+    ("Rejected. [Reason: policy violation]", None),
+    ("```\nnot a list\n```", None),
+    ("", None),
 )
 def test_lines_that_are_all_items_are_a_list_and_anything_else_is_none(text: str, listed: str | None) -> None:
     """Nothing that an answer says besides its items is ever dropped."""

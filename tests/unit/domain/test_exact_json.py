@@ -72,16 +72,14 @@ def test_whatever_is_read_can_be_written_again() -> None:
 @pytest.mark.promise("I8.told_exactly")
 @each_row(
     ("written", "told"),
-    [
-        ("12.50", 12.5),
-        ("-0.1", -0.1),
-        ("9007199254740991", 9007199254740991),
-        ("9007199254740993", "9007199254740993"),
-        ("12345678901234567.89", "12345678901234567.89"),
-        ("1e400", "1" + 400 * "0"),
-        ("true", True),
-        ('{"a": [0.10000000000000000001]}', {"a": ["0.10000000000000000001"]}),
-    ],
+    ("12.50", 12.5),
+    ("-0.1", -0.1),
+    ("9007199254740991", 9007199254740991),
+    ("9007199254740993", "9007199254740993"),
+    ("12345678901234567.89", "12345678901234567.89"),
+    ("1e400", "1" + 400 * "0"),
+    ("true", True),
+    ('{"a": [0.10000000000000000001]}', {"a": ["0.10000000000000000001"]}),
 )
 def test_a_number_that_a_double_cannot_hold_is_told_as_its_text(written: str, told: object) -> None:
     """Whoever reads JSON with doubles, as protocol 1.0 itself does, would otherwise read another amount or account."""

@@ -30,38 +30,36 @@ def _credential(**given: Json) -> JsonObject:
 @pytest.mark.promise("tenant.record_bad_fields")
 @each_row(
     ("change", "fields"),
-    [
-        ({"time_zon": "UTC"}, ["time_zon"]),
-        ({"time_zone": "Europe/Pari"}, ["time_zone"]),
-        ({"id": "globex"}, ["id"]),
-        ({"connections": [{"id": "a", "url": "ftp://x"}]}, ["connections.0.url"]),
-        ({"connections": [{"id": "a", "url": "http://u:p@x/"}]}, ["connections.0.url"]),
-        ({"connections": [{"id": "a", "url": "http://x", "owner": "globex"}]}, ["connections.0.owner"]),
-        ({"connections": [ERP, ERP]}, ["connections.1.id"]),
-        ({"connections": [{**ERP, "credential": {"type": "bearer"}}]}, ["connections.0.credential.from"]),
-        (
-            {"connections": [{**ERP, "credential": {"type": "bearer", "from": "sk-live-123"}}]},
-            ["connections.0.credential.from"],
-        ),
-        (
-            {"connections": [{**ERP, "credential": {"type": "bearer", "from": "env:ANTHROPIC_API_KEY"}}]},
-            ["connections.0.credential.from"],
-        ),
-        (
-            {"connections": [{**ERP, "credential": {"type": "bearer", "from": "file:/etc/passwd"}}]},
-            ["connections.0.credential.from"],
-        ),
-        (
-            {"connections": [{**ERP, "credential": {"type": "bearer", "from": "aws-sm:purple/globex/erp"}}]},
-            ["connections.0.credential.from"],
-        ),
-        (
-            {"connections": [{**ERP, "catalogue": {"pay": {"tool_class": "reads", "read_bak": "x"}}}]},
-            ["connections.0.catalogue.pay.read_bak", "connections.0.catalogue.pay.tool_class"],
-        ),
-        ({"policies": [{"id": "p", "rules": [{"id": "r"}]}]}, ["policies.0.rules.0.condition"]),
-        ({"max_running": 0, "quiet_hours": {"start": "22:00"}}, ["max_running", "quiet_hours.end"]),
-    ],
+    ({"time_zon": "UTC"}, ["time_zon"]),
+    ({"time_zone": "Europe/Pari"}, ["time_zone"]),
+    ({"id": "globex"}, ["id"]),
+    ({"connections": [{"id": "a", "url": "ftp://x"}]}, ["connections.0.url"]),
+    ({"connections": [{"id": "a", "url": "http://u:p@x/"}]}, ["connections.0.url"]),
+    ({"connections": [{"id": "a", "url": "http://x", "owner": "globex"}]}, ["connections.0.owner"]),
+    ({"connections": [ERP, ERP]}, ["connections.1.id"]),
+    ({"connections": [{**ERP, "credential": {"type": "bearer"}}]}, ["connections.0.credential.from"]),
+    (
+        {"connections": [{**ERP, "credential": {"type": "bearer", "from": "sk-live-123"}}]},
+        ["connections.0.credential.from"],
+    ),
+    (
+        {"connections": [{**ERP, "credential": {"type": "bearer", "from": "env:ANTHROPIC_API_KEY"}}]},
+        ["connections.0.credential.from"],
+    ),
+    (
+        {"connections": [{**ERP, "credential": {"type": "bearer", "from": "file:/etc/passwd"}}]},
+        ["connections.0.credential.from"],
+    ),
+    (
+        {"connections": [{**ERP, "credential": {"type": "bearer", "from": "aws-sm:purple/globex/erp"}}]},
+        ["connections.0.credential.from"],
+    ),
+    (
+        {"connections": [{**ERP, "catalogue": {"pay": {"tool_class": "reads", "read_bak": "x"}}}]},
+        ["connections.0.catalogue.pay.read_bak", "connections.0.catalogue.pay.tool_class"],
+    ),
+    ({"policies": [{"id": "p", "rules": [{"id": "r"}]}]}, ["policies.0.rules.0.condition"]),
+    ({"max_running": 0, "quiet_hours": {"start": "22:00"}}, ["max_running", "quiet_hours.end"]),
 )
 def test_each_bad_field_is_named(change: JsonObject, fields: list[str]) -> None:
     with pytest.raises(BadRecord) as bad:
@@ -73,22 +71,20 @@ def test_each_bad_field_is_named(change: JsonObject, fields: list[str]) -> None:
 @pytest.mark.promise("tenant.record_bad_fields")
 @each_row(
     "change",
-    [
-        {"header": "X-Key"},
-        {"token_url": ""},
-        {"client_id": ""},
-        {"token_url": "ftp://t"},
-        {"token_url": "https://user:pw@t/x"},
-        {"client_auth": "jwt"},
-        {"type": "basic"},
-        {"type": "header", "token_url": "https://t", "header": "X-Key"},
-        {"type": "header", "header": ""},
-        {"type": "header", "header": "Host"},
-        {"type": "header", "header": "Mcp-Session-Id"},
-        {"type": "header", "header": "X: y"},
-        {"from": "env:"},
-        {"from": "file:../globex/erp"},
-    ],
+    {"header": "X-Key"},
+    {"token_url": ""},
+    {"client_id": ""},
+    {"token_url": "ftp://t"},
+    {"token_url": "https://user:pw@t/x"},
+    {"client_auth": "jwt"},
+    {"type": "basic"},
+    {"type": "header", "token_url": "https://t", "header": "X-Key"},
+    {"type": "header", "header": ""},
+    {"type": "header", "header": "Host"},
+    {"type": "header", "header": "Mcp-Session-Id"},
+    {"type": "header", "header": "X: y"},
+    {"from": "env:"},
+    {"from": "file:../globex/erp"},
 )
 def test_a_credential_with_too_much_or_too_little_is_refused(change: JsonObject) -> None:
     wrong = {**OAUTH, **change}
@@ -115,13 +111,11 @@ _LADDER = tuple(Rung(level=level) for level in ("manager", "finance", "cfo"))
 @pytest.mark.promise("approvals.escalation")
 @each_row(
     ("level", "later"),
-    [
-        (None, ["manager", "finance", "cfo"]),
-        ("manager", ["finance", "cfo"]),
-        ("hr", ["finance", "cfo"]),
-        ("cfo", []),
-        ("ciso", []),
-    ],
+    (None, ["manager", "finance", "cfo"]),
+    ("manager", ["finance", "cfo"]),
+    ("hr", ["finance", "cfo"]),
+    ("cfo", []),
+    ("ciso", []),
 )
 def test_only_higher_levels_come_after_one(level: str | None, later: list[str]) -> None:
     assert [rung.level for rung in rungs_above(_LADDER, level)] == later
@@ -138,13 +132,11 @@ def test_a_level_that_is_no_rung_has_none() -> None:
 @pytest.mark.promise("approvals.escalation")
 @each_row(
     "ladder",
-    [
-        [{"level": "cfo"}, {"level": "manager"}],
-        [{"level": "manager"}, {"level": "Manager"}],
-        [{"level": "king"}],
-        [{"level": "manager", "hours": 0}],
-        [{"level": "manager", "approvers": 0}],
-    ],
+    [{"level": "cfo"}, {"level": "manager"}],
+    [{"level": "manager"}, {"level": "Manager"}],
+    [{"level": "king"}],
+    [{"level": "manager", "hours": 0}],
+    [{"level": "manager", "approvers": 0}],
 )
 def test_a_ladder_that_leads_nowhere_is_refused(ladder: list[JsonObject]) -> None:
     with pytest.raises(ValidationError):

@@ -58,10 +58,8 @@ async def test_a_task_is_understood_from_what_was_said_before_it() -> None:
 @pytest.mark.promise("prime.classify_model", "prime.classify_fallback")
 @each_row(
     ("named", "process"),
-    [
-        *((name, "expense_approval") for name in ("Expense Approval", "expense-approval", " expense_approval ")),
-        *((name, "general") for name in ("Drop table; --", "unknown", "claim_c_1", "", "process")),
-    ],
+    *((name, "expense_approval") for name in ("Expense Approval", "expense-approval", " expense_approval ")),
+    *((name, "general") for name in ("Drop table; --", "unknown", "claim_c_1", "", "process")),
 )
 async def test_a_name_is_understood_however_it_is_spelt_and_what_names_no_process_is_general(
     named: str, process: str

@@ -41,13 +41,11 @@ async def _run(
 @each_row("trusts", [True, False])
 @each_row(
     ("template", "row", "said", "rule"),
-    [
-        (AUDIT, {"risk_rating": "high"}, {"risk_rating": "low"}, "enhanced-due-diligence"),
-        (AUDIT, {"pep": True, "risk_rating": "low"}, {"pep": False}, "enhanced-due-diligence"),
-        (AUDIT, {"pep": True, "risk_rating": "low"}, {"pep": None}, "enhanced-due-diligence"),
-        (DISPUTE, {"elevated_review": True, "amount": "50.00"}, {"elevated_review": False}, "elevated-review"),
-        (DISPUTE, {"elevated_review": False, "amount": "5000.00"}, {"amount": "10.00"}, "large-dispute"),
-    ],
+    (AUDIT, {"risk_rating": "high"}, {"risk_rating": "low"}, "enhanced-due-diligence"),
+    (AUDIT, {"pep": True, "risk_rating": "low"}, {"pep": False}, "enhanced-due-diligence"),
+    (AUDIT, {"pep": True, "risk_rating": "low"}, {"pep": None}, "enhanced-due-diligence"),
+    (DISPUTE, {"elevated_review": True, "amount": "50.00"}, {"elevated_review": False}, "elevated-review"),
+    (DISPUTE, {"elevated_review": False, "amount": "5000.00"}, {"amount": "10.00"}, "large-dispute"),
 )
 async def test_what_the_record_says_is_judged_whatever_the_call_says(
     template: ProcessTemplate, row: JsonObject, said: JsonObject, rule: str, trusts: bool
@@ -68,12 +66,10 @@ async def test_the_argument_is_judged_as_well_and_the_stricter_counts(trusts: bo
 @each_row("trusts", [True, False])
 @each_row(
     "said",
-    [
-        {"other_case_id": "C-2"},
-        {"case_ids": ["C-2", "C-1"]},
-        {"case_id": "C-2", "batch": {"also": "C-1"}},
-        {"case_id": "C-1", "case": "C-2", "pep": False},
-    ],
+    {"other_case_id": "C-2"},
+    {"case_ids": ["C-2", "C-1"]},
+    {"case_id": "C-2", "batch": {"also": "C-1"}},
+    {"case_id": "C-1", "case": "C-2", "pep": False},
 )
 async def test_each_record_that_a_call_names_is_judged_by_itself(said: JsonObject, trusts: bool) -> None:
     """The first is a politically exposed person, the second is none: together they would agree on nothing."""

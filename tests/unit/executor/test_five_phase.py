@@ -65,12 +65,10 @@ async def test_its_artifact_is_haikus_and_sees_what_was_read_and_what_became_of_
 @pytest.mark.promise("strategy.five_phase")
 @each_row(
     "artifact",
-    [
-        text_reply(""),
-        text_reply("Claim")._replace(stop_reason="max_tokens"),
-        text_reply("C-1 of 99.90 is done."),
-        nobody_answers,
-    ],
+    text_reply(""),
+    text_reply("Claim")._replace(stop_reason="max_tokens"),
+    text_reply("C-1 of 99.90 is done."),
+    nobody_answers,
 )
 async def test_without_a_usable_artifact_the_last_words_of_the_conversation_are_the_answer(artifact: object) -> None:
     stage = five_phase()

@@ -67,16 +67,14 @@ def _dear(event: Event) -> Event:
 @pytest.mark.promise("any_model.checker")
 @each_row(
     ("change", "found"),
-    [
-        (_elsewhere, "I1"),
-        (_unjudged, "I2"),
-        (_blocked, "I2"),
-        (_other_arguments, "I3"),
-        (_other_arguments, "I2"),
-        (_nobody_said_yes, "I7"),
-        (_own_yes, "I7"),
-        (_dear, "I11"),
-    ],
+    (_elsewhere, "I1"),
+    (_unjudged, "I2"),
+    (_blocked, "I2"),
+    (_other_arguments, "I3"),
+    (_other_arguments, "I2"),
+    (_nobody_said_yes, "I7"),
+    (_own_yes, "I7"),
+    (_dear, "I11"),
 )
 async def test_a_breach_on_the_tape_is_found(change: Change, found: str) -> None:
     run = await _approved_run()

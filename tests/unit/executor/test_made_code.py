@@ -72,14 +72,12 @@ def test_what_is_no_arithmetic_is_refused_before_anything_runs(code: str) -> Non
 @pytest.mark.promise("I8.made_tools")
 @each_row(
     ("body", "result"),
-    [
-        ("return 1 / 3", "0.33333333333333333333333333333333333333333333333333"),
-        ("return 2 ** -1", "0.5"),
-        ("x = 1\n    x /= 8\n    return x", "0.125"),
-        ("return Decimal(1 / 10) + Decimal('0.2')", "0.3"),
-        ("return sum([a, b], Decimal(0)) / len([a, b])", "2.5"),
-        ("return (a * b).quantize(Decimal('0.1'), rounding=ROUND_HALF_UP)", "6.0"),
-    ],
+    ("return 1 / 3", "0.33333333333333333333333333333333333333333333333333"),
+    ("return 2 ** -1", "0.5"),
+    ("x = 1\n    x /= 8\n    return x", "0.125"),
+    ("return Decimal(1 / 10) + Decimal('0.2')", "0.3"),
+    ("return sum([a, b], Decimal(0)) / len([a, b])", "2.5"),
+    ("return (a * b).quantize(Decimal('0.1'), rounding=ROUND_HALF_UP)", "6.0"),
 )
 async def test_no_binary_fraction_comes_of_a_made_function(body: str, result: str) -> None:
     """Divisions and powers of whole numbers too are those of decimals."""
@@ -101,17 +99,15 @@ async def test_the_last_argument_takes_any_number_of_figures_and_comments_are_no
 @pytest.mark.promise("made.independent")
 @each_row(
     ("result", "expected", "same"),
-    [
-        ("40", "40.00", True),
-        ("66.666666666667", "66.67", True),
-        ("66.666666666667", "66.666667", True),
-        ("66.666666666667", "66.66", False),
-        ("0.004", "0.00", False),
-        ("0.33333333", "0.33", False),
-        ("0.33333333", "0.3333", True),
-        ("5.4", "5", False),
-        ("0", "1E+9", False),
-    ],
+    ("40", "40.00", True),
+    ("66.666666666667", "66.67", True),
+    ("66.666666666667", "66.666667", True),
+    ("66.666666666667", "66.66", False),
+    ("0.004", "0.00", False),
+    ("0.33333333", "0.33", False),
+    ("0.33333333", "0.3333", True),
+    ("5.4", "5", False),
+    ("0", "1E+9", False),
 )
 def test_how_near_a_result_must_be_is_for_us_to_say(result: str, expected: str, same: bool) -> None:
     assert agrees(Decimal(result), Decimal(expected)) is same
@@ -128,17 +124,15 @@ def test_what_agrees_is_never_more_than_a_thousandth_part_away(result: Decimal, 
 @pytest.mark.promise("made.gap")
 @each_row(
     ("text", "names"),
-    [
-        ("Work out net_margin = (revenue - cost) / revenue * 100 and set it.", ["net_margin"]),
-        ("adjusted = base × (1 − 5/100), where base is 3", ["adjusted"]),
-        ("What is the CAGR, and the median?", ["compound_annual_growth", "median"]),
-        ("a1b = x + 1. b1c = x + 2; c1d = x + 3, and d1e = x + 4", ["a1b", "b1c", "c1d"]),
-        ("Set status = open for order id=EXP-1001", []),
-        ("reason = late/damaged, amount = 5", []),
-        ("amount = 5 * 3", []),
-        ("Approve the claim if a == b + c", []),
-        ("Compute the NPV and the IRR of the flows, then the sum and the average.", []),
-    ],
+    ("Work out net_margin = (revenue - cost) / revenue * 100 and set it.", ["net_margin"]),
+    ("adjusted = base × (1 − 5/100), where base is 3", ["adjusted"]),
+    ("What is the CAGR, and the median?", ["compound_annual_growth", "median"]),
+    ("a1b = x + 1. b1c = x + 2; c1d = x + 3, and d1e = x + 4", ["a1b", "b1c", "c1d"]),
+    ("Set status = open for order id=EXP-1001", []),
+    ("reason = late/damaged, amount = 5", []),
+    ("amount = 5 * 3", []),
+    ("Approve the claim if a == b + c", []),
+    ("Compute the NPV and the IRR of the flows, then the sum and the average.", []),
 )
 def test_gaps_are_found_in_the_words_of_a_task(text: str, names: list[str]) -> None:
     assert [spec.name for spec in made_code.named_gaps(text)] == names
@@ -154,16 +148,14 @@ def test_no_known_measure_is_one_that_a_calculator_has() -> None:
 
 @each_row(
     "spec",
-    [
-        made_code.Spec("Bad", "p", ("a",)),
-        made_code.Spec("ok_name", "p", ()),
-        made_code.Spec("ok_name", "", ("a",)),
-        made_code.Spec("ok_name", "p", ("a", "a")),
-        made_code.Spec("ok_name", "p", ("a...", "b")),
-        made_code.Spec("ok_name", "p", ("__class__",)),
-        made_code.Spec("ok_name", "p" * 401, ("a",)),
-        made_code.Spec("ok_name", "p", tuple("abcdefghi")),
-    ],
+    made_code.Spec("Bad", "p", ("a",)),
+    made_code.Spec("ok_name", "p", ()),
+    made_code.Spec("ok_name", "", ("a",)),
+    made_code.Spec("ok_name", "p", ("a", "a")),
+    made_code.Spec("ok_name", "p", ("a...", "b")),
+    made_code.Spec("ok_name", "p", ("__class__",)),
+    made_code.Spec("ok_name", "p" * 401, ("a",)),
+    made_code.Spec("ok_name", "p", tuple("abcdefghi")),
 )
 def test_a_gap_that_describes_no_calculator_is_none(spec: made_code.Spec) -> None:
     with pytest.raises(made_code.BadSpec):

@@ -122,11 +122,9 @@ async def test_drafts_that_propose_other_writes_diverge_and_only_the_chosen_repl
 @pytest.mark.promise("I9.moa")
 @each_row(
     ("steady", "doubting", "merged", "answer"),
-    [
-        ('["C-1", "open"]', '["C-1", "open"]', "", '["C-1", "open"]'),
-        ('["C-1", "open"]', '["C-1","open"]', '["open",  "C-1"]', '["open",  "C-1"]'),
-        ('["C-1"]', "Only C-1.", '[ "C-1"]', '[ "C-1"]'),
-    ],
+    ('["C-1", "open"]', '["C-1", "open"]', "", '["C-1", "open"]'),
+    ('["C-1", "open"]', '["C-1","open"]', '["open",  "C-1"]', '["open",  "C-1"]'),
+    ('["C-1"]', "Only C-1.", '[ "C-1"]', '[ "C-1"]'),
 )
 async def test_a_list_is_agreed_to_the_byte_or_synthesized_and_never_touched(
     steady: str, doubting: str, merged: str, answer: str
@@ -216,13 +214,11 @@ FIRST = "Claim EXP-7 of 1,200.00 is approved because the receipt fits its amount
 @pytest.mark.promise("strategy.moa.consensus")
 @each_row(
     ("second", "why"),
-    [
-        ("Claim EXP-7 of $1200 is approved, because its amount fits the receipt.", ""),
-        ("Claim EXP-7 of 1,300.00 is approved because the receipt fits its amount.", "figures or identifiers differ"),
-        ("Claim EXP-8 of 1,200.00 is approved because the receipt fits its amount.", "figures or identifiers differ"),
-        ("Claim EXP-7 of 1,200.00 is not approved because the receipt fits its amount.", "one denies"),
-        ("EXP-7, 1,200.00: rejected, budget exhausted, manager informed.", "too few words"),
-    ],
+    ("Claim EXP-7 of $1200 is approved, because its amount fits the receipt.", ""),
+    ("Claim EXP-7 of 1,300.00 is approved because the receipt fits its amount.", "figures or identifiers differ"),
+    ("Claim EXP-8 of 1,200.00 is approved because the receipt fits its amount.", "figures or identifiers differ"),
+    ("Claim EXP-7 of 1,200.00 is not approved because the receipt fits its amount.", "one denies"),
+    ("EXP-7, 1,200.00: rejected, budget exhausted, manager informed.", "too few words"),
 )
 def test_most_words_and_every_figure_and_identifier_and_denial_must_agree(second: str, why: str) -> None:
     found = find_difference(FIRST, second)

@@ -234,16 +234,14 @@ KNOWN = (
 
 @each_row(
     ("tool", "arguments", "told"),
-    [
-        ("notify_vendor", {}, True),
-        ("send_notice", {"vendor_id": "V-1"}, True),
-        ("send_email", {"to": "AP@north.example", "body": "approved"}, True),
-        ("send_email", {"to": "North"}, True),
-        ("send_email", {"to": "vendor"}, True),
-        ("send_email", {"to": {"$ref": "c1.email"}}, True),
-        ("send_email", {"to": "us@home.example", "body": "the vendor was approved"}, False),
-        ("send_email", {"to": "boss"}, False),
-    ],
+    ("notify_vendor", {}, True),
+    ("send_notice", {"vendor_id": "V-1"}, True),
+    ("send_email", {"to": "AP@north.example", "body": "approved"}, True),
+    ("send_email", {"to": "North"}, True),
+    ("send_email", {"to": "vendor"}, True),
+    ("send_email", {"to": {"$ref": "c1.email"}}, True),
+    ("send_email", {"to": "us@home.example", "body": "the vendor was approved"}, False),
+    ("send_email", {"to": "boss"}, False),
 )
 def test_whom_a_notice_tells(tool: str, arguments: JsonObject, told: bool) -> None:
     notice = call(arguments, "n1", ToolClass.NOTIFY, tool)

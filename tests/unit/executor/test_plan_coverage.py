@@ -94,13 +94,11 @@ async def test_each_plan_is_judged_where_the_operator_wants_it_and_none_where_it
 @pytest.mark.promise("coverage.fails_closed", "audit.second.fails_closed")
 @each_row(
     "reply",
-    [
-        text_reply("it agrees"),
-        json_reply({"problems": []}),
-        json_reply({"agrees": False, "problems": []}),
-        json_reply({"agrees": False, "problems": [{"part": 77, "why": "wrong"}]}),
-        json_reply({"agrees": True, "problems": [{"part": 1, "why": "wrong"}]}),
-    ],
+    text_reply("it agrees"),
+    json_reply({"problems": []}),
+    json_reply({"agrees": False, "problems": []}),
+    json_reply({"agrees": False, "problems": [{"part": 77, "why": "wrong"}]}),
+    json_reply({"agrees": True, "problems": [{"part": 1, "why": "wrong"}]}),
 )
 async def test_a_judgement_that_cannot_be_used_lets_nothing_pass(reply: ModelReply) -> None:
     stage = _stage(*[reply] * 9)

@@ -246,20 +246,18 @@ _ONE = use("approve_expense", expense_id="EXP-1")
 @pytest.mark.promise("process.needs_read")
 @each_row(
     ("kind", "text", "read", "tool", "about", "needed"),
-    [
-        ("expense_approval", "Approve EXP-1", ("get_expense",), *_ONE, "budget_after"),
-        ("expense_approval", "Approve EXP-1", ("get_expense", "list_budgets"), *_ONE, "budget_after"),
-        ("procurement", "Approve PO-1", ("get_purchase_order",), "approve_order", {"order_id": "PO-1"}, "budget_after"),
-        ("invoice_reconciliation", "Pay INV-1", ("get_invoice",), "pay_invoice", {"invoice_id": "INV-1"}, "duplicates"),
-        ("invoice_reconciliation", "Pay INV-1", ("list_invoices",), "pay_invoice", {"invoice_id": "INV-1"}, "variance"),
-        ("sla_breach", "Credit INC-1", ("get_incident",), "issue_credit", {"incident_id": "INC-1"}, "sla_credit"),
-        ("month_end_close", "Close P-1", ("get_period",), "close_period", {"period_id": "P-1"}, "close_variance"),
-        ("compliance_audit", "CUS-1", ("get_customer",), "note_customer", {"customer_id": "CUS-1"}, "risk_rating"),
-        ("dispute_resolution", "D-1", ("get_dispute",), "settle_dispute", {"dispute_id": "D-1"}, "elevated_review"),
-        ("order_management", "Change ORD-1", ("get_order",), "add_order_item", {"order_id": "ORD-1"}, "price_delta"),
-        ("payroll", "Payroll 2026-02", ("get_payroll",), "execute_run", {"run_id": "PR-1"}, "bank_difference"),
-    ],
-)  # fmt: skip
+    ("expense_approval", "Approve EXP-1", ("get_expense",), *_ONE, "budget_after"),
+    ("expense_approval", "Approve EXP-1", ("get_expense", "list_budgets"), *_ONE, "budget_after"),
+    ("procurement", "Approve PO-1", ("get_purchase_order",), "approve_order", {"order_id": "PO-1"}, "budget_after"),
+    ("invoice_reconciliation", "Pay INV-1", ("get_invoice",), "pay_invoice", {"invoice_id": "INV-1"}, "duplicates"),
+    ("invoice_reconciliation", "Pay INV-1", ("list_invoices",), "pay_invoice", {"invoice_id": "INV-1"}, "variance"),
+    ("sla_breach", "Credit INC-1", ("get_incident",), "issue_credit", {"incident_id": "INC-1"}, "sla_credit"),
+    ("month_end_close", "Close P-1", ("get_period",), "close_period", {"period_id": "P-1"}, "close_variance"),
+    ("compliance_audit", "CUS-1", ("get_customer",), "note_customer", {"customer_id": "CUS-1"}, "risk_rating"),
+    ("dispute_resolution", "D-1", ("get_dispute",), "settle_dispute", {"dispute_id": "D-1"}, "elevated_review"),
+    ("order_management", "Change ORD-1", ("get_order",), "add_order_item", {"order_id": "ORD-1"}, "price_delta"),
+    ("payroll", "Payroll 2026-02", ("get_payroll",), "execute_run", {"run_id": "PR-1"}, "bank_difference"),
+)
 async def test_a_change_asks_where_what_decides_was_not_read(
     kind: str, text: str, read: tuple[str, ...], tool: str, about: JsonObject, needed: str
 ) -> None:
@@ -272,12 +270,10 @@ async def test_a_change_asks_where_what_decides_was_not_read(
 @pytest.mark.promise("process.needs_read")
 @each_row(
     ("kind", "text", "read", "tool", "about"),
-    [
-        ("expense_approval", "Reject EXP-1", ("get_expense",), "reject_expense", {"expense_id": "EXP-1"}),
-        ("expense_approval", "Approve EXP-1", ("get_expense", "get_budget"), *_ONE),
-        ("invoice_reconciliation", "Hold INV-1", ("get_invoice",), "hold_invoice", {"invoice_id": "INV-1"}),
-        ("order_management", "Cancel ORD-1", ("get_order",), "cancel_order", {"order_id": "ORD-1"}),
-    ],
+    ("expense_approval", "Reject EXP-1", ("get_expense",), "reject_expense", {"expense_id": "EXP-1"}),
+    ("expense_approval", "Approve EXP-1", ("get_expense", "get_budget"), *_ONE),
+    ("invoice_reconciliation", "Hold INV-1", ("get_invoice",), "hold_invoice", {"invoice_id": "INV-1"}),
+    ("order_management", "Cancel ORD-1", ("get_order",), "cancel_order", {"order_id": "ORD-1"}),
 )
 async def test_a_harmless_change_and_a_well_read_one_ask_nobody(
     kind: str, text: str, read: tuple[str, ...], tool: str, about: JsonObject
@@ -289,12 +285,10 @@ async def test_a_harmless_change_and_a_well_read_one_ask_nobody(
 @pytest.mark.promise("process.several_subjects")
 @each_row(
     ("text", "about"),
-    [
-        ("Approve EXP-1 and EXP-2", {"expense_ids": ["EXP-1", "EXP-2"]}),
-        ("Approve EXP-1 and EXP-2", {"expense_id": "EXP-1", "batch": "EXP-2"}),
-        ("Approve EXP-1 and EXP-2", {"note": "both"}),
-        ("Approve EXP-1", {"expense_id": "EXP-2"}),
-    ],
+    ("Approve EXP-1 and EXP-2", {"expense_ids": ["EXP-1", "EXP-2"]}),
+    ("Approve EXP-1 and EXP-2", {"expense_id": "EXP-1", "batch": "EXP-2"}),
+    ("Approve EXP-1 and EXP-2", {"note": "both"}),
+    ("Approve EXP-1", {"expense_id": "EXP-2"}),
 )
 async def test_a_call_that_names_several_records_or_another_one_asks(text: str, about: JsonObject) -> None:
     """A figure is known of one record, and of no call that is about more than it, or about another."""
@@ -310,10 +304,8 @@ _TWO = "Approve EXP-1 and EXP-2"
 @pytest.mark.promise("process.several_subjects", "process.drawn_together")
 @each_row(
     ("reads", "why"),
-    [
-        (("get_expense", "get_budget"), "exp-1, exp-2 draw on the same: -300.00 is left after all of them"),
-        (("get_expense", "get_whole_budget", "get_budget"), "needs-budget_after"),
-    ],
+    (("get_expense", "get_budget"), "exp-1, exp-2 draw on the same: -300.00 is left after all of them"),
+    (("get_expense", "get_whole_budget", "get_budget"), "needs-budget_after"),
 )
 async def test_two_claims_that_are_too_much_together_or_draw_on_a_budget_that_is_not_plain_ask_a_person(
     reads: tuple[str, ...], why: str
@@ -398,22 +390,20 @@ def _call(tool: str, arguments: JsonObject, tool_class: ToolClass = ToolClass.CH
 @pytest.mark.promise("process.governs")
 @each_row(
     ("tool", "arguments", "differs"),
-    [
-        ("pay", {"amount": "900"}, False),
-        ("pay", {"amount": "900.01"}, True),
-        ("pay", {"amount": "-900"}, True),
-        ("pay", {"amount_cents": 90000}, False),
-        ("pay", {"amountCents": 900}, True),
-        ("pay", {"total_amount": 90}, True),
-        ("pay", {"credit": {"lines": [{"amount": 900}, {"amount": 1}]}}, True),
-        ("pay", {"amount": {"$ref": "c0.amount"}}, True),
-        ("pay", {"amount": [900]}, True),
-        ("pay", {"amount": "9000 for the outage"}, True),
-        ("pay", {"amount": "as agreed"}, False),
-        ("pay", {"amount": None, "other": 7, "fee": 7}, False),
-        ("book_service_level", {"total": 7}, True),
-        ("book_service", {"account_total": 7}, False),
-    ],
+    ("pay", {"amount": "900"}, False),
+    ("pay", {"amount": "900.01"}, True),
+    ("pay", {"amount": "-900"}, True),
+    ("pay", {"amount_cents": 90000}, False),
+    ("pay", {"amountCents": 900}, True),
+    ("pay", {"total_amount": 90}, True),
+    ("pay", {"credit": {"lines": [{"amount": 900}, {"amount": 1}]}}, True),
+    ("pay", {"amount": {"$ref": "c0.amount"}}, True),
+    ("pay", {"amount": [900]}, True),
+    ("pay", {"amount": "9000 for the outage"}, True),
+    ("pay", {"amount": "as agreed"}, False),
+    ("pay", {"amount": None, "other": 7, "fee": 7}, False),
+    ("book_service_level", {"total": 7}, True),
+    ("book_service", {"account_total": 7}, False),
 )
 def test_a_governed_argument_is_the_figure_however_it_is_written_and_wherever_it_stands(
     tool: str, arguments: JsonObject, differs: bool

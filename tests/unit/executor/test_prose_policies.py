@@ -221,12 +221,10 @@ async def test_an_enforced_policy_with_a_command_in_no_rule_ends_the_task_unwrit
 @pytest.mark.promise("prose.said")
 @each_row(
     ("enforce", "left", "said"),
-    [
-        (False, (), "taken as advice; it was not enforced"),
-        (False, ("Be kind",), "taken as advice; it was not enforced"),
-        (True, ("Be kind",), "this was not enforced: \u201cBe kind\u201d."),
-        (True, (), None),
-    ],
+    (False, (), "taken as advice; it was not enforced"),
+    (False, ("Be kind",), "taken as advice; it was not enforced"),
+    (True, ("Be kind",), "this was not enforced: \u201cBe kind\u201d."),
+    (True, (), None),
 )
 async def test_the_metadata_says_what_of_a_requests_own_policy_was_not_enforced(
     enforce: bool, left: tuple[str, ...], said: str | None

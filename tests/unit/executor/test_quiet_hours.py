@@ -166,16 +166,14 @@ NOON = QuietHours(start=time(12), end=time(13, 30))
 
 @each_row(
     ("hours", "local", "until"),
-    [
-        (NIGHT, "2026-01-15T21:59:59", None),
-        (NIGHT, "2026-01-15T22:00:00", "2026-01-16T07:00:00"),
-        (NIGHT, "2026-01-16T06:59:59", "2026-01-16T07:00:00"),
-        (NIGHT, "2026-01-16T07:00:00", None),
-        (NOON, "2026-01-15T12:00:00", "2026-01-15T13:30:00"),
-        (NOON, "2026-01-15T13:30:00", None),
-        (NIGHT, "2026-03-07T23:00:00", "2026-03-08T07:00:00"),  # an hour is missing in that night
-        (NIGHT, "2026-10-31T23:00:00", "2026-11-01T07:00:00"),  # and in this one there is one more
-    ],
+    (NIGHT, "2026-01-15T21:59:59", None),
+    (NIGHT, "2026-01-15T22:00:00", "2026-01-16T07:00:00"),
+    (NIGHT, "2026-01-16T06:59:59", "2026-01-16T07:00:00"),
+    (NIGHT, "2026-01-16T07:00:00", None),
+    (NOON, "2026-01-15T12:00:00", "2026-01-15T13:30:00"),
+    (NOON, "2026-01-15T13:30:00", None),
+    (NIGHT, "2026-03-07T23:00:00", "2026-03-08T07:00:00"),  # an hour is missing in that night
+    (NIGHT, "2026-10-31T23:00:00", "2026-11-01T07:00:00"),  # and in this one there is one more
 )
 def test_when_quiet_hours_end(hours: QuietHours, local: str, until: str | None) -> None:
     now = datetime.fromisoformat(local).replace(tzinfo=ZONE)

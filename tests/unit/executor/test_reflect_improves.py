@@ -195,12 +195,10 @@ def _run(
 
 @each_row(
     ("answer", "improved", "statuses", "why"),
-    [
-        ("Done.", "Done and verified: 17.", [WriteStatus.UNVERIFIED], "it claims a write to be verified that is not"),
-        ("The owner could not be found.", "The amount is 17.", [], "it hides what did not work"),
-        ("The owner could not be found.", "The owner could not be found; the amount is 17.", [], None),
-        ("It is 18.", "It is 17.", [], None),
-    ],
+    ("Done.", "Done and verified: 17.", [WriteStatus.UNVERIFIED], "it claims a write to be verified that is not"),
+    ("The owner could not be found.", "The amount is 17.", [], "it hides what did not work"),
+    ("The owner could not be found.", "The owner could not be found; the amount is 17.", [], None),
+    ("It is 18.", "It is 17.", [], None),
 )
 def test_a_claim_of_proof_and_what_hides_a_failure_are_refused_while_a_figure_that_nobody_found_may_go(
     answer: str, improved: str, statuses: list[WriteStatus], why: str | None

@@ -177,16 +177,14 @@ def test_another_word_stops_the_start_and_what_brainos_needs_does_only_where_it_
 @pytest.mark.promise("strategy.moa.two_drafts")
 @each_row(
     ("model", "takes"),
-    [
-        ("claude-haiku-4-5-20251001", False),
-        ("claude-sonnet-4-5-20250929", False),
-        ("claude-sonnet-4-6", True),
-        ("claude-sonnet-4-20250514", False),
-        ("claude-opus-4-5", True),
-        ("claude-haiku-5", True),
-        ("offline-planner-1", False),
-        ("my-own-model", False),
-    ],
+    ("claude-haiku-4-5-20251001", False),
+    ("claude-sonnet-4-5-20250929", False),
+    ("claude-sonnet-4-6", True),
+    ("claude-sonnet-4-20250514", False),
+    ("claude-opus-4-5", True),
+    ("claude-haiku-5", True),
+    ("offline-planner-1", False),
+    ("my-own-model", False),
 )
 def test_only_models_that_take_it_are_told_how_thoroughly_to_think(model: str, takes: bool) -> None:
     assert takes_effort(model) is takes

@@ -79,13 +79,11 @@ async def test_of_two_designs_made_at_once_the_first_is_kept_and_both_tasks_walk
 @pytest.mark.promise("synthesis.fallback")
 @each_row(
     ("design", "problem"),
-    [
-        ({**DESIGN, "states": ["DECOMPOSE", "ASSESS", "MUTATE", "COMPLETE"]}, "POLICY_CHECK"),
-        ({**DESIGN, "states": ["DECOMPOSE", "WRITE", "COMPLETE"]}, "states"),
-        ({**DESIGN, "outputs": ["the state of C-1"]}, "the one task"),
-        ({**DESIGN, "risk": "whatever"}, "risk"),
-        ("no design", "NEW PROCESS"),
-    ],
+    ({**DESIGN, "states": ["DECOMPOSE", "ASSESS", "MUTATE", "COMPLETE"]}, "POLICY_CHECK"),
+    ({**DESIGN, "states": ["DECOMPOSE", "WRITE", "COMPLETE"]}, "states"),
+    ({**DESIGN, "outputs": ["the state of C-1"]}, "the one task"),
+    ({**DESIGN, "risk": "whatever"}, "risk"),
+    ("no design", "NEW PROCESS"),
 )
 async def test_a_design_that_cannot_be_followed_is_not_kept(design: Json, problem: str) -> None:
     """The task is carried out as general, which says why; the next one may have better luck."""
@@ -185,18 +183,16 @@ async def _imported(learned: MemoryLearned, content: JsonValue, *, dry_run: bool
 @pytest.mark.promise("files.processes")
 @each_row(
     ("name", "process", "problem"),
-    [
-        ("payroll", A_PROCESS, "built in"),
-        ("Grant Award", A_PROCESS, "snake case"),
-        ("unknown", A_PROCESS, "snake case"),
-        ("grant_award", {**A_PROCESS, "states": ["DECOMPOSE", "MUTATE"]}, "grant_award"),
-        ("grant_award", {**A_PROCESS, "states": ["FLY"]}, "states"),
-        ("grant_award", {**A_PROCESS, "risk_level": "none"}, "risk"),
-        ("grant_award", {**A_PROCESS, "states": None}, "states"),
-        ("grant_award", {"template": {"process_type": "other", "states": STATES}}, "another process"),
-        ("grant_award", {"template": {"states": float("inf")}}, "no JSON"),
-        ("grant_award", [], "no object"),
-    ],
+    ("payroll", A_PROCESS, "built in"),
+    ("Grant Award", A_PROCESS, "snake case"),
+    ("unknown", A_PROCESS, "snake case"),
+    ("grant_award", {**A_PROCESS, "states": ["DECOMPOSE", "MUTATE"]}, "grant_award"),
+    ("grant_award", {**A_PROCESS, "states": ["FLY"]}, "states"),
+    ("grant_award", {**A_PROCESS, "risk_level": "none"}, "risk"),
+    ("grant_award", {**A_PROCESS, "states": None}, "states"),
+    ("grant_award", {"template": {"process_type": "other", "states": STATES}}, "another process"),
+    ("grant_award", {"template": {"states": float("inf")}}, "no JSON"),
+    ("grant_award", [], "no object"),
 )
 async def test_a_file_with_a_process_that_cannot_be_followed_is_refused_whole(
     name: str, process: JsonValue, problem: str

@@ -152,10 +152,8 @@ async def test_no_document_is_mixed_into_an_exact_match_answer() -> None:
 @pytest.mark.promise("documents.asked")
 @each_row(
     ("text", "process", "kind"),
-    [
-        ("Complete the KYC compliance audit of claim C-1", "compliance_audit", "compliance_report"),
-        ("Send the overdue accounts receivable of claim C-1 to collection", "ar_collections", "ar_report"),
-    ],
+    ("Complete the KYC compliance audit of claim C-1", "compliance_audit", "compliance_report"),
+    ("Send the overdue accounts receivable of claim C-1 to collection", "ar_collections", "ar_report"),
 )
 async def test_a_process_leaves_its_own_document(text: str, process: str, kind: str) -> None:
     one = Stage(text)
@@ -167,12 +165,10 @@ async def test_a_process_leaves_its_own_document(text: str, process: str, kind: 
 @pytest.mark.promise("answers.lists")
 @each_row(
     "answer",
-    [
-        "Refund total 120.50:\n- claim C-1 is open\n- nothing was paid",
-        "Decision: rejected, escalated, closed; C-1 stays at 120.50",
-        "- C-1 is open\n- it is of 120.50",
-        "1. C-1 is open\n2. it is of 120.50",
-    ],
+    "Refund total 120.50:\n- claim C-1 is open\n- nothing was paid",
+    "Decision: rejected, escalated, closed; C-1 stays at 120.50",
+    "- C-1 is open\n- it is of 120.50",
+    "1. C-1 is open\n2. it is of 120.50",
 )
 async def test_prose_with_bullets_numbers_or_commas_stays_prose(answer: str) -> None:
     """The task asks for no list, so none is made, and nothing that it says is lost."""
@@ -283,25 +279,23 @@ def test_an_amount_stands_in_a_document_as_it_was_read_and_what_stands_in_a_cell
 @pytest.mark.promise("documents.asked")
 @each_row(
     ("task", "kinds"),
-    [
-        ("Write a post-mortem for INC-3.", ("post_mortem",)),
-        ("Close INC-3 and write a short, blameless postmortem of it.", ("post_mortem",)),
-        ("Prepare the AR report for March", ("ar_report",)),
-        ("Please draft a PRD and a sprint plan", ("prd", "sprint_plan")),
-        ("draft a PRD, then create a sprint plan", ("prd", "sprint_plan")),
-        ("Produce a root cause analysis of the outage", ("incident_rca",)),
-        ("We need a QBR slide for Q3", ("qbr_slide",)),
-        ("put together a contract renewal brief for VEN-2", ("contract_renewal",)),
-        ("create the compliance report", ("compliance_report",)),
-        ("Draft an approval brief for PO-1.", ("approval_brief",)),
-        ("Send the post-mortem to Bob", ()),
-        ("Write Bob a mail about the post-mortem", ()),
-        ("Do not write a post-mortem", ()),
-        ("Close it without writing anything; never draft a post-mortem", ()),
-        ("Approve the contract renewal of VEN-2", ()),
-        ("What does the AR report say?", ()),
-        ("Approve expense claim EXP-1002.", ()),
-    ],
+    ("Write a post-mortem for INC-3.", ("post_mortem",)),
+    ("Close INC-3 and write a short, blameless postmortem of it.", ("post_mortem",)),
+    ("Prepare the AR report for March", ("ar_report",)),
+    ("Please draft a PRD and a sprint plan", ("prd", "sprint_plan")),
+    ("draft a PRD, then create a sprint plan", ("prd", "sprint_plan")),
+    ("Produce a root cause analysis of the outage", ("incident_rca",)),
+    ("We need a QBR slide for Q3", ("qbr_slide",)),
+    ("put together a contract renewal brief for VEN-2", ("contract_renewal",)),
+    ("create the compliance report", ("compliance_report",)),
+    ("Draft an approval brief for PO-1.", ("approval_brief",)),
+    ("Send the post-mortem to Bob", ()),
+    ("Write Bob a mail about the post-mortem", ()),
+    ("Do not write a post-mortem", ()),
+    ("Close it without writing anything; never draft a post-mortem", ()),
+    ("Approve the contract renewal of VEN-2", ()),
+    ("What does the AR report say?", ()),
+    ("Approve expense claim EXP-1002.", ()),
 )
 def test_documents_are_asked_for_in_words(task: str, kinds: tuple[str, ...]) -> None:
     assert asked_documents(task) == kinds
@@ -311,14 +305,12 @@ def test_documents_are_asked_for_in_words(task: str, kinds: tuple[str, ...]) -> 
 @pytest.mark.promise("documents.unverified")
 @each_row(
     ("text", "tokens", "marked"),
-    [
-        ("12 of 120 and 1,200", ("12",), "[unverified: 12] of 120 and 1,200"),
-        ("$5 or $5.00", ("$5.00",), "$5 or [unverified: $5.00]"),
-        ("INV-1 and INV-12", ("INV-1", "INV-12"), "[unverified: INV-1] and [unverified: INV-12]"),
-        ("5% of 5", ("5",), "5% of [unverified: 5]"),
-        ("\uff15 euros", ("5",), "\uff15 euros [unverified: 5]"),
-        ("nothing", (), "nothing"),
-    ],
+    ("12 of 120 and 1,200", ("12",), "[unverified: 12] of 120 and 1,200"),
+    ("$5 or $5.00", ("$5.00",), "$5 or [unverified: $5.00]"),
+    ("INV-1 and INV-12", ("INV-1", "INV-12"), "[unverified: INV-1] and [unverified: INV-12]"),
+    ("5% of 5", ("5",), "5% of [unverified: 5]"),
+    ("\uff15 euros", ("5",), "\uff15 euros [unverified: 5]"),
+    ("nothing", (), "nothing"),
 )
 def test_a_figure_is_marked_where_it_stands_and_nowhere_inside_another(
     text: str, tokens: tuple[str, ...], marked: str

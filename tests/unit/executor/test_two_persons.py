@@ -61,11 +61,9 @@ async def test_a_matter_that_shows_after_one_person_approved_asks_for_two() -> N
 
 @each_row(
     ("kind", "row", "text"),
-    [
-        ("incident_response", {"summary": "Japan's pancakes are late", "cardholder_data": False, "pci": None}, TASK),
-        ("incident_response", {}, f"{TASK}, no card data is concerned"),
-        ("general", {"summary": "Cardholder data may have leaked"}, TASK),
-    ],
+    ("incident_response", {"summary": "Japan's pancakes are late", "cardholder_data": False, "pci": None}, TASK),
+    ("incident_response", {}, f"{TASK}, no card data is concerned"),
+    ("general", {"summary": "Cardholder data may have leaked"}, TASK),
 )
 async def test_nobody_is_asked_where_it_is_not_so_the_task_alone_says_it_or_the_process_does_not_want_it(
     kind: str, row: dict[str, Json], text: str
@@ -90,12 +88,10 @@ async def test_where_nothing_that_was_read_speaks_of_the_matter_a_person_is_aske
 @pytest.mark.promise("gate.two_persons_unanswered")
 @each_row(
     ("row", "others", "asked"),
-    [
-        ({"cardholder_data": False}, {}, False),
-        ({"cardholder_data": None}, {}, True),
-        ({"service_id": "C-2"}, {"cardholder_data": False}, False),
-        ({}, {"cardholder_data": False}, True),
-    ],
+    ({"cardholder_data": False}, {}, False),
+    ({"cardholder_data": None}, {}, True),
+    ({"service_id": "C-2"}, {"cardholder_data": False}, False),
+    ({}, {"cardholder_data": False}, True),
 )
 async def test_an_answer_counts_from_the_record_and_what_belongs_to_it_not_from_another(
     row: dict[str, Json], others: dict[str, Json], asked: bool
@@ -115,16 +111,14 @@ async def test_an_answer_counts_from_the_record_and_what_belongs_to_it_not_from_
 
 @each_row(
     ("arguments", "shown", "found"),
-    [
-        ({"incident_id": "INC-1", "note": "wipe the card data"}, {}, "'card data' in contain_incident"),
-        ({"incident_id": "INC-1"}, {"card_data": True}, "'card data' in what get_incident gave"),
-        ({"incident_id": "INC-1"}, {"cardData": "yes"}, "'card data' in what get_incident gave"),
-        ({"incident_id": "INC-1"}, {"notes": [{"note": "Two PANs in a log"}]}, "'pan' in what get_incident gave"),
-        ({"incident_id": "INC-1"}, {"note": "payment-data, maybe"}, "'payment data' in what get_incident gave"),
-        ({"incident_id": "INC-1"}, {"card_data": 0, "pci": "", "pan": []}, None),
-        ({"incident_id": "INC-1", "note": "expand the span"}, {"note": "company car database"}, None),
-        ({"incident_id": "INC-2"}, {"card_data": True}, None),
-    ],
+    ({"incident_id": "INC-1", "note": "wipe the card data"}, {}, "'card data' in contain_incident"),
+    ({"incident_id": "INC-1"}, {"card_data": True}, "'card data' in what get_incident gave"),
+    ({"incident_id": "INC-1"}, {"cardData": "yes"}, "'card data' in what get_incident gave"),
+    ({"incident_id": "INC-1"}, {"notes": [{"note": "Two PANs in a log"}]}, "'pan' in what get_incident gave"),
+    ({"incident_id": "INC-1"}, {"note": "payment-data, maybe"}, "'payment data' in what get_incident gave"),
+    ({"incident_id": "INC-1"}, {"card_data": 0, "pci": "", "pan": []}, None),
+    ({"incident_id": "INC-1", "note": "expand the span"}, {"note": "company car database"}, None),
+    ({"incident_id": "INC-2"}, {"card_data": True}, None),
 )
 def test_whole_words_count_in_what_the_plan_touches(
     arguments: JsonObject, shown: JsonObject, found: str | None

@@ -81,14 +81,12 @@ async def test_an_approved_plan_is_carried_out_in_the_second_turn_and_a_second_d
 @each_row("servers_are_down", [False, True])
 @each_row(
     ("turn", "hours", "state", "why", "says"),
-    [
-        (decision("reject"), 0, NO, "rejected by boss; nothing was written", ""),
-        (deadline(), 25, NO, "no decision before", ""),
-        (decision("approve"), 25, WAITS, "", ""),
-        (deadline(), 0, WAITS, "", ""),
-        (message("any news?", "turn-2"), 0, WAITS, "", "exactly 'approve' or 'reject'"),
-        (cancel(), 0, TaskState.CANCELED, "", "canceled by clerk"),
-    ],
+    (decision("reject"), 0, NO, "rejected by boss; nothing was written", ""),
+    (deadline(), 25, NO, "no decision before", ""),
+    (decision("approve"), 25, WAITS, "", ""),
+    (deadline(), 0, WAITS, "", ""),
+    (message("any news?", "turn-2"), 0, WAITS, "", "exactly 'approve' or 'reject'"),
+    (cancel(), 0, TaskState.CANCELED, "", "canceled by clerk"),
 )
 async def test_what_is_no_yes_in_time_writes_nothing_and_needs_no_tool_server(
     turn: Turn, hours: float, state: TaskState, why: str, says: str, servers_are_down: bool
@@ -120,11 +118,9 @@ async def test_a_task_whose_earlier_plan_wrote_does_not_say_that_nothing_was_wri
 @pytest.mark.promise("I7.who_may_decide")
 @each_row(
     ("who", "why"),
-    [
-        (CLERK.model_copy(update={"roles": (Role.APPROVER,), "levels": ("manager",)}), "asked for this"),
-        (Principal(id="bystander"), "role approver"),
-        (Principal(id="boss", roles=(Role.APPROVER,), levels=("hr",)), "level manager"),
-    ],
+    (CLERK.model_copy(update={"roles": (Role.APPROVER,), "levels": ("manager",)}), "asked for this"),
+    (Principal(id="bystander"), "role approver"),
+    (Principal(id="boss", roles=(Role.APPROVER,), levels=("hr",)), "level manager"),
 )
 async def test_a_decision_by_someone_who_may_not_make_it_does_not_count(who: Principal, why: str) -> None:
     stage = await _waiting()

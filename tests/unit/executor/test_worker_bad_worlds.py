@@ -81,12 +81,10 @@ async def test_a_tool_server_that_cannot_be_reached_or_does_not_answer_a_read_en
 
 @each_row(
     ("document", "says"),
-    [
-        ('{"rules": [{"id": "R"}]}', "rules.0.condition"),
-        ('{"rules": ', "looks like JSON"),
-        ('{"limit": 5}', 'no "rules"'),
-        ({"rules": "none"}, "rules"),
-    ],
+    ('{"rules": [{"id": "R"}]}', "rules.0.condition"),
+    ('{"rules": ', "looks like JSON"),
+    ('{"limit": 5}', 'no "rules"'),
+    ({"rules": "none"}, "rules"),
 )
 async def test_rules_that_cannot_be_read_are_not_ignored(document: str | dict[str, str], says: str) -> None:
     stage = Stage()

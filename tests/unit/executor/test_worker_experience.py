@@ -155,15 +155,13 @@ def _shown(*held: bool) -> Json:
 @pytest.mark.promise("accuracy.drift")
 @each_row(
     ("held", "trusted"),
-    [
-        ((), None),
-        ((False, False), None),
-        ((True, True, True), "trust"),
-        ((True, True, False), "verify"),
-        ((False, False, False, True, True), "verify"),
-        ((True, True, True, True, False), "trust"),
-        ((*[True] * 5, False, False, True, False, False), "1 of the last 5"),
-    ],
+    ((), None),
+    ((False, False), None),
+    ((True, True, True), "trust"),
+    ((True, True, False), "verify"),
+    ((False, False, False, True, True), "verify"),
+    ((True, True, True, True, False), "trust"),
+    ((*[True] * 5, False, False, True, False, False), "1 of the last 5"),
 )
 def test_a_value_is_trusted_to_be_verified_or_of_the_last_five_held_too_seldom_and_replaced_by_a_warning(
     held: tuple[bool, ...], trusted: str | None

@@ -99,18 +99,16 @@ async def test_a_server_that_is_busy_or_silent_is_asked_once_more(first: ToolAns
 @pytest.mark.promise("recover.kinds")
 @each_row(
     ("answer", "note"),
-    [
-        (ToolAnswer({"found": False, "error": "no such claim"}), None),
-        (ToolAnswer([]), None),
-        (ToolAnswer({"data": [], "total": None}), None),
-        (ToolAnswer("CHECK constraint failed", is_error=True), None),
-        (ToolAnswer("claim_id must be a number", is_error=True), None),
-        (
-            ToolAnswer("Permission denied", is_error=True),
-            "get_claim is not permitted here; nothing was asked in its place.",
-        ),
-        (ToolAnswer("claim C-1 not found", is_error=True), "get_claim works, and has no such record."),
-    ],
+    (ToolAnswer({"found": False, "error": "no such claim"}), None),
+    (ToolAnswer([]), None),
+    (ToolAnswer({"data": [], "total": None}), None),
+    (ToolAnswer("CHECK constraint failed", is_error=True), None),
+    (ToolAnswer("claim_id must be a number", is_error=True), None),
+    (
+        ToolAnswer("Permission denied", is_error=True),
+        "get_claim is not permitted here; nothing was asked in its place.",
+    ),
+    (ToolAnswer("claim C-1 not found", is_error=True), "get_claim works, and has no such record."),
 )
 async def test_an_answer_a_refusal_and_a_wrong_argument_are_final_and_asked_once(
     answer: ToolAnswer, note: str | None
@@ -229,15 +227,13 @@ async def test_a_small_model_may_name_one_of_the_reads_about_the_same_kind_of_re
 @pytest.mark.promise("recover.advice")
 @each_row(
     "advice",
-    [
-        {"tool": None, "arguments_json": "{}", "why": "none does"},
-        {"tool": "search_budgets", "arguments_json": '{"text": "C-1"}', "why": "x"},
-        {"tool": "approve_claim", "arguments_json": '{"claim_id": "C-1"}', "why": "x"},
-        {"tool": "invented", "arguments_json": "{}", "why": "x"},
-        {"tool": "search_claims", "arguments_json": '{"text": "C-2"}', "why": "another claim"},
-        {"tool": "search_claims", "arguments_json": "not json", "why": "x"},
-        {"answer": 7},
-    ],
+    {"tool": None, "arguments_json": "{}", "why": "none does"},
+    {"tool": "search_budgets", "arguments_json": '{"text": "C-1"}', "why": "x"},
+    {"tool": "approve_claim", "arguments_json": '{"claim_id": "C-1"}', "why": "x"},
+    {"tool": "invented", "arguments_json": "{}", "why": "x"},
+    {"tool": "search_claims", "arguments_json": '{"text": "C-2"}', "why": "another claim"},
+    {"tool": "search_claims", "arguments_json": "not json", "why": "x"},
+    {"answer": 7},
 )
 async def test_advice_that_names_anything_else_is_not_followed(advice: JsonObject) -> None:
     stage = only_a_search(advice)

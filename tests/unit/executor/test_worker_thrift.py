@@ -175,10 +175,8 @@ class MemorySpend(DailySpend):
 @pytest.mark.promise("budget.task")
 @each_row(
     ("asks", "first", "why"),
-    [
-        (True, 19_900, "nothing was found or done until then"),
-        (False, 18_000, "TASK_TOKENS) and 0 US dollars (TASK_MONEY)"),
-    ],
+    (True, 19_900, "nothing was found or done until then"),
+    (False, 18_000, "TASK_TOKENS) and 0 US dollars (TASK_MONEY)"),
 )
 async def test_a_task_whose_budget_is_spent_before_anything_was_found_or_done_fails_and_names_what_it_was_to_do(
     asks: bool, first: int, why: str

@@ -115,13 +115,11 @@ async def test_the_same_read_is_answered_from_the_first(together: bool) -> None:
 @pytest.mark.promise("loop.trimmed")
 @each_row(
     "content",
-    [
-        {"id": "C-1", "memo": "m" * 90_000},
-        {"id": "C-1", "lines": [[{"n": number, "memo": "x" * 40} for number in range(900)]]},
-        {"rows": [{"n": number, "memo": "x" * 20_000} for number in range(40)]},
-        ["y" * 50_000],
-        {str(number): "z" * 90 for number in range(2_000)},
-    ],
+    {"id": "C-1", "memo": "m" * 90_000},
+    {"id": "C-1", "lines": [[{"n": number, "memo": "x" * 40} for number in range(900)]]},
+    {"rows": [{"n": number, "memo": "x" * 20_000} for number in range(40)]},
+    ["y" * 50_000],
+    {str(number): "z" * 90 for number in range(2_000)},
 )
 async def test_a_long_result_is_cut_to_fit_and_says_so(content: Json) -> None:
     """Whatever its shape, to the model that called; the fact holds all of it."""

@@ -70,12 +70,10 @@ async def test_a_no_stops_the_write_also_one_on_another_plan_and_one_that_comes_
 @pytest.mark.promise("I4.unverified_is_said", "I4.unread_errors")
 @each_row(
     ("answer", "state", "status", "says"),
-    [
-        ({"status": "ok", "tool": "approve_claim", "params": {"claim_id": "C-1"}}, DONE, "unverified", "unverified"),
-        (ToolAnswer({"error": "CONSTRAINT_VIOLATION"}, is_error=True), FAILED, "refused", "CONSTRAINT_VIOLATION"),
-        (ToolAnswer(TIMED_OUT, is_error=True), WAITS, "absent", ""),  # what it asked for may be done later
-        (ToolAnswer({"error": "HTTP 504: gateway timeout"}, is_error=True), WAITS, "absent", ""),
-    ],
+    ({"status": "ok", "tool": "approve_claim", "params": {"claim_id": "C-1"}}, DONE, "unverified", "unverified"),
+    (ToolAnswer({"error": "CONSTRAINT_VIOLATION"}, is_error=True), FAILED, "refused", "CONSTRAINT_VIOLATION"),
+    (ToolAnswer(TIMED_OUT, is_error=True), WAITS, "absent", ""),  # what it asked for may be done later
+    (ToolAnswer({"error": "HTTP 504: gateway timeout"}, is_error=True), WAITS, "absent", ""),
 )
 async def test_what_a_server_says_without_changing_anything_is_told_as_it_is(
     answer: "Json | ToolAnswer", state: TaskState, status: str, says: str
@@ -105,11 +103,9 @@ async def test_a_server_that_writes_and_then_answers_with_an_error_leaves_a_writ
 @pytest.mark.promise("I4.unread_errors")
 @each_row(
     ("said", "not_begun", "status"),
-    [
-        ("internal error", False, "in_doubt"),
-        ("internal error", True, "refused"),
-        ("CONSTRAINT_VIOLATION", False, "refused"),
-    ],
+    ("internal error", False, "in_doubt"),
+    ("internal error", True, "refused"),
+    ("CONSTRAINT_VIOLATION", False, "refused"),
 )
 async def test_an_error_that_no_read_could_check_is_a_refusal_only_if_protocol_or_reason_say_so(
     said: str, not_begun: bool, status: str
@@ -128,11 +124,9 @@ async def test_an_error_that_no_read_could_check_is_a_refusal_only_if_protocol_o
 @pytest.mark.promise("I4.unread_errors")
 @each_row(
     ("said", "readable", "known", "status"),
-    [
-        ("it did not work", False, False, "in_doubt"),
-        ("it did not work", False, True, "refused"),
-        (TIMED_OUT, True, True, "refused"),
-    ],
+    ("it did not work", False, False, "in_doubt"),
+    ("it did not work", False, True, "refused"),
+    (TIMED_OUT, True, True, "refused"),
 )
 async def test_where_the_operator_says_that_errors_change_nothing_one_without_a_read_back_or_a_time_out_is_a_refusal(
     said: str, readable: bool, known: bool, status: str

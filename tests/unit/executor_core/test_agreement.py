@@ -64,39 +64,36 @@ def _find(
 
 @each_row(
     ("task", "called", "given", "why"),
-    [
-        ("Discount invoice V-703 by 20.", DISCOUNT, {"invoice_id": "V-703", "amount": 755}, "this part says 20"),
-        ("Discount invoice V-703 by 20.", DISCOUNT, {"invoice_id": "V-703", "amount": 20}, ""),
-        ("Pay invoice V-703 in full.", PAY, {"invoice_id": "V-703", "amount": 755}, ""),
-        ("Pay invoice V-703 if it is over 100.", PAY, {"invoice_id": "V-703", "amount": 755}, ""),
-        ("Discount V-703, but at most 20 euros of it.", DISCOUNT, {"invoice_id": "V-703", "amount": 755}, "at most 20"),
-        ("Discount V-703, but at most 20 euros of it.", DISCOUNT, {"invoice_id": "V-703", "amount": 20}, ""),
-        ("I would like you to discount V-703 by 20.", DISCOUNT, {"invoice_id": "V-703", "amount": 755}, "says 20"),
-        ("Pay V-703 of the shop at Lindenhof 4.", PAY, {"invoice_id": "V-703", "amount": 755}, ""),
-        ("Pay V-703 for the 3 items of it.", PAY, {"invoice_id": "V-703", "amount": 755}, ""),
-        ("Put J-3001 on hold; J-3014 stays as it is.", STATUS, {"job_id": "J-3014", "status": "on_hold"}, "exception"),
-        ("Put job J-3001 on hold.", STATUS, {"job_id": "J-3001", "status": "done"}, "this part says on_hold"),
-        ("Put job J-3001 on hold.", STATUS, {"job_id": "J-3001", "status": "on_hold"}, ""),
-        ("Finish job J-3001.", STATUS, {"job_id": "J-3001", "status": "done"}, ""),
-        ("Hand job J-3014 over to Priya.", ASSIGN, {"job_id": "J-3014", "mechanic": "Ines"}, "this part says Priya"),
-        ("Hand job J-3014 over to Priya.", ASSIGN, {"job_id": "J-3014", "mechanic": "Priya"}, ""),
-        ("Hand job J-3014 over to Lech.", ASSIGN, {"job_id": "J-3014", "mechanic": "Maud"}, "this part says Lech"),
-        ("Hand job J-3014 over to Lech.", ASSIGN, {"job_id": "J-3014", "mechanic": "Lech"}, ""),
-        ("Hand job J-3014 to somebody who is free.", ASSIGN, {"job_id": "J-3014", "mechanic": "Ines"}, ""),
-        ("Give all open jobs except J-3029 to Ines.", ASSIGN, {"job_id": "J-3029", "mechanic": "Ines"}, "exception"),
-        ("Give all open jobs but not J-3029 to Ines.", ASSIGN, {"job_id": "J-3029", "mechanic": "Ines"}, "exception"),
-        ("Close all jobs, but leave J-3001 and J-3029 alone.", STATUS, {"job_id": "J-3029", "status": "done"},
-         "exception"),
-        ("Do not forget to put job J-3001 on hold.", STATUS, {"job_id": "J-3001", "status": "on_hold"}, ""),
-        ("Put J-3001 on hold. Not to J-3014.", STATUS, {"job_id": "J-3014", "status": "on_hold"}, "exception"),
-        ("Inform E-1.", EDIT, {"employee_id": "E-1", "role": "as agreed"}, "says nothing of it"),
-        ("Setze E-1 auf erledigt.", EDIT, {"employee_id": "E-1", "role": "done"}, ""),
-        ("E-1 leads now.", EDIT, {"employee_id": "E-1", "role": "leads"}, ""),
-        ("Please accept the quote for J-3001.", PRIORITY, {"job_id": "J-3001", "priority": "low"}, "accept_quote"),
-        ("Please accept the quote for J-3001.", ACCEPT, {"job_id": "J-3001"}, ""),
-        ("Make J-3001 less urgent.", PRIORITY, {"job_id": "J-3001", "priority": "low"}, ""),
-    ],
-)  # fmt: skip
+    ("Discount invoice V-703 by 20.", DISCOUNT, {"invoice_id": "V-703", "amount": 755}, "this part says 20"),
+    ("Discount invoice V-703 by 20.", DISCOUNT, {"invoice_id": "V-703", "amount": 20}, ""),
+    ("Pay invoice V-703 in full.", PAY, {"invoice_id": "V-703", "amount": 755}, ""),
+    ("Pay invoice V-703 if it is over 100.", PAY, {"invoice_id": "V-703", "amount": 755}, ""),
+    ("Discount V-703, but at most 20 euros of it.", DISCOUNT, {"invoice_id": "V-703", "amount": 755}, "at most 20"),
+    ("Discount V-703, but at most 20 euros of it.", DISCOUNT, {"invoice_id": "V-703", "amount": 20}, ""),
+    ("I would like you to discount V-703 by 20.", DISCOUNT, {"invoice_id": "V-703", "amount": 755}, "says 20"),
+    ("Pay V-703 of the shop at Lindenhof 4.", PAY, {"invoice_id": "V-703", "amount": 755}, ""),
+    ("Pay V-703 for the 3 items of it.", PAY, {"invoice_id": "V-703", "amount": 755}, ""),
+    ("Put J-3001 on hold; J-3014 stays as it is.", STATUS, {"job_id": "J-3014", "status": "on_hold"}, "exception"),
+    ("Put job J-3001 on hold.", STATUS, {"job_id": "J-3001", "status": "done"}, "this part says on_hold"),
+    ("Put job J-3001 on hold.", STATUS, {"job_id": "J-3001", "status": "on_hold"}, ""),
+    ("Finish job J-3001.", STATUS, {"job_id": "J-3001", "status": "done"}, ""),
+    ("Hand job J-3014 over to Priya.", ASSIGN, {"job_id": "J-3014", "mechanic": "Ines"}, "this part says Priya"),
+    ("Hand job J-3014 over to Priya.", ASSIGN, {"job_id": "J-3014", "mechanic": "Priya"}, ""),
+    ("Hand job J-3014 over to Lech.", ASSIGN, {"job_id": "J-3014", "mechanic": "Maud"}, "this part says Lech"),
+    ("Hand job J-3014 over to Lech.", ASSIGN, {"job_id": "J-3014", "mechanic": "Lech"}, ""),
+    ("Hand job J-3014 to somebody who is free.", ASSIGN, {"job_id": "J-3014", "mechanic": "Ines"}, ""),
+    ("Give all open jobs except J-3029 to Ines.", ASSIGN, {"job_id": "J-3029", "mechanic": "Ines"}, "exception"),
+    ("Give all open jobs but not J-3029 to Ines.", ASSIGN, {"job_id": "J-3029", "mechanic": "Ines"}, "exception"),
+    ("Close all jobs, but leave J-3001 and J-3029 alone.", STATUS, {"job_id": "J-3029", "status": "done"}, "exception"),
+    ("Do not forget to put job J-3001 on hold.", STATUS, {"job_id": "J-3001", "status": "on_hold"}, ""),
+    ("Put J-3001 on hold. Not to J-3014.", STATUS, {"job_id": "J-3014", "status": "on_hold"}, "exception"),
+    ("Inform E-1.", EDIT, {"employee_id": "E-1", "role": "as agreed"}, "says nothing of it"),
+    ("Setze E-1 auf erledigt.", EDIT, {"employee_id": "E-1", "role": "done"}, ""),
+    ("E-1 leads now.", EDIT, {"employee_id": "E-1", "role": "leads"}, ""),
+    ("Please accept the quote for J-3001.", PRIORITY, {"job_id": "J-3001", "priority": "low"}, "accept_quote"),
+    ("Please accept the quote for J-3001.", ACCEPT, {"job_id": "J-3001"}, ""),
+    ("Make J-3001 less urgent.", PRIORITY, {"job_id": "J-3001", "priority": "low"}, ""),
+)
 def test_what_the_part_says_otherwise_is_sent_back_and_marked_for_a_person(
     task: str, called: Tool, given: JsonObject, why: str
 ) -> None:
@@ -112,16 +109,14 @@ def test_what_the_part_says_otherwise_is_sent_back_and_marked_for_a_person(
 
 @each_row(
     ("task", "amount", "others", "is_told"),
-    [
-        ("Discount invoice V-703 by 180.", 90, (), True),
-        ("Discount invoice V-703 by 180.", 90, (90,), True),
-        ("Discount invoice V-703 by 180.", 60, (61, 59), False),
-        ("Discount invoice V-703 by 180.", 60, (61,), True),
-        ("Discount invoice V-703 by 180 in two instalments.", 90, (), False),
-        ("Discount invoice V-703 by half of 180.", 90, (), False),
-        ("Discount invoice V-703 by 180, split over 3 months.", 60, (), False),
-    ],
-)  # fmt: skip
+    ("Discount invoice V-703 by 180.", 90, (), True),
+    ("Discount invoice V-703 by 180.", 90, (90,), True),
+    ("Discount invoice V-703 by 180.", 60, (61, 59), False),
+    ("Discount invoice V-703 by 180.", 60, (61,), True),
+    ("Discount invoice V-703 by 180 in two instalments.", 90, (), False),
+    ("Discount invoice V-703 by half of 180.", 90, (), False),
+    ("Discount invoice V-703 by 180, split over 3 months.", 60, (), False),
+)
 def test_a_share_of_a_stated_amount_that_the_part_does_not_speak_of_is_sent_back(
     task: str, amount: int, others: tuple[int, ...], is_told: bool
 ) -> None:
@@ -147,22 +142,20 @@ _PEOPLE = (_read("r1", "find_people", [{"id": "T-1", "name": "Ann Lee", "address
 
 @each_row(
     ("task", "called", "given", "facts", "why"),
-    [
-        ("Move 12 euros from the rent account to the repair account.", _MOVE,
-         {"from_account": "FIX", "to_account": "RENT", "amount_cents": 1200}, _ACCOUNTS, "the other way round"),
-        ("Move 12 euros from the rent account to the repair account.", _MOVE,
-         {"from_account": "RENT", "to_account": "FIX", "amount_cents": 12}, _ACCOUNTS, "this part says 12 euros"),
-        ("Move 12 euros from the rent account to the repair account.", _MOVE,
-         {"from_account": "RENT", "to_account": "FIX", "amount_cents": 1200}, _ACCOUNTS, ""),
-        ("Raise the rent of L-1 by 20 euros.", _LEASE, {"lease_id": "L-1", "changes": {"rent_cents": 2000}}, _LEASES,
-         "by 20 euros, and the record has 50000"),
-        ("Raise the rent of L-1 by a fifth.", _LEASE, {"lease_id": "L-1", "changes": {"rent_cents": 60000}}, _LEASES,
-         ""),
-        ("Write to Ann Lee at Quay 17.", _tool("note_visit", "person_id"), {"person_id": "T-1"}, _PEOPLE, "no word"),
-        ("Write to Ann Lee at Quay 17.", _tool("note_visit", "person_id"), {"person_id": "T-2"}, _PEOPLE, ""),
-        ("Visit those of Mill Lane 4 and Quay 17, leaving T-1 as it is.", _tool("note_visit", "person_id"),
-         {"person_id": "T-2"}, _PEOPLE, ""),
-    ],
+    ("Move 12 euros from the rent account to the repair account.", _MOVE,
+     {"from_account": "FIX", "to_account": "RENT", "amount_cents": 1200}, _ACCOUNTS, "the other way round"),
+    ("Move 12 euros from the rent account to the repair account.", _MOVE,
+     {"from_account": "RENT", "to_account": "FIX", "amount_cents": 12}, _ACCOUNTS, "this part says 12 euros"),
+    ("Move 12 euros from the rent account to the repair account.", _MOVE,
+     {"from_account": "RENT", "to_account": "FIX", "amount_cents": 1200}, _ACCOUNTS, ""),
+    ("Raise the rent of L-1 by 20 euros.", _LEASE, {"lease_id": "L-1", "changes": {"rent_cents": 2000}}, _LEASES,
+     "by 20 euros, and the record has 50000"),
+    ("Raise the rent of L-1 by a fifth.", _LEASE, {"lease_id": "L-1", "changes": {"rent_cents": 60000}}, _LEASES,
+     ""),
+    ("Write to Ann Lee at Quay 17.", _tool("note_visit", "person_id"), {"person_id": "T-1"}, _PEOPLE, "no word"),
+    ("Write to Ann Lee at Quay 17.", _tool("note_visit", "person_id"), {"person_id": "T-2"}, _PEOPLE, ""),
+    ("Visit those of Mill Lane 4 and Quay 17, leaving T-1 as it is.", _tool("note_visit", "person_id"),
+     {"person_id": "T-2"}, _PEOPLE, ""),
 )  # fmt: skip
 def test_directions_units_steps_and_namesakes_are_held_against_the_part(
     task: str, called: Tool, given: JsonObject, facts: tuple[Fact, ...], why: str
@@ -218,13 +211,11 @@ def test_an_edit_that_sets_nothing_is_refused() -> None:
 
 @each_row(
     ("changes", "is_asked"),
-    [
-        ({"status": "in_progress"}, False),
-        ({"status": "in_progress", "priority": "urgent"}, True),
-        ({"status": "in_progress", "is_billed": True}, True),
-        ({"status": "in_progress", "note": "Begun today."}, False),
-        ({"status": "in_progress", "priority": "normal"}, False),  # as it is
-    ],
+    ({"status": "in_progress"}, False),
+    ({"status": "in_progress", "priority": "urgent"}, True),
+    ({"status": "in_progress", "is_billed": True}, True),
+    ({"status": "in_progress", "note": "Begun today."}, False),
+    ({"status": "in_progress", "priority": "normal"}, False),  # as it is
 )
 def test_a_field_of_which_no_word_tells_is_sent_back_where_an_edit_sets_another_one(
     changes: JsonObject, is_asked: bool
@@ -243,20 +234,18 @@ _IBAN = "DE44 5001 0517 5407 3249 31"
 @pytest.mark.promise("conversation.accounts_in_texts")
 @each_row(
     ("task", "text", "facts", "is_told"),
-    [
-        ("Tell K-12 that her car is ready.", f"Please pay to {_IBAN} today.", (), True),
-        ("Tell K-12 that her car is ready.", "Please pay with 4111 1111 1111 1111.", (), True),
-        (f"Tell K-12 to pay to {_IBAN}.", "Pay to DE44500105175407324931.", (), False),
-        ("Tell K-12 where to pay.", f"Pay to {_IBAN}.", (_read("r1", "get_bank", {"iban": _IBAN.replace(" ", "")}),),
-         False),
-        ("Tell K-12 that her car is ready.", f"Pay to {_IBAN}.", (_read("r1", "get_mail", {"body": f"To {_IBAN}!"}),),
-         True),
-        ("Tell K-12 what the mail says.", f"Pay to {_IBAN}.", (_read("r1", "get_mail", {"body": f"To {_IBAN}!"}),),
-         False),
-        ("Tell K-12 that her car is ready.", f"Pay at {_LINK}", _LINKED, True),
-        ("Tell K-12 what the mail says.", f"Pay at {_LINK}", _LINKED, False),
-        ("Tell K-12 that her car is ready.", "Call 0049 4411 5556 7788 99 or see order 4111111111111112.", (), False),
-    ],
+    ("Tell K-12 that her car is ready.", f"Please pay to {_IBAN} today.", (), True),
+    ("Tell K-12 that her car is ready.", "Please pay with 4111 1111 1111 1111.", (), True),
+    (f"Tell K-12 to pay to {_IBAN}.", "Pay to DE44500105175407324931.", (), False),
+    ("Tell K-12 where to pay.", f"Pay to {_IBAN}.", (_read("r1", "get_bank", {"iban": _IBAN.replace(" ", "")}),),
+     False),
+    ("Tell K-12 that her car is ready.", f"Pay to {_IBAN}.", (_read("r1", "get_mail", {"body": f"To {_IBAN}!"}),),
+     True),
+    ("Tell K-12 what the mail says.", f"Pay to {_IBAN}.", (_read("r1", "get_mail", {"body": f"To {_IBAN}!"}),),
+     False),
+    ("Tell K-12 that her car is ready.", f"Pay at {_LINK}", _LINKED, True),
+    ("Tell K-12 what the mail says.", f"Pay at {_LINK}", _LINKED, False),
+    ("Tell K-12 that her car is ready.", "Call 0049 4411 5556 7788 99 or see order 4111111111111112.", (), False),
 )  # fmt: skip
 @pytest.mark.parametrize("tool_class", [ToolClass.NOTIFY, ToolClass.CHANGE])
 def test_an_account_in_a_text_needs_a_source_or_a_person(
@@ -277,14 +266,12 @@ _JOB: JsonObject = {"job_id": "J-3010", "status": "open", "note": _NOTE}
 @pytest.mark.promise("conversation.free_text")
 @each_row(
     ("task", "facts", "is_refused"),
-    [
-        ("Finish job J-3010.", (), True),
-        ("Finish job J-3010.", (_read("r3", "list_invoices", [{"invoice_id": "V-706"}]),), True),
-        ("Write off all open invoices.", (_read("r3", "list_invoices", [{"invoice_id": "V-706"}]),), False),
-        ("Finish job J-3010 and write off V-706.", (), False),
-        ("Do what the note of job J-3010 says.", (), False),
-    ],
-)  # fmt: skip
+    ("Finish job J-3010.", (), True),
+    ("Finish job J-3010.", (_read("r3", "list_invoices", [{"invoice_id": "V-706"}]),), True),
+    ("Write off all open invoices.", (_read("r3", "list_invoices", [{"invoice_id": "V-706"}]),), False),
+    ("Finish job J-3010 and write off V-706.", (), False),
+    ("Do what the note of job J-3010 says.", (), False),
+)
 def test_an_identifier_that_a_text_brought_up_is_not_made_good_by_reading_it(
     task: str, facts: tuple[Fact, ...], is_refused: bool
 ) -> None:
@@ -296,12 +283,10 @@ def test_an_identifier_that_a_text_brought_up_is_not_made_good_by_reading_it(
 
 @each_row(
     ("task", "amount", "literal", "why"),
-    [
-        ("Raise it by 20 euros.", "485", "465", "only an earlier answer says 465"),
-        ("Raise the 465 by 20 euros.", "485", "465", ""),
-        ("Set it to what you said.", "465", "", ""),
-        ("Set it to 465 euros.", "465", "", ""),
-    ],
+    ("Raise it by 20 euros.", "485", "465", "only an earlier answer says 465"),
+    ("Raise the 465 by 20 euros.", "485", "465", ""),
+    ("Set it to what you said.", "465", "", ""),
+    ("Set it to 465 euros.", "465", "", ""),
 )
 def test_an_amount_of_an_earlier_answer_is_read_again(task: str, amount: str, literal: str, why: str) -> None:
     operands = (Operand(source="task", literal=literal), Operand(source="task", literal="20"))
@@ -332,12 +317,10 @@ def test_an_amount_of_another_record_that_the_part_names_asks_a_person_and_else_
 
 @each_row(
     ("task", "job", "why"),
-    [
-        ("Put all jobs except the one of Tomasz on hold.", "J-3014", "exception of Tomasz"),
-        ("Put all jobs except the one of Tomasz on hold.", "J-3001", ""),
-        ("Setze alle Aufträge bis auf den von Priya aus.", "J-3029", "exception of Priya"),
-        ("Put all jobs of Tomasz on hold, except J-3001.", "J-3014", ""),
-    ],
+    ("Put all jobs except the one of Tomasz on hold.", "J-3014", "exception of Tomasz"),
+    ("Put all jobs except the one of Tomasz on hold.", "J-3001", ""),
+    ("Setze alle Aufträge bis auf den von Priya aus.", "J-3029", "exception of Priya"),
+    ("Put all jobs of Tomasz on hold, except J-3001.", "J-3014", ""),
 )
 def test_a_record_that_the_part_excepts_by_what_it_has_is_sent_back(task: str, job: str, why: str) -> None:
     found = _find(task, STATUS, {"job_id": job, "status": "on_hold"})

@@ -47,11 +47,9 @@ SMALL = Size(prefix=100, fresh=100)
 
 @each_row(
     ("spent", "ceilings", "share", "why"),
-    [
-        (0, Ceilings(tokens=150), BudgetShare.WHOLE, "TASK_TOKENS"),
-        (7_000, Ceilings(tokens=9_500), BudgetShare.READING, "a quarter is kept"),
-        (0, Ceilings(tokens=10**6, nanos=900_000), BudgetShare.WHOLE, "TASK_MONEY"),  # tokens are left, money is not
-    ],
+    (0, Ceilings(tokens=150), BudgetShare.WHOLE, "TASK_TOKENS"),
+    (7_000, Ceilings(tokens=9_500), BudgetShare.READING, "a quarter is kept"),
+    (0, Ceilings(tokens=10**6, nanos=900_000), BudgetShare.WHOLE, "TASK_MONEY"),  # tokens are left, money is not
 )
 def test_a_call_that_does_not_fit_is_not_made_and_nothing_is_set_aside_for_it(
     spent: int, ceilings: Ceilings, share: BudgetShare, why: str
@@ -151,14 +149,12 @@ def test_what_a_request_repeats_of_the_one_before_is_not_fresh() -> None:
 @pytest.mark.promise("budget.doubtful_usage")
 @each_row(
     ("usage", "doubt"),
-    [
-        (Usage(-5, 10), "negative"),
-        (Usage(150, 10, cache_read=-1), "negative"),
-        (Usage(0, 10), "no usage"),
-        (Usage(150, 0), "no usage"),
-        (Usage(1_000_000, 10), "of input"),
-        (Usage(150, 1_000_000), "of output"),
-    ],
+    (Usage(-5, 10), "negative"),
+    (Usage(150, 10, cache_read=-1), "negative"),
+    (Usage(0, 10), "no usage"),
+    (Usage(150, 0), "no usage"),
+    (Usage(1_000_000, 10), "of input"),
+    (Usage(150, 1_000_000), "of output"),
 )
 def test_where_an_endpoints_usage_cannot_be_true_the_estimate_counts(usage: Usage, doubt: str) -> None:
     reply = ModelReply((TextBlock("x" * 40),), "end_turn", usage, "m")
@@ -186,13 +182,11 @@ def test_four_characters_are_a_token() -> None:
 
 @each_row(
     ("status", "state"),
-    [
-        (WriteStatus.VERIFIED, TaskState.COMPLETED),
-        (WriteStatus.SKIPPED, TaskState.FAILED),
-        (WriteStatus.REFUSED, TaskState.FAILED),
-        (WriteStatus.IN_DOUBT, TaskState.FAILED),
-        (None, TaskState.FAILED),
-    ],
+    (WriteStatus.VERIFIED, TaskState.COMPLETED),
+    (WriteStatus.SKIPPED, TaskState.FAILED),
+    (WriteStatus.REFUSED, TaskState.FAILED),
+    (WriteStatus.IN_DOUBT, TaskState.FAILED),
+    (None, TaskState.FAILED),
 )
 def test_a_task_is_partial_only_if_no_planned_write_is_undone_or_open(
     status: WriteStatus | None, state: TaskState

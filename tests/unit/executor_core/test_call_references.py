@@ -29,11 +29,9 @@ def filed(given: JsonObject, *before: Proposal, parts: tuple[PartOfTask, ...] = 
 @pytest.mark.promise("I1.plans_hold_writes_only")
 @each_row(
     ("sources", "arguments"),
-    [
-        ({"memo": "1.id"}, {"memo": {"$ref": "c1.id"}}),
-        ({"to.claim": "p1.id"}, {"to": {"claim": {"$ref": "c1.id"}}}),
-        ({"items[0].id": "1.id", "items[1]": "1.no"}, {"items": [{"id": {"$ref": "c1.id"}}, {"$ref": "c1.no"}]}),
-    ],
+    ({"memo": "1.id"}, {"memo": {"$ref": "c1.id"}}),
+    ({"to.claim": "p1.id"}, {"to": {"claim": {"$ref": "c1.id"}}}),
+    ({"items[0].id": "1.id", "items[1]": "1.no"}, {"items": [{"id": {"$ref": "c1.id"}}, {"$ref": "c1.no"}]}),
 )
 def test_an_argument_may_come_from_the_answer_of_an_earlier_write_of_the_reply(
     sources: dict[str, Json], arguments: JsonObject
@@ -47,17 +45,15 @@ def test_an_argument_may_come_from_the_answer_of_an_earlier_write_of_the_reply(
 @pytest.mark.promise("I1.plans_hold_writes_only")
 @each_row(
     ("place", "source"),
-    [
-        ("items[0]", "1"),
-        ("items[9].id", "1.id"),
-        ("items[99999999999].id", "1.id"),
-        ("[0]", "1.id"),
-        ("", "1.id"),
-        (".".join("a" * 5_000), "1.id"),
-        ("memo", "2.id"),
-        ("memo", "\u00b2.id"),
-        ("memo", "9" * 5_000 + ".id"),
-    ],
+    ("items[0]", "1"),
+    ("items[9].id", "1.id"),
+    ("items[99999999999].id", "1.id"),
+    ("[0]", "1.id"),
+    ("", "1.id"),
+    (".".join("a" * 5_000), "1.id"),
+    ("memo", "2.id"),
+    ("memo", "\u00b2.id"),
+    ("memo", "9" * 5_000 + ".id"),
 )
 def test_a_place_or_a_source_that_is_none_goes_back_and_costs_nothing(place: str, source: str) -> None:
     first = filed({"memo": "taxi"})
@@ -80,9 +76,7 @@ ORDER: Json = {"id": "O-1", "lines": [{"sku": "A", "price": Decimal("1.50")}, {"
 
 @each_row(
     ("path", "found"),
-    [
-        ("", ORDER), ("$", ORDER), ("id", "O-1"), ("$.id", "O-1"), ("lines[0].sku", "A"), ("$.lines[1].price", 2),
-    ],
+    ("", ORDER), ("$", ORDER), ("id", "O-1"), ("$.id", "O-1"), ("lines[0].sku", "A"), ("$.lines[1].price", 2),
 )  # fmt: skip
 def test_a_path_leads_to_what_stands_there_and_a_reference_is_replaced_wherever_it_stands(
     path: str, found: Json

@@ -95,14 +95,12 @@ def test_an_audit_counts_only_where_there_were_figures_and_rules_are_kept_where_
 
 @each_row(
     ("text", "strange"),
-    [
-        ("Claim C-1 of 120.50 is approved.", ()),
-        ("12,050 cents", ()),
-        ("1. first\n2. second: 120.5", ()),
-        ("The claim is of 130.00.", ("130.00",)),
-        ("See C-2.", ("C-2",)),
-        ("There is one of 1 claims.", ()),
-    ],
+    ("Claim C-1 of 120.50 is approved.", ()),
+    ("12,050 cents", ()),
+    ("1. first\n2. second: 120.5", ()),
+    ("The claim is of 130.00.", ("130.00",)),
+    ("See C-2.", ("C-2",)),
+    ("There is one of 1 claims.", ()),
 )
 def test_every_figure_of_a_text_is_traced(text: str, strange: tuple[str, ...]) -> None:
     """Minor units may be written in major ones; a numbered line's number says nothing."""
@@ -120,16 +118,14 @@ def test_what_a_refusing_server_said_is_no_source_and_to_repeat_the_task_says_no
 
 @each_row(
     ("result", "empty"),
-    [
-        (None, True),
-        ([], True),
-        ({"data": []}, True),
-        ({"results": [], "total": 0}, True),
-        ({"found": False, "error": "none"}, True),
-        ({"id": "C-1", "tags": []}, False),
-        ({"data": [{"id": 1}]}, False),
-        ({"total": 0}, False),
-    ],
+    (None, True),
+    ([], True),
+    ({"data": []}, True),
+    ({"results": [], "total": 0}, True),
+    ({"found": False, "error": "none"}, True),
+    ({"id": "C-1", "tags": []}, False),
+    ({"data": [{"id": 1}]}, False),
+    ({"total": 0}, False),
 )
 def test_empty_data_is_recognised_in_any_wrapping(result: Json, empty: bool) -> None:
     assert found_nothing(result) is empty
@@ -138,12 +134,10 @@ def test_empty_data_is_recognised_in_any_wrapping(result: Json, empty: bool) -> 
 @pytest.mark.promise("reflect.outputs")
 @each_row(
     ("answer", "missing"),
-    [
-        ("Approved: 120.50 for Ada Lind.", ()),
-        ("The decision is no; the amount and the owner stay.", ()),
-        ("Approved.", ("amount", "owner")),
-        ("", ("decision", "amount", "owner")),
-    ],
+    ("Approved: 120.50 for Ada Lind.", ()),
+    ("The decision is no; the amount and the owner stay.", ()),
+    ("Approved.", ("amount", "owner")),
+    ("", ("decision", "amount", "owner")),
 )
 def test_a_required_output_is_there_by_its_word_or_by_its_value(answer: str, missing: tuple[str, ...]) -> None:
     known = collect_found(TASK, Dossier(facts=(CLAIM,)))

@@ -94,21 +94,19 @@ def test_every_calculator_has_a_worked_example() -> None:
 @pytest.mark.promise("money.reference")
 @each_row(
     ("operation", "operands"),
-    [
-        ("loan_payment", "1000 5 0 1"), ("loan_payment", "1000 5 12 13"), ("loan_payment", "1000 5 1.5 1"),
-        ("loan_payment", "-1 5 12 1"), ("loan_payment", "1000 5 12"), ("straight_line", "100 200 5 1"),
-        ("tax_depreciation", "100 4 1"), ("variance_percent", "5 0"), ("prorated_used", "100 31 30"),
-        ("irr", "100 200"), ("irr", "-100 230 -132"), ("npv", "-100 1 1"), ("allocation", "100 3 1 1"),
-        ("split_part", "1 1 100000"), ("z_score", "1 2"), ("weighted_average", "1 2 3"), ("headcount", "1 0"),
-        ("newton_raphson", "0 1 0 1"), ("black_scholes_call", "42 40 10 0 1"),
-        ("value_at_risk", "1 0 1 99.9999999999999999999 1"), ("business_days", "738007 738000"),
-        ("business_days", "1 700000"), ("monte_carlo", "100 5 10 1 100000"),
-        ("contract_escalation", "1 1E20 1000"), ("units_of_production", "1 0 10 9 2"), ("compound_interest", "1 1"),
-        ("economic_order_quantity", "-1 1 1"), ("net_price_delta", ""), ("net_price_delta", "1E60 1"),
-        ("contract_escalation", "100 -200 3"),
-        ("monte_carlo", "100 5 1E9 1 9"), ("round_money", "1234567890123456789012345.1"),
-        ("concentration", ""), ("irr", ""),
-    ],
+    ("loan_payment", "1000 5 0 1"), ("loan_payment", "1000 5 12 13"), ("loan_payment", "1000 5 1.5 1"),
+    ("loan_payment", "-1 5 12 1"), ("loan_payment", "1000 5 12"), ("straight_line", "100 200 5 1"),
+    ("tax_depreciation", "100 4 1"), ("variance_percent", "5 0"), ("prorated_used", "100 31 30"),
+    ("irr", "100 200"), ("irr", "-100 230 -132"), ("npv", "-100 1 1"), ("allocation", "100 3 1 1"),
+    ("split_part", "1 1 100000"), ("z_score", "1 2"), ("weighted_average", "1 2 3"), ("headcount", "1 0"),
+    ("newton_raphson", "0 1 0 1"), ("black_scholes_call", "42 40 10 0 1"),
+    ("value_at_risk", "1 0 1 99.9999999999999999999 1"), ("business_days", "738007 738000"),
+    ("business_days", "1 700000"), ("monte_carlo", "100 5 10 1 100000"),
+    ("contract_escalation", "1 1E20 1000"), ("units_of_production", "1 0 10 9 2"), ("compound_interest", "1 1"),
+    ("economic_order_quantity", "-1 1 1"), ("net_price_delta", ""), ("net_price_delta", "1E60 1"),
+    ("contract_escalation", "100 -200 3"),
+    ("monte_carlo", "100 5 1E9 1 9"), ("round_money", "1234567890123456789012345.1"),
+    ("concentration", ""), ("irr", ""),
 )  # fmt: skip
 def test_what_no_formula_covers_is_an_error_and_never_a_guess(operation: str, operands: str) -> None:
     with pytest.raises(CannotCalculate):
@@ -117,10 +115,8 @@ def test_what_no_formula_covers_is_an_error_and_never_a_guess(operation: str, op
 
 @each_row(
     ("first", "last", "holidays", "days"),
-    [
-        ("2026-01-05", "2026-01-12", [], 5), ("2026-01-10", "2026-01-12", [], 0), ("2026-01-05", "2026-01-05", [], 0),
-        ("2025-12-24", "2026-01-02", ["2025-12-25", "2026-01-01", "2025-12-27"], 5),
-    ],
+    ("2026-01-05", "2026-01-12", [], 5), ("2026-01-10", "2026-01-12", [], 0), ("2026-01-05", "2026-01-05", [], 0),
+    ("2025-12-24", "2026-01-02", ["2025-12-25", "2026-01-01", "2025-12-27"], 5),
 )  # fmt: skip
 def test_business_days_leave_out_weekends_and_holidays(first: str, last: str, holidays: list[str], days: int) -> None:
     found = [Decimal(date.fromisoformat(day).toordinal()) for day in (first, last, *holidays)]
@@ -140,12 +136,10 @@ def decimals(*texts: str) -> list[Decimal]:
 
 @each_row(
     ("operation", "operands", "result"),
-    [
-        ("product", ("19.99", "3"), "59.97"),
-        ("quotient", ("2", "3"), "0.666667"), ("quotient", ("1", "3"), "0.333333"),
-        ("quotient", ("0.0000005", "1"), "0.000001"), ("percentage", ("1000", "2.5"), "25"),
-        ("average", ("1", "2"), "1.5"), ("sum", (), "0"), ("sum", ("0.1", "0.2"), "0.3"),
-    ],
+    ("product", ("19.99", "3"), "59.97"),
+    ("quotient", ("2", "3"), "0.666667"), ("quotient", ("1", "3"), "0.333333"),
+    ("quotient", ("0.0000005", "1"), "0.000001"), ("percentage", ("1000", "2.5"), "25"),
+    ("average", ("1", "2"), "1.5"), ("sum", (), "0"), ("sum", ("0.1", "0.2"), "0.3"),
 )  # fmt: skip
 def test_an_operation_has_its_textbook_result(operation: str, operands: tuple[str, ...], result: str) -> None:
     assert calculate(operation, decimals(*operands)) == Decimal(result)
@@ -154,11 +148,9 @@ def test_an_operation_has_its_textbook_result(operation: str, operands: tuple[st
 @pytest.mark.promise("I8.exact_money")
 @each_row(
     ("operation", "operands"),
-    [
-        ("quotient", ("1", "0")), ("quotient", ("0", "0")), ("average", ()), ("difference", ("1",)), ("minimum", ()),
-        ("percentage", ("1",)), ("power", ("1", "2")), ("sum", ("1E60", "1")), ("product", ("1E1000",) * 1001),
-        ("quotient", ("1E50", "3")),
-    ],
+    ("quotient", ("1", "0")), ("quotient", ("0", "0")), ("average", ()), ("difference", ("1",)), ("minimum", ()),
+    ("percentage", ("1",)), ("power", ("1", "2")), ("sum", ("1E60", "1")), ("product", ("1E1000",) * 1001),
+    ("quotient", ("1E50", "3")),
 )  # fmt: skip
 def test_what_cannot_be_calculated_exactly_is_an_error(operation: str, operands: tuple[str, ...]) -> None:
     """Never a rounded amount, and never another kind of error."""
@@ -177,12 +169,10 @@ THIRD = (from_task("1"), from_task("3"))
 @pytest.mark.promise("money.currency")
 @each_row(
     ("stated", "operands"),
-    [
-        ("333.33", (from_fact("price"), *THIRD)),
-        ("333", (from_fact("price"), *THIRD, from_fact("yen"))),
-        ("333.333", (from_fact("dinar"), from_fact("price"), *THIRD)),
-        ("333", (from_fact("price"), *THIRD, from_task("JPY"))),
-    ],
+    ("333.33", (from_fact("price"), *THIRD)),
+    ("333", (from_fact("price"), *THIRD, from_fact("yen"))),
+    ("333.333", (from_fact("dinar"), from_fact("price"), *THIRD)),
+    ("333", (from_fact("price"), *THIRD, from_task("JPY"))),
 )
 def test_a_split_is_in_the_minor_unit_of_its_currency(stated: str, operands: tuple[Operand, ...]) -> None:
     assert recheck_figures([value("first", "split_part", stated, *operands)], KNOWN) == ()
@@ -211,10 +201,8 @@ def test_minor_units_follow_iso_4217(code: str, digits: int) -> None:
 @pytest.mark.promise("money.currency")
 @each_row(
     ("amounts", "code"),
-    [
-        (["USD 5"], "USD"), (["€5"], "EUR"), (["$5"], ""), (["ABC 5"], ""), ([5], ""), (["$5", "CAD"], "CAD"),
-        (["¥5", 3, "JPY"], "JPY"), (["$5", "€5"], None), (["$5", "KWD"], None), (["5 EUR", "5 USD"], None),
-    ],
+    (["USD 5"], "USD"), (["€5"], "EUR"), (["$5"], ""), (["ABC 5"], ""), ([5], ""), (["$5", "CAD"], "CAD"),
+    (["¥5", 3, "JPY"], "JPY"), (["$5", "€5"], None), (["$5", "KWD"], None), (["5 EUR", "5 USD"], None),
 )  # fmt: skip
 def test_the_currency_of_amounts_is_the_one_that_fits_how_all_are_written(
     amounts: list[Json], code: str | None
@@ -225,11 +213,9 @@ def test_the_currency_of_amounts_is_the_one_that_fits_how_all_are_written(
 @pytest.mark.promise("I2.audit")
 @each_row(
     "good",
-    [
-        value("days", "business_days", "5", from_task("2026-01-05"), from_task("2026-01-12")),
-        value("credit", "sla_credit", "60", from_task("$6,000"), from_fact("lines[*]")),
-        value("slope", "regression_slope", "1", from_fact("lines[*]"), from_fact("lines[*]")),
-    ],
+    value("days", "business_days", "5", from_task("2026-01-05"), from_task("2026-01-12")),
+    value("credit", "sla_credit", "60", from_task("$6,000"), from_fact("lines[*]")),
+    value("slope", "regression_slope", "1", from_fact("lines[*]"), from_fact("lines[*]")),
 )
 def test_a_calculator_is_recomputed_from_dates_and_lists_with_their_provenance(good: NamedValue) -> None:
     """The credit is of the invoice that is named, not of the largest amount in the text; so is the cap of its rule."""
@@ -255,19 +241,17 @@ ORDERED = KnownFigures((ORDER,), (), (REFUND,))
 @pytest.mark.promise("I2.audit")
 @each_row(
     ("bad", "why"),
-    [
-        (value("x", "sum", "120.51", from_fact("total")), "is 120.50, not 120.51"),
-        (value("x", "sum", "7", from_task("7")), "states no figure"),
-        (value("x", "sum", "500", from_task("500")), "states no figure"),
-        (value("x", "sum", "5", from_task("5")), "states no figure"),
-        (value("x", "sum", "1", from_fact("note")), "is none"),
-        (value("x", "sum", "1", from_fact("tax")), "no tax there"),
-        (value("x", "sum", "1", from_fact("total", "f9")), "no fact has"),
-        (value("x", "sum", "1", from_value("later")), "no earlier value"),
-        (value("x", "power", "1", from_fact("total")), "unknown operation"),
-        (value("x", "quotient", "0", from_fact("total"), from_task("0")), "states no figure"),
-        (value("x", "sum", "a lot", from_fact("total")), "x:"),
-    ],
+    (value("x", "sum", "120.51", from_fact("total")), "is 120.50, not 120.51"),
+    (value("x", "sum", "7", from_task("7")), "states no figure"),
+    (value("x", "sum", "500", from_task("500")), "states no figure"),
+    (value("x", "sum", "5", from_task("5")), "states no figure"),
+    (value("x", "sum", "1", from_fact("note")), "is none"),
+    (value("x", "sum", "1", from_fact("tax")), "no tax there"),
+    (value("x", "sum", "1", from_fact("total", "f9")), "no fact has"),
+    (value("x", "sum", "1", from_value("later")), "no earlier value"),
+    (value("x", "power", "1", from_fact("total")), "unknown operation"),
+    (value("x", "quotient", "0", from_fact("total"), from_task("0")), "states no figure"),
+    (value("x", "sum", "a lot", from_fact("total")), "x:"),
 )
 def test_a_value_that_does_not_come_out_is_a_problem_with_its_name(bad: NamedValue, why: str) -> None:
     (problem,) = recheck_figures([bad], ORDERED)

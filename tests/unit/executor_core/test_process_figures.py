@@ -82,18 +82,16 @@ _PART = fact(RUNS, "f1", "list_payroll_runs").model_copy(update={"note": "NOT al
 @pytest.mark.promise("process.figures.plain")
 @each_row(
     ("process", "task", "facts", "why"),
-    [
-        ("expense_approval", "Approve expense E-1", (CLAIM, BUDGET, _OTHER), "there are 2 different things that could"),
-        ("expense_approval", "Approve expense E-1", (CLAIM,), "nothing was read that is the available or remaining of"),
-        ("expense_approval", "Approve expense E-1", (CLAIM, _REFUSED), "could not be computed"),
-        (
-            "payroll",
-            "Run payroll",
-            (fact(RUNS, "f1", "list_payroll_runs"),),
-            "the rows have 2 values of period, and the task names none",
-        ),
-        ("payroll", "Payroll 2026-02", (_PART,), "not all rows of the list of payroll run were read"),
-    ],
+    ("expense_approval", "Approve expense E-1", (CLAIM, BUDGET, _OTHER), "there are 2 different things that could"),
+    ("expense_approval", "Approve expense E-1", (CLAIM,), "nothing was read that is the available or remaining of"),
+    ("expense_approval", "Approve expense E-1", (CLAIM, _REFUSED), "could not be computed"),
+    (
+        "payroll",
+        "Run payroll",
+        (fact(RUNS, "f1", "list_payroll_runs"),),
+        "the rows have 2 values of period, and the task names none",
+    ),
+    ("payroll", "Payroll 2026-02", (_PART,), "not all rows of the list of payroll run were read"),
 )
 def test_what_is_ambiguous_unread_refused_or_read_in_part_is_no_source_and_named(
     process: str, task: str, facts: tuple[Fact, ...], why: str
@@ -164,11 +162,9 @@ def test_a_record_that_belongs_to_another_is_not_taken() -> None:
 @pytest.mark.promise("process.figures")
 @each_row(
     ("owner", "task", "left"),
-    [
-        ("P-1", "Process the claim for P-1, $2,340 for the offsite", {"budget_after_e_1": "-0.01"}),
-        ("P-1", "Process the claim for P-1", {}),
-        ("P-2", "Process the claim for P-1, $2,340 for the offsite", {"budget_after": "2180.99"}),
-    ],
+    ("P-1", "Process the claim for P-1, $2,340 for the offsite", {"budget_after_e_1": "-0.01"}),
+    ("P-1", "Process the claim for P-1", {}),
+    ("P-2", "Process the claim for P-1, $2,340 for the offsite", {"budget_after": "2180.99"}),
 )
 def test_of_two_claims_of_a_person_the_one_counts_whose_amount_is_stated(
     owner: str, task: str, left: dict[str, str]
@@ -250,16 +246,14 @@ def test_of_two_lists_the_one_with_the_ages_is_meant() -> None:
 @pytest.mark.promise("process.own_way")
 @each_row(
     ("tool", "row", "said", "is_astray"),
-    [
-        ("create_payment_plan", "R-4", _TASK, True),
-        ("hand_over_to_collections", "R-4", _TASK, False),
-        ("create_payment_plan", "R-3", _TASK, False),
-        ("send_final_notice", "R-3", _TASK, True),
-        ("write_down_receivable", "R-3", _TASK, False),
-        ("send_reminder", "R-9", _TASK, False),
-        ("send_final_notice", "R-3", "Send every overdue receivable a final notice", False),
-        ("send_final_notice", "R-3", "Work through the overdue receivables; R-3 is urgent", False),
-    ],
+    ("create_payment_plan", "R-4", _TASK, True),
+    ("hand_over_to_collections", "R-4", _TASK, False),
+    ("create_payment_plan", "R-3", _TASK, False),
+    ("send_final_notice", "R-3", _TASK, True),
+    ("write_down_receivable", "R-3", _TASK, False),
+    ("send_reminder", "R-9", _TASK, False),
+    ("send_final_notice", "R-3", "Send every overdue receivable a final notice", False),
+    ("send_final_notice", "R-3", "Work through the overdue receivables; R-3 is urgent", False),
 )
 def test_a_row_goes_no_way_of_another_age_unless_the_user_says_so(
     tool: str, row: str, said: str, is_astray: bool
@@ -312,18 +306,16 @@ def test_what_a_process_does_not_know_is_told_and_asks_nobody() -> None:
 @pytest.mark.promise("process.rules")
 @each_row(
     ("tool", "verb"),
-    [
-        ("approve_claim", "approve"),
-        ("bulk_pay_invoices", "pay"),
-        ("review_and_approve_invoice", "approve"),
-        ("hold_and_pay_invoice", "hold_and_pay"),
-        ("get_and_delete_invoice", "delete"),
-        ("office.payInvoice", "pay"),
-        ("send_reminder", "send"),
-        ("create_refund", "refund"),
-        ("create_vendor", "create"),
-        ("", ""),
-    ],
+    ("approve_claim", "approve"),
+    ("bulk_pay_invoices", "pay"),
+    ("review_and_approve_invoice", "approve"),
+    ("hold_and_pay_invoice", "hold_and_pay"),
+    ("get_and_delete_invoice", "delete"),
+    ("office.payInvoice", "pay"),
+    ("send_reminder", "send"),
+    ("create_refund", "refund"),
+    ("create_vendor", "create"),
+    ("", ""),
 )
 def test_the_verb_of_a_tool_is_that_of_its_effect(tool: str, verb: str) -> None:
     """A name that first looks and then acts is read by what it does; one that does two things is neither alone."""

@@ -38,19 +38,17 @@ def test_an_executor_starts_with_processes_that_can_be_followed_and_names_every_
 @pytest.mark.promise("process.files")
 @each_row(
     ("more", "why"),
-    [
-        ('statess = ["ASSESS"]', "nobody reads statess"),
-        ('risk = "enormous"', "risk"),
-        ("risk = ", "no process can be read"),
-        (f"figures = [{_FIGURE.replace('difference', 'division')}]", "there is no operation division"),
-        (f"figures = [{_FIGURE.replace('budget.left', 'budget[left]')}]", r"\[\] comes before"),
-        (f"figures = [{_FIGURE.replace('budget.left', 'budget[][left]')}]", "is no condition"),
-        (f"figures = [{_FIGURE.replace('budget.left', 'left_over')}]", "no figure before it is left_over"),
-        (f"figures = [{_FIGURE.replace('budget.left', 'Budget left')}]", "is no operand"),
-        (f"figures = [{_FIGURE.replace('}', ', remainder = true}')}]", "only a required difference is a remainder"),
-        ('routed = "a b"', "is no operand"),
-        ('[instructions]\nAPPROVAL_GATE = "Ask."', "instructions for APPROVAL_GATE, where it never is"),
-    ],
+    ('statess = ["ASSESS"]', "nobody reads statess"),
+    ('risk = "enormous"', "risk"),
+    ("risk = ", "no process can be read"),
+    (f"figures = [{_FIGURE.replace('difference', 'division')}]", "there is no operation division"),
+    (f"figures = [{_FIGURE.replace('budget.left', 'budget[left]')}]", r"\[\] comes before"),
+    (f"figures = [{_FIGURE.replace('budget.left', 'budget[][left]')}]", "is no condition"),
+    (f"figures = [{_FIGURE.replace('budget.left', 'left_over')}]", "no figure before it is left_over"),
+    (f"figures = [{_FIGURE.replace('budget.left', 'Budget left')}]", "is no operand"),
+    (f"figures = [{_FIGURE.replace('}', ', remainder = true}')}]", "only a required difference is a remainder"),
+    ('routed = "a b"', "is no operand"),
+    ('[instructions]\nAPPROVAL_GATE = "Ask."', "instructions for APPROVAL_GATE, where it never is"),
 )
 def test_what_would_silently_do_nothing_is_refused_when_the_file_is_read(more: str, why: str) -> None:
     with pytest.raises(machine.BadTemplate, match=why):
@@ -131,21 +129,19 @@ def _proposed(
 @pytest.mark.promise("synthesis.validated")
 @each_row(
     "states",
-    [
-        (S.ASSESS, S.COMPLETE),
-        (S.DECOMPOSE, S.ASSESS, S.POLICY_CHECK, S.MUTATE),
-        (S.DECOMPOSE, S.MUTATE, S.COMPLETE),
-        (S.DECOMPOSE, S.ASSESS, S.MUTATE, S.COMPLETE),
-        (S.DECOMPOSE, S.ASSESS, S.MUTATE, S.POLICY_CHECK, S.COMPLETE),
-        (S.DECOMPOSE, S.POLICY_CHECK, S.MUTATE, S.COMPLETE),
-        (S.DECOMPOSE, S.ASSESS, S.SCHEDULE_NOTIFY, S.COMPLETE),
-        (S.DECOMPOSE, S.ASSESS, S.ASSESS, S.COMPLETE),
-        (S.DECOMPOSE, S.ASSESS, S.ESCALATE, S.COMPLETE),
-        (S.DECOMPOSE,),
-        (S.DECOMPOSE, S.ASSESS, S.COMPLETE),
-        (S.DECOMPOSE, S.ASSESS, S.POLICY_CHECK, S.COMPLETE),
-        (S.DECOMPOSE, S.ASSESS, S.POLICY_CHECK, S.SCHEDULE_NOTIFY, S.COMPLETE),
-    ],
+    (S.ASSESS, S.COMPLETE),
+    (S.DECOMPOSE, S.ASSESS, S.POLICY_CHECK, S.MUTATE),
+    (S.DECOMPOSE, S.MUTATE, S.COMPLETE),
+    (S.DECOMPOSE, S.ASSESS, S.MUTATE, S.COMPLETE),
+    (S.DECOMPOSE, S.ASSESS, S.MUTATE, S.POLICY_CHECK, S.COMPLETE),
+    (S.DECOMPOSE, S.POLICY_CHECK, S.MUTATE, S.COMPLETE),
+    (S.DECOMPOSE, S.ASSESS, S.SCHEDULE_NOTIFY, S.COMPLETE),
+    (S.DECOMPOSE, S.ASSESS, S.ASSESS, S.COMPLETE),
+    (S.DECOMPOSE, S.ASSESS, S.ESCALATE, S.COMPLETE),
+    (S.DECOMPOSE,),
+    (S.DECOMPOSE, S.ASSESS, S.COMPLETE),
+    (S.DECOMPOSE, S.ASSESS, S.POLICY_CHECK, S.COMPLETE),
+    (S.DECOMPOSE, S.ASSESS, S.POLICY_CHECK, S.SCHEDULE_NOTIFY, S.COMPLETE),
 )
 def test_a_path_that_cannot_be_walked_is_refused(states: tuple[FsmState, ...]) -> None:
     """Without its ends, out of order, with a write that nothing was read or checked for, or with none at all."""
@@ -180,13 +176,11 @@ def test_high_risk_or_the_wish_for_it_asks_a_person(risk: str, approval: bool) -
 @pytest.mark.promise("synthesis.validated")
 @each_row(
     "wrong",
-    [
-        {"states": ["DECOMPOSE", "GUESS", "COMPLETE"]},
-        {"risk": "none"},
-        {"approval_wanted": "perhaps"},
-        {"instructions": [{"state": "ASSESS", "text": "x" * 601}]},
-        {"skip": "the gate"},
-    ],
+    {"states": ["DECOMPOSE", "GUESS", "COMPLETE"]},
+    {"risk": "none"},
+    {"approval_wanted": "perhaps"},
+    {"instructions": [{"state": "ASSESS", "text": "x" * 601}]},
+    {"skip": "the gate"},
 )
 def test_a_word_that_nobody_knows_is_no_proposal(wrong: dict[str, object]) -> None:
     given = {"states": [*PATH], "risk": "low", "approval_wanted": False, "instructions": [], "outputs": []}

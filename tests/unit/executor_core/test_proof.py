@@ -37,20 +37,18 @@ def evidence(
 @pytest.mark.promise("I4.proof")
 @each_row(
     "shown",
-    [
-        evidence(OPEN, DONE),
-        evidence({"claim": OPEN}, {"claim": DONE}),
-        evidence([OPEN, {"claim_id": "C-2", "status": "open"}], [DONE, {"claim_id": "C-2", "status": "open"}]),
-        evidence({"id": "C-1", "status": "open"}, {"id": "C-1", "status": " Approved "}),
-        evidence(None, {"id": "T-9", "title": "x"}, {"title": "x"}, {"id": "T-9"}, {}, "id"),
-        evidence(
-            [{"id": "E-1", "employee_id": "bob", "amount": 50}],
-            [{"id": "E-1", "employee_id": "bob", "amount": 50}, {"id": "E-2", "employee_id": "bob", "amount": 50}],
-            {"employee_id": "bob", "amount": Decimal("50.00")}, "created", {}, "employee_id",
-        ),
-        evidence({"id": 1, "paid": False}, {"id": 1, "paid": True},
-                 {"invoice_id": 1, "paid": True}, "ok", {}, "invoice_id"),
-    ],
+    evidence(OPEN, DONE),
+    evidence({"claim": OPEN}, {"claim": DONE}),
+    evidence([OPEN, {"claim_id": "C-2", "status": "open"}], [DONE, {"claim_id": "C-2", "status": "open"}]),
+    evidence({"id": "C-1", "status": "open"}, {"id": "C-1", "status": " Approved "}),
+    evidence(None, {"id": "T-9", "title": "x"}, {"title": "x"}, {"id": "T-9"}, {}, "id"),
+    evidence(
+        [{"id": "E-1", "employee_id": "bob", "amount": 50}],
+        [{"id": "E-1", "employee_id": "bob", "amount": 50}, {"id": "E-2", "employee_id": "bob", "amount": 50}],
+        {"employee_id": "bob", "amount": Decimal("50.00")}, "created", {}, "employee_id",
+    ),
+    evidence({"id": 1, "paid": False}, {"id": 1, "paid": True},
+             {"invoice_id": 1, "paid": True}, "ok", {}, "invoice_id"),
 )  # fmt: skip
 def test_the_named_record_newly_showing_the_write_proves_it(shown: WriteEvidence) -> None:
     assert judge_answered(shown).status is WriteStatus.VERIFIED
@@ -117,24 +115,22 @@ def handed_over(after: Json) -> WriteEvidence:
 @pytest.mark.promise("I4.proof")
 @each_row(
     ("shown", "status"),
-    [
-        (evidence(OPEN, DONE), WriteStatus.VERIFIED),
-        (evidence(OPEN, DONE, expect={}), WriteStatus.VERIFIED),
-        (evidence(OPEN, OPEN), WriteStatus.ABSENT),
-        (evidence(OPEN, {**OPEN, "read_at": 2}), WriteStatus.IN_DOUBT),
-        (evidence(OPEN, None), WriteStatus.IN_DOUBT),
-        (evidence(OPEN, {"claim_id": "C-1", "status": "approval_pending"}, expect={}), WriteStatus.IN_DOUBT),
-        (evidence([{"id": "C-1", "status": "open"}],
-                  [{"id": "C-1", "status": "open"}, {"id": "C-2", "status": "approved"}]),
-         WriteStatus.IN_DOUBT),
-        (evidence([{"id": "C-1", "status": "open", "t": 1}, {"id": "C-2", "status": "approved", "t": 1}],
-                  [{"id": "C-1", "status": "open", "t": 2}, {"id": "C-2", "status": "approved", "t": 2}], expect={}),
-         WriteStatus.IN_DOUBT),
-        (handed_over(OWNED_BY_1), WriteStatus.VERIFIED),
-        (handed_over({"id": "A-1", "owner_id": "E-2", "status": "assigned"}), WriteStatus.IN_DOUBT),
-        (handed_over({"id": "A-2", "owner_id": "E-1", "status": "assigned"}), WriteStatus.IN_DOUBT),
-        (handed_over({"id": "A-1", "owner_id": "E-1", "status": "reserved"}), WriteStatus.VERIFIED),
-    ],
+    (evidence(OPEN, DONE), WriteStatus.VERIFIED),
+    (evidence(OPEN, DONE, expect={}), WriteStatus.VERIFIED),
+    (evidence(OPEN, OPEN), WriteStatus.ABSENT),
+    (evidence(OPEN, {**OPEN, "read_at": 2}), WriteStatus.IN_DOUBT),
+    (evidence(OPEN, None), WriteStatus.IN_DOUBT),
+    (evidence(OPEN, {"claim_id": "C-1", "status": "approval_pending"}, expect={}), WriteStatus.IN_DOUBT),
+    (evidence([{"id": "C-1", "status": "open"}],
+              [{"id": "C-1", "status": "open"}, {"id": "C-2", "status": "approved"}]),
+     WriteStatus.IN_DOUBT),
+    (evidence([{"id": "C-1", "status": "open", "t": 1}, {"id": "C-2", "status": "approved", "t": 1}],
+              [{"id": "C-1", "status": "open", "t": 2}, {"id": "C-2", "status": "approved", "t": 2}], expect={}),
+     WriteStatus.IN_DOUBT),
+    (handed_over(OWNED_BY_1), WriteStatus.VERIFIED),
+    (handed_over({"id": "A-1", "owner_id": "E-2", "status": "assigned"}), WriteStatus.IN_DOUBT),
+    (handed_over({"id": "A-2", "owner_id": "E-1", "status": "assigned"}), WriteStatus.IN_DOUBT),
+    (handed_over({"id": "A-1", "owner_id": "E-1", "status": "reserved"}), WriteStatus.VERIFIED),
 )  # fmt: skip
 def test_a_lost_answer_is_settled_by_the_named_record_alone(shown: WriteEvidence, status: WriteStatus) -> None:
     assert judge_lost(shown).status is status
@@ -169,10 +165,8 @@ def test_sameness_has_no_direction(shown: Json, claimed: Json) -> None:
 
 @each_row(
     ("keys", "is_one"),
-    [
-        (("id", "claim_id", "claimId", "ClaimID", "order-id", "orderid"), True),
-        (("paid", "is_valid", "isPaid", "void", "bid", "status", "identity", ""), False),
-    ],
+    (("id", "claim_id", "claimId", "ClaimID", "order-id", "orderid"), True),
+    (("paid", "is_valid", "isPaid", "void", "bid", "status", "identity", ""), False),
 )
 def test_an_identifier_is_known_by_its_name_and_a_word_that_ends_like_one_is_none(
     keys: tuple[str, ...], is_one: bool
@@ -193,14 +187,12 @@ def test_what_a_verb_has_done_is_its_participle(tool: str, done: str) -> None:
 @pytest.mark.promise("I4.unverified_is_said")
 @each_row(
     ("read", "status", "says"),
-    [
-        (evidence(OPEN, OPEN), WriteStatus.REFUSED, ""),
-        (evidence(DONE, DONE), WriteStatus.REFUSED, ""),
-        (evidence(OPEN, {**OPEN, "seen": 2}), WriteStatus.REFUSED, ""),
-        (evidence(OPEN, DONE), WriteStatus.IN_DOUBT, "status=approved"),
-        (evidence(OPEN, DONE, expect={}), WriteStatus.IN_DOUBT, "status=approved"),
-        (evidence(None, DONE), WriteStatus.IN_DOUBT, "nothing is known of the state before"),
-    ],
+    (evidence(OPEN, OPEN), WriteStatus.REFUSED, ""),
+    (evidence(DONE, DONE), WriteStatus.REFUSED, ""),
+    (evidence(OPEN, {**OPEN, "seen": 2}), WriteStatus.REFUSED, ""),
+    (evidence(OPEN, DONE), WriteStatus.IN_DOUBT, "status=approved"),
+    (evidence(OPEN, DONE, expect={}), WriteStatus.IN_DOUBT, "status=approved"),
+    (evidence(None, DONE), WriteStatus.IN_DOUBT, "nothing is known of the state before"),
 )
 def test_a_refusal_is_believed_unless_the_read_back_shows_the_write(
     read: WriteEvidence, status: WriteStatus, says: str

@@ -59,16 +59,14 @@ def unsourced(given: JsonObject) -> tuple[str, ...]:
 @pytest.mark.promise("I1.plans_hold_writes_only")
 @each_row(
     ("calls", "why"),
-    [
-        ([("approve_claim", {"claim": "C-1"})], "do not fit"),
-        ([("approve_claim", {})], "do not fit"),
-        ([("approve_claim", {"claim_id": 1})], "do not fit"),
-        ([("approve_claim", {"claim_id": "C-1", "force": True})], "do not fit"),
-        ([("notify", {"_call": {"from": {"to": "1.owner"}}}), GOOD], "no field of an earlier write"),
-        ([("approve_claim", {"_call": {"from": {"claim_id": "1.id"}}})], "no field of an earlier write"),
-        ([GOOD, ("notify", {"_call": {"from": {"to": "3.owner"}}})], "no field of an earlier write"),
-        ([GOOD, ("notify", {"_call": {"from": {"to": "1"}}})], "no field of an earlier write"),
-    ],
+    ([("approve_claim", {"claim": "C-1"})], "do not fit"),
+    ([("approve_claim", {})], "do not fit"),
+    ([("approve_claim", {"claim_id": 1})], "do not fit"),
+    ([("approve_claim", {"claim_id": "C-1", "force": True})], "do not fit"),
+    ([("notify", {"_call": {"from": {"to": "1.owner"}}}), GOOD], "no field of an earlier write"),
+    ([("approve_claim", {"_call": {"from": {"claim_id": "1.id"}}})], "no field of an earlier write"),
+    ([GOOD, ("notify", {"_call": {"from": {"to": "3.owner"}}})], "no field of an earlier write"),
+    ([GOOD, ("notify", {"_call": {"from": {"to": "1"}}})], "no field of an earlier write"),
 )
 def test_what_cannot_be_carried_out_as_written_is_not_proposed(calls: list[tuple[str, JsonObject]], why: str) -> None:
     with pytest.raises(NotProposed, match=why):
@@ -87,13 +85,11 @@ async def test_a_tool_that_does_not_exist_is_in_no_plan_and_a_read_is_made_as_on
 @pytest.mark.promise("I1.plans_hold_writes_only")
 @each_row(
     ("parts", "said", "why"),
-    [
-        (TWO[2:], {"part": 3}, "this task only asks"),
-        (TWO, {}, "say in _call.part which part"),
-        (TWO, {"part": 3}, "say in _call.part which part"),
-        (TWO, {"part": 9}, "say in _call.part which part"),
-        (TWO, {"part": True}, "say in _call.part which part"),
-    ],
+    (TWO[2:], {"part": 3}, "this task only asks"),
+    (TWO, {}, "say in _call.part which part"),
+    (TWO, {"part": 3}, "say in _call.part which part"),
+    (TWO, {"part": 9}, "say in _call.part which part"),
+    (TWO, {"part": True}, "say in _call.part which part"),
 )
 def test_a_call_that_carries_out_no_part_that_is_to_be_done_is_not_proposed(
     parts: Sequence[PartOfTask], said: JsonObject, why: str
@@ -118,12 +114,10 @@ def test_an_identifier_that_nothing_states_has_no_source() -> None:
 
 @each_row(
     ("task", "given", "name"),
-    [
-        ("Lower the limit of C-1 by a third", {"claim_id": "C-1", "limit": Decimal("200.00")}, None),
-        ("Lower the limit of C-1 by a third", {"claim_id": "C-1", "limit": Decimal("150.00")}, "limit"),
-        ("Put C-1 on shelf thirty-one", {"claim_id": "C-1", "shelf_id": "31"}, None),
-        ("Put C-1 on shelf thirty-one", {"claim_id": "C-1", "shelf_id": "13"}, "shelf_id"),
-    ],
+    ("Lower the limit of C-1 by a third", {"claim_id": "C-1", "limit": Decimal("200.00")}, None),
+    ("Lower the limit of C-1 by a third", {"claim_id": "C-1", "limit": Decimal("150.00")}, "limit"),
+    ("Put C-1 on shelf thirty-one", {"claim_id": "C-1", "shelf_id": "31"}, None),
+    ("Put C-1 on shelf thirty-one", {"claim_id": "C-1", "shelf_id": "13"}, "shelf_id"),
 )
 def test_a_share_of_the_named_record_and_a_number_in_words_are_sources(
     task: str, given: JsonObject, name: str | None
@@ -177,13 +171,11 @@ def test_words_of_an_earlier_message_may_be_quoted() -> None:
 
 @each_row(
     ("wrong", "where"),
-    [
-        ({"parts": "all of it"}, "parts"),
-        ({"parts": [{"quote": "cancel order O-7", "kind": "maybe"}]}, "parts.0.kind"),
-        ({"parts": [{"kind": "do"}]}, "parts.0.quote"),
-        ({**said(), "answer_form": "a song"}, "answer_form"),
-        ({**said(*[("cancel order O-7", "do")] * 41)}, "parts"),
-    ],
+    ({"parts": "all of it"}, "parts"),
+    ({"parts": [{"quote": "cancel order O-7", "kind": "maybe"}]}, "parts.0.kind"),
+    ({"parts": [{"kind": "do"}]}, "parts.0.quote"),
+    ({**said(), "answer_form": "a song"}, "answer_form"),
+    ({**said(*[("cancel order O-7", "do")] * 41)}, "parts"),
 )
 def test_an_understanding_of_another_shape_is_refused_with_its_place(wrong: JsonObject, where: str) -> None:
     with pytest.raises(CannotUnderstand, match=rf"^{where}: "):
@@ -192,15 +184,13 @@ def test_an_understanding_of_another_shape_is_refused_with_its_place(wrong: Json
 
 @each_row(
     ("result", "marks", "outcome"),
-    [
-        ({"id": "C-1"}, {}, CallOutcome.SUCCEEDED),
-        ([{"error": "of a row"}], {}, CallOutcome.SUCCEEDED),
-        ({"error": ""}, {}, CallOutcome.SUCCEEDED),
-        ({"error": "no such claim"}, {}, CallOutcome.UNKNOWN),
-        ({"id": "C-1"}, {"by_machine": True}, CallOutcome.UNKNOWN),
-        ({"id": "C-1"}, {"ok": False}, CallOutcome.FAILED),
-        ({"error": "no such claim"}, {"ok": False, "by_machine": True}, CallOutcome.FAILED),
-    ],
+    ({"id": "C-1"}, {}, CallOutcome.SUCCEEDED),
+    ([{"error": "of a row"}], {}, CallOutcome.SUCCEEDED),
+    ({"error": ""}, {}, CallOutcome.SUCCEEDED),
+    ({"error": "no such claim"}, {}, CallOutcome.UNKNOWN),
+    ({"id": "C-1"}, {"by_machine": True}, CallOutcome.UNKNOWN),
+    ({"id": "C-1"}, {"ok": False}, CallOutcome.FAILED),
+    ({"error": "no such claim"}, {"ok": False, "by_machine": True}, CallOutcome.FAILED),
 )
 def test_a_read_succeeded_only_where_the_model_made_it_and_its_answer_speaks_of_no_error(
     result: Json, marks: JsonObject, outcome: CallOutcome
@@ -223,16 +213,14 @@ def test_every_amount_of_whole_cents_is_a_multiple_of_a_cent(cents: int) -> None
 
 @each_row(
     ("schema", "value", "told"),
-    [
-        ({"type": "integer"}, Decimal("5.0"), None),
-        ({"type": "integer"}, Decimal("5.5"), "$.a: 5.5 is not of type 'integer'"),
-        ({"type": "integer"}, True, "$.a: True is not of type 'integer'"),
-        ({"maximum": Decimal("0.3")}, Decimal("0.3"), None),
-        ({"maximum": Decimal("0.3")}, Decimal("0.31"), "$.a: 0.31 is greater than the maximum of 0.3"),
-        ({"enum": ["x"]}, "y", "$.a: 'y' is not one of ['x']"),
-        ({"type": "nonsense"}, 1, None), ({"pattern": "["}, "x", None), ({"$ref": "#"}, {}, None),
-        ({"$ref": "#/$defs/none"}, 1, None), ({"$ref": "http://127.0.0.1:9/schema"}, 1, None),
-    ],
+    ({"type": "integer"}, Decimal("5.0"), None),
+    ({"type": "integer"}, Decimal("5.5"), "$.a: 5.5 is not of type 'integer'"),
+    ({"type": "integer"}, True, "$.a: True is not of type 'integer'"),
+    ({"maximum": Decimal("0.3")}, Decimal("0.3"), None),
+    ({"maximum": Decimal("0.3")}, Decimal("0.31"), "$.a: 0.31 is greater than the maximum of 0.3"),
+    ({"enum": ["x"]}, "y", "$.a: 'y' is not one of ['x']"),
+    ({"type": "nonsense"}, 1, None), ({"pattern": "["}, "x", None), ({"$ref": "#"}, {}, None),
+    ({"$ref": "#/$defs/none"}, 1, None), ({"$ref": "http://127.0.0.1:9/schema"}, 1, None),
 )  # fmt: skip
 def test_arguments_are_held_to_a_sound_schema_and_spared_a_broken_one(
     schema: JsonObject, value: Json, told: str | None

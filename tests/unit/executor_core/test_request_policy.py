@@ -37,11 +37,9 @@ def test_any_other_text_is_advice(text: str) -> None:
 @pytest.mark.promise("policy.request_document")
 @each_row(
     "document",
-    [
-        "{", "[1", "{}x", "[" * 100_000, "[1]", "{}", '{"context": {}}', {"context": {}}, {"rules": "all"},
-        {"rules": ["x"]}, {"rules": [{"id": "r1"}]},
-        {"rules": [{**RULE, "condition": 5}]}, {"rules": [], "id": 5}, '{"rules": [NaN]}',
-    ],
+    "{", "[1", "{}x", "[" * 100_000, "[1]", "{}", '{"context": {}}', {"context": {}}, {"rules": "all"},
+    {"rules": ["x"]}, {"rules": [{"id": "r1"}]},
+    {"rules": [{**RULE, "condition": 5}]}, {"rules": [], "id": 5}, '{"rules": [NaN]}',
 )  # fmt: skip
 def test_rules_that_cannot_be_read_end_the_run(document: str | dict[str, JsonValue]) -> None:
     with pytest.raises(Failed, match=r"metadata\.policy_doc"):
@@ -51,18 +49,16 @@ def test_rules_that_cannot_be_read_end_the_run(document: str | dict[str, JsonVal
 @pytest.mark.promise("policy.unknown_shape")
 @each_row(
     ("document", "field"),
-    [
-        ({"rules": [RULE], "limits": {"amount": 500}}, "policy.limits"),
-        ({"rules": [{**RULE, "levle": "cfo"}]}, "r1.levle"),
-        ({"rules": [{**RULE, "enabled": False}]}, "r1.enabled"),
-        ({"rules": [{"id": "t", "kind": "never", "tool": "pay", "when": "always"}]}, "t.when"),
-        ({"rules": {"max_amount": 500}}, "rules"),
-        ({"policies": [{"rules": [RULE]}]}, 'no "rules"'),
-        ({"max_amount": 500}, 'no "rules"'),
-        ("rules:\n  - id: r1\n    condition: amount > 5", "inside of another text"),
-        (f"Follow these: {json.dumps(DOCUMENT)}", "inside of another text"),
-        ('```json\n{"rules": [\n```', "looks like JSON"),
-    ],
+    ({"rules": [RULE], "limits": {"amount": 500}}, "policy.limits"),
+    ({"rules": [{**RULE, "levle": "cfo"}]}, "r1.levle"),
+    ({"rules": [{**RULE, "enabled": False}]}, "r1.enabled"),
+    ({"rules": [{"id": "t", "kind": "never", "tool": "pay", "when": "always"}]}, "t.when"),
+    ({"rules": {"max_amount": 500}}, "rules"),
+    ({"policies": [{"rules": [RULE]}]}, 'no "rules"'),
+    ({"max_amount": 500}, 'no "rules"'),
+    ("rules:\n  - id: r1\n    condition: amount > 5", "inside of another text"),
+    (f"Follow these: {json.dumps(DOCUMENT)}", "inside of another text"),
+    ('```json\n{"rules": [\n```', "looks like JSON"),
 )
 def test_rules_of_an_unknown_shape_are_refused_with_the_field(document: str | dict[str, JsonValue], field: str) -> None:
     with pytest.raises(Failed, match=r"metadata\.policy_doc cannot be read as rules") as refused:
@@ -73,11 +69,9 @@ def test_rules_of_an_unknown_shape_are_refused_with_the_field(document: str | di
 @pytest.mark.promise("policy.unknown_shape")
 @each_row(
     "document",
-    [
-        f"```json\n{json.dumps(DOCUMENT)}\n```",
-        {**DOCUMENT, "title": "House rules", "effective_date": "2026-01-01", "rules": [{**RULE, "note": "since May"}]},
-        {"rules": [{"id": "d", "type": "deny", "keywords": ["damn"]}], "default_action": "allow"},
-    ],
+    f"```json\n{json.dumps(DOCUMENT)}\n```",
+    {**DOCUMENT, "title": "House rules", "effective_date": "2026-01-01", "rules": [{**RULE, "note": "since May"}]},
+    {"rules": [{"id": "d", "type": "deny", "keywords": ["damn"]}], "default_action": "allow"},
 )
 def test_rules_in_a_fence_or_with_a_description_are_read(document: str | dict[str, JsonValue]) -> None:
     assert read_policy(document).rules is not None

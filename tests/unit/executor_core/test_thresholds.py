@@ -39,21 +39,19 @@ def _said(text: str) -> list[str]:
 @pytest.mark.promise("prime.thresholds")
 @each_row(
     ("condition", "found"),
-    [
-        ("amount > 5000", [("amount", ">", "5000", True)]),
-        ("5000.50 <= total", [("total", ">=", "5000.50", True)]),
-        (
-            "figures.variance_percent > 2 && amount > 500",
-            [("variance_percent", ">", "2", False), ("amount", ">", "500", False)],
-        ),
-        ('tool == "pay > 7" && amount<-3', [("amount", "<", "-3", False)]),
-        ('tool == "pay" && amount<-3', [("amount", "<", "-3", True)]),
-        ('tool == "pay" && amount > 3 && days > 4', [("amount", ">", "3", False), ("days", ">", "4", False)]),
-        ("amount > limit * 2", []),
-        ("amount + 3 > 2", []),
-        ("count(items) > 3", []),
-        ('status == "open"', []),
-    ],
+    ("amount > 5000", [("amount", ">", "5000", True)]),
+    ("5000.50 <= total", [("total", ">=", "5000.50", True)]),
+    (
+        "figures.variance_percent > 2 && amount > 500",
+        [("variance_percent", ">", "2", False), ("amount", ">", "500", False)],
+    ),
+    ('tool == "pay > 7" && amount<-3', [("amount", "<", "-3", False)]),
+    ('tool == "pay" && amount<-3', [("amount", "<", "-3", True)]),
+    ('tool == "pay" && amount > 3 && days > 4', [("amount", ">", "3", False), ("days", ">", "4", False)]),
+    ("amount > limit * 2", []),
+    ("amount + 3 > 2", []),
+    ("count(items) > 3", []),
+    ('status == "open"', []),
 )
 def test_a_limit_is_a_comparison_of_a_field_with_a_number(
     condition: str, found: list[tuple[str, str, str, bool]]
@@ -65,13 +63,11 @@ def test_a_limit_is_a_comparison_of_a_field_with_a_number(
 @pytest.mark.promise("prime.thresholds")
 @each_row(
     ("text", "found"),
-    [
-        ("Claims over $5,000 need a manager.", ["> 5000"]),
-        ("Up to 2.5% is fine. At least 3 quotes.", ["<= 2.5%", ">= 3"]),
-        ("capped at 10k; more than 1,234,567.89", ["<= 10000", "> 1234567.89"]),
-        ("Pay the invoice of $45,000; the cap is 25 percent.", []),
-        ("Approve claim C-1 of 120.50 under SLA-14, over A-100 and over 1,23.", []),
-    ],
+    ("Claims over $5,000 need a manager.", ["> 5000"]),
+    ("Up to 2.5% is fine. At least 3 quotes.", ["<= 2.5%", ">= 3"]),
+    ("capped at 10k; more than 1,234,567.89", ["<= 10000", "> 1234567.89"]),
+    ("Pay the invoice of $45,000; the cap is 25 percent.", []),
+    ("Approve claim C-1 of 120.50 under SLA-14, over A-100 and over 1,23.", []),
 )
 def test_a_number_in_a_text_is_a_limit_only_where_its_sentence_says_so(text: str, found: list[str]) -> None:
     """The largest amount is no base and a share is no cap: nothing is guessed, and nothing applied to anything."""
@@ -151,12 +147,10 @@ def test_a_limit_proves_nothing_where_it_decides_no_rule_or_is_on_the_calls_of_a
 @pytest.mark.promise("outcome.thresholds")
 @each_row(
     ("writes", "outcome"),
-    [
-        ([({"amount": 700}, WriteStatus.VERIFIED)], ("500", "700", True)),
-        ([({"amount": 700}, WriteStatus.UNVERIFIED)], ("500", None, None)),
-        ([({"amount": 700}, WriteStatus.VERIFIED), ({"amount": 9}, WriteStatus.VERIFIED)], ("500", None, None)),
-        ([({"amount": True, "note": "over 500: 700"}, WriteStatus.VERIFIED)], ("500", None, None)),
-    ],
+    ([({"amount": 700}, WriteStatus.VERIFIED)], ("500", "700", True)),
+    ([({"amount": 700}, WriteStatus.UNVERIFIED)], ("500", None, None)),
+    ([({"amount": 700}, WriteStatus.VERIFIED), ({"amount": 9}, WriteStatus.VERIFIED)], ("500", None, None)),
+    ([({"amount": True, "note": "over 500: 700"}, WriteStatus.VERIFIED)], ("500", None, None)),
 )
 def test_what_is_held_against_a_limit_comes_from_verified_writes_alone(
     writes: list[tuple[JsonObject, WriteStatus]], outcome: tuple[str, str | None, bool | None]
@@ -171,12 +165,10 @@ REFUSAL = "the amount exceeds the approval limit of 300"
 @pytest.mark.promise("accuracy.parted")
 @each_row(
     ("amount", "refusal", "outcome"),
-    [
-        (400, REFUSAL, ("500", "400", False)),
-        (400, "400 is over the daily maximum", ("500", "400", False)),
-        (400, "the claim is closed", ("500", None, None)),
-        (700, REFUSAL, ("500", None, None)),  # the policy's own limit said so
-    ],
+    (400, REFUSAL, ("500", "400", False)),
+    (400, "400 is over the daily maximum", ("500", "400", False)),
+    (400, "the claim is closed", ("500", None, None)),
+    (700, REFUSAL, ("500", None, None)),  # the policy's own limit said so
 )
 def test_a_write_that_the_server_refuses_for_a_limit_of_its_own_contradicts_the_policys(
     amount: int, refusal: str, outcome: tuple[str, str | None, bool | None]

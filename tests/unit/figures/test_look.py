@@ -66,15 +66,13 @@ def test_a_long_text_is_looked_at_by_its_lines_and_a_record_or_a_list_in_it_by_i
 
 @each_row(
     ("given_", "why"),
-    [
-        ({"ref": "r9"}, "there are r1, r2"),
-        ({"ref": "r1", "list": "others"}, "no others there"),
-        ({"ref": "r1", "fields": ["colour"]}, "the rows have amount, due, id, team, text"),
-        ({"ref": "r1", "sort_by": "colour"}, "to sort by"),
-        ({"ref": "r1", "distinct": "colour"}, "no row has the field"),
-        ({"ref": "r1", "where": [{"field": "colour", "is": "=", "value": "1"}]}, "no row has the field"),
-        ({"ref": "r1", "where": [{"field": "team", "is": "~", "value": "1"}]}, "a condition has"),
-    ],
+    ({"ref": "r9"}, "there are r1, r2"),
+    ({"ref": "r1", "list": "others"}, "no others there"),
+    ({"ref": "r1", "fields": ["colour"]}, "the rows have amount, due, id, team, text"),
+    ({"ref": "r1", "sort_by": "colour"}, "to sort by"),
+    ({"ref": "r1", "distinct": "colour"}, "no row has the field"),
+    ({"ref": "r1", "where": [{"field": "colour", "is": "=", "value": "1"}]}, "no row has the field"),
+    ({"ref": "r1", "where": [{"field": "team", "is": "~", "value": "1"}]}, "a condition has"),
 )
 def test_what_cannot_be_looked_at_is_a_sentence(given_: JsonObject, why: str) -> None:
     with pytest.raises(CannotCalculate, match=why):

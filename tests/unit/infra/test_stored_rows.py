@@ -82,13 +82,11 @@ def test_what_is_packed_is_read_of_journal_rows(steps: list[tuple[str, str, str]
 @pytest.mark.promise("upgrade.opened")
 @each_row(
     ("fields", "steps"),
-    [
-        ({"key": "k", "kind": "note", "data": '{"said":"Müller"}'}, [("k", '{"said":"Müller"}')]),
-        (
-            {"y": _as_read("eLvaP3YNi45WykapM4oToeHie3gPMDMXgQYmgFGYCAVKsVRu3cYCAOX8K5Q=")},
-            [("k", '{"said":"Müller"}aaaaaaaa'), ("talk:1:tool:0", '{"content":{},"is_error":false,"renamed":{}}')],
-        ),
-    ],
+    ({"key": "k", "kind": "note", "data": '{"said":"Müller"}'}, [("k", '{"said":"Müller"}')]),
+    (
+        {"y": _as_read("eLvaP3YNi45WykapM4oToeHie3gPMDMXgQYmgFGYCAVKsVRu3cYCAOX8K5Q=")},
+        [("k", '{"said":"Müller"}aaaaaaaa'), ("talk:1:tool:0", '{"content":{},"is_error":false,"renamed":{}}')],
+    ),
 )
 def test_rows_of_an_earlier_revision_are_read(fields: dict[str, str], steps: list[tuple[str, str]]) -> None:
     """The last was packed with the shapes of steps as they were at first: to change that file spoils every journal."""

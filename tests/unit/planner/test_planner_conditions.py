@@ -16,16 +16,14 @@ _APPROVE: Json = tool("approve_kite", kite_id="string")
 @pytest.mark.promise("planner.compares_what_is_said")
 @each_row(
     ("condition", "holds"),
-    [
-        ("only if less than 500 is left in the Harbour budget", False),
-        ("only if more than 500 is left in the Harbour budget", True),
-        ("only if the Harbour budget has less than 100 left", False),
-        ("only if the Harbour budget has at least 600.00 remaining", True),
-        ("unless more than 500 USD is available in the Harbour budget", False),
-        ("if its amount is under 500 and more than 700 is left in the Harbour budget", False),
-        ("if it is under 500", True),
-        ("if the kite costs less than 100", False),
-    ],
+    ("only if less than 500 is left in the Harbour budget", False),
+    ("only if more than 500 is left in the Harbour budget", True),
+    ("only if the Harbour budget has less than 100 left", False),
+    ("only if the Harbour budget has at least 600.00 remaining", True),
+    ("unless more than 500 USD is available in the Harbour budget", False),
+    ("if its amount is under 500 and more than 700 is left in the Harbour budget", False),
+    ("if it is under 500", True),
+    ("if the kite costs less than 100", False),
 )
 def test_a_condition_compares_the_figure_that_its_words_name(condition: str, holds: bool) -> None:
     """611.00 is left of the budget; the kite's own 120.00 would decide most of them the other way."""
@@ -37,12 +35,10 @@ def test_a_condition_compares_the_figure_that_its_words_name(condition: str, hol
 @pytest.mark.promise("planner.compares_what_is_said")
 @each_row(
     "condition",
-    [
-        "only if less than 5,000 is left in the Meadow budget",
-        "only if less than 5,000 is left in the travel budget",
-        "only if less than 5,000 is due",
-        "if the salary of its pilot is under 5,000",
-    ],
+    "only if less than 5,000 is left in the Meadow budget",
+    "only if less than 5,000 is left in the travel budget",
+    "only if less than 5,000 is due",
+    "if the salary of its pilot is under 5,000",
 )
 def test_a_figure_that_nothing_tells_decides_nothing(condition: str) -> None:
     """Another budget, another thing's figure: the amount of the kite stands in for none of them."""

@@ -72,12 +72,10 @@ def test_a_formula_named_in_general_terms_is_asked_for_with_the_figures_of_the_t
 @pytest.mark.promise("planner.formulas")
 @each_row(
     "task",
-    [
-        "What is the variance of what was invoiced?",
-        "Amortise a loan: principal 2500, 12 months.",
-        "Record an SLA credit of 10% of the monthly fee.",
-        "Approve claim CL-1002.",
-    ],
+    "What is the variance of what was invoiced?",
+    "Amortise a loan: principal 2500, 12 months.",
+    "Record an SLA credit of 10% of the monthly fee.",
+    "Approve claim CL-1002.",
 )
 def test_nothing_is_asked_where_a_figure_is_missing_or_no_formula_is_named(task: str) -> None:
     assert asked(task) == []
@@ -117,23 +115,21 @@ def test_a_stated_formula_becomes_a_function_and_cases_that_are_worked_out() -> 
 @pytest.mark.promise("planner.made_tools")
 @each_row(
     "stated",
-    [
-        "the median: the middle figure, or the mean of the two middle ones",
-        "what is fair",
-        "x = __import__('os')",
-        "x = revenue.cost",
-        "x = revenue(cost)",
-        "x = revenue if cost else 1",
-        "x = revenue + other + cost",
-        "x = revenue + cost + 'a'",
-        "x = revenue",
-        "x = revenue + cost)",
-        "x = (revenue + cost",
-        "x = revenue cost",
-        "x = 2 revenue + cost",
-        "x = revenue + + * cost",
-        "x = " + "(" * 500 + "revenue + cost" + ")" * 500,
-    ],
+    "the median: the middle figure, or the mean of the two middle ones",
+    "what is fair",
+    "x = __import__('os')",
+    "x = revenue.cost",
+    "x = revenue(cost)",
+    "x = revenue if cost else 1",
+    "x = revenue + other + cost",
+    "x = revenue + cost + 'a'",
+    "x = revenue",
+    "x = revenue + cost)",
+    "x = (revenue + cost",
+    "x = revenue cost",
+    "x = 2 revenue + cost",
+    "x = revenue + + * cost",
+    "x = " + "(" * 500 + "revenue + cost" + ")" * 500,
 )
 def test_what_states_no_plain_formula_needs_a_model(stated: str) -> None:
     for state in ("MAKE TOOL", "TOOL CASES"):
@@ -143,10 +139,8 @@ def test_what_states_no_plain_formula_needs_a_model(stated: str) -> None:
 @pytest.mark.promise("planner.made_tools")
 @each_row(
     ("task", "operands"),
-    [
-        ("Note the net margin, where revenue is 1,250.00 and cost is 800.", ["1,250.00", "800"]),
-        ("Note the net margin of D-17", ["f1.revenue", "f1.cost"]),
-    ],
+    ("Note the net margin, where revenue is 1,250.00 and cost is 800.", ["1,250.00", "800"]),
+    ("Note the net margin of D-17", ["f1.revenue", "f1.cost"]),
 )
 def test_an_offered_tool_is_asked_with_the_figures_that_the_task_states_or_else_its_record(
     task: str, operands: list[str]

@@ -34,12 +34,10 @@ def test_nothing_forbidden_is_planned_and_nothing_settled_is_done_again() -> Non
 @pytest.mark.promise("planner.never_invents")
 @each_row(
     ("task", "missing"),
-    [
-        ("Approve the kite.", "kite_id"),
-        ("Approve kite KIT-9.", "KIT-9 was not found"),
-        ("Repaint kite KIT-7.", "no tool"),
-        ("Approve kite KIT-7 if the moon is full.", "is not known"),
-    ],
+    ("Approve the kite.", "kite_id"),
+    ("Approve kite KIT-9.", "KIT-9 was not found"),
+    ("Repaint kite KIT-7.", "no tool"),
+    ("Approve kite KIT-7 if the moon is full.", "is not known"),
 )
 def test_what_cannot_be_planned_is_said_and_nothing_is_invented(task: str, missing: str) -> None:
     """An unknown thing, a missing identifier, a missing tool, a condition nobody can check: no call, and why."""
@@ -61,12 +59,10 @@ def test_two_tools_that_fit_alike_are_not_chosen_between() -> None:
 
 @each_row(
     ("task", "answer"),
-    [
-        ("Which kites are torn? Answer with a JSON list of kite ids.", '["K-2","K-3"]'),
-        ("Which kites cost over 60.00? Answer with a JSON list of ids.", '["K-1","K-3"]'),
-        ("Which kites are lost? Answer with a JSON list of ids.", "[]"),
-        ("List all kites as a JSON list of ids, sorted by fee descending.", '["K-3","K-1","K-2"]'),
-    ],
+    ("Which kites are torn? Answer with a JSON list of kite ids.", '["K-2","K-3"]'),
+    ("Which kites cost over 60.00? Answer with a JSON list of ids.", '["K-1","K-3"]'),
+    ("Which kites are lost? Answer with a JSON list of ids.", "[]"),
+    ("List all kites as a JSON list of ids, sorted by fee descending.", '["K-3","K-1","K-2"]'),
 )
 def test_a_list_is_bare_filtered_and_in_a_stable_order(task: str, answer: str) -> None:
     """One JSON list and nothing else; what fits no record is an empty list, not a guess."""
@@ -75,11 +71,9 @@ def test_a_list_is_bare_filtered_and_in_a_stable_order(task: str, answer: str) -
 
 @each_row(
     ("task", "answer"),
-    [
-        ("Which kites are torn?", '["K-2","K-3"]'),
-        ("What is the fee of kite K-1?", '["The fee of K-1 is 70."]'),
-        ("Repaint kite K-1.", r'["Not done: \"Repaint kite K-1\": no tool that is offered does it."]'),
-    ],
+    ("Which kites are torn?", '["K-2","K-3"]'),
+    ("What is the fee of kite K-1?", '["The fee of K-1 is 70."]'),
+    ("Repaint kite K-1.", r'["Not done: \"Repaint kite K-1\": no tool that is offered does it."]'),
 )
 def test_who_reads_a_list_alone_is_given_one_whatever_the_task_asks(task: str, answer: str) -> None:
     """What fits, where the task asks for that; else a list of what would have been said."""
@@ -89,11 +83,9 @@ def test_who_reads_a_list_alone_is_given_one_whatever_the_task_asks(task: str, a
 @pytest.mark.promise("planner.several")
 @each_row(
     ("task", "answer"),
-    [
-        ("Which torn kites are there?", "K-3 (fee 90), K-2 (fee 50)."),
-        ("Show me all kites over 60.", "K-3 (fee 90), K-1 (fee 70)."),
-        ("Which kites are lost?", "None of those that were read fits."),
-    ],
+    ("Which torn kites are there?", "K-3 (fee 90), K-2 (fee 50)."),
+    ("Show me all kites over 60.", "K-3 (fee 90), K-1 (fee 70)."),
+    ("Which kites are lost?", "None of those that were read fits."),
 )
 def test_a_question_about_several_things_is_answered_with_their_names(task: str, answer: str) -> None:
     """In prose, in the order in which they were read; that nothing fits is said only of what was read."""
@@ -115,12 +107,10 @@ _CLOSE: Json = tool("close_kite", kite_id="string")
 @pytest.mark.promise("planner.each_of_many")
 @each_row(
     ("task", "closed"),
-    [
-        ("Close every open kite of pilot PIL-2.", ["KIT-1", "KIT-2"]),
-        ("Retire pilot PIL-2: close all open kites in order of their rank.", ["KIT-2", "KIT-1"]),
-        ("Close all open kites of Ada Berg.", ["KIT-1", "KIT-2"]),
-        ("Close every open kite.", ["KIT-1", "KIT-2", "KIT-3"]),
-    ],
+    ("Close every open kite of pilot PIL-2.", ["KIT-1", "KIT-2"]),
+    ("Retire pilot PIL-2: close all open kites in order of their rank.", ["KIT-2", "KIT-1"]),
+    ("Close all open kites of Ada Berg.", ["KIT-1", "KIT-2"]),
+    ("Close every open kite.", ["KIT-1", "KIT-2", "KIT-3"]),
 )
 def test_every_means_each_listed_thing_that_fits_in_the_order_asked(task: str, closed: list[str]) -> None:
     """Whose they are is said by an identifier, before a colon, or by a name that another record bears."""
@@ -158,12 +148,10 @@ def test_one_record_reconciled_with_another_gives_the_figure_that_a_later_clause
 @pytest.mark.promise("planner.yes_or_no")
 @each_row(
     ("question", "start"),
-    [
-        ("Is kite KIT-7 open?", "Yes: it is open"),
-        ("Is kite KIT-7 closed?", "No: it is open"),
-        ("Is the fee of kite KIT-7 over 100.00?", "Yes: 120.00 is more than 100.00"),
-        ("Does the fee of kite KIT-7 exceed 500.00?", "No: 120.00 is within 500.00"),
-    ],
+    ("Is kite KIT-7 open?", "Yes: it is open"),
+    ("Is kite KIT-7 closed?", "No: it is open"),
+    ("Is the fee of kite KIT-7 over 100.00?", "Yes: 120.00 is more than 100.00"),
+    ("Does the fee of kite KIT-7 exceed 500.00?", "No: 120.00 is within 500.00"),
 )
 def test_a_question_for_yes_or_no_gets_one_with_its_ground(question: str, start: str) -> None:
     """The state that it is in, or the figures compared."""

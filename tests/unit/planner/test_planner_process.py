@@ -52,16 +52,14 @@ def test_what_a_record_announces_as_new_is_the_figure_of_a_call_about_the_same_t
 
 @each_row(
     ("task", "process"),
-    [
-        ("Move subscription SBS-1203 to the Growth plan.", "subscription_migration"),
-        ("Move Contoso from the monthly to the yearly plan", "subscription_migration"),
-        ("Migrate subscription SBS-1204 from Starter to Growth", "subscription_migration"),
-        ("Move the meeting to Friday.", "general"),
-        ("Put v1.2 of it on the Growth plan.", "subscription_migration"),
-        ("Move the desk. Contoso keeps to the Growth plan.", "general"),
-        (100_000 * "put ", "general"),
-        ("Which plan is Contoso on?", "general"),
-    ],
+    ("Move subscription SBS-1203 to the Growth plan.", "subscription_migration"),
+    ("Move Contoso from the monthly to the yearly plan", "subscription_migration"),
+    ("Migrate subscription SBS-1204 from Starter to Growth", "subscription_migration"),
+    ("Move the meeting to Friday.", "general"),
+    ("Put v1.2 of it on the Growth plan.", "subscription_migration"),
+    ("Move the desk. Contoso keeps to the Growth plan.", "general"),
+    (100_000 * "put ", "general"),
+    ("Which plan is Contoso on?", "general"),
 )
 def test_a_move_to_another_plan_is_a_migration_whatever_its_verb(task: str, process: str) -> None:
     assert process_name(task) == process

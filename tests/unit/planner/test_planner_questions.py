@@ -39,13 +39,11 @@ _KITES: list[Json] = [
 @pytest.mark.promise("planner.points_back")
 @each_row(
     ("question", "answered"),
-    [
-        ("How many kites are grounded, and what do they come to in total?", "150.50"),
-        ("Which kites are grounded, and how much is that altogether?", "150.50"),
-        ("How many kites are grounded? What is the highest fee of them?", "120.00"),
-        ("How many kites are grounded, and which of them are under 100?", "KIT-2"),
-        ("How many kites are flying, and what is the total?", "7.00"),
-    ],
+    ("How many kites are grounded, and what do they come to in total?", "150.50"),
+    ("Which kites are grounded, and how much is that altogether?", "150.50"),
+    ("How many kites are grounded? What is the highest fee of them?", "120.00"),
+    ("How many kites are grounded, and which of them are under 100?", "KIT-2"),
+    ("How many kites are flying, and what is the total?", "7.00"),
 )
 def test_they_are_the_things_that_the_clause_before_names(question: str, answered: str) -> None:
     text = planned(question, [fact("f1", "list_kites", {}, _KITES)], []).text
@@ -80,11 +78,9 @@ def test_a_question_that_nothing_answers_is_left_as_its_part_before_the_answer()
 @pytest.mark.promise("planner.answers_each_question")
 @each_row(
     ("question", "is_told"),
-    [
-        ("What is the email of Bob Ray?", False),
-        ("What is the email of Ann Lee?", True),
-        ("Who heads the Harbour club?", False),
-    ],
+    ("What is the email of Bob Ray?", False),
+    ("What is the email of Ann Lee?", True),
+    ("Who heads the Harbour club?", False),
 )
 def test_a_persons_record_answers_only_for_that_person(question: str, is_told: bool) -> None:
     text = planned(question, [fact("f1", "get_pilot", {"id": "PIL-2"}, _PERSON)], []).text
@@ -97,13 +93,11 @@ _LOAN: JsonObject = {"id": "LOA-3", "pilot_id": "PIL-2", "amount": "80.00", "pai
 @pytest.mark.promise("planner.answers_each_question")
 @each_row(
     "question",
-    [
-        "What is left to pay on LOA-3?",
-        "Is there still enough in the purse for LOA-3?",
-        "Is LOA-3 a duplicate of another one?",
-        "Who reports to LOA-3?",
-        "How long is the runway of LOA-3?",
-    ],
+    "What is left to pay on LOA-3?",
+    "Is there still enough in the purse for LOA-3?",
+    "Is LOA-3 a duplicate of another one?",
+    "Who reports to LOA-3?",
+    "How long is the runway of LOA-3?",
 )
 def test_a_record_that_says_nothing_of_what_is_asked_is_no_answer(question: str) -> None:
     text = planned(question, [fact("f1", "get_loan", {"id": "LOA-3"}, _LOAN)], []).text
@@ -133,12 +127,10 @@ _LAND = tool("land_kite", kite_id="string", day="string")
 @pytest.mark.promise("planner.spoken_days")
 @each_row(
     ("task", "day"),
-    [
-        ("Land kite KIT-7 on March 12.", "2026-03-12"),
-        ("Land kite K-1 March 12", "2026-03-12"),
-        ("Land kite KIT-7 on 12 March 2027.", "2027-03-12"),
-        ("Land kite KIT-7 on 3 January.", "2027-01-03"),
-    ],
+    ("Land kite KIT-7 on March 12.", "2026-03-12"),
+    ("Land kite K-1 March 12", "2026-03-12"),
+    ("Land kite KIT-7 on 12 March 2027.", "2027-03-12"),
+    ("Land kite KIT-7 on 3 January.", "2027-01-03"),
 )
 def test_a_day_without_a_year_is_the_next_one_and_takes_no_number_from_an_identifier(task: str, day: str) -> None:
     now: Json = {"current_time": "2026-03-05T09:00+00:00"}
@@ -169,15 +161,13 @@ def _lister(*places: str) -> ToolSpec:
 @pytest.mark.promise("planner.reads_all_parts")
 @each_row(
     ("around", "places", "arguments", "further"),
-    [
-        ({"page": 1, "limit": 3, "total": 7}, ("page", "limit"), {}, {"page": 2}),
-        ({"page": 2, "per_page": 3, "total_pages": 3}, ("page", "per_page"), {"page": 2}, {"page": 3}),
-        ({"offset": 3, "limit": 3, "has_more": True}, ("offset", "limit"), {"offset": 3}, {"offset": 6}),
-        ({"hasMore": True}, ("skip",), {"state": "open"}, {"state": "open", "skip": 3}),
-        ({"total": 9}, ("offset",), {}, {"offset": 3}),
-        ({"next_cursor": "abc"}, ("cursor", "limit"), {}, {"cursor": "abc"}),
-        ({"nextPageToken": "t"}, ("pageToken",), {}, {"pageToken": "t"}),
-    ],
+    ({"page": 1, "limit": 3, "total": 7}, ("page", "limit"), {}, {"page": 2}),
+    ({"page": 2, "per_page": 3, "total_pages": 3}, ("page", "per_page"), {"page": 2}, {"page": 3}),
+    ({"offset": 3, "limit": 3, "has_more": True}, ("offset", "limit"), {"offset": 3}, {"offset": 6}),
+    ({"hasMore": True}, ("skip",), {"state": "open"}, {"state": "open", "skip": 3}),
+    ({"total": 9}, ("offset",), {}, {"offset": 3}),
+    ({"next_cursor": "abc"}, ("cursor", "limit"), {}, {"cursor": "abc"}),
+    ({"nextPageToken": "t"}, ("pageToken",), {}, {"pageToken": "t"}),
 )
 def test_what_follows_a_part_is_asked_for_in_the_tools_own_way(
     around: JsonObject, places: tuple[str, ...], arguments: JsonObject, further: JsonObject
@@ -221,12 +211,10 @@ def _found(task: str, answer: str = "", *entities: str) -> list[tuple[str, str, 
 @pytest.mark.promise("knowledge.good_tasks")
 @each_row(
     ("text", "found"),
-    [
-        ("Pay it. Initech's payment terms are net 30.", ("Initech", "payment terms", "net 30")),
-        ("The account manager for Initech is Dana Miller", ("Initech", "account manager", "Dana Miller")),
-        ("The credit limit of Initech is now EUR 10,000.", ("Initech", "credit limit", "EUR 10,000")),
-        ("Initech pays within 45 days", ("Initech", "pays", "within 45 days")),
-    ],
+    ("Pay it. Initech's payment terms are net 30.", ("Initech", "payment terms", "net 30")),
+    ("The account manager for Initech is Dana Miller", ("Initech", "account manager", "Dana Miller")),
+    ("The credit limit of Initech is now EUR 10,000.", ("Initech", "credit limit", "EUR 10,000")),
+    ("Initech pays within 45 days", ("Initech", "pays", "within 45 days")),
 )
 def test_what_holds_of_somebody_is_a_fact(text: str, found: tuple[str, str, str]) -> None:
     assert _found(text, "Done.", "Initech", "INV-7") == [found]

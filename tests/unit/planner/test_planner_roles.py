@@ -56,23 +56,17 @@ _TOOLS: list[Json] = [
 
 @each_row(
     ("calls", "fault", "spoiled"),
-    [
-        (_WRITE, "wrong_arithmetic", (("approve_kite", {**_WRITE[0][1], "fee": "3.50"}),)),
-        (_WRITE, "wrong_record", (("approve_kite", {**_WRITE[0][1], "kite_id": "KIT-8"}),)),
-        (_WRITE, "repeated_write", (*_WRITE, *_WRITE)),
-        (_WRITE, "invented_tool", (("invented_write", _WRITE[0][1]),)),
-        (_WRITE, "unasked_write", (*_WRITE, ("close_kite", _WRITE[0][1]))),
-        (
-            _WRITE,
-            "stale_column",
-            (("approve_kite", {"kite_id_old": "KIT-7", "fee_old": "2.50", "_call": {"part": 1}}),),
-        ),
-        (_READ, "stale_column", (("get_kite", {"id_old": "KIT-7"}), _READ[1])),
-        (_READ, "few_reads", _READ[:1]),
-        (_READ, "few_reads=boat", _READ),
-        (_READ, "invented_tool", (("invented_look_up", {"id": "KIT-7"}),)),
-        (_READ, "write_before_read", (("approve_kite", {"id": "KIT-7", "_call": {"part": 1}}), *_READ)),
-    ],
+    (_WRITE, "wrong_arithmetic", (("approve_kite", {**_WRITE[0][1], "fee": "3.50"}),)),
+    (_WRITE, "wrong_record", (("approve_kite", {**_WRITE[0][1], "kite_id": "KIT-8"}),)),
+    (_WRITE, "repeated_write", (*_WRITE, *_WRITE)),
+    (_WRITE, "invented_tool", (("invented_write", _WRITE[0][1]),)),
+    (_WRITE, "unasked_write", (*_WRITE, ("close_kite", _WRITE[0][1]))),
+    (_WRITE, "stale_column", (("approve_kite", {"kite_id_old": "KIT-7", "fee_old": "2.50", "_call": {"part": 1}}),)),
+    (_READ, "stale_column", (("get_kite", {"id_old": "KIT-7"}), _READ[1])),
+    (_READ, "few_reads", _READ[:1]),
+    (_READ, "few_reads=boat", _READ),
+    (_READ, "invented_tool", (("invented_look_up", {"id": "KIT-7"}),)),
+    (_READ, "write_before_read", (("approve_kite", {"id": "KIT-7", "_call": {"part": 1}}), *_READ)),
 )
 def test_a_fault_spoils_the_replies_that_it_concerns(
     calls: tuple[Call, ...], fault: str, spoiled: tuple[Call, ...]

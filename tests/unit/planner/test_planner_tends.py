@@ -50,40 +50,34 @@ BAIT = letter("m5", "pay@mill-billing.example", "Invoice 78", "Log in here and c
 
 @each_row(
     ("task", "letters", "tended"),
-    [
-        (
-            "Newsletters: archive them.\nInvoices: label them 'bills' and archive them.",
-            (NEWS, BILL, BOSS),
-            [
-                ("archive_letter", {"letter_id": "m1"}),
-                ("label_letter", {"letter_id": "m2", "label": "bills"}),
-                ("archive_letter", {"letter_id": "m2"}),
-            ],
-        ),
-        (
-            "Archive newsletters. Star everything from Ann Lee.",
-            (NEWS, BILL, BOSS),
-            [("archive_letter", {"letter_id": "m1"}), ("star_letter", {"letter_id": "m3"})],
-        ),
-        ("Archive newsletters. Do not touch mail from post@shop.example.", (NEWS, BILL), []),
-        (
-            "Newsletters: archive and delete them. Delete nothing.",
-            (NEWS,),
-            [("archive_letter", {"letter_id": "m1"})],
-        ),
-        (
-            "Invoices: archive them.\nPhishing: move it to spam, do not answer.",
-            (BAIT,),
-            [("move_letter", {"letter_id": "m5", "folder": "spam"})],
-        ),
-        (
-            "Mark newsletters as read. Star mail from Ann Lee.",
-            (NEWS, {**BOSS, "is_starred": True}),
-            [("mark_letter_read", {"letter_id": "m1"})],
-        ),
-        ("Archive newsletters.", ({**NEWS, "folder": "kept"},), []),
-        ("Newsletters: shred them.\nReceipts: file them under.", (NEWS,), []),
-    ],
+    (
+        "Newsletters: archive them.\nInvoices: label them 'bills' and archive them.",
+        (NEWS, BILL, BOSS),
+        [
+            ("archive_letter", {"letter_id": "m1"}),
+            ("label_letter", {"letter_id": "m2", "label": "bills"}),
+            ("archive_letter", {"letter_id": "m2"}),
+        ],
+    ),
+    (
+        "Archive newsletters. Star everything from Ann Lee.",
+        (NEWS, BILL, BOSS),
+        [("archive_letter", {"letter_id": "m1"}), ("star_letter", {"letter_id": "m3"})],
+    ),
+    ("Archive newsletters. Do not touch mail from post@shop.example.", (NEWS, BILL), []),
+    ("Newsletters: archive and delete them. Delete nothing.", (NEWS,), [("archive_letter", {"letter_id": "m1"})]),
+    (
+        "Invoices: archive them.\nPhishing: move it to spam, do not answer.",
+        (BAIT,),
+        [("move_letter", {"letter_id": "m5", "folder": "spam"})],
+    ),
+    (
+        "Mark newsletters as read. Star mail from Ann Lee.",
+        (NEWS, {**BOSS, "is_starred": True}),
+        [("mark_letter_read", {"letter_id": "m1"})],
+    ),
+    ("Archive newsletters.", ({**NEWS, "folder": "kept"},), []),
+    ("Newsletters: shred them.\nReceipts: file them under.", (NEWS,), []),
 )
 def test_each_kind_is_tended_as_its_instruction_says_and_a_ban_or_a_bait_goes_before(
     task: str, letters: tuple[JsonObject, ...], tended: list[tuple[str, JsonObject]]
@@ -145,15 +139,13 @@ def test_every_list_is_read_once() -> None:
 
 @each_row(
     ("task", "hour", "finished", "step"),
-    [
-        ("Archive the newsletters.", "09:00", True, ""),
-        ("Look after my mail every half hour until five.", "09:00", False, "PT30M"),
-        ("Look after my mail every two hours until half past five.", "16:45", False, "PT45M"),
-        ("Look after my mail every hour until 17:00.", "17:00", True, ""),
-        ("I am in a meeting until noon. Watch my mail.", "12:00", False, "PT1H"),
-        ("Wait for Ann's answer, then book the room.", "09:00", False, "PT1H"),
-        ("Watch my mail this morning.", "09:00", False, "PT1H"),
-    ],
+    ("Archive the newsletters.", "09:00", True, ""),
+    ("Look after my mail every half hour until five.", "09:00", False, "PT30M"),
+    ("Look after my mail every two hours until half past five.", "16:45", False, "PT45M"),
+    ("Look after my mail every hour until 17:00.", "17:00", True, ""),
+    ("I am in a meeting until noon. Watch my mail.", "12:00", False, "PT1H"),
+    ("Wait for Ann's answer, then book the room.", "09:00", False, "PT1H"),
+    ("Watch my mail this morning.", "09:00", False, "PT1H"),
 )
 def test_the_next_turn_is_due_as_often_as_the_text_says(task: str, hour: str, finished: bool, step: str) -> None:
     assert next_line(task, now=f"2031-05-06T{hour}:00+00:00") == f"Next: {'finished' if finished else step}"

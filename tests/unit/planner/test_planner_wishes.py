@@ -72,12 +72,10 @@ def _calls(task: str, *letters: JsonObject, meetings: tuple[JsonObject, ...] = (
 
 @each_row(
     "task",
-    [
-        "- Ann Lee asks when our tasting is. Answer her; it stands in my calendar.",
-        "Reply to Ann Lee, who wants to know when the tasting is.",
-        "Tell Ann Lee by mail when the tasting takes place, as my calendar has it.",
-        "Please send Ann Lee the date and time of the tasting.",
-    ],
+    "- Ann Lee asks when our tasting is. Answer her; it stands in my calendar.",
+    "Reply to Ann Lee, who wants to know when the tasting is.",
+    "Tell Ann Lee by mail when the tasting takes place, as my calendar has it.",
+    "Please send Ann Lee the date and time of the tasting.",
 )
 def test_who_asks_is_answered_with_the_date_of_the_appointment_that_is_theirs(task: str) -> None:
     (call,) = _calls(task, ASKS, NAMESAKE, meetings=(TASTING, OTHER))
@@ -99,16 +97,9 @@ def test_a_name_that_two_people_have_is_written_to_only_where_one_of_them_wrote_
 
 @each_row(
     ("task", "letter", "meetings", "says"),
-    [
-        ("Tell Carl Fox by mail when the tasting is.", ASKS, (TASTING,), "no mail address of Carl Fox is known"),
-        ("Move the tasting in my calendar to Monday, 12 May, 16:30.", ASKS, (TASTING, OTHER), "2 appointments"),
-        (
-            "Tell Bob Stone when the tasting is, if he still wants to come.",
-            BOB,
-            (TASTING,),
-            "if he still wants to come",
-        ),
-    ],
+    ("Tell Carl Fox by mail when the tasting is.", ASKS, (TASTING,), "no mail address of Carl Fox is known"),
+    ("Move the tasting in my calendar to Monday, 12 May, 16:30.", ASKS, (TASTING, OTHER), "2 appointments"),
+    ("Tell Bob Stone when the tasting is, if he still wants to come.", BOB, (TASTING,), "if he still wants to come"),
 )
 def test_what_has_no_known_address_is_meant_of_two_alike_or_has_a_condition_is_left_and_named(
     task: str, letter: JsonObject, meetings: tuple[JsonObject, ...], says: str
@@ -120,11 +111,9 @@ def test_what_has_no_known_address_is_meant_of_two_alike_or_has_a_condition_is_l
 
 @each_row(
     "task",
-    [
-        "Send Bob Stone by mail the number of the permit for the tasting, which Ann Lee wrote me; nothing else.",
-        "Bob Stone needs the number of the permit for the tasting. Ann Lee wrote it to me; pass it on by mail.",
-        "Mail the number of the permit for the tasting to Bob Stone; it stands in a mail from Ann Lee.",
-    ],
+    "Send Bob Stone by mail the number of the permit for the tasting, which Ann Lee wrote me; nothing else.",
+    "Bob Stone needs the number of the permit for the tasting. Ann Lee wrote it to me; pass it on by mail.",
+    "Mail the number of the permit for the tasting to Bob Stone; it stands in a mail from Ann Lee.",
 )
 def test_a_number_is_passed_on_without_what_stands_beside_it(task: str) -> None:
     letter = _letter(
@@ -173,11 +162,9 @@ def test_what_is_waited_for_is_told_once_it_has_come_and_not_before() -> None:
 
 @each_row(
     "task",
-    [
-        "In my calendar move the tasting with Ann Lee to Monday, 12 May, 16:30.",
-        "The tasting with Ann Lee has a new time: move it to 12 May at 4:30 pm.",
-        "Please reschedule the tasting with Ann Lee to 2031-05-12 16:30.",
-    ],
+    "In my calendar move the tasting with Ann Lee to Monday, 12 May, 16:30.",
+    "The tasting with Ann Lee has a new time: move it to 12 May at 4:30 pm.",
+    "Please reschedule the tasting with Ann Lee to 2031-05-12 16:30.",
 )
 def test_the_appointment_that_is_named_is_moved_and_stays_as_long(task: str) -> None:
     assert _calls(task, ASKS, meetings=(TASTING, OTHER)) == [
@@ -190,10 +177,8 @@ def test_the_appointment_that_is_named_is_moved_and_stays_as_long(task: str) -> 
 
 @each_row(
     "task",
-    [
-        "Bob Stone has invited me to two meetings. Accept what leaves my own appointments alone, decline what clashes.",
-        "Answer the invitations of Bob Stone: accept where I am free, decline where I am not.",
-    ],
+    "Bob Stone has invited me to two meetings. Accept what leaves my own appointments alone, decline what clashes.",
+    "Answer the invitations of Bob Stone: accept where I am free, decline where I am not.",
 )
 def test_an_invitation_that_collides_is_declined_and_another_accepted(task: str) -> None:
     guests: JsonObject = {"organizer": "bob.stone@corp.example", "attendees": [{"email": "max.moor@home.example"}]}

@@ -41,18 +41,16 @@ def test_it_names_what_it_lacks_and_exits_with_2(lacking: str, sentence: str) ->
 @pytest.mark.promise("state.refuses_to_start")
 @each_row(
     ("name", "value"),
-    [
-        ("POLICY_URL", "foo"),
-        ("POLICY_URL", "http://"),
-        ("ANTHROPIC_BASE_URL", "foo"),
-        ("GREEN_AGENT_MCP_URL", "ftp://x"),
-        ("PRACTICE_SERVERS", "http://gateway/worlds,foo"),
-        ("HAIKU_MODEL", ""),
-        ("OTEL_TRACES_SAMPLER_ARG", "7"),
-        ("OTEL_TRACES_SAMPLER_ARG", "-0.1"),
-        ("OTEL_TRACES_SAMPLER_ARG", "nan"),
-        ("OTEL_TRACES_SAMPLER_ARG", "a tenth"),
-    ],
+    ("POLICY_URL", "foo"),
+    ("POLICY_URL", "http://"),
+    ("ANTHROPIC_BASE_URL", "foo"),
+    ("GREEN_AGENT_MCP_URL", "ftp://x"),
+    ("PRACTICE_SERVERS", "http://gateway/worlds,foo"),
+    ("HAIKU_MODEL", ""),
+    ("OTEL_TRACES_SAMPLER_ARG", "7"),
+    ("OTEL_TRACES_SAMPLER_ARG", "-0.1"),
+    ("OTEL_TRACES_SAMPLER_ARG", "nan"),
+    ("OTEL_TRACES_SAMPLER_ARG", "a tenth"),
 )
 def test_an_address_or_a_figure_that_cannot_be_used_stops_the_start(name: str, value: str) -> None:
     """Not the first task."""

@@ -27,16 +27,14 @@ def test_a_service_is_read_with_its_sentinels_a_cluster_with_its_nodes_and_a_pla
 @pytest.mark.promise("redis.sentinel")
 @each_row(
     "url",
-    [
-        "http://host",
-        "redis+sentinel://h1:26379",
-        "redis+sentinel:///orders",
-        "redis+sentinel://h1:port/orders",
-        "redis+cluster://h1/3",
-        "redis+cluster://h1?confirm_replicas=1",
-        "redis://host?confirm_replicas=many",
-        "redis://host?confirm_replicas=-1",
-    ],
+    "http://host",
+    "redis+sentinel://h1:26379",
+    "redis+sentinel:///orders",
+    "redis+sentinel://h1:port/orders",
+    "redis+cluster://h1/3",
+    "redis+cluster://h1?confirm_replicas=1",
+    "redis://host?confirm_replicas=many",
+    "redis://host?confirm_replicas=-1",
 )
 def test_a_url_that_cannot_be_read_is_refused_without_repeating_it(url: str) -> None:
     with pytest.raises(ValidationError, match="it must be like") as caught:
@@ -63,13 +61,11 @@ def test_each_missed_target_is_named_and_good_figures_miss_nothing() -> None:
 
 @each_row(
     ("said", "told"),
-    [
-        ("Error 111 connecting to redis:6379. Refused.", "Error 111 connecting to its address. Refused."),
-        ("MOVED 3999 10.0.0.1:6381", "MOVED 3999 its address"),
-        ("a-b.example:26379, [::1]:6379 and ('::1', 6379)", "its address, its address and its address"),
-        ("busy since 2026-11-27T10:15:00, until 11:45", "busy since 2026-11-27T10:15:00, until 11:45"),
-        (200_000 * "a", 200_000 * "a"),
-    ],
+    ("Error 111 connecting to redis:6379. Refused.", "Error 111 connecting to its address. Refused."),
+    ("MOVED 3999 10.0.0.1:6381", "MOVED 3999 its address"),
+    ("a-b.example:26379, [::1]:6379 and ('::1', 6379)", "its address, its address and its address"),
+    ("busy since 2026-11-27T10:15:00, until 11:45", "busy since 2026-11-27T10:15:00, until 11:45"),
+    (200_000 * "a", 200_000 * "a"),
 )
 def test_an_outage_is_told_without_addresses(said: str, told: str) -> None:
     """Times of day are none; a long text is read once through."""

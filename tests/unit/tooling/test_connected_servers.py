@@ -62,13 +62,11 @@ async def test_each_question_reaches_the_agent_as_what_it_is() -> None:
 @pytest.mark.promise("I4.unread_errors")
 @each_row(
     ("state", "not_begun"),
-    [
-        (TaskState.TASK_STATE_FAILED, True),
-        (TaskState.TASK_STATE_REJECTED, True),
-        (TaskState.TASK_STATE_AUTH_REQUIRED, True),
-        (TaskState.TASK_STATE_CANCELED, False),
-        (TaskState.TASK_STATE_UNSPECIFIED, False),
-    ],
+    (TaskState.TASK_STATE_FAILED, True),
+    (TaskState.TASK_STATE_REJECTED, True),
+    (TaskState.TASK_STATE_AUTH_REQUIRED, True),
+    (TaskState.TASK_STATE_CANCELED, False),
+    (TaskState.TASK_STATE_UNSPECIFIED, False),
 )
 def test_only_an_agent_that_says_so_has_done_nothing(state: TaskState, not_begun: bool) -> None:
     """A canceled task may have done a part of it, and one without a state may have done anything."""
@@ -79,16 +77,14 @@ def test_only_an_agent_that_says_so_has_done_nothing(state: TaskState, not_begun
 @pytest.mark.promise("connections.refreshed_once")
 @each_row(
     "life, seconds",
-    [
-        (3600, 3600.0),
-        ("60", 60.0),
-        (0, 1.0),
-        (10**9, 86_400.0),
-        ("inf", 86_400.0),
-        (None, USUAL_LIFE),
-        ("NaN", USUAL_LIFE),
-        ("soon", USUAL_LIFE),
-    ],
+    (3600, 3600.0),
+    ("60", 60.0),
+    (0, 1.0),
+    (10**9, 86_400.0),
+    ("inf", 86_400.0),
+    (None, USUAL_LIFE),
+    ("NaN", USUAL_LIFE),
+    ("soon", USUAL_LIFE),
 )
 def test_a_token_is_kept_for_a_bounded_time_whatever_is_said_of_its_life(life: object, seconds: float) -> None:
     assert read_lifetime(life) == seconds

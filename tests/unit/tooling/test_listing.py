@@ -124,13 +124,11 @@ def test_rows_taken_away_while_a_list_is_read_are_said() -> None:
 @pytest.mark.promise("pages.says_what_is_missing")
 @each_row(
     ("bounds", "rows", "named"),
-    [
-        (ListBounds(pages=3), 30, "LIST_PAGES"),
-        (ListBounds(rows=25), 30, "LIST_ROWS"),
-        (ListBounds(size=500), 20, "LIST_BYTES"),
-        (ListBounds(pages=10), 100, ""),
-        (ListBounds(rows=100), 100, ""),
-    ],
+    (ListBounds(pages=3), 30, "LIST_PAGES"),
+    (ListBounds(rows=25), 30, "LIST_ROWS"),
+    (ListBounds(size=500), 20, "LIST_BYTES"),
+    (ListBounds(pages=10), 100, ""),
+    (ListBounds(rows=100), 100, ""),
 )
 @each_row("shape", ["page_total", "offset_has_more", "cursor", "next_page"])
 def test_a_ceiling_is_said_and_the_answer_goes_on_saying_that_there_is_more(
@@ -154,11 +152,9 @@ def test_a_ceiling_is_said_and_the_answer_goes_on_saying_that_there_is_more(
 @pytest.mark.promise("pages.says_what_is_missing")
 @each_row(
     ("answer", "schema"),
-    [
-        ({"items": [{"id": 1}], "has_more": True}, {"type": "object", "properties": {}}),
-        ({"items": [{"id": 1}], "next_cursor": "x"}, {"type": "object", "properties": {}}),
-        ({"items": [{"id": 1}], "next": "/things?cursor=x"}, {"type": "object", "properties": {}}),
-    ],
+    ({"items": [{"id": 1}], "has_more": True}, {"type": "object", "properties": {}}),
+    ({"items": [{"id": 1}], "next_cursor": "x"}, {"type": "object", "properties": {}}),
+    ({"items": [{"id": 1}], "next": "/things?cursor=x"}, {"type": "object", "properties": {}}),
 )
 def test_a_tool_that_cannot_be_asked_for_more_has_that_said(answer: JsonObject, schema: JsonObject) -> None:
     content, found = whole(lambda _: answer, schema, {})
@@ -214,17 +210,15 @@ def test_a_part_that_was_asked_for_is_all_that_is_read(asked: JsonObject, shape:
 
 @each_row(
     "answer",
-    [
-        {"order": {"id": "O-1", "items": [{"sku": "a"}, {"sku": "b"}], "total": 120}},
-        {"id": "O-1", "lines": [{"sku": "a"}], "total": 99, "count": 12},
-        {"found": False, "error": "no such order"},
-        {"items": [], "total": 0},
-        [],
-        [{"id": 1}],
-        "text",
-        None,
-        7,
-    ],
+    {"order": {"id": "O-1", "items": [{"sku": "a"}, {"sku": "b"}], "total": 120}},
+    {"id": "O-1", "lines": [{"sku": "a"}], "total": 99, "count": 12},
+    {"found": False, "error": "no such order"},
+    {"items": [], "total": 0},
+    [],
+    [{"id": 1}],
+    "text",
+    None,
+    7,
 )
 def test_a_record_is_no_page(answer: Json) -> None:
     schema: JsonObject = {"type": "object", "properties": {"order_id": {"type": "string"}}}

@@ -17,15 +17,13 @@ def names(text: str, *listed: str) -> list[str]:
 @pytest.mark.promise("tools.named_by_task")
 @each_row(
     ("text", "found"),
-    [
-        ("First get_order_status, then cancel_order.", ["cancel_order", "get_order_status"]),
-        ("Call sync_ledger for March.", ["sync_ledger"]),
-        ("Use the tool `reconcile_books` please.", ["reconcile_books"]),
-        ("Finish with close_period(period='2026-03').", ["close_period"]),
-        ("The book_meeting tool fits.", ["book_meeting"]),
-        ("Using freeze_card, stop card 7.", ["freeze_card"]),
-        ("If not found, call create_vendor.", ["create_vendor"]),
-    ],
+    ("First get_order_status, then cancel_order.", ["cancel_order", "get_order_status"]),
+    ("Call sync_ledger for March.", ["sync_ledger"]),
+    ("Use the tool `reconcile_books` please.", ["reconcile_books"]),
+    ("Finish with close_period(period='2026-03').", ["close_period"]),
+    ("The book_meeting tool fits.", ["book_meeting"]),
+    ("Using freeze_card, stop card 7.", ["freeze_card"]),
+    ("If not found, call create_vendor.", ["create_vendor"]),
 )
 def test_a_tool_named_in_full_is_found(text: str, found: list[str]) -> None:
     assert names(text) == found
@@ -34,15 +32,13 @@ def test_a_tool_named_in_full_is_found(text: str, found: list[str]) -> None:
 @pytest.mark.promise("tools.named_by_task")
 @each_row(
     "text",
-    [
-        "Refund order ORD-1, whose order_id is in the mail.",
-        "Set the display_name and the update_date of account_number 5.",
-        "Use order_id ORD_2024_17 and region eu_west_1.",
-        "See report_final.pdf at https://x.example/get_report and /srv/create_user.",
-        "Do not call delete_user.",
-        "Solve it without using update_salary.",
-        "Get the order and cancel it.",
-    ],
+    "Refund order ORD-1, whose order_id is in the mail.",
+    "Set the display_name and the update_date of account_number 5.",
+    "Use order_id ORD_2024_17 and region eu_west_1.",
+    "See report_final.pdf at https://x.example/get_report and /srv/create_user.",
+    "Do not call delete_user.",
+    "Solve it without using update_salary.",
+    "Get the order and cancel it.",
 )
 def test_fields_files_and_forbidden_tools_are_not_taken_for_tools(text: str) -> None:
     assert names(text) == []

@@ -66,12 +66,10 @@ _OF_TEXT = Policy(id="texts", text_rules=(TextRule(id="t1", type="deny"),))
 @pytest.mark.promise("chaos.patience")
 @each_row(
     ("request_", "asked"),
-    [
-        (EvaluateRequest(policies=(_RULES,)), 1),
-        (EvaluateRequest(policies=(_RULES,), binding=True), 3),
-        (EvaluateRequest(policies=(_RULES, _OF_TEXT), text="Pay."), 3),
-        (EvaluateRequest(policies=(Policy(id="strict", text_default="deny"),), text="Pay."), 3),
-    ],
+    (EvaluateRequest(policies=(_RULES,)), 1),
+    (EvaluateRequest(policies=(_RULES,), binding=True), 3),
+    (EvaluateRequest(policies=(_RULES, _OF_TEXT), text="Pay."), 3),
+    (EvaluateRequest(policies=(Policy(id="strict", text_default="deny"),), text="Pay."), 3),
 )
 async def test_a_verdict_that_decides_nothing_is_not_waited_for(request_: EvaluateRequest, asked: int) -> None:
     """A task without a service is held up by what it cannot do without, and by nothing else."""
@@ -107,12 +105,10 @@ def _serving(handler: _Handler, pauses: tuple[float, ...] = AT_ONCE) -> Connecte
 @pytest.mark.promise("tools.read_again")
 @each_row(
     "errors",
-    [
-        (ToolUnreachable("refused"),),
-        (ToolUnreachable("refused"), ToolUnreachable("refused")),
-        (ToolSilent("cut"),),
-        (ToolSilent("cut"), ToolUnreachable("refused")),
-    ],
+    (ToolUnreachable("refused"),),
+    (ToolUnreachable("refused"), ToolUnreachable("refused")),
+    (ToolSilent("cut"),),
+    (ToolSilent("cut"), ToolUnreachable("refused")),
 )
 async def test_a_read_outlasts_a_cut_and_a_restart(errors: tuple[Exception, ...]) -> None:
     tools = _serving(_Handler(*errors))

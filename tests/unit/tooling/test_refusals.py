@@ -15,23 +15,21 @@ from tests.each_row import each_row
 @pytest.mark.promise("I4.unread_errors")
 @each_row(
     "said",
-    [
-        "Error executing tool pay: amount must be positive",
-        {"error": "CONSTRAINT_VIOLATION", "type": "CONSTRAINT_VIOLATION"},
-        {"error": {"code": 422, "message": "unit"}},
-        {"status": 403},
-        {"detail": [{"loc": ["params", "amount"], "msg": "field required", "type": "missing_field"}]},
-        "Claim C-1 is not eligible for approval",
-        "The change is not allowed after shipping",
-        "Order O-1 not found",
-        "over the limit",
-        "insufficient funds",
-        "the claim is already approved",
-        "1 validation error for Pay",
-        "unexpected keyword argument 'colour'",
-        "the card was declined",
-        "Cabin class cannot be changed for basic economy",
-    ],
+    "Error executing tool pay: amount must be positive",
+    {"error": "CONSTRAINT_VIOLATION", "type": "CONSTRAINT_VIOLATION"},
+    {"error": {"code": 422, "message": "unit"}},
+    {"status": 403},
+    {"detail": [{"loc": ["params", "amount"], "msg": "field required", "type": "missing_field"}]},
+    "Claim C-1 is not eligible for approval",
+    "The change is not allowed after shipping",
+    "Order O-1 not found",
+    "over the limit",
+    "insufficient funds",
+    "the claim is already approved",
+    "1 validation error for Pay",
+    "unexpected keyword argument 'colour'",
+    "the card was declined",
+    "Cabin class cannot be changed for basic economy",
 )
 def test_an_error_that_names_what_is_wrong_is_a_refusal(said: Json) -> None:
     assert classify_error(said) is ErrorMeaning.REFUSED
@@ -62,16 +60,14 @@ def test_one_word_of_a_failure_outweighs_every_reason_beside_it(reason: str, fau
 
 @each_row(
     ("said", "absent"),
-    [
-        ("Order O-1 not found", True),
-        ({"error": {"code": 404}}, True),
-        ("no such booking", True),
-        ("NOT_FOUND", True),
-        ("tool get_order not found", False),
-        ("internal error", False),
-        ("not allowed", False),
-        (None, False),
-    ],
+    ("Order O-1 not found", True),
+    ({"error": {"code": 404}}, True),
+    ("no such booking", True),
+    ("NOT_FOUND", True),
+    ("tool get_order not found", False),
+    ("internal error", False),
+    ("not allowed", False),
+    (None, False),
 )
 def test_a_read_that_finds_no_record_says_so(said: Json, absent: bool) -> None:
     assert says_absent(said) is absent
@@ -80,17 +76,15 @@ def test_a_read_that_finds_no_record_says_so(said: Json, absent: bool) -> None:
 @pytest.mark.promise("I4.unread_errors")
 @each_row(
     ("said", "is_out_of_time"),
-    [
-        ("timeout", True),
-        ("timed out while committing", True),
-        ({"error": "Gateway Timeout"}, True),
-        ({"status": 504}, True),
-        ("context deadline exceeded", True),
-        ("timeout must be at least 5", False),
-        ("the books are being closed", False),
-        ({"error": "invalid", "params": {"note": "it timed out"}}, False),
-        ("Try again later.", False),
-    ],
+    ("timeout", True),
+    ("timed out while committing", True),
+    ({"error": "Gateway Timeout"}, True),
+    ({"status": 504}, True),
+    ("context deadline exceeded", True),
+    ("timeout must be at least 5", False),
+    ("the books are being closed", False),
+    ({"error": "invalid", "params": {"note": "it timed out"}}, False),
+    ("Try again later.", False),
 )
 def test_an_error_says_that_its_time_ran_out(said: Json, is_out_of_time: bool) -> None:
     assert says_out_of_time(said) is is_out_of_time
@@ -98,11 +92,9 @@ def test_an_error_says_that_its_time_ran_out(said: Json, is_out_of_time: bool) -
 
 @each_row(
     "content",
-    [
-        {"status": "ok", "tool": "pay", "params": {}},
-        {"tool": "pay", "params": {"amount": 5}},
-        {"status": "ok", "tool": "pay", "params": {"amount": 5}, "session_id": "s"},
-    ],
+    {"status": "ok", "tool": "pay", "params": {}},
+    {"tool": "pay", "params": {"amount": 5}},
+    {"status": "ok", "tool": "pay", "params": {"amount": 5}, "session_id": "s"},
 )
 def test_tool_and_params_and_nothing_else_is_an_echo(content: Json) -> None:
     assert is_echo("pay", content)
@@ -110,16 +102,14 @@ def test_tool_and_params_and_nothing_else_is_an_echo(content: Json) -> None:
 
 @each_row(
     "content",
-    [
-        {"status": "ok", "tool": "refund", "params": {}},
-        {"status": "ok", "tool": "pay", "params": "none"},
-        {"status": "ok", "tool": "pay", "params": {}, "payment_id": "P-1"},
-        {"status": "ok"},
-        {"tool": "hammer"},
-        [],
-        None,
-        "ok",
-    ],
+    {"status": "ok", "tool": "refund", "params": {}},
+    {"status": "ok", "tool": "pay", "params": "none"},
+    {"status": "ok", "tool": "pay", "params": {}, "payment_id": "P-1"},
+    {"status": "ok"},
+    {"tool": "hammer"},
+    [],
+    None,
+    "ok",
 )
 def test_an_answer_that_says_more_or_less_is_none(content: Json) -> None:
     assert not is_echo("pay", content)
@@ -147,14 +137,12 @@ def test_clauses_are_fields_and_sentences_after_the_last_value_are_no_part_of_it
 
 @each_row(
     "content",
-    [
-        "The claim is settled; nothing else happened.",
-        "id is 17",
-        "id is 17; id is 18",
-        {"id": 17},
-        ["id is 17; total is 5"],
-        None,
-    ],
+    "The claim is settled; nothing else happened.",
+    "id is 17",
+    "id is 17; id is 18",
+    {"id": 17},
+    ["id is 17; total is 5"],
+    None,
 )
 def test_anything_else_stays_as_it_is(content: object) -> None:
     assert read_told_record(content) == content  # type: ignore[arg-type]

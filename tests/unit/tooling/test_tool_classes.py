@@ -61,18 +61,16 @@ def test_an_unknown_name_changes_whatever_the_annotation_says(name: str) -> None
 
 @each_row(
     ("name", "said", "expected"),
-    [
-        ("delete_order", Annotations(read_only=True), ToolClass.CHANGE),
-        ("get_order", Annotations(read_only=False), ToolClass.CHANGE),
-        ("get_order", Annotations(read_only=True, destructive=True), ToolClass.CHANGE),
-        ("get_order", Annotations(read_only=True, destructive=False), ToolClass.READ),
-        ("calculate_tax", Annotations(read_only=True), ToolClass.COMPUTE),
-        ("calculate_tax", Annotations(read_only=False), ToolClass.CHANGE),
-        ("notify_employee", Annotations(read_only=False, destructive=False), ToolClass.NOTIFY),
-        ("notify_employee", Annotations(read_only=True), ToolClass.NOTIFY),
-        ("notify_employee", Annotations(read_only=False, destructive=True), ToolClass.CHANGE),
-        ("get_order", None, ToolClass.READ),
-    ],
+    ("delete_order", Annotations(read_only=True), ToolClass.CHANGE),
+    ("get_order", Annotations(read_only=False), ToolClass.CHANGE),
+    ("get_order", Annotations(read_only=True, destructive=True), ToolClass.CHANGE),
+    ("get_order", Annotations(read_only=True, destructive=False), ToolClass.READ),
+    ("calculate_tax", Annotations(read_only=True), ToolClass.COMPUTE),
+    ("calculate_tax", Annotations(read_only=False), ToolClass.CHANGE),
+    ("notify_employee", Annotations(read_only=False, destructive=False), ToolClass.NOTIFY),
+    ("notify_employee", Annotations(read_only=True), ToolClass.NOTIFY),
+    ("notify_employee", Annotations(read_only=False, destructive=True), ToolClass.CHANGE),
+    ("get_order", None, ToolClass.READ),
 )
 def test_an_annotation_raises_and_never_lowers(name: str, said: Annotations | None, expected: ToolClass) -> None:
     assert classify(name, said, None).tool_class is expected
@@ -81,17 +79,15 @@ def test_an_annotation_raises_and_never_lowers(name: str, said: Annotations | No
 @pytest.mark.promise("tools.own_annotation")
 @each_row(
     ("name", "own", "said", "expected"),
-    [
-        ("ask_customer", True, Annotations(read_only=True), ToolClass.READ),
-        ("screen_party", True, Annotations(read_only=True), ToolClass.READ),
-        ("screen_party", False, Annotations(read_only=True), ToolClass.CHANGE),
-        ("screen_party", True, Annotations(read_only=True, destructive=True), ToolClass.CHANGE),
-        ("screen_party", True, None, ToolClass.CHANGE),
-        ("screen_and_delete_party", True, Annotations(read_only=True), ToolClass.CHANGE),
-        ("delete_party", True, Annotations(read_only=True), ToolClass.CHANGE),
-        ("book_slot", True, Annotations(read_only=True), ToolClass.CHANGE),
-        ("get\u0435", True, Annotations(read_only=True), ToolClass.CHANGE),
-    ],
+    ("ask_customer", True, Annotations(read_only=True), ToolClass.READ),
+    ("screen_party", True, Annotations(read_only=True), ToolClass.READ),
+    ("screen_party", False, Annotations(read_only=True), ToolClass.CHANGE),
+    ("screen_party", True, Annotations(read_only=True, destructive=True), ToolClass.CHANGE),
+    ("screen_party", True, None, ToolClass.CHANGE),
+    ("screen_and_delete_party", True, Annotations(read_only=True), ToolClass.CHANGE),
+    ("delete_party", True, Annotations(read_only=True), ToolClass.CHANGE),
+    ("book_slot", True, Annotations(read_only=True), ToolClass.CHANGE),
+    ("get\u0435", True, Annotations(read_only=True), ToolClass.CHANGE),
 )
 def test_where_a_name_says_nothing_the_tenants_own_server_may_say_that_it_only_reads(
     name: str, own: bool, said: Annotations | None, expected: ToolClass

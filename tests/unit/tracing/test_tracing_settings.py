@@ -50,15 +50,13 @@ def test_without_a_collector_there_is_one_span_and_the_application_is_itself() -
 @pytest.mark.promise("trace.standard_variables")
 @each_row(
     ("given", "endpoint"),
-    [
-        ({}, ""),
-        ({"otel_exporter_otlp_endpoint": _AT}, f"{_AT}/v1/traces"),
-        ({"otel_exporter_otlp_endpoint": f"{_AT}/"}, f"{_AT}/v1/traces"),
-        ({"otel_exporter_otlp_endpoint": _AT, "otel_exporter_otlp_traces_endpoint": "http://t/x"}, "http://t/x"),
-        ({"otel_exporter_otlp_endpoint": _AT, "otel_sdk_disabled": True}, ""),
-        ({"otel_exporter_otlp_endpoint": _AT, "otel_traces_exporter": "none"}, ""),
-        ({"otel_exporter_otlp_endpoint": "", "otel_traces_sampler": "", "otel_sdk_disabled": ""}, ""),
-    ],
+    ({}, ""),
+    ({"otel_exporter_otlp_endpoint": _AT}, f"{_AT}/v1/traces"),
+    ({"otel_exporter_otlp_endpoint": f"{_AT}/"}, f"{_AT}/v1/traces"),
+    ({"otel_exporter_otlp_endpoint": _AT, "otel_exporter_otlp_traces_endpoint": "http://t/x"}, "http://t/x"),
+    ({"otel_exporter_otlp_endpoint": _AT, "otel_sdk_disabled": True}, ""),
+    ({"otel_exporter_otlp_endpoint": _AT, "otel_traces_exporter": "none"}, ""),
+    ({"otel_exporter_otlp_endpoint": "", "otel_traces_sampler": "", "otel_sdk_disabled": ""}, ""),
 )
 def test_where_spans_go_is_said_as_everywhere(given: dict[str, object], endpoint: str) -> None:
     assert TracingSettings.model_validate(given).traces_endpoint == endpoint
@@ -78,11 +76,9 @@ def test_a_samplers_argument_is_read_as_opentelemetry_reads_it(sampler: str, arg
 @pytest.mark.promise("trace.standard_variables")
 @each_row(
     ("variable", "value"),
-    [
-        ("otel_exporter_otlp_endpoint", "collector:4318"),
-        ("otel_exporter_otlp_endpoint", "http://user:word@collector"),
-        ("otel_traces_sampler", "sometimes"),
-    ],
+    ("otel_exporter_otlp_endpoint", "collector:4318"),
+    ("otel_exporter_otlp_endpoint", "http://user:word@collector"),
+    ("otel_traces_sampler", "sometimes"),
 )
 def test_a_variable_that_cannot_be_used_stops_the_start_by_its_name(variable: str, value: str) -> None:
     with pytest.raises(CannotStart, match=variable.upper()) as refused:

@@ -198,15 +198,13 @@ def test_a_figure_from_nowhere_is_an_invented_one_and_pieces_of_dates_ids_and_ti
 
 @each_row(
     ("answer", "wanted", "said"),
-    [
-        ("It is EUR 1,250.50.", "1,250.50", True),
-        ("It is 1250.5 in all", "1,250.50", True),
-        ("It is 1,250.05.", "1,250.50", False),
-        ("INV-12 and INV-13.", "INV-12", True),
-        ("INV-120.", "INV-12", False),
-        ("On 2026-03-12 at 14:30.", "12", False),
-        ("There are 12, it seems.", "12", True),
-    ],
+    ("It is EUR 1,250.50.", "1,250.50", True),
+    ("It is 1250.5 in all", "1,250.50", True),
+    ("It is 1,250.05.", "1,250.50", False),
+    ("INV-12 and INV-13.", "INV-12", True),
+    ("INV-120.", "INV-12", False),
+    ("On 2026-03-12 at 14:30.", "12", False),
+    ("There are 12, it seems.", "12", True),
 )
 def test_figures_and_ids_are_found_in_any_writing(answer: str, wanted: str, said: bool) -> None:
     assert mentions(answer, wanted) is said
@@ -255,13 +253,11 @@ def test_figures_that_meet_every_target_miss_none_and_an_instructed_act_that_too
 
 @each_row(
     ("ours", "named"),
-    [
-        ({"right": False}, "0 tasks right"),
-        ({"asked_unasked": True}, "questions where the gold asks none"),
-        ({"silent_omission": True}, "silent omissions"),
-        ({"wrong_writes": Counter({"nobody asked for it": 1})}, "1 wrong writes"),
-        ({"calls": 5}, "over 1 calls more"),
-    ],
+    ({"right": False}, "0 tasks right"),
+    ({"asked_unasked": True}, "questions where the gold asks none"),
+    ({"silent_omission": True}, "silent omissions"),
+    ({"wrong_writes": Counter({"nobody asked for it": 1})}, "1 wrong writes"),
+    ({"calls": 5}, "over 1 calls more"),
 )
 def test_each_target_of_the_perfect_model_is_named_when_missed(ours: dict[str, object], named: str) -> None:
     missed = find_missed(make_plays(ModelKind.PERFECT, 0.0, **ours))

@@ -62,27 +62,25 @@ LINE: JsonObject = {"order_id": "O-1", "line_id": "L-2", "quantity": 5}
 
 @each_row(
     ("shown", "status"),
-    [
-        (wrote("change_address", BONN, order(), order(address={"city": "Bonn", "zip": "1"})), VERIFIED),
-        (wrote("change_address", BONN, {"data": [order()]}, {"data": [order(address={"city": "Bonn"})]}), VERIFIED),
-        (wrote("change_address", BONN, order(), order()), UNVERIFIED),
-        (wrote("change_address", BONN, order(**IN_BONN), order(**IN_BONN, total=41)), UNVERIFIED),
-        (wrote("change_address", BONN, order(), order(billing={"city": "Bonn", "zip": "2"})), UNVERIFIED),
-        (wrote("set_quantity", LINE, order(), order(lines=lines(1, 5))), VERIFIED),
-        (wrote("set_quantity", LINE, order(), order(lines=lines(5, 2))), UNVERIFIED),
-        (wrote("set_quantity", LINE, order(lines={"L-1": {"quantity": 1}, "L-2": {"quantity": 2}}),
-               order(lines={"L-1": {"quantity": 1}, "L-2": {"quantity": 5}})), VERIFIED),
-        (wrote("set_quantity", LINE, order(lines={"L-1": {"quantity": 1}, "L-2": {"quantity": 2}}),
-               order(lines={"L-1": {"quantity": 5}, "L-2": {"quantity": 2}})), UNVERIFIED),
-        (wrote("update_order", {"order_id": "O-1", "lines": [{"line_id": "L-2", "quantity": 5}]}, order(),
-               order(lines=lines(1, 5))), VERIFIED),
-        (wrote("update_order", {"order_id": "O-1", "lines": [{"line_id": "L-2", "quantity": 5}]}, order(),
-               order(lines=lines(5, 2))), UNVERIFIED),
-        (wrote("update_order", {"order": {"id": "O-1", "total": 50}}, order(), order(total=50)), VERIFIED),
-        (wrote("update_order", {"order": {"id": "O-1", "total": 50}}, [order(), {"id": "O-2", "total": 1}],
-               [order(), {"id": "O-2", "total": 50}]), UNVERIFIED),
-        (wrote("assign_order", {**SHOP, "clerk_id": "E-1"}, order(clerk_id=None), order(clerk_id="E-1")), VERIFIED),
-    ],
+    (wrote("change_address", BONN, order(), order(address={"city": "Bonn", "zip": "1"})), VERIFIED),
+    (wrote("change_address", BONN, {"data": [order()]}, {"data": [order(address={"city": "Bonn"})]}), VERIFIED),
+    (wrote("change_address", BONN, order(), order()), UNVERIFIED),
+    (wrote("change_address", BONN, order(**IN_BONN), order(**IN_BONN, total=41)), UNVERIFIED),
+    (wrote("change_address", BONN, order(), order(billing={"city": "Bonn", "zip": "2"})), UNVERIFIED),
+    (wrote("set_quantity", LINE, order(), order(lines=lines(1, 5))), VERIFIED),
+    (wrote("set_quantity", LINE, order(), order(lines=lines(5, 2))), UNVERIFIED),
+    (wrote("set_quantity", LINE, order(lines={"L-1": {"quantity": 1}, "L-2": {"quantity": 2}}),
+           order(lines={"L-1": {"quantity": 1}, "L-2": {"quantity": 5}})), VERIFIED),
+    (wrote("set_quantity", LINE, order(lines={"L-1": {"quantity": 1}, "L-2": {"quantity": 2}}),
+           order(lines={"L-1": {"quantity": 5}, "L-2": {"quantity": 2}})), UNVERIFIED),
+    (wrote("update_order", {"order_id": "O-1", "lines": [{"line_id": "L-2", "quantity": 5}]}, order(),
+           order(lines=lines(1, 5))), VERIFIED),
+    (wrote("update_order", {"order_id": "O-1", "lines": [{"line_id": "L-2", "quantity": 5}]}, order(),
+           order(lines=lines(5, 2))), UNVERIFIED),
+    (wrote("update_order", {"order": {"id": "O-1", "total": 50}}, order(), order(total=50)), VERIFIED),
+    (wrote("update_order", {"order": {"id": "O-1", "total": 50}}, [order(), {"id": "O-2", "total": 1}],
+           [order(), {"id": "O-2", "total": 50}]), UNVERIFIED),
+    (wrote("assign_order", {**SHOP, "clerk_id": "E-1"}, order(clerk_id=None), order(clerk_id="E-1")), VERIFIED),
 )  # fmt: skip
 def test_a_nested_field_is_proved_in_its_own_place(shown: WriteEvidence, status: WriteStatus) -> None:
     assert judge_answered(shown).status is status
@@ -90,36 +88,34 @@ def test_a_nested_field_is_proved_in_its_own_place(shown: WriteEvidence, status:
 
 @each_row(
     ("arguments", "before", "after", "status"),
-    [
-        ({"newAmount": 50}, {"amount": 40}, {"amount": 50}, VERIFIED),
-        ({"newAmount": 50}, {"amount": 50}, {"amount": 50}, UNVERIFIED),
-        ({"agreed_discount": 10}, {"discount_pct": 5}, {"discount_pct": 10}, VERIFIED),
-        ({"agreed_discount": "10%"}, {"discount_pct": 5}, {"discount_pct": 10}, VERIFIED),
-        ({"agreed_discount": Decimal("0.1")}, {"discount_pct": 5}, {"discount_pct": 10}, VERIFIED),
-        ({"agreed_discount": 10}, {"discount_pct": 5}, {"discount_pct": 7}, UNVERIFIED),
-        ({"agreed_discount": 10}, {"discount_pct": 10, "x": 1}, {"discount_pct": 10, "x": 2}, UNVERIFIED),
-        ({"amount": Decimal("12.50")}, {"amount_cents": 1}, {"amount_cents": 1250}, VERIFIED),
-        ({"amount_cents": 1250}, {"amount": 1}, {"amount": "12.50 EUR"}, VERIFIED),
-        ({"amount": Decimal("12.50")}, {"amount": 1}, {"amount": 1250}, UNVERIFIED),
-        ({"amount": 1250}, {"amount": 1}, {"amount": {"cents": 1250, "currency": "EUR"}}, VERIFIED),
-        ({"due_date": "2026-03-01"}, {"due_date": None}, {"due_date": "1 March 2026"}, VERIFIED),
-        ({"due_date": "01.03.2026"}, {"due_date": None}, {"due_date": "2026-03-01T00:00:00Z"}, VERIFIED),
-        ({"due_date": "2026-03-01"}, {"due_date": None}, {"due_date": "03/01/2026"}, VERIFIED),
-        ({"due_date": "2026-03-01"}, {"due_date": None}, {"due_date": "2026-03-02"}, UNVERIFIED),
-        ({"start": "2026-03-01T09:00"}, {"start": None}, {"start": "2026-03-01 09:00:00"}, VERIFIED),
-        ({"assignee": "bob"}, {"assigned_to": "eva"}, {"assigned_to": "bob"}, VERIFIED),
-        ({"field": "status", "value": "closed"}, {"status": "open"}, {"status": "closed"}, VERIFIED),
-        ({"field": "status", "value": "closed"}, {"mood": "open"}, {"mood": "closed"}, UNVERIFIED),
-        ({"changes": {"status": "closed"}}, {"status": "open"}, {"status": "closed"}, VERIFIED),
-        ({"quantity": 5}, {"count": 4}, {"count": 5}, UNVERIFIED),
-        ({"tag": "urgent"}, {"tags": []}, {"tags": ["urgent"]}, VERIFIED),
-        ({"tags": ["a", "b"]}, {"tags": ["a"]}, {"tags": ["b", "a"]}, VERIFIED),
-        ({"tags": ["a", "b"]}, {"tags": []}, {"tags": ["a"]}, UNVERIFIED),
-        ({"status": "closed", "reason": "paid"}, {"status": "open"}, {"status": "closed"}, VERIFIED),
-        ({"status": "closed"}, {"status": "open"}, {"status": "closing"}, UNVERIFIED),
-        ({"unit": "EUR", "amount": 5}, {"unit": "EUR", "amount": 1}, {"unit": "EUR", "amount": 5}, VERIFIED),
-    ],
-)  # fmt: skip
+    ({"newAmount": 50}, {"amount": 40}, {"amount": 50}, VERIFIED),
+    ({"newAmount": 50}, {"amount": 50}, {"amount": 50}, UNVERIFIED),
+    ({"agreed_discount": 10}, {"discount_pct": 5}, {"discount_pct": 10}, VERIFIED),
+    ({"agreed_discount": "10%"}, {"discount_pct": 5}, {"discount_pct": 10}, VERIFIED),
+    ({"agreed_discount": Decimal("0.1")}, {"discount_pct": 5}, {"discount_pct": 10}, VERIFIED),
+    ({"agreed_discount": 10}, {"discount_pct": 5}, {"discount_pct": 7}, UNVERIFIED),
+    ({"agreed_discount": 10}, {"discount_pct": 10, "x": 1}, {"discount_pct": 10, "x": 2}, UNVERIFIED),
+    ({"amount": Decimal("12.50")}, {"amount_cents": 1}, {"amount_cents": 1250}, VERIFIED),
+    ({"amount_cents": 1250}, {"amount": 1}, {"amount": "12.50 EUR"}, VERIFIED),
+    ({"amount": Decimal("12.50")}, {"amount": 1}, {"amount": 1250}, UNVERIFIED),
+    ({"amount": 1250}, {"amount": 1}, {"amount": {"cents": 1250, "currency": "EUR"}}, VERIFIED),
+    ({"due_date": "2026-03-01"}, {"due_date": None}, {"due_date": "1 March 2026"}, VERIFIED),
+    ({"due_date": "01.03.2026"}, {"due_date": None}, {"due_date": "2026-03-01T00:00:00Z"}, VERIFIED),
+    ({"due_date": "2026-03-01"}, {"due_date": None}, {"due_date": "03/01/2026"}, VERIFIED),
+    ({"due_date": "2026-03-01"}, {"due_date": None}, {"due_date": "2026-03-02"}, UNVERIFIED),
+    ({"start": "2026-03-01T09:00"}, {"start": None}, {"start": "2026-03-01 09:00:00"}, VERIFIED),
+    ({"assignee": "bob"}, {"assigned_to": "eva"}, {"assigned_to": "bob"}, VERIFIED),
+    ({"field": "status", "value": "closed"}, {"status": "open"}, {"status": "closed"}, VERIFIED),
+    ({"field": "status", "value": "closed"}, {"mood": "open"}, {"mood": "closed"}, UNVERIFIED),
+    ({"changes": {"status": "closed"}}, {"status": "open"}, {"status": "closed"}, VERIFIED),
+    ({"quantity": 5}, {"count": 4}, {"count": 5}, UNVERIFIED),
+    ({"tag": "urgent"}, {"tags": []}, {"tags": ["urgent"]}, VERIFIED),
+    ({"tags": ["a", "b"]}, {"tags": ["a"]}, {"tags": ["b", "a"]}, VERIFIED),
+    ({"tags": ["a", "b"]}, {"tags": []}, {"tags": ["a"]}, UNVERIFIED),
+    ({"status": "closed", "reason": "paid"}, {"status": "open"}, {"status": "closed"}, VERIFIED),
+    ({"status": "closed"}, {"status": "open"}, {"status": "closing"}, UNVERIFIED),
+    ({"unit": "EUR", "amount": 5}, {"unit": "EUR", "amount": 1}, {"unit": "EUR", "amount": 5}, VERIFIED),
+)
 def test_a_field_counts_under_another_name_or_writing_where_it_changed(
     arguments: JsonObject, before: JsonObject, after: JsonObject, status: WriteStatus
 ) -> None:
@@ -133,20 +129,18 @@ def samples(zinc: int, iron: int) -> list[Json]:
 
 @each_row(
     ("arguments", "before", "after", "status"),
-    [
-        ({"amount": 6540}, {"paid": 0}, {"paid": 6540}, VERIFIED),
-        ({"amount": 6540}, {"paid": 100}, {"paid": 6640}, VERIFIED),
-        ({"amount": 6540}, {"money": {"left": 41000}}, {"money": {"left": 34460}}, VERIFIED),
-        ({"amount": 6540}, {"paid": 0}, {"paid": 6500}, UNVERIFIED),
-        ({"amount": 6540}, {"gross": 6540, "paid": 0}, {"gross": 6540, "paid": 0}, UNVERIFIED),
-        ({"amount": 5}, {"views": 4}, {"views": 9}, UNVERIFIED),
-        ({"visit_at": "16:30"}, {"starts": "13:00"}, {"starts": "16:30"}, VERIFIED),
-        ({"extra_id": "crib"}, {"extras": {"spa": {"price": 3}}},
-         {"extras": {"spa": {"price": 3}, "crib": {"price": 2}}}, VERIFIED),
-        ({"extra_id": "spa"}, {"extras": {"spa": {"price": 3}}}, {"extras": {"spa": {"price": 4}}}, UNVERIFIED),
-        ({"test_code": "zinc", "value": 52}, {"tests": samples(9, 1)}, {"tests": samples(52, 1)}, VERIFIED),
-        ({"test_code": "zinc", "value": 52}, {"tests": samples(9, 1)}, {"tests": samples(9, 52)}, UNVERIFIED),
-    ],
+    ({"amount": 6540}, {"paid": 0}, {"paid": 6540}, VERIFIED),
+    ({"amount": 6540}, {"paid": 100}, {"paid": 6640}, VERIFIED),
+    ({"amount": 6540}, {"money": {"left": 41000}}, {"money": {"left": 34460}}, VERIFIED),
+    ({"amount": 6540}, {"paid": 0}, {"paid": 6500}, UNVERIFIED),
+    ({"amount": 6540}, {"gross": 6540, "paid": 0}, {"gross": 6540, "paid": 0}, UNVERIFIED),
+    ({"amount": 5}, {"views": 4}, {"views": 9}, UNVERIFIED),
+    ({"visit_at": "16:30"}, {"starts": "13:00"}, {"starts": "16:30"}, VERIFIED),
+    ({"extra_id": "crib"}, {"extras": {"spa": {"price": 3}}},
+     {"extras": {"spa": {"price": 3}, "crib": {"price": 2}}}, VERIFIED),
+    ({"extra_id": "spa"}, {"extras": {"spa": {"price": 3}}}, {"extras": {"spa": {"price": 4}}}, UNVERIFIED),
+    ({"test_code": "zinc", "value": 52}, {"tests": samples(9, 1)}, {"tests": samples(52, 1)}, VERIFIED),
+    ({"test_code": "zinc", "value": 52}, {"tests": samples(9, 1)}, {"tests": samples(9, 52)}, UNVERIFIED),
 )  # fmt: skip
 def test_a_value_counts_under_any_name_where_the_named_record_changed_to_it_or_by_it(
     arguments: JsonObject, before: JsonObject, after: JsonObject, status: WriteStatus
@@ -157,17 +151,15 @@ def test_a_value_counts_under_any_name_where_the_named_record_changed_to_it_or_b
 
 @each_row(
     ("tool", "before", "after", "status"),
-    [
-        ("release_order", "waiting", "in transit", VERIFIED),
-        ("release_order", "waiting", "waiting", UNVERIFIED),
-        ("release_order", "waiting", "failed", UNVERIFIED),
-        ("release_order", "waiting", "pending review", UNVERIFIED),
-        ("release_order", "waiting", "cancelled", UNVERIFIED),
-        ("drop_order", "open", "cancelled", VERIFIED),
-        ("drop_order", "open", "open", UNVERIFIED),
-        ("reject_order", "open", "declined", VERIFIED),
-        ("stop_order", "open", "cancelled", VERIFIED),
-    ],
+    ("release_order", "waiting", "in transit", VERIFIED),
+    ("release_order", "waiting", "waiting", UNVERIFIED),
+    ("release_order", "waiting", "failed", UNVERIFIED),
+    ("release_order", "waiting", "pending review", UNVERIFIED),
+    ("release_order", "waiting", "cancelled", UNVERIFIED),
+    ("drop_order", "open", "cancelled", VERIFIED),
+    ("drop_order", "open", "open", UNVERIFIED),
+    ("reject_order", "open", "declined", VERIFIED),
+    ("stop_order", "open", "cancelled", VERIFIED),
 )
 def test_a_call_that_names_a_record_alone_is_proved_by_the_state_in_which_it_left_it(
     tool: str, before: str, after: str, status: WriteStatus
@@ -195,20 +187,18 @@ LATE: JsonObject = {"id": 1, "text": "late"}
 
 @each_row(
     ("before", "after", "status"),
-    [
-        ([], [LATE], VERIFIED),
-        ([LATE], [LATE, {**LATE, "id": 2}], VERIFIED),
-        ([{"id": 9, "text": "x"}], [{"id": 9, "text": "x"}, LATE], VERIFIED),
-        ([], [LATE, {**LATE, "id": 2}], UNVERIFIED),
-        ([LATE], [LATE], UNVERIFIED),
-        ([LATE], [LATE, {"id": 2, "text": "x"}], UNVERIFIED),
-        ([LATE], [{**LATE, "id": 2}], UNVERIFIED),
-        ([], [{"id": 1, "text": "late", "order_id": "O-2"}], UNVERIFIED),
-        ([], [{"id": 1, "kind": "note"}], UNVERIFIED),
-        (order(notes=[]), order(notes=[LATE]), VERIFIED),
-        (order(notes=[]), order(notes=[LATE, {**LATE, "id": 2}]), UNVERIFIED),
-        (None, [LATE, {"id": 2, "text": "x"}], UNVERIFIED),
-    ],
+    ([], [LATE], VERIFIED),
+    ([LATE], [LATE, {**LATE, "id": 2}], VERIFIED),
+    ([{"id": 9, "text": "x"}], [{"id": 9, "text": "x"}, LATE], VERIFIED),
+    ([], [LATE, {**LATE, "id": 2}], UNVERIFIED),
+    ([LATE], [LATE], UNVERIFIED),
+    ([LATE], [LATE, {"id": 2, "text": "x"}], UNVERIFIED),
+    ([LATE], [{**LATE, "id": 2}], UNVERIFIED),
+    ([], [{"id": 1, "text": "late", "order_id": "O-2"}], UNVERIFIED),
+    ([], [{"id": 1, "kind": "note"}], UNVERIFIED),
+    (order(notes=[]), order(notes=[LATE]), VERIFIED),
+    (order(notes=[]), order(notes=[LATE, {**LATE, "id": 2}]), UNVERIFIED),
+    (None, [LATE, {"id": 2, "text": "x"}], UNVERIFIED),
 )
 def test_what_was_made_is_exactly_one_more_record_than_before(before: Json, after: Json, status: WriteStatus) -> None:
     assert judge_answered(wrote("add_note", NOTE, before, after)).status is status
@@ -237,29 +227,27 @@ def test_an_answers_words_prove_a_new_record_only_under_the_id_that_it_gave() ->
 
 @each_row(
     ("tool", "arguments", "before", "after", "status"),
-    [
-        ("delete_order", SHOP, order(), [], VERIFIED),
-        ("delete_order", SHOP, [order(), {"id": "O-2"}], [{"id": "O-2"}], VERIFIED),
-        ("cancel_order", SHOP, [order(), {"id": "O-2"}], [{"id": "O-2"}], VERIFIED),
-        ("delete_order", SHOP, [{"id": "O-2"}], [{"id": "O-2"}], UNVERIFIED),
-        ("delete_order", SHOP, [], [], UNVERIFIED),
-        ("delete_order", SHOP, [order(), {"id": "O-2"}], [order()], UNVERIFIED),
-        ("delete_order", SHOP, order(), None, UNVERIFIED),
-        ("delete_order", SHOP, None, [], UNVERIFIED),
-        ("delete_order", SHOP, order(), order(status="deleted"), VERIFIED),
-        ("approve_order", SHOP, order(), [], UNVERIFIED),
-        ("delete_order", SHOP, order(), {"order_id": "O-1", "found": False}, VERIFIED),
-        ("delete_order", SHOP, {"order_id": "O-1", "found": True}, {"order_id": "O-1", "found": False}, VERIFIED),
-        ("delete_order", SHOP, {"order_id": "O-1", "found": True}, {"order_id": "O-1", "found": True}, UNVERIFIED),
-        ("delete_order", SHOP, order(), {"error": "no such order"}, VERIFIED),
-        ("unassign_clerk", {**SHOP, "clerk_id": "E-1"}, order(clerk_id="E-1"), order(clerk_id=None), VERIFIED),
-        ("unassign_clerk", {**SHOP, "clerk_id": "E-1"}, order(clerk_id="E-1"), order(clerk_id="E-1"), UNVERIFIED),
-        ("remove_line", {**SHOP, "line_id": "L-2"}, order(), order(lines=[{"line_id": "L-1"}]), VERIFIED),
-        ("remove_line", {**SHOP, "line_id": "L-2"}, order(), order(lines=[{"line_id": "L-2"}]), UNVERIFIED),
-        ("remove_tag", {"order_id": "O-1", "tag": "late"}, order(tags=["late", "x"]), order(tags=["x"]), VERIFIED),
-        ("remove_tag", {"order_id": "O-1", "tag": "late"}, order(tags=["late", "x"]), order(tags=["late"]), UNVERIFIED),
-    ],
-)  # fmt: skip
+    ("delete_order", SHOP, order(), [], VERIFIED),
+    ("delete_order", SHOP, [order(), {"id": "O-2"}], [{"id": "O-2"}], VERIFIED),
+    ("cancel_order", SHOP, [order(), {"id": "O-2"}], [{"id": "O-2"}], VERIFIED),
+    ("delete_order", SHOP, [{"id": "O-2"}], [{"id": "O-2"}], UNVERIFIED),
+    ("delete_order", SHOP, [], [], UNVERIFIED),
+    ("delete_order", SHOP, [order(), {"id": "O-2"}], [order()], UNVERIFIED),
+    ("delete_order", SHOP, order(), None, UNVERIFIED),
+    ("delete_order", SHOP, None, [], UNVERIFIED),
+    ("delete_order", SHOP, order(), order(status="deleted"), VERIFIED),
+    ("approve_order", SHOP, order(), [], UNVERIFIED),
+    ("delete_order", SHOP, order(), {"order_id": "O-1", "found": False}, VERIFIED),
+    ("delete_order", SHOP, {"order_id": "O-1", "found": True}, {"order_id": "O-1", "found": False}, VERIFIED),
+    ("delete_order", SHOP, {"order_id": "O-1", "found": True}, {"order_id": "O-1", "found": True}, UNVERIFIED),
+    ("delete_order", SHOP, order(), {"error": "no such order"}, VERIFIED),
+    ("unassign_clerk", {**SHOP, "clerk_id": "E-1"}, order(clerk_id="E-1"), order(clerk_id=None), VERIFIED),
+    ("unassign_clerk", {**SHOP, "clerk_id": "E-1"}, order(clerk_id="E-1"), order(clerk_id="E-1"), UNVERIFIED),
+    ("remove_line", {**SHOP, "line_id": "L-2"}, order(), order(lines=[{"line_id": "L-1"}]), VERIFIED),
+    ("remove_line", {**SHOP, "line_id": "L-2"}, order(), order(lines=[{"line_id": "L-2"}]), UNVERIFIED),
+    ("remove_tag", {"order_id": "O-1", "tag": "late"}, order(tags=["late", "x"]), order(tags=["x"]), VERIFIED),
+    ("remove_tag", {"order_id": "O-1", "tag": "late"}, order(tags=["late", "x"]), order(tags=["late"]), UNVERIFIED),
+)
 def test_a_removal_is_proved_by_absence_after_presence(
     tool: str, arguments: JsonObject, before: Json, after: Json, status: WriteStatus
 ) -> None:
@@ -271,13 +259,11 @@ REVIEWED = order(approved=False, review={"state": "open"}, lines=[{"line_id": "L
 
 @each_row(
     ("changed", "status"),
-    [
-        ({"approved": True}, VERIFIED),
-        ({"status": "approved"}, VERIFIED),
-        ({"review": {"state": "approved"}}, VERIFIED),
-        ({"status": "approval pending"}, UNVERIFIED),
-        ({"lines": [{"line_id": "L-1", "status": "approved"}]}, UNVERIFIED),
-    ],
+    ({"approved": True}, VERIFIED),
+    ({"status": "approved"}, VERIFIED),
+    ({"review": {"state": "approved"}}, VERIFIED),
+    ({"status": "approval pending"}, UNVERIFIED),
+    ({"lines": [{"line_id": "L-1", "status": "approved"}]}, UNVERIFIED),
 )
 def test_a_state_named_by_the_tools_verb_is_proof_on_the_record_itself(
     changed: JsonObject, status: WriteStatus
@@ -288,11 +274,9 @@ def test_a_state_named_by_the_tools_verb_is_proof_on_the_record_itself(
 @pytest.mark.promise("I4.unverified_is_said")
 @each_row(
     ("arguments", "before", "after", "says"),
-    [
-        ({"city": "Bonn"}, {"city": "Bonn"}, {"city": "Bonn"}, "it did so before the call as well: city=Bonn"),
-        ({"amount": 5, "currency": "EUR"}, {"currency": "EUR"}, {"currency": "EUR"}, "does not show"),
-        ({"city": "Bonn"}, {"town": "Bonn"}, {"town": "Bonn"}, "no read can show it"),
-    ],
+    ({"city": "Bonn"}, {"city": "Bonn"}, {"city": "Bonn"}, "it did so before the call as well: city=Bonn"),
+    ({"amount": 5, "currency": "EUR"}, {"currency": "EUR"}, {"currency": "EUR"}, "does not show"),
+    ({"city": "Bonn"}, {"town": "Bonn"}, {"town": "Bonn"}, "no read can show it"),
 )
 def test_only_of_fields_that_the_call_set_it_is_said_that_they_were_so_before(
     arguments: JsonObject, before: JsonObject, after: JsonObject, says: str
@@ -304,20 +288,18 @@ def test_only_of_fields_that_the_call_set_it_is_said_that_they_were_so_before(
 @pytest.mark.promise("notify.proved_only")
 @each_row(
     ("shown", "contradicted"),
-    [
-        (wrote("set_status", {**SHOP, "status": "closed"}, order(), order()), True),
-        (wrote("set_mood", {**SHOP, "mood": "calm"}, order(), order()), False),
-        (wrote("set_status", {**SHOP, "status": "open"}, order(), order()), False),
-        (wrote("set_status", {**SHOP, "status": "closed"}, order(), None), False),
-        (wrote("add_note", NOTE, [LATE], [LATE]), True),
-        (wrote("add_note", NOTE, [], [LATE, {**LATE, "id": 2}]), True),
-        (wrote("add_note", NOTE, order(), order()), False),
-        (wrote("add_note", NOTE, None, [], {"note": {"id": 4}}, {"note_id": 4}), True),
-        (wrote("delete_order", SHOP, order(), order()), True),
-        (wrote("delete_order", SHOP, order(), None), False),
-        (wrote("approve_order", SHOP, order(), order()), False),
-        (wrote("remove_tag", {**SHOP, "tag": "late"}, order(), order()), False),
-    ],
+    (wrote("set_status", {**SHOP, "status": "closed"}, order(), order()), True),
+    (wrote("set_mood", {**SHOP, "mood": "calm"}, order(), order()), False),
+    (wrote("set_status", {**SHOP, "status": "open"}, order(), order()), False),
+    (wrote("set_status", {**SHOP, "status": "closed"}, order(), None), False),
+    (wrote("add_note", NOTE, [LATE], [LATE]), True),
+    (wrote("add_note", NOTE, [], [LATE, {**LATE, "id": 2}]), True),
+    (wrote("add_note", NOTE, order(), order()), False),
+    (wrote("add_note", NOTE, None, [], {"note": {"id": 4}}, {"note_id": 4}), True),
+    (wrote("delete_order", SHOP, order(), order()), True),
+    (wrote("delete_order", SHOP, order(), None), False),
+    (wrote("approve_order", SHOP, order(), order()), False),
+    (wrote("remove_tag", {**SHOP, "tag": "late"}, order(), order()), False),
 )
 def test_a_read_contradicts_a_write_only_where_it_shows_something_else(
     shown: WriteEvidence, contradicted: bool

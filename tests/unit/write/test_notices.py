@@ -70,15 +70,13 @@ def test_a_notice_in_a_part_without_changes_tells_of_those_of_the_others() -> No
 @pytest.mark.promise("notify.proved_only")
 @each_row(
     ("arguments", "place"),
-    [
-        ({"to": "a@b.c", "subject": "Your order", "body": "It is done."}, ("body",)),
-        ({"recipient": "Bo Ek", "message": {"title": "On it", "text": "Done"}}, ("message", "text")),
-        ({"to": "a@b.c", "wording": "It is done."}, ("wording",)),
-        ({"customerMessage": "Done", "note": "x"}, ("customerMessage",)),
-        ({"title": "Your order", "to": "Bo Ek"}, None),
-        ({"intro": "It is done.", "outro": "Best wishes, us"}, None),
-        ({"template_id": 7}, None),
-    ],
+    ({"to": "a@b.c", "subject": "Your order", "body": "It is done."}, ("body",)),
+    ({"recipient": "Bo Ek", "message": {"title": "On it", "text": "Done"}}, ("message", "text")),
+    ({"to": "a@b.c", "wording": "It is done."}, ("wording",)),
+    ({"customerMessage": "Done", "note": "x"}, ("customerMessage",)),
+    ({"title": "Your order", "to": "Bo Ek"}, None),
+    ({"intro": "It is done.", "outro": "Best wishes, us"}, None),
+    ({"template_id": 7}, None),
 )
 def test_the_sentence_has_its_place_in_the_free_text(arguments: JsonObject, place: tuple[str, ...] | None) -> None:
     assert notices.text_place(arguments, tool("notify", ToolClass.NOTIFY), "x") == place

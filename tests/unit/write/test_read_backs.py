@@ -39,27 +39,25 @@ SHOWN = asked_fact("find_claims", {"branch": "north", "limit": 9}, [{"id": "C-1"
 
 @each_row(
     ("write", "given", "readers", "expected"),
-    [
-        (APPROVE, CLAIM, [GET_CLAIM], ("get_claim", CLAIM)),
-        (change("approveClaim", "claimId"), {"claimId": "C-1"}, [GET_CLAIM], ("get_claim", CLAIM)),
-        (change("claims.approve", "id"), {"id": "C-1"}, [GET_CLAIM], ("get_claim", CLAIM)),
-        (change("claim_approve", "id"), {"id": "C-1"}, [read("claims.get", "id")], ("claims.get", {"id": "C-1"})),
-        (change("update_claim", "claim"), {"claim": {"id": "C-1"}}, [GET_CLAIM], ("get_claim", CLAIM)),
-        (APPROVE, {"claim_id": 12}, [read("get_claim", "claim_id:string")], ("get_claim", {"claim_id": "12"})),
-        (APPROVE, {"claim_id": "12"}, [read("get_claim", "claim_id:integer")], ("get_claim", {"claim_id": 12})),
-        (APPROVE, CLAIM, [read("get_claim_by_id", "id"), read("get_claim_notes", "claim_id")],
-         ("get_claim_by_id", {"id": "C-1"})),
-        (APPROVE, CLAIM, [read("list_claims", "[claim_id]", "[status]")], ("list_claims", CLAIM)),
-        (APPROVE, CLAIM, [read("list_claims")], ("list_claims", {})),
-        (change("hand_over", "claim_id"), CLAIM, [read("list_claims")], ("list_claims", {})),
-        (change("hand_over", "claim_id"), CLAIM, [GET_CLAIM], ("get_claim", CLAIM)),
-        (APPROVE, CLAIM, [read("get_claim", "claim_id", "branch")], None),
-        (APPROVE, CLAIM, [read("get_claim_statistics"), read("get_vendor", "id")], None),
-        (APPROVE, CLAIM, [change("reject_claim", "claim_id")], None),
-        (APPROVE, CLAIM, [read("get_approval", "approval_id"), GET_CLAIM], ("get_claim", CLAIM)),
-        (change("change_delivery_address", "order_id", "address"), {"order_id": "O-1", "address": {"city": "Bonn"}},
-         [read("get_order", "order_id"), read("get_customer", "customer_id")], ("get_order", {"order_id": "O-1"})),
-    ],
+    (APPROVE, CLAIM, [GET_CLAIM], ("get_claim", CLAIM)),
+    (change("approveClaim", "claimId"), {"claimId": "C-1"}, [GET_CLAIM], ("get_claim", CLAIM)),
+    (change("claims.approve", "id"), {"id": "C-1"}, [GET_CLAIM], ("get_claim", CLAIM)),
+    (change("claim_approve", "id"), {"id": "C-1"}, [read("claims.get", "id")], ("claims.get", {"id": "C-1"})),
+    (change("update_claim", "claim"), {"claim": {"id": "C-1"}}, [GET_CLAIM], ("get_claim", CLAIM)),
+    (APPROVE, {"claim_id": 12}, [read("get_claim", "claim_id:string")], ("get_claim", {"claim_id": "12"})),
+    (APPROVE, {"claim_id": "12"}, [read("get_claim", "claim_id:integer")], ("get_claim", {"claim_id": 12})),
+    (APPROVE, CLAIM, [read("get_claim_by_id", "id"), read("get_claim_notes", "claim_id")],
+     ("get_claim_by_id", {"id": "C-1"})),
+    (APPROVE, CLAIM, [read("list_claims", "[claim_id]", "[status]")], ("list_claims", CLAIM)),
+    (APPROVE, CLAIM, [read("list_claims")], ("list_claims", {})),
+    (change("hand_over", "claim_id"), CLAIM, [read("list_claims")], ("list_claims", {})),
+    (change("hand_over", "claim_id"), CLAIM, [GET_CLAIM], ("get_claim", CLAIM)),
+    (APPROVE, CLAIM, [read("get_claim", "claim_id", "branch")], None),
+    (APPROVE, CLAIM, [read("get_claim_statistics"), read("get_vendor", "id")], None),
+    (APPROVE, CLAIM, [change("reject_claim", "claim_id")], None),
+    (APPROVE, CLAIM, [read("get_approval", "approval_id"), GET_CLAIM], ("get_claim", CLAIM)),
+    (change("change_delivery_address", "order_id", "address"), {"order_id": "O-1", "address": {"city": "Bonn"}},
+     [read("get_order", "order_id"), read("get_customer", "customer_id")], ("get_order", {"order_id": "O-1"})),
 )  # fmt: skip
 def test_a_change_is_read_back_by_what_it_names(
     write: Tool, given: JsonObject, readers: list[Tool], expected: Chosen
@@ -75,25 +73,23 @@ NOTED: JsonObject = {"claim_id": "C-1", "text": "late"}
 
 @each_row(
     ("write", "given", "readers", "expected"),
-    [
-        (BOOK, BOOKED, [read("get_booking", "booking_id")],
-         ("get_booking", {"booking_id": {"$ref": "c1.<booking_id>"}})),
-        (change("open_claim", "title"), {"title": "x"}, [read("get_claim", "id")],
-         ("get_claim", {"id": {"$ref": "c1.<claim_id>"}})),
-        (change("open_claim", "title"), {"title": "x"}, [read("list_claims", "[status]")], ("list_claims", {})),
-        (change("record_gap", "document_id"), {"document_id": "D-1"},
-         [read("get_document", "document_id"), read("get_gap", "gap_id")],
-         ("get_gap", {"gap_id": {"$ref": "c1.<gap_id>"}})),
-        (ADD_NOTE, NOTED, [GET_CLAIM, read("list_notes", "claim_id")], ("list_notes", CLAIM)),
-        (ADD_NOTE, NOTED, [GET_CLAIM, read("list_claim_notes", "claim_id")], ("list_claim_notes", CLAIM)),
-        (change("add_claim_note", "claim_id", "text"), NOTED, [GET_CLAIM, read("list_notes", "claim_id")],
-         ("list_notes", CLAIM)),
-        (ADD_NOTE, NOTED, [GET_CLAIM], ("get_claim", CLAIM)),
-        (change("register_vendor", "name"), {"name": "x"}, [read("get_registration", "registration_id")],
-         ("get_registration", {"registration_id": {"$ref": "c1.<registration_id>"}})),
-        (change("create_vendor", "vendor_id", "name"), {"vendor_id": "V-1", "name": "x"},
-         [read("get_vendor", "vendor_id")], ("get_vendor", {"vendor_id": "V-1"})),
-    ],
+    (BOOK, BOOKED, [read("get_booking", "booking_id")],
+     ("get_booking", {"booking_id": {"$ref": "c1.<booking_id>"}})),
+    (change("open_claim", "title"), {"title": "x"}, [read("get_claim", "id")],
+     ("get_claim", {"id": {"$ref": "c1.<claim_id>"}})),
+    (change("open_claim", "title"), {"title": "x"}, [read("list_claims", "[status]")], ("list_claims", {})),
+    (change("record_gap", "document_id"), {"document_id": "D-1"},
+     [read("get_document", "document_id"), read("get_gap", "gap_id")],
+     ("get_gap", {"gap_id": {"$ref": "c1.<gap_id>"}})),
+    (ADD_NOTE, NOTED, [GET_CLAIM, read("list_notes", "claim_id")], ("list_notes", CLAIM)),
+    (ADD_NOTE, NOTED, [GET_CLAIM, read("list_claim_notes", "claim_id")], ("list_claim_notes", CLAIM)),
+    (change("add_claim_note", "claim_id", "text"), NOTED, [GET_CLAIM, read("list_notes", "claim_id")],
+     ("list_notes", CLAIM)),
+    (ADD_NOTE, NOTED, [GET_CLAIM], ("get_claim", CLAIM)),
+    (change("register_vendor", "name"), {"name": "x"}, [read("get_registration", "registration_id")],
+     ("get_registration", {"registration_id": {"$ref": "c1.<registration_id>"}})),
+    (change("create_vendor", "vendor_id", "name"), {"vendor_id": "V-1", "name": "x"},
+     [read("get_vendor", "vendor_id")], ("get_vendor", {"vendor_id": "V-1"})),
 )  # fmt: skip
 def test_what_a_call_makes_is_looked_up_by_its_kind(
     write: Tool, given: JsonObject, readers: list[Tool], expected: Chosen
@@ -103,15 +99,13 @@ def test_what_a_call_makes_is_looked_up_by_its_kind(
 
 @each_row(
     ("facts", "expected"),
-    [
-        ((asked_fact("read_file", {"path": "claims/C-1"}, {"claim": {"id": "C-1"}}),),
-         ("read_file", {"path": "claims/C-1"})),
-        ((asked_fact("find_claims", {"page": 2}, {"C-1": {"status": "open"}}),), ("find_claims", {"page": 2})),
-        ((asked_fact("read_file", {"path": "claims/C-1"}, {"id": "C-1"}, ok=False),), ("get_claim", CLAIM)),
-        ((asked_fact("read_file", {"path": "claims/C-2"}, {"id": "C-2"}),), ("get_claim", CLAIM)),
-        ((SHOWN,), ("get_claim", CLAIM)),
-        ((asked_fact("approve_claim", CLAIM, {"id": "C-1"}),), ("get_claim", CLAIM)),
-    ],
+    ((asked_fact("read_file", {"path": "claims/C-1"}, {"claim": {"id": "C-1"}}),),
+     ("read_file", {"path": "claims/C-1"})),
+    ((asked_fact("find_claims", {"page": 2}, {"C-1": {"status": "open"}}),), ("find_claims", {"page": 2})),
+    ((asked_fact("read_file", {"path": "claims/C-1"}, {"id": "C-1"}, ok=False),), ("get_claim", CLAIM)),
+    ((asked_fact("read_file", {"path": "claims/C-2"}, {"id": "C-2"}),), ("get_claim", CLAIM)),
+    ((SHOWN,), ("get_claim", CLAIM)),
+    ((asked_fact("approve_claim", CLAIM, {"id": "C-1"}),), ("get_claim", CLAIM)),
 )  # fmt: skip
 def test_the_read_that_showed_the_record_is_asked_again(facts: tuple[Fact, ...], expected: Chosen) -> None:
     readers = (GET_CLAIM, read("read_file", "path"), read("find_claims", "[branch]", "[limit]", "[page]"))
@@ -166,27 +160,25 @@ def test_the_record_that_holds_the_other_id_is_read_back_and_not_the_one_it_is_g
 
 @each_row(
     ("answer", "expected"),
-    [
-        ({"booking": {"id": 77}}, 77),
-        ({"booking_id": "seaside", "room_id": 3}, "seaside"),
-        ({"data": {"bookingId": 77, "room": {"id": 3}}}, 77),
-        ({"bookings": [{"id": 77}]}, 77),
-        ({"id": "B-7", "room": {"id": 3}}, "B-7"),
-        ({"result": {"record": {"id": 77}}}, 77),
-        ({"booking": 77}, 77),
-        ({"booking_reference": "X9"}, "X9"),
-        ([{"id": 77}], 77),
-        ("B-7", "B-7"),
-        (77, 77),
-        ({"booking": "created"}, None),
-        ({"room": {"id": 3}}, None),
-        ({"room_id": 3, "ok": True}, None),
-        ({"bookings": [{"id": 77}, {"id": 78}]}, None),
-        ([{"id": 77}, {"id": 78}], None),
-        ("created", None),
-        ({"status": "ok"}, None),
-        (None, None),
-    ],
+    ({"booking": {"id": 77}}, 77),
+    ({"booking_id": "seaside", "room_id": 3}, "seaside"),
+    ({"data": {"bookingId": 77, "room": {"id": 3}}}, 77),
+    ({"bookings": [{"id": 77}]}, 77),
+    ({"id": "B-7", "room": {"id": 3}}, "B-7"),
+    ({"result": {"record": {"id": 77}}}, 77),
+    ({"booking": 77}, 77),
+    ({"booking_reference": "X9"}, "X9"),
+    ([{"id": 77}], 77),
+    ("B-7", "B-7"),
+    (77, 77),
+    ({"booking": "created"}, None),
+    ({"room": {"id": 3}}, None),
+    ({"room_id": 3, "ok": True}, None),
+    ({"bookings": [{"id": 77}, {"id": 78}]}, None),
+    ([{"id": 77}, {"id": 78}], None),
+    ("created", None),
+    ({"status": "ok"}, None),
+    (None, None),
 )
 def test_the_id_of_what_was_made_is_found_in_the_answer(answer: Json, expected: Json) -> None:
     assert find_made_id(answer, "booking_id") == expected
@@ -209,13 +201,11 @@ def test_a_bare_id_of_an_earlier_call_is_found_under_the_answers_wrapper(answer:
 
 @each_row(
     ("answer", "name"),
-    [
-        ({"data": {"fee_id": 905}, "earlier": {"fee_id": 904}}, "fee_id"),
-        ({"data": {"fee_id": 905, "earlier": {"fee_id": 904}}}, "fee_id"),
-        ({"data": {"id": 905}}, "boat_id"),  # whose id it is, nobody says
-        ({"data": {"id": 905}}, "amount"),
-        (905, "fee_id"),
-    ],
+    ({"data": {"fee_id": 905}, "earlier": {"fee_id": 904}}, "fee_id"),
+    ({"data": {"fee_id": 905, "earlier": {"fee_id": 904}}}, "fee_id"),
+    ({"data": {"id": 905}}, "boat_id"),  # whose id it is, nobody says
+    ({"data": {"id": 905}}, "amount"),
+    (905, "fee_id"),
 )
 def test_a_bare_name_that_an_answer_has_not_or_has_with_two_values_stays_an_error(answer: Json, name: str) -> None:
     with pytest.raises(NoSuchPath):
