@@ -66,7 +66,7 @@ async def test_each_level_has_its_time_and_a_timer_of_its_own_and_after_the_last
 
 
 @pytest.mark.promise("approvals.escalation")
-async def test_the_new_level_decides_and_the_old_one_no_longer() -> None:
+async def test_the_new_level_decides_and_a_ladder_that_does_not_know_the_level_begins_above_it() -> None:
     """And a replay goes up the ladder alike."""
     stage = await _asked()
     await _passed(stage, 2, "d1")
@@ -75,6 +75,9 @@ async def test_the_new_level_decides_and_the_old_one_no_longer() -> None:
     )
     await stage.ends(TaskState.COMPLETED, ["C-1"], decision("approve", FINANCE, "yes"))
     assert (await replayed(stage)).difference == ""
+    stage = await _asked((Rung(level="cfo", hours=1),))
+    assert stage.turns.approvals[-1].deadline - stage.turns.approvals[-1].asked_at == timedelta(hours=8)
+    assert (await _passed(stage, 8, "d1")).level == "cfo"
 
 
 @pytest.mark.promise("approvals.escalation")
@@ -83,13 +86,6 @@ async def test_dying_while_it_goes_on_moves_it_one_level_once() -> None:
     stage.turns.ahead = timedelta(hours=3)
     assert await run_with_deaths(stage, deadline()) > 0
     assert [one.level for one in stage.turns.approvals[-1].escalations] == ["manager"]
-
-
-@pytest.mark.promise("approvals.escalation")
-async def test_a_ladder_that_does_not_know_the_level_begins_above_it() -> None:
-    stage = await _asked((Rung(level="cfo", hours=1),))
-    assert stage.turns.approvals[-1].deadline - stage.turns.approvals[-1].asked_at == timedelta(hours=8)
-    assert (await _passed(stage, 8, "d1")).level == "cfo"
 
 
 @pytest.mark.promise("approvals.several")

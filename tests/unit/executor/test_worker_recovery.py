@@ -26,17 +26,13 @@ def gone(**others: ToolClass) -> Stage:
     return stage
 
 
-@pytest.mark.promise("recover.synonyms")
-async def test_a_read_of_the_same_answers_for_a_tool_that_is_gone_and_that_is_said() -> None:
+@pytest.mark.promise("recover.synonyms", "recover.says_so")
+async def test_a_read_of_the_same_answers_for_a_tool_that_is_gone_and_where_none_can_it_says_what_was_tried() -> None:
     stage = gone()
     await stage.ends(TaskState.COMPLETED)
     assert (the_fact(stage).ok, the_fact(stage).tool) == (True, "lookup_claim")
     assert the_fact(stage).note == "lookup_claim is gone; get_claim answered instead."
     assert (await replayed(stage)).is_same
-
-
-@pytest.mark.promise("recover.says_so")
-async def test_where_nothing_can_stand_in_the_fact_says_what_was_tried() -> None:
     stage = gone()
     stage.servers.add("get_claim", lambda _: ToolAnswer("not for you", is_error=True), input_schema=ONE)
     await stage.run()
@@ -45,17 +41,13 @@ async def test_where_nothing_can_stand_in_the_fact_says_what_was_tried() -> None
 
 
 @pytest.mark.promise("recover.never_stronger")
-async def test_no_tool_that_changes_something_is_called_for_a_read_that_is_gone() -> None:
+async def test_nothing_that_changes_something_stands_in_for_a_read_nor_another_tool_for_a_write() -> None:
     """``get_claim`` is a tool that writes here, whatever its name says: it is left alone."""
     stage = gone(get_claim=ToolClass.CHANGE, set_claim=ToolClass.CHANGE, notify_claim=ToolClass.NOTIFY)
     stage.only_asks()
     await stage.run()
     assert [call.tool for call in stage.servers.calls] == ["lookup_claim"]
     assert the_fact(stage).note == "lookup_claim could not be read; nothing could stand in for it."
-
-
-@pytest.mark.promise("recover.never_stronger")
-async def test_a_write_whose_tool_is_gone_is_not_made_by_another_tool() -> None:
     stage = Stage()
     refusal = ToolAnswer("Unknown tool: approve_claim", is_error=True, not_begun=True)
     stage.servers.add("approve_claim", lambda _: refusal, ToolClass.CHANGE, ONE)

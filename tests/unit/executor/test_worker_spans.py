@@ -184,7 +184,7 @@ async def test_a_turn_that_goes_on_counts_nothing_of_what_its_journal_has() -> N
 
 
 @pytest.mark.promise("metrics.turns")
-async def test_a_turn_whose_lease_is_lost_counts_no_end() -> None:
+async def test_a_turn_whose_lease_is_lost_counts_no_end_and_a_task_that_fails_names_its_part() -> None:
     counted = Counted()
     counted.turns.fenced = True
 
@@ -193,10 +193,6 @@ async def test_a_turn_whose_lease_is_lost_counts_no_end() -> None:
 
     assert counted["purple_tasks_ended_total"] == {}
     assert counted["purple_turn_seconds_count"] == {("handed_over",): 1}
-
-
-@pytest.mark.promise("metrics.turns")
-async def test_a_task_that_fails_names_the_part_that_did_not_work() -> None:
     counted = Counted()
     counted.policy.fails_from = 1
 

@@ -41,7 +41,7 @@ def asking() -> Stage:
 
 
 @pytest.mark.promise("budget.thresholds")
-async def test_over_eighty_percent_what_would_be_thought_on_sonnet_is_thought_on_haiku() -> None:
+async def test_over_eighty_percent_a_question_is_thought_on_haiku_and_what_may_propose_a_write_never() -> None:
     """A question that writes nothing may use the whole budget."""
     rich, poor = asking(), spending(asking(), first=24_600)
     await rich.run()
@@ -51,11 +51,6 @@ async def test_over_eighty_percent_what_would_be_thought_on_sonnet_is_thought_on
     spend = record.metadata["spend"]
     assert isinstance(spend, dict)
     assert spend["cheaper_calls"] == 1
-
-
-@pytest.mark.promise("budget.thresholds")
-async def test_what_may_propose_a_write_is_never_asked_on_a_lower_tier() -> None:
-    """However little is left of the budget."""
     stage = spending(Stage(CHANGE), first=18_600)
     await stage.run()
     assert [request.tier for request in stage.model.requests[1:]] == [Tier.SONNET, Tier.SONNET]

@@ -71,7 +71,8 @@ def test_an_answer_is_shortened_to_what_is_left() -> None:
     assert spending.reserve("k", SMALL, 1000, Ceilings(tokens=10_000), PRICE, BudgetShare.WHOLE).max_tokens == 1000
 
 
-def test_a_reservation_whose_call_was_never_answered_stays_counted() -> None:
+@pytest.mark.promise("budget.doubtful_usage")
+def test_a_reservation_stays_counted_until_a_stored_reply_settles_it_also_one_of_an_earlier_version() -> None:
     """Whoever died in the call may have been billed; the next attempt pays again, on top."""
     first = TaskSpending().reserve("k", SMALL, 1000, Ceilings(), PRICE, BudgetShare.WHOLE)
     later = TaskSpending([first.entry])
@@ -79,11 +80,6 @@ def test_a_reservation_whose_call_was_never_answered_stays_counted() -> None:
     later.settle(Settlement(second.name, CallCost(7, 7), "d"))
     assert second.name != first.name
     assert later.counted == first.amount + CallCost(7, 7)
-
-
-@pytest.mark.promise("budget.doubtful_usage")
-def test_a_stored_reply_settles_its_reservation_also_one_of_an_earlier_version() -> None:
-    """The journal alone says what was spent, whoever reads it."""
     reserved = TaskSpending().reserve("k", SMALL, 1000, Ceilings(), PRICE, BudgetShare.WHOLE)
     reply = {"spent": Settlement(reserved.name, CallCost(40, 50), "2026-01-02").as_json()}
     spending = TaskSpending([reserved.entry, JournalEntry("k", "model", json.dumps(reply))])

@@ -210,13 +210,18 @@ def _left(*calls: JsonObject, task: str = _TASK) -> list[figures.DueRow]:
 
 
 @pytest.mark.promise("process.routes")
-def test_each_row_without_a_call_is_found_with_its_age_and_way() -> None:
+def test_each_row_without_a_call_is_found_with_its_age_and_way_in_the_list_that_has_the_ages() -> None:
     """Thirty days is still the first way; what is not overdue has none."""
     assert _left({"receivable_id": "R-1"}) == [
         figures.DueRow("R-2", Decimal(30), "reminder"),
         figures.DueRow("R-3", Decimal(31), "second notice"),
         figures.DueRow("R-4", Decimal(91), "collections"),
     ]
+    ageless: list[Json] = [{"id": "R-9", "customer_id": "C-9", "amount": "1"}, {"id": "R-1", "customer_id": "C-1"}]
+    run = _run()
+    facts = (fact(ageless, "f2", "list_receivables"), *run.dossier.facts)
+    left = figures.rows_without_call(run.update_dossier(facts=facts), _TASK, plan())
+    assert [row.id for row in left] == ["R-1", "R-2", "R-3", "R-4"]
 
 
 @pytest.mark.promise("process.routes")
@@ -232,15 +237,6 @@ def test_a_list_that_is_the_answer_stays_as_it_is_to_the_byte() -> None:
     told = figures.with_rows_left(_run(answer='["R-1"]').update_dossier(plan=WritePlan(task_id="t")), _TASK)
     assert told.dossier.answer == '["R-1"]'
     assert "R-2" in str(told.notes["rows_left_out"])
-
-
-@pytest.mark.promise("process.routes")
-def test_of_two_lists_the_one_with_the_ages_is_meant() -> None:
-    ageless: list[Json] = [{"id": "R-9", "customer_id": "C-9", "amount": "1"}, {"id": "R-1", "customer_id": "C-1"}]
-    run = _run()
-    facts = (fact(ageless, "f2", "list_receivables"), *run.dossier.facts)
-    left = figures.rows_without_call(run.update_dossier(facts=facts), _TASK, plan())
-    assert [row.id for row in left] == ["R-1", "R-2", "R-3", "R-4"]
 
 
 @pytest.mark.promise("process.own_way")

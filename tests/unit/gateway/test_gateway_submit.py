@@ -43,7 +43,8 @@ def _known(state: TaskState = TaskState.WORKING, message: ClientMessage | None =
     return _accept(message or _legacy()).record.model_copy(update={"state": state})
 
 
-def test_messages_without_an_id_are_never_taken_for_each_other() -> None:
+@pytest.mark.promise("gateway.legacy_resend")
+def test_no_two_messages_without_an_id_are_one_and_legacy_content_is_the_same_turn_until_its_answer() -> None:
     params: JsonObject = {"message": {"parts": [{"text": "x"}]}}
     one, two = (
         take_in(read_message(read_send(params), Dialect.A2A_0_3), ANNA, None, Thread(), IntakeTime(NOW, fresh))
@@ -52,10 +53,6 @@ def test_messages_without_an_id_are_never_taken_for_each_other() -> None:
     assert isinstance(one, Accept)
     assert isinstance(two, Accept)
     assert one.dedupe != two.dedupe
-
-
-@pytest.mark.promise("gateway.legacy_resend")
-def test_legacy_content_is_the_same_turn_until_its_answer_was_given() -> None:
     waiting = _accept(_legacy())
     assert _accept(_legacy()).dedupe == waiting.dedupe
     assert _accept(_legacy("other")).dedupe != waiting.dedupe

@@ -144,17 +144,13 @@ async def test_in_slack_nobody_is_called_by_what_a_task_says_and_no_card_number_
     assert _buttons(said) == ["https://purple.example/console/approvals/a1"]
 
 
-@pytest.mark.promise("approvals.notices")
-async def test_only_the_events_that_a_target_wants_are_told() -> None:
+@pytest.mark.promise("approvals.notices", "approvals.notices_once")
+async def test_the_events_that_a_target_wants_are_told_alone_and_each_is_one_delivery() -> None:
+    """So that whoever takes it up again after a crash enqueues nothing new."""
     target = NoticeTarget(url=_HOOK, events=(NoticeEvent.EXPIRED,))
     nothing, left = await _told(target)
     something, _ = await _told(target, event=NoticeEvent.EXPIRED)
     assert (nothing, left.owed, len(something)) == ([], [], 1)
-
-
-@pytest.mark.promise("approvals.notices_once")
-async def test_the_same_event_for_the_same_target_is_one_delivery() -> None:
-    """So that whoever takes it up again after a crash enqueues nothing new."""
     (once,), _ = await _told(NoticeTarget(url=_HOOK))
     (again,), _ = await _told(NoticeTarget(url=_HOOK))
     (other,), _ = await _told(NoticeTarget(url=f"{_HOOK}/2"))

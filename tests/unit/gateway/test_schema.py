@@ -155,24 +155,21 @@ def _values(field: FieldDescriptor, depth: int) -> st.SearchStrategy[Json]:
 
 
 @pytest.mark.promise("gateway.schema")
-def test_free_values_stay_as_they_came() -> None:
+def test_free_values_stay_as_they_came_a_part_holds_one_content_and_unknown_fields_are_left_out() -> None:
     data = '{"task_id": 0.10, "taskId": 12345678901234567890}'
     text = f'{{"message": {{"parts": [{{"data": {data}}}]}}, "metadata": {{"a_b": 1}}}}'
     read = read_by_schema(loads_object(text), new.SendMessageRequest.DESCRIPTOR)
     assert read == loads_object(text)
     assert str(read["message"]) == str(loads_object(text)["message"])
+    with pytest.raises(InvalidField, match=r"message\.parts\[0\]: has text and url"):
+        read_by_schema({"message": {"parts": [{"text": "a", "url": "b"}]}}, new.SendMessageRequest.DESCRIPTOR)
+    assert read_by_schema({"id": "t", "draft_field": 1}, new.GetTaskRequest.DESCRIPTOR) == {"id": "t"}
 
 
 @each_row("said", ["\u2603", "a", "a b", 5])
 def test_what_is_no_base64_is_refused(said: Json) -> None:
     with pytest.raises(InvalidField, match=r"parts\[0\]\.raw: must be"):
         read_by_schema({"parts": [{"raw": said}]}, new.Message.DESCRIPTOR)
-
-
-def test_a_part_holds_one_content_and_unknown_fields_are_left_out() -> None:
-    with pytest.raises(InvalidField, match=r"message\.parts\[0\]: has text and url"):
-        read_by_schema({"message": {"parts": [{"text": "a", "url": "b"}]}}, new.SendMessageRequest.DESCRIPTOR)
-    assert read_by_schema({"id": "t", "draft_field": 1}, new.GetTaskRequest.DESCRIPTOR) == {"id": "t"}
 
 
 @each_row("said", [7, "7", Decimal("7.0"), "7.0"])

@@ -214,7 +214,9 @@ async def test_no_algorithm_but_the_keys_own_is_believed(issuer: TokenIssuer, al
 
 
 @pytest.mark.promise("identity.algorithms")
-async def test_a_public_key_is_no_shared_secret(issuer: TokenIssuer) -> None:
+async def test_neither_a_public_key_as_a_secret_nor_a_key_that_a_token_brings_along_is_believed(
+    issuer: TokenIssuer,
+) -> None:
     """The classic confusion: HS256 with the published key's text as its secret."""
     issuer.add("rsa", "RS256")
     key = made_key("RS256", "rsa")
@@ -224,10 +226,6 @@ async def test_a_public_key_is_no_shared_secret(issuer: TokenIssuer) -> None:
     mac = jwt.algorithms.HMACAlgorithm(jwt.algorithms.HMACAlgorithm.SHA256)
     signature = base64.urlsafe_b64encode(mac.sign(unsigned.encode(), pem)).rstrip(b"=").decode()
     await _refused(issuer, f"{unsigned}.{signature}")
-
-
-@pytest.mark.promise("identity.algorithms")
-async def test_keys_that_a_token_brings_along_are_not_used(issuer: TokenIssuer) -> None:
     own = made_key("ES256", "a stranger's")
     for extra in ({"jwk": public_jwk(own, "ES256", "own")}, {"jku": "https://evil.example/jwks"}, {"x5u": "https://e"}):
         token = jwt.encode(issuer.claims(), own, algorithm="ES256", headers={"kid": "one", **extra})
@@ -315,14 +313,11 @@ def _with(**changes: Json) -> JsonObject:
     return {name: value for name, value in {**GOOD, **changes}.items() if value is not None}
 
 
-def test_claims_name_tenant_principal_roles_and_levels() -> None:
+def test_claims_name_tenant_principal_roles_and_levels_also_by_an_address_or_a_path() -> None:
     caller = caller_in(_with(roles="approver client openid", levels=["Manager", "cfo"]), ClaimNames())
     assert (caller.tenant, caller.principal.id, caller.principal.verified) == ("acme", "casey", True)
     assert caller.principal.roles == (Role.APPROVER, Role.CLIENT)
     assert caller.principal.levels == ("manager", "cfo")
-
-
-def test_a_claim_may_be_an_address_or_a_path_and_where_there_is_one_tenant_none_names_another() -> None:
     names = ClaimNames(tenant="https://acme.example/tenant", roles="realm_access.roles", principal="preferred_username")
     claims: JsonObject = {"https://acme.example/tenant": "acme", "realm_access": {"roles": ["operator"]}}
     caller = caller_in({**claims, "preferred_username": "olga"}, names)
