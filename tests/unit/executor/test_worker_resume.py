@@ -78,12 +78,9 @@ async def test_a_write_that_was_proposed_is_brought_to_its_end_although_its_tool
     other: JsonObject = {"type": "object", "properties": {}, "additionalProperties": False}
     for step in range(whole.turns.stored):
         stage = Stage()
-        stage.turns.die_before = step
-        with pytest.raises(Died):
-            await stage.run()
+        await stage.dies(step)
         if not stage.statuses:
             continue
-        stage.turns.die_before = None
         stage.servers.add("approve_claim", stage.claims.approve, ToolClass.CHANGE, other)
         await stage.run(attempts=2)
         assert stage.statuses[0] in ("verified", "absent"), step

@@ -287,12 +287,10 @@ async def test_a_plan_of_which_nothing_is_left_to_send_needs_no_verdict() -> Non
     await stage.run()
     for step in range(stage.turns.stored):
         resumed = Stage()
-        resumed.turns.die_before = step
-        with pytest.raises(Died):
-            await resumed.run()
+        await resumed.dies(step)
         if resumed.statuses != ["verified"]:
             continue
-        resumed.turns.die_before, resumed.policy.fails_from = None, 1
+        resumed.policy.fails_from = 1
         assert (await resumed.run(attempts=2)).state is TaskState.COMPLETED, step
 
 
