@@ -49,7 +49,7 @@ async def test_it_is_unjudged_where_there_is_no_model_or_none_that_answers(tmp_p
     assert "overloaded" in silent.explanation
 
 
-def test_its_imports_are_there_while_it_loads_alone_and_what_has_no_counterpart_is_named(tmp_path: Path) -> None:
+def test_its_imports_are_there_while_it_loads_and_at_no_other_time(tmp_path: Path) -> None:
     before = set(sys.modules)
 
     found = evaluators_of(_scenario(tmp_path))
@@ -58,6 +58,9 @@ def test_its_imports_are_there_while_it_loads_alone_and_what_has_no_counterpart_
     assert not [name for name in set(sys.modules) - before if name.split(".")[0] in ("src", "langchain_core", "words")]
     with pytest.raises(ImportError):
         __import__("src.green.evaluation")
+
+
+def test_what_is_imported_and_has_no_counterpart_is_named(tmp_path: Path) -> None:
     code = "from src.green.agent import TimeMachine\n"
 
     with pytest.raises(BadScenario, match=r"foreign/evaluators\.py: .*TimeMachine"):
