@@ -1,4 +1,4 @@
-"""The HTTP client of nearly every test."""
+"""The HTTP client of nearly every test, and what it sends by JSON-RPC."""
 
 from functools import partial
 
@@ -8,3 +8,7 @@ from shared.infra.tls import trusted_certificates
 
 # As httpx's own, but for the authorities: they are read once, not by each of some thousand clients.
 open_http = partial(httpx.AsyncClient, verify=trusted_certificates())
+
+
+def rpc_body(method: str, params: object, call_id: object = 1) -> dict[str, object]:
+    return {"jsonrpc": "2.0", "id": call_id, "method": method, "params": params}

@@ -25,7 +25,7 @@ from tests.assessor.scenes import SCENE, written
 from tests.assessor.stage import ADMIN, simulator
 from tests.doubles.scripted_participant import Hanging, ScriptedParticipant
 from tests.each_row import each_row
-from tests.http_client import open_http
+from tests.http_client import open_http, rpc_body
 from tests.serving import serving
 
 STEPS = (
@@ -100,7 +100,7 @@ async def test_a_cancelled_assessment_ends_as_canceled_and_takes_its_key_back(ht
         async with asyncio.timeout(10):
             while len(agent.heard) < 2:
                 await asyncio.sleep(0.01)
-        body = {"jsonrpc": "2.0", "id": 2, "method": "tasks/cancel", "params": {"id": task["id"]}}
+        body = rpc_body("tasks/cancel", {"id": task["id"]})
         canceled = (await http.post("/", json=body)).json()["result"]
         start = agent.heard[0]
         async with ProctorClient(str(start["ues_url"]), api_key=str(start["api_key"])) as ues:
@@ -194,7 +194,7 @@ async def test_only_the_last_tasks_that_ended_are_kept() -> None:
 async def test_clients_of_protocol_1_0_are_answered_in_their_own_words(http: httpx.AsyncClient) -> None:
     request = {"participants": {"a": "file:///x"}, "config": {"scenario_id": SCENE}}
     message = {"messageId": "m1", "role": "ROLE_USER", "parts": [{"data": request}]}
-    body = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message}}
+    body = rpc_body("SendMessage", {"message": message})
 
     task = (await http.post("/", json=body, headers={"A2A-Version": "1.0"})).json()["result"]["task"]
 
@@ -222,8 +222,8 @@ async def test_a_credential_in_a_message_is_refused_and_nothing_of_it_is_kept(
     request = {"participants": {"agent": agent}, "config": {"scenario_id": SCENE, **config}}
     parts = [{"kind": "text", "text": "Please."}, {"kind": "text", "text": json.dumps(request)}]
     message = {"kind": "message", "messageId": "m1", "role": "user", "parts": parts}
-    body = {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {"message": message}}
-    listing = {"jsonrpc": "2.0", "id": 2, "method": "ListTasks", "params": {"historyLength": 99}}
+    body = rpc_body("message/send", {"message": message})
+    listing = rpc_body("ListTasks", {"historyLength": 99})
     with capture_logs() as logs:
         answer = (await http.post("/", json=body)).json()
     kept = (await http.post("/", json=listing, headers={"A2A-Version": "1.0"})).json()

@@ -41,6 +41,11 @@ async def write_to_ben(ues: ProctorClient, text: str = "Friday is fine.") -> Non
     await ues.email.send(from_address=USER, to_addresses=[BEN], subject="Day", body_text=text)
 
 
+async def go_on_writing(ues: ProctorClient, _: JsonObject) -> JsonObject:
+    await write_to_ben(ues)
+    return GO_ON
+
+
 @pytest.mark.promise("assessor.errors")
 async def test_silent_turns_are_results_and_enough_of_them_end_the_run(tmp_path: Path) -> None:
     """Each counts, time goes on by the default step, and what there is gets judged."""
@@ -214,15 +219,11 @@ async def test_a_cancelled_run_ends_after_its_turn_and_says_so(tmp_path: Path) -
 
 @pytest.mark.promise("assessor.lifecycle")
 async def test_a_run_is_over_when_the_scenarios_own_conditions_hold(tmp_path: Path) -> None:
-    async def act(ues: ProctorClient, _: JsonObject) -> JsonObject:
-        await write_to_ben(ues)
-        return GO_ON
-
     ready = "async def ready(ctx, params):\n    return {'score': len(ctx.actions), 'max_score': 2}\n"
     criteria = [{"criterion_id": "a", "name": "a", "dimension": "accuracy", "max_score": 2, "evaluator_id": "ready"}]
     conditions = {"criteria": criteria, "early_completion_conditions": ["ready"]}
     async with staged(tmp_path, evaluators=ready, changes=conditions) as stage:
-        results = await measured(stage, act)
+        results = await measured(stage, go_on_writing)
 
     assert (results.turns_taken, results.status, results.scores.overall.score) == (2, "completed", 2)
 
@@ -273,12 +274,8 @@ async def test_invitations_are_answered_by_script_or_left_open(tmp_path: Path) -
 async def test_an_answer_that_the_simulator_refuses_costs_that_answer_alone(tmp_path: Path) -> None:
     people = {"mia": character("Mia", USER), "ben": character("Ben", BEN, scripted_replies=[{"body": " "}])}
 
-    async def act(ues: ProctorClient, _: JsonObject) -> JsonObject:
-        await write_to_ben(ues)
-        return GO_ON
-
     async with staged(tmp_path, changes={"characters": people}) as stage:
-        results = await measured(stage, act, max_turns=1)
+        results = await measured(stage, go_on_writing, max_turns=1)
 
     (told,) = [update.wire() for update in stage.following.updates if update.message_type == "update_error_occurred"]
     assert (told["error_type"], told["recoverable"], results.status) == ("ues_error", True, "completed")

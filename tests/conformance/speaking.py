@@ -8,6 +8,7 @@ import httpx
 
 from shared.domain.exact_json import Json, JsonObject, loads, loads_object
 from tests.conformance.replicas import Replicas
+from tests.http_client import rpc_body
 from tests.integration.gateway_stage import at
 
 NEW = {"A2A-Version": "1.0"}
@@ -133,10 +134,6 @@ _PATHS = {
     "ListTaskPushNotificationConfigs": ("GET", _HOOKS),
     "DeleteTaskPushNotificationConfig": ("DELETE", f"{_HOOKS}/{{config}}"),
 }
-
-
-def rpc_body(method: str, params: JsonObject) -> JsonObject:
-    return {"jsonrpc": "2.0", "id": "c1", "method": method, "params": params}
 
 
 async def old_call(replicas: Replicas, method: str, params: JsonObject) -> JsonObject:

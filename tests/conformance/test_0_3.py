@@ -170,7 +170,7 @@ async def test_webhooks_are_set_read_listed_and_deleted(full: Replicas) -> None:
     assert at(listed, "result.0.pushNotificationConfig.url") == _HOOK
     params = {"id": task_id, "pushNotificationConfigId": "one"}
     deleted = await old_call(full, "tasks/pushNotificationConfig/delete", params)
-    assert deleted == {"jsonrpc": "2.0", "id": "c1", "result": None}
+    assert deleted == {"jsonrpc": "2.0", "id": 1, "result": None}
 
 
 async def test_rest_sets_reads_lists_and_deletes_webhooks(full: Replicas) -> None:

@@ -6,7 +6,8 @@ import pytest
 
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from tests.conformance.replicas import HOOKS, Replicas
-from tests.conformance.speaking import old_call, old_stream, rpc_body
+from tests.conformance.speaking import old_call, old_stream
+from tests.http_client import rpc_body
 from tests.integration.gateway_stage import at
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -28,7 +28,7 @@ from shared.domain.words import RuleAction, TaskState, ToolClass
 from shared.infra.keys import BELL, QUEUE
 from shared.infra.redis import connect
 from shared.infra.wakes import from_bytes
-from tests.http_client import open_http
+from tests.http_client import open_http, rpc_body
 from tests.serving import listening, serving_on
 
 PATIENCE = 60.0  # a busy machine may take long; nothing waits for it to be over
@@ -204,10 +204,6 @@ def _outcome(work: Work) -> tuple[TaskState, str | None, str | None]:
             return TaskState.COMPLETED, "read\nNext: PT2H", None
         case _:
             return TaskState.COMPLETED, f"done: {turn.text}", None
-
-
-def rpc_body(method: str, params: object, call_id: object = 1) -> dict[str, object]:
-    return {"jsonrpc": "2.0", "id": call_id, "method": method, "params": params}
 
 
 class Stage:

@@ -23,7 +23,7 @@ from shared.domain.exact_json import JsonObject
 from shared.domain.partition import PARTITIONS
 from shared.infra.tenant_records import RedisTenantRecords
 from tests.doubles.scripted_facts import ScriptedFacts
-from tests.integration.learner_stage import an_outcome
+from tests.integration.learner_stage import an_outcome, leave
 
 LEASE = 5.0
 TERMS = RawFact("Initech Ltd", "payment terms", "net 30", "Initech Ltd pays within 30 days.", 0.6)
@@ -66,6 +66,12 @@ class MemoryStage:
         """Until nothing is to be done now; what was put off waits."""
         while await self.worker.round(datetime.now(UTC)):
             pass
+
+    async def takes_in(self, *outcomes: TaskOutcome) -> None:
+        """They end; they are remembered, and their facts found."""
+        await leave(self.redis, outcomes)
+        await self.remembers()
+        await self.finds_facts()
 
     async def learns(self) -> None:
         await self.learner.share()

@@ -157,19 +157,20 @@ def an_outcome(record: TaskRecord) -> TaskOutcome:
     )
 
 
-def an_approval(task_id: str, level: str | None = None) -> Approval:
-    return Approval(
-        approval_id="a1",
-        task_id=task_id,
-        plan=WritePlan(task_id=task_id),
-        plan_hash="h",
-        verdict_hash="v",
-        level=level,
-        requester_id="anna",
-        reasons=("over the limit",),
-        asked_at=NOON,
-        deadline=NOON,
-    )
+def an_approval(task_id: str, **known: object) -> Approval:
+    facts: dict[str, object] = {
+        "approval_id": "a1",
+        "task_id": task_id,
+        "plan": WritePlan(task_id=task_id),
+        "plan_hash": "h",
+        "verdict_hash": "v",
+        "level": "manager",
+        "requester_id": "anna",
+        "reasons": ("over the limit",),
+        "asked_at": NOON,
+        "deadline": NOON,
+    }
+    return Approval.model_validate({**facts, **known})
 
 
 def an_entry(status: WriteStatus = WriteStatus.SENDING) -> LedgerEntry:

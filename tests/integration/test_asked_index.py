@@ -10,7 +10,6 @@ from starlette.testclient import TestClient
 from services.executor.ports.turns import Notice, Timer, TurnEnd
 from services.gateway.features.approvals.store import RedisApprovals, RedisOwedNotices
 from shared.contracts.approval import Approval, ApprovalStatus, NoticeEvent
-from shared.contracts.plan import WritePlan
 from shared.contracts.task import TurnKind
 from shared.domain.partition import partition_of
 from shared.domain.words import TaskState
@@ -19,26 +18,25 @@ from shared.infra.installation import InstallationReading
 from shared.infra.metrics import Metrics, MetricsPage, metrics_app
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
-from tests.integration.state_stage import Begun, accepted, an_end, begin, begin_next, sessions_of, signalled
+from tests.integration.state_stage import (
+    Begun,
+    accepted,
+    an_approval,
+    an_end,
+    begin,
+    begin_next,
+    begun_turn,
+    sessions_of,
+    signalled,
+)
 
 _PARTITION = partition_of("acme", "s1")
 _ASKED = keys.asked_key(_PARTITION, "acme")
 
 
 def _approval(task_id: str, name: str = "a1") -> Approval:
-    plan = WritePlan(task_id=task_id)
-    return Approval(
-        approval_id=name,
-        task_id=task_id,
-        plan=plan,
-        plan_hash=plan.hash,
-        verdict_hash="v",
-        level=None,
-        requester_id="anna",
-        reasons=(),
-        asked_at=datetime.now(UTC),
-        deadline=datetime.now(UTC) + timedelta(hours=1),
-    )
+    now = datetime.now(UTC)
+    return an_approval(task_id, approval_id=name, asked_at=now, deadline=now + timedelta(hours=1))
 
 
 def _asks(begun: Begun, approval: Approval, *notices: Notice) -> TurnEnd:
@@ -48,8 +46,7 @@ def _asks(begun: Begun, approval: Approval, *notices: Notice) -> TurnEnd:
 
 
 async def _asked(redis: Redis, store: TaskStore, *notices: Notice) -> tuple[Begun, Approval]:
-    await accepted(store)
-    begun = await begin(sessions_of(redis, "one"))
+    begun = await begun_turn(redis, store)
     approval = _approval(begun.work.turn.task_id)
     await begun.store.finish(_asks(begun, approval, *notices))
     return begun, approval
@@ -134,8 +131,7 @@ async def test_what_is_owed_is_taken_by_one_and_by_another_if_it_dies(redis: Red
 @pytest.mark.promise("approvals.notices_once")
 async def test_an_end_that_is_stored_twice_is_told_once(redis: Redis, task_store: TaskStore) -> None:
     """What is to be told is stored with what happened, or not at all."""
-    await accepted(task_store)
-    begun = await begin(sessions_of(redis, "one"))
+    begun = await begun_turn(redis, task_store)
     end = _asks(begun, _approval(begun.work.turn.task_id), Notice(NoticeEvent.WAITING, "a1"))
     await begun.store.finish(end)
     await begun.store.finish(end)  # repeated after a lost reply
@@ -195,15 +191,13 @@ async def test_who_waits_for_a_later_moment_is_told_apart(redis: Redis, task_sto
 
 @pytest.mark.promise("metrics.queue")
 async def test_an_approval_waits_from_its_asking_to_its_answer(redis: Redis, task_store: TaskStore) -> None:
-    await accepted(task_store)
-    begun = await begin(sessions_of(redis, "one"))
-    asked = _approval_of_now(begun.work.record.task_id)
+    begun = await begun_turn(redis, task_store)
+    asked = _approval(begun.work.record.task_id)
     end = an_end(begun.work, TaskState.INPUT_REQUIRED)
     timer = Timer(datetime.now(UTC) - timedelta(minutes=1), asked.timer_subject)
     await begun.store.finish(end._replace(approval=asked, timer=timer))
     waits = await _told(redis)
-    await signalled(task_store, begun.work.record, TurnKind.DECISION)
-    later = await begin_next(sessions_of(redis, "one"), begun.lease)
+    later = await _next(redis, task_store, begun)
     decided = asked.model_copy(update={"status": ApprovalStatus.APPROVED})
     await later.store.finish(an_end(later.work)._replace(approval=decided))
     over = await _told(redis)
@@ -216,17 +210,14 @@ async def test_an_approval_waits_from_its_asking_to_its_answer(redis: Redis, tas
 
 @pytest.mark.promise("metrics.queue")
 async def test_a_task_in_doubt_is_told_until_it_waits_for_something_else(redis: Redis, task_store: TaskStore) -> None:
-    await accepted(task_store)
-    begun = await begin(sessions_of(redis, "one"))
+    begun = await begun_turn(redis, task_store)
     doubt = Timer(datetime.now(UTC) + timedelta(hours=1), "doubt:w1#1")
     await begun.store.finish(an_end(begun.work, TaskState.INPUT_REQUIRED)._replace(timer=doubt))
     first = await _told(redis)
-    await signalled(task_store, begun.work.record, TurnKind.DECISION)
-    too_late = await begin_next(sessions_of(redis, "one"), begun.lease)
+    too_late = await _next(redis, task_store, begun)
     await too_late.store.finish(an_end(too_late.work, TaskState.INPUT_REQUIRED))
     still = await _told(redis)
-    await signalled(task_store, begun.work.record, TurnKind.RESOLUTION)
-    spoken = await begin_next(sessions_of(redis, "one"), begun.lease)
+    spoken = await _next(redis, task_store, begun, TurnKind.RESOLUTION)
     await spoken.store.finish(an_end(spoken.work))
     after = await _told(redis)
 
@@ -259,19 +250,3 @@ async def test_without_redis_the_page_says_so_and_shows_no_old_figures() -> None
     assert shown.status_code == 200
     assert found["purple_store_up"] == 0
     assert found["purple_sessions_waiting"] != found["purple_sessions_waiting"]  # not a number
-
-
-def _approval_of_now(task_id: str) -> Approval:
-    plan, now = WritePlan(task_id=task_id), datetime.now(UTC)
-    return Approval(
-        approval_id="a1",
-        task_id=task_id,
-        plan=plan,
-        plan_hash=plan.hash,
-        verdict_hash="v",
-        level=None,
-        requester_id="anna",
-        reasons=(),
-        asked_at=now,
-        deadline=now + timedelta(hours=1),
-    )

@@ -22,9 +22,9 @@ from shared.contracts.outcome import PredictionOutcome, TaskOutcome, ThresholdKi
 from shared.domain.words import Strategy, TaskState
 from tests.assessor.scenes import SCENE, written
 from tests.assessor.stage import ADMIN, simulator
-from tests.http_client import open_http
-from tests.integration.gateway_stage import Stage, locked_stage, rpc_body
-from tests.integration.learner_stage import leave, unsettled
+from tests.http_client import open_http, rpc_body
+from tests.integration.gateway_stage import Stage, locked_stage
+from tests.integration.learner_stage import unsettled
 from tests.integration.memory_stage import MemoryStage, an_outcome_of
 from tests.serving import serving
 
@@ -126,10 +126,8 @@ def _turn(number: int, tenant: str) -> TaskOutcome:
 
 
 async def _end(stage: MemoryStage, outcomes: list[TaskOutcome]) -> None:
-    await leave(stage.redis, outcomes)
+    await stage.takes_in(*outcomes)
     await stage.learns()
-    await stage.remembers()
-    await stage.finds_facts()
 
 
 async def _learned(redis: Redis) -> dict[str, str]:

@@ -14,7 +14,8 @@ from shared.domain.words import TaskState
 from shared.infra import keys
 from shared.infra.reads import Reads
 from shared.infra.task_store import TaskStore
-from tests.integration.gateway_stage import Locked, Stage, at, locked_stage, rpc_body
+from tests.http_client import rpc_body
+from tests.integration.gateway_stage import Locked, Stage, at, locked_stage
 from tests.integration.state_stage import accepted, an_end, begin, sessions_of, stored_record
 
 

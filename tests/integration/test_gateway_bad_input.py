@@ -12,7 +12,8 @@ from shared.domain.exact_json import loads_object
 from shared.infra import keys
 from shared.infra.redis import connect
 from tests.each_row import each_row
-from tests.integration.gateway_stage import at, gateway_client, rpc_body
+from tests.http_client import rpc_body
+from tests.integration.gateway_stage import at, gateway_client
 
 TEXT = [{"text": "hello"}]
 

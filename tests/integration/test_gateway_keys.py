@@ -19,7 +19,8 @@ from services.gateway.settings import GatewaySettings
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from shared.domain.words import Role
 from tests.doubles.token_issuer import AUDIENCE, TokenIssuer, made_key, signed
-from tests.integration.gateway_stage import LOCKED, Locked, Stage, at, gateway_client, rpc_body, stage
+from tests.http_client import rpc_body
+from tests.integration.gateway_stage import LOCKED, Locked, Stage, at, gateway_client, stage
 from tests.serving import listening, serving_on
 
 NOBODY = "the API key is unknown, expired or revoked"

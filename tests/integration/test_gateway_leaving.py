@@ -10,8 +10,9 @@ from redis.asyncio import Redis
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.keys import QUEUE
+from tests.http_client import rpc_body
 from tests.integration.gateway_process import GatewayProcess, gateway_process
-from tests.integration.gateway_stage import PATIENCE, Stage, at, gateway_client, rpc_body, stage
+from tests.integration.gateway_stage import PATIENCE, Stage, at, gateway_client, stage
 from tests.sse_reading import SseEvent, rpc_stream
 
 

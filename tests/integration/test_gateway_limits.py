@@ -23,8 +23,8 @@ from shared.domain.exact_json import JsonObject, loads_object
 from shared.infra import keys
 from shared.infra.lua import Scripts, source
 from tests.each_row import each_row
-from tests.http_client import open_http
-from tests.integration.gateway_stage import LOCKED, Stage, at, gateway, gateway_client, rpc_body, stage
+from tests.http_client import open_http, rpc_body
+from tests.integration.gateway_stage import LOCKED, Stage, at, gateway, gateway_client, stage
 
 SMALL = {"max_parts": 3, "max_text_characters": 50, "max_metadata_characters": 60, "max_body_bytes": 4096}
 

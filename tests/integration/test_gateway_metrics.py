@@ -1,6 +1,8 @@
 """What services count of requests and where they show it: by patterns of routes, without anybody's ids."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import httpx
 import pytest
@@ -27,7 +29,7 @@ from shared.infra.counted_app import CountedApp, count_requests
 from shared.infra.metrics import Metrics, MetricsPage
 from tests.each_row import each_row
 from tests.http_client import open_http
-from tests.integration.gateway_stage import stage
+from tests.integration.gateway_stage import Stage, stage
 from tests.integration.learner_stage import an_outcome, leave
 from tests.samples import samples
 
@@ -45,14 +47,21 @@ async def _shown(url: str) -> dict[tuple[str, ...], float]:
     return {(sample.name, *(sample.labels[key] for key in sorted(sample.labels))): sample.value for sample in found}
 
 
+@asynccontextmanager
+async def _measured(redis: Redis, redis_url: str) -> AsyncIterator[tuple[Stage, str]]:
+    """A gateway, and where it shows its metrics."""
+    (port,) = free_ports(1)
+    async with stage(redis, redis_url, metrics_port=port) as play:
+        yield play, f"http://127.0.0.1:{port}/metrics"
+
+
 @pytest.mark.promise("metrics.not_public", "metrics.requests")
 async def test_requests_and_messages_are_shown_on_the_operators_port_alone(redis: Redis, redis_url: str) -> None:
-    (port,) = free_ports(1)
-    async with stage(redis, redis_url, metrics_port=port) as door:
-        await door.send("my-task", "hello")
-        await door.client.get("/v1/tasks/of-anna", headers={"A2A-Version": "1.0"})
-        public = await door.client.get("/metrics")
-        shown = await _shown(f"http://127.0.0.1:{port}/metrics")
+    async with _measured(redis, redis_url) as (play, metrics):
+        await play.send("my-task", "hello")
+        await play.client.get("/v1/tasks/of-anna", headers={"A2A-Version": "1.0"})
+        public = await play.client.get("/metrics")
+        shown = await _shown(metrics)
 
     assert public.status_code == 404
     assert shown["purple_http_requests_total", "200", "POST", "/"] == 1
@@ -70,11 +79,10 @@ def test_metrics_cannot_be_put_on_the_port_that_clients_reach() -> None:
 
 @pytest.mark.promise("metrics.requests")
 async def test_a_route_behind_a_tenants_name_is_counted_as_the_route_that_it_is(redis: Redis, redis_url: str) -> None:
-    (port,) = free_ports(1)
-    async with stage(redis, redis_url, metrics_port=port) as door:
-        await door.client.get("/default/tasks/none", headers={"A2A-Version": "1.0"})
-        await door.client.get("/console/")
-        shown = await _shown(f"http://127.0.0.1:{port}/metrics")
+    async with _measured(redis, redis_url) as (play, metrics):
+        await play.client.get("/default/tasks/none", headers={"A2A-Version": "1.0"})
+        await play.client.get("/console/")
+        shown = await _shown(metrics)
 
     routes = {labels[-1] for name, *labels in shown if name == "purple_http_requests_total"}
     assert any("{" in route for route in routes)
@@ -85,15 +93,14 @@ async def test_a_route_behind_a_tenants_name_is_counted_as_the_route_that_it_is(
 @pytest.mark.promise("metrics.requests")
 async def test_a_client_that_leaves_before_its_request_is_whole_is_no_error(redis: Redis, redis_url: str) -> None:
     """Else anybody outside could raise the alert of errors by hanging up."""
-    (port,) = free_ports(1)
-    async with stage(redis, redis_url, metrics_port=port) as door:
-        url = door.client.base_url
+    async with _measured(redis, redis_url) as (play, metrics):
+        url = play.client.base_url
         _, line = await asyncio.open_connection(url.host, url.port)
         line.write(b"POST / HTTP/1.1\r\nHost: here\r\nContent-Length: 1000\r\n\r\n{")
         await line.drain()
         line.close()
         async with asyncio.timeout(10):
-            while not (codes := _codes(await _shown(f"http://127.0.0.1:{port}/metrics"))):
+            while not (codes := _codes(await _shown(metrics))):
                 await asyncio.sleep(0.02)
 
     assert codes == {"499"}

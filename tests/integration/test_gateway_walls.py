@@ -29,8 +29,8 @@ from shared.domain.exact_json import Json, JsonObject
 from shared.infra.archive_open import new_key
 from shared.infra.keys import partition_keys_of
 from tests.doubles.redis_tasks import a_record
-from tests.http_client import open_http
-from tests.integration.gateway_stage import LOCKED, Locked, Stage, at, locked_stage, rpc_body
+from tests.http_client import open_http, rpc_body
+from tests.integration.gateway_stage import LOCKED, Locked, Stage, at, locked_stage
 from tests.integration.test_gateway_dead_letters import TOOL, _dead_turn
 from tests.integration.wall_attempts import METHODS, OPEN, ROUTES, Attempt
 from tests.integration.webhook_receiver import SECRET

@@ -134,9 +134,7 @@ async def test_a_tenant_whose_memory_is_spoiled_holds_up_nobody_else(redis: Redi
         an_outcome_of(_TEXT, 1, session=a_session(3)),
         an_outcome_of(_TEXT, 2, "other", a_session(3, "other")),
     )
-    await leave(redis, [mine, others])
-    await stage.remembers()
-    await stage.finds_facts()
+    await stage.takes_in(mine, others)
     assert await stage.texts("other") == [TERMS.text]
     assert await redis.keys("pa:{t:acme}*") == before
 
@@ -188,9 +186,7 @@ async def test_only_tasks_of_quality_are_asked_about(redis: Redis) -> None:
 async def test_without_a_model_facts_wait_and_the_rest_is_known(redis: Redis) -> None:
     stage = MemoryStage(redis)
     stage.facts.broken = "the model is away"
-    await leave(redis, [an_outcome_of(_TEXT)])
-    await stage.remembers()
-    await stage.finds_facts()
+    await stage.takes_in(an_outcome_of(_TEXT))
     assert (await stage.entities())["Initech Ltd"] == 1
     assert await stage.texts() == []
     stage.facts.broken = ""
@@ -209,9 +205,7 @@ async def _day(redis: Redis) -> dict[str, str]:
 @pytest.mark.promise("knowledge.paid")
 async def test_what_finding_facts_cost_counts_in_the_tenants_day(redis: Redis) -> None:
     stage = MemoryStage(redis)
-    await leave(redis, [an_outcome_of(_TEXT)])
-    await stage.remembers()
-    await stage.finds_facts()
+    await stage.takes_in(an_outcome_of(_TEXT))
     assert await _day(redis) == {"tokens": "120", "nanos": "500", "calls": "1"}  # nothing limits it: none is set aside
     assert (await stage.memories.read_memory("acme")).finding["fact_nanos"] == 500
 
@@ -222,9 +216,7 @@ async def test_nobody_is_asked_where_the_tenants_day_has_no_room_or_nobody_knows
     stage = MemoryStage(redis)
     record = TenantVersion(version=1, at=datetime.now(UTC), by="olga", document_json=told)
     await RedisTenantRecords(redis).put("acme", record)
-    await leave(redis, [an_outcome_of(_TEXT)])
-    await stage.remembers()
-    await stage.finds_facts()
+    await stage.takes_in(an_outcome_of(_TEXT))
     assert (stage.facts.asked, await _day(redis)) == ([], {})
 
 
@@ -260,11 +252,9 @@ async def test_nothing_marked_is_asked_about_or_kept(redis: Redis) -> None:
 @pytest.mark.promise("memory.walls")
 async def test_what_is_remembered_of_one_tenant_is_in_no_others_keys(redis: Redis) -> None:
     stage = MemoryStage(redis)
-    await leave(
-        redis, [an_outcome_of(_TEXT, 1, thresholds=[_limit(True)]), an_outcome_of("Ask Globex Ltd", 2, "other")]
+    await stage.takes_in(
+        an_outcome_of(_TEXT, 1, thresholds=[_limit(True)]), an_outcome_of("Ask Globex Ltd", 2, "other")
     )
-    await stage.remembers()
-    await stage.finds_facts()
     owners = Counter(name.split("}")[0] for name in await redis.keys("pa:{t:*"))
     assert owners.keys() == {"pa:{t:acme", "pa:{t:other"}
     assert list(await stage.entities("other")) == ["Globex Ltd"]

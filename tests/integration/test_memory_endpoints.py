@@ -32,10 +32,8 @@ _PARTS = ("cases", "facts", "entities", "accuracy")
 async def _filled(redis: Redis, tenant: str = DEFAULT_TENANT) -> MemoryStage:
     memory = MemoryStage(redis)
     limit = PredictionOutcome(kind=ThresholdKind.POLICY_LIMIT, name="amount", sign=">", predicted="5", held=True)
-    await leave(redis, [an_outcome_of("Pay Initech Ltd for INV-7", 1, tenant, thresholds=(limit,))])
+    await memory.takes_in(an_outcome_of("Pay Initech Ltd for INV-7", 1, tenant, thresholds=(limit,)))
     await memory.learns()
-    await memory.remembers()
-    await memory.finds_facts()
     return memory
 
 
@@ -121,9 +119,7 @@ async def test_no_model_is_asked_again_and_again_for_facts_that_cannot_be_kept(r
     stage = MemoryStage(redis)
     names = keys.learned_keys("acme")
     await redis.set(names.knowledge, "spoiled")
-    await leave(redis, [an_outcome_of(_TEXT)])
-    await stage.remembers()
-    await stage.finds_facts()
+    await stage.takes_in(an_outcome_of(_TEXT))
     assert len(stage.facts.asked) == 1
     assert not await redis.exists(names.fact_todos, keys.FACT_FINDING)
     assert (await redis.hmget(names.memory, ["facts_given_up"])) == ["1"]  # type: ignore[misc]  # redis-py

@@ -36,8 +36,9 @@ from shared.infra.task_store import TaskStore
 from shared.infra.wakes import ArqWakes
 from shared.ports.store import StoreUnavailable
 from tests.doubles.redis_tasks import NOON, a_record, a_turn
+from tests.http_client import rpc_body
 from tests.integration.executor_process import executor_process
-from tests.integration.gateway_stage import at, gateway_client, rpc_body
+from tests.integration.gateway_stage import at, gateway_client
 from tests.integration.state_stage import (
     Acts,
     Begun,

@@ -26,7 +26,8 @@ from shared.infra.task_store import TaskStore
 from shared.infra.tenant_records import RedisTenantRecords, TenantStops
 from shared.ports.tasks import TenantIsStopped
 from tests.doubles.redis_tasks import a_record, a_turn
-from tests.integration.gateway_stage import at, gateway_client, rpc_body, stage
+from tests.http_client import rpc_body
+from tests.integration.gateway_stage import at, gateway_client, stage
 from tests.integration.state_stage import accepted, an_end, begin, running, sessions_of
 
 

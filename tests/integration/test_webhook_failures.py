@@ -19,8 +19,9 @@ from services.gateway.features.webhooks.store import RedisWebhooks
 from shared.domain.outgoing import Reach, why_refused
 from shared.infra.guard import Guard
 from shared.infra.sealed import Seal
+from tests.http_client import rpc_body
 from tests.integration.gateway_process import GatewayProcess, gateway_process
-from tests.integration.gateway_stage import PATIENCE, Stage, at, gateway, rpc_body, stage
+from tests.integration.gateway_stage import PATIENCE, Stage, at, gateway, stage
 from tests.integration.test_console import Reader
 from tests.integration.webhook_receiver import SECRET, SOON, Receiver, Taken, receiving
 from tools.tcp_proxy import TcpProxy

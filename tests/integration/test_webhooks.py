@@ -11,7 +11,8 @@ from redis.asyncio import Redis
 from services.gateway.features.webhooks.secrets import read_secrets
 from services.gateway.first_key import first_key
 from shared.domain.exact_json import JsonObject
-from tests.integration.gateway_stage import Stage, at, locked_stage, rpc_body, stage
+from tests.http_client import rpc_body
+from tests.integration.gateway_stage import Stage, at, locked_stage, stage
 from tests.integration.webhook_receiver import SECRET, SOON, Taken, receiving
 
 TOKEN = "x-a2a-notification-token"

@@ -31,6 +31,9 @@ class Stage(NamedTuple):
     connection: Connection
     down: Connection
 
+    async def get_expense(self, number: str = "EXP-1001", seconds: float = 5) -> ToolAnswer:
+        return await self.servers.call(self.connection, "get_expense", {"expense_id": number}, seconds)
+
 
 Staging = Callable[[Path], AbstractAsyncContextManager[Stage]]
 
@@ -152,40 +155,29 @@ async def test_the_catalogue_travels_with_the_tool_and_lowers_its_class(staging:
 
 
 @each_implementation
-async def test_an_answer_is_json_with_its_amounts_as_they_were_written(staging: Staging, tmp_path: Path) -> None:
+async def test_an_answer_is_json_with_amounts_as_they_were_written_and_not_found_is_one(
+    staging: Staging, tmp_path: Path
+) -> None:
     async with staging(tmp_path) as stage:
-        answer = await stage.servers.call(stage.connection, "get_expense", {"expense_id": "EXP-1001"}, 5)
+        answer, nothing = [await stage.get_expense(number) for number in ("EXP-1001", "EXP-9")]
 
     assert isinstance(answer.content, dict)
+    assert isinstance(nothing.content, dict)
     assert (answer.content["amount"], answer.is_error) == ("2340.00", False)
-
-
-@each_implementation
-async def test_not_found_is_an_answer_and_no_error(staging: Staging, tmp_path: Path) -> None:
-    async with staging(tmp_path) as stage:
-        answer = await stage.servers.call(stage.connection, "get_expense", {"expense_id": "EXP-9"}, 5)
-
-    assert isinstance(answer.content, dict)
-    assert (answer.content["found"], answer.is_error) == (False, False)
+    assert (nothing.content["found"], nothing.is_error) == (False, False)
 
 
 @each_implementation
 async def test_a_refusal_is_an_error_with_a_sentence(staging: Staging, tmp_path: Path) -> None:
+    """A second time, and a tool that does not exist."""
     async with staging(tmp_path) as stage:
         first = await stage.servers.call(stage.connection, "approve_expense", {"expense_id": "EXP-1001"}, 5)
         second = await stage.servers.call(stage.connection, "approve_expense", {"expense_id": "EXP-1001"}, 5)
+        unknown = await stage.servers.call(stage.connection, "invent_money", {}, 5)
 
-    assert (first.is_error, second.is_error) == (False, True)
+    assert (first.is_error, second.is_error, unknown.is_error) == (False, True, True)
     assert any(said in str(second.content) for said in ("already approved", "CONSTRAINT_VIOLATION"))
-
-
-@each_implementation
-async def test_a_tool_that_does_not_exist_is_refused_by_the_server(staging: Staging, tmp_path: Path) -> None:
-    async with staging(tmp_path) as stage:
-        answer = await stage.servers.call(stage.connection, "invent_money", {}, 5)
-
-    assert answer.is_error
-    assert "invent_money" in str(answer.content)
+    assert "invent_money" in str(unknown.content)
 
 
 @each_implementation
@@ -198,24 +190,15 @@ async def test_a_server_that_is_down_is_unreachable(staging: Staging, tmp_path: 
 
 
 @each_implementation
-async def test_a_call_without_an_answer_in_time_is_silent_and_harms_no_other(staging: Staging, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("tool", "seconds"), [("list_budgets", 0.2), ("list_orders", 5)])
+async def test_a_call_whose_answer_is_late_or_lost_is_silent_and_harms_no_other(
+    staging: Staging, tmp_path: Path, tool: str, seconds: float
+) -> None:
     async with staging(tmp_path) as stage:
         await stage.servers.discover(stage.connection)  # connecting is not what must be in time
         with pytest.raises(ToolSilent):
-            await stage.servers.call(stage.connection, "list_budgets", {}, 0.2)
-        answer = await stage.servers.call(stage.connection, "get_expense", {"expense_id": "EXP-1001"}, 5)
-
-    assert not answer.is_error
-
-
-@each_implementation
-async def test_a_lost_reply_is_silent_and_harms_no_other(staging: Staging, tmp_path: Path) -> None:
-    async with staging(tmp_path) as stage:
-        with pytest.raises(ToolSilent):
-            await stage.servers.call(stage.connection, "list_orders", {}, 5)
-        answer = await stage.servers.call(stage.connection, "get_expense", {"expense_id": "EXP-1001"}, 5)
-
-    assert not answer.is_error
+            await stage.servers.call(stage.connection, tool, {}, seconds)
+        assert not (await stage.get_expense()).is_error
 
 
 @each_implementation
@@ -224,17 +207,13 @@ async def test_a_cancelled_call_harms_no_other(staging: Staging, tmp_path: Path)
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.1):
                 await stage.servers.call(stage.connection, "list_budgets", {}, 30)
-        answer = await stage.servers.call(stage.connection, "get_expense", {"expense_id": "EXP-1001"}, 5)
-
-    assert not answer.is_error
+        assert not (await stage.get_expense()).is_error
 
 
 @each_implementation
 async def test_many_calls_at_once_each_get_their_own_answer(staging: Staging, tmp_path: Path) -> None:
     keys = [f"EXP-{number}" for number in range(980, 1000)]
     async with staging(tmp_path) as stage:
-        answers = await asyncio.gather(
-            *(stage.servers.call(stage.connection, "get_expense", {"expense_id": key}, 10) for key in keys)
-        )
+        answers = await asyncio.gather(*(stage.get_expense(key, 10) for key in keys))
 
     assert all(isinstance(answer.content, dict) and answer.content["found"] is False for answer in answers)

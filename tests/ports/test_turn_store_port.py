@@ -154,7 +154,7 @@ async def test_a_write_settles_only_from_the_status_it_has(stage: Stage, opened:
 
 async def test_the_latest_approval_is_the_one_that_counts(stage: Stage) -> None:
     record = stage.work.record.model_copy(update={"state": TaskState.INPUT_REQUIRED})
-    approval = an_approval(record.task_id, "manager")
+    approval = an_approval(record.task_id)
     await stage.store.finish(TurnEnd(record, SessionState(), approval=approval))
     assert await stage.store.approval() == approval
 

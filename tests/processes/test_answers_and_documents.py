@@ -9,6 +9,7 @@ from shared.domain.words import TaskState
 from shared.infra import keys
 from shared.infra.redis import connect
 from shared.infra.stored_outcomes import read_stored
+from tests.processes.errands import ERRANDS
 from tests.processes.expectations import exactly, path, row, statuses, values
 from tests.processes.people import MANAGER
 from tests.processes.stage import Stage
@@ -64,12 +65,6 @@ async def test_a_refund_is_of_the_prorated_amount_that_the_task_describes(stage:
     assert amount == 8000
 
 
-_BREACH = (
-    "Service level SLA-1404 is broken. Record the SLA credit for incident INC-1504 under SLA-1404, because the portal"
-    " was down too long, and notify customer CUS-814 that the credit is recorded."
-)
-
-
 async def _outcome(redis_url: str, task: TaskRecord) -> TaskOutcome:
     redis = connect(redis_url)
     rows = await redis.xrange(keys.partition_keys_of(task.tenant, task.session_id).outcomes)
@@ -81,7 +76,7 @@ async def _outcome(redis_url: str, task: TaskRecord) -> TaskOutcome:
 @pytest.mark.promise("outcome.thresholds")
 async def test_a_credit_as_computed_and_as_written_reaches_the_learner(stage: Stage, redis_url: str) -> None:
     """The limit of its process held: the credit is not over it, and nothing escalated."""
-    task = await stage.send(_BREACH)
+    task = await stage.send(ERRANDS["sla_breach"])
     assert task.state is TaskState.COMPLETED, task.reason
     told = [one for one in (await _outcome(redis_url, task)).thresholds if one.name == "sla_credit"]
     limit, figure = told

@@ -7,16 +7,14 @@ import pytest
 
 from shared.contracts.task import TaskRecord
 from shared.domain.words import TaskState
+from tests.processes.errands import ERRANDS
 from tests.processes.expectations import exactly, message, path, row, statuses
 from tests.processes.people import FINANCE, MANAGER
 from tests.processes.stage import Stage
 
 pytestmark = pytest.mark.promise("process.subscription_migration")
 
-_TASK = (
-    "Migrate subscription SBS-1208 to plan Growth and notify customer CUS-811 that the plan is changed and"
-    " older records are lost."
-)
+_TASK = ERRANDS["subscription_migration"]
 _CONFIRMATIONS = ("what changes", "data kept or lost", "billing", "effective date", "final go")
 _MOVED = exactly(row("subscriptions", "SBS-1208", plan_name="Growth", monthly_cents=110400), message(4004, "CUS-811"))
 
