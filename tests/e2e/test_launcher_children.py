@@ -18,6 +18,7 @@ from cli.stack.plan import ProcessSpec, StackOptions, free_ports, is_free, url_o
 from shared.infra.embedded_redis import EmbeddedRedis
 from tests.e2e.waiting import eventually, is_gone
 from tests.http_client import open_http
+from tests.redis_server import private_server
 
 READY = 20.0
 
@@ -58,7 +59,7 @@ async def test_a_child_is_ready_when_it_says_so_and_ends_on_request(tmp_path: Pa
 
 @pytest.mark.promise("launcher.explains")
 async def test_a_redis_that_may_forget_is_refused_before_anything_starts(tmp_path: Path) -> None:
-    with tempfile.TemporaryDirectory(prefix="pa-") as folder, EmbeddedRedis(Path(folder), durable=False) as server:
+    with private_server(durable=False) as server:
         options = StackOptions(tmp_path, {**os.environ, "REDIS_URL": server.url}, 9010, "127.0.0.1", 1, "embedded")
         with pytest.raises(Complaint, match="forgets nothing: appendonly is 'no'"):
             async with running(options):

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import cast
 
 import pytest
@@ -10,18 +10,9 @@ from pydantic import JsonValue
 
 from cli.stack.child import Child
 from examples.company import ledger
-from services.assessor.adapters.a2a_participant import A2aParticipant
-from shared.contracts.assessment.messages import (
-    AssessmentStart,
-    InitialStateSummary,
-    TurnComplete,
-    TurnStart,
-    read_reply,
-)
 from shared.contracts.task import TaskRecord
 from shared.domain.words import TaskState
 from tests.e2e.commands import call_purple
-from tests.e2e.one_stack.two_replicas import TwoReplicas
 from tests.e2e.whole_stack import WholeStack
 from tests.http_client import open_http
 
@@ -83,15 +74,12 @@ async def test_a_write_whose_fate_is_unknown_waits_until_an_operator_resolves_it
     assert (doubt["tool"], doubt["status"], doubt["before"]) == (TOOL, "absent", doubt["after"])
     word = {"call": doubt["call_id"], "resolution": "retry"}
     assert (await stack.http.post("/tasks/doubt/resolve", json=word)).status_code == 403
-    settled = await call_purple(
-        "task", "resolve", "doubt", "retry", "--call", doubt["call_id"], "--as", "olga", "--url", url
-    )
+    words = ("task", "resolve", "doubt", "--call", doubt["call_id"], "--url", url)
+    settled = await call_purple(*words, "retry", "--as", "olga")
     assert (settled.code, ledger.count(stack.database, TOOL) - before) == (0, 1), settled.err
     record = await stack.record("doubt")
     assert (record.state, "verified" in (record.answer or "")) == (TaskState.COMPLETED, True)
-    late = await call_purple(
-        "task", "resolve", "doubt", "skip", "--call", doubt["call_id"], "--as", "otto", "--url", url
-    )
+    late = await call_purple(*words, "skip", "--as", "otto")
     assert (late.code, "olga said 'retry'" in late.err) == (1, True)
 
 
@@ -148,19 +136,6 @@ async def test_a_waiting_task_holds_nothing(stack: WholeStack) -> None:
     assert result["status"]["state"] == "input-required"  # type: ignore[call-overload,index]  # JSON
     await stack.let_go("waits")
     assert [key async for key in stack.redis.scan_iter("arq:*") if b"queue" not in str(key).encode()] == []
-
-
-@pytest.mark.promise("participant.reply")
-async def test_a_turn_whose_world_cannot_be_reached_is_answered_with_the_reason(pair: TwoReplicas) -> None:
-    now = datetime(2026, 3, 2, 9, tzinfo=UTC)
-    start = AssessmentStart(
-        ues_url="http://127.0.0.1:9", api_key="nobody", current_time=now, initial_state_summary=InitialStateSummary()
-    )
-    agent = A2aParticipant(pair.url, pair.http)
-    await agent.tell(start)
-    reply = read_reply(await agent.ask(TurnStart(turn_number=1, current_time=now), 60))
-    assert isinstance(reply, TurnComplete)
-    assert "the assessed world cannot be asked" in (reply.notes or "")
 
 
 def _began(record: TaskRecord) -> datetime:

@@ -6,11 +6,9 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 import pytest_asyncio
-from a2a.types import a2a_pb2 as pb
-from a2a.utils.errors import UnsupportedOperationError
 
 from shared.domain.exact_json import JsonObject
-from tests.e2e.one_stack.two_replicas import NAMES, TwoReplicas, official_client, served_by
+from tests.e2e.one_stack.two_replicas import NAMES, TwoReplicas, served_by
 from tests.e2e.whole_stack import WholeStack
 from tests.integration.gateway_stage import at
 from tests.sse_reading import SseEvent, SseReader, rpc_stream
@@ -18,7 +16,6 @@ from tests.sse_reading import SseEvent, SseReader, rpc_stream
 pytestmark = pytest.mark.asyncio(loop_scope="package")
 PATIENCE = 60.0
 TASK = "Which expenses of EMP-447 are still pending? Answer with a JSON list of expense ids."
-ANSWER = '["EXP-1001"]'
 
 
 @pytest_asyncio.fixture(autouse=True, scope="module", loop_scope="package")
@@ -81,27 +78,6 @@ async def test_a_replica_that_is_stopped_costs_no_request(pair: TwoReplicas) -> 
         failed += not (await pair.http.get("/openapi.json")).is_success
     await pair.replaced(leaves)
     assert failed == 0
-
-
-@pytest.mark.promise("gateway.stream_resumes")
-async def test_the_official_client_streams_and_subscribes_again_at_any_replica(pair: TwoReplicas) -> None:
-    """It sends no last id: the subscription begins with the task as it stands, and lacks nothing after that."""
-    message = pb.Message(message_id="m2", role=pb.Role.ROLE_USER, parts=[pb.Part(text=TASK)])
-    async with official_client(pair, streaming=True) as client:
-        async with asyncio.timeout(PATIENCE):
-            begun = await anext(client.send_message(pb.SendMessageRequest(message=message)))
-        task_id = begun.task.id
-        async with asyncio.timeout(PATIENCE):
-            after = [event async for event in client.subscribe(pb.SubscribeToTaskRequest(id=task_id))]
-        task = await client.get_task(pb.GetTaskRequest(id=task_id))
-        with pytest.raises(UnsupportedOperationError):
-            await anext(aiter(client.subscribe(pb.SubscribeToTaskRequest(id=task_id))))
-    assert after[0].task.id == task_id
-    assert after[-1].status_update.status.state == pb.TaskState.TASK_STATE_COMPLETED
-    assert [event.artifact_update.artifact.parts[0].text for event in after if event.HasField("artifact_update")] == [
-        artifact.parts[0].text for artifact in task.artifacts
-    ]
-    assert task.artifacts[0].parts[0].text == ANSWER
 
 
 async def _cut_off(pair: TwoReplicas, message_id: str, after: int = 3) -> tuple[str, list[SseEvent]]:

@@ -10,7 +10,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import httpx
-from a2a.client import A2ACardResolver, Client, ClientConfig, ClientFactory
 
 from cli.stack.child import Child, wait_until_ready
 from cli.stack.plan import free_ports
@@ -57,14 +56,6 @@ class TwoReplicas:
         async with asyncio.timeout(_PATIENCE):
             while served_by(await self.http.get("/health")) != name:
                 await asyncio.sleep(0.02)
-
-
-@asynccontextmanager
-async def official_client(pair: TwoReplicas, streaming: bool) -> AsyncIterator[Client]:
-    """The official client, over a connection of its own: its factory sets headers on what it is given."""
-    async with open_http(timeout=90, trust_env=False) as http:
-        card = await A2ACardResolver(http, pair.url).get_agent_card()
-        yield ClientFactory(ClientConfig(httpx_client=http, streaming=streaming)).create(card)
 
 
 def served_by(response: httpx.Response) -> str:
