@@ -65,8 +65,5 @@ async def reached(participant: ScriptedParticipant) -> AsyncIterator[A2aParticip
     """The participant as an assessor has it, served for as long as the context lasts."""
     with listening() as (listener, url):
         participant.url = url
-        async with (
-            serving_on(listener, participant.app()),
-            open_http(trust_env=False) as http,
-        ):
+        async with serving_on(listener, participant.app()), open_http(trust_env=False) as http:
             yield A2aParticipant(url, http, poll_seconds=0.01)

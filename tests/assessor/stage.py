@@ -63,10 +63,7 @@ class Stage:
 
 @asynccontextmanager
 async def staged(
-    root: Path,
-    models: Models | None = None,
-    evaluators: str = EVALUATORS,
-    changes: Mapping[str, object] | None = None,
+    root: Path, models: Models | None = None, evaluators: str = EVALUATORS, changes: Mapping[str, object] | None = None
 ) -> AsyncIterator[Stage]:
     """``changes``: of the tiny scenario."""
     scenario = load_scenario(written(root, SCENE, evaluators, changes))

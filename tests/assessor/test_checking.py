@@ -58,10 +58,7 @@ def test_a_scenario_is_not_written_over_another_nor_under_a_name_that_is_none(tm
             lambda state: state["environment"].update(time_state={"current_time": "2026-03-02T08:00:00Z"}),
             "environment.time_state.current_time is 2026-03-02 08:00:00+00:00, start_time 2026-03-02 09:00:00+00:00",
         ),
-        (
-            lambda state: _later(state).update(subject=None),
-            "events.0.data.subject: Input should be a valid string",
-        ),
+        (lambda state: _later(state).update(subject=None), "events.0.data.subject: Input should be a valid string"),
         (
             lambda state: _later(state).update(message_id="m-ben"),
             "events: email.receive at 2026-03-02 10:20:00+00:00 fails: ActionFailed:",

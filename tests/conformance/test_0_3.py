@@ -33,11 +33,7 @@ async def _task(full: Replicas, message_id: str = "tck-complete-task", /, **more
 @pytest.mark.promise("gateway.conformance_0_3")
 @pytest.mark.parametrize(
     ("message_id", "state"),
-    [
-        ("tck-complete-task", "completed"),
-        ("tck-input-required", "input-required"),
-        ("tck-reject-task", "rejected"),
-    ],
+    [("tck-complete-task", "completed"), ("tck-input-required", "input-required"), ("tck-reject-task", "rejected")],
 )
 async def test_a_message_is_answered_with_its_task(full: Replicas, message_id: str, state: str) -> None:
     task = await _task(full, message_id)

@@ -97,10 +97,7 @@ async def test_pure_and_merged_card_have_different_tags(full: Replicas) -> None:
 )
 async def test_major_and_minor_version_must_be_that_of_the_method(full: Replicas, version: str, accepted: bool) -> None:
     headers = {"A2A-Version": version} if version else {}
-    for reply in (
-        await Rpc(full).call("ListTasks", {}, headers),
-        await Rest(full).call("ListTasks", {}, headers),
-    ):
+    for reply in (await Rpc(full).call("ListTasks", {}, headers), await Rest(full).call("ListTasks", {}, headers)):
         assert reply.refused == ("" if accepted else "VERSION_NOT_SUPPORTED")
 
 

@@ -69,10 +69,7 @@ WORDINGS = {
         "List the ids of all open {nouns} of {other} {key} as a JSON list.",
         "Which of the {nouns} of {other} {key} are still open? Give a JSON array of ids only.",
     ),
-    "named_state": (
-        "{verb} the {noun} {key}.",
-        "{verb} the {noun} called {key}.",
-    ),
+    "named_state": ("{verb} the {noun} {key}.", "{verb} the {noun} called {key}."),
     "named_figure": (
         "Set the {field} of the {noun} {key} to {value}.",
         "Change the {field} of {noun} {key} to {value}.",

@@ -55,10 +55,7 @@ def error(status: int, message: str = "as the test wants it", retry: str = "retr
 
 
 def message(
-    text: str = "done",
-    stop_reason: str | None = "end_turn",
-    content: list[Json] | None = None,
-    usage: Json = USAGE,
+    text: str = "done", stop_reason: str | None = "end_turn", content: list[Json] | None = None, usage: Json = USAGE
 ) -> Play:
     blocks: list[Json] = [{"type": "text", "text": text}] if content is None else content
     body: JsonObject = {

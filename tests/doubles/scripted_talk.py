@@ -5,14 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal, cast
 
 from shared.domain.exact_json import Json, JsonObject
-from shared.ports.models import (
-    ModelReply,
-    ModelRequest,
-    TextBlock,
-    ToolResult,
-    ToolUse,
-    Usage,
-)
+from shared.ports.models import ModelReply, ModelRequest, TextBlock, ToolResult, ToolUse, Usage
 from tests.doubles.scripted_model import json_reply, state_of, text_reply
 
 Call = tuple[str, Mapping[str, object]]  # a tool and its arguments, which are JSON

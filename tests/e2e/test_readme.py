@@ -76,12 +76,7 @@ def _out(said: Mapping[str, Done], beginning: str) -> str:
 
 def _environ(folder: Path) -> dict[str, str]:
     (port,) = free_ports(1)
-    return {
-        **_OURS,
-        "PURPLE_PORT": str(port),
-        "PURPLE_DIR": str(folder / "data"),
-        "XDG_RUNTIME_DIR": str(folder),
-    }
+    return {**_OURS, "PURPLE_PORT": str(port), "PURPLE_DIR": str(folder / "data"), "XDG_RUNTIME_DIR": str(folder)}
 
 
 @asynccontextmanager

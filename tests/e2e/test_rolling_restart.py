@@ -6,16 +6,7 @@ from shared.domain.exact_json import loads_object
 from tests.e2e.commands import purple
 from tools.chaos.evidence import Harm
 
-_EVERYBODY = {
-    "executor-1",
-    "executor-2",
-    "executor-3",
-    "gateway-1",
-    "gateway-2",
-    "learner",
-    "planner",
-    "policy",
-}
+_EVERYBODY = {"executor-1", "executor-2", "executor-3", "gateway-1", "gateway-2", "learner", "planner", "policy"}
 
 
 @pytest.mark.long

@@ -63,10 +63,7 @@ async def test_a_follow_up_brings_the_results_and_no_context() -> None:
     (events({"text": "Hel"}, {"text": "lo"}), OrchestratorReply("Hello")),
     (events({"text": "draft"}, {"answer": "Done"}), OrchestratorReply("Done")),
     (events({"answer": "Done"}, {"text": "."}, {"kept": "alive"}), OrchestratorReply("Done.")),
-    (
-        events(call("a", x="1"), {"text": "so"}, call("b")),
-        OrchestratorReply("so", (_asked("a", x="1"), _asked("b"))),
-    ),
+    (events(call("a", x="1"), {"text": "so"}, call("b")), OrchestratorReply("so", (_asked("a", x="1"), _asked("b")))),
     (Round(f": a comment\n\n{_READ}"), OrchestratorReply("", (_asked("get_claim", amount=loads("1.10")),))),
     (Round('data: [DONE]\n\ndata: {"answer": "late"}\n\n'), OrchestratorReply("")),
 )

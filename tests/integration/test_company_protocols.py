@@ -191,11 +191,7 @@ async def test_detection_finds_what_is_served(tmp_path: Path, served: ToolProtoc
 @each_row(
     ("body", "status", "answer"),
     ({"tool": "get_invoice", "params": {"invoice_id": "INV-1"}, "session_id": "s"}, 200, []),
-    (
-        {"tool": "get_employee", "params": {"employee_id": "EMP-1"}},
-        200,
-        {"found": False, "error": "no employee EMP-1"},
-    ),
+    ({"tool": "get_employee", "params": {"employee_id": "EMP-1"}}, 200, {"found": False, "error": "no employee EMP-1"}),
     (
         {"tool": "approve_purchase_order", "params": {"purchase_order_id": "PO-7001"}},
         200,

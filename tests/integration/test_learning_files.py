@@ -136,11 +136,7 @@ async def test_importing_the_same_again_or_an_older_export_of_ones_own_changes_n
     (LearningFile.STRATEGY_BANDIT, {"payroll": {"fsm": {"n": 1, "units": 10_001}}}, "units"),
     (LearningFile.STRATEGY_BANDIT, {"payroll": {"fsm": {"n": 1, "q": 1, "trend": "1:x"}}}, "trend"),
     (LearningFile.KNOWLEDGE_BASE, [{"fact": "x", "at": "yesterday"}], "entry 1"),
-    (
-        LearningFile.KNOWLEDGE_BASE,
-        [{"fact": "card 4111 1111 1111 1111", "at": NOON.isoformat()}],
-        "may not be kept",
-    ),
+    (LearningFile.KNOWLEDGE_BASE, [{"fact": "card 4111 1111 1111 1111", "at": NOON.isoformat()}], "may not be kept"),
     (LearningFile.ENTITIES, [{"kind": "a:b", "value": "x", "last_seen": 0}], "entry 1"),
     (LearningFile.STATISTICS, {"counts": {"events": 1, "success": 2}}, "more outcomes than events"),
     (LearningFile.STATISTICS, {"days": {"soon": 1}}, "soon"),

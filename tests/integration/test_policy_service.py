@@ -172,12 +172,7 @@ async def test_the_description_is_true(
     (b'{"x":' + b"[" * 100_000, 400, None, "nested too deeply"),
     (b'{"policies":5}', 422, "policies", "policies:"),
     (b'{"policies":[{"rules":[]}]}', 422, "policies.0.id", "required"),
-    (
-        b'{"policies":[{"id":"P","rules":[{"id":"R","condition":7}]}]}',
-        422,
-        "policies.0.rules.0.condition",
-        "string",
-    ),
+    (b'{"policies":[{"id":"P","rules":[{"id":"R","condition":7}]}]}', 422, "policies.0.rules.0.condition", "string"),
     (b'{"context":{"a":{"b":{"c":{"d":1}}}}}', 422, "context.a", "nothing deeper"),
     (b'{"calls":[{"callId":"c","tool":null}]}', 422, "calls.0.tool", "string"),
     (b'{"calls":[{"call_id":5,"tool":"t"}]}', 422, "calls.0.call_id", "string"),
@@ -191,12 +186,7 @@ async def test_the_description_is_true(
         "history.0.fields.a",
         "deeper",
     ),
-    (
-        b'{"policies":[{"id":"P","toolRules":[{"id":"R","kind":"never"}]}]}',
-        422,
-        "policies.0.toolRules.0.tool",
-        "req",
-    ),
+    (b'{"policies":[{"id":"P","toolRules":[{"id":"R","kind":"never"}]}]}', 422, "policies.0.toolRules.0.tool", "req"),
     (
         b'{"policies":[{"id":"P","textRules":[{"id":"R","type":"deny","keywords":"x"}]}]}',
         422,

@@ -81,12 +81,7 @@ class Stage:
         return self.books().writes_since(self.before)
 
     async def send(
-        self,
-        text: str,
-        process: str | None = None,
-        by: Principal = CLERK,
-        session: str = "",
-        **request: JsonValue,
+        self, text: str, process: str | None = None, by: Principal = CLERK, session: str = "", **request: JsonValue
     ) -> TaskRecord:
         """The task as it stands when it has ended or waits.
 

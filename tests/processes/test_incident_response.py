@@ -9,8 +9,7 @@ from tests.processes.stage import Stage
 
 TASK = "Resolve incident INC-1510: the printouts were deleted. Notify EMP-103 that it is resolved."
 DONE = exactly(
-    row("incidents", "INC-1510", status="resolved", resolution="the printouts were deleted"),
-    message(4004, "EMP-103"),
+    row("incidents", "INC-1510", status="resolved", resolution="the printouts were deleted"), message(4004, "EMP-103")
 )
 
 

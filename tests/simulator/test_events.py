@@ -80,14 +80,7 @@ async def test_the_summary_counts_by_status_and_modality(running: Stage) -> None
     summary = await running.get("/events/summary")
 
     assert time_of(summary.pop("next_event_time")) == time_of(at(20))
-    assert summary == {
-        "total": 2,
-        "pending": 1,
-        "executed": 1,
-        "failed": 0,
-        "skipped": 0,
-        "by_modality": {"notes": 2},
-    }
+    assert summary == {"total": 2, "pending": 1, "executed": 1, "failed": 0, "skipped": 0, "by_modality": {"notes": 2}}
 
 
 async def test_only_a_waiting_event_can_be_cancelled(running: Stage) -> None:

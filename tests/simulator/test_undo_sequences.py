@@ -6,13 +6,7 @@ from datetime import timedelta
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    initialize,
-    invariant,
-    precondition,
-    rule,
-)
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from services.simulator.core import lifecycle, saving, scheduling, taking_back, time_control
 from services.simulator.core.events import Status, WorldEvent

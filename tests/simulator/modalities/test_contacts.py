@@ -61,8 +61,7 @@ async def test_what_is_left_out_of_a_change_stays(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "back", "field"),
-    [("block", "unblock", "is_blocked"), ("favorite", "unfavorite", "is_favorite")],
+    ("path", "back", "field"), [("block", "unblock", "is_blocked"), ("favorite", "unfavorite", "is_favorite")]
 )
 async def test_marks_are_set_and_taken_away(stage: Stage, path: str, back: str, field: str) -> None:
     ann = await create(stage, "Ann", email("ann@example.org"))
