@@ -9,7 +9,7 @@ import httpx
 from shared.domain.exact_json import Json, JsonObject, loads, loads_object
 from tests.conformance.replicas import Replicas
 from tests.http_client import rpc_body
-from tests.integration.gateway_stage import at
+from tests.integration.gateway_stage import at, object_at
 
 NEW = {"A2A-Version": "1.0"}
 REASONS: Mapping[int, str] = {
@@ -185,9 +185,7 @@ async def sent(speaker: Speaker, message_id: str = "tck-complete-task", **more: 
     """The task that a message made."""
     reply = await speaker.call("SendMessage", {"message": message(message_id, "hello", **more)})
     assert reply.refused == "", reply.response.text
-    task = reply.value["task"]
-    assert isinstance(task, dict)
-    return task
+    return object_at(reply.value, "task")
 
 
 async def held(replicas: Replicas, speaker: Speaker) -> Json:

@@ -6,7 +6,7 @@ from shared.domain.exact_json import Json, JsonObject, loads_object
 from tests.conformance.clients import new_client
 from tests.conformance.replicas import HOOKS, Replicas
 from tests.conformance.speaking import blocking, old_call, old_message, old_stream, sent
-from tests.integration.gateway_stage import at
+from tests.integration.gateway_stage import at, list_at, object_at
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 _HOOK = f"https://{HOOKS}/hook"
@@ -25,9 +25,7 @@ _BROKEN: tuple[JsonObject, ...] = (
 
 
 async def _task(full: Replicas, message_id: str = "tck-complete-task", /, **more: Json) -> JsonObject:
-    result = (await old_call(full, "message/send", blocking(old_message(message_id, **more))))["result"]
-    assert isinstance(result, dict)
-    return result
+    return object_at(await old_call(full, "message/send", blocking(old_message(message_id, **more))), "result")
 
 
 @pytest.mark.promise("gateway.conformance_0_3")
@@ -87,8 +85,7 @@ async def test_wrong_params_are_refused_as_such_and_nothing_of_our_insides_is_to
         params = {**params, "id": (await _task(full))["id"]}
     reply = await old_call(full, method, params)
     assert at(reply, "error.code") == -32602, reply
-    error = reply["error"]
-    assert isinstance(error, dict)
+    error = object_at(reply, "error")
     assert error.keys() == {"code", "message"}
     assert "pydantic" not in str(error)
 
@@ -176,8 +173,7 @@ async def test_rest_sets_reads_lists_and_deletes_webhooks(full: Replicas) -> Non
         made = (await full.http.post(path, json=given)).json()
         assert (at(made, "pushNotificationConfig.url"), f"/{at(made, 'name')}") == (_HOOK, f"{path}/{name}"[3:])
     assert at((await full.http.get(f"{path}/one")).json(), "pushNotificationConfig.id") == "one"
-    listed = at((await full.http.get(path)).json(), "configs")
-    assert isinstance(listed, list)
+    listed = list_at((await full.http.get(path)).json(), "configs")
     assert [at(one, "pushNotificationConfig.id") for one in listed] == ["one", "two"]
     assert (await full.http.delete(f"{path}/one")).status_code == 200
     assert (await full.http.get(f"{path}/one")).status_code == 404
@@ -196,8 +192,7 @@ async def test_the_client_of_1_x_lists_and_deletes_webhooks(full: Replicas) -> N
 
 
 async def test_the_extended_card_has_the_fields_of_0_3(full: Replicas) -> None:
-    card = (await old_call(full, "agent/getAuthenticatedExtendedCard", {}))["result"]
-    assert isinstance(card, dict)
+    card = object_at(await old_call(full, "agent/getAuthenticatedExtendedCard", {}), "result")
     assert card.keys() >= {"url", "protocolVersion", "skills", "supportsAuthenticatedExtendedCard"}
     assert (await full.http.get("/v1/card")).json() == card
 

@@ -9,7 +9,7 @@ from tests.conformance.cells import TRANSPORTS
 from tests.conformance.clients import new_client
 from tests.conformance.replicas import Replicas
 from tests.conformance.speaking import Rpc, Speaker, is_refused, message, sent
-from tests.integration.gateway_stage import at
+from tests.integration.gateway_stage import at, list_at, object_at
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -48,7 +48,7 @@ async def test_each_kind_of_artifact_arrives_as_a_part_of_that_kind(
     any_speaker: Speaker, made: str, kind: str, name: str
 ) -> None:
     task = await sent(any_speaker, f"tck-artifact-{made}")
-    assert kind in _dict(at(task, "artifacts.0.parts.0"))
+    assert kind in object_at(task, "artifacts.0.parts.0")
     assert at(task, "artifacts.0.artifactId")
     assert at(task, "artifacts.0.name") == name
 
@@ -134,14 +134,14 @@ async def test_history_is_as_long_as_was_asked(speaker: Speaker, length: int | N
     task = await sent(speaker)
     params: JsonObject = {"id": task["id"], **({} if length is None else {"historyLength": length})}
     found = (await speaker.call("GetTask", params)).value
-    assert len(_list(found.get("history", []))) == messages
+    assert len(list_at(found.get("history", []))) == messages
 
 
 async def test_history_may_be_asked_for_in_part(any_speaker: Speaker) -> None:
     asked = await sent(any_speaker, "tck-input-required")
     task = await sent(any_speaker, "tck-complete-task", taskId=asked["id"])
     found = (await any_speaker.call("GetTask", {"id": task["id"], "historyLength": 1})).value
-    assert len(_list(found["history"])) == 1
+    assert len(list_at(found, "history")) == 1
 
 
 @pytest.mark.promise("gateway.resend")
@@ -216,9 +216,9 @@ async def test_the_list_has_every_field_and_the_newest_task_first(wire: Speaker)
     tasks = [await sent(wire, "tck-complete-task", contextId=context) for _ in range(3)]
     found = (await wire.call("ListTasks", {"pageSize": 2, "contextId": context})).value
     assert found.keys() == {"tasks", "nextPageToken", "pageSize", "totalSize"}
-    assert [at(task, "id") for task in _list(found["tasks"])] == [tasks[2]["id"], tasks[1]["id"]]
+    assert [at(task, "id") for task in list_at(found, "tasks")] == [tasks[2]["id"], tasks[1]["id"]]
     assert found["pageSize"] == 2
-    stamps = [str(at(task, "status.timestamp")) for task in _list(found["tasks"])]
+    stamps = [str(at(task, "status.timestamp")) for task in list_at(found, "tasks")]
     assert stamps == sorted(stamps, reverse=True)
 
 
@@ -230,13 +230,13 @@ async def test_pages_of_the_list_follow_each_other_to_an_empty_token(speaker: Sp
     for _ in range(3):
         params: JsonObject = {"contextId": context, "pageSize": 2, **({"pageToken": token} if token else {})}
         found = (await speaker.call("ListTasks", params)).value
-        seen += [at(task, "id") for task in _list(found["tasks"])]
+        seen += [at(task, "id") for task in list_at(found, "tasks")]
         token = found.get("nextPageToken", "")
         assert found["totalSize"] == 5
     assert (seen, token) == (made[::-1], "")
 
 
-async def test_an_empty_list_is_a_list(wire: Speaker) -> None:
+async def test_an_empty_list_is_alist_at(wire: Speaker) -> None:
     found = (await wire.call("ListTasks", {"contextId": "where-nothing-is"})).value
     assert (found["tasks"], found["totalSize"], found["nextPageToken"]) == ([], 0, "")
 
@@ -246,7 +246,7 @@ async def test_artifacts_are_listed_only_when_asked_for(speaker: Speaker, artifa
     task = await sent(speaker, "tck-artifact-data")
     params: JsonObject = {"contextId": task["contextId"]}
     found = await speaker.call("ListTasks", params if artifacts is None else {**params, "includeArtifacts": artifacts})
-    assert ("artifacts" in _dict(_list(found.value["tasks"])[0])) is there
+    assert ("artifacts" in object_at(found.value, "tasks.0")) is there
 
 
 async def test_the_list_is_filtered_by_state(speaker: Speaker) -> None:
@@ -255,7 +255,7 @@ async def test_the_list_is_filtered_by_state(speaker: Speaker) -> None:
     waits = await sent(speaker, "tck-input-required", contextId=context)
     params: JsonObject = {"contextId": context, "status": "TASK_STATE_INPUT_REQUIRED"}
     found = (await speaker.call("ListTasks", params)).value
-    assert [at(task, "id") for task in _list(found["tasks"])] == [waits["id"]]
+    assert [at(task, "id") for task in list_at(found, "tasks")] == [waits["id"]]
     assert found["totalSize"] == 1
 
 
@@ -289,7 +289,7 @@ async def test_another_client_of_the_tenant_sees_only_its_own_tasks(full: Replic
     for person in ("robin", "other"):
         headers = {"A2A-Version": "1.0", **full.headers_of(person)}
         found = (await wire.call("ListTasks", {"pageSize": 100}, headers)).value
-        assert task["id"] not in {at(one, "id") for one in _list(found["tasks"])}
+        assert task["id"] not in {at(one, "id") for one in list_at(found, "tasks")}
         assert (await wire.call("ListTasks", {"contextId": task["contextId"]}, headers)).value["totalSize"] == 0
 
 
@@ -301,14 +301,4 @@ async def test_the_client_of_somebody_else_sees_nothing_of_a_task(full: Replicas
         async with new_client(full, binding, "1.0", person=person) as client:
             assert (await client.call("GetTask", {"id": task["id"]})).refused == "TASK_NOT_FOUND"
             listed = (await client.call("ListTasks", {"contextId": task["contextId"]})).value
-            assert _list(listed.get("tasks", [])) == []
-
-
-def _list(value: Json) -> list[Json]:
-    assert isinstance(value, list)
-    return value
-
-
-def _dict(value: Json) -> JsonObject:
-    assert isinstance(value, dict)
-    return value
+            assert list_at(listed.get("tasks", [])) == []

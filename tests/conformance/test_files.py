@@ -10,7 +10,7 @@ from shared.domain.exact_json import Json, JsonObject
 from tests.conformance.clients import new_client
 from tests.conformance.replicas import Replicas
 from tests.conformance.speaking import NEW, Rest, Rpc, Speaker, blocking, old_call, old_message, rest_reply
-from tests.integration.gateway_stage import at
+from tests.integration.gateway_stage import at, list_at, object_at
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.promise("a2a.files")]
 _CONTENT = b"%PDF-1.4 an invoice"
@@ -52,8 +52,7 @@ async def test_lists_say_where_the_bytes_are_and_only_who_sees_the_task_may_have
     wire: Speaker, full: Replicas
 ) -> None:
     sent = message({"raw": _RAW, "filename": "in voice.pdf"}, contextId=str(uuid4()))
-    task = at((await wire.call("SendMessage", sent)).value, "task")
-    assert isinstance(task, dict)
+    task = object_at((await wire.call("SendMessage", sent)).value, "task")
     listed = await wire.call("ListTasks", {"contextId": task["contextId"]})
     url = at(listed.value, "tasks.0.history.0.parts.1.url")
     assert isinstance(url, str)
@@ -153,14 +152,12 @@ async def test_a_file_of_the_early_protocol_is_taken(full: Replicas) -> None:
 
 async def test_the_parts_of_a_follow_up_come_back_as_they_were_sent(wire: Speaker, full: Replicas) -> None:
     first = message(messageId=f"tck-input-required-{uuid4()}")
-    task = at((await wire.call("SendMessage", first)).value, "task")
-    assert isinstance(task, dict)
+    task = object_at((await wire.call("SendMessage", first)).value, "task")
     data: JsonObject = {"data": {"budget": 12, "snake_case": [1]}, "mediaType": "application/json"}
     file: JsonObject = {"raw": _RAW, "filename": "invoice.pdf"}
     await wire.call("SendMessage", message(data, file, taskId=str(task["id"])))
     again = await wire.call("GetTask", {"id": task["id"]})
-    history = again.value["history"]
-    assert isinstance(history, list)
+    history = list_at(again.value, "history")
     spoken = [one for one in history if at(one, "role") == "ROLE_USER"]
     assert at(spoken[-1], "parts") == [{"text": "Look at it"}, data, file]
     (read,) = full.worker.works[-1].turn.files  # what the worker reads

@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 
 from services.gateway.a2a.rest import paths_of
 from shared.domain.exact_json import JsonObject, loads_object
-from tests.integration.gateway_stage import stage
+from tests.integration.gateway_stage import list_at, object_at, stage
 from tests.integration.rough_bodies import rough_call, spoiled
 from tests.integration.test_gateway_rough_bodies import first_event
 
@@ -77,9 +77,7 @@ def _check_refusal(said: JsonObject, status: int, *, old: bool) -> None:
         assert isinstance(said["code"], int)
         assert said["message"]
         return
-    error = said["error"]
-    assert isinstance(error, dict)
+    error = object_at(said, "error")
     assert error["code"] == status
-    details = error["details"]
-    assert isinstance(details, list)
+    details = list_at(error, "details")
     assert any(isinstance(one, dict) and one.get("reason") for one in details)

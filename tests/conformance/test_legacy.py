@@ -8,7 +8,7 @@ from shared.domain.exact_json import Json, JsonObject, loads_object
 from tests.conformance.replicas import HOOKS, Replicas
 from tests.conformance.speaking import old_call, old_stream
 from tests.http_client import rpc_body
-from tests.integration.gateway_stage import at
+from tests.integration.gateway_stage import at, list_at, object_at
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 _HOOK = f"https://{HOOKS}/hook"
@@ -42,8 +42,7 @@ async def test_a_known_id_goes_on_and_a_session_may_be_named(full: Replicas) -> 
 @pytest.mark.parametrize(("length", "count"), [(None, 0), (0, 0), (1, 1)])
 async def test_history_is_given_only_where_it_is_asked_for(full: Replicas, length: int | None, count: int) -> None:
     more: dict[str, Json] = {} if length is None else {"historyLength": length}
-    history = at(await old_call(full, "tasks/send", _params("hello", **more)), "result.history")
-    assert isinstance(history, list)
+    history = list_at(await old_call(full, "tasks/send", _params("hello", **more)), "result.history")
     assert len(history) == count
 
 
@@ -65,7 +64,7 @@ async def test_reading_and_canceling_speak_the_language_of_the_task(full: Replic
     await old_call(full, "tasks/send", params)
     read = await old_call(full, "tasks/get", {"id": params["id"]})
     canceled = await old_call(full, "tasks/cancel", {"id": params["id"]})
-    assert ("kind" in _dict(read["result"]), at(canceled, "result.status.state")) == (False, "canceled")
+    assert ("kind" in object_at(read, "result"), at(canceled, "result.status.state")) == (False, "canceled")
 
 
 @pytest.mark.parametrize(
@@ -98,8 +97,3 @@ async def test_a_webhook_is_set_and_read(full: Replicas) -> None:
     await old_call(full, "tasks/pushNotification/set", given)
     read = await old_call(full, "tasks/pushNotification/get", {"id": params["id"]})
     assert at(read, "result.pushNotificationConfig.url") == _HOOK
-
-
-def _dict(value: Json) -> JsonObject:
-    assert isinstance(value, dict)
-    return value

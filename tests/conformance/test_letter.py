@@ -8,7 +8,7 @@ import pytest
 from shared.domain.exact_json import Json, JsonObject, loads, loads_object
 from tests.conformance.replicas import HOOKS, Replicas
 from tests.conformance.speaking import NEW, Rpc, Speaker, blocking, message, old_call, old_message, sent
-from tests.integration.gateway_stage import at
+from tests.integration.gateway_stage import at, list_at
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 _HOOK = f"https://{HOOKS}/hook"
@@ -25,8 +25,7 @@ async def test_a_follow_up_in_the_other_spelling_goes_on_in_its_task(wire: Speak
     said = _snake(task_id=asked["id"], context_id=asked["contextId"])
     reply = await wire.call("SendMessage", {"message": said, "configuration": {"history_length": 1}})
     assert (at(reply.value, "task.id"), at(reply.value, "task.status.state")) == (asked["id"], "TASK_STATE_COMPLETED")
-    history = at(reply.value, "task.history")
-    assert isinstance(history, list)
+    history = list_at(reply.value, "task.history")
     assert len(history) == 1
 
 
@@ -99,8 +98,7 @@ async def test_0_3_is_spoken_in_either_spelling_too(full: Replicas, binding: str
         ended = at(loads_object((await full.http.post("/v1/message:send", json=body)).text), "task")
         refused = await full.http.get(f"/v1/tasks/{at(asked, 'id')}", params={"history_length": -1})
         assert refused.status_code == 400
-    history = at(ended, "history")
-    assert isinstance(history, list)
+    history = list_at(ended, "history")
     assert (at(ended, "id"), len(history)) == (at(asked, "id"), 1)
 
 

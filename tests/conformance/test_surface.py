@@ -13,7 +13,7 @@ from shared.domain.exact_json import JsonObject, loads_object
 from tests.conformance.replicas import Replicas
 from tests.conformance.speaking import NEW, Rest, Rpc, Speaker, message, rest_reply, rpc_reply, sent
 from tests.http_client import open_http
-from tests.integration.gateway_stage import at
+from tests.integration.gateway_stage import at, list_at, object_at
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 _CARD = "/.well-known/agent-card.json"
@@ -41,8 +41,7 @@ async def test_the_merged_card_has_what_older_clients_need(full: Replicas) -> No
 
 
 async def test_every_interface_is_where_the_public_url_says(full: Replicas) -> None:
-    interfaces = (await _card(full, NEW))["supportedInterfaces"]
-    assert isinstance(interfaces, list)
+    interfaces = list_at(await _card(full, NEW), "supportedInterfaces")
     named = {(at(one, "protocolBinding"), at(one, "protocolVersion")): at(one, "url") for one in interfaces}
     assert set(named) == {(binding, version) for binding in ("JSONRPC", "HTTP+JSON") for version in ("1.0", "0.3")}
     assert {str(url).rstrip("/") for url in named.values()} == {full.url}
@@ -55,14 +54,13 @@ async def test_the_card_says_what_is_offered_and_how_one_is_let_in(full: Replica
     assert isinstance(schemes, dict)
     assert isinstance(needed, list)
     assert schemes.keys() == {"apiKey", "bearer"}
-    assert [set(_dict(one, "schemes")) for one in needed] == [{"apiKey"}, {"bearer"}]
+    assert [set(object_at(one, "schemes")) for one in needed] == [{"apiKey"}, {"bearer"}]
 
 
 async def test_each_kind_of_process_is_a_skill(full: Replicas) -> None:
-    skills = (await _card(full, NEW))["skills"]
-    assert isinstance(skills, list)
+    skills = list_at(await _card(full, NEW), "skills")
     assert {at(skill, "id") for skill in skills} == TEMPLATES.keys()
-    assert all(_dict(skill).keys() >= {"id", "name", "description", "tags"} for skill in skills)
+    assert all(object_at(skill).keys() >= {"id", "name", "description", "tags"} for skill in skills)
 
 
 @pytest.mark.promise("gateway.card")
@@ -213,10 +211,3 @@ async def test_extensions_that_nobody_knows_are_not_activated(wire: Speaker) -> 
 async def test_both_replicas_answer(full: Replicas) -> None:
     served = {(await Rpc(full).call("ListTasks", {})).response.headers["x-served-by"] for _ in range(4)}
     assert served == {"one", "two"}
-
-
-def _dict(value: object, key: str = "") -> JsonObject:
-    assert isinstance(value, dict)
-    found = value[key] if key else value
-    assert isinstance(found, dict)
-    return found

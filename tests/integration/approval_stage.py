@@ -18,7 +18,7 @@ from shared.domain.exact_json import JsonObject, loads_object
 from shared.domain.words import RuleAction
 from shared.infra.wakes import ArqWakes
 from tests.http_client import open_http
-from tests.integration.gateway_stage import PATIENCE, ScriptedWorker, gateway
+from tests.integration.gateway_stage import PATIENCE, ScriptedWorker, gateway, list_at
 from tests.unit.executor.stage import TASK, Stage
 
 SHORTLY = timedelta(milliseconds=300) / timedelta(hours=1)  # hours, as a tenant's record counts
@@ -63,8 +63,7 @@ class Office:
         return await self.request("POST", f"/approvals/{approval_id}", by, {"decision": word, "comment": comment})
 
     async def inbox(self, by: str) -> list[JsonObject]:
-        found = (await self.request("GET", "/approvals", by))[1]["approvals"]
-        assert isinstance(found, list)
+        found = list_at((await self.request("GET", "/approvals", by))[1], "approvals")
         return [one for one in found if isinstance(one, dict)]
 
     async def asked(self, by: str = "mia") -> JsonObject:

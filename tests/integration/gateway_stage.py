@@ -307,6 +307,19 @@ def at(value: Json, path: str) -> Json:
     return value
 
 
+def list_at(value: Json, path: str = "") -> list[Json]:
+    """The list there, or that the value itself is."""
+    found = at(value, path) if path else value
+    assert isinstance(found, list), f"{path!r} of {value!r}"
+    return found
+
+
+def object_at(value: Json, path: str = "") -> JsonObject:
+    found = at(value, path) if path else value
+    assert isinstance(found, dict), f"{path!r} of {value!r}"
+    return found
+
+
 def _field(value: Json, name: str) -> Json:
     assert isinstance(value, dict), f"{name!r} of {value!r}"
     return value[name]

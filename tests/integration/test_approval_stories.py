@@ -20,7 +20,7 @@ from shared.infra.task_store import TaskStore
 from tests.doubles.heard_wakes import HeardWakes
 from tests.doubles.redis_tasks import a_turn
 from tests.integration.approval_stage import SHORTLY, asks, office, until
-from tests.integration.gateway_stage import at
+from tests.integration.gateway_stage import at, list_at
 from tests.integration.state_stage import accepted, sessions_of
 from tests.integration.webhook_receiver import SOON, Taken, receiving
 from tests.unit.executor.stage import APPROVE, TASK, Stage
@@ -135,8 +135,7 @@ async def test_of_many_answers_at_once_those_needed_count_and_one_write_is_made(
         name = str((await here.asked())["approval_id"])
         answers = await asyncio.gather(*(here.answer(name, "approve", by) for by in ("mia", "max") * 4))
         shown = (await here.request("GET", f"/approvals/{name}", "mia"))[1]
-    decisions = shown["decisions"]
-    assert isinstance(decisions, list)
+    decisions = list_at(shown, "decisions")
     assert (len(decisions), world.claims.applied) == (1, ["C-1"])
     assert sorted(status for status, _ in answers) == [200] * 4 + [409] * 4
 

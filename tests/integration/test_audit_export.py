@@ -15,7 +15,7 @@ from shared.domain.exact_json import JsonObject
 from shared.domain.partition import PARTITIONS
 from shared.infra.archive_open import ArchiveSettings, new_key
 from tests.integration.approval_stage import Office, asks, office
-from tests.integration.gateway_stage import at
+from tests.integration.gateway_stage import at, list_at, object_at
 from tests.unit.executor.stage import Stage
 
 
@@ -27,8 +27,7 @@ async def _written(here: Office, task_id: str = "t1") -> None:
 
 
 async def _writes(here: Office, query: str = "", by: str = "olga") -> list[JsonObject]:
-    found = (await here.request("GET", f"/audit{query}", by))[1]["writes"]
-    assert isinstance(found, list)
+    found = list_at((await here.request("GET", f"/audit{query}", by))[1], "writes")
     return [row for row in found if isinstance(row, dict)]
 
 
@@ -46,8 +45,7 @@ async def test_a_write_is_told_with_who_what_why_and_proof(redis: Redis, redis_u
     assert (row["task_id"], row["asked_by"]) == ("t1", {"id": "anna", "verified": True})
     assert (row["connection"], row["tool"], row["arguments"]) == ("office", "approve_claim", {"claim_id": "C-1"})
     assert row["arguments_sha256"] == hashlib.sha256(b'{"claim_id":"C-1"}').hexdigest()
-    decision = at(row, "approvals.0.decisions.0")
-    assert isinstance(decision, dict)
+    decision = object_at(row, "approvals.0.decisions.0")
     assert (decision["by"], decision["decision"], decision["comment"]) == ("mia", "approve", "as agreed")
     assert at(row, "policy.rules.0.rule") == "LIMIT"
     assert (row["status"], at(row, "proof.read_back"), at(row, "proof.shows.status")) == (

@@ -30,6 +30,7 @@ from tests.company_stage import Company, company
 from tests.each_row import each_row
 from tests.forked_service import ForkedService, forked_service
 from tests.http_client import open_http
+from tests.integration.gateway_stage import list_at
 from tests.refusals import refusal_of, refusal_of_process
 
 
@@ -161,8 +162,7 @@ async def test_a_renamed_column_has_its_new_name_everywhere(tmp_path: Path, spok
         on.company.faults.replace({})
         healed = await on.record("get_invoice", invoice_id="INV-6001")
 
-    columns = described["columns"]
-    assert isinstance(columns, list)
+    columns = list_at(described, "columns")
     names = [column["name"] for column in columns if isinstance(column, dict)]
     assert ("invoice_total" in names, "amount" in names) == (True, False)
     assert old.is_error

@@ -16,6 +16,7 @@ from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.infra.tenant_records import RedisTenantRecords
 from tests.demanding import guarded_company
 from tests.doubles.redis_tasks import NOON
+from tests.integration.gateway_stage import list_at
 
 SECRET = "s3cr3t-of-the-erp"
 TOKEN: JsonObject = {"type": "bearer", "from": "file:erp-token"}
@@ -142,8 +143,7 @@ def _first(document: JsonObject) -> TenantVersion:
 
 
 def _rows(found: JsonObject, name: str = "connections") -> list[JsonObject]:
-    rows = found[name]
-    assert isinstance(rows, list)
+    rows = list_at(found[name])
     return [row for row in rows if isinstance(row, dict)]
 
 

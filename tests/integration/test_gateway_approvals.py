@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 
 from shared.contracts.task import TurnKind
 from shared.domain.exact_json import JsonObject, loads_object
-from tests.integration.gateway_stage import Stage, at, stage
+from tests.integration.gateway_stage import Stage, at, list_at, object_at, stage
 
 ANNA: JsonObject = {"id": "anna"}
 BOSS: JsonObject = {"id": "boss", "roles": ["approver"], "levels": ["manager"]}
@@ -165,8 +165,7 @@ async def _asked(play: Stage, task_id: str = "t1") -> str:
 
 
 def _rows(found: JsonObject) -> list[JsonObject]:
-    rows = found["approvals"]
-    assert isinstance(rows, list)
+    rows = list_at(found, "approvals")
     return [row for row in rows if isinstance(row, dict)]
 
 
@@ -195,8 +194,7 @@ async def test_a_yes_reaches_the_task_once_and_leaves_the_inbox(play: Stage) -> 
     late, refused = await _answer(play, approval, "reject", {**BOSS, "id": "other"})
     _, left = await _get(play, "/approvals")
     assert (status, decided["status"], decided["task_state"]) == (200, "approved", "completed")
-    said = at(decided, "decisions.0")
-    assert isinstance(said, dict)
+    said = object_at(decided, "decisions.0")
     assert (said["decision"], said["by"], said["comment"]) == ("approve", "boss", "fine")
     assert (again, late) == (200, 409)
     assert "approved by boss" in str(refused["error"])

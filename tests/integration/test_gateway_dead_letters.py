@@ -23,7 +23,7 @@ from shared.infra.lua import Scripts
 from shared.infra.redis import connect
 from tests.doubles.redis_tasks import NOON, a_record, a_turn
 from tests.e2e.commands import call_purple
-from tests.integration.gateway_stage import at, stage
+from tests.integration.gateway_stage import at, list_at, stage
 from tests.integration.state_stage import an_outcome
 
 OPERATOR = {"principal": {"id": "olga", "roles": ["operator"]}}
@@ -60,8 +60,7 @@ async def test_an_operator_lists_dead_letters_and_reads_one(client: httpx.AsyncC
     turn, outcome = await _dead_turn(redis, record), await _dead_outcome(redis, an_outcome(record).model_dump_json())
     _, listed = await _ask(client, "/dlq/list")
     _, shown = await _ask(client, f"/dlq/{turn}/show")
-    letters = listed["letters"]
-    assert isinstance(letters, list)
+    letters = list_at(listed, "letters")
     assert {str(at(one, "id")) for one in letters} == {turn, outcome}
     found = [shown["task_id"], shown["error"], shown["tries"], at(shown, "content.request.text")]
     assert found == [record.task_id, "OSError: boom", 5, record.request.text]
@@ -164,8 +163,7 @@ async def test_another_tenants_crowd_hides_no_letter(client: httpx.AsyncClient, 
 
 
 def _names(listed: JsonObject) -> list[object]:
-    letters = listed["letters"]
-    assert isinstance(letters, list)
+    letters = list_at(listed, "letters")
     return [at(letter, "id") for letter in letters]
 
 

@@ -15,7 +15,7 @@ from redis.asyncio import Redis
 from shared.domain.exact_json import JsonObject, loads_object
 from tests.http_client import open_http
 from tests.integration.gateway_process import gateway_process
-from tests.integration.gateway_stage import ScriptedWorker, stage
+from tests.integration.gateway_stage import ScriptedWorker, object_at, stage
 from tests.integration.rough_bodies import Rough, rough
 
 LEAN, ALL, SIDE_BY_SIDE = 200, 10_000, 8
@@ -50,8 +50,7 @@ def check(one: Rough, status: int, body: str) -> None:
     assert "id" in reply
     assert ("result" in reply) != ("error" in reply), (one, body)
     if "error" in reply:
-        error = reply["error"]
-        assert isinstance(error, dict)
+        error = object_at(reply, "error")
         assert error["message"]
         assert error["code"] != -32603, (one, body)
 

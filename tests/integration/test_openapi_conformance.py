@@ -19,7 +19,7 @@ from services.gateway.features.identity.api_paths import OPERATORS
 from services.gateway.first_key import first_key
 from services.gateway.settings import GatewaySettings
 from shared.domain.exact_json import Json, JsonObject, loads_object
-from tests.integration.gateway_stage import Stage, at, stage
+from tests.integration.gateway_stage import Stage, at, object_at, stage
 
 LOCKED = {"authentication": "keys", "profile": "production", "allow_volatile_redis": True, "blocking_limit": 0.05}
 HOOKS = {"SCHEMATHESIS_HOOKS": "tests.integration.openapi_hooks", "PYTHONPATH": str(Path(__file__).parents[2])}
@@ -110,8 +110,7 @@ def _description() -> JsonObject:
 
 
 def _operations(description: JsonObject) -> list[tuple[str, str, JsonObject]]:
-    paths = description["paths"]
-    assert isinstance(paths, dict)
+    paths = object_at(description, "paths")
     found: list[tuple[str, str, JsonObject]] = []
     for path, operations in paths.items():
         assert isinstance(operations, dict)
@@ -123,8 +122,7 @@ def _operations(description: JsonObject) -> list[tuple[str, str, JsonObject]]:
 def test_every_path_names_its_parameters_and_more_than_its_success() -> None:
     for method, path, said in _operations(_description()):
         assert _path_parameters(said) == set(re.findall(r"{(\w+)}", path)), path
-        responses = said["responses"]
-        assert isinstance(responses, dict)
+        responses = object_at(said, "responses")
         assert {"401", "503"} <= responses.keys(), (method, path)
 
 
@@ -137,8 +135,7 @@ def _path_parameters(said: JsonObject) -> set[str]:
 def test_every_schema_that_is_referred_to_is_there() -> None:
     description = _description()
     named = set(re.findall(r"#/components/schemas/(\w+)", str(description)))
-    schemas = at(description, "components.schemas")
-    assert isinstance(schemas, dict)
+    schemas = object_at(description, "components.schemas")
     assert named <= schemas.keys()
 
 

@@ -27,7 +27,7 @@ from shared.infra.tenant_records import RedisTenantRecords, TenantStops
 from shared.ports.tasks import TenantIsStopped
 from tests.doubles.redis_tasks import a_record, a_turn
 from tests.http_client import rpc_body
-from tests.integration.gateway_stage import at, gateway_client, stage
+from tests.integration.gateway_stage import at, gateway_client, list_at, stage
 from tests.integration.state_stage import accepted, an_end, begin, running, sessions_of
 
 
@@ -243,7 +243,7 @@ async def test_each_bad_field_is_named_and_nothing_is_stored(redis_url: str) -> 
     async with operator(redis_url) as olga:
         refused = await olga.put({**RECORD, **bad}, 0)
         nothing, none = await olga.ask("show"), await olga.put("no object", 0)
-    fields = list_of(loads_object(refused.text)["fields"])
+    fields = list_at(loads_object(refused.text), "fields")
     assert [one.status_code for one in (refused, nothing, none)] == [400, 404, 400]
     assert [at(one, "field") for one in fields] == ["time_zone", "connections.0.credential.from"]
     assert "sk-live-1" not in refused.text
@@ -267,14 +267,9 @@ async def test_an_address_that_nobody_would_call_is_refused_as_the_record_is_wri
         refused, nothing = await olga.put(record, 0), await olga.ask("show")
     async with operator(redis_url, tools_allowed_hosts="169.254.169.254") as omar:
         opened = await omar.put({"id": "default", "connections": [{"id": "a", "url": "http://169.254.169.254/"}]}, 0)
-    fields = [at(one, "field") for one in list_of(loads_object(refused.text)["fields"])]
+    fields = [at(one, "field") for one in list_at(loads_object(refused.text), "fields")]
     assert [one.status_code for one in (refused, nothing, opened)] == [400, 404, 200]
     assert fields == ["connections.0.url", "connections.2.credential.token_url", "connections.3.url", "notices.0.url"]
-
-
-def list_of(value: Json) -> list[Json]:
-    assert isinstance(value, list)
-    return value
 
 
 @pytest.mark.promise("tenant.record_history")
@@ -289,7 +284,7 @@ async def test_who_changed_what_and_when_is_kept_and_can_be_taken_back(redis_url
         earlier = loads_object((await olga.ask("show", version=2)).text)
     rows = [
         {name: at(row, name) for name in ("version", "by", "comment", "changed", "restored")}
-        for row in list_of(history["versions"])
+        for row in list_at(history, "versions")
     ]
     assert rows == [
         {"version": 3, "by": "olga", "comment": "that was wrong", "changed": ["connections"], "restored": 1},
@@ -316,7 +311,7 @@ async def test_a_record_withdrawn_leaves_that_of_the_file_and_can_be_restored(re
         history = loads_object((await olga.ask("history")).text)
     assert [one.status_code for one in (none, gone, anew, empty)] == [404, 404, 412, 404]
     assert zones == [(200, "Europe/Paris"), (200, "Asia/Tokyo"), (200, "Europe/Paris")]
-    assert [at(row, "withdrawn") for row in list_of(history["versions"])] == [False, True, False]
+    assert [at(row, "withdrawn") for row in list_at(history, "versions")] == [False, True, False]
 
 
 @pytest.mark.promise("tenant.record_next_turn")

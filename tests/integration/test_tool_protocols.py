@@ -31,6 +31,7 @@ from shared.domain.outgoing import Reach
 from shared.domain.words import ToolClass
 from tests.company_stage import Company, company, open_books
 from tests.each_row import each_row
+from tests.integration.gateway_stage import object_at
 from tests.legacy_bridge import LegacyBridge, bridge
 from tests.serving import serving
 
@@ -304,16 +305,14 @@ async def test_a_correction_holds_once_it_is_loaded(tmp_path: Path, protocol: To
     async with company(tmp_path, protocol=protocol) as served:
         write(file, await found_at(served), force=False)
         written = loads_object(file.read_text("utf-8"))
-        entries = written["catalogue"]
-        assert isinstance(entries, dict)
+        entries = object_at(written, "catalogue")
         corrections: dict[str, dict[str, Json]] = {
             "match_invoice": {"tool_class": "read"},
             "create_refund": {"read_back": "get_order", "idempotency_field": "idempotency_key"},
             "approve_expense": {"errors_change_nothing": True},
         }
         for name, change in corrections.items():
-            entry = entries[name]
-            assert isinstance(entry, dict)
+            entry = object_at(entries[name])
             entry.update(change)
         file.write_text(json.dumps(written), "utf-8")
 
@@ -348,8 +347,7 @@ async def test_a_pair_that_cannot_be_asked_is_told_to_the_operator(tmp_path: Pat
     mine = {"approve_expense": CatalogueEntry(read_back="reject_expense")}
     async with company(tmp_path) as served:
         found = await found_at(served, Connection(id="books", url=served.url, catalogue=mine))
-    shown = by_name(found)["approve_expense"]["read_back"]
-    assert isinstance(shown, dict)
+    shown = object_at(by_name(found)["approve_expense"], "read_back")
     assert (shown["tool"], shown["usable"]) == ("reject_expense", False)
 
 

@@ -12,7 +12,7 @@ from services.gateway.features.webhooks.secrets import read_secrets
 from services.gateway.first_key import first_key
 from shared.domain.exact_json import JsonObject
 from tests.http_client import rpc_body
-from tests.integration.gateway_stage import Stage, at, locked_stage, stage
+from tests.integration.gateway_stage import Stage, at, list_at, locked_stage, stage
 from tests.integration.webhook_receiver import SECRET, SOON, Taken, receiving
 
 TOKEN = "x-a2a-notification-token"
@@ -164,7 +164,7 @@ async def test_only_who_may_see_a_task_has_to_do_with_its_webhooks(redis: Redis,
     assert {at(said, "error.code") for said in (refused, *(one for _, one in theirs))} == {-32001}
     assert "only who began" in str(at(decided, "error.message"))
     assert at(own, "result.taskId") == "T1"
-    assert len(_list(seen["result"])) == 1
+    assert len(list_at(seen, "result")) == 1
 
 
 @pytest.mark.promise("push.capped")
@@ -207,11 +207,6 @@ async def test_the_card_says_where_none_is_offered(redis: Redis, redis_url: str,
         card = (await play.client.get("/.well-known/agent-card.json")).json()
     assert at(answer, "error.code") == at(sent, "error.code") == -32003
     assert card["capabilities"].get("pushNotifications", False) is False
-
-
-def _list(value: object) -> list[object]:
-    assert isinstance(value, list)
-    return value
 
 
 @pytest.mark.promise("push.signed")
