@@ -42,6 +42,10 @@ class Begun(NamedTuple):
     work: Work
     store: TurnStore
 
+    @property
+    def record(self) -> TaskRecord:
+        return self.work.record
+
 
 async def accepted(store: TaskStore, session_id: str = "s1", text: str = "") -> TaskRecord:
     record = a_record(session_id)

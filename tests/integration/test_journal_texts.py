@@ -20,7 +20,7 @@ from shared.infra.archive_folder import FolderArchive
 from shared.infra.journal_rows import name_of
 from shared.infra.lineage import lineage_of
 from shared.infra.task_store import TaskStore
-from tests.integration.state_stage import Begun, accepted, an_end, begin, sessions_of, signalled
+from tests.integration.state_stage import Begun, accepted, an_end, begin, begun_turn, sessions_of, signalled
 from tools.bench.executor.sessions import (
     BOUNDS,
     MORE_BYTES_AT_MOST,
@@ -81,11 +81,10 @@ async def test_what_tasks_have_in_common_is_stored_once(redis: Redis, task_store
 
 @pytest.mark.promise("journal.texts_once")
 async def test_an_archived_task_needs_nothing_else(redis: Redis, task_store: TaskStore, tmp_path: Path) -> None:
-    record = await accepted(task_store)
-    begun = await begin(sessions_of(redis, "one"))
+    begun = await begun_turn(redis, task_store)
     await begun.store.append(GIVEN)
     await begun.store.finish(an_end(begun.work))
-    kept = await _archived(redis, tmp_path, record)
+    kept = await _archived(redis, tmp_path, begun.record)
     assert [(step.key, step.kind, step.data) for step in kept.journal] == [entry[:3] for entry in GIVEN]
     assert not any(step.lost for step in kept.journal)
 
@@ -118,14 +117,13 @@ async def test_a_task_that_waits_has_its_own_copy(redis: Redis, task_store: Task
 @pytest.mark.promise("journal.texts_once")
 async def test_a_lost_text_is_told_of_and_never_guessed(redis: Redis, task_store: TaskStore, tmp_path: Path) -> None:
     """An open task does not go on without it; an ended one is archived with the rest, and is not replayed."""
-    record = await accepted(task_store)
-    begun = await begin(sessions_of(redis, "one"))
+    begun = await begun_turn(redis, task_store)
     await begun.store.append(GIVEN)
     await _forget_texts(redis)
     with pytest.raises(LostText, match="not stored any more"):
         await _other_process(redis, begun).journal()
     await begun.store.finish(an_end(begun.work))
-    kept = await _archived(redis, tmp_path, record)
+    kept = await _archived(redis, tmp_path, begun.record)
     assert [step.lost for step in kept.journal] == [(name_of(LISTING),), (name_of(POLICIES),), ()]
     assert kept.journal[1].data == '{"calls":["ü"],"policies":null,"verdict":{}}'
     with pytest.raises(CannotReplay, match="was lost before it was archived"):

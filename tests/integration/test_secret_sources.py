@@ -5,7 +5,6 @@ from pathlib import Path
 
 import boto3
 import pytest
-from moto.server import ThreadedMotoServer
 
 from services.executor.adapters.credentials import ResolvedCredentials, Secrets, open_credentials
 from services.executor.adapters.oauth_tokens import TokenEndpoints
@@ -15,26 +14,23 @@ from shared.contracts.tenant import Connection
 from tests.doubles.connected import connected
 from tests.doubles.fake_tool_servers import FakeToolServers
 from tests.each_row import each_row
+from tests.integration.bucket_stage import BucketServer, bucket_server
 
 SECRET = "s3cr3t-of-the-erp"
 TENANTS = ("a", "acme", "acme-eu", "acme_eu", "Acme", "a__b", "x61", "x-61", "../a", "", "a/b", "ACME", "ümlaut")
 
 
 @pytest.fixture(scope="module")
-def aws_server() -> Iterator[str]:
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
-    server.stop()
+def aws_server() -> Iterator[BucketServer]:
+    with bucket_server() as server:
+        yield server
 
 
 @pytest.fixture
-def aws(aws_server: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    names = {"AWS_ENDPOINT_URL": aws_server, "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
-    for name, value in {**names, "AWS_DEFAULT_REGION": "us-east-1"}.items():
+def aws(aws_server: BucketServer, monkeypatch: pytest.MonkeyPatch) -> str:
+    for name, value in aws_server.environ.items():
         monkeypatch.setenv(name, value)
-    return aws_server
+    return aws_server.url
 
 
 def connection(source: str, owner: str = "") -> Connection:

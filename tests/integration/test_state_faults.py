@@ -33,6 +33,7 @@ from tests.integration.state_stage import (
     an_entry,
     begin,
     begin_next,
+    begun_turn,
     break_down,
     break_lease,
     finish,
@@ -170,16 +171,15 @@ async def test_a_turn_given_up_is_a_dead_letter_with_its_last_error(redis: Redis
 
 
 async def test_a_turn_is_buried_once_though_its_end_is_tried_again(redis: Redis, task_store: TaskStore) -> None:
-    record = await accepted(task_store)
-    begun = await begin(sessions_of(redis, "one"))
+    begun = await begun_turn(redis, task_store)
     letter = DeadTurn(
         tenant="acme",
         session_id="s1",
-        task_id=record.task_id,
+        task_id=begun.record.task_id,
         turn=begun.work.turn,
-        dialect=record.dialect,
-        requester=record.requester,
-        request=record.request,
+        dialect=begun.record.dialect,
+        requester=begun.record.requester,
+        request=begun.record.request,
         attempts=2,
         reason="it died",
         last_error="",

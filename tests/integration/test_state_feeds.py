@@ -16,7 +16,7 @@ from shared.infra.redis_pools import CONNECTIONS
 from shared.infra.task_store import TaskStore
 from shared.ports.tasks import EventsLost
 from tests.doubles.redis_tasks import NOON
-from tests.integration.state_stage import accepted, begin, sessions_of
+from tests.integration.state_stage import accepted, begin, begun_turn, sessions_of
 
 PATIENCE = 20.0
 EVENTS, MANY = 60, 150
@@ -53,11 +53,10 @@ async def _reads(redis: Redis) -> int:
 @pytest.mark.promise("state.watch_costs")
 async def test_an_event_is_read_once_however_many_watch(redis: Redis, task_store: TaskStore) -> None:
     watchers, told = 40, asyncio.Semaphore(0)
-    record = await accepted(task_store)
-    begun = await begin(sessions_of(redis, "one"))
+    begun = await begun_turn(redis, task_store)
     async with asyncio.TaskGroup() as group:
         for _ in range(watchers):
-            group.create_task(_numbers(task_store, record, told))
+            group.create_task(_numbers(task_store, begun.record, told))
         await _tell(begun.store, 0)
         for _ in range(watchers):  # everybody is watching
             await told.acquire()
@@ -73,10 +72,9 @@ async def test_an_event_is_read_once_however_many_watch(redis: Redis, task_store
 @pytest.mark.promise("state.watch_costs")
 async def test_a_follower_gets_an_event_with_its_message_unread(redis: Redis, task_store: TaskStore) -> None:
     told = asyncio.Semaphore(0)
-    record = await accepted(task_store)
-    begun = await begin(sessions_of(redis, "one"))
+    begun = await begun_turn(redis, task_store)
     async with asyncio.TaskGroup() as group:
-        follower = group.create_task(_numbers(task_store, record, told))
+        follower = group.create_task(_numbers(task_store, begun.record, told))
         await _tell(begun.store, 0)
         await told.acquire()
         before = await _reads(redis)
@@ -92,11 +90,10 @@ async def test_a_follower_gets_an_event_with_its_message_unread(redis: Redis, ta
 async def test_a_message_without_its_event_has_it_read(redis: Redis, task_store: TaskStore) -> None:
     """As a process of an earlier version publishes."""
     told = asyncio.Semaphore(0)
-    record = await accepted(task_store)
-    begun = await begin(sessions_of(redis, "one"))
-    stream = keys.task_keys("acme", record.session_id, record.task_id).events
+    begun = await begun_turn(redis, task_store)
+    stream = keys.task_keys("acme", begun.record.session_id, begun.record.task_id).events
     async with asyncio.TaskGroup() as group:
-        follower = group.create_task(_numbers(task_store, record, told))
+        follower = group.create_task(_numbers(task_store, begun.record, told))
         await _tell(begun.store, 0)
         await told.acquire()
         for number in range(1, EVENTS):
@@ -122,11 +119,10 @@ async def test_many_watchers_need_few_connections(redis: Redis, task_store: Task
 async def test_a_watcher_who_leaves_takes_nothing_from_the_others(redis: Redis, task_store: TaskStore) -> None:
     """Also when it leaves while it was reading for all."""
     random = Random(8)  # noqa: S311  # the same in every run
-    record = await accepted(task_store)
-    begun = await begin(sessions_of(redis, "one"))
+    begun = await begun_turn(redis, task_store)
     async with asyncio.TaskGroup() as group:
-        staying = [group.create_task(_numbers(task_store, record)) for _ in range(5)]
-        leaving = [asyncio.ensure_future(_numbers(task_store, record)) for _ in range(30)]
+        staying = [group.create_task(_numbers(task_store, begun.record)) for _ in range(5)]
+        leaving = [asyncio.ensure_future(_numbers(task_store, begun.record)) for _ in range(30)]
         for number in range(EVENTS):
             telling = group.create_task(_tell(begun.store, number))
             if leaving and random.random() < 0.6:
@@ -140,40 +136,37 @@ async def test_a_watcher_who_leaves_takes_nothing_from_the_others(redis: Redis, 
 @pytest.mark.promise("state.watch_gapless")
 async def test_a_watcher_who_is_too_far_behind_is_told_so(redis: Redis, task_store: TaskStore) -> None:
     """And one who has seen enough goes on beside it."""
-    record = await accepted(task_store)
-    begun = await begin(sessions_of(redis, "one"))
+    begun = await begun_turn(redis, task_store)
     await _tell(begun.store, *range(EVENTS))
-    async with aclosing(task_store.watch("acme", record.task_id)) as events:
+    async with aclosing(task_store.watch("acme", begun.record.task_id)) as events:
         ids = [(await anext(events))[0] for _ in range(EVENTS + 1)]
-    stream = keys.task_keys("acme", record.session_id, record.task_id).events
+    stream = keys.task_keys("acme", begun.record.session_id, begun.record.task_id).events
     await redis.xtrim(stream, maxlen=10, approximate=False)
-    async with aclosing(task_store.watch("acme", record.task_id, ids[3])) as behind:
+    async with aclosing(task_store.watch("acme", begun.record.task_id, ids[3])) as behind:
         with pytest.raises(EventsLost):
             await anext(behind)
-        async with aclosing(task_store.watch("acme", record.task_id, ids[-3])) as ahead:
+        async with aclosing(task_store.watch("acme", begun.record.task_id, ids[-3])) as ahead:
             assert [(await anext(ahead))[0] for _ in range(2)] == ids[-2:]
-    async with aclosing(task_store.watch("acme", record.task_id)) as fresh:
+    async with aclosing(task_store.watch("acme", begun.record.task_id)) as fresh:
         assert (await anext(fresh))[0] == ids[-10]
 
 
 @pytest.mark.promise("state.watch_gapless")
 async def test_watchers_that_come_at_any_time_see_every_event_once(redis: Redis, task_store: TaskStore) -> None:
-    record = await accepted(task_store)
-    begun = await begin(sessions_of(redis, "one"))
+    begun = await begun_turn(redis, task_store)
     async with asyncio.TaskGroup() as group:
         watchers = []
         for first in range(0, MANY, 30):
-            watchers.append(group.create_task(_numbers(task_store, record, count=MANY)))
+            watchers.append(group.create_task(_numbers(task_store, begun.record, count=MANY)))
             await _tell(begun.store, *range(first, first + 30))
     assert [watcher.result() for watcher in watchers] == [list(range(MANY))] * len(watchers)
 
 
 @pytest.mark.promise("state.watch_gapless")
 async def test_a_lost_subscription_loses_no_event(redis: Redis, task_store: TaskStore) -> None:
-    record = await accepted(task_store)
-    begun = await begin(sessions_of(redis, "one"))
+    begun = await begun_turn(redis, task_store)
     async with asyncio.TaskGroup() as group:
-        watchers = [group.create_task(_numbers(task_store, record, count=MANY)) for _ in range(3)]
+        watchers = [group.create_task(_numbers(task_store, begun.record, count=MANY)) for _ in range(3)]
         await _tell(begun.store, *range(50))
         assert await redis.client_kill_filter(_type="pubsub") == 1
         await _tell(begun.store, *range(50, MANY))

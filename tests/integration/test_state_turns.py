@@ -69,7 +69,7 @@ async def test_an_id_without_its_turn_holds_up_nobody(redis: Redis, task_store: 
     await redis.rpush(session_keys("acme", "s1").inbox, "done-long-ago")  # type: ignore[misc]  # redis-py's union
     record = await accepted(task_store)
     begun = await begin(sessions_of(redis, "one"))
-    assert begun.work.record.task_id == record.task_id
+    assert begun.record.task_id == record.task_id
     await begun.store.finish(an_end(begun.work))
     assert await sessions_of(redis, "one").next(begun.lease) is None
 
@@ -125,10 +125,9 @@ async def test_a_session_with_work_is_not_released(redis: Redis, task_store: Tas
 
 @pytest.mark.promise("state.cancel_heard")
 async def test_a_cancel_is_heard_at_the_next_pulse(redis: Redis, task_store: TaskStore) -> None:
-    record = await accepted(task_store)
-    begun = await begin(sessions_of(redis, "one"))
+    begun = await begun_turn(redis, task_store)
     assert (await begun.store.pulse()).cancel is None
-    cancel = await signalled(task_store, record, TurnKind.CANCEL)
+    cancel = await signalled(task_store, begun.record, TurnKind.CANCEL)
     assert (await begun.store.pulse()).cancel == cancel
     assert (await begun.store.append([STEP])).cancel == cancel
 
@@ -225,12 +224,11 @@ async def test_an_ended_task_stays_as_it_ended(redis: Redis, task_store: TaskSto
 
 
 async def test_a_published_record_is_what_clients_see(redis: Redis, task_store: TaskStore) -> None:
-    record = await accepted(task_store)
-    begun = await begin(sessions_of(redis, "one"))
-    working = record.model_copy(update={"state": TaskState.WORKING})
+    begun = await begun_turn(redis, task_store)
+    working = begun.record.model_copy(update={"state": TaskState.WORKING})
     await begun.store.append([], [NOTE], working)
     await begun.store.append([], [], working.model_copy(update={"reason": "still"}))
-    assert await task_store.record("acme", record.task_id) == working.model_copy(update={"reason": "still"})
+    assert await task_store.record("acme", begun.record.task_id) == working.model_copy(update={"reason": "still"})
 
 
 async def test_a_waiting_task_leaves_a_timer_and_holds_no_lease(redis: Redis, task_store: TaskStore) -> None:

@@ -6,29 +6,25 @@ from pathlib import Path
 
 import boto3
 import pytest
-from moto.server import ThreadedMotoServer
 
 from shared.infra.archive_folder import FolderArchive
 from shared.infra.archive_open import EncryptedArchive, new_key
 from shared.infra.archive_s3 import S3Archive
 from shared.ports.archive import Archive, ArchiveUnavailable
+from tests.integration.bucket_stage import BucketServer, bucket_server
 
 STRANGE = ("../../etc/passwd", "..", "a/b", "~x", "naïve ☃", "." * 3, "é" * 256)
 
 
 @pytest.fixture(scope="module")
-def s3_server() -> Iterator[str]:
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
-    server.stop()
+def s3_server() -> Iterator[BucketServer]:
+    with bucket_server() as server:
+        yield server
 
 
 @pytest.fixture
-def bucket(s3_server: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    names = {"AWS_ENDPOINT_URL": s3_server, "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
-    for name, value in {**names, "AWS_DEFAULT_REGION": "us-east-1"}.items():
+def bucket(s3_server: BucketServer, monkeypatch: pytest.MonkeyPatch) -> str:
+    for name, value in s3_server.environ.items():
         monkeypatch.setenv(name, value)
     boto3.client("s3").create_bucket(Bucket="tasks")
     return "tasks"
