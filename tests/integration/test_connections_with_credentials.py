@@ -1,8 +1,10 @@
 """Tool servers that demand a credential: each kind of it, over MCP and over the REST bridge, on real sockets."""
 
 import asyncio
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from starlette.applications import Starlette
@@ -15,7 +17,7 @@ from services.executor.ports.tools import ToolServers, ToolSilent, ToolUnreachab
 from shared.contracts.tenant import Connection, TenantRecord
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState
-from tests.demanding import Demanding, TokenServer, guarded_company, showing
+from tests.demanding import Demanding, Guarded, TokenServer, guarded_company, showing
 from tests.legacy_bridge import LegacyBridge, bridge
 from tests.serving import serving
 from tests.unit.executor.stage import Stage
@@ -26,12 +28,40 @@ MCP_AND_LONG = pytest.mark.parametrize(
     "protocol", [ToolProtocol.MCP, pytest.param(ToolProtocol.REST, marks=pytest.mark.long)]
 )
 REFERENCE = "file:erp-token"
+BEARER = {"type": "bearer", "from": REFERENCE}
+FIRST, SECOND = "Bearer token-number-1", "Bearer token-number-2"
 
 
 def kept(folder: Path, secret: str, name: str = "erp-token") -> Path:
     folder.mkdir(exist_ok=True)
     (folder / name).write_text(secret)
     return folder
+
+
+class WithTokens(NamedTuple):
+    """The example company behind a door, and a connection to it that shows tokens of a token server."""
+
+    erp: Guarded
+    servers: ToolServers
+    connection: Connection
+
+
+@asynccontextmanager
+async def with_tokens(
+    folder: Path, protocol: ToolProtocol, tokens: TokenServer, value: str, **more: str
+) -> AsyncIterator[WithTokens]:
+    """The door is passed with that value; what a connection says more of its tokens is in ``more``."""
+    async with (
+        serving(tokens.app) as url,
+        guarded_company(folder, protocol, value) as erp,
+        showing(kept(folder / "secrets", tokens.secret)) as servers,
+    ):
+        given = {"type": "oauth_client_credentials", "token_url": f"{url}/token", "client_id": tokens.client_id}
+        yield WithTokens(erp, servers, erp.connection(**given, **{"from": REFERENCE}, **more))
+
+
+def _tokens(client_id: str = "purple", secret: str = SECRET, life: object = 3600) -> TokenServer:
+    return TokenServer(client_id, secret, lambda number: f"token-number-{number}", life)
 
 
 async def read(servers: ToolServers, connection: Connection) -> bool:
@@ -63,19 +93,14 @@ async def test_a_server_gets_its_header(
 @pytest.mark.parametrize("auth", ["basic", "post"])
 async def test_an_oauth_token_is_had_once_for_many_callers(tmp_path: Path, protocol: ToolProtocol, auth: str) -> None:
     """The client's secret goes to the token endpoint, the token to the server, and neither anywhere else."""
-    tokens = TokenServer("purple:client", "s&cr+t: of the client", lambda number: f"token-number-{number}")
-    secrets = kept(tmp_path / "secrets", tokens.secret)
-    async with (
-        serving(tokens.app) as token_url,
-        guarded_company(tmp_path, protocol, "Bearer token-number-1") as erp,
-        showing(secrets) as servers,
-    ):
-        connection = erp.connection(**_oauth(token_url, scope="erp.write", audience="erp", client_auth=auth))
+    tokens = _tokens("purple:client", "s&cr+t: of the client")
+    asked = {"scope": "erp.write", "audience": "erp", "client_auth": auth}
+    async with with_tokens(tmp_path, protocol, tokens, FIRST, **asked) as (erp, servers, connection):
         await servers.discover(connection)
         async with asyncio.TaskGroup() as group:
             for _ in range(20):
                 group.create_task(read(servers, connection))
-    assert set(erp.door.shown) == {"Bearer token-number-1"}
+    assert set(erp.door.shown) == {FIRST}
     assert [(form["grant_type"], form["scope"], form["audience"]) for form in tokens.forms] == [
         ("client_credentials", "erp.write", "erp")
     ]
@@ -85,50 +110,36 @@ async def test_an_oauth_token_is_had_once_for_many_callers(tmp_path: Path, proto
 @pytest.mark.promise("connections.refreshed_once")
 async def test_a_refused_token_is_replaced_once_for_all_who_hold_it(tmp_path: Path, protocol: ToolProtocol) -> None:
     """The server forgets the first token: each call is sent once more with the second, and nobody asks for a third."""
-    tokens = TokenServer("purple", SECRET, lambda number: f"token-number-{number}")
-    async with (
-        serving(tokens.app) as token_url,
-        guarded_company(tmp_path, protocol, "Bearer token-number-1") as erp,
-        showing(kept(tmp_path / "secrets", SECRET)) as servers,
-    ):
-        connection = erp.connection(**_oauth(token_url))
+    tokens = _tokens()
+    async with with_tokens(tmp_path, protocol, tokens, FIRST) as (erp, servers, connection):
         await servers.discover(connection)
         erp.door.shown.clear()
-        erp.door.value = "Bearer token-number-2"
+        erp.door.value = SECOND
         async with asyncio.TaskGroup() as group:
             answers = [group.create_task(read(servers, connection)) for _ in range(10)]
         assert all(answer.result() for answer in answers)
     assert len(tokens.forms) == 2
-    assert erp.door.shown.count("Bearer token-number-1") <= 10
+    assert erp.door.shown.count(FIRST) <= 10
     assert erp.door.accepted == 10
 
 
 @MCP_AND_LONG
 @pytest.mark.promise("connections.refreshed_once")
 async def test_a_token_refused_again_ends_the_call_without_a_third_try(tmp_path: Path, protocol: ToolProtocol) -> None:
-    tokens = TokenServer("purple", SECRET, lambda number: f"token-number-{number}")
-    async with (
-        serving(tokens.app) as token_url,
-        guarded_company(tmp_path, protocol, "Bearer another") as erp,
-        showing(kept(tmp_path / "secrets", SECRET)) as servers,
-    ):
+    tokens = _tokens()
+    async with with_tokens(tmp_path, protocol, tokens, "Bearer another") as (erp, servers, connection):
         with pytest.raises(ToolUnreachable, match=r"does not take the credential file:erp-token \(HTTP 401\)") as told:
-            await read(servers, erp.connection(**_oauth(token_url)))
+            await read(servers, connection)
     assert len(tokens.forms) == 2
-    assert set(erp.door.shown) == {"Bearer token-number-1", "Bearer token-number-2"}
+    assert set(erp.door.shown) == {FIRST, SECOND}
     assert "token-number" not in str(told.value)
 
 
 @pytest.mark.promise("connections.refreshed_once")
 async def test_a_token_is_replaced_shortly_before_it_expires(tmp_path: Path) -> None:
     """A token of one second is good for nine tenths of it; some servers write the number as a text."""
-    tokens = TokenServer("purple", SECRET, lambda number: f"token-number-{number}", life="1")
-    async with (
-        serving(tokens.app) as token_url,
-        guarded_company(tmp_path, ToolProtocol.REST, "Bearer token-number-1") as erp,
-        showing(kept(tmp_path / "secrets", SECRET)) as servers,
-    ):
-        connection = erp.connection(**_oauth(token_url))
+    tokens = _tokens(life="1")
+    async with with_tokens(tmp_path, ToolProtocol.REST, tokens, FIRST) as (erp, servers, connection):
         await servers.discover(connection)
         async with asyncio.timeout(10):
             while len(tokens.forms) < 2:
@@ -143,7 +154,7 @@ async def test_a_secret_replaced_in_its_file_is_used_from_the_next_call(tmp_path
     """Also while a session with the server is open, and by a rename as Kubernetes does it."""
     secrets = kept(tmp_path / "secrets", "the-old-secret")
     async with guarded_company(tmp_path, protocol, "Bearer the-old-secret") as erp, showing(secrets) as servers:
-        connection = erp.connection(type="bearer", **{"from": REFERENCE})
+        connection = erp.connection(**BEARER)
         await servers.discover(connection)
         (secrets / "new").write_text("the-new-secret")
         (secrets / "new").replace(secrets / "erp-token")
@@ -158,7 +169,7 @@ async def test_a_secret_replaced_in_its_file_is_used_from_the_next_call(tmp_path
 async def test_without_its_credential_a_server_is_asked_nothing(tmp_path: Path, protocol: ToolProtocol) -> None:
     """The sentence names the reference, and of the secret nothing."""
     async with guarded_company(tmp_path, protocol, "Bearer x") as erp, showing(tmp_path) as servers:
-        connection = erp.connection(type="bearer", **{"from": REFERENCE})
+        connection = erp.connection(**BEARER)
         with pytest.raises(ToolUnreachable, match="the credential file:erp-token cannot be read: No such file"):
             await servers.discover(connection)
         kept(tmp_path, f"line one\nline two: {SECRET}")
@@ -186,15 +197,11 @@ async def test_a_token_endpoint_that_gives_none_is_named_why(
     tmp_path: Path, answer: JSONResponse, sentence: str
 ) -> None:
     """A redirect is not followed: it would carry the client's secret to another place."""
-    tokens = TokenServer("purple", SECRET, str)
+    tokens = _tokens()
     tokens.failing = answer
-    async with (
-        serving(tokens.app) as token_url,
-        guarded_company(tmp_path, ToolProtocol.REST, "Bearer x") as erp,
-        showing(kept(tmp_path / "secrets", SECRET)) as servers,
-    ):
+    async with with_tokens(tmp_path, ToolProtocol.REST, tokens, "Bearer x") as (erp, servers, connection):
         with pytest.raises(ToolUnreachable, match=sentence) as told:
-            await servers.discover(erp.connection(**_oauth(token_url)))
+            await servers.discover(connection)
     assert erp.door.shown == []
     assert SECRET not in str(told.value)
     assert "file:erp-token" in str(told.value)
@@ -217,9 +224,8 @@ async def test_a_redirect_carries_no_credential_elsewhere(tmp_path: Path, protoc
             return Response(status_code=307, headers={"location": f"{target}/mcp"})
 
         async with serving(Starlette(routes=[Route("/{path:path}", away, methods=["GET", "POST"])])) as url:
-            given = {"type": "bearer", "from": REFERENCE}
             connection = Connection.model_validate(
-                {"id": "erp", "url": url, "protocol": protocol.value, "credential": given}
+                {"id": "erp", "url": url, "protocol": protocol.value, "credential": BEARER}
             )
             with pytest.raises((ToolSilent, ToolUnreachable)):
                 await servers.discover(connection)
@@ -233,7 +239,7 @@ async def test_a_redirect_carries_no_credential_elsewhere(tmp_path: Path, protoc
 async def test_an_endpoint_that_a_request_names_is_shown_nothing(tmp_path: Path, protocol: ToolProtocol) -> None:
     """Not even if somebody slipped a credential into such a connection."""
     async with guarded_company(tmp_path, protocol, "Bearer x") as erp, showing(kept(tmp_path / "s", SECRET)) as servers:
-        connection = erp.connection(type="bearer", **{"from": REFERENCE}).model_copy(update={"from_request": True})
+        connection = erp.connection(**BEARER).model_copy(update={"from_request": True})
         with pytest.raises((ToolSilent, ToolUnreachable)):
             await servers.discover(connection)
     assert set(erp.door.shown) == {None}
@@ -247,7 +253,7 @@ async def test_two_tenants_at_one_server_are_never_taken_for_each_other(tmp_path
         kept(tmp_path / "secrets", "").joinpath(tenant).mkdir()
         (tmp_path / "secrets" / tenant / "erp-token").write_text(f"secret-of-{tenant}")
     async with guarded_company(tmp_path, protocol, "Bearer secret-of-acme") as erp:
-        plain = erp.connection(type="bearer", **{"from": REFERENCE})
+        plain = erp.connection(**BEARER)
         acme, globex = (plain.model_copy(update={"owner": name}) for name in ("acme", "globex"))
         stolen = erp.connection(type="bearer", **{"from": f"file:{tmp_path}/secrets/acme/erp-token"})
         async with showing(tmp_path / "secrets") as servers:
@@ -268,24 +274,12 @@ async def test_a_server_that_repeats_the_secret_does_not_spread_it(tmp_path: Pat
         return {"headers": {"authorization": f"Bearer {SECRET}"}, "list": [SECRET]}
 
     async with bridge(LegacyBridge({"get_debug": echo}, {"get_debug": ()})) as there:
-        given = {"type": "bearer", "from": REFERENCE}
-        connection = Connection.model_validate({"id": "erp", "url": there.url, "credential": given})
+        connection = Connection.model_validate({"id": "erp", "url": there.url, "credential": BEARER})
         async with showing(kept(tmp_path / "secrets", SECRET)) as servers:
             await servers.discover(connection)
             answer = await servers.call(connection, "get_debug", {}, 5)
     assert SECRET not in str(answer)
     assert "[credential]" in str(answer)
-
-
-def _oauth(token_url: str, **more: str) -> dict[str, str]:
-    client = "purple:client" if "client_auth" in more else "purple"
-    return {
-        "type": "oauth_client_credentials",
-        "from": REFERENCE,
-        "token_url": f"{token_url}/token",
-        "client_id": client,
-        **more,
-    }
 
 
 async def _tried(servers: ToolServers, connection: Connection) -> None:
