@@ -4,7 +4,6 @@ the one that shows a record which a call names and nobody read.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain
 from typing import NamedTuple
 
 from services.executor.core.records.binding import view_of
@@ -132,7 +131,7 @@ def choose_read_back(
         return None
     write = _put_holder_first(_describe_write(tool, arguments, call_id), facts)
     readers = [reader for reader in _readers(toolbox.tools).get(tool.connection_id, ()) if not barred(reader.tool.name)]
-    asked = _first_that_fits(chain(_reads_named_by_operator(write, readers), _candidate_reads(write, readers, facts)))
+    asked = _first_that_fits(_candidate_reads(write, readers, facts))
     if asked is None:
         return None
     name = asked.reader.tool.name
@@ -167,7 +166,7 @@ def likely_proof(tool: Tool, tools: Iterable[Tool]) -> LikelyProof | None:
     write = _describe_write(tool, dict.fromkeys(tool.parameters, "x"), "c1")
     beside = {one.name: one for one in tools if one.connection_id == tool.connection_id}
     readers = _index_readers(beside).get(tool.connection_id, ())
-    asked = next(chain(_reads_named_by_operator(write, readers), _candidate_reads(write, readers, ())), None)
+    asked = next(_candidate_reads(write, readers, ()), None)
     if asked is None:
         return None
     name = asked.reader.tool.name
@@ -181,12 +180,13 @@ def likely_proof(tool: Tool, tools: Iterable[Tool]) -> LikelyProof | None:
 
 def _candidate_reads(write: NamedWrite, readers: Sequence[ReadTool], facts: Sequence[Fact]) -> Iterator[AskedRead]:
     """Yields every read that may prove the write, the best first."""
+    yield from _reads_named_by_operator(write, readers)
     if write.may_make_record:
         made = [reader for reader in readers if write.is_about(reader.words)]
         yield from _reads_by_ids(write, made)
         yield from _reads_by_answer(write, readers)
         yield from _list_reads(write, made)
-    shown = _ranked_facts(write, readers, facts)
+    shown = _reads_that_showed(write, readers, facts)
     yield from (fact.asked for fact in shown if fact.is_own and not fact.selects)
     yield from _reads_by_ids(write, readers)
     yield from (fact.asked for fact in shown if not fact.is_own and not fact.selects)
@@ -200,61 +200,52 @@ def _reads_named_by_operator(write: NamedWrite, readers: Iterable[ReadTool]) -> 
     for reader in readers:
         if reader.tool.name == write.tool.catalogue.read_back:
             given = _arguments_for(write, reader)
-            if reader.required.issubset(given):
-                yield AskedRead(reader, given)
             missing = sorted(reader.required.difference(given))
-            if len(missing) == 1:
-                yield AskedRead(reader, {**given, missing[0]: _reference_to_made(write, reader, missing[0])})
+            if len(missing) <= 1:
+                made = {name: _reference_to_made(write, reader, name) for name in missing}
+                yield AskedRead(reader, {**given, **made})
 
 
 class _ShowingRead(NamedTuple):
     """A read of this task that showed a record which the call names.
 
     ``is_own``: it showed that very record, and not others that only refer to it. ``selects``: it asked for a selection.
+    ``order``: first those that showed what the tool is about, then those of the call's first ids, then those that
+    showed the fewest records, then the latest.
     """
 
+    order: tuple[bool, int, int, int]
     asked: AskedRead
     is_own: bool
     selects: bool
 
 
-def _ranked_facts(write: NamedWrite, readers: Sequence[ReadTool], facts: Sequence[Fact]) -> list[_ShowingRead]:
-    """Reads of this task that showed a record which the call names.
-
-    First those that showed what the tool is about, then those that showed the fewest records, then the latest.
-    """
+def _reads_that_showed(write: NamedWrite, readers: Sequence[ReadTool], facts: Sequence[Fact]) -> list[_ShowingRead]:
+    """Reads of this task that showed a record which the call names, the best first."""
     by_name = {reader.tool.name: reader for reader in readers}
-    ranked: list[tuple[tuple[bool, int, int, int], _ShowingRead]] = []
+    found: list[_ShowingRead] = []
     for place, fact in enumerate(facts):
         reader = by_name.get(fact.tool)
         if reader is None or not fact.ok or fact.connection_id != write.tool.connection_id:
             continue
-        found = _find_shown_id(write, fact)
-        if found is not None:
+        shown = _index_ids(fact.result_json)
+        rank, is_own = _find_shown_id(write, shown)
+        if rank is not None:
             asked = AskedRead(reader, loads_object(fact.arguments_json))
-            about = write.holder or write.words.nouns
-            order = (not write.ids[found.rank].noun & about, found.rank, found.records, -place)
-            ranked.append((order, _ShowingRead(asked, found.is_own, _asks_beyond_ids(asked.arguments, write))))
-    return [shown for _, shown in sorted(ranked, key=lambda one: one[0])]
+            is_other = not write.ids[rank].noun & (write.holder or write.words.nouns)
+            order = (is_other, rank, shown.records, -place)
+            found.append(_ShowingRead(order, asked, is_own, _asks_beyond_ids(asked.arguments, write)))
+    return sorted(found, key=lambda one: one.order)
 
 
-class _Holding(NamedTuple):
-    """The first of the call's ids that a fact shows, by its place (``rank``), and how many records the fact has."""
-
-    rank: int
-    records: int
-    is_own: bool
-
-
-def _find_shown_id(write: NamedWrite, fact: Fact) -> _Holding | None:
-    """The first of the call's ids whose record the fact holds; None if it holds none."""
-    shown = _index_ids(fact.result_json)
+def _find_shown_id(write: NamedWrite, shown: "_ShownIds") -> tuple[int | None, bool]:
+    """The place of the first of the call's ids that a result shows, and whether as a record's own id."""
     for rank, named in enumerate(write.ids):
         keys = shown.keys_of.get(str(named.value), ()) if named.is_known else ()
         alike = (words_of(key) == words_of(named.name) or subject_of(key, frozenset()) == named.noun for key in keys)
         if _OWN in keys or any(alike):
-            return _Holding(rank, shown.records, _OWN in keys)
-    return None
+            return rank, _OWN in keys
+    return None, False
 
 
 def _put_holder_first(write: NamedWrite, facts: Sequence[Fact]) -> NamedWrite:

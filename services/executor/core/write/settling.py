@@ -4,7 +4,7 @@
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
@@ -35,13 +35,7 @@ async def read_state_before(ctx: TurnContext, plan: WritePlan, call: PlannedCall
     """What the read-back shows before the call; None if it cannot be made yet because it needs the call's own
     result.
     """
-    if call.read_back is None:
-        return None
-    try:
-        arguments = resolve(loads_object(call.read_back.arguments_json), await plan_results(ctx.store, plan))
-    except NoSuchPath:
-        return None
-    return await _read_state(ctx, call, arguments)
+    return await _read_back(ctx, call, await plan_results(ctx.store, plan))
 
 
 async def read_state_after(ctx: TurnContext, entry: LedgerEntry) -> Json:
@@ -49,14 +43,10 @@ async def read_state_after(ctx: TurnContext, entry: LedgerEntry) -> Json:
 
     None if it cannot be made or gets no answer.
     """
-    read_back = entry.call.read_back
-    own: dict[str, Json] = {entry.call.call_id: loads(entry.result_json)} if entry.result_json is not None else {}
-    known = {e.call.call_id: loads(e.result_json) for e in (await ctx.store.ledger()).values() if e.result_json}
-    try:
-        arguments = resolve(loads_object(read_back.arguments_json if read_back else "{}"), {**known, **own})
-    except NoSuchPath:
-        return None
-    return await _read_state(ctx, entry.call, arguments)
+    entries = (*(await ctx.store.ledger()).values(), entry)
+    return await _read_back(
+        ctx, entry.call, {one.call.call_id: loads(one.result_json) for one in entries if one.result_json}
+    )
 
 
 def evidence_of_write(entry: LedgerEntry, after: Json) -> WriteEvidence:
@@ -81,9 +71,16 @@ def was_so_before(entry: LedgerEntry) -> bool:
     return shows_already(evidence_of_write(entry, None))
 
 
-async def _read_state(ctx: TurnContext, call: PlannedCall, arguments: JsonObject) -> Json:
+async def _read_back(ctx: TurnContext, call: PlannedCall, results: Mapping[str, Json]) -> Json:
+    """The answer of the call's read-back, whose arguments may refer to ``results``, by call id."""
     reader = ctx.toolbox.find(call.connection_id, call.read_back.tool) if call.read_back else None
-    if reader is None or reader.tool_class is not ToolClass.READ:  # its class may have changed since the plan
+    if (
+        call.read_back is None or reader is None or reader.tool_class is not ToolClass.READ
+    ):  # its class may have changed
+        return None
+    try:
+        arguments = resolve(loads_object(call.read_back.arguments_json), results)
+    except NoSuchPath:
         return None
     try:
         answer = await dispatch_call(ctx, reader, arguments, reads=True)
