@@ -43,10 +43,10 @@ async def outcomes_of(
     """What became of each call, by call id. ``reasons``: why calls were left out, by call id; ``why_not``: why the
     others were not sent.
     """
-    known = await plan_entries(ctx.store, plan)
+    entries = await plan_entries(ctx.store, plan)
     told: dict[str, Json] = {}
     for call in plan.calls:
-        entry = known.get(call.call_id)
+        entry = entries.get(call.call_id)
         reason = reasons.get(call.call_id, why_not)
         told[call.call_id] = outcome_of_call(entry) if entry else {"status": NOT_MADE, "note": reason}
     return told

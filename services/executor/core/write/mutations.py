@@ -298,14 +298,15 @@ async def _why_stopped(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> 
     """Why a call that was not made is left out: it tells of a change that may not be done, or an earlier call failed
     that shares its part of the task or whose answer it needs. Empty if it may go out.
     """
-    known = await plan_entries(ctx.store, plan)
-    if call.call_id in known and known[call.call_id].status not in SENDABLE:
+    entries = await plan_entries(ctx.store, plan)
+    statuses = {call_id: entry.status for call_id, entry in entries.items()}
+    if statuses.get(call.call_id) not in (None, *SENDABLE):
         return ""
-    if call.tool_class is ToolClass.NOTIFY and (untold := why_not_told(ctx, call, plan, known)):
+    if call.tool_class is ToolClass.NOTIFY and (untold := why_not_told(ctx, call, plan, entries)):
         return untold
     needed = frozenset(references(call.arguments))
     for one in plan.calls[: plan.calls.index(call)]:
-        failed = is_left_out(ctx, plan, one) or (one.call_id in known and known[one.call_id].status in DID_NOTHING)
+        failed = is_left_out(ctx, plan, one) or statuses.get(one.call_id) in DID_NOTHING
         if failed and (one.call_id in needed or (one.part == call.part and one.on_failure != "continue")):
             return f"{one.tool} before it was not carried out"
     return ""
@@ -413,8 +414,8 @@ async def _settle_instead(prepared: PreparedCall, entry: LedgerEntry) -> LedgerE
     if found is None:
         return None
     attempt = entry.attempt + int(found.status is WriteStatus.IN_DOUBT)  # another doubt, to be decided anew
-    known = entry.model_copy(update={"proof_json": read, "attempt": attempt})
-    return await store_status(ctx, known, found.status, f"it was not sent again: {found.note}; before: {entry.note}")
+    settled = entry.model_copy(update={"proof_json": read, "attempt": attempt})
+    return await store_status(ctx, settled, found.status, f"it was not sent again: {found.note}; before: {entry.note}")
 
 
 async def _take_back(write: PlannedWrite, failure: Failed) -> RunEnds:
@@ -425,19 +426,19 @@ async def _take_back(write: PlannedWrite, failure: Failed) -> RunEnds:
     """
     ctx, plan, failed = write.ctx, write.plan, write.call
     before = [call for call in plan.calls[: plan.calls.index(failed)] if call.part == failed.part]
-    known, done, problem = await plan_entries(ctx.store, plan), list[str](), ""
+    entries, done, problem = await plan_entries(ctx.store, plan), list[str](), ""
     for call in reversed(before):
-        if call.compensation is None or not took_hold(known.get(call.call_id)):
+        if call.compensation is None or not took_hold(entries.get(call.call_id)):
             continue
         if problem := await _make_compensation(write, call.compensation):
             break
         done.append(f"{call.call_id} {call.tool}")
-    known = await plan_entries(ctx.store, plan)
-    undone = {entry.compensates for entry in known.values() if entry.compensates and took_hold(entry)}
+    entries = await plan_entries(ctx.store, plan)
+    undone = {entry.compensates for entry in entries.values() if entry.compensates and took_hold(entry)}
     left = [
-        f"{call.call_id} {call.tool} ({known[call.call_id].status.value})"
+        f"{call.call_id} {call.tool} ({entries[call.call_id].status.value})"
         for call in before
-        if call.call_id in known and known[call.call_id].status in DONE and call.call_id not in undone
+        if call.call_id in entries and entries[call.call_id].status in DONE and call.call_id not in undone
     ]
     taken_back = f"taken back: {', '.join(done)}" if done else "nothing was taken back"
     standing = f"; still standing: {', '.join(left)}" if left else ""
@@ -456,8 +457,8 @@ async def refuse_too_early(write: PlannedWrite) -> None:
     needs = [need for need in verdict.needs if need.call_id == call.call_id] if verdict else []
     if not needs:
         return
-    known = await plan_entries(write.ctx.store, write.plan)
-    done = {call_id for call_id, entry in known.items() if outcome_of(entry) is CallOutcome.SUCCEEDED}
+    entries = await plan_entries(write.ctx.store, write.plan)
+    done = {call_id for call_id, entry in entries.items() if outcome_of(entry) is CallOutcome.SUCCEEDED}
     for need in needs:
         if done.isdisjoint(need.any_of):
             raise NotSent(f"{call.call_id}: {call.tool} was not called: {need.rule_id}: {need.reason}")
@@ -494,8 +495,8 @@ async def refuse_out_of_turn(write: PlannedWrite) -> None:
     open_one = next((one for at, one in enumerate(before[:place]) if not _is_done(one, before[at + 1 :])), None)
     if open_one is not None:
         entry, failed = open_one.entry, open_one.call
-        known = f"{entry.status.value.replace('_', ' ')} ({entry.note})" if entry else "not made"
-        told = f"{failed.call_id} {failed.tool} before it is {known}"
+        standing = f"{entry.status.value.replace('_', ' ')} ({entry.note})" if entry else "not made"
+        told = f"{failed.call_id} {failed.tool} before it is {standing}"
         raise NotSent(f"{call.call_id}: {call.tool} was not called: this process goes step by step, and {told}")
 
 
@@ -503,11 +504,11 @@ async def _changes_before(write: PlannedWrite) -> list[_Change]:
     """The changes of all the task's plans up to the call; empty for a compensation, which stands in none of them."""
     found: list[_Change] = []
     for plan in write.progress.dossier.every_plan:
-        known = await plan_entries(write.ctx.store, plan)
+        entries = await plan_entries(write.ctx.store, plan)
         for one in plan.changes:
             if one == write.call:
                 return found
-            found.append(_Change(one, known.get(one.call_id)))
+            found.append(_Change(one, entries.get(one.call_id)))
     return []
 
 

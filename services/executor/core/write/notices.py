@@ -234,11 +234,11 @@ def is_addressed_to(call: PlannedCall, party: str, plan: WritePlan, facts: Itera
     return not given.isdisjoint(_texts_of_party(party, facts))
 
 
-def why_not_told(ctx: TurnContext, notice: PlannedCall, plan: WritePlan, known: Mapping[str, LedgerEntry]) -> str:
+def why_not_told(ctx: TurnContext, notice: PlannedCall, plan: WritePlan, entries: Mapping[str, LedgerEntry]) -> str:
     """A sentence on the change that a notice tells of and that is neither verified nor acknowledged; empty if the
-    notice may go out. ``known``: the plan's entries by call id.
+    notice may go out. ``entries``: the plan's entries by call id.
     """
-    going = may_go_out(notice, plan, known, after_proof=ctx.tenant.notices_after_proof)
+    going = may_go_out(notice, plan, entries, after_proof=ctx.tenant.notices_after_proof)
     return "" if going.allowed else f"nobody is told of a change that is not verified: {going.why_not}"
 
 
@@ -292,11 +292,11 @@ async def _missing_notice(ctx: TurnContext, progress: Progress) -> str:
     party, untold = progress.template.notice_to, False
     reasons: list[str] = []
     for plan in progress.dossier.every_plan if party else ():
-        known, notices = await plan_entries(ctx.store, plan), _notices_to(plan, party, progress)
-        if any(call.call_id in known and known[call.call_id].status in DONE for call in notices):
+        entries, notices = await plan_entries(ctx.store, plan), _notices_to(plan, party, progress)
+        if any(call.call_id in entries and entries[call.call_id].status in DONE for call in notices):
             untold, reasons = False, []
         else:
-            untold, reasons = untold or bool(plan.changes), [*reasons, *_list_reasons(ctx, plan, notices, known)]
+            untold, reasons = untold or bool(plan.changes), [*reasons, *_list_reasons(ctx, plan, notices, entries)]
     if not untold:
         return ""
     offered = any(tool.tool_class is ToolClass.NOTIFY for tool in ctx.toolbox.tools.values())
@@ -305,10 +305,10 @@ async def _missing_notice(ctx: TurnContext, progress: Progress) -> str:
 
 
 def _list_reasons(
-    ctx: TurnContext, plan: WritePlan, notices: tuple[PlannedCall, ...], known: Mapping[str, LedgerEntry]
+    ctx: TurnContext, plan: WritePlan, notices: tuple[PlannedCall, ...], entries: Mapping[str, LedgerEntry]
 ) -> list[str]:
     reasons = {one.call.call_id: one.why for one in left_out_calls(ctx, plan)}
-    reasons |= {call_id: f"{entry.call.tool}: {entry.note}" for call_id, entry in known.items()}
+    reasons |= {call_id: f"{entry.call.tool}: {entry.note}" for call_id, entry in entries.items()}
     return [reasons[call.call_id] for call in notices if call.call_id in reasons]
 
 
@@ -328,10 +328,10 @@ async def quiet_rest(ctx: TurnContext, progress: Progress) -> Rest | None:
     until = await _quiet_end(ctx, progress) if plan.notices else None
     if until is None:
         return None
-    known = await plan_entries(ctx.store, plan)
-    unsent = (call for call in plan.notices if call.call_id not in known or known[call.call_id].status in SENDABLE)
+    entries = await plan_entries(ctx.store, plan)
+    unsent = (call for call in plan.notices if call.call_id not in entries or entries[call.call_id].status in SENDABLE)
     left = (call for call in unsent if not is_left_out(ctx, plan, call))
-    held = [call for call in left if not why_not_told(ctx, call, plan, known)]
+    held = [call for call in left if not why_not_told(ctx, call, plan, entries)]
     if not held:
         return None
     local = until.astimezone(ZoneInfo(ctx.tenant.time_zone))

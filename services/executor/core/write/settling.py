@@ -264,8 +264,8 @@ async def store_unfinished(ctx: TurnContext, entry: LedgerEntry, unfinished: Unf
         before = entry.agent or AgentCall(task="")
         agent = before.model_copy(update={"task": unfinished.task_id, "at_work": True, "question": "", "asked_in": ""})
         # Nothing of ours is on its way any more: it may be judged at any time.
-        known = entry.model_copy(update={"agent": agent, "open_until": None})
-        return await store_status(ctx, known, WriteStatus.SENDING, "the agent is at work")
+        working = entry.model_copy(update={"agent": agent, "open_until": None})
+        return await store_status(ctx, working, WriteStatus.SENDING, "the agent is at work")
     question, asked_in = unfinished.question, ctx.turn.turn_id
     agent = AgentCall(task=unfinished.task_id, question=question, asked_in=asked_in, replies=replies)
     asked = entry.model_copy(update={"agent": agent})
@@ -286,14 +286,14 @@ async def settle_by_reading(ctx: TurnContext, entry: LedgerEntry, *, may_resend:
         return entry
     after = await read_state_after(ctx, entry) if _can_be_read_back(entry) else None
     status, note, contradicted = judge(entry, after)
-    known = entry.model_copy(update={"contradicted": contradicted})
+    read = entry.model_copy(update={"contradicted": contradicted})
     if _can_be_read_back(entry):
-        known = known.model_copy(update={"proof_json": dumps(after)})
+        read = read.model_copy(update={"proof_json": dumps(after)})
     is_lost = entry.status is WriteStatus.SENDING and status in DOUBTS
     if is_lost and may_resend and entry.idempotency_field and entry.attempt < MOST_SENDINGS:
-        once_more = with_attempt(known, status, note)
+        once_more = with_attempt(read, status, note)
         return await store_status(ctx, once_more, WriteStatus.RESEND, f"{note}; it is sent again under the same key")
-    return await store_status(ctx, known, status, note)
+    return await store_status(ctx, read, status, note)
 
 
 async def store_status(ctx: TurnContext, entry: LedgerEntry, status: WriteStatus, note: str) -> LedgerEntry:
