@@ -49,7 +49,9 @@ class PlannedCall(Contract):
     tool_class: ToolClass
     arguments_json: str
     read_back: ReadBack | None = None
-    on_failure: Literal["stop", "continue", "compensate"] = "stop"
+    on_failure: Literal["stop", "continue", "compensate"] = (
+        "stop"  # "continue" stands in plans of earlier releases alone
+    )
     compensation: "PlannedCall | None" = None
     part: int | None = None  # the part of the task that the call carries out
     origins: tuple[Origin, ...] = ()

@@ -30,80 +30,6 @@ from shared.domain.exact_json import Json, JsonObject, as_text, dumps, loads, lo
 from shared.domain.keywords import stem
 from shared.domain.words import DOUBTS, ToolClass, WriteStatus
 
-
-async def read_state_before(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> Json:
-    """What the read-back shows before the call; None if it cannot be made yet because it needs the call's own
-    result.
-    """
-    return await _read_back(ctx, call, await plan_results(ctx.store, plan))
-
-
-async def read_state_after(ctx: TurnContext, entry: LedgerEntry) -> Json:
-    """What the read-back shows after the call: ``[]`` if it says that there is no such record.
-
-    None if it cannot be made or gets no answer.
-    """
-    entries = (*(await ctx.store.ledger()).values(), entry)
-    return await _read_back(
-        ctx, entry.call, {one.call.call_id: loads(one.result_json) for one in entries if one.result_json}
-    )
-
-
-def evidence_of_write(entry: LedgerEntry, after: Json) -> WriteEvidence:
-    """What a write is judged by: its arguments and answer, and the reads before and after it."""
-    call, read_back = entry.call, entry.call.read_back
-    return WriteEvidence(
-        tool=call.tool,
-        arguments=loads_object(entry.arguments_json),
-        expect=loads_object(read_back.expect_json) if read_back else {},
-        before=loads(entry.before_json or "null"),
-        result=loads(entry.result_json or "null"),
-        after=after,
-        asked=loads_object(read_back.arguments_json) if read_back else {},
-        reader=read_back.tool if read_back and _can_be_read_back(entry) else "",
-    )
-
-
-def was_so_before(entry: LedgerEntry) -> bool:
-    """Whether the read before the call shows all that the call sets: it was so already, or the call had been made
-    before.
-    """
-    return shows_already(evidence_of_write(entry, None))
-
-
-async def _read_back(ctx: TurnContext, call: PlannedCall, results: Mapping[str, Json]) -> Json:
-    """The answer of the call's read-back, whose arguments may refer to ``results``, by call id."""
-    reader = ctx.toolbox.find(call.connection_id, call.read_back.tool) if call.read_back else None
-    if (
-        call.read_back is None or reader is None or reader.tool_class is not ToolClass.READ
-    ):  # its class may have changed
-        return None
-    try:
-        arguments = resolve(loads_object(call.read_back.arguments_json), results)
-    except NoSuchPath:
-        return None
-    try:
-        answer = await dispatch_call(ctx, reader, arguments, reads=True)
-        if failure_of(answer) is not None:
-            return [] if says_absent(answer.content) else None
-        return [] if answer.content is None else await _read_all_rows(ctx, call, reader, arguments, answer.content)
-    except (ToolUnreachable, ToolSilent) as error:
-        ctx.journal.tell("note", call=call.call_id, problem=f"the read-back did not answer: {error}")
-        return None
-
-
-async def _read_all_rows(ctx: TurnContext, call: PlannedCall, reader: Tool, arguments: JsonObject, first: Json) -> Json:
-    """All rows of a list that comes in parts; None if not all can be read: a part proves neither yes nor no."""
-    found = listing(reader, arguments, first, ctx.limits.lists)
-    if found is None:
-        return first
-    await found.read_to_end(lambda following: dispatch_call(ctx, reader, following, reads=True))
-    if found.why_partial:
-        ctx.journal.tell("note", call=call.call_id, problem=f"the read-back came in part: {found.why_partial}")
-        return None
-    return found.merge_rows(first)
-
-
 _CANNOT_TELL = "the read-back has no field that the call sets, nor shows what it makes"
 
 
@@ -236,6 +162,79 @@ def _shows_made_kind(
 
 def _is_set_by(leaf: Leaf) -> bool:
     return leaf.value is not None and not names_a_record(leaf.name) and not looks_like_an_id_value(leaf.value)
+
+
+def evidence_of_write(entry: LedgerEntry, after: Json) -> WriteEvidence:
+    """What a write is judged by: its arguments and answer, and the reads before and after it."""
+    call, read_back = entry.call, entry.call.read_back
+    return WriteEvidence(
+        tool=call.tool,
+        arguments=loads_object(entry.arguments_json),
+        expect=loads_object(read_back.expect_json) if read_back else {},
+        before=loads(entry.before_json or "null"),
+        result=loads(entry.result_json or "null"),
+        after=after,
+        asked=loads_object(read_back.arguments_json) if read_back else {},
+        reader=read_back.tool if read_back and _can_be_read_back(entry) else "",
+    )
+
+
+def was_so_before(entry: LedgerEntry) -> bool:
+    """Whether the read before the call shows all that the call sets: it was so already, or the call had been made
+    before.
+    """
+    return shows_already(evidence_of_write(entry, None))
+
+
+async def read_state_before(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> Json:
+    """What the read-back shows before the call; None if it cannot be made yet because it needs the call's own
+    result.
+    """
+    return await _read_back(ctx, call, await plan_results(ctx.store, plan))
+
+
+async def read_state_after(ctx: TurnContext, entry: LedgerEntry) -> Json:
+    """What the read-back shows after the call: ``[]`` if it says that there is no such record.
+
+    None if it cannot be made or gets no answer.
+    """
+    entries = (*(await ctx.store.ledger()).values(), entry)
+    return await _read_back(
+        ctx, entry.call, {one.call.call_id: loads(one.result_json) for one in entries if one.result_json}
+    )
+
+
+async def _read_back(ctx: TurnContext, call: PlannedCall, results: Mapping[str, Json]) -> Json:
+    """The answer of the call's read-back, whose arguments may refer to ``results``, by call id."""
+    reader = ctx.toolbox.find(call.connection_id, call.read_back.tool) if call.read_back else None
+    if (
+        call.read_back is None or reader is None or reader.tool_class is not ToolClass.READ
+    ):  # its class may have changed
+        return None
+    try:
+        arguments = resolve(loads_object(call.read_back.arguments_json), results)
+    except NoSuchPath:
+        return None
+    try:
+        answer = await dispatch_call(ctx, reader, arguments, reads=True)
+        if failure_of(answer) is not None:
+            return [] if says_absent(answer.content) else None
+        return [] if answer.content is None else await _read_all_rows(ctx, call, reader, arguments, answer.content)
+    except (ToolUnreachable, ToolSilent) as error:
+        ctx.journal.tell("note", call=call.call_id, problem=f"the read-back did not answer: {error}")
+        return None
+
+
+async def _read_all_rows(ctx: TurnContext, call: PlannedCall, reader: Tool, arguments: JsonObject, first: Json) -> Json:
+    """All rows of a list that comes in parts; None if not all can be read: a part proves neither yes nor no."""
+    found = listing(reader, arguments, first, ctx.limits.lists)
+    if found is None:
+        return first
+    await found.read_to_end(lambda following: dispatch_call(ctx, reader, following, reads=True))
+    if found.why_partial:
+        ctx.journal.tell("note", call=call.call_id, problem=f"the read-back came in part: {found.why_partial}")
+        return None
+    return found.merge_rows(first)
 
 
 async def store_answer(ctx: TurnContext, entry: LedgerEntry, answer: ToolAnswer) -> LedgerEntry:
