@@ -1,12 +1,13 @@
 """Outcomes with a digest or a trace beside them and without teach the same; what breaks beside the learning is said."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import NoReturn, cast
 
 import pytest
+from pydantic import JsonValue
 from redis.asyncio import Redis
 from typing_extensions import override
 
@@ -30,6 +31,7 @@ from shared.infra import keys
 from shared.infra.packed import ESCAPES
 from shared.infra.rpc import RpcQueue, keep_importing
 from shared.infra.stored_outcomes import pack_digested, pack_outcome
+from shared.ports.tracing import NO_TRACER, Tracer
 from tests.doubles.kept_spans import KeptSpans
 from tests.integration.gateway_stage import PATIENCE
 from tests.integration.learner_stage import an_outcome, case_log, leave, unsettled
@@ -45,8 +47,8 @@ async def _leave_with_digest(redis: Redis, outcomes: Iterable[TaskOutcome], **fo
         await redis.xadd(stream, {"id": outcome.event_id, "o": packed})
 
 
-async def _learned(redis: Redis) -> Learner:
-    learner = Learner(RedisOutcomes(redis, "one", 5.0), RedisMemory(redis))
+async def _learned(redis: Redis, tracer: Tracer = NO_TRACER) -> Learner:
+    learner = Learner(RedisOutcomes(redis, "one", 5.0), RedisMemory(redis), tracer)
     await learner.share()
     for _ in range(50):
         if not await learner.round():
@@ -140,22 +142,18 @@ async def _left(redis: Redis) -> None:
 async def test_an_outcome_is_learned_within_its_tasks_trace(redis: Redis) -> None:
     await _left(redis)
     kept = KeptSpans()
-    learner = Learner(RedisOutcomes(redis, "one", 5.0), RedisMemory(redis), kept.tracer)
-    await learner.share()
-    await learner.round()
+    learner = await _learned(redis, kept.tracer)
     assert learner.counts.learned == 3
     assert {(span.name, span.trace_id) for span in kept.all} == {("learn outcome", text[3:35]) for text in _TRACES[:2]}
 
 
 async def test_a_learner_that_does_not_trace_learns_the_same(redis: Redis) -> None:
     await _left(redis)
-    learner = Learner(RedisOutcomes(redis, "one", 5.0), RedisMemory(redis))
-    await learner.share()
-    await learner.round()
+    learner = await _learned(redis)
     assert (learner.counts.learned, learner.counts.dead) == (3, 0)
 
 
-_A_CASE = {"summary": "Pay", "outcome": "success", "quality": 0.7, "at": "2026-11-01T10:00:00Z"}
+_A_CASE: JsonValue = {"summary": "Pay", "outcome": "success", "quality": 0.7, "at": "2026-11-01T10:00:00Z"}
 
 
 class _Broken(RedisImportRepository):
@@ -164,21 +162,23 @@ class _Broken(RedisImportRepository):
         raise TypeError(tenant)
 
 
-@pytest.mark.promise("memory.edges")
-async def test_a_file_over_which_an_import_breaks_is_answered(redis: Redis) -> None:
-    serving = asyncio.create_task(
-        keep_importing(
-            RpcQueue(redis, "learner"),
-            LearningFile.CASE_LOG,
-            Importer(_Broken(redis), lambda: datetime.now(UTC)).carry_out,
-        )
-    )
-    request = FileRequest(tenant="acme", file=LearningFile.CASE_LOG, content=[_A_CASE])
+async def _problems(
+    queue: RpcQueue, file: LearningFile, work: Callable[[FileRequest], Awaitable[FileReport]], content: JsonValue
+) -> list[tuple[str, ...]]:
+    """What is wrong with a file, as whoever imports it says each of two times."""
+    serving = asyncio.create_task(keep_importing(queue, file, work))
+    request = FileRequest(tenant="acme", file=file, content=content)
     try:
-        answers = [await RpcQueue(redis, "learner").ask(request.model_dump_json(), PATIENCE) for _ in range(2)]
+        answers = [await queue.ask(request.model_dump_json(), PATIENCE) for _ in range(2)]
     finally:
         serving.cancel()
-    told = [FileReport.model_validate_json(answer or "").problems for answer in answers]
+    return [FileReport.model_validate_json(answer or "").problems for answer in answers]
+
+
+@pytest.mark.promise("memory.edges")
+async def test_a_file_over_which_an_import_breaks_is_answered(redis: Redis) -> None:
+    work = Importer(_Broken(redis), lambda: datetime.now(UTC)).carry_out
+    told = await _problems(RpcQueue(redis, "learner"), LearningFile.CASE_LOG, work, [_A_CASE])
     assert told == [("it cannot be imported: TypeError",)] * 2
 
 
@@ -189,15 +189,9 @@ async def test_a_file_of_processes_over_which_an_import_breaks_is_answered(redis
         async def process_types(self, tenant: str) -> tuple[str, ...]:
             raise TypeError(tenant)
 
-    serving = asyncio.create_task(
-        keep_importing(RpcQueue(redis, "executor"), LearningFile.SYNTHESIZED, partial(import_processes, Breaks(redis)))
-    )
-    request = FileRequest(tenant="acme", file=LearningFile.SYNTHESIZED, content={})
-    try:
-        answer = await RpcQueue(redis, "executor").ask(request.model_dump_json(), PATIENCE)
-    finally:
-        serving.cancel()
-    assert FileReport.model_validate_json(answer or "").problems == ("it cannot be imported: TypeError",)
+    work = partial(import_processes, Breaks(redis))
+    told = await _problems(RpcQueue(redis, "executor"), LearningFile.SYNTHESIZED, work, {})
+    assert told == [("it cannot be imported: TypeError",)] * 2
 
 
 @pytest.mark.promise("memory.edges")

@@ -127,6 +127,16 @@ def test_no_image_holds_test_doubles_or_tests(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "policy/app/services").iterdir() if path.is_dir()] == ["policy"]
 
 
+NOT_INSTALLED = """
+import sys
+
+class NotInstalled:
+    def find_spec(self, name, path=None, target=None):
+        if any(name == one or name.startswith(one + ".") for one in missing):
+            raise ModuleNotFoundError(f"{name} is not installed", name=name)
+
+sys.meta_path.insert(0, NotInstalled())
+"""
 UNNAMED = (
     "jinja2",
     "leather",
@@ -135,15 +145,7 @@ UNNAMED = (
     "services.gateway.features.console",
     "services.gateway.mcp_server",
 )
-BUILD = f"""
-import sys
-
-class NotInstalled:
-    def find_spec(self, name, path=None, target=None):
-        if any(name == one or name.startswith(one + ".") for one in {UNNAMED}):
-            raise ModuleNotFoundError(f"{{name}} is not installed", name=name)
-
-sys.meta_path.insert(0, NotInstalled())
+BUILD = """
 from services.gateway.bootstrap import build
 from services.gateway.settings import GatewaySettings
 from shared.infra.starting import CannotStart
@@ -159,13 +161,14 @@ for parts in ("", "console"):
 
 @pytest.mark.promise("parts.optional")
 def test_a_gateway_starts_without_the_libraries_of_parts_that_are_not_named() -> None:
-    bare, console = _lines_of(BUILD)
+    bare, console = _lines_of(BUILD, UNNAMED)
     assert bare == "everything is joined"
     assert "The part 'console' needs " in console
 
 
-def _lines_of(program: str, *arguments: str) -> list[str]:
-    command = [sys.executable, "-c", program, *arguments]
+def _lines_of(program: str, missing: tuple[str, ...], *arguments: str) -> list[str]:
+    """What a program says where those modules are not installed."""
+    command = [sys.executable, "-c", f"missing = {missing}\n{NOT_INSTALLED}{program}", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout.splitlines()
@@ -175,15 +178,8 @@ EXECUTOR_PARTS = (
     "pydantic_monty",
     *(f"services.executor.adapters.{name}" for name in ("brainos", "kept_files", "made_tools")),
 )
-EQUIP = f"""
-import asyncio, sys
-
-class NotInstalled:
-    def find_spec(self, name, path=None, target=None):
-        if any(name == one or name.startswith(one + ".") for one in {EXECUTOR_PARTS}):
-            raise ModuleNotFoundError(f"{{name}} is not installed", name=name)
-
-sys.meta_path.insert(0, NotInstalled())
+EQUIP = """
+import asyncio
 from services.executor.bootstrap import carry_out_turns
 from services.executor.core.turn.worker import Worker
 from services.executor.settings import ExecutorSettings
@@ -207,7 +203,7 @@ for parts in ("", "files"):
 @pytest.mark.promise("parts.optional")
 def test_an_executor_starts_without_the_libraries_of_parts_that_are_not_named(tmp_path: Path) -> None:
     (tmp_path / "tenant.json").write_text('{"id": "default"}')
-    bare, files = _lines_of(EQUIP, str(tmp_path / "tenant.json"))
+    bare, files = _lines_of(EQUIP, EXECUTOR_PARTS, str(tmp_path / "tenant.json"))
 
     assert bare == "everything is joined; no Redis"
     assert files.startswith("The part 'files' needs services.executor.adapters.kept_files")
