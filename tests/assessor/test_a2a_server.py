@@ -112,30 +112,23 @@ async def test_a_cancelled_assessment_ends_as_canceled_and_takes_its_key_back(ht
     assert "artifacts" not in canceled or not canceled["artifacts"]
 
 
-@pytest.mark.parametrize(
+AGENT = {"a": "http://x"}
+
+
+@each_row(
     ("part", "said"),
-    [
-        ({"kind": "text", "text": "Please assess my agent."}, "neither data nor a JSON text"),
-        ({"kind": "data", "data": {"config": {"scenario_id": SCENE}}}, "participants: Field required"),
-        ({"kind": "data", "data": {"participants": {"a": "http://x"}, "config": {}}}, "config.scenario_id"),
-        ({"kind": "data", "data": {"participants": {"a": "file:///x"}, "config": {"scenario_id": SCENE}}}, "no http"),
-        (
-            {"kind": "data", "data": {"participants": {"a": "http://x"}, "config": {"scenario_id": "../x"}}},
-            "no scenario",
-        ),
-        (
-            {
-                "kind": "data",
-                "data": {"participants": {"a": "http://x"}, "config": {"scenario_id": SCENE, "max_turns": 0}},
-            },
-            "config.max_turns",
-        ),
-    ],
+    ({"text": "Please assess my agent."}, "neither data nor a JSON text"),
+    ({"data": {"config": {"scenario_id": SCENE}}}, "participants: Field required"),
+    ({"data": {"participants": AGENT, "config": {}}}, "config.scenario_id"),
+    ({"data": {"participants": {"a": "file:///x"}, "config": {"scenario_id": SCENE}}}, "no http"),
+    ({"data": {"participants": AGENT, "config": {"scenario_id": "../x"}}}, "no scenario"),
+    ({"data": {"participants": AGENT, "config": {"scenario_id": SCENE, "max_turns": 0}}}, "config.max_turns"),
 )
 async def test_a_request_that_cannot_be_used_fails_with_the_reason(
-    http: httpx.AsyncClient, part: object, said: str
+    http: httpx.AsyncClient, part: dict[str, object], said: str
 ) -> None:
-    task = (await http.post("/", json=sent(part))).json()["result"]
+    (kind,) = part
+    task = (await http.post("/", json=sent({"kind": kind, **part}))).json()["result"]
 
     assert task["status"]["state"] == "failed"
     text = task["status"]["message"]["parts"][0]["text"]

@@ -1,6 +1,6 @@
 """Turns with agents of every kind, in a world of a simulator inside the test."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -22,6 +22,12 @@ from tests.http_client import open_http
 GO_ON: JsonObject = {"message_type": "turn_complete", "time_step": "PT1H"}
 ENOUGH: JsonObject = {"message_type": "early_completion", "reason": "Enough."}
 Acting = Callable[[ProctorClient, JsonObject], Awaitable[JsonObject]]
+
+
+@pytest.fixture
+async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
+    async with staged(tmp_path) as made:
+        yield made
 
 
 async def measured(stage: Stage, act: Acting, **limits: object) -> AssessmentResults:
@@ -47,12 +53,12 @@ async def go_on_writing(ues: ProctorClient, _: JsonObject) -> JsonObject:
 
 
 @pytest.mark.promise("assessor.errors")
-async def test_silent_turns_are_results_and_enough_of_them_end_the_run(tmp_path: Path) -> None:
+async def test_silent_turns_are_results_and_enough_of_them_end_the_run(stage: Stage) -> None:
     """Each counts, time goes on by the default step, and what there is gets judged."""
     hanging = Hanging()
     agent = ScriptedParticipant(hanging)
 
-    async with staged(tmp_path) as stage, reached(agent) as participant:
+    async with reached(agent) as participant:
         results = await stage.assessed(participant, turn_timeout=0.05, max_failed_turns=2)
         hanging.let_go.set()
 
@@ -68,13 +74,12 @@ async def test_silent_turns_are_results_and_enough_of_them_end_the_run(tmp_path:
 
 @pytest.mark.promise("assessor.errors")
 @pytest.mark.parametrize("answer", [{"message_type": "nonsense"}, {"message_type": "turn_complete", "time_step": "1h"}])
-async def test_answers_that_mean_nothing_are_results_too(tmp_path: Path, answer: JsonObject) -> None:
+async def test_answers_that_mean_nothing_are_results_too(stage: Stage, answer: JsonObject) -> None:
     async def garbage(_: ProctorClient, __: JsonObject) -> JsonObject:
         return answer
 
-    async with staged(tmp_path) as stage:
-        results = await measured(stage, garbage, max_failed_turns=1)
-        kinds = stage.following.kinds()
+    results = await measured(stage, garbage, max_failed_turns=1)
+    kinds = stage.following.kinds()
 
     assert (results.status, [turn["error_type"] for turn in results.failed_turns]) == ("failed", ["protocol_error"])
     assert "error_occurred" in kinds
@@ -82,23 +87,22 @@ async def test_answers_that_mean_nothing_are_results_too(tmp_path: Path, answer:
 
 
 @pytest.mark.promise("assessor.errors")
-async def test_an_agent_that_breaks_in_mid_run_is_judged_by_what_it_did(tmp_path: Path) -> None:
+async def test_an_agent_that_breaks_in_mid_run_is_judged_by_what_it_did(stage: Stage) -> None:
     async def break_after_the_first(ues: ProctorClient, said: JsonObject) -> JsonObject:
         if said["turn_number"] != 1:
             raise RuntimeError("broken")
         await write_to_ben(ues)
         return GO_ON
 
-    async with staged(tmp_path) as stage:
-        results = await measured(stage, break_after_the_first, max_failed_turns=1)
+    results = await measured(stage, break_after_the_first, max_failed_turns=1)
 
     assert (results.status, results.failed_turns[0]["error_type"]) == ("failed", "communication_error")
     assert results.scores.dimensions["accuracy"].score == 6
 
 
 @pytest.mark.promise("assessor.errors")
-async def test_an_agent_that_never_was_there_ends_the_assessment(tmp_path: Path) -> None:
-    async with staged(tmp_path) as stage, open_http() as http:
+async def test_an_agent_that_never_was_there_ends_the_assessment(stage: Stage) -> None:
+    async with open_http() as http:
         with pytest.raises(ParticipantFailed, match="could not be reached"):
             await stage.assessed(A2aParticipant("http://127.0.0.1:9", http))
 
@@ -107,14 +111,14 @@ async def test_an_agent_that_never_was_there_ends_the_assessment(tmp_path: Path)
 
 
 @pytest.mark.promise("assessor.errors")
-async def test_limits_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
-    async with staged(tmp_path) as stage, open_http() as http:
+async def test_limits_that_cannot_be_used_are_refused(stage: Stage) -> None:
+    async with open_http() as http:
         with pytest.raises(BadRequest, match="max_turns"):
             await stage.assessed(A2aParticipant("http://127.0.0.1:9", http), max_turns=0)
 
 
 @pytest.mark.promise("assessor.action_log")
-async def test_what_was_done_last_counts_although_the_agent_quits_with_it(tmp_path: Path) -> None:
+async def test_what_was_done_last_counts_although_the_agent_quits_with_it(stage: Stage) -> None:
     """Actions, failed ones, reads and refusals of the last turn, in their order."""
 
     async def quit_after(ues: ProctorClient, _: JsonObject) -> JsonObject:
@@ -125,8 +129,7 @@ async def test_what_was_done_last_counts_although_the_agent_quits_with_it(tmp_pa
             await ues.time.advance(60)
         return ENOUGH
 
-    async with staged(tmp_path) as stage:
-        results = await measured(stage, quit_after)
+    results = await measured(stage, quit_after)
 
     assert [(entry.kind, entry.action, entry.success) for entry in results.action_log] == [
         ("read", "email.state", True),
@@ -138,7 +141,7 @@ async def test_what_was_done_last_counts_although_the_agent_quits_with_it(tmp_pa
 
 
 @pytest.mark.promise("assessor.two_phases")
-async def test_others_answer_inside_the_turn_that_they_were_asked_in(tmp_path: Path) -> None:
+async def test_others_answer_inside_the_turn_that_they_were_asked_in(stage: Stage) -> None:
     """Ben takes between five and fifteen minutes; his answer is there when the next turn begins."""
 
     async def act(ues: ProctorClient, said: JsonObject) -> JsonObject:
@@ -147,11 +150,10 @@ async def test_others_answer_inside_the_turn_that_they_were_asked_in(tmp_path: P
             return GO_ON
         return ENOUGH
 
-    async with staged(tmp_path) as stage:
-        await measured(stage, act)
-        async with stage.proctor() as ues:
-            (answer,) = (await ues.email.query(from_address=BEN, subject_contains="Re: Day")).emails
-            asked = (await ues.email.query(to_address=BEN)).emails[0]
+    await measured(stage, act)
+    async with stage.proctor() as ues:
+        (answer,) = (await ues.email.query(from_address=BEN, subject_contains="Re: Day")).emails
+        asked = (await ues.email.query(to_address=BEN)).emails[0]
 
     waited = answer.received_at - asked.received_at
     assert timedelta(minutes=5, seconds=1) <= waited <= timedelta(minutes=15, seconds=1)
@@ -163,56 +165,51 @@ async def test_others_answer_inside_the_turn_that_they_were_asked_in(tmp_path: P
 
 
 @pytest.mark.promise("assessor.two_phases")
-async def test_a_slow_answer_comes_at_the_end_of_a_short_turn(tmp_path: Path) -> None:
+async def test_a_slow_answer_comes_at_the_end_of_a_short_turn(stage: Stage) -> None:
     async def act(ues: ProctorClient, said: JsonObject) -> JsonObject:
         await write_to_ben(ues)
         return {**GO_ON, "time_step": "PT2M"}
 
-    async with staged(tmp_path) as stage:
-        await measured(stage, act, max_turns=1)
-        async with stage.proctor() as ues:
-            (answer,) = (await ues.email.query(from_address=BEN, subject_contains="Re: Day")).emails
+    await measured(stage, act, max_turns=1)
+    async with stage.proctor() as ues:
+        (answer,) = (await ues.email.query(from_address=BEN, subject_contains="Re: Day")).emails
 
     assert answer.received_at.isoformat() == "2026-03-02T09:02:00+00:00"
 
 
 @pytest.mark.promise("assessor.two_phases")
-async def test_the_scenarios_end_ends_the_run_whatever_step_is_asked_for(tmp_path: Path) -> None:
+async def test_the_scenarios_end_ends_the_run_whatever_step_is_asked_for(stage: Stage) -> None:
     async def sleep(_: ProctorClient, __: JsonObject) -> JsonObject:
         return {**GO_ON, "time_step": "P3D"}
 
-    async with staged(tmp_path) as stage:
-        results = await measured(stage, sleep)
-        async with stage.proctor() as ues:
-            now = (await ues.time.get_state()).current_time
+    results = await measured(stage, sleep)
+    async with stage.proctor() as ues:
+        now = (await ues.time.get_state()).current_time
 
     assert (results.turns_taken, results.status) == (1, "completed")
     assert now == stage.scenario.config.end_time
 
 
 @pytest.mark.promise("assessor.lifecycle")
-async def test_the_task_stands_in_the_chat_and_nowhere_else(tmp_path: Path) -> None:
+async def test_the_task_stands_in_the_chat_and_nowhere_else(stage: Stage) -> None:
     seen: list[str] = []
 
     async def look(ues: ProctorClient, _: JsonObject) -> JsonObject:
         seen.extend(f"{m.conversation_id}: {m.text}" for m in (await ues.chat.get_state()).messages)
         return ENOUGH
 
-    async with staged(tmp_path) as stage:
-        await measured(stage, look)
+    await measured(stage, look)
 
     assert seen == [f"{TASK_CONVERSATION}: {stage.scenario.config.user_prompt}"]
 
 
 @pytest.mark.promise("assessor.lifecycle")
-async def test_a_cancelled_run_ends_after_its_turn_and_says_so(tmp_path: Path) -> None:
-    async with staged(tmp_path) as stage:
+async def test_a_cancelled_run_ends_after_its_turn_and_says_so(stage: Stage) -> None:
+    async def act(_: ProctorClient, __: JsonObject) -> JsonObject:
+        stage.agent.cancel()
+        return GO_ON
 
-        async def act(_: ProctorClient, __: JsonObject) -> JsonObject:
-            stage.agent.cancel()
-            return GO_ON
-
-        results = await measured(stage, act)
+    results = await measured(stage, act)
 
     assert (results.status, results.turns_taken) == ("failed", 1)
 
@@ -229,11 +226,10 @@ async def test_a_run_is_over_when_the_scenarios_own_conditions_hold(tmp_path: Pa
 
 
 @pytest.mark.promise("assessor.repeatable")
-async def test_the_same_agent_gets_the_same_results_again(tmp_path: Path) -> None:
+async def test_the_same_agent_gets_the_same_results_again(stage: Stage) -> None:
     """Run after run in the same world: nothing of the first is left."""
 
-    async with staged(tmp_path) as stage:
-        first, second = [await _gold(stage) for _ in range(2)]
+    first, second = [await _gold(stage) for _ in range(2)]
 
     assert first.action_log == second.action_log
     assert first.criteria_results == second.criteria_results
