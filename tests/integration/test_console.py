@@ -24,7 +24,7 @@ from services.gateway.first_key import first_key
 from shared.domain.exact_json import loads_object
 from shared.infra.archive_open import new_key
 from shared.infra.embedded_redis import EmbeddedRedis
-from tests.http_client import open_http
+from tests.http_client import open_http, rpc_body
 from tests.integration.gateway_stage import LOCKED, Locked, Stage, gateway, stage
 from tests.integration.test_gateway_keys import trusting
 
@@ -205,6 +205,22 @@ async def test_a_second_answer_is_refused_in_words(play: Stage, reader: Readers)
     assert (first.status_code, "The task is completed." in first.text) == (200, True)
     assert (second.status_code, "does not count: it is approved by dana." in second.text) == (409, True)
     assert [work.turn.text for work in play.worker.works] == ["gate t1", "approve"]
+
+
+@pytest.mark.promise("console.walls")
+async def test_who_asked_is_told_that_somebody_else_must_answer(locked: Locked, reader: Readers) -> None:
+    """And another client of the tenant is told nothing."""
+    params = {"id": "t1", "message": {"parts": [{"text": "gate t1"}]}}
+    await locked.post("/", rpc_body("tasks/send", params))
+    olga, ben = reader(locked.play.url), reader(locked.play.url)
+    await olga.sign_in(key=locked.operator)
+    await ben.sign_in(key=await locked.key("ben", roles=["client"]))
+    await olga.go("/console/approvals")
+    path = re.search(r'href="(/console/approvals/[^"#]+)"', olga.page)
+    assert path is not None
+    own, foreign = await olga.go(path[1]), await ben.go(path[1])
+    assert (own.status_code, "gate t1" in own.text, "You asked for this yourself" in own.text) == (200, True, True)
+    assert (foreign.status_code, "gate t1" in foreign.text) == (404, False)
 
 
 async def test_where_no_keys_are_checked_it_goes_on_by_name(play: Stage, reader: Readers) -> None:
