@@ -49,9 +49,7 @@ class Coverage(BaseModel):
 
 
 class Objections(NamedTuple):
-    """What a model objects to. ``by_call``: by call id, what does not agree with its part. ``model_calls``: how many
-    were made to ask.
-    """
+    """What a model objects to, by call id, and how many model calls it took to ask."""
 
     by_call: Mapping[str, str] = {}
     model_calls: int = 0
@@ -85,9 +83,7 @@ async def ask_objections(ctx: TurnContext, progress: Progress, plan: WritePlan, 
 
 
 def _check_answer(parts: Container[int], said: Coverage) -> Coverage:
-    """The answer, if it either agrees or names problems, each with a part that exists; else raises
-    ``UnusableAnswer``.
-    """
+    """The answer, if it agrees or names problems, each with a part that exists. Raises ``UnusableAnswer``."""
     if said.agrees is bool(said.problems):
         raise UnusableAnswer("problems: name one for each part that the calls do not carry out, and none if you agree")
     if strange := [one.part for one in said.problems if one.part not in parts]:
@@ -127,9 +123,7 @@ def _add_read_back(call: PlannedCall, toolbox: Toolbox, reader: TaskReader) -> P
 
 
 def with_compensations(plan: WritePlan, toolbox: Toolbox) -> WritePlan:
-    """The plan in which each change has the call that takes it back; a change after such a one in its part asks for it
-    on failure.
-    """
+    """The plan with the call that takes each change back; a later change of its part asks for it on failure."""
     calls: list[PlannedCall] = []
     for call in plan.calls:
         is_change = call.tool_class is ToolClass.CHANGE
@@ -141,9 +135,7 @@ def with_compensations(plan: WritePlan, toolbox: Toolbox) -> WritePlan:
 
 
 def _build_compensation(call: PlannedCall, toolbox: Toolbox) -> PlannedCall | None:
-    """The call that takes the change back; None if the catalogue names no tool for it that the server has and that
-    changes something.
-    """
+    """The call that takes the change back; None if the catalogue names none that the server has and that changes."""
     tool = toolbox.find(call.connection_id, call.tool)
     undo = toolbox.find(call.connection_id, (tool.catalogue.compensated_by if tool else None) or "")
     if undo is None or undo.tool_class is not ToolClass.CHANGE:
@@ -181,9 +173,7 @@ class Closing:
         self._key = f"{key}:closing"
 
     async def close(self, progress: Progress, proposals: Sequence[Proposal], number: int) -> ClosedPlan:
-        """The frozen plan, or what is wrong with its calls; decided once, whichever attempt goes on with the run.
-        Raises ``Rejected``.
-        """
+        """The frozen plan, or what is wrong with it; decided once for all attempts. Raises ``Rejected``."""
 
         async def decide() -> str:
             return (await self._decide_plan(progress, proposals, number)).model_dump_json()
@@ -235,9 +225,7 @@ class Closing:
     async def _leave_out_blocked(
         self, progress: Progress, plan: WritePlan
     ) -> tuple[WritePlan, list[Verdict], dict[str, str]]:
-        """The plan without what rules block, all verdicts on the way, and by call id why a call is left out. A plan of
-        which nothing would be left stays as it is.
-        """
+        """The plan without what rules block (whole if nothing is left), its verdicts, and why calls are left out."""
         verdicts, barred = [await self._judge(progress, plan)], dict[str, str]()
         while blocked := _find_blocked(plan, verdicts[-1]):
             left = tuple(call for call in plan.calls if call.call_id not in blocked)

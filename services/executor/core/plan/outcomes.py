@@ -40,9 +40,7 @@ def writes_as_json(written: Iterable[LedgerEntry]) -> list[Json]:
 async def outcomes_of(
     ctx: TurnContext, plan: WritePlan, reasons: Mapping[str, str], why_not: str = ""
 ) -> dict[str, Json]:
-    """What became of each call, by call id. ``reasons``: why calls were left out, by call id; ``why_not``: why the
-    others were not sent.
-    """
+    """What became of each call, by call id; ``reasons``: why some were left out; ``why_not``: why the others."""
     entries = await plan_entries(ctx.store, plan)
     told: dict[str, Json] = {}
     for call in plan.calls:
@@ -139,9 +137,7 @@ def only_asks(call: PlannedCall, quote: str) -> bool:
 
 
 def _why_without_effect(part: PartOfTask, calls: Sequence[_MadeCall]) -> str | None:
-    """Why a part is not done, if its calls only ask for something and change nothing; None if one of them acts, or a
-    read shows a change.
-    """
+    """Why a part is not done though its calls were made: they only ask, and no read shows a change; else None."""
     acts = (not only_asks(one.call, part.quote) for one in calls)
     if any(acts) or any(one.entry is not None and one.entry.status is WriteStatus.VERIFIED for one in calls):
         return None

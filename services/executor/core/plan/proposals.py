@@ -70,9 +70,7 @@ class ProposalContext(NamedTuple):
 
 
 def propose(use: ToolUse, tool: Tool, before: Sequence[Proposal], setting: ProposalContext) -> Proposal:
-    """The model's call as a proposal; ``before`` are those of the plan so far, of this reply too. Raises
-    ``NotProposed``.
-    """
+    """The model's call as a proposal, after those of the plan ``before`` it. Raises ``NotProposed``."""
     parts, corrections, reply = setting.parts, setting.corrections, setting.reply
     said, sources = _read_reserved(use.input.get(CALL))
     part = _find_part(said, parts)

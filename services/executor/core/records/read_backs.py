@@ -283,9 +283,7 @@ def _has_place_for(node: RecordNode, named: NamedId) -> bool:
 
 
 class _ShownIds(NamedTuple):
-    """The fields under which a result shows each value (``_OWN``: as a record's own id), and how many records it
-    has.
-    """
+    """The fields under which a result shows each value (``_OWN``: the record's own id), and its records' number."""
 
     keys_of: Mapping[str, frozenset[str]]
     records: int
@@ -308,9 +306,7 @@ def _index_ids(result_json: str) -> _ShownIds:
 
 
 def _asks_beyond_ids(asked: JsonObject, write: NamedWrite) -> bool:
-    """Whether a read asked by more than the named record, such as a state or a date, which the write itself may
-    change.
-    """
+    """Whether a read asked by more than the record, such as a state, which the write itself may change."""
     ids = [str(named.value) for named in write.ids if named.is_known]
     return any(
         not (set(words_of(name)) & _PAGING) and not any(given in str(value) for given in ids)
@@ -497,9 +493,7 @@ def _proving_read(call: PlannedCall, toolbox: Toolbox, reference: RecordReferenc
 
 
 def _by_noun(call: PlannedCall, reference: RecordReference, readers: Sequence[Tool]) -> ReadCall | None:
-    """The read of that kind of record that asks for its identifier alone; else the list of all; None if there is
-    neither.
-    """
+    """The read of that kind that asks for the identifier alone; else the list of all; None without either."""
     kind = reference.noun or noun_of_tool(call.tool)
     fitting = [tool for tool in readers if agree(kind, noun_of_tool(tool.name))]
     exact = sorted(fitting, key=lambda tool: (noun_of_tool(tool.name) != kind, len(noun_of_tool(tool.name)), tool.name))

@@ -97,9 +97,7 @@ def find_proof(evidence: WriteEvidence) -> ProofFinding:
 
 
 def shows_already(evidence: WriteEvidence) -> bool:
-    """Whether the read before the call already shows all that it sets, or its record in the state that the tool's verb
-    leads to.
-    """
+    """Whether the read before the call already shows all that it sets, or the status that its verb leads to."""
     if evidence.before is None:
         return False
     as_read = evidence._replace(result=None, after=evidence.before)
@@ -168,9 +166,7 @@ def _shows_otherwise(reads: _ComparedReads) -> bool:
 
 
 def _fields_set_by_name(arguments: JsonObject) -> list[Leaf]:
-    """The fields that pairs such as ``{"field": "status", "value": "closed"}`` set, in the arguments or in an item of
-    them.
-    """
+    """The fields that pairs such as ``{"field": "status", "value": "closed"}`` set, at any depth."""
     found: list[Leaf] = []
     for node in nodes_of(arguments):
         name = next((node.record[key] for key in _FIELD_NAMED if key in node.record), None)
@@ -367,9 +363,7 @@ def _find_made(reads: _ComparedReads) -> ProofFinding:
 
 
 def _compare_new_record(reads: _ComparedReads, node: RecordNode) -> ProofFinding:
-    """What a record shows that was not there before: proof if exactly one more record than before has the call's
-    fields.
-    """
+    """A new record proves the write if exactly one more record than before has the call's fields."""
     evidence = reads.evidence
     heard = node.own is not None and str(node.own) in dumps(evidence.result)
     compared = _compare(reads, node, None, heard=heard)
@@ -419,9 +413,7 @@ def _find_new_state(reads: _ComparedReads) -> ProofFinding:
 
 
 def _fields_changed_by_call(reads: _ComparedReads) -> Iterator[list[Leaf]]:
-    """Yields the changed fields of each record that was there before; not of one of which a field has now a value other
-    than the call's argument of that name.
-    """
+    """Yields the changed fields of each earlier record, unless one has a value other than the call's for it."""
     for node in reads.after.direct:
         earlier = reads.earlier.find(node)
         if earlier is None:
@@ -433,9 +425,7 @@ def _fields_changed_by_call(reads: _ComparedReads) -> Iterator[list[Leaf]]:
 
 
 def _is_new_state(leaf: Leaf, verb: str) -> bool:
-    """Whether a field is a status in which the call may have left the record: none of failing or waiting, and one of
-    ending only for a verb that ends.
-    """
+    """Whether a field is a status of no failing, waiting or, unless the verb ends something, ending."""
     words = frozenset(words_of(str(leaf.value)))
     if words_of(leaf.name)[-1:] not in (["status"], ["state"], ["stage"]) or not isinstance(leaf.value, str):
         return False
@@ -508,9 +498,7 @@ def _says_done(leaf: Leaf, done: frozenset[str]) -> bool:
 
 
 def participles(tool: str) -> frozenset[str]:
-    """The past participles of a tool's verb, in every possible spelling: ``cancel_order`` gives ``canceled`` and
-    ``cancelled``.
-    """
+    """The past participles of a tool's verb in every possible spelling: ``canceled`` and ``cancelled``."""
     verb = words_of_tool(tool).verb
     regular = {f"{verb}d", f"{verb}ed", f"{verb}{verb[-1:]}ed", f"{verb[:-1]}ied"}
     return frozenset(regular | {_IRREGULAR.get(verb, verb + "ed")})

@@ -90,9 +90,7 @@ class PlannedWrite(NamedTuple):
 
 
 class PreparedCall(NamedTuple):
-    """A call that is ready to be sent. ``before_json``: what its read-back shows before it; ``entry``: its ledger entry
-    so far, if there is one.
-    """
+    """A call that is ready to be sent, with what its read-back shows before it, and its ledger entry so far."""
 
     write: PlannedWrite
     tool: Tool
@@ -102,9 +100,7 @@ class PreparedCall(NamedTuple):
 
 
 async def prepare(write: PlannedWrite, entry: LedgerEntry | None) -> PreparedCall:
-    """Checks the call, resolves its arguments and reads the state before it. Raises ``NotSent`` if it may not be made;
-    nothing is stored or sent here.
-    """
+    """Checks the call, resolves its arguments, reads the state before it; sends nothing. Raises ``NotSent``."""
     ctx, call = write.ctx, write.call
     tool = ctx.toolbox.find(call.connection_id, call.tool)
     if tool is None:
@@ -121,9 +117,7 @@ async def prepare(write: PlannedWrite, entry: LedgerEntry | None) -> PreparedCal
 
 
 async def _with_notice_sentence(write: PlannedWrite, tool: Tool, arguments: JsonObject) -> JsonObject:
-    """A notice's arguments with its frozen sentence, if a change that it tells of is only acknowledged. Raises
-    ``NotSent`` if it may not go out.
-    """
+    """A notice's arguments, with its frozen sentence where that is needed. Raises ``NotSent``."""
     ctx, plan, call = write.ctx, write.plan, write.call
     if not call.if_acknowledged:
         return arguments
@@ -190,9 +184,7 @@ async def _with_bytes(ctx: TurnContext, part: Json) -> Json:
 
 
 def _refuse_if_held_up(ctx: TurnContext, opening: float) -> None:
-    """Raises ``ToolUnreachable`` if the process was frozen after it stored the intent: another may have judged the call
-    by now.
-    """
+    """Raises ``ToolUnreachable`` if the process was frozen since the intent: another may have judged the call."""
     late = asyncio.get_running_loop().time() - opening
     if late > max(ctx.limits.settle_margin_seconds, _HELD_UP_SECONDS):
         raise ToolUnreachable(f"this process was held up for {late:.1f} s before the request, which was not made")
@@ -210,9 +202,7 @@ async def _store_unsent(prepared: PreparedCall, entry: LedgerEntry, why: str, *,
 
 
 async def _state_before(write: PlannedWrite, entry: LedgerEntry | None) -> str:
-    """What the read-back shows before the call, as JSON; a resend under our key keeps what was read before the first
-    sending.
-    """
+    """What the read-back shows before the call, as JSON; before the first sending, for a resend under our key."""
     if entry is not None and under_our_key(entry) and entry.before_json is not None:
         return entry.before_json
     if write.call.read_back is not None:

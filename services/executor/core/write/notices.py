@@ -235,17 +235,13 @@ def is_addressed_to(call: PlannedCall, party: str, plan: WritePlan, facts: Itera
 
 
 def why_not_told(ctx: TurnContext, notice: PlannedCall, plan: WritePlan, entries: Mapping[str, LedgerEntry]) -> str:
-    """A sentence on the change that a notice tells of and that is neither verified nor acknowledged; empty if the
-    notice may go out. ``entries``: the plan's entries by call id.
-    """
+    """Which change that a notice tells of is neither verified nor acknowledged; empty if it may go out."""
     going = may_go_out(notice, plan, entries, after_proof=ctx.tenant.notices_after_proof)
     return "" if going.allowed else f"nobody is told of a change that is not verified: {going.why_not}"
 
 
 def notice_wanted(ctx: TurnContext, progress: Progress, plan: WritePlan) -> str:
-    """A sentence for a model whose plan changes something and does not tell those whom it could and has to tell; else
-    empty.
-    """
+    """A sentence for a model whose plan does not tell whom it could and has to tell of its changes; else empty."""
     party = progress.template.notice_to
     notifying = sorted({tool.name for tool in ctx.toolbox.tools.values() if tool.tool_class is ToolClass.NOTIFY})
     if not party or not notifying or not plan.changes or _notices_to(plan, party, progress):
@@ -257,9 +253,7 @@ def notice_wanted(ctx: TurnContext, progress: Progress, plan: WritePlan) -> str:
 
 
 async def append_missing_notice(ctx: TurnContext, progress: Progress) -> Progress:
-    """The answered progress, which says so if those were not told whom the process has to tell; an answer that is a
-    list stays one (I9).
-    """
+    """The answered progress, which says whom the process has to tell and nobody told; a list stays one (I9)."""
     said, answer = await _missing_notice(ctx, progress), progress.dossier.answer or ""
     if not said:
         return progress

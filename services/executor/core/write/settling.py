@@ -180,16 +180,12 @@ def evidence_of_write(entry: LedgerEntry, after: Json) -> WriteEvidence:
 
 
 def was_so_before(entry: LedgerEntry) -> bool:
-    """Whether the read before the call shows all that the call sets: it was so already, or the call had been made
-    before.
-    """
+    """Whether the read before the call shows all that the call sets: by chance, or it had been made before."""
     return shows_already(evidence_of_write(entry, None))
 
 
 async def read_state_before(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> Json:
-    """What the read-back shows before the call; None if it cannot be made yet because it needs the call's own
-    result.
-    """
+    """What the read-back shows before the call; None if it needs the call's own result."""
     return await _read_back(ctx, call, await plan_results(ctx.store, plan))
 
 
@@ -296,9 +292,7 @@ async def settle_by_reading(ctx: TurnContext, entry: LedgerEntry, *, may_resend:
 
 
 async def store_status(ctx: TurnContext, entry: LedgerEntry, status: WriteStatus, note: str) -> LedgerEntry:
-    """Stores a write's new status and note. A doubt or question also gets the time until which somebody may decide or
-    answer.
-    """
+    """Stores a write's new status and note; of a doubt or question also the time by which somebody decides."""
     return await _store_entry(ctx.journal, entry, status, note, ctx.tenant.approval_hours)
 
 
@@ -317,9 +311,7 @@ async def settle_without_reading(store: TurnStore, journal: Journal, why: str) -
 
 
 def under_our_key(entry: LedgerEntry | None) -> bool:
-    """Whether the write may be sent again only because the server honours our idempotency key, and not on an operator's
-    word.
-    """
+    """Whether it may be sent again because the server honours our key, and not on an operator's word."""
     return entry is not None and entry.status is WriteStatus.RESEND and entry.resolved is None
 
 
