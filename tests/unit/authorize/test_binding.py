@@ -53,6 +53,21 @@ def test_an_argument_that_is_only_an_alias_does_not_hide_the_named_records_own_f
     assert _bound(bare, tool="pay_invoice", call=half, asked=("total",)).fields["total"] == 12_400
 
 
+@each_row(
+    "answer",
+    {"application": {"file_no": "EV-5", "applicant": {"id": "AP-1"}, "visitors": 2400}},
+    {"rows": [{"file_no": "EV-4", "visitors": 10}, {"file_no": "EV-5", "visitors": 2400}]},
+    {"visitors": 2400, "file_no": "EV-5"},  # it repeats what it was asked for
+)
+def test_a_record_that_no_word_of_its_kind_identifies_is_known_by_its_number(answer: Json) -> None:
+    seen = read("get_application", answer, file_no="EV-5")
+
+    bound = _bound(seen, tool="grant_permit", call={"file_no": "EV-5"}, asked=("visitors",))
+
+    assert bound.fields["visitors"] == 2400
+    assert _bound(seen, tool="grant_permit", call={"file_no": "EV-9"}, asked=("visitors",)).unknown == ("visitors",)
+
+
 def test_a_part_of_the_named_record_is_its_own_though_the_tool_is_called_after_it() -> None:
     lease = read("get_lease", {"lease": {"id": "L-1", "deposit": {"held": 90, "status": "disputed"}}}, "f1")
     other = read("get_deposit", {"deposit": {"id": "D-9", "status": "held"}}, "f2")

@@ -11,11 +11,23 @@ from hypothesis import strategies as st
 from services.executor.core.states.machine import TEMPLATES
 from shared.contracts.approval import ApprovalStatus
 from shared.contracts.task import Principal, TaskRecord, Turn
-from shared.domain.words import FsmState, Role, TaskState
+from shared.domain.words import FsmState, Role, TaskState, ToolClass
 from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import begun_as, run_with_deaths
-from tests.unit.executor.stage import APPROVE, CLERK, MANAGER, Stage, cancel, deadline, decision, message
+from tests.unit.executor.stage import (
+    APPROVE,
+    CLERK,
+    MANAGER,
+    READ,
+    Stage,
+    Use,
+    cancel,
+    deadline,
+    decision,
+    message,
+    use,
+)
 
 MIGRATION = TEMPLATES["subscription_migration"]
 SECOND = {"about": "data kept or lost", "number": 2, "of": 5}
@@ -114,6 +126,25 @@ async def test_inputs_that_change_between_two_confirmations_start_them_over(give
         assert stage.claims.applied == []
         record = await stage.run(decision("approve", turn_id=f"again-{number}"))
     assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+
+
+@pytest.mark.promise("gate.confirmations")
+async def test_an_amount_that_is_calculated_anew_from_changed_inputs_is_asked_about_and_written() -> None:
+    """The value of the outdated plan does not come out again, and nothing rests on it any more."""
+
+    def half(name: str, amount: str) -> list[list[Use]]:
+        paid = use("pay_claim", claim_id="C-1", amount=amount)
+        return [[use("calculate", name=name, operation="quotient", operands=["r1.amount", "2"])], [paid]]
+
+    stage = Stage("Pay half of claim C-1", [READ], *half("half", "60.25"))
+    stage.servers.add("pay_claim", lambda said: {"id": "C-1", "paid": said["amount"]}, ToolClass.CHANGE)
+    stage.change_tenant(unruled_writes="approve")
+    await stage.ends(TaskState.INPUT_REQUIRED)
+    stage.claims.rows["C-1"]["amount"] = "400.00"
+    stage.talk.rounds = [[READ], *half("new_half", "200.00")]
+    await stage.ends(TaskState.INPUT_REQUIRED, None, decision("approve", turn_id="on-old-inputs"), says="200.00")
+    await stage.ends(TaskState.COMPLETED, None, decision("approve", turn_id="on-new-inputs"))
+    assert [one["amount"] for one in stage.servers.called("pay_claim")] == ["200.00"]
 
 
 @pytest.mark.promise("gate.confirmations")

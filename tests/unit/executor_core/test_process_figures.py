@@ -48,7 +48,7 @@ def _computed(process: str, task: str, *facts: Fact) -> dict[str, str]:
 
 def _found(process: str, task: str, *facts: Fact) -> FigureResults:
     found = figures.compute_figures(TEMPLATES[process], facts, task)
-    assert recheck_figures(found.values, KnownFigures(facts, (), (task,))) == ()
+    assert recheck_figures(found.values, KnownFigures(facts, (), (task,))) == {}
     return found
 
 

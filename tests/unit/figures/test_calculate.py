@@ -50,7 +50,7 @@ KNOWN = KnownFigures((fact(INVOICES, "r1"), fact(BUDGET, "r2"), fact(MIXED, "r3"
 def asked(operation: str, *operands: str, known: KnownFigures = KNOWN, **more: Json) -> NamedValue:
     given: JsonObject = {"operation": operation, "operands": list(operands), **more}
     value = calculate(given, known)
-    assert recheck_figures([value], known) == ()
+    assert recheck_figures([value], known) == {}
     assert recompute([value], known) == (value,)
     return value
 
@@ -210,7 +210,7 @@ def test_made_tools_are_further_operations() -> None:
     made.learn(missing.value.call, Outcome("1680.005"))
     value = calculate(given, KNOWN, made)
     assert (value.value, value.made_by) == ("1680.01", own.by)
-    assert recheck_figures([value], KNOWN, made) == ()
+    assert recheck_figures([value], KNOWN, made) == {}
 
 
 @each_row(
@@ -304,7 +304,7 @@ def test_a_value_of_an_older_journal_is_read_as_a_decimal() -> None:
         '{"name":"t","operation":"sum","operands":[{"source":"result","ref":"r2","path":"rate"}],"value":"7.5"}'
     )
     assert (old.kind, old.number) == ("decimal", Decimal("7.5"))
-    assert recheck_figures([old], KNOWN) == ()
+    assert recheck_figures([old], KNOWN) == {}
 
 
 def test_the_tool_is_described_briefly_and_its_schema_is_closed() -> None:

@@ -56,6 +56,10 @@ SHOWN = asked_fact("find_claims", {"branch": "north", "limit": 9}, [{"id": "C-1"
     (APPROVE, CLAIM, [read("get_claim_statistics"), read("get_vendor", "id")], None),
     (APPROVE, CLAIM, [change("reject_claim", "claim_id")], None),
     (APPROVE, CLAIM, [read("get_approval", "approval_id"), GET_CLAIM], ("get_claim", CLAIM)),
+    (change("close_application", "application_id"), {"application_id": "B-1"},
+     [read("get_applicant", "applicant_id")], None),
+    (change("add_address", "address_id"), {"address_id": "A-1"}, [read("get_addresses", "address_id")],
+     ("get_addresses", {"address_id": "A-1"})),
     (change("change_delivery_address", "order_id", "address"), {"order_id": "O-1", "address": {"city": "Bonn"}},
      [read("get_order", "order_id"), read("get_customer", "customer_id")], ("get_order", {"order_id": "O-1"})),
 )  # fmt: skip

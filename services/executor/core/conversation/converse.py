@@ -52,6 +52,7 @@ from services.executor.core.session.values import (
     open_questions,
     parts_to_do,
     parts_with_conditions,
+    without_values,
 )
 from services.executor.core.states.machine import GENERAL, Failed, after_planning, is_complex
 from services.executor.core.tools.toolbox import offered_tools, unwrap
@@ -328,6 +329,7 @@ class Conversation:
         closed = await closing.close(self.progress, self._draft.held, number)
         self._notice_asked |= closed.asks_for_notice
         self._count_calls(closed.model_calls, is_new=self._is_new)
+        self._local.values = [*without_values(self._local.values, closed.stale)]
         self._learn()
         if not closed.stands:
             self._draft.correct(closed.errors)

@@ -41,6 +41,7 @@ class ArgumentHints(NamedTuple):
     is_in_minor_units: bool = False
     is_integer: bool = False
     is_plain_money: bool = False
+    is_in_major_units: bool = False
     unit: Unit | None = None
 
 
@@ -129,13 +130,21 @@ def hints_of(name: str, schema: JsonObject, value: Json) -> ArgumentHints:
     """The argument's kind, and the unit and form of number that its name and description settle."""
     words = words_of(name.rsplit(".", 1)[-1])
     said = str(schema.get("description", ""))
+    in_minor_units = bool(_MINOR.intersection(words)) or _MINOR_SAID.search(said) is not None
     return ArgumentHints(
         kind=kind_of_argument(name, schema, value),
-        is_in_minor_units=bool(_MINOR.intersection(words)) or _MINOR_SAID.search(said) is not None,
+        is_in_minor_units=in_minor_units,
+        is_in_major_units=not in_minor_units and names_currency(name),
         is_integer=schema.get("type") == "integer",
         is_plain_money=bool(_PLAIN_MONEY.intersection(words)) and not _QUANTITY.intersection(words),
         unit=_unit_of(words, said),
     )
+
+
+@lru_cache(maxsize=4096)
+def names_currency(name: str) -> bool:
+    """Whether a name has the code of a currency: ``amount_eur``."""
+    return not _CODES_IN_NAMES.isdisjoint(words_of(name.rsplit(".", 1)[-1]))
 
 
 @lru_cache(maxsize=4096)

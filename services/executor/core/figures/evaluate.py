@@ -77,17 +77,22 @@ def evaluate(sources: OperandSources, asked: NamedValue, made: MadeToolResults =
 
 def recheck_figures(
     values: Sequence[NamedValue], known: KnownFigures, made: MadeToolResults = NOTHING
-) -> tuple[str, ...]:
-    """Computes the values again; a sentence for each thing that is wrong. ``known.values`` are taken as given."""
-    problems: list[str] = []
+) -> dict[str, str]:
+    """Computes the values again; by name, a sentence on each that does not come out again, or rests on such a one.
+    ``known.values`` are taken as given.
+    """
+    wrong: dict[str, str] = {}
     sources = OperandSources(known)
     for value in values:
         try:
-            problems += _find_problems(value, sources, made)
+            problem = _find_problem(value, sources, made)
             sources = sources.with_value(value)
         except (CannotCalculate, NoSuchPath, ArithmeticError, ValueError) as error:
-            problems.append(f"{value.name}: {error}")
-    return tuple(problems)
+            problem = f"{value.name}: {error}"
+        rests_on = next((one.ref for one in value.operands if one.source == "value" and one.ref in wrong), "")
+        if problem or rests_on:
+            wrong[value.name] = problem or f"{value.name}: it rests on {rests_on}"
+    return wrong
 
 
 def recompute(
@@ -106,18 +111,18 @@ def takes_lists(operation: str) -> bool:
     return operation in OPERATIONS and OPERATIONS[operation].takes_lists
 
 
-def _find_problems(value: NamedValue, sources: OperandSources, made: MadeToolResults) -> list[str]:
+def _find_problem(value: NamedValue, sources: OperandSources, made: MadeToolResults) -> str:
     known = sources.known
     if any(one.name == value.name for one in known.values):
-        return [f"{value.name}: named twice"]
+        return f"{value.name}: named twice"
     days = [one for one in value.operands if one.source == "today"] if known.today != date.min else []
     wrong_day = [one.literal for one in days if one != sources.find(one.ref or "today")]
     if wrong_day:
-        return [f"{value.name}: {wrong_day[0]} is not the day that the task goes by"]
+        return f"{value.name}: {wrong_day[0]} is not the day that the task goes by"
     result = evaluate(sources, value, made)
     if result.kind == value.kind and _is_equal(result, value):
-        return []
-    return [f"{value.name}: {value.operation} of its operands is {result.value}, not {value.value}"]
+        return ""
+    return f"{value.name}: {value.operation} of its operands is {result.value}, not {value.value}"
 
 
 def _is_equal(one: NamedValue, other: NamedValue) -> bool:

@@ -19,6 +19,7 @@ from services.executor.core.figures.arguments import (
     ReadField,
     hints_of,
     kind_of_argument,
+    names_currency,
     read_fields,
 )
 from services.executor.core.figures.dates import ReadMoment, read_machine_moment, read_possible_dates
@@ -340,7 +341,8 @@ class FactsIndex:
         written = read_number(value)
         for number in written.values if written else ():
             if written is not None and isinstance(number, Decimal):
-                yield from self._same_number(number, written)
+                found = self._same_number(number, written)
+                yield from (field for field in found if not _is_in_other_units(field, hints))
                 yield from self._same_in_minor_units(number, written, hints)
 
     def _same_number(self, number: Decimal, written: NumberMention) -> Iterator[ReadField]:
@@ -450,6 +452,16 @@ def _is_same_text(value: str, shown: str) -> bool:
     if value.casefold() == shown.casefold() or not has_digit(value):
         return True
     return read_written_number(value) is None and read_written_number(shown) is None
+
+
+def _is_in_other_units(field: ReadField, hints: ArgumentHints) -> bool:
+    """Whether one of a field and an argument is in cents by its name, and the other in euros."""
+    if hints.kind is not ArgumentKind.AMOUNT:
+        return False
+    is_minor = _is_in_minor_units(field)
+    return (hints.is_in_major_units and is_minor) or (
+        hints.is_in_minor_units and not is_minor and names_currency(field.name)
+    )
 
 
 def _is_in_minor_units(field: ReadField) -> bool:

@@ -358,7 +358,9 @@ def spaced_words(text: str) -> str:
 # A part that chooses among what it lists, or holds one thing against another, is not meant for each of them.
 CHOOSES = re.compile(
     r"\b(?:or|either|neither|not|except|which|whichever|one of|compare|between|duplicates?|first|last|better|best|"
-    r"worse|cheap\w*|(?:larg|small|high|low|new|old|lat|earli)(?:er|est)|merge|same|difference)\b",
+    r"worse|cheap\w*|(?:larg|small|high|low|new|old)(?:er|est)|latest|earliest|"
+    r"(?<!day )(?<!days )(?<!week )(?<!weeks )(?<!month )(?<!months )(?<!hour )(?<!hours )(?:later|earlier)|"
+    r"merge|same|difference)\b",
     re.IGNORECASE,
 )
 _OPEN_CHOICE = re.compile(

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
-from services.executor.core.figures.arguments import ArgumentKind, fields_of
+from services.executor.core.figures.arguments import ArgumentKind, FieldStanding, fields_of
 from services.executor.core.figures.mentions import Mentions, find_mentions
 from services.executor.core.figures.numbers import figure
 from services.executor.core.figures.vocabulary import has_condition, leaves_open
@@ -33,9 +33,11 @@ from shared.domain.keywords import stem
 
 _SUPERLATIVE = re.compile(r"(?<!\bat )\b(?:most|least|fewest|highest|lowest|next|free)\b", re.IGNORECASE)
 _EXCLUDES = re.compile(
+    r"(?:\b(?:do\s+not|don't|don’t|never|must\s+not|may\s+not|should\s+not)\s+(?!forget|fail|hesitate|skip|miss|omit|leave|"
+    r"neglect)[^\W\d]+\s+|"
     r"\b(?:except(?:ing)?(?:\s+for)?|excluding|but\s+not|not|other\s+than|apart\s+from|leave|leaving|skip|spare|"
     r"with\s+the\s+exception\s+of|save|keep|bis\s+auf|mit\s+Ausnahme\s+von|"
-    r"außer|ausser|nicht|sauf|excepté|à\s+l'exception\s+de|salvo|excepto|menos)\s+(?P<between>(?:[^\W\d]+\s+){0,2})$",
+    r"außer|ausser|nicht|sauf|excepté|à\s+l'exception\s+de|salvo|excepto|menos)\s+)(?P<between>(?:[^\W\d]+\s+){0,2})$",
     re.IGNORECASE,
 )
 _EXCEPTS_ONE = re.compile(  # "except the one to": a record that is told by what it has
@@ -330,17 +332,27 @@ def _has_words(text: Mentions, value: str) -> bool:
 
 
 def _find_other_tool(tool: Tool, setting: PartWords) -> Iterator[Disagreement]:
-    """A tool of whose name the part says nothing, where it says the whole name of exactly one that is not called."""
+    """A tool of whose name the part says nothing, where it says the whole name of exactly one: if that one is not
+    called, or if the verb stands in a text that somebody wrote, which may have brought it up.
+    """
     said = {stem(word) for word in words_of(setting.quote)}
     if has_condition(setting.quote) or said & _stem_words(words_of_tool(tool.name)):
         return
     meant = [name for name in setting.part.writes if name != tool.name and _is_said(words_of_tool(name), said)]
-    if len(meant) == 1 and meant[0] not in {name for name, _ in setting.part.calls}:
+    if len(meant) == 1 and (
+        meant[0] not in {name for name, _ in setting.part.calls}
+        or _is_in_free_text(words_of_tool(tool.name).verb, setting.facts)
+    ):
         yield Disagreement("", f"{tool.name}: this part speaks of what {meant[0]} does")
 
 
+def _is_in_free_text(verb: str, facts: Sequence[Fact]) -> bool:
+    texts = (str(field.value) for field in fields_of(facts) if field.standing is not FieldStanding.STRUCTURED)
+    return any(stem(verb) in {stem(word) for word in words_of(text)} for text in texts)
+
+
 def _stem_words(named: ToolWords) -> set[str]:
-    return {stem(named.verb), *named.nouns}
+    return {stem(word) for word in (named.verb, *named.nouns)}
 
 
 def _is_said(named: ToolWords, said: set[str]) -> bool:

@@ -24,6 +24,7 @@ from services.executor.core.records.references import reference_to_made, referen
 from services.executor.core.session.budget import BudgetShare
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Dossier, Progress
+from services.executor.core.session.values import without_values
 from services.executor.core.states.machine import Escalated, Failed, ProcessTemplate, Rejected
 from services.executor.core.states.prompts import COVERAGE_SCHEMA
 from services.executor.core.tools.classes import identifies
@@ -36,6 +37,7 @@ from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import FsmState, PlanAudit, ToolClass
 
 _RISKS = ("medium", "high")
+OUTDATED = "plan:{}:outdated"  # the journal key of why a plan was not made after a person's yes
 
 
 class Objection(BaseModel):
@@ -202,6 +204,8 @@ class Closing:
         refuse_unprovable(progress.template, plan)
         if self._asks_for_notice and (wanted := notice_wanted(self._ctx, progress, plan)):
             return send_back(otherwise=f"{_AGAIN}: {wanted}", asks_for_notice=True)
+        stale = await self._find_stale_values(progress.dossier, plan)
+        progress = progress.update_dossier(values=without_values(progress.dossier.values, stale))
         plan, verdicts, barred = await self._leave_out_blocked(progress, plan)
         verdict = verdicts[-1]
         if verdict.problems or _find_blocked(plan, verdict):
@@ -218,6 +222,7 @@ class Closing:
             barred={uses[call_id]: why for call_id, why in barred.items()},
             calls={uses[call.call_id]: call.call_id for call in plan.calls},
             model_calls=asked,
+            stale=stale,
             judged=tuple(verdicts),
             judged_at=None if asked else self._ctx.journal.judged_at,  # a model may have taken its time since
         )
@@ -243,18 +248,24 @@ class Closing:
     async def _judge(self, progress: Progress, plan: WritePlan) -> Verdict:
         """The rules' verdict on the plan, together with those that were made before it."""
         earlier = tuple(one for one in progress.dossier.every_plan if one.round < plan.round)
-        dossier = progress.update_dossier(plan=plan, plans=earlier).dossier
-        if dossier.values:
-            await self._recheck_values(dossier)
-        return await verdict_on(self._ctx, progress.template, dossier)
+        return await verdict_on(self._ctx, progress.template, progress.update_dossier(plan=plan, plans=earlier).dossier)
 
-    async def _recheck_values(self, dossier: Dossier) -> None:
+    async def _find_stale_values(self, dossier: Dossier, plan: WritePlan) -> tuple[str, ...]:
+        """The names of values that do not come out again and that nothing rests on, once a plan was outdated: their
+        inputs were read anew, and the model calculated others. Raises ``Failed`` for any other such value.
+        """
+        if not dossier.values:
+            return ()
         known, made = known_figures(self._ctx, dossier.facts), MadeToolResults(dossier.made)
-        problems = await compute_with_tools(
+        wrong = await compute_with_tools(
             self._ctx, self._key, made, lambda: recheck_figures(dossier.values, known, made)
         )
-        if problems:
+        used = {one.ref for call in plan.every_call for one in call.origins if one.source == "value"}
+        used |= {value.name for value in dossier.values if value.figure or value.made_by or value.kind == "boolean"}
+        was_outdated = any(self._ctx.journal.get(OUTDATED.format(one.round)) for one in dossier.every_plan)
+        if problems := [why for name, why in wrong.items() if name in used or not was_outdated]:
             raise Failed(f"the audit of the plan's figures is not clean, so nothing was written: {'; '.join(problems)}")
+        return tuple(wrong)
 
 
 def _refuse_plan(plan: WritePlan, verdicts: Sequence[Verdict]) -> ClosedPlan:

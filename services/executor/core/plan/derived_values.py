@@ -19,6 +19,17 @@ from shared.domain.exact_json import Json
 
 _TERMS = {"days": 1, "weeks": 7}
 _LONGEST_TERM = 3_660  # days
+_AROUND = 40  # characters beside a length of time in which the words for its direction stand
+_LATER = re.compile(
+    r"\b(?:later|after|afterwards|postpon\w*|extend\w*|prolong\w*|longer|delay\w*|nach hinten|später|verläng\w*|"
+    r"plus tard|après|más tarde|después|retras\w*)\b",
+    re.IGNORECASE,
+)
+_EARLIER = re.compile(
+    r"\b(?:earlier|sooner|before|forward|ahead|shorten\w*|nach vorne?|früher|vorzieh\w*|plus tôt|avant|antes|"
+    r"adelant\w*)\b",
+    re.IGNORECASE,
+)
 _NIGHTS = re.compile(r"\s+(?:(?:more|further|extra|additional)\s+)?(?:nights?|days?)\b", re.IGNORECASE)
 
 
@@ -61,12 +72,15 @@ class DerivedValues:
         return any(text.times for text in texts) and not any(length is not None for length in lengths)
 
     def _is_moved_day(self, day: date, call: PlannedCall) -> bool:
-        """Whether a day lies as far from one of a record that the call names as the task says: "3 weeks later"."""
-        task = self._sources.task
-        lengths = {
-            length for number in task.numbers if (length := duration_of(number) or _read_nights(number, task.text))
-        }
-        return bool(lengths) and not lengths.isdisjoint(abs(day - one) for one in self._days_of_named(call))
+        """Whether a day lies as far from one of a record that the call names, and on that side of it, as the task says:
+        "3 weeks later".
+        """
+        steps = {step for number in self._sources.task.numbers for step in _list_steps(number, self._sources.task.text)}
+        return bool(steps) and not steps.isdisjoint(day - one for one in self._days_of_named(call))
+
+    def has_days_to_move(self, call: PlannedCall) -> bool:
+        """Whether the records that the call names have days, from which a distance may be counted."""
+        return any(True for _ in self._days_of_named(call))
 
     def _days_of_named(self, call: PlannedCall) -> Iterator[date]:
         """Yields the days in the records of which the call names an identifier, and in what is nested in them."""
@@ -167,6 +181,16 @@ def _place_of_named(field: ReadField, named: Container[str]) -> str | None:
         return None
     is_own = field.record.path == field.parent and str(field.value) in named
     return f"{field.record.path}.".lstrip(".") if is_own or field.record.identifier in named else None
+
+
+def _list_steps(number: NumberMention, text: str) -> Sequence[timedelta]:
+    """The distances that a number may mean, back or on; only one of them where the words around it say which."""
+    length = duration_of(number) or _read_nights(number, text)
+    around = text[max(0, number.start - _AROUND) : number.end + _AROUND]
+    is_later, is_earlier = _LATER.search(around) is not None, _EARLIER.search(around) is not None
+    if length is None:
+        return ()
+    return ([length] if is_later or not is_earlier else []) + ([-length] if is_earlier or not is_later else [])
 
 
 def _read_nights(number: NumberMention, text: str) -> timedelta | None:

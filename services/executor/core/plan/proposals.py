@@ -200,6 +200,7 @@ class ClosedPlan(Contract):
     asks_for_notice: bool = False  # whether what is wrong is that it does not tell whom the process has to tell
     calls: dict[str, str] = {}  # ids of the plan's calls by those of the model's
     model_calls: int = 0  # what it took to ask whether the plan does what the task asks
+    stale: tuple[str, ...] = ()  # values that do not come out again, and that nothing rests on
     judged: tuple[Verdict, ...] = ()  # all verdicts in their order: calls that one bars are left out for the next
     judged_at: datetime | None = None  # when the last of them came, if no model was asked since
 

@@ -315,10 +315,12 @@ class SourceFinder:
     def _find_other_days(
         self, doubtful: Sequence[Trace], call: PlannedCall, part: PartOfCall
     ) -> Iterator[Disagreement]:
-        """A day that follows from no source, where the part says one."""
+        """A day that follows from no source, where the part says one, or how far it is from one of the record."""
         days = [leaf for leaf in doubtful if leaf.kind is ArgumentKind.DATE]
         said = find_mentions(part.quote or self._sources.task.text, self._sources.now) if days else None
         told = ", ".join(said.text[one.start : one.end] for one in said.dates) if said else ""
+        if said and not told and self._derived.has_days_to_move(call):
+            told = ", ".join(one.text for one in said.numbers if trace.duration_of(one) is not None)
         for leaf in days if told else ():
             value = _format_value(value_at(call.arguments, leaf.path))
             yield Disagreement(leaf.path, f"{leaf.path} {value}: this part says {told[:_SHOWN]}")

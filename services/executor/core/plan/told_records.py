@@ -6,8 +6,9 @@ from functools import cached_property
 
 from services.executor.core.figures.arguments import ArgumentKind
 from services.executor.core.figures.dates import read_machine_moment
+from services.executor.core.figures.identifiers import IdentifierForm, whole_form
 from services.executor.core.figures.mentions import Mentions, find_mentions
-from services.executor.core.figures.numbers import figure
+from services.executor.core.figures.numbers import figure, number_bearing_tokens
 from services.executor.core.figures.trace import OriginKind, Trace, TraceSources
 from services.executor.core.figures.vocabulary import leaves_open
 from services.executor.core.plan.agreement import is_excluded
@@ -16,6 +17,7 @@ from services.executor.core.records.called_records import (
     agree,
     noun_of_tool,
     reference_of,
+    shape_of,
     stands_in,
     tells_apart,
     words,
@@ -26,10 +28,12 @@ from services.executor.core.session.values import Fact
 from services.executor.core.tools.record_tree import leaves_of
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import PlannedCall
-from shared.domain.exact_json import JsonObject, as_text, walk_json
+from shared.domain.exact_json import Json, JsonObject, as_text, loads_object, walk_json
 
 NAMING = frozenset({ArgumentKind.IDENTIFIER, ArgumentKind.RECIPIENT})
 _RANGE = re.compile(r"\d\s+(?:to|through|thru|until|bis|à|a|hasta)\s+[\w/-]*\d", re.IGNORECASE)  # "A-4 to A-6"
+_ADDRESSES = frozenset({IdentifierForm.EMAIL, IdentifierForm.PHONE})
+_STEPS = 2  # from a record that is named to the one that has an address
 _PLAIN_ID = 4  # digits of a number that a text can name a record by
 
 
@@ -52,7 +56,12 @@ class ToldRecords:
         value = value_at(call.arguments, leaf.path)
         if leaf.kind not in NAMING or leaf.origin is not OriginKind.FACT:
             return False
-        if not leaves_open(part.quote) and self._is_other_told(as_text(value), call, part):
+        if whole_form(as_text(value)) in _ADDRESSES and not leaves_open(part.quote) and self._is_of_untold(value, part):
+            return True
+        is_one = not (leaves_open(part.quote) or _RANGE.search(part.quote))
+        if is_one and self._is_other_told(as_text(value), call, part):
+            return True
+        if is_one and not leaf.free_text_only and self._is_other_written(as_text(value), part):
             return True
         named = reference_of(leaf.path.rpartition(".")[2].partition("[")[0], value, noun_of_tool(tool.name))
         calculated = {str(one).casefold() for one in self._sources.calculated.values()}
@@ -89,6 +98,46 @@ class ToldRecords:
         return any(
             mine <= values and any(value.casefold() not in given for _, value in values - mine) for values in told
         )
+
+    def _is_other_written(self, name: str, part: PartOfCall) -> bool:
+        """Whether the part writes out an identifier of the same form which no call has, and nothing tells of this one:
+        ``BA-5`` where it says BA-6. One that refers to the other, or to which the other refers, is told of with it.
+        """
+        shape, text = shape_of(name), self._words_of(part)
+        if not shape or self.is_in_words_of_user(name):
+            return False
+        called = {as_text(one).casefold() for _, given in part.calls for _, one in walk_json(given)}
+        written = {token.casefold() for token in number_bearing_tokens(text) if shape_of(token) == shape} - called
+        referred = {reference.text for node in self.find_named(name) for reference in node.references}
+        if not referred.isdisjoint(written) or self.tells_of(name):
+            return False
+        return any(not any(is_excluded(one, "id", said) for said in self.said) for one in written)
+
+    def _is_of_untold(self, address: Json, part: PartOfCall) -> bool:
+        """Whether an address is that of a record of which the user says nothing, and to which nothing leads from those
+        that they or the task's calls name: the applicant of another file.
+        """
+        graph, wanted = record_graph(tuple(self._facts)), as_text(address).casefold()
+        holders = [
+            node for node in graph.nodes if any(as_text(one).casefold() == wanted for one in node.record.values())
+        ]
+        if not holders or self.is_in_words_of_user(wanted):
+            return False
+        called = {as_text(one).casefold() for _, given in part.calls for _, one in walk_json(given)} - {wanted}
+        near = {node.identity for node in self.list_meant(THE_WHOLE)}
+        near |= {node.identity for node in graph.nodes if not called.isdisjoint(node.names[0])}
+        reached = set(near)
+        for _ in range(_STEPS):
+            sights = [node for node in graph.nodes if node.identity in near]
+            near = {one.identity for node in sights for one in graph.records_around(node)} - reached
+            reached |= near
+        told = (node.identity in reached or self._is_asked_for(node) or self._is_told_of(node, ()) for node in holders)
+        return not any(told)
+
+    def _is_asked_for(self, node: GraphNode) -> bool:
+        """Whether the read that showed a record was made with something that the user says."""
+        asked = (as_text(one) for _, one in walk_json(loads_object(node.seen.fact.arguments_json)))
+        return any(self.is_in_words_of_user(one) for one in asked)
 
     def _list_told(self, text: str) -> Sequence[tuple[GraphNode, Set[tuple[str, str]]]]:
         """The records that a text tells of, and not as an exception, each with its values that the text has."""

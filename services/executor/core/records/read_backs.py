@@ -23,6 +23,7 @@ from services.executor.core.tools.classes import (
     ToolWords,
     as_typed,
     identifies,
+    noun_of,
     subject_of,
     words_of_tool,
 )
@@ -34,7 +35,6 @@ from services.executor.ports.tools import ReadCall, Tool, ToolAnswer
 from shared.contracts.plan import PlannedCall, ReadBack, WritePlan
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_object, plain
 from shared.domain.identity_cache import IdentityCache
-from shared.domain.keywords import stem
 from shared.domain.words import ToolClass
 
 
@@ -377,7 +377,7 @@ def _reference_to_made(write: NamedWrite, reader: ReadTool, name: str) -> JsonOb
     """The reference to the id of what is made; a plain ``id`` is looked for by the name of the reader's thing."""
     if len(words_of(name)) > 1:
         return reference_to_made(write.call_id, name)
-    noun = [word for word in words_of(reader.tool.name) if stem(word) in reader.words.nouns]
+    noun = [word for word in words_of(reader.tool.name) if noun_of(word) in reader.words.nouns]
     return reference_to_made(write.call_id, "_".join([*noun, name]))
 
 

@@ -29,6 +29,7 @@ from services.executor.core.records.called_records import (
 from services.executor.core.records.references import references
 from services.executor.core.session.ledger import is_sayable
 from services.executor.core.session.values import Fact
+from services.executor.core.tools.classes import identifies
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 
 
@@ -163,10 +164,20 @@ def _build_node(record: Seen) -> GraphNode:
             names[rank].add(text)
     if record.key is not None and (own := as_id(record.key)):
         names[0].add(own)
+    if not (record.is_part or names[0] or names[1]) and (foremost := _first_identifier(record.record)):
+        names[0].add(foremost)
     if answered := _requested_id(record, kind, names[0], asked):
         names[min(1, len(names[0]))].add(answered)
     first, second, third = map(frozenset, names)
     return GraphNode(record, kind, (first, second, third), asked)
+
+
+def _first_identifier(record: JsonObject) -> str | None:
+    """What a record is known by that calls itself by no word of its kind: an application by its ``file_no``, where that
+    stands before all else.
+    """
+    key, value = next(iter(record.items()), ("", None))
+    return as_id(value) if identifies(key) else None
 
 
 def _requested_id(record: Seen, kind: Noun, own: set[str], asked: Sequence[RecordReference]) -> str | None:
@@ -175,8 +186,15 @@ def _requested_id(record: Seen, kind: Noun, own: set[str], asked: Sequence[Recor
     if not alone or (own and any(is_like_an_id(one) for one in own)):
         return None
     spoken = [one for one in asked if agree(one.noun, kind)] or [one for one in asked if speaks_of(one.noun, kind)]
+    spoken = spoken or [one for one in asked if _repeats(record.record, one)]
     texts = {one.text for one in spoken if one.is_id or one.looks_like_id}
     return texts.pop() if len(texts) == 1 else None
+
+
+def _repeats(record: JsonObject, asked: RecordReference) -> bool:
+    """Whether a record has the identifier by which it was asked for, under the same name."""
+    fields = (reference_of(key, value) for key, value in record.items())
+    return asked.is_id and any(one and (one.noun, one.text) == (asked.noun, asked.text) for one in fields)
 
 
 def _keep_latest(nodes: Sequence[GraphNode]) -> list[GraphNode]:

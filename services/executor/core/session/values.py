@@ -178,6 +178,10 @@ def with_figures(values: Sequence[NamedValue], found: FigureResults) -> tuple[Na
     return (*found.values, *(value for value in values if not value.figure and value.name not in names))
 
 
+def without_values(values: Sequence[NamedValue], names: Sequence[str]) -> tuple[NamedValue, ...]:
+    return tuple(value for value in values if value.name not in names)
+
+
 def find_figures_about(values: Sequence[NamedValue], named: Sequence[str]) -> dict[str, Decimal]:
     """The worked-out figures of one of the ``named`` records, or of none, by their names in the process file;
     not one that there are several of.

@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from services.executor.core.tools.near_names import words_of
+from services.executor.core.tools.near_names import singular, words_of
 from services.executor.core.tools.record_tree import names_a_record
 from services.executor.ports.tools import Tool
 from shared.contracts.tenant import CatalogueEntry
@@ -216,7 +216,7 @@ _ALTERING = REMOVING | frozenset(
 
 
 class ToolWords(NamedTuple):
-    """A tool's verb, and the stems of the words for what it is about; ``head`` is the stem of the last of them."""
+    """A tool's verb, and the words for what it is about (``noun_of``); ``head`` is the last of them."""
 
     verb: str
     nouns: frozenset[str]
@@ -232,8 +232,13 @@ class ToolWords(NamedTuple):
 
     def is_akin_to(self, nouns: frozenset[str]) -> bool:
         """Whether the verb gives the thing its name: ``book`` a booking, ``register`` a registration."""
-        verb = stem(self.verb)
-        return bool(nouns) and all(noun == verb or (len(verb) >= _ROOT and noun.startswith(verb)) for noun in nouns)
+        verb, roots = stem(self.verb), [stem(noun) for noun in nouns]
+        return bool(roots) and all(root == verb or (len(verb) >= _ROOT and root.startswith(verb)) for root in roots)
+
+
+def noun_of(word: str) -> str:
+    """One form for the singular and the plural of a word; an applicant is no application, though their stems agree."""
+    return singular(word).removesuffix("e")  # addresses, houses
 
 
 @lru_cache(maxsize=8192)
@@ -247,7 +252,7 @@ def words_of_tool(name: str) -> ToolWords:
         words = [words[-1], *words[:-1]]
     verb, *rest = words
     about = next((rest[:place] for place, word in enumerate(rest) if place and word in _PREPOSITIONS), rest)
-    nouns = [stem(word) for word in about if word not in _FILLERS | _PREPOSITIONS]
+    nouns = [noun_of(word) for word in about if word not in _FILLERS | _PREPOSITIONS]
     return ToolWords(verb, frozenset(nouns), nouns[-1] if nouns else "")
 
 
@@ -259,7 +264,7 @@ def identifies(name: str) -> bool:
 
 @lru_cache(maxsize=8192)
 def subject_of(name: str, own: frozenset[str]) -> frozenset[str]:
-    """The stems of what an identifier identifies; for a plain ``id`` those of its owner."""
+    """The words for what an identifier identifies; for a plain ``id`` those of its owner."""
     words = words_of(name)
     if len(words) > 1 and words[-1] in _NUMBERING:
         words = words[:-1]
@@ -267,7 +272,7 @@ def subject_of(name: str, own: frozenset[str]) -> frozenset[str]:
         return own
     elif len(words) == 1 and words[0].endswith("id") and names_a_record(name):  # orderid
         words = [words[0].removesuffix("id")]
-    return frozenset(map(stem, words))
+    return frozenset(map(noun_of, words))
 
 
 def as_typed(value: Json, tool: Tool, name: str) -> Json:

@@ -23,6 +23,7 @@ from services.executor.core.conversation.converse import (
 from services.executor.core.figures.calculator import CannotCalculate, MadeToolResults
 from services.executor.core.figures.evaluate import recompute
 from services.executor.core.model.made_tools import compute_with_tools
+from services.executor.core.plan.closing import OUTDATED
 from services.executor.core.plan.outcomes import answers_to, outcomes_of, parts_not_done
 from services.executor.core.plan.sources import SourceFinder, known_figures, known_sources
 from services.executor.core.process.figures import compute_figures, with_rows_left
@@ -79,7 +80,6 @@ def with_insight(progress: Progress) -> Progress:
 
 
 _NOTHING = "Nothing was written."
-_OUTDATED = "plan:{}:outdated"
 
 
 async def execute_task(ctx: TurnContext, progress: Progress) -> AnsweredTask | WaitsForDecision | Resting:
@@ -145,13 +145,13 @@ async def _carry_closed_plan(
 
 def _why_outdated(ctx: TurnContext, stale: StaleInputs, plan: WritePlan) -> str:
     ctx.journal.tell("note", plan=plan.round, outdated=stale.why)
-    ctx.journal.decide_once(_OUTDATED.format(plan.round), lambda: stale.why)
+    ctx.journal.decide_once(OUTDATED.format(plan.round), lambda: stale.why)
     return f"nothing of the plan was made: {stale.why}. Read again what it rests on, and propose what is right now"
 
 
 def _why_asked_again(ctx: TurnContext, plan: WritePlan) -> tuple[str, ...]:
     """What changed, if the plan replaces one that was outdated when it was to be carried out; else empty."""
-    why = ctx.journal.get(_OUTDATED.format(plan.round - 1))
+    why = ctx.journal.get(OUTDATED.format(plan.round - 1))
     return (why,) if why else ()
 
 

@@ -15,7 +15,7 @@ from services.executor.core.records.references import resolve
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.journal import Journal
 from services.executor.core.session.ledger import plan_results, with_attempt
-from services.executor.core.tools.classes import ToolWords, subject_of, words_of_tool
+from services.executor.core.tools.classes import ToolWords, noun_of, subject_of, words_of_tool
 from services.executor.core.tools.failures import ErrorMeaning, classify_error, failure_of, says_absent
 from services.executor.core.tools.listing import listing
 from services.executor.core.tools.near_names import words_of
@@ -27,7 +27,6 @@ from services.executor.ports.turns import TurnStore
 from shared.contracts.ledger import AgentCall, LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain.exact_json import Json, JsonObject, as_text, dumps, loads, loads_object
-from shared.domain.keywords import stem
 from shared.domain.words import DOUBTS, ToolClass, WriteStatus
 
 _CANNOT_TELL = "the read-back has no field that the call sets, nor shows what it makes"
@@ -156,7 +155,7 @@ def _shows_made_kind(
     ids = [name for name in identifiers_in(evidence.arguments) if words.head in subject_of(name, words.nouns)]
     if ids and records:  # the call names the thing itself, which is there: it makes none
         return False
-    kept = {stem(word) for record in records for key in record for word in words_of(key)}
+    kept = {noun_of(word) for record in records for key in record for word in words_of(key)}
     return words.head in {shown.head, *kept}
 
 
