@@ -5,13 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from services.assessor.adapters.played_participant import (
-    FOLDER,
-    BadCourse,
-    PlayedCourse,
-    PlayedParticipant,
-    courses_of,
-)
+from services.assessor.adapters.played_participant import FOLDER, BadCourse, PlayedCourse, PlayedParticipant, courses_of
 from services.assessor.adapters.scenario_folder import BadScenario, LoadedScenario, ScenarioFolder
 from services.assessor.core.assessment import Models
 from services.assessor.core.judge import totals

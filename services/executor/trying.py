@@ -12,13 +12,7 @@ from typing import NamedTuple
 from services.executor.adapters.credentials import open_credentials
 from services.executor.adapters.stored_tenants import BadTenantFile, FileTenants
 from services.executor.adapters.tool_servers import ConnectedServers, open_servers
-from services.executor.ports.tools import (
-    Credentials,
-    CredentialUnavailable,
-    Tool,
-    ToolSilent,
-    ToolUnreachable,
-)
+from services.executor.ports.tools import Credentials, CredentialUnavailable, Tool, ToolSilent, ToolUnreachable
 from services.executor.settings import CredentialSettings
 from shared.contracts.tenant import Connection, TenantRecord
 from shared.contracts.tenant_document import BadRecord, read_owned_record, with_addresses

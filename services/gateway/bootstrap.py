@@ -70,14 +70,7 @@ from services.gateway.first_key import fresh
 from services.gateway.openapi.document import DescribedApp, answer_docs
 from services.gateway.optional_parts import BuildPart, GatewayPart, PartHost
 from services.gateway.settings import GatewaySettings
-from services.gateway.wiring import (
-    IdentityWiring,
-    MetricsWiring,
-    WebhookWiring,
-    message_files,
-    noticing,
-    participation,
-)
+from services.gateway.wiring import IdentityWiring, MetricsWiring, WebhookWiring, message_files, noticing, participation
 from shared.domain.outgoing import operators_reach, tools_reach
 from shared.infra.counted_app import AnswerCounts, CountedApp
 from shared.infra.keys import DEDUPE_SECONDS

@@ -23,13 +23,7 @@ from services.learner.core.memory.follower import OutcomeConsumer, OutcomeFollow
 from services.learner.core.memory.forgetting import ForgetRequestWorker
 from services.learner.core.memory.rememberer import Rememberer
 from services.learner.core.training import Seeder
-from services.learner.entrypoints.loops import (
-    SeedingStatus,
-    keep_finding,
-    keep_following,
-    keep_forgetting,
-    keep_seeded,
-)
+from services.learner.entrypoints.loops import SeedingStatus, keep_finding, keep_following, keep_forgetting, keep_seeded
 from services.learner.ports.outcomes import TrainingBucket
 from services.learner.settings import LearnerSettings, MemorySettings
 from shared.contracts.learning_files import FileRequest, LearningFile

@@ -10,14 +10,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.learner.core.files.report import (
-    BadReport,
-    PreparedRows,
-    Report,
-    as_json,
-    prepare_training,
-    read_report,
-)
+from services.learner.core.files.report import BadReport, PreparedRows, Report, as_json, prepare_training, read_report
 from services.learner.ports.outcomes import BucketUnavailable, ObjectChanged
 from services.learner.settings import TrainingSettings
 from shared.infra.starting import CannotStart, read_settings, refuse_start

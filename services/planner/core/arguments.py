@@ -8,14 +8,7 @@ from services.planner.core.binding import BoundWay, kind_of
 from services.planner.core.intents import Intent
 from services.planner.core.mentions import Mention, MentionKind, find
 from services.planner.core.pages import is_paging
-from services.planner.core.phrases import (
-    drop_spans,
-    find_exclusions,
-    find_spoken,
-    find_target,
-    is_affirmed,
-    says_which,
-)
+from services.planner.core.phrases import drop_spans, find_exclusions, find_spoken, find_target, is_affirmed, says_which
 from services.planner.core.records import MINOR
 from services.planner.core.references import candidates, is_reference
 from services.planner.core.request import ToolSpec

@@ -13,14 +13,7 @@ from services.planner.core.figures import FigureOperand, PlannedFigure, amount_f
 from services.planner.core.records import FactRecord
 from services.planner.core.selection import select
 from services.planner.core.situation import Situation
-from services.planner.core.words import (
-    ID_WORDS,
-    field_stems,
-    parts,
-    stem,
-    stems,
-    text_stems,
-)
+from services.planner.core.words import ID_WORDS, field_stems, parts, stem, stems, text_stems
 
 _EACH = re.compile(r"\b(?:(?:for|by|of|in|to|with|at)\s+)?(?:each|every|per|grouped by|by)\s+(?P<by>[a-z_]+)", re.I)
 _SUBJECT = re.compile(

@@ -13,13 +13,7 @@ from services.planner.core.groups import all_figures
 from services.planner.core.intents import Intent
 from services.planner.core.next_turn import is_turn, next_line
 from services.planner.core.outcomes import WriteState, outcome_of_call
-from services.planner.core.parts_of_task import (
-    FIND_OUT,
-    as_understood,
-    number_of,
-    number_of_clause,
-    questions_of,
-)
+from services.planner.core.parts_of_task import FIND_OUT, as_understood, number_of, number_of_clause, questions_of
 from services.planner.core.process import Process, call_understand, process_of
 from services.planner.core.proposals import as_calls, moves_of, next_moves
 from services.planner.core.reads import next_reads

@@ -17,13 +17,7 @@ from time import perf_counter, process_time
 from typing import NamedTuple
 
 from shared.domain.exact_json import Json, JsonObject, loads_object, plain
-from tools.bench.gateway.client import (
-    BenchConnection,
-    encode_request,
-    open_connections,
-    pace_requests,
-    time_requests,
-)
+from tools.bench.gateway.client import BenchConnection, encode_request, open_connections, pace_requests, time_requests
 from tools.bench.gateway.servers import Server, serving_both, work_off
 
 CONNECTIONS = 8

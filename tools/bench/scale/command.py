@@ -12,14 +12,7 @@ from shared.domain.exact_json import dumps
 from tools.bench.scale.catalogues import grow_tools
 from tools.bench.scale.growth import FLAT, Growth
 from tools.bench.scale.policies import grow_rules
-from tools.bench.scale.stores import (
-    grow_archive,
-    grow_finished,
-    grow_learned,
-    grow_tenants,
-    grow_turns,
-    grow_waiting,
-)
+from tools.bench.scale.stores import grow_archive, grow_finished, grow_learned, grow_tenants, grow_turns, grow_waiting
 
 _SMALLER = 100  # times, for a quick look
 

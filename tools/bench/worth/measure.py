@@ -13,16 +13,7 @@ from rich.progress import track
 from tools.bench.worth.faults import NATURES
 from tools.bench.worth.fresh_tokens import COUNTED
 from tools.bench.worth.kept_plays import KeptPlay, KeptPlays
-from tools.bench.worth.plays import (
-    FLAT,
-    ModelKind,
-    PlayOrder,
-    WorthPlay,
-    choose_places,
-    list_orders,
-    load_tasks,
-    play,
-)
+from tools.bench.worth.plays import FLAT, ModelKind, PlayOrder, WorthPlay, choose_places, list_orders, load_tasks, play
 from tools.bench.worth.tally import Tally, count_more_calls, list_missed, tally_plays
 from tools.bench.worth.worlds.data import Json
 

@@ -7,12 +7,7 @@ from services.executor.core.figures.identifiers import without_addresses
 from services.executor.core.figures.vocabulary import spaced_words
 from services.executor.core.plan.sources import SourceFinder, known_sources
 from services.executor.core.prime.prose import unenforced_sentence
-from services.executor.core.reflect.quality import (
-    collect_found,
-    says_failure,
-    tells_what_was_found,
-    untraced_tokens,
-)
+from services.executor.core.reflect.quality import collect_found, says_failure, tells_what_was_found, untraced_tokens
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.values import Fact, open_questions

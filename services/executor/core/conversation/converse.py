@@ -14,12 +14,7 @@ from services.executor.core.authorize.policy import path_for
 from services.executor.core.conversation.answers import AnswerChecks, why_unanswered
 from services.executor.core.conversation.dispatch import ReplyDispatch, ReplyProposals
 from services.executor.core.conversation.local_tools import LocalTools
-from services.executor.core.conversation.strategies import (
-    MARK,
-    SingleDraft,
-    drafting_for,
-    with_orchestrator,
-)
+from services.executor.core.conversation.strategies import MARK, SingleDraft, drafting_for, with_orchestrator
 from services.executor.core.conversation.understanding import (
     UNDERSTAND,
     Understanding,

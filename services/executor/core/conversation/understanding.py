@@ -27,13 +27,7 @@ from services.executor.core.process.synthesis import (
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.values import DO, FIND_OUT, PartOfTask, fold_words, parts_to_do
-from services.executor.core.states.machine import (
-    GENERAL,
-    READ_ONLY,
-    BadTemplate,
-    ProcessTemplate,
-    process_name,
-)
+from services.executor.core.states.machine import GENERAL, READ_ONLY, BadTemplate, ProcessTemplate, process_name
 from services.executor.core.states.prompts import PROCESS_SCHEMA
 from services.executor.core.tools import classes
 from services.executor.core.tools.classes import words_of_tool

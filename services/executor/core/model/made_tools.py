@@ -6,14 +6,7 @@ from typing import Literal, TypeVar
 
 from pydantic import BaseModel, JsonValue
 
-from services.executor.core.figures.calculator import (
-    MadeToolResults,
-    NotRun,
-    Outcome,
-    ToolRun,
-    fits,
-    parse_outcome,
-)
+from services.executor.core.figures.calculator import MadeToolResults, NotRun, Outcome, ToolRun, fits, parse_outcome
 from services.executor.core.figures.finance import CALCULATORS
 from services.executor.core.figures.identifiers import find_particulars
 from services.executor.core.figures.operations import CALCULATORS_TOLD, OPERATIONS

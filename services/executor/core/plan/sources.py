@@ -8,12 +8,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from services.executor.core.figures import trace
-from services.executor.core.figures.arguments import (
-    STRICT,
-    ArgumentKind,
-    FieldStanding,
-    hints_of,
-)
+from services.executor.core.figures.arguments import STRICT, ArgumentKind, FieldStanding, hints_of
 from services.executor.core.figures.dates import read_possible_dates
 from services.executor.core.figures.identifiers import ADDRESSES, IdentifierForm, find_special_identifiers, whole_form
 from services.executor.core.figures.mentions import Mentions, find_mentions
@@ -41,10 +36,7 @@ from services.executor.core.plan.stated_amounts import (
     trace_operands,
 )
 from services.executor.core.plan.told_records import NAMING, ToldRecords
-from services.executor.core.records.called_records import (
-    stands_in,
-    words,
-)
+from services.executor.core.records.called_records import stands_in, words
 from services.executor.core.records.references import references, value_at
 from services.executor.core.session.context import TurnContext, files_as_facts
 from services.executor.core.session.values import Fact, NamedValue

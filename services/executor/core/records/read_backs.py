@@ -19,14 +19,7 @@ from services.executor.core.records.called_records import (
 from services.executor.core.records.record_graph import says_not_found
 from services.executor.core.records.references import REFERENCE, reference_to_made, references
 from services.executor.core.session.values import Fact
-from services.executor.core.tools.classes import (
-    ToolWords,
-    as_typed,
-    identifies,
-    noun_of,
-    subject_of,
-    words_of_tool,
-)
+from services.executor.core.tools.classes import ToolWords, as_typed, identifies, noun_of, subject_of, words_of_tool
 from services.executor.core.tools.failures import Failure, failure_of
 from services.executor.core.tools.near_names import words_of
 from services.executor.core.tools.record_tree import RecordNode, leaves_of, names_a_record, nodes_of

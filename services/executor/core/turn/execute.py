@@ -47,12 +47,7 @@ from services.executor.core.tools.toolbox import DispatchRefused, require_permit
 from services.executor.core.turn.waits import rest_for_model
 from services.executor.core.write.agent_calls import AgentAtWork
 from services.executor.core.write.mutations import send_plan_calls
-from services.executor.core.write.notices import (
-    append_missing_notice,
-    left_out_calls,
-    not_made,
-    quiet_rest,
-)
+from services.executor.core.write.notices import append_missing_notice, left_out_calls, not_made, quiet_rest
 from services.executor.ports.turns import JournalEntry
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import WritePlan

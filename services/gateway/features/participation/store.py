@@ -5,12 +5,7 @@ from typing import cast
 
 from redis.asyncio import Redis
 
-from services.gateway.features.participation.service import (
-    BegunByOther,
-    NoKey,
-    Participation,
-    Participations,
-)
+from services.gateway.features.participation.service import BegunByOther, NoKey, Participation, Participations
 from shared.infra.keys import PARTICIPATION_SECONDS, participant_key, participation_key
 from shared.infra.lua import Scripts
 from shared.infra.sealed import CannotOpen, Seal

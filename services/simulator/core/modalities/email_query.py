@@ -5,13 +5,7 @@ from typing import Literal
 
 from services.simulator.core.modalities.email_records import EmailRecord, Priority
 from services.simulator.core.modalities.fields import Given, Name
-from services.simulator.core.modalities.filters import (
-    Rank,
-    Tests,
-    in_order,
-    matching,
-    page_of,
-)
+from services.simulator.core.modalities.filters import Rank, Tests, in_order, matching, page_of
 from services.simulator.core.modalities.mailbox import Mailbox, group_name
 from services.simulator.core.modalities.pages import FoundPage, Order, PageQuery
 
