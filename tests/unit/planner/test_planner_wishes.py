@@ -85,6 +85,12 @@ def test_who_asks_is_answered_with_the_date_of_the_appointment_that_is_theirs(ta
     assert "8 May" not in str(call[1]["body"])
 
 
+def test_nobody_is_told_twice() -> None:
+    told = _letter("l9", "max.moor@home.example", "Re: The tasting", "Friday.", folder="sent", in_reply_to="l1")
+
+    assert _calls("Ann Lee asks when our tasting is. Answer her.", ASKS, told, meetings=(TASTING,)) == []
+
+
 def test_a_name_that_two_people_have_is_written_to_only_where_one_of_them_wrote_about_it() -> None:
     task = "Tell Ann when the tasting takes place."
     greeting = {**ASKS, "subject": "Hello"}
