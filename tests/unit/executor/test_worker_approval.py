@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 from typing_extensions import override
 
+from services.executor.core.session.journal import latest
 from services.executor.ports.policy import PolicyUnavailable
 from services.executor.ports.tools import ToolUnreachable
 from shared.contracts.policy import EvaluateRequest, Verdict
@@ -42,6 +43,16 @@ class _AwayLater(RealPolicy):
         if any(call.fields.get("claim_id") == "C-2" for call in request.calls):
             raise PolicyUnavailable("the policy service cannot be reached")
         return await super().evaluate(request)
+
+
+class _BlocksLater(RealPolicy):
+    """A policy service whose rules block the task's second plan."""
+
+    @override
+    async def evaluate(self, request: EvaluateRequest) -> Verdict:
+        verdict = await super().evaluate(request)
+        is_second = any(call.fields.get("claim_id") == "C-2" for call in request.calls)
+        return verdict.model_copy(update={"passed": False, "blocked": True}) if is_second else verdict
 
 
 class _EndlessModel(ScriptedModel):
@@ -113,6 +124,16 @@ async def test_a_task_whose_earlier_plan_wrote_does_not_say_that_nothing_was_wri
     assert all('approve_claim {"claim_id":"C-1"}: verified' in (one.answer or "") for one in (waiting, rejected))
     unjudged.policy = _AwayLater()
     await unjudged.ends(TaskState.FAILED, ["C-1"], why="so nothing more was written")
+
+
+async def test_a_plan_that_the_rules_refuse_does_not_stand_in_place_of_the_one_that_was_carried_out() -> None:
+    stage = asks_about_the_second_plan()
+    stage.policy = _BlocksLater()
+    await stage.ends(NO, ["C-1"])
+    known = latest(await stage.turns.journal())
+    assert known is not None
+    calls = [[call.arguments["claim_id"] for call in plan.calls] for plan in known.dossier.every_plan]
+    assert calls == [["C-1"], ["C-2"]]
 
 
 @pytest.mark.promise("I7.who_may_decide")

@@ -183,7 +183,8 @@ class Closing:
         closed = ClosedPlan.model_validate_json(await self._ctx.journal.note_step(self._key, decide))
         self._note_verdict(closed)
         if closed.refused:
-            judged = progress.update_dossier(plan=closed.plan, verdict=closed.verdict).move_to(FsmState.POLICY_CHECK)
+            update = {"plan": closed.plan, "plans": _earlier_plans(progress, closed.plan), "verdict": closed.verdict}
+            judged = progress.update_dossier(**update).move_to(FsmState.POLICY_CHECK)
             self._ctx.checkpoints.save(judged, verdicts=closed.events)  # whoever asks why is shown the verdict
             raise Rejected(closed.refused)
         return closed
@@ -247,8 +248,8 @@ class Closing:
 
     async def _judge(self, progress: Progress, plan: WritePlan) -> Verdict:
         """The rules' verdict on the plan, together with those that were made before it."""
-        earlier = tuple(one for one in progress.dossier.every_plan if one.round < plan.round)
-        return await verdict_on(self._ctx, progress.template, progress.update_dossier(plan=plan, plans=earlier).dossier)
+        dossier = progress.update_dossier(plan=plan, plans=_earlier_plans(progress, plan)).dossier
+        return await verdict_on(self._ctx, progress.template, dossier)
 
     async def _find_stale_values(self, dossier: Dossier, plan: WritePlan) -> tuple[str, ...]:
         """The names of values that do not come out again and that nothing rests on, once a plan was outdated: their
@@ -266,6 +267,10 @@ class Closing:
         if problems := [why for name, why in wrong.items() if name in used or not was_outdated]:
             raise Failed(f"the audit of the plan's figures is not clean, so nothing was written: {'; '.join(problems)}")
         return tuple(wrong)
+
+
+def _earlier_plans(progress: Progress, plan: WritePlan) -> tuple[WritePlan, ...]:
+    return tuple(one for one in progress.dossier.every_plan if one.round < plan.round)
 
 
 def _refuse_plan(plan: WritePlan, verdicts: Sequence[Verdict]) -> ClosedPlan:
