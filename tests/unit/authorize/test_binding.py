@@ -56,8 +56,8 @@ def test_an_argument_that_is_only_an_alias_does_not_hide_the_named_records_own_f
 @each_row(
     "answer",
     {"application": {"file_no": "EV-5", "applicant": {"id": "AP-1"}, "visitors": 2400}},
-    {"rows": [{"file_no": "EV-4", "visitors": 10}, {"file_no": "EV-5", "visitors": 2400}]},
-    {"visitors": 2400, "file_no": "EV-5"},  # it repeats what it was asked for
+    {"rows": [{"attended": 10, "file_no": "EV-4", "visitors": 10}, {"file_no": "EV-5", "visitors": 2400}]},
+    {"visitors": 2400, "file_no": "EV-5", "permit_no": "P-1"},  # of two numbers the one that it was asked for
 )
 def test_a_record_that_no_word_of_its_kind_identifies_is_known_by_its_number(answer: Json) -> None:
     seen = read("get_application", answer, file_no="EV-5")
@@ -66,6 +66,25 @@ def test_a_record_that_no_word_of_its_kind_identifies_is_known_by_its_number(ans
 
     assert bound.fields["visitors"] == 2400
     assert _bound(seen, tool="grant_permit", call={"file_no": "EV-9"}, asked=("visitors",)).unknown == ("visitors",)
+
+
+@each_row(
+    ("tool", "key", "row"),
+    ("refund_guest", "guest_id", {"guest_id": "G-1", "room": "12", "status": "confirmed"}),
+    ("refund_guest", "guest_no", {"guest_no": "G-1", "room": "12", "status": "confirmed"}),
+)
+def test_a_record_with_the_number_of_another_kind_is_not_that_one(tool: str, key: str, row: Json) -> None:
+    bound = _bound(read("list_bookings", [row]), tool=tool, call={key: "G-1", "amount": 5}, asked=("status",))
+
+    assert "status" not in bound.fields
+
+
+def test_what_was_read_about_a_record_still_speaks_for_it_where_it_has_its_number() -> None:
+    facts = [
+        read("get_customer", {"customer_no": "C-7", "name": "Ann"}, "f1"),
+        read("get_screening", {"customer_no": "C-7", "result": "hit"}, "f2", customer_no="C-7"),
+    ]
+    assert _bound(*facts, tool="pay_customer", call={"customer_no": "C-7"}, asked=("result",)).fields["result"] == "hit"
 
 
 def test_a_part_of_the_named_record_is_its_own_though_the_tool_is_called_after_it() -> None:

@@ -148,6 +148,22 @@ async def test_an_amount_that_is_calculated_anew_from_changed_inputs_is_asked_ab
 
 
 @pytest.mark.promise("gate.confirmations")
+async def test_a_figure_of_the_outdated_plan_is_told_to_nobody() -> None:
+    """Though only a text says it: the value does not come out again."""
+    told = use("notify_person", to="C-1", text="Half of it is 60.25.")
+    half, anew = (
+        use("calculate", name=one, operation="quotient", operands=["r1.amount", "2"]) for one in ("half", "x")
+    )
+    stage = Stage("Tell the owner of C-1 what half of it is, and approve claim C-1", [READ], [half], [APPROVE])
+    stage.change_tenant(unruled_writes="approve")
+    await stage.ends(TaskState.INPUT_REQUIRED)
+    stage.claims.rows["C-1"]["amount"] = "400.00"
+    stage.talk.rounds = [[READ], [anew], [APPROVE, told]]
+    await stage.ends(TaskState.FAILED, [], decision("approve", turn_id="on-old-inputs"), why="half: quotient")
+    assert stage.claims.told == []
+
+
+@pytest.mark.promise("gate.confirmations")
 async def test_where_two_people_approve_each_confirmation_takes_both() -> None:
     stage = await _confirmed(1, await begun_as(MIGRATION.model_copy(update={"approvers": 2}), APPROVE))
     assert _asked(stage.turns.record) == {"about": "what changes", "number": 1, "of": 5}

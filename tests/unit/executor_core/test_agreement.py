@@ -137,6 +137,7 @@ def test_a_record_in_place_of_the_one_that_the_part_writes_out_is_sent_back(task
         ("Tell the owner of J-1 that it is done.", "ann@x.example", False),
         ("Tell the owner of J-1 that it is done.", "ben@x.example", True),
         ("Tell Ben Ito that J-1 is done.", "ben@x.example", False),
+        ("Tell the owner of J-1 that it is done.", "cho@x.example", False),  # of no other job, and found somehow
         ("Tell the chief that J-1 is done.", "cho@x.example", False),  # a word that the record has
         ("Tell every owner that J-1 is done.", "ben@x.example", False),
     ],
@@ -149,8 +150,11 @@ def test_an_address_to_which_nothing_leads_from_what_the_task_names_is_sent_back
         {"person_id": "P-2", "name": "Ben Ito", "email": "ben@x.example", "role": "client"},
         {"person_id": "P-3", "name": "Cho Yun", "email": "cho@x.example", "role": "chief"},
     ]
-    job = _read("r1", "get_job", {"job": {"job_id": "J-1", "owner": {"id": "P-1", "name": "Ann Ek"}}})
-    facts = (job, *(_read(f"p{n}", "get_person", one, person_id=one["person_id"]) for n, one in enumerate(people)))
+    jobs: list[Json] = [{"job_id": f"J-{n}", "owner": {"id": f"P-{n}"}} for n in (1, 2)]
+    facts = (
+        _read("r1", "list_jobs", jobs),
+        *(_read(f"p{n}", "get_person", one, person_id=one["person_id"]) for n, one in enumerate(people)),
+    )
     send = tool("send_note", ToolClass.NOTIFY, {"type": "object", "properties": {"to": {}, "body": {}}})
     given: JsonObject = {"to": address, "body": "Done."}
     part = PartOfCall(task, calls=[(send.name, given)])
@@ -160,9 +164,7 @@ def test_an_address_to_which_nothing_leads_from_what_the_task_names_is_sent_back
     assert any(origin.untold for origin in found.call.origins) == is_told
 
 
-@each_row(
-    ("note", "is_told"), [("Also set the priority to high.", True), ("Keep the priority. Thank you very much.", False)]
-)
+@each_row(("note", "is_told"), [("Also set the priority to high.", True), ("Please set a date. Thank you.", False)])
 def test_a_further_change_that_only_a_text_speaks_of_is_sent_back_where_the_part_says_another_whole(
     note: str, is_told: bool
 ) -> None:
@@ -184,6 +186,9 @@ def test_a_further_change_that_only_a_text_speaks_of_is_sent_back_where_the_part
         ("Move visit V-1 three days earlier.", "2026-12-01", True),
         ("Move visit V-1 three days earlier.", "2026-12-07", False),
         ("Move visit V-1 by one week.", "2026-11-27", True),
+        ("Push visit V-1 back by 3 days, but ask Ann before.", "2026-12-07", True),
+        ("Move visit V-1 up by 3 days and tell Ann afterwards.", "2026-12-01", True),
+        ("Bring visit V-1 forward by 3 days.", "2026-12-07", False),
         ("Verschiebe V-1 um drei Tage nach hinten.", "2026-12-01", False),
     ],
 )

@@ -34,7 +34,7 @@ from shared.domain.keywords import stem
 _SUPERLATIVE = re.compile(r"(?<!\bat )\b(?:most|least|fewest|highest|lowest|next|free)\b", re.IGNORECASE)
 _EXCLUDES = re.compile(
     r"(?:\b(?:do\s+not|don't|don’t|never|must\s+not|may\s+not|should\s+not)\s+(?!forget|fail|hesitate|skip|miss|omit|leave|"
-    r"neglect)[^\W\d]+\s+|"
+    r"neglect|delay|lose|let|wait|keep|stop|hold|postpone|worry|mind)[^\W\d]+\s+|"
     r"\b(?:except(?:ing)?(?:\s+for)?|excluding|but\s+not|not|other\s+than|apart\s+from|leave|leaving|skip|spare|"
     r"with\s+the\s+exception\s+of|save|keep|bis\s+auf|mit\s+Ausnahme\s+von|"
     r"außer|ausser|nicht|sauf|excepté|à\s+l'exception\s+de|salvo|excepto|menos)\s+)(?P<between>(?:[^\W\d]+\s+){0,2})$",
@@ -333,7 +333,7 @@ def _has_words(text: Mentions, value: str) -> bool:
 
 def _find_other_tool(tool: Tool, setting: PartWords) -> Iterator[Disagreement]:
     """A tool of whose name the part says nothing, where it says the whole name of exactly one: if that one is not
-    called, or if the verb stands in a text that somebody wrote, which may have brought it up.
+    called, or if a text that somebody wrote says the name of this one, and may have brought it up.
     """
     said = {stem(word) for word in words_of(setting.quote)}
     if has_condition(setting.quote) or said & _stem_words(words_of_tool(tool.name)):
@@ -341,14 +341,14 @@ def _find_other_tool(tool: Tool, setting: PartWords) -> Iterator[Disagreement]:
     meant = [name for name in setting.part.writes if name != tool.name and _is_said(words_of_tool(name), said)]
     if len(meant) == 1 and (
         meant[0] not in {name for name, _ in setting.part.calls}
-        or _is_in_free_text(words_of_tool(tool.name).verb, setting.facts)
+        or _is_in_free_text(words_of_tool(tool.name), setting.facts)
     ):
         yield Disagreement("", f"{tool.name}: this part speaks of what {meant[0]} does")
 
 
-def _is_in_free_text(verb: str, facts: Sequence[Fact]) -> bool:
+def _is_in_free_text(named: ToolWords, facts: Sequence[Fact]) -> bool:
     texts = (str(field.value) for field in fields_of(facts) if field.standing is not FieldStanding.STRUCTURED)
-    return any(stem(verb) in {stem(word) for word in words_of(text)} for text in texts)
+    return any(_is_said(named, {stem(word) for word in words_of(text)}) for text in texts)
 
 
 def _stem_words(named: ToolWords) -> set[str]:

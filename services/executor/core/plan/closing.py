@@ -13,8 +13,10 @@ from pydantic import BaseModel
 from services.executor.core.authorize.policy import refuse_if_blocked, verdict_on
 from services.executor.core.figures.calculator import MadeToolResults
 from services.executor.core.figures.evaluate import recheck_figures
+from services.executor.core.figures.mentions import find_mentions
 from services.executor.core.model.made_tools import compute_with_tools
 from services.executor.core.model.model_calls import ModelQuestion, Unanswered, UnusableAnswer, ask_checked
+from services.executor.core.model.talk import local_now
 from services.executor.core.plan.proposals import ClosedPlan, NotProposed, Proposal, order_calls
 from services.executor.core.plan.sources import known_figures, user_texts
 from services.executor.core.process.figures import calls_off_route, with_process_figures
@@ -24,7 +26,7 @@ from services.executor.core.records.references import reference_to_made, referen
 from services.executor.core.session.budget import BudgetShare
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Dossier, Progress
-from services.executor.core.session.values import without_values
+from services.executor.core.session.values import NamedValue, without_values
 from services.executor.core.states.machine import Escalated, Failed, ProcessTemplate, Rejected
 from services.executor.core.states.prompts import COVERAGE_SCHEMA
 from services.executor.core.tools.classes import identifies
@@ -33,7 +35,7 @@ from services.executor.core.tools.toolbox import Toolbox, key_field
 from services.executor.core.write.notices import notice_wanted, with_sentences
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Verdict
-from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.exact_json import Json, JsonObject, dumps, walk_json
 from shared.domain.words import FsmState, PlanAudit, ToolClass
 
 _RISKS = ("medium", "high")
@@ -263,10 +265,18 @@ class Closing:
         )
         used = {one.ref for call in plan.every_call for one in call.origins if one.source == "value"}
         used |= {value.name for value in dossier.values if value.figure or value.made_by or value.kind == "boolean"}
+        used |= _names_in_texts(self._ctx, dossier.values, plan)
         was_outdated = any(self._ctx.journal.get(OUTDATED.format(one.round)) for one in dossier.every_plan)
         if problems := [why for name, why in wrong.items() if name in used or not was_outdated]:
             raise Failed(f"the audit of the plan's figures is not clean, so nothing was written: {'; '.join(problems)}")
         return tuple(wrong)
+
+
+def _names_in_texts(ctx: TurnContext, values: Sequence[NamedValue], plan: WritePlan) -> set[str]:
+    """The names of the values of which a text among the plan's arguments has the figure."""
+    leaves = (one for call in plan.every_call for _, one in walk_json(call.arguments))
+    texts = [find_mentions(one, local_now(ctx)) for one in leaves if isinstance(one, str)]
+    return {value.name for value in values if any(value.number in text.numbers_by_value for text in texts)}
 
 
 def _earlier_plans(progress: Progress, plan: WritePlan) -> tuple[WritePlan, ...]:

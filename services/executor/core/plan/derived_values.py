@@ -19,17 +19,15 @@ from shared.domain.exact_json import Json
 
 _TERMS = {"days": 1, "weeks": 7}
 _LONGEST_TERM = 3_660  # days
-_AROUND = 40  # characters beside a length of time in which the words for its direction stand
-_LATER = re.compile(
-    r"\b(?:later|after|afterwards|postpon\w*|extend\w*|prolong\w*|longer|delay\w*|nach hinten|später|verläng\w*|"
-    r"plus tard|après|más tarde|después|retras\w*)\b",
-    re.IGNORECASE,
-)
+_LATER = re.compile(r"\s*(?:later|longer|more|after\b|nach hinten|später|plus tard|más tarde)\b", re.IGNORECASE)
 _EARLIER = re.compile(
-    r"\b(?:earlier|sooner|before|forward|ahead|shorten\w*|nach vorne?|früher|vorzieh\w*|plus tôt|avant|antes|"
-    r"adelant\w*)\b",
-    re.IGNORECASE,
+    r"\s*(?:earlier|sooner|before|nach vorne?|früher|plus tôt|antes)\b(?!\s+(?:noon|midday|lunch|work))", re.IGNORECASE
 )
+_PUTS_OFF = re.compile(r"\b(?:postpon\w*|delay\w*|extend\w*|prolong\w*|verläng\w*|retras\w*)\b", re.IGNORECASE)
+_BRINGS_FORWARD = re.compile(
+    r"\b(?:bring\w*\b.*\bforward|advanc\w*|shorten\w*|vorzieh\w*|vorverleg\w*|adelant\w*)\b", re.IGNORECASE
+)
+_SENTENCE = re.compile(r"[^.!?;\n]*$")
 _NIGHTS = re.compile(r"\s+(?:(?:more|further|extra|additional)\s+)?(?:nights?|days?)\b", re.IGNORECASE)
 
 
@@ -184,10 +182,14 @@ def _place_of_named(field: ReadField, named: Container[str]) -> str | None:
 
 
 def _list_steps(number: NumberMention, text: str) -> Sequence[timedelta]:
-    """The distances that a number may mean, back or on; only one of them where the words around it say which."""
+    """The distances that a number may mean, back or on; only one of them where the word behind it says which, or the
+    verb before it.
+    """
     length = duration_of(number) or _read_nights(number, text)
-    around = text[max(0, number.start - _AROUND) : number.end + _AROUND]
-    is_later, is_earlier = _LATER.search(around) is not None, _EARLIER.search(around) is not None
+    before = _SENTENCE.search(text, 0, number.start)
+    said = before[0] if before else ""
+    is_later = _LATER.match(text, number.end) is not None or _PUTS_OFF.search(said) is not None
+    is_earlier = _EARLIER.match(text, number.end) is not None or _BRINGS_FORWARD.search(said) is not None
     if length is None:
         return ()
     return ([length] if is_later or not is_earlier else []) + ([-length] if is_earlier or not is_later else [])

@@ -15,6 +15,7 @@ from services.executor.core.plan.agreement import is_excluded
 from services.executor.core.plan.stated_amounts import THE_WHOLE, PartOfCall
 from services.executor.core.records.called_records import (
     agree,
+    is_like_an_id,
     noun_of_tool,
     reference_of,
     shape_of,
@@ -22,7 +23,7 @@ from services.executor.core.records.called_records import (
     tells_apart,
     words,
 )
-from services.executor.core.records.record_graph import GraphNode, record_graph
+from services.executor.core.records.record_graph import GraphNode, RecordGraph, record_graph
 from services.executor.core.records.references import value_at
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.record_tree import leaves_of
@@ -114,8 +115,8 @@ class ToldRecords:
         return any(not any(is_excluded(one, "id", said) for said in self.said) for one in written)
 
     def _is_of_untold(self, address: Json, part: PartOfCall) -> bool:
-        """Whether an address is that of a record of which the user says nothing, and to which nothing leads from those
-        that they or the task's calls name: the applicant of another file.
+        """Whether an address is that of a record of which the user says nothing, and to which another one leads of the
+        kind of those that they or the task's calls name, and none of these: the applicant of another file.
         """
         graph, wanted = record_graph(tuple(self._facts)), as_text(address).casefold()
         holders = [
@@ -124,15 +125,15 @@ class ToldRecords:
         if not holders or self.is_in_words_of_user(wanted):
             return False
         called = {as_text(one).casefold() for _, given in part.calls for _, one in walk_json(given)} - {wanted}
-        near = {node.identity for node in self.list_meant(THE_WHOLE)}
-        near |= {node.identity for node in graph.nodes if not called.isdisjoint(node.names[0])}
-        reached = set(near)
-        for _ in range(_STEPS):
-            sights = [node for node in graph.nodes if node.identity in near]
-            near = {one.identity for node in sights for one in graph.records_around(node)} - reached
-            reached |= near
-        told = (node.identity in reached or self._is_asked_for(node) or self._is_told_of(node, ()) for node in holders)
-        return not any(told)
+        named = {node.identity for node in self.list_meant(THE_WHOLE)}
+        named |= {node.identity for node in graph.nodes if not called.isdisjoint(node.names[0])}
+        reached = _reach(graph, named)
+        if any(node.identity in reached or self._is_asked_for(node) or self._is_told_of(node, ()) for node in holders):
+            return False
+        own = {node.identity for node in holders}
+        kinds = {node.kind for node in graph.nodes if node.identity in named and node.kind}
+        others = {node.identity for node in graph.nodes if node.kind in kinds} - reached - own
+        return not own.isdisjoint(_reach(graph, others))
 
     def _is_asked_for(self, node: GraphNode) -> bool:
         """Whether the read that showed a record was made with something that the user says."""
@@ -236,6 +237,16 @@ class ToldRecords:
 
     def is_in_words_of_user(self, value: str) -> bool:
         return any(stands_in(value, text) for text in self._told)
+
+
+def _reach(graph: RecordGraph, named: Set[tuple[str, ...]]) -> Set[tuple[str, ...]]:
+    """The identities of these records, and of those to which they lead, also under another kind's name."""
+    reached = set(named)
+    for _ in range(_STEPS):
+        ids = {one for node in graph.nodes if node.identity in reached for one in node.names[0] if is_like_an_id(one)}
+        sights = [node for node in graph.nodes if node.identity in reached or not ids.isdisjoint(node.names[0])]
+        reached |= {one.identity for node in sights for one in (node, *graph.records_around(node))}
+    return reached
 
 
 def _told_values(record: JsonObject, text: str, path: str = "") -> Iterator[tuple[str, str]]:

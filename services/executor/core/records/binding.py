@@ -125,7 +125,7 @@ def _build_view(graph: RecordGraph, tool: str, arguments_json: str) -> "CallView
 def named_records(tool: str, arguments: JsonObject, graph: RecordGraph) -> NamedRecords:
     """The records that a call names, by whatever argument; an identifier goes before a text that could be one."""
     about = noun_of_tool(tool)
-    found = [(reference, graph.find_meant(reference)) for reference in references_in(arguments, about)]
+    found = [(reference, _find_meant(graph, reference, about)) for reference in references_in(arguments, about)]
     if any(one.is_id and meant for one, meant in found):  # then a mere number names none: ``new_salary``
         found = [(one, meant) for one, meant in found if meant or one.is_id or not one.is_number or one.noun == about]
     nodes = _select_plainly_named(found)
@@ -144,6 +144,13 @@ def named_records(tool: str, arguments: JsonObject, graph: RecordGraph) -> Named
         tuple(dict.fromkeys(kind for kind in kinds if kind)),
         tuple({id(node): node for _, meant in found for node in meant}.values()),
     )
+
+
+def _find_meant(graph: RecordGraph, reference: RecordReference, about: Noun) -> list[GraphNode]:
+    """The records that a reference of a call names. What the tool is about is no other thing that has its number."""
+    meant = graph.find_meant(reference)
+    own = agree(reference.noun, about)
+    return [node for node in meant if not (own and node.by_number and not agree(node.kind, about))]
 
 
 class CallView:

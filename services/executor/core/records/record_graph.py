@@ -1,7 +1,8 @@
 """The graph of the records that were read: which refer to each other, and what each says under a field's name."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import Enum
 from functools import cached_property, lru_cache
@@ -30,19 +31,21 @@ from services.executor.core.records.references import references
 from services.executor.core.session.ledger import is_sayable
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.classes import identifies
+from services.executor.core.tools.record_tree import names_a_record
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 
 
 @dataclass(frozen=True, eq=False)
 class GraphNode:
     """A record in the graph. ``names``: its ids, numbers and names. ``asked``: the arguments of the read that showed
-    it.
+    it. ``by_number``: whether it calls itself by no word of its kind, and is known by the only number that it has.
     """
 
     seen: Seen
     kind: Noun
     names: tuple[frozenset[str], frozenset[str], frozenset[str]]
     asked: tuple[RecordReference, ...]
+    by_number: bool = False
 
     @property
     def record(self) -> JsonObject:
@@ -73,9 +76,8 @@ class RecordGraph:
     """All records of what was read. A read that was made again with the same arguments replaces what it showed."""
 
     def __init__(self, facts: Sequence[Fact]) -> None:
-        self.nodes = _keep_latest(
-            [_build_node(record) for record in find_records([one for one in facts if not says_not_found(one)])]
-        )
+        records = find_records([one for one in facts if not says_not_found(one)])
+        self.nodes = _keep_latest([*_name_by_numbers([_build_node(record) for record in records])])
         self._by_seen = {id(node.seen): node for node in self.nodes}
         self._inside: dict[int, list[GraphNode]] = {}
         for node in self.nodes:
@@ -164,20 +166,10 @@ def _build_node(record: Seen) -> GraphNode:
             names[rank].add(text)
     if record.key is not None and (own := as_id(record.key)):
         names[0].add(own)
-    if not (record.is_part or names[0] or names[1]) and (foremost := _first_identifier(record.record)):
-        names[0].add(foremost)
     if answered := _requested_id(record, kind, names[0], asked):
         names[min(1, len(names[0]))].add(answered)
     first, second, third = map(frozenset, names)
     return GraphNode(record, kind, (first, second, third), asked)
-
-
-def _first_identifier(record: JsonObject) -> str | None:
-    """What a record is known by that calls itself by no word of its kind: an application by its ``file_no``, where that
-    stands before all else.
-    """
-    key, value = next(iter(record.items()), ("", None))
-    return as_id(value) if identifies(key) else None
 
 
 def _requested_id(record: Seen, kind: Noun, own: set[str], asked: Sequence[RecordReference]) -> str | None:
@@ -186,15 +178,39 @@ def _requested_id(record: Seen, kind: Noun, own: set[str], asked: Sequence[Recor
     if not alone or (own and any(is_like_an_id(one) for one in own)):
         return None
     spoken = [one for one in asked if agree(one.noun, kind)] or [one for one in asked if speaks_of(one.noun, kind)]
-    spoken = spoken or [one for one in asked if _repeats(record.record, one)]
     texts = {one.text for one in spoken if one.is_id or one.looks_like_id}
     return texts.pop() if len(texts) == 1 else None
 
 
-def _repeats(record: JsonObject, asked: RecordReference) -> bool:
-    """Whether a record has the identifier by which it was asked for, under the same name."""
-    fields = (reference_of(key, value) for key, value in record.items())
-    return asked.is_id and any(one and (one.noun, one.text) == (asked.noun, asked.text) for one in fields)
+def _name_by_numbers(nodes: Sequence[GraphNode]) -> Iterator[GraphNode]:
+    """Yields the records, of which one without a name of its kind is known by its only number, an application by its
+    ``file_no``: where no kind that was read is called so, and no other row of its list has the same.
+    """
+    kinds = {node.kind for node in nodes}
+    numbers = {id(node): _only_number(node, kinds) for node in nodes if not (node.names[0] or node.names[1])}
+    shown = Counter((node.seen.fact.ref, node.kind, numbers.get(id(node))) for node in nodes)
+    for node in nodes:
+        number = numbers.get(id(node))
+        if number is None or shown[node.seen.fact.ref, node.kind, number] > 1:
+            yield node
+        else:
+            yield replace(node, names=(frozenset({number}), *node.names[1:]), by_number=True)
+
+
+def _only_number(node: GraphNode, kinds: Collection[Noun]) -> str | None:
+    """The number in the only field of a record that is called one and names no kind; of several the one that the read
+    was asked for.
+    """
+    if node.seen.is_part:
+        return None
+    found = [
+        one
+        for key, value in node.record.items()
+        if identifies(key) and not names_a_record(key) and (one := reference_of(key, value))
+    ]
+    asked = [one for one in found if any((one.noun, one.text) == (given.noun, given.text) for given in node.asked)]
+    own = [one for one in (found if len(found) == 1 else asked) if not any(agree(one.noun, kind) for kind in kinds)]
+    return own[0].text if len(own) == 1 else None
 
 
 def _keep_latest(nodes: Sequence[GraphNode]) -> list[GraphNode]:

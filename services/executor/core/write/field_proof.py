@@ -196,8 +196,9 @@ def _find_gone(reads: _ComparedReads) -> ProofFinding:
     targets = _find_named_targets(reads) or (reads.ids if len(reads.ids) == 1 else {})
     then = (*reads.before.direct, *reads.before.within)
     # ``{"order_id": "O-1", "found": false}`` is no order, but a read that says now what it said before shows no change.
-    was = [node.record for node in then]
-    now = [node for node in nodes_of(evidence.after) if node.record in was or not reads.repeats_question(node)]
+    was = {dumps(node.record) for node in then}
+    shown = nodes_of(evidence.after)
+    now = [node for node in shown if not reads.repeats_question(node) or dumps(node.record) in was]
     gone = [
         f"{name} {value} is there no more"
         for name, value in targets.items()
