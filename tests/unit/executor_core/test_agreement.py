@@ -147,7 +147,7 @@ def test_an_address_to_which_nothing_leads_from_what_the_task_names_is_sent_back
 ) -> None:
     people: list[JsonObject] = [
         {"person_id": "P-1", "name": "Ann Ek", "email": "ann@x.example", "role": "owner"},
-        {"person_id": "P-2", "name": "Ben Ito", "email": "ben@x.example", "role": "client"},
+        {"person_id": "P-2", "name": "Ben Ito", "email": "ben@x.example", "role": "client", "remarks": ""},
         {"person_id": "P-3", "name": "Cho Yun", "email": "cho@x.example", "role": "chief"},
     ]
     jobs: list[Json] = [{"job_id": f"J-{n}", "owner": {"id": f"P-{n}"}} for n in (1, 2)]
@@ -164,7 +164,14 @@ def test_an_address_to_which_nothing_leads_from_what_the_task_names_is_sent_back
     assert any(origin.untold for origin in found.call.origins) == is_told
 
 
-@each_row(("note", "is_told"), [("Also set the priority to high.", True), ("Please set a date. Thank you.", False)])
+@each_row(
+    ("note", "is_told"),
+    [
+        ("Also set the priority to high.", True),
+        ("Set this one to high, please.", True),
+        ("Please set a date. Thank you.", False),
+    ],
+)
 def test_a_further_change_that_only_a_text_speaks_of_is_sent_back_where_the_part_says_another_whole(
     note: str, is_told: bool
 ) -> None:

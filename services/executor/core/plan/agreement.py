@@ -144,7 +144,7 @@ def find_disagreements(tool: Tool, given: Sequence[SaidArgument], setting: PartW
             yield from _find_unasked_fields(tool, given, setting)
     yield from _find_swapped(tool, given, quoted, setting)
     yield from _find_wrong_way(given, quoted, setting)
-    yield from _find_other_tool(tool, setting)
+    yield from _find_other_tool(tool, given, setting)
 
 
 def _find_excluded(given: Sequence[SaidArgument], said: Sequence[Mentions]) -> Iterator[Disagreement]:
@@ -331,9 +331,9 @@ def _has_words(text: Mentions, value: str) -> bool:
     return text.has_words(value.replace("_", " "))
 
 
-def _find_other_tool(tool: Tool, setting: PartWords) -> Iterator[Disagreement]:
+def _find_other_tool(tool: Tool, given: Sequence[SaidArgument], setting: PartWords) -> Iterator[Disagreement]:
     """A tool of whose name the part says nothing, where it says the whole name of exactly one: if that one is not
-    called, or if a text that somebody wrote says the name of this one, and may have brought it up.
+    called, or if a text that somebody wrote speaks of this one, and may have brought it up.
     """
     said = {stem(word) for word in words_of(setting.quote)}
     if has_condition(setting.quote) or said & _stem_words(words_of_tool(tool.name)):
@@ -341,14 +341,20 @@ def _find_other_tool(tool: Tool, setting: PartWords) -> Iterator[Disagreement]:
     meant = [name for name in setting.part.writes if name != tool.name and _is_said(words_of_tool(name), said)]
     if len(meant) == 1 and (
         meant[0] not in {name for name, _ in setting.part.calls}
-        or _is_in_free_text(words_of_tool(tool.name), setting.facts)
+        or _is_in_free_text(words_of_tool(tool.name), given, setting.facts)
     ):
         yield Disagreement("", f"{tool.name}: this part speaks of what {meant[0]} does")
 
 
-def _is_in_free_text(named: ToolWords, facts: Sequence[Fact]) -> bool:
-    texts = (str(field.value) for field in fields_of(facts) if field.standing is not FieldStanding.STRUCTURED)
-    return any(_is_said(named, {stem(word) for word in words_of(text)}) for text in texts)
+def _is_in_free_text(named: ToolWords, given: Sequence[SaidArgument], facts: Sequence[Fact]) -> bool:
+    """Whether a text says the name of a tool, or its verb and a word that the call sets: "set it to granted"."""
+    sets = [str(one.value) for one in given if isinstance(one.value, str) and not names_a_record(_name_of(one.path))]
+    for text in (str(field.value) for field in fields_of(facts) if field.standing is not FieldStanding.STRUCTURED):
+        said = {stem(word) for word in words_of(text)}
+        is_set = stem(named.verb) in said and any(one.strip() and _find_places(one, text) for one in sets)
+        if is_set or _is_said(named, said):
+            return True
+    return False
 
 
 def _stem_words(named: ToolWords) -> set[str]:

@@ -202,7 +202,7 @@ class ToldRecords:
             if any(one.record.get(key) == value for one in others):
                 continue
             number, moment = figure(value), None
-            if isinstance(value, str):
+            if isinstance(value, str) and value.strip():
                 moment = read_machine_moment(value, self._sources.now.tzinfo)
                 if any(stands_in(value, text.text) for text in texts):
                     return True
