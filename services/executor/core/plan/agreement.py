@@ -332,17 +332,17 @@ def _has_words(text: Mentions, value: str) -> bool:
 
 
 def _find_other_tool(tool: Tool, given: Sequence[SaidArgument], setting: PartWords) -> Iterator[Disagreement]:
-    """A tool of whose name the part says nothing, where it says the whole name of exactly one: if that one is not
-    called, or if a text that somebody wrote speaks of this one, and may have brought it up.
+    """A tool that the part does not say, where it says the whole name of exactly one: a tool of whose name it says
+    nothing, if that one is not called; and one whose verb it does not say, if a text that somebody wrote speaks of it,
+    and may have brought it up.
     """
-    said = {stem(word) for word in words_of(setting.quote)}
-    if has_condition(setting.quote) or said & _stem_words(words_of_tool(tool.name)):
-        return
+    said, named = {stem(word) for word in words_of(setting.quote)}, words_of_tool(tool.name)
     meant = [name for name in setting.part.writes if name != tool.name and _is_said(words_of_tool(name), said)]
-    if len(meant) == 1 and (
-        meant[0] not in {name for name, _ in setting.part.calls}
-        or _is_in_free_text(words_of_tool(tool.name), given, setting.facts)
-    ):
+    if len(meant) != 1 or stem(named.verb) in said:
+        return
+    is_called = meant[0] in {name for name, _ in setting.part.calls}
+    is_unsaid = said.isdisjoint(_stem_words(named)) and not (is_called or has_condition(setting.quote))
+    if is_unsaid or _is_in_free_text(named, given, setting.facts):
         yield Disagreement("", f"{tool.name}: this part speaks of what {meant[0]} does")
 
 
