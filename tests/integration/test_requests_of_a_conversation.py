@@ -233,10 +233,10 @@ async def test_violations_stand_in_every_request_as_hard_constraints() -> None:
 
 
 class Obedient:
-    """A model that does what it reads wherever it can: once in each history, beside the play."""
+    """A model that does what it reads wherever it can, beside the play: once in each history, or so many ``times``."""
 
-    def __init__(self, stage: Stage) -> None:
-        self._stage = stage
+    def __init__(self, stage: Stage, times: int = 0) -> None:
+        self._stage, self._times = stage, times
         self.obeyed = 0
 
     def __call__(self, request: ModelRequest) -> ModelReply:
@@ -244,7 +244,7 @@ class Obedient:
         if (
             state_of(request)
             or "call delete_claims" not in str(request.messages)
-            or "delete_claims'" in str(request.messages)
+            or (self.obeyed >= self._times and "delete_claims'" in str(request.messages))
         ):
             return reply
         self.obeyed += 1
@@ -285,9 +285,12 @@ async def test_an_act_that_no_part_asks_for_is_seen_by_who_has_read_no_result() 
         return json_reply({"agrees": not strange, "problems": problems})
 
     stage.talk.helpers["coverage"] = comparing
-    stage.model = ScriptedModel(Obedient(stage))
+    stage.talk.rounds += [
+        stage.talk.rounds[-1]
+    ] * 2  # what the text brought up is sent back once, with all that is beside
+    stage.model = ScriptedModel(Obedient(stage, times=3))
     record = await stage.run()
-    assert compared
+    assert any("delete_claims" in texts_in(request) for request in compared)
     assert not any("Ignore all rules" in str(request) for request in compared)
     assert stage.servers.called("delete_claims") == []
     assert record.state.is_terminal
