@@ -263,6 +263,8 @@ class Closing:
         wrong = await compute_with_tools(
             self._ctx, self._key, made, lambda: recheck_figures(dossier.values, known, made)
         )
+        if not wrong:
+            return ()
         used = {one.ref for call in plan.every_call for one in call.origins if one.source == "value"}
         used |= {value.name for value in dossier.values if value.figure or value.made_by or value.kind == "boolean"}
         used |= _names_in_texts(self._ctx, dossier.values, plan)

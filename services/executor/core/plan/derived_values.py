@@ -27,7 +27,8 @@ _PUTS_OFF = re.compile(r"\b(?:postpon\w*|delay\w*|extend\w*|prolong\w*|verläng\
 _BRINGS_FORWARD = re.compile(
     r"\b(?:bring\w*\b.*\bforward|advanc\w*|shorten\w*|vorzieh\w*|vorverleg\w*|adelant\w*)\b", re.IGNORECASE
 )
-_SENTENCE = re.compile(r"[^.!?;\n]*$")
+_LOOKED_BACK = 200  # characters of its sentence before a length of time in which the verb for its direction stands
+_ENDS = ".!?;\n"
 _NIGHTS = re.compile(r"\s+(?:(?:more|further|extra|additional)\s+)?(?:nights?|days?)\b", re.IGNORECASE)
 
 
@@ -186,8 +187,8 @@ def _list_steps(number: NumberMention, text: str) -> Sequence[timedelta]:
     verb before it.
     """
     length = duration_of(number) or _read_nights(number, text)
-    before = _SENTENCE.search(text, 0, number.start)
-    said = before[0] if before else ""
+    begins = max(text.rfind(mark, 0, number.start) for mark in _ENDS) + 1
+    said = text[max(begins, number.start - _LOOKED_BACK) : number.start]
     is_later = _LATER.match(text, number.end) is not None or _PUTS_OFF.search(said) is not None
     is_earlier = _EARLIER.match(text, number.end) is not None or _BRINGS_FORWARD.search(said) is not None
     if length is None:
