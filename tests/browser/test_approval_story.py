@@ -35,10 +35,11 @@ class Office:
     def writes(self) -> int:
         return ledger.count(self.stack.database, TOOL)
 
-    async def ask(self, text: str) -> str:
-        """Send a task as the clerk; its id."""
+    async def ask(self, text: str, *, wait: bool = False) -> str:
+        """Send a task as the clerk; its id, with ``wait`` once it has ended or asks a person."""
         message = {"messageId": text, "role": "user", "parts": [{"kind": "text", "text": text}]}
-        body = {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {"message": message}}
+        params = {"message": message, "configuration": {"blocking": wait}}
+        body = {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": params}
         headers = {"X-API-Key": self.keys["clerk"]}
         answer = (await self.stack.http.post("/", json=body, headers=headers)).json()
         return str(answer["result"]["id"])
@@ -106,7 +107,7 @@ async def test_an_approval_that_nobody_answers_expires_before_the_readers_eyes(o
     before = office.writes()
     await office.decisions_take(hours=3 / 3600)
     try:
-        task = await office.ask("Approve expense claim EXP-1000.")
+        task = await office.ask("Approve expense claim EXP-1000.", wait=True)
     finally:
         await office.decisions_take(hours=24)
     async with visiting(office.browser, office.url) as dana:
