@@ -17,6 +17,7 @@ from services.executor.adapters.redis_upkeep import RedisUpkeep, name_owner
 from services.executor.adapters.shared_texts import SharedTexts
 from services.executor.core.process.synthesis import import_processes
 from services.executor.core.turn.archiving import Archiver, Evictor
+from services.executor.core.turn.attempt import TurnAttempt
 from services.executor.core.turn.fair_share import FairShareSlots
 from services.executor.core.turn.local_wakes import LocalFirstWakes
 from services.executor.core.turn.reaper import FaultCounts, Reaper
@@ -68,9 +69,9 @@ async def run_sessions(
         heartbeat = heartbeat_in_thread(lambda: _open_leases(settings, owner))
         news = upkeep_loop.ArchiveNews()
         plan = upkeep_loop.UpkeepPlan(min(upkeep_loop.SWEEP_SECONDS, settings.lease_seconds / 2))
-        runner = Runner(
-            sessions, wakes, worker, _build_limits(settings), mended, slots, heartbeat, (news.tell, plan.tell)
-        )
+        limits = _build_limits(settings)
+        attempt = TurnAttempt(worker, limits.attempts, mended, metrics)
+        runner = Runner(sessions, wakes, attempt, limits, mended, slots, heartbeat, (news.tell, plan.tell))
         reaper = Reaper(RedisUpkeep(state, owner), LocalFirstWakes(runner, wakes), mended)
         page = MetricsPage(metrics, (InstallationReading(state), ExecutorGauges(runner, mended, servers)))
         app = health_app(sessions.ping, runner, mended, lambda: reaper.outcomes_behind, servers, page)

@@ -160,7 +160,8 @@ TASKS_ENDED = _counter(
 TASKS_FAILED = _counter(
     "purple_tasks_failed_total",
     Shown.EXECUTOR,
-    "Failed tasks, by what did not work: model, tool_server, policy_service, or task where none of these is to blame.",
+    "Failed tasks, by what did not work: model, tool_server, policy_service, "
+    "worker where every attempt broke, or task where none of these is to blame.",
     "part",
 )
 TASK_QUALITY = _histogram(

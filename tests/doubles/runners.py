@@ -5,11 +5,13 @@ from typing import NoReturn
 
 from typing_extensions import override
 
+from services.executor.core.turn.attempt import TurnAttempt
 from services.executor.core.turn.fair_share import FairShareSlots
 from services.executor.core.turn.heartbeat import LeaseKeeper, RunsHeartbeat
 from services.executor.core.turn.reaper import FaultCounts
 from services.executor.core.turn.runner import Runner, RunnerLimits
 from services.executor.ports.sessions import FreeSlotsByTenant, RunsTurns, Sessions, SessionWakes
+from shared.ports.meter import Meter, NoMeter
 
 
 def a_runner(
@@ -20,6 +22,7 @@ def a_runner(
     mended: FaultCounts | None = None,
     slots: FairShareSlots | None = None,
     heartbeat: RunsHeartbeat | None = None,
+    meter: Meter = NoMeter(),  # noqa: B008  # it has no state
 ) -> Runner:
     async def keep_leases_here(keeper: LeaseKeeper) -> NoReturn:
         async with asyncio.TaskGroup() as group:
@@ -27,7 +30,9 @@ def a_runner(
             await keeper.keep_extending(sessions)
 
     slots, heartbeat = slots or UncappedSlots(), heartbeat or keep_leases_here
-    return Runner(sessions, wakes, worker, limits, mended or FaultCounts(), slots, heartbeat)
+    mended = mended or FaultCounts()
+    attempt = TurnAttempt(worker, limits.attempts, mended, meter)
+    return Runner(sessions, wakes, attempt, limits, mended, slots, heartbeat)
 
 
 class UncappedSlots(FairShareSlots):

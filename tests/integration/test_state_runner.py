@@ -13,7 +13,9 @@ from services.executor.ports.turns import MemoryUnavailable, TurnStore
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState, WriteStatus
 from shared.infra.keys import Member, pack, partition_keys_of, session_keys
+from shared.infra.metrics import Metrics
 from shared.infra.task_store import TaskStore
+from shared.ports.meter import Meter, NoMeter
 from tests.doubles.redis_tasks import a_record, a_turn
 from tests.integration.state_stage import (
     PATIENCE,
@@ -30,6 +32,7 @@ from tests.integration.state_stage import (
     stored_record,
     wait_for_ever,
 )
+from tests.samples import samples
 
 QUICK = RunnerLimits(lease_seconds=0.6, capacity=2, attempts=3, retry_seconds=0.01, retry_seconds_most=0.02)
 
@@ -38,8 +41,14 @@ async def _go_on(work: Work, store: TurnStore) -> None:
     await store.finish(an_end(work, TaskState.INPUT_REQUIRED))
 
 
-async def _worked_off(redis: Redis, worker: Acts, times: int = 1, limits: RunnerLimits = QUICK) -> None:
-    async with running(redis, worker, limits) as runner:
+async def _worked_off(
+    redis: Redis,
+    worker: Acts,
+    times: int = 1,
+    limits: RunnerLimits = QUICK,
+    meter: Meter = NoMeter(),  # noqa: B008
+) -> None:
+    async with running(redis, worker, limits, meter=meter) as runner:
         for _ in range(times):
             assert await runner.offer("acme", "s1")
             await runner.idle.wait()
@@ -67,11 +76,13 @@ async def test_a_doubled_wake_runs_the_session_once(redis: Redis, task_store: Ta
 @pytest.mark.promise("state.retried")
 async def test_a_turn_that_breaks_is_tried_again_and_at_last_failed(redis: Redis, task_store: TaskStore) -> None:
     record = await accepted(task_store)
-    worker = Acts(break_down)
-    await _worked_off(redis, worker, QUICK.attempts + 1)
+    worker, metrics = Acts(break_down), Metrics("executor")
+    await _worked_off(redis, worker, QUICK.attempts + 1, meter=metrics)
     stored = await stored_record(task_store, record)
     assert len(worker.texts) == QUICK.attempts
     assert (stored.state, "3 times" in str(stored.reason)) == (TaskState.FAILED, True)
+    assert samples(metrics.registry, "purple_tasks_ended_total") == {("failed", "fsm"): 1}
+    assert samples(metrics.registry, "purple_tasks_failed_total") == {("worker",): 1}
     assert await redis.xlen(partition_keys_of("acme", "s1").outcomes) == 1
 
 

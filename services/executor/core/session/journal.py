@@ -27,13 +27,14 @@ from services.executor.ports.policy import PolicyUnavailable
 from services.executor.ports.turns import HandedOver, JournalBatch, JournalEntry, LeaseLost, Pulse, TurnEnd, TurnStore
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.ledger import LedgerEntry
+from shared.contracts.outcome import TaskOutcome
 from shared.contracts.task import TaskEvent, TaskRecord, TurnKind
 from shared.domain import metric_names as names
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.domain.marks import MarkKind
 from shared.domain.model_price import NANO
 from shared.domain.redaction import HIDDEN, without_marks
-from shared.domain.words import DOUBTS, FsmState, Phase, ToolClass, WriteStatus
+from shared.domain.words import DOUBTS, FsmState, Phase, TaskState, ToolClass, WriteStatus
 from shared.ports.meter import Meter, NoMeter
 from shared.ports.tracing import Span
 
@@ -112,13 +113,19 @@ class TurnCounts:
             else:
                 self._meter.add(names.APPROVALS_ENDED, status=now.status.value)
         if (ended := end.outcome) is not None:
-            state, strategy = ended.state.value, ended.strategy.value
-            self._meter.add(names.TASKS_ENDED, state=state, strategy=strategy)
-            self._meter.observe(names.TASK_SECONDS, ended.duration_ms / 1000, state=state)
-            if not ended.dry_run:
-                self._meter.observe(names.TASK_QUALITY, ended.quality, strategy=strategy)
-            if state == "failed":
-                self._meter.add(names.TASKS_FAILED, part=str(end.record.metadata.get("failed_part") or "task"))
+            part = str(end.record.metadata.get("failed_part") or "task")
+            count_ended_task(self._meter, ended, part)
+
+
+def count_ended_task(meter: Meter, ended: TaskOutcome, failed_part: str) -> None:
+    """Counts a task that has ended. ``failed_part``: as in ``purple_tasks_failed_total``, if it failed."""
+    state, strategy = ended.state.value, ended.strategy.value
+    meter.add(names.TASKS_ENDED, state=state, strategy=strategy)
+    meter.observe(names.TASK_SECONDS, ended.duration_ms / 1000, state=state)
+    if not ended.dry_run:
+        meter.observe(names.TASK_QUALITY, ended.quality, strategy=strategy)
+    if ended.state is TaskState.FAILED:
+        meter.add(names.TASKS_FAILED, part=failed_part)
 
 
 CHECKPOINT = "checkpoint"

@@ -4,13 +4,15 @@ import asyncio
 
 import structlog
 
-from services.executor.core.session.journal import Journal
+from services.executor.core.session.journal import Journal, count_ended_task
 from services.executor.core.turn.given_up import give_up, known_outcome
 from services.executor.core.turn.reaper import FaultCounts
 from services.executor.core.write.settling import settle_without_reading
 from services.executor.ports.sessions import Fault, Lease, RunsTurns, Work
 from services.executor.ports.turns import HandedOver, LeaseLost, TurnEnd, TurnStore
+from shared.contracts.outcome import TaskOutcome
 from shared.domain.marks import marked_values
+from shared.ports.meter import Meter
 from shared.ports.store import StoreUnavailable
 
 _LOOK_SECONDS = 60.0  # for reading what the open writes of a turn came to that is given up
@@ -20,10 +22,11 @@ log = structlog.get_logger()
 class TurnAttempt:
     """Runs one attempt at a turn, or ends the turn without it. ``attempts``: how often a turn may be begun."""
 
-    def __init__(self, worker: RunsTurns, attempts: int, mended: FaultCounts) -> None:
+    def __init__(self, worker: RunsTurns, attempts: int, mended: FaultCounts, meter: Meter) -> None:
         self._worker = worker
         self._attempts = attempts
         self._mended = mended
+        self._meter = meter
 
     async def run_or_end(self, lease: Lease, work: Work, store: TurnStore) -> None:
         """Run the turn, or end it unrun because its task has ended or it was begun too often."""
@@ -45,10 +48,16 @@ class TurnAttempt:
 
     async def _give_up(self, work: Work, store: TurnStore) -> None:
         """End a turn that was begun too often. If a write is in doubt its task waits, else it ends as a dead letter."""
-        attempts = self._attempts
-        log.error("turn_given_up", turn=work.turn.turn_id, attempts=attempts, last_error=work.last_error)
+        log.error("turn_given_up", turn=work.turn.turn_id, attempts=self._attempts, last_error=work.last_error)
         await settle_blindly(work, store, await self._read_open_writes(work, store))
-        await store.finish(await give_up(work, store, attempts))
+        end = await give_up(work, store, self._attempts)
+        await store.finish(end)
+        if end.outcome is not None:
+            self.count_unrun(end.outcome)
+
+    def count_unrun(self, ended: TaskOutcome) -> None:
+        """Counts a task that ended because no attempt could carry it out."""
+        count_ended_task(self._meter, ended, "worker")
 
     async def _read_open_writes(self, work: Work, store: TurnStore) -> str:
         """Let the open writes be read, once: what killed the turn may kill this too. Returns why it was not done."""

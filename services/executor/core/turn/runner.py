@@ -18,7 +18,6 @@ from services.executor.ports.sessions import (
     FreeSlotsByTenant,
     HeldLease,
     Lease,
-    RunsTurns,
     Sessions,
     SessionWakes,
     UnreadableTurn,
@@ -65,7 +64,7 @@ class Runner:
         self,
         sessions: Sessions,
         wakes: SessionWakes,
-        worker: RunsTurns,
+        attempt: TurnAttempt,
         limits: RunnerLimits,
         mended: FaultCounts,
         slots: FairShareSlots,
@@ -79,7 +78,7 @@ class Runner:
         self._wakes = wakes
         self._limits = limits
         self._mended = mended
-        self._attempt = TurnAttempt(worker, limits.attempts, self._mended)
+        self._attempt = attempt
         self._slots = slots
         self._leases = LeaseKeeper(limits.lease_seconds)
         self._heartbeat = heartbeat
@@ -280,7 +279,9 @@ class Runner:
             await self._give_back(lease, self._compute_pause(unread.attempts), error=unread)
             return False
         log.error("turn_given_up", turn=unread.turn_id, attempts=unread.attempts, last_error=str(unread))
-        await self._sessions.bury_unread(lease, end_unread(unread, lease.tenant, lease.session_id))
+        end = end_unread(unread, lease.tenant, lease.session_id)
+        await self._sessions.bury_unread(lease, end)
+        self._attempt.count_unrun(end.outcome)
         return True
 
     async def _run_one_turn(self, lease: Lease, work: Work, held: HeldLease) -> bool:
