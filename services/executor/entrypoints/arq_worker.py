@@ -1,13 +1,25 @@
-"""The queue's side of the executor: a job is only a claim, so it ends at once."""
+"""The queue's side of the executor: a job is only a claim, so it ends at once. One look at the queue:
+
+WakeWorker.main        looks again and again, while the runner has room (``_look``)
+  zrangebyscore        the wakes that wait; ``_select_fitting`` leaves those for whose tenants there is no room
+  start_jobs           arq's: locks each wake for this process and starts its ``run_job``
+    run_job            arq's: reads the wake and calls the function of its name, which is ``_wake``
+      _wake            offers the session to the runner
+      finish_job       ends the wake, or leaves it where it stands
+"""
 
 import asyncio
 import logging
+import sys
 from collections import Counter
 from collections.abc import Awaitable, Iterator, Mapping
+from contextlib import suppress
 from typing import cast
 
 import structlog
 from arq.connections import ArqRedis
+from arq.constants import in_progress_key_prefix
+from arq.utils import timestamp_ms
 from arq.worker import Retry, Worker, func
 from typing_extensions import override
 
@@ -26,7 +38,6 @@ _BELL_SECONDS = 5
 _AGAIN_SECONDS = 0.5
 _AT_ONCE = 16  # sessions that are claimed side by side
 _READ = 256  # wakes that one look reads: those of tenants without room here stand among them, in turn with the others
-_TRIES = 1_000_000  # a wake for which there was no room after all keeps its place
 
 log = structlog.get_logger()
 
@@ -42,13 +53,12 @@ class WakeWorker(Worker):
             [func(self._wake, name=WAKE_JOB)],  # type: ignore[arg-type]  # arq types the context as dict[Any, Any]
             queue_name=QUEUE,
             redis_pool=pool,
+            on_job_start=self._note_place,
             handle_signals=False,
-            max_jobs=_AT_ONCE,
+            max_jobs=sys.maxsize,  # a look takes no more than there is room for
             job_timeout=_CLAIM_SECONDS,
-            max_tries=_TRIES,
+            max_tries=sys.maxsize,  # a wake for which there was no room after all keeps its place
             keep_result=0,
-            queue_read_limit=_READ,
-            poll_delay=_POLL_SECONDS,
             health_check_key=HEALTH,
             health_check_interval=30,
             job_serializer=to_bytes,
@@ -58,70 +68,41 @@ class WakeWorker(Worker):
         self.in_progress_timeout_s = _TAKEN_SECONDS
         self._runner, self._wakes = runner, wakes
         self._places: dict[str, int] = {}  # jobs under way: their scores when they were taken
-        self._claims: list[asyncio.Task[object]] = []  # of the last look
 
+    @override
     async def main(self) -> None:
         """Looks at the queue until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._listen())
             while True:
-                await self._look()
+                await self._runner.has_free_slot.wait()
+                try:
+                    await self._look()
+                except StoreUnavailable as error:
+                    await self._complain(error)
 
     async def _look(self) -> None:
-        await self._runner.has_free_slot.wait()
+        """Takes the wakes for which there is room; where there are none, waits for a change."""
         self._runner.changed.clear()
-        self._claims = []
-        try:
-            async with answering():
-                await self._poll_iteration()
-        except StoreUnavailable as error:
-            await self._complain(error)
-            self._count_anew()
-            return
-        if self._claims:
-            await asyncio.wait(self._claims)  # what is claimed counts before more is taken
+        async with answering():
+            waiting = await self.pool.zrangebyscore(QUEUE, "-inf", timestamp_ms(), start=0, num=_READ)
+            await self.start_jobs(list(_select_fitting(waiting, self._runner.free_slots)))
+            await self.heart_beat()
+        if self.tasks:
+            await self._await_claims()
         else:
-            await self._await_change()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_POLL_SECONDS):
+                    await self._runner.changed.wait()
 
-    @override
-    async def start_jobs(self, job_ids: list[bytes]) -> None:
-        """Starts those of the waiting jobs for which there is room here."""
-        fitting = list(_select_fitting(job_ids, self._runner.free_slots))
-        await super().start_jobs(fitting)
-        names = [job_id.decode() for job_id in fitting]
-        self._claims = [self.tasks[name] for name in names if name in self.tasks]
-
-    @override
-    async def run_job(self, job_id: str, score: int) -> None:
-        self._places[job_id] = score
-        try:
-            await super().run_job(job_id, score)
-        finally:
-            self._places.pop(job_id, None)
-
-    @override
-    async def finish_job(
-        self,
-        job_id: str,
-        finish: bool,
-        result_data: bytes | None,
-        result_timeout_s: float | None,
-        keep_result_forever: bool,
-        incr_score: int | None,
-        keep_in_progress: float | None,
-    ) -> None:
-        """Ends a job by ending its wake: arq would forget a session that was woken while it was looked at."""
-        if finish:
-            return await self._wakes.end_wake(job_id, self._places[job_id])
-        rest = (result_data, result_timeout_s, keep_result_forever, incr_score, keep_in_progress)
-        return await super().finish_job(job_id, finish, *rest)
-
-    async def _await_change(self) -> None:
-        try:
-            async with asyncio.timeout(_POLL_SECONDS):
-                await self._runner.changed.wait()
-        except TimeoutError:
-            return
+    async def _await_claims(self) -> None:
+        """Waits for the jobs under way: what is claimed counts before more is taken."""
+        claims = list(self.tasks.values())
+        await asyncio.wait(claims)
+        self.tasks.clear()
+        async with answering():
+            for error in filter(None, [claim.exception() for claim in claims]):
+                raise error
 
     async def _listen(self) -> None:
         """Waits for the doorbell, except while there is no room here: then it is left to others."""
@@ -129,21 +110,17 @@ class WakeWorker(Worker):
             await self._runner.has_free_slot.wait()
             try:
                 async with answering(_BELL_SECONDS + 5.0):
-                    if await self._wait_for_bell():
+                    if await cast("Awaitable[object]", self.pool.blpop([BELL], _BELL_SECONDS)):
                         self._runner.changed.set()
             except StoreUnavailable as error:
                 await self._complain(error)
 
-    async def _wait_for_bell(self) -> bool:
-        ring = self.pool.blpop([BELL], _BELL_SECONDS)
-        return bool(await cast("Awaitable[object]", ring))
+    async def _complain(self, error: Exception) -> None:
+        log.warning("queue_unavailable", error=str(error))
+        await asyncio.sleep(_AGAIN_SECONDS)
 
-    async def close_quietly(self) -> None:
-        """Lets claims under way end, then leaves the queue: arq's own ``close`` would cancel them."""
-        self.allow_pick_jobs = False
-        if self.tasks:
-            await asyncio.wait(self.tasks.values(), timeout=_CLAIM_SECONDS)
-        await self.pool.aclose(close_connection_pool=True)
+    async def _note_place(self, ctx: Mapping[str, object]) -> None:
+        self._places[str(ctx["job_id"])] = cast(int, ctx["score"])
 
     async def _wake(self, _context: Mapping[str, object], tenant: str, session_id: str) -> None:
         try:
@@ -153,17 +130,20 @@ class WakeWorker(Worker):
         except StoreUnavailable as error:  # the reaper wakes the session again
             log.warning("claim_failed", session=session_id, error=str(error))
 
-    async def _complain(self, error: Exception) -> None:
-        log.warning("queue_unavailable", error=str(error))
-        await asyncio.sleep(_AGAIN_SECONDS)
+    @override
+    async def finish_job(self, job_id: str, finish: bool, *_rest: object, **_more: object) -> None:
+        """Ends a job by ending its wake: arq would forget a session that was woken while it was looked at."""
+        place = self._places.pop(job_id)
+        if finish:
+            await self._wakes.end_wake(job_id, place)
+        else:
+            await self.pool.delete(in_progress_key_prefix + job_id)
 
-    def _count_anew(self) -> None:
-        """Corrects arq's count of running jobs, which counts a job before it asks Redis for it: an error in between
-        would take that place for good.
-        """
-        under_way = sum(not task.done() for task in self.tasks.values())
-        for _ in range(self.job_counter - under_way):
-            self._release_sem_dec_counter_on_complete()
+    async def close_quietly(self) -> None:
+        """Lets claims under way end, then leaves the queue: arq's own ``close`` would cancel them."""
+        if self.tasks:
+            await asyncio.wait(self.tasks.values(), timeout=_CLAIM_SECONDS)
+        await self.pool.aclose(close_connection_pool=True)
 
 
 def _select_fitting(job_ids: list[bytes], free_slots: FreeSlotsByTenant) -> Iterator[bytes]:
