@@ -39,7 +39,7 @@ EDIT = _tool("edit_person", "employee_id", "email", "role")
 INVOICE: JsonObject = {"invoice_id": "V-703", "total": 755, "paid": 0}
 JOBS: Json = [
     {"job_id": "J-3001", "mechanic": "Ines", "status": "open"},
-    {"job_id": "J-3014", "mechanic": "Tomasz", "status": "on_hold"},
+    {"job_id": "J-3014", "mechanic": "Tomasz", "status": "in_progress"},
     {"job_id": "J-3029", "mechanic": "Priya", "status": "in_progress"},
 ]
 FACTS = (_read("r1", "get_invoice", INVOICE, invoice_id="V-703"), _read("r2", "list_jobs", JOBS))

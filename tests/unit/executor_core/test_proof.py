@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.core.figures.columns import same
+from services.executor.core.tools.classes import participles
 from services.executor.core.tools.record_tree import names_a_record
-from services.executor.core.write.field_proof import WriteEvidence, participles
+from services.executor.core.write.field_proof import WriteEvidence
 from services.executor.core.write.settling import judge_answered, judge_error, judge_lost
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import WriteStatus

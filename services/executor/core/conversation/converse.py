@@ -287,6 +287,7 @@ class Conversation:
         No plan closes with a reply that was cut off: what it would have proposed besides is not known.
         """
         self._draft.sent_back.update(proposed.doubts)
+        self._local.asked_about |= {*proposed.so_already}
         if wrong := {**proposed.wrong, **self._draft.list_left(self._parts)}:
             self._draft.correct(wrong)
             return None

@@ -80,7 +80,7 @@ class LocalTools:
     unmet: dict[int, str] = field(default_factory=dict)  # conditions of parts that were calculated and do not hold
     unexcused: set[int] = field(default_factory=set)  # parts that were left though the task sets no condition
     unanswered: dict[int, str] = field(default_factory=dict)  # parts to find out that the model left, and why
-    asked_about: frozenset[int] = frozenset()  # parts whose calls the model was asked to complete, or to leave
+    asked_about: frozenset[int] = frozenset()  # parts that the model was asked to complete, or to leave
     not_taken_up: tuple[str, ...] = ()  # sentences of the task that no part quotes
     hypothetical: int = 0
     made: MadeToolResults = NOTHING

@@ -24,7 +24,7 @@ from services.executor.core.plan.stated_amounts import (
 from services.executor.core.records.called_records import words
 from services.executor.core.records.references import value_at
 from services.executor.core.session.values import Fact
-from services.executor.core.tools.classes import ToolWords, words_of_tool
+from services.executor.core.tools.classes import STATES, ToolWords, participles, words_of_tool
 from services.executor.core.tools.near_names import words_of
 from services.executor.core.tools.record_tree import names_a_record
 from services.executor.ports.tools import Tool
@@ -125,6 +125,21 @@ def changes_nothing(tool: Tool, arguments: JsonObject) -> bool:
         and len(settable) < len(tool.parameters)
         and not any(arguments.get(name, {}) != {} for name in settable)
     )
+
+
+def find_already_so(tool: Tool, given: Sequence[SaidArgument], facts: Sequence[Fact]) -> Iterator[Disagreement]:
+    """Yields a change of a record that shows by what was read that nothing is left to change: an edit that sets what
+    stands there, or a call that sets nothing ("approve EXP-1") and whose verb its status says.
+    """
+    sets = [one for one in given if not names_a_record(_name_of(one.path)) and one.kind is not ArgumentKind.FREE_TEXT]
+    shown = _present_values(given, facts)
+    is_edit = words_of_tool(tool.name).verb in EDITING and bool(sets)
+    if is_edit and all((words(_name_of(one.path)), as_text(one.value)) in shown for one in sets):
+        told = ", ".join(f"{_name_of(one.path)} {as_text(one.value)[:_SHOWN]}" for one in sets)
+        yield Disagreement("", f"{tool.name}: what was read shows {told} there already", is_so_already=True)
+    statuses = [value for name, value in shown if not STATES.isdisjoint(name)]
+    if not sets and len(statuses) == 1 and statuses[0].lower() in participles(tool.name):
+        yield Disagreement("", f"{tool.name}: what was read shows it {statuses[0]} already", is_so_already=True)
 
 
 def find_disagreements(tool: Tool, given: Sequence[SaidArgument], setting: PartWords) -> Iterator[Disagreement]:

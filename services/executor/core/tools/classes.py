@@ -215,6 +215,10 @@ _ALTERING = REMOVING | frozenset(
 )
 
 
+STATES = frozenset("status state stage phase".split())  # words of a field that tells what became of its record
+_IRREGULAR = {"hold": "held", "pay": "paid", "send": "sent", "set": "set", "split": "split", "withdraw": "withdrawn"}
+
+
 class ToolWords(NamedTuple):
     """A tool's verb, and the words for what it is about (``noun_of``); ``head`` is the last of them."""
 
@@ -254,6 +258,13 @@ def words_of_tool(name: str) -> ToolWords:
     about = next((rest[:place] for place, word in enumerate(rest) if place and word in _PREPOSITIONS), rest)
     nouns = [noun_of(word) for word in about if word not in _FILLERS | _PREPOSITIONS]
     return ToolWords(verb, frozenset(nouns), nouns[-1] if nouns else "")
+
+
+def participles(tool: str) -> frozenset[str]:
+    """The past participles of a tool's verb in every possible spelling: ``canceled`` and ``cancelled``."""
+    verb = words_of_tool(tool).verb
+    regular = {f"{verb}d", f"{verb}ed", f"{verb}{verb[-1:]}ed", f"{verb[:-1]}ied"}
+    return frozenset(regular | {_IRREGULAR.get(verb, verb + "ed")})
 
 
 def identifies(name: str) -> bool:

@@ -19,13 +19,12 @@ from services.executor.core.records.record_match import (
     leaf_for,
     says_the_same,
 )
-from services.executor.core.tools.classes import REMOVING, words_of_tool
+from services.executor.core.tools.classes import REMOVING, participles, words_of_tool
 from services.executor.core.tools.failures import is_echo
 from services.executor.core.tools.near_names import words_of
 from services.executor.core.tools.record_tree import Leaf, RecordNode, leaves_of, names_a_record, nodes_of
 from shared.domain.exact_json import Json, JsonObject, dumps
 
-_IRREGULAR = {"hold": "held", "pay": "paid", "send": "sent", "set": "set", "split": "split", "withdraw": "withdrawn"}
 _DELETING = frozenset("delete purge destroy erase wipe drop".split())
 _FIELD_NAMED = ("field", "field_name", "column", "attribute", "property", "key")
 _VALUE_NAMED = ("value", "new_value", "to")
@@ -496,13 +495,6 @@ def _identify_node(node: RecordNode) -> tuple[tuple[str, ...], frozenset[str]]:
 def _says_done(leaf: Leaf, done: frozenset[str]) -> bool:
     """Whether a field has a form of the verb as its value, "approved", or as its name with the value true."""
     return str(leaf.value).lower() in done or (leaf.value is True and leaf.name.lower().removeprefix("is_") in done)
-
-
-def participles(tool: str) -> frozenset[str]:
-    """The past participles of a tool's verb in every possible spelling: ``canceled`` and ``cancelled``."""
-    verb = words_of_tool(tool).verb
-    regular = {f"{verb}d", f"{verb}ed", f"{verb}{verb[-1:]}ed", f"{verb[:-1]}ied"}
-    return frozenset(regular | {_IRREGULAR.get(verb, verb + "ed")})
 
 
 def _describe_fields(fields: Mapping[str, Leaf]) -> list[str]:

@@ -15,13 +15,13 @@ from services.executor.core.records.references import resolve
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.journal import Journal
 from services.executor.core.session.ledger import plan_results, with_attempt
-from services.executor.core.tools.classes import ToolWords, noun_of, subject_of, words_of_tool
+from services.executor.core.tools.classes import STATES, ToolWords, noun_of, participles, subject_of, words_of_tool
 from services.executor.core.tools.failures import ErrorMeaning, classify_error, failure_of, says_absent
 from services.executor.core.tools.listing import listing
 from services.executor.core.tools.near_names import words_of
 from services.executor.core.tools.record_tree import Leaf, NoSuchPath, leaves_of, names_a_record
 from services.executor.core.tools.toolbox import MOST_SENDINGS
-from services.executor.core.write.field_proof import WriteEvidence, find_proof, participles, shows_already
+from services.executor.core.write.field_proof import WriteEvidence, find_proof, shows_already
 from services.executor.ports.tools import Tool, ToolAnswer, ToolSilent, ToolUnreachable, Unfinished
 from services.executor.ports.turns import TurnStore
 from shared.contracts.ledger import AgentCall, LedgerEntry
@@ -121,7 +121,6 @@ def judge_error(entry: LedgerEntry, evidence: WriteEvidence) -> WriteJudgement:
     return WriteJudgement(WriteStatus.IN_DOUBT, note)
 
 
-_STATES = frozenset("status state stage phase".split())  # words of a field that tells what became of its record
 _SETTING = frozenset("update change set edit modify correct adjust amend patch replace overwrite".split())
 
 
@@ -142,7 +141,7 @@ def can_show(evidence: WriteEvidence) -> bool:
         return True
     if set_fields and (words.may_make or words.verb in _SETTING):
         return False
-    done = _STATES | participles(evidence.tool)
+    done = STATES | participles(evidence.tool)
     return any(not done.isdisjoint(words_of(leaf.name)) for leaf in leaves)
 
 
