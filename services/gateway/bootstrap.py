@@ -51,10 +51,13 @@ from services.gateway.features.records.service import Addresses, RecordService
 from services.gateway.features.services import FeatureServices
 from services.gateway.features.solver.routes import SolverEndpoint
 from services.gateway.features.streams.routes import RestEndpoints
+from services.gateway.features.tasks.checks import MessageRules
 from services.gateway.features.tasks.guarded_tasks import BestEffortWakes, GuardedTasks
+from services.gateway.features.tasks.intake import IntakeTime
 from services.gateway.features.tasks.listing import TaskListService
 from services.gateway.features.tasks.routes import resolve_routes
-from services.gateway.features.tasks.service import Rules, TaskService
+from services.gateway.features.tasks.service import TaskService, WaitLimits
+from services.gateway.features.tasks.signals import TaskSignals
 from services.gateway.features.tasks.store import (
     RedisReadiness,
     RedisStories,
@@ -81,6 +84,7 @@ from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
 from shared.infra.tenant_records import RedisTenantRecords
 from shared.infra.wakes import ArqWakes
+from shared.ports.tasks import Wakes
 from shared.ports.tracing import NO_TRACER, Tracer
 
 
@@ -112,7 +116,7 @@ def build(settings: GatewaySettings, leaving: ShutdownState | None = None, trace
     """
     leaving = leaving or leaving_of(settings)
     opened = _connect(settings)
-    services = _build_services(settings, opened, _build_tasks(settings, opened, leaving, tracer))
+    services = _build_services(settings, opened, leaving, tracer)
     host = PartHost(settings, opened.state, opened.identity.identity, services, _now)
     parts = [PartGroup[BuildPart]("gateway").load(name)(host) for name in settings.parts]
     lifespan = _make_lifespan(settings, opened, parts)
@@ -157,41 +161,39 @@ def _make_lifespan(
     return lifespan
 
 
-def _build_tasks(
-    settings: GatewaySettings, opened: _Connections, leaving: ShutdownState, tracer: Tracer
-) -> TaskService:
-    state = opened.state
+def _build_store(settings: GatewaySettings, opened: _Connections, wakes: Wakes, tracer: Tracer) -> GuardedTasks:
     resend_window = settings.message_id_window or DEDUPE_SECONDS
-    store = TaskStore(state, opened.live, resend_window, settings.max_waiting_sessions)
-    tasks = GuardedTasks(store, opened.metrics.metrics, tracer)
-    wakes = BestEffortWakes(ArqWakes(opened.queue))
-    return TaskService(
-        tasks=tasks,
-        wakes=wakes,
-        threads=RedisThreads(state, opened.reads),
-        clock=_now,
-        new_id=lambda: str(uuid4()),
-        rules=_build_rules(settings)._replace(has_connection=partial(has_connection, RedisTenantRecords(state))),
-        webhooks=opened.webhooks.registrar,
-        leaving=leaving,
-        read_assessment=participation(settings, state, tasks, wakes, _now).read_assessment,
-        files=message_files(settings),
-    )
+    store = TaskStore(opened.state, opened.live, resend_window, settings.max_waiting_sessions)
+    return GuardedTasks(store, wakes, opened.metrics.metrics, tracer)
 
 
-def _build_services(settings: GatewaySettings, opened: _Connections, tasks: TaskService) -> FeatureServices:
+def _build_services(
+    settings: GatewaySettings, opened: _Connections, leaving: ShutdownState, tracer: Tracer
+) -> FeatureServices:
     """The services that several interfaces use."""
     state, kept = opened.state, settings.archive()
-    stored = TaskStore(state, opened.live)
+    stored, wakes = TaskStore(state, opened.live), BestEffortWakes(ArqWakes(opened.queue))
+    store = _build_store(settings, opened, wakes, tracer)
+    tasks = TaskService(
+        tasks=store,
+        threads=RedisThreads(state, opened.reads, store),
+        moment=_moment,
+        rules=_build_rules(settings, opened),
+        limits=WaitLimits(blocking=settings.blocking_limit),
+        leaving=leaving,
+        read_assessment=participation(settings, state, store, _now).read_assessment,
+    )
+    signals = TaskSignals(store, tasks, _moment)
     return FeatureServices(
         tasks=tasks,
+        signals=signals,
         lists=TaskListService(RedisTaskLists(state)),
-        approvals=ApprovalService(RedisApprovals(state), tasks, _now),
+        approvals=ApprovalService(RedisApprovals(state), signals.hand_over, _now),
         tenants=RedisTenantStates(state),
         statistics=RedisStatistics(state),
         stories=RedisStories(state),
         webhooks=WebhookService(tasks, opened.webhooks.registrar),
-        dead_letters=DeadLetterService(RedisDeadLetters(state), stored, BestEffortWakes(ArqWakes(opened.queue)), _now),
+        dead_letters=DeadLetterService(RedisDeadLetters(state), stored, wakes, _now),
         memory=RedisMemories(state),
         audit=AuditService(RedisAudit(state, stored, RedisTaskLists(state)), ArchivedAudit(kept) if kept else None),
         assessments=AssessmentService(RedisAssessments(state)),
@@ -220,7 +222,9 @@ def _add_a2a_routes(
     )
     push = WebhookService(tasks, tasks.webhooks if abilities.push else None)
     card = agent_card(profile._replace(abilities=abilities))
-    parts = A2aParts(tasks, services.lists, identity, push, card, profile.keys, profile.notice, abilities)
+    parts = A2aParts(
+        tasks, services.signals, services.lists, identity, push, card, profile.keys, profile.notice, abilities
+    )
     methods = A2aMethods(parts)
     rest, rpc = A2aRest(methods, profile), JsonRpcEndpoint(methods, LegacyMethods(parts), profile)
     readiness = RedisReadiness(state, opened.queue, leaving, allow_volatile=settings.allow_volatile_redis)
@@ -239,7 +243,7 @@ def _own_routers(settings: GatewaySettings, opened: _Connections, services: Feat
     addresses = Addresses(operators_reach(settings.tools_allowed_hosts), opened.webhooks.reach)
     records = RecordService(RedisTenantRecords(state), partial(find_problems, settings.policy_url), addresses, _now)
     return [
-        resolve_routes(services.tasks, settings.model_notice, own),
+        resolve_routes(services.signals, settings.model_notice, own),
         TenantEndpoints(services.tenants, _now).routes(own),
         SolverEndpoint(services.tasks, identity, settings.max_body_bytes).routes(),
         DeadLetterEndpoints(services.dead_letters).routes(own),
@@ -275,10 +279,16 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def _build_rules(settings: GatewaySettings) -> Rules:
-    return Rules(
-        blocking_limit=settings.blocking_limit,
-        endpoints=tools_reach(settings.tools_allowed_hosts, loopback=settings.profile == "embedded"),
+def _moment() -> IntakeTime:
+    return IntakeTime(_now(), str(uuid4()))
+
+
+def _build_rules(settings: GatewaySettings, opened: _Connections) -> MessageRules:
+    return MessageRules(
         limits=settings.message_limits,
+        endpoints=tools_reach(settings.tools_allowed_hosts, loopback=settings.profile == "embedded"),
+        has_connection=partial(has_connection, RedisTenantRecords(opened.state)),
+        files=message_files(settings),
+        webhooks=opened.webhooks.registrar,
         known_by_id=settings.message_id_window > 0,
     )

@@ -45,7 +45,7 @@ from shared.infra.sealed import Seal
 from shared.infra.side_server import serve_beside
 from shared.infra.tls import trusted_certificates
 from shared.ports.meter import Meter, NoMeter
-from shared.ports.tasks import Tasks, Wakes
+from shared.ports.tasks import Tasks
 
 
 class MetricsWiring:
@@ -160,14 +160,13 @@ async def noticing(
 
 
 def participation(
-    settings: GatewaySettings, state: Redis, tasks: Tasks, wakes: Wakes, now: Callable[[], datetime]
+    settings: GatewaySettings, state: Redis, tasks: Tasks, now: Callable[[], datetime]
 ) -> ParticipationService:
     keys = settings.world_sealing_keys
     reach = tools_reach(settings.tools_allowed_hosts, loopback=settings.profile == "embedded")
     return ParticipationService(
         participations=RedisParticipations(state, keys) if keys else None,
         tasks=tasks,
-        wakes=wakes,
         lists=RedisTaskLists(state),
         clock=now,
         new_id=lambda: str(uuid4()),

@@ -2,25 +2,26 @@
 
 from collections import defaultdict
 
-from services.gateway.features.tasks.model import ClientThreads, Thread
+from services.gateway.features.tasks.model import ClientThreads, FoundTask, MessageKey
+from shared.ports.tasks import Tasks
 
 
 class MemoryThreads(ClientThreads):
-    def __init__(self) -> None:
+    def __init__(self, tasks: Tasks) -> None:
+        self._tasks = tasks
         self._newest: dict[tuple[str, str], str] = {}
-        self._noted: dict[tuple[str, str, str], Thread] = defaultdict(Thread)
+        self._signalled: dict[MessageKey, str] = defaultdict(str)
+        self._answered: dict[MessageKey, str] = defaultdict(str)
 
-    async def thread_of(self, tenant: str, client_id: str, fingerprint: str) -> Thread:
-        noted = self._noted[tenant, client_id, fingerprint]
-        return noted._replace(task_id=self._newest.get((tenant, client_id)))
+    async def find(self, key: MessageKey) -> FoundTask:
+        newest = self._newest.get((key.tenant, key.alias), key.alias)
+        return FoundTask(key, await self._tasks.record(key.tenant, newest), self._signalled[key], self._answered[key])
 
-    async def points_to(self, tenant: str, client_id: str, task_id: str) -> None:
-        self._newest[tenant, client_id] = task_id
+    async def points_to(self, key: MessageKey, task_id: str) -> None:
+        self._newest[key.tenant, key.alias] = task_id
 
-    async def note_signal(self, tenant: str, client_id: str, fingerprint: str, turn_id: str) -> None:
-        key = tenant, client_id, fingerprint
-        self._noted[key] = self._noted[key]._replace(signalled=turn_id)
+    async def note_signal(self, key: MessageKey, turn_id: str) -> None:
+        self._signalled[key] = turn_id
 
-    async def note_answer(self, tenant: str, client_id: str, fingerprint: str, turn_id: str) -> None:
-        key = tenant, client_id, fingerprint
-        self._noted[key] = self._noted[key]._replace(answered=turn_id)
+    async def note_answer(self, key: MessageKey, turn_id: str) -> None:
+        self._answered[key] = turn_id

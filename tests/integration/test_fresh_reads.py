@@ -7,7 +7,7 @@ import httpx
 import pytest
 from redis.asyncio import Redis
 
-from services.gateway.features.tasks.model import Thread
+from services.gateway.features.tasks.model import MessageKey
 from services.gateway.features.tasks.store import RedisThreads
 from shared.contracts.task import TaskRecord
 from shared.domain.words import TaskState
@@ -23,11 +23,11 @@ class Replica:
     """One gateway's look at the tasks."""
 
     def __init__(self, redis: Redis, url: str, store: TaskStore) -> None:
-        self.reads, self._store = Reads(redis, url), store
-        self.threads = RedisThreads(redis, self.reads)
+        self.reads = Reads(redis, url)
+        self.threads = RedisThreads(redis, self.reads, store)
 
-    async def find(self, task_id: str, tenant: str = "acme") -> tuple[Thread, TaskRecord | None]:
-        return await self.threads.find(self._store, tenant, task_id, "")
+    async def find(self, task_id: str, tenant: str = "acme") -> TaskRecord | None:
+        return (await self.threads.find(MessageKey(tenant, task_id))).record
 
 
 Replicas = tuple[Replica, Replica]
@@ -41,7 +41,7 @@ async def replicas(redis: Redis, redis_url: str, task_store: TaskStore) -> Async
         one.reads.close()
 
 
-async def _read_twice(replicas: Replicas, task_id: str) -> list[tuple[Thread, TaskRecord | None]]:
+async def _read_twice(replicas: Replicas, task_id: str) -> list[TaskRecord | None]:
     return [await one.find(task_id) for _ in range(2) for one in replicas]
 
 
@@ -61,16 +61,16 @@ async def test_each_change_is_read_at_once_by_every_replica(
     for step, state in enumerate((TaskState.WORKING, TaskState.INPUT_REQUIRED, TaskState.WORKING, TaskState.COMPLETED)):
         changed = record.model_copy(update={"state": state, "reason": f"step {step}"})
         await redis.hset(row, "json", changed.stored_json())  # type: ignore[misc]  # redis-py
-        assert await _read_twice(replicas, record.task_id) == [(Thread(), changed)] * 4
+        assert await _read_twice(replicas, record.task_id) == [changed] * 4
 
 
 @pytest.mark.promise("gateway.reads_fresh")
 async def test_an_ended_task_that_left_is_gone_at_once(redis: Redis, task_store: TaskStore, replicas: Replicas) -> None:
     record = await _ended(redis, task_store)
-    assert await _read_twice(replicas, record.task_id) == [(Thread(), record)] * 4
+    assert await _read_twice(replicas, record.task_id) == [record] * 4
     row = keys.task_keys("acme", record.session_id, record.task_id).record
     await redis.delete(keys.alias_key("acme", record.task_id), row)
-    assert await _read_twice(replicas, record.task_id) == [(Thread(), None)] * 4
+    assert await _read_twice(replicas, record.task_id) == [None] * 4
 
 
 @pytest.mark.promise("gateway.reads_fresh")
@@ -79,18 +79,18 @@ async def test_an_id_of_a_newer_task_leads_there_at_once(
 ) -> None:
     """Whichever replica noted it."""
     record = await _ended(redis, task_store)
-    assert await _read_twice(replicas, record.task_id) == [(Thread(), record)] * 4
-    await replicas[0].threads.points_to("acme", record.task_id, "newer")
-    assert await _read_twice(replicas, record.task_id) == [(Thread("newer"), None)] * 4
-    await replicas[1].threads.points_to("acme", record.task_id, record.task_id)
-    assert await _read_twice(replicas, record.task_id) == [(Thread(record.task_id), record)] * 4
+    assert await _read_twice(replicas, record.task_id) == [record] * 4
+    await replicas[0].threads.points_to(MessageKey("acme", record.task_id), "newer")
+    assert await _read_twice(replicas, record.task_id) == [None] * 4
+    await replicas[1].threads.points_to(MessageKey("acme", record.task_id), record.task_id)
+    assert await _read_twice(replicas, record.task_id) == [record] * 4
 
 
 @pytest.mark.promise("gateway.reads_fresh")
 async def test_what_is_kept_of_a_task_is_its_tenants(redis: Redis, task_store: TaskStore, replicas: Replicas) -> None:
     record = await _ended(redis, task_store)
     await _read_twice(replicas, record.task_id)
-    assert [await one.find(record.task_id, "other") for one in replicas] == [(Thread(), None)] * 2
+    assert [await one.find(record.task_id, "other") for one in replicas] == [None] * 2
 
 
 _NEW = [("A2A-Version", "1.0"), ("Content-Type", "application/json")]

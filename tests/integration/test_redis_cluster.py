@@ -19,6 +19,7 @@ from services.executor.ports.turns import Charge, DayCharges, JournalEntry
 from services.gateway.features.deliveries.news import DeliveryStep, HookWork
 from services.gateway.features.deliveries.store import RedisDeliveryQueue
 from services.gateway.features.learning.store import RedisStatistics
+from services.gateway.features.tasks.model import MessageKey
 from services.gateway.features.tasks.store import RedisThreads
 from services.gateway.features.webhooks.model import SignedPost, TaskHook
 from services.gateway.features.webhooks.store import RedisWebhooks
@@ -103,9 +104,12 @@ async def test_sessions_are_looked_after_there(cluster: Redis) -> None:
 
 async def test_what_else_the_services_ask_works_there(cluster: Redis) -> None:
     await check_durable(cluster)
-    threads = RedisThreads(cluster, Reads(cluster, "redis+cluster://nowhere"))
-    await threads.points_to("acme", "c1", "t1")
-    assert (await threads.thread_of("acme", "c1", "f")).task_id == "t1"
+    async with Live(cluster) as live:
+        store, key = TaskStore(cluster, live), MessageKey("acme", "c1", "f")
+        record = await accepted(store)
+        threads = RedisThreads(cluster, Reads(cluster, "redis+cluster://nowhere"), store)
+        await threads.points_to(key, record.task_id)
+        assert (await threads.find(key)).record == record
     assert (await RedisStatistics(cluster).learning("acme")).cases == 0
     assert (await RedisLearned(cluster).recall("acme", "general")).cases == ()
 

@@ -23,6 +23,7 @@ from services.gateway.features.tasks.listing import TaskListService
 from services.gateway.features.tasks.message import metadata_of, read_legacy, read_message
 from services.gateway.features.tasks.options import SendOptions, history_length, list_options, send_options
 from services.gateway.features.tasks.service import TaskService, Ticket
+from services.gateway.features.tasks.signals import TaskSignals
 from services.gateway.features.tasks.views import legacy_view
 from services.gateway.features.webhooks.model import legacy_shape, read_webhook, webhook_at
 from services.gateway.features.webhooks.service import WebhookService
@@ -35,6 +36,7 @@ NO_STREAMS = "streaming is not offered; poll the task, or read GET /tasks/{id}/e
 
 class A2aParts(NamedTuple):
     tasks: TaskService
+    signals: TaskSignals
     lists: TaskListService
     identity: Identity
     push: WebhookService
@@ -106,7 +108,7 @@ class A2aMethods:
     async def cancel(self, call: streams.MethodCall, wording: Wording) -> streams.Answer:
         """CancelTask: the task, once it has ended."""
         caller, task_id = self.caller(call), required_id(call.params, "id", "id")
-        record = await self._fill_files(await self._parts.tasks.cancel(task_id, caller))
+        record = await self._fill_files(await self._parts.signals.cancel(task_id, caller))
         return wording.task(task_view(record, self._notice))
 
     async def set_webhook(self, call: streams.MethodCall, wording: Wording) -> streams.Answer:
@@ -226,6 +228,7 @@ class LegacyMethods:
 
     def __init__(self, parts: A2aParts) -> None:
         self._tasks: TaskService = parts.tasks
+        self._signals = parts.signals
         self._push: WebhookService = parts.push
         self._identity, self._notice, self._streaming = parts.identity, parts.notice, parts.abilities.streaming
         self._streams = Streams(parts.tasks)
@@ -255,13 +258,13 @@ class LegacyMethods:
 
         async def answer() -> Shown:
             handed_over.append(await self._tasks.wait(ticket))
-            return legacy_view(handed_over[0], ticket.client_id, length, self._notice)
+            return legacy_view(handed_over[0], ticket.shown_id, length, self._notice)
 
         async def note() -> None:
             for record in handed_over:
                 await self._tasks.note_answer(ticket, record)
 
-        accepted = partial(legacy_view, ticket.record, ticket.client_id, length, self._notice)
+        accepted = partial(legacy_view, ticket.record, ticket.shown_id, length, self._notice)
         return streams.PendingAnswer(answer, accepted, partial(streams.note_delivery, note, ticket.record.task_id))
 
     async def stream(self, call: streams.MethodCall) -> streams.Answer:
@@ -281,7 +284,9 @@ class LegacyMethods:
 
     async def cancel(self, call: streams.MethodCall) -> streams.Answer:
         task_id = _task_id(call)
-        return legacy_view(await self._tasks.cancel(task_id, self._identify_caller(call)), task_id, None, self._notice)
+        return legacy_view(
+            await self._signals.cancel(task_id, self._identify_caller(call)), task_id, None, self._notice
+        )
 
     async def set_webhook(self, call: streams.MethodCall) -> streams.Answer:
         task_id, caller = self._of_webhook(call)

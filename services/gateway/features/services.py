@@ -11,6 +11,7 @@ from services.gateway.features.memory.service import Memories
 from services.gateway.features.tasks.listing import TaskListService
 from services.gateway.features.tasks.model import Stories
 from services.gateway.features.tasks.service import TaskService
+from services.gateway.features.tasks.signals import TaskSignals
 from services.gateway.features.tenants.service import TenantStates
 from services.gateway.features.webhooks.service import WebhookService
 
@@ -18,6 +19,7 @@ from services.gateway.features.webhooks.service import WebhookService
 @dataclass(frozen=True)
 class FeatureServices:
     tasks: TaskService
+    signals: TaskSignals
     lists: TaskListService
     approvals: ApprovalService
     tenants: TenantStates

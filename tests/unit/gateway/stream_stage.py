@@ -6,12 +6,14 @@ from datetime import UTC, datetime
 
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.streams.service import Streams, TaskStream, ToldUpdate
+from services.gateway.features.tasks.checks import MessageRules
+from services.gateway.features.tasks.intake import IntakeTime
 from services.gateway.features.tasks.message import ClientMessage, read_legacy, read_message
-from services.gateway.features.tasks.service import Rules, TaskService
+from services.gateway.features.tasks.service import TaskService, WaitLimits
 from shared.contracts.task import Artifact, Principal, TaskRecord, Turn
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import Dialect, TaskState
-from tests.doubles.gateway_doubles import MemoryTasks, MemoryWakes
+from tests.doubles.gateway_doubles import MemoryTasks
 from tests.doubles.memory_threads import MemoryThreads
 
 NOON = datetime(2026, 4, 1, 12, 0, tzinfo=UTC)
@@ -24,12 +26,11 @@ class Played:
 
     def __init__(self) -> None:
         self.tasks = MemoryTasks()
-        self.threads = MemoryThreads()
-        self._wakes = MemoryWakes()
+        self.threads = MemoryThreads(self.tasks)
         self._count = 0
 
     def desk(self) -> TaskService:
-        return TaskService(self.tasks, self._wakes, self.threads, lambda: NOON, self._id, Rules())
+        return TaskService(self.tasks, self.threads, self.moment, MessageRules(), WaitLimits())
 
     def replica(self) -> Streams:
         return Streams(self.desk())
@@ -57,9 +58,9 @@ class Played:
         assert found is not None
         return found
 
-    def _id(self) -> str:
+    def moment(self) -> IntakeTime:
         self._count += 1
-        return f"id-{self._count}"
+        return IntakeTime(NOON, f"id-{self._count}")
 
 
 def message(text: str, dialect: Dialect = Dialect.A2A_1_0, **more: str) -> ClientMessage:

@@ -20,7 +20,7 @@ from services.gateway.features.memory.service import Thing
 from services.gateway.features.tasks.listing import ListPlace, Page, TaskLists, TaskListService, WantedTasks
 from services.gateway.features.tenants.service import DaySpent, TenantState
 from shared.contracts.knowledge import Accuracy, CaseEntry, EntityLinks, KnownEntity, KnownFact
-from shared.contracts.task import Principal, TaskEvent, TaskRecord
+from shared.contracts.task import Principal, TaskEvent, TaskRecord, Turn
 from shared.domain.bandit import Arm
 from shared.domain.cases import CaseOutcome
 from shared.domain.estimates import Moment, Point, moments
@@ -28,7 +28,6 @@ from shared.domain.exact_json import JsonObject
 from shared.domain.words import Role, Strategy, TaskState
 from tests.doubles.redis_tasks import a_record
 from tests.each_row import each_row
-from tests.unit.gateway.stream_stage import Played
 
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 
@@ -317,6 +316,10 @@ class Store(TaskLists, Approvals, LearningStatistics):
         return LearningHistory()
 
 
+async def _answer_nobody(record: TaskRecord, _: Turn) -> TaskRecord:
+    return record
+
+
 class Clock:
     now = datetime(2026, 1, 5, tzinfo=UTC)
 
@@ -332,7 +335,7 @@ def _caller(name: str, role: Role, tenant: str = "acme") -> Caller:
 async def test_who_see_the_same_share_one_look_a_second() -> None:
     """However many approvers have their inbox open; a client's own tasks and another tenant are further looks."""
     store, clock = Store(), Clock()
-    glance = Glance(ApprovalService(store, Played().desk(), clock), TaskListService(store), store, clock)
+    glance = Glance(ApprovalService(store, _answer_nobody, clock), TaskListService(store), store, clock)
     crowd = [_caller(f"dana {number}", Role.APPROVER) for number in range(50)]
     others = [_caller("olga", Role.OPERATOR), _caller("anna", Role.CLIENT), _caller("gina", Role.APPROVER, "globex")]
     for caller in [*crowd, *others]:

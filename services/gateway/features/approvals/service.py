@@ -1,6 +1,6 @@
 """Approvals that wait: who may see which, and how they are answered."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
@@ -12,9 +12,8 @@ from services.gateway.edge.ids import derive_id
 from services.gateway.features.approvals.views import Question, approval_view
 from services.gateway.features.identity.model import Caller, may_read
 from services.gateway.features.tasks.intake import WORDS
-from services.gateway.features.tasks.service import TaskService
 from shared.contracts.approval import Approval, ApprovalStatus, NoticeEvent
-from shared.contracts.task import Principal, Turn, TurnKind
+from shared.contracts.task import Principal, TaskRecord, Turn, TurnKind
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import Role, TaskState
 
@@ -71,11 +70,15 @@ def read_answer(body: JsonObject) -> ApproverAnswer:
     return ApproverAnswer(word, short_text_at(body, "comment", _LONGEST_COMMENT))
 
 
+# Puts a turn ahead of its session's messages, waits a little for its end, and returns the task.
+HandOver = Callable[[TaskRecord, Turn], Awaitable[TaskRecord]]
+
+
 class ApprovalService:
     """Lists, shows and answers a tenant's approvals. All methods raise ``StoreUnavailable``."""
 
-    def __init__(self, approvals: Approvals, tasks: TaskService, clock: Callable[[], datetime]) -> None:
-        self._approvals, self._tasks, self._clock = approvals, tasks, clock
+    def __init__(self, approvals: Approvals, hand_over: HandOver, clock: Callable[[], datetime]) -> None:
+        self._approvals, self._hand_over, self._clock = approvals, hand_over, clock
 
     async def waiting(self, caller: Caller) -> list[Question]:
         """The waiting approvals that the caller may see, the nearest deadline first."""
@@ -108,7 +111,7 @@ class ApprovalService:
             return question, True
         _check_open(question)
         turn = _build_turn(question, answer, caller, self._clock())
-        record = await self._tasks.hand_over(question.record, turn)
+        record = await self._hand_over(question.record, turn)
         after = await self._approvals.find(caller.tenant, approval_id) or question
         if _has_said(after.approval, answer, caller.principal):
             return after._replace(record=record), True

@@ -22,8 +22,8 @@ from services.gateway.features.console.views import tasks as views
 from services.gateway.features.console.views.timeline import TimedEvents, rail, stages
 from services.gateway.features.identity.model import may_stop
 from services.gateway.features.tasks.listing import TaskQuery
-from services.gateway.features.tasks.resolution import read_word
 from services.gateway.features.tasks.service import ends_task
+from services.gateway.features.tasks.signals import read_word
 from services.gateway.features.webhooks.model import RegisteredWebhook
 from shared.contracts.archive import ArchivedTask
 from shared.contracts.task import TaskRecord
@@ -118,7 +118,7 @@ class TaskPages(ConsolePages):
         """Ask for a task's end, and wait a little: what was sent is settled before the task ends."""
         task_id = request.path_params["task_id"]
         try:
-            await self._context.services.tasks.cancel(task_id, visitor.caller)
+            await self._context.services.signals.cancel(task_id, visitor.caller)
         except NotCancelable:
             return await self.show_page(request, visitor, "It had ended before your cancel came.", 409)
         finally:
@@ -130,7 +130,7 @@ class TaskPages(ConsolePages):
         task_id = request.path_params["task_id"]
         try:
             word = read_word({name: fields.get(name, "") for name in ("call", "resolution", "comment")})
-            await self._context.services.tasks.resolve(task_id, word, visitor.caller)
+            await self._context.services.signals.resolve(task_id, word, visitor.caller)
         except (InvalidField, NothingToResolve) as fault:
             return await self.show_page(request, visitor, f"Nothing was changed. {fault}", 409)
         return go_to(f"/console/tasks/{in_path(task_id)}")

@@ -12,9 +12,10 @@ from services.gateway.edge.errors import InvalidField, Unsupported
 from services.gateway.edge.fields import refused_field
 from services.gateway.edge.ids import derive_id
 from services.gateway.features.identity.model import Caller, check_client
-from services.gateway.features.tasks.intake import cancel_turn, pass_on
+from services.gateway.features.tasks.intake import IntakeTime
 from services.gateway.features.tasks.listing import TaskLists, WantedTasks
 from services.gateway.features.tasks.message import ClientMessage, plain_values
+from services.gateway.features.tasks.signals import cancel_turn
 from services.gateway.features.tasks.views import is_turn
 from shared.contracts.assessment.messages import (
     DEFAULT_ASSESSMENT_INSTRUCTIONS,
@@ -27,7 +28,7 @@ from shared.contracts.task import Practice, TaskRecord, TaskRequest
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.domain.outgoing import Reach, Refused, check_url
 from shared.domain.words import Dialect, TaskState
-from shared.ports.tasks import Tasks, Wakes
+from shared.ports.tasks import Tasks
 
 
 class Participation(Contract):
@@ -200,7 +201,6 @@ class ParticipationService:
         self,
         participations: Participations | None,
         tasks: Tasks,
-        wakes: Wakes,
         lists: TaskLists,
         clock: Callable[[], datetime],
         new_id: Callable[[], str],
@@ -208,7 +208,7 @@ class ParticipationService:
         read_words: ReadWords,
         endpoint: Callable[[str, str, str], str],
     ) -> None:
-        self._kept, self._tasks, self._wakes, self._lists = participations, tasks, wakes, lists
+        self._kept, self._tasks, self._lists = participations, tasks, lists
         self._clock, self._new_id, self._worlds = clock, new_id, worlds
         self._read_words, self._endpoint = read_words, endpoint
 
@@ -306,8 +306,8 @@ class ParticipationService:
         wanted = WantedTasks(caller.tenant, session=participation.session_id, states=_OPEN)
         for record in (await self._lists.page(wanted, _MOST_OPEN, None)).records:
             if _is_turn_of(record, participation):
-                turn = cancel_turn(record, caller, self._new_id(), self._clock())
-                await pass_on(self._tasks, self._wakes, record, turn)
+                turn = cancel_turn(record, caller, IntakeTime(self._clock(), self._new_id()))
+                await self._tasks.signal(record.tenant, record.session_id, turn)
 
     def _check_world(self, url: str) -> None:
         """Raises ``InvalidField`` for a world that may not be named; executors check its address again."""

@@ -146,12 +146,12 @@ class Streams:
         ticket = await self._tasks.submit(message, caller)
         if ticket.is_reply:
             alone = StreamStart(ToldUpdate("0-0", TasklessReply(ticket.record)), SeenEvents(EventPlace(0, 0)))
-            return TaskStream(self._tasks, ticket.record, ticket.client_id, alone, End(), ticket)
+            return TaskStream(self._tasks, ticket.record, ticket.shown_id, alone, End(), ticket)
         standing = await self._tasks.standing(ticket.record)
         end, found = End(ticket.turn_id), resumption(seen, standing)
         beginning = _from_acceptance(ticket.record, standing, found)
         beginning = beginning or _find_start(found, standing, over=end.is_past(standing.record))
-        return TaskStream(self._tasks, standing.record, ticket.client_id, beginning, end, ticket)
+        return TaskStream(self._tasks, standing.record, ticket.shown_id, beginning, end, ticket)
 
     async def subscribe(self, task_id: str, caller: Caller, last_event_id: str | None, dialect: Dialect) -> TaskStream:
         """A stream of an existing task. Raises ``NoVisibleTask``, and ``Unsupported`` if it ended with nothing new.

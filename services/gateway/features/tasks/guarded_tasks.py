@@ -1,4 +1,4 @@
-"""The task store as the gateway uses it: with load shedding, counters and traces; and wakes that may fail."""
+"""The task store as the gateway uses it: with wakes, which may fail, load shedding, counters and traces."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -6,7 +6,7 @@ from time import monotonic
 
 import structlog
 
-from services.gateway.edge.errors import TooManyRequests
+from services.gateway.edge.errors import StoppedTenant, TooManyRequests
 from shared.contracts.task import TaskEvent, TaskRecord, Turn
 from shared.domain import metric_names as names
 from shared.domain import span_names as spans
@@ -19,7 +19,7 @@ RETRY_SECONDS = 5.0
 TOLD_SECONDS = 10.0  # until it is said again that messages are refused
 _WHY: dict[type[Exception], str] = {
     TooManyRequests: "shed",
-    ports.TenantIsStopped: "stopped",
+    StoppedTenant: "stopped",
     ports.SessionBelongsToOther: "other_session",
     ports.TaskEnded: "ended",
     StoreUnavailable: "store",
@@ -29,15 +29,22 @@ log = structlog.get_logger()
 
 
 class GuardedTasks(ports.Tasks):
+    """What is accepted or signalled here also wakes an executor."""
+
     def __init__(
-        self, tasks: ports.Tasks, meter: Meter, tracer: Tracer = NO_TRACER, clock: Callable[[], float] = monotonic
+        self,
+        tasks: ports.Tasks,
+        wakes: ports.Wakes,
+        meter: Meter,
+        tracer: Tracer = NO_TRACER,
+        clock: Callable[[], float] = monotonic,
     ) -> None:
         """``clock``: a monotonic clock in seconds."""
-        self._tasks, self._meter, self._tracer = tasks, meter, tracer
+        self._tasks, self._wakes, self._meter, self._tracer = tasks, wakes, meter, tracer
         self._clock, self._tell_at = clock, float("-inf")
 
     async def accept(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> ports.Accepted:
-        """Accept a turn; raises ``TooManyRequests`` if too many sessions wait."""
+        """Accept a turn; raises ``TooManyRequests`` if too many sessions wait, and ``StoppedTenant``."""
         try:
             accepted = await self._accept(record, turn, dedupe)
         except tuple(_WHY) as error:
@@ -46,9 +53,17 @@ class GuardedTasks(ports.Tasks):
             raise
         fresh = "yes" if accepted.fresh else "no"
         self._meter.add(names.TURNS_ACCEPTED, dialect=record.dialect.value, fresh=fresh)
+        if accepted.fresh:
+            await self._wakes.wake(accepted.record.tenant, accepted.record.session_id)
         return accepted
 
     async def signal(self, tenant: str, session_id: str, turn: Turn) -> bool:
+        is_taken = await self._signal(tenant, session_id, turn)
+        if is_taken:
+            await self._wakes.wake(tenant, session_id)
+        return is_taken
+
+    async def _signal(self, tenant: str, session_id: str, turn: Turn) -> bool:
         if not self._tracer.is_on:
             return await self._tasks.signal(tenant, session_id, turn)
         with self._tracer.span(spans.ACCEPT, SpanKind.PRODUCER) as span:
@@ -76,6 +91,8 @@ class GuardedTasks(ports.Tasks):
         except ports.TooManyWait as full:
             self._log_shedding(full.waiting)
             raise TooManyRequests("more work waits than this installation takes on", RETRY_SECONDS) from full
+        except ports.TenantIsStopped as stopped:
+            raise StoppedTenant(record.tenant, stopped.reason) from stopped
 
     async def _accept_traced(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> ports.Accepted:
         """Accept in a span, which ends at once, so that later spans have a finished parent."""

@@ -1,19 +1,19 @@
 """Turns a client's message into what is stored: a turn of a new task, of a known one, or a decision."""
 
-from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import NamedTuple
+
+from typing_extensions import override
 
 from services.gateway.edge.errors import InvalidField, NoVisibleTask, TaskHasEnded
 from services.gateway.edge.fields import id_at, text_at
 from services.gateway.edge.ids import derive_id
 from services.gateway.features.identity.model import Caller, check_client, may_decide, may_read
 from services.gateway.features.tasks.message import ClientMessage
-from services.gateway.features.tasks.model import Thread
+from services.gateway.features.tasks.model import FoundTask
 from shared.contracts.task import HistoryMessage, SentFile, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.domain.exact_json import Json, JsonObject, digest
 from shared.domain.words import Dialect, TaskState
-from shared.ports.tasks import Tasks, Wakes
 
 WORDS = ("approve", "reject")
 
@@ -48,13 +48,6 @@ def _claimed_decision(claims: list[JsonObject]) -> DecisionWord:
     return DecisionWord(word, comment, id_at(claims[0], "approval_id", "message.parts.data.approval_id"))
 
 
-# The message from which a task is made; or, for an assessor's message, its answer: the record of a task that is not
-# stored. Raises ``GatewayRefusal`` and ``StoreUnavailable``.
-ReadAssessment = Callable[[ClientMessage, Caller], Awaitable[ClientMessage | TaskRecord]]
-# Whether the record of a tenant has a connection with a URL. May raise ``StoreUnavailable``.
-HasConnection = Callable[[str, str], Awaitable[bool]]
-
-
 class IntakeTime(NamedTuple):
     """The time, and an unused id."""
 
@@ -65,7 +58,7 @@ class IntakeTime(NamedTuple):
 class Accept(NamedTuple):
     record: TaskRecord
     turn: Turn
-    dedupe: str | None
+    dedupe: str
 
 
 class Signal(NamedTuple):
@@ -83,11 +76,139 @@ class Join(NamedTuple):
 Intake = Accept | Signal | Join
 
 
-def fingerprint_of(message: ClientMessage, caller: Caller) -> str:
-    """What identifies a message: its sender and its id, or without an id its content."""
-    if name := message.same_as or message.message_id:
-        return digest([caller.principal.id, "id", name])
-    return digest([caller.principal.id, *_content_of(message)])
+def take_in(message: ClientMessage, caller: Caller, found: FoundTask, moment: IntakeTime) -> Intake:
+    """Decide what a message is. ``found``: where its task id leads.
+
+    Raises ``NoVisibleTask``, ``TaskHasEnded``, ``NotAClient`` and ``InvalidField``.
+    """
+    names, known = names_of(message.dialect), found.record
+    same = digest(["same", found.key.fingerprint]) if message.same_as else None
+    dedupe = same or names.identify(message, found, moment.fresh_id)
+    arrival = _Arrival(message, caller, moment, dedupe, derive_id("turn", caller.tenant, dedupe))
+    if known is None:
+        check_client(caller)
+        return arrival.begin(names.place(arrival, found))
+    if arrival.turn_id in (*known.turns_done, found.signalled):
+        return Join(known, arrival.turn_id)
+    decision = decision_in(message.text, message.data) if known.state is TaskState.INPUT_REQUIRED else None
+    if not (decision and may_decide(caller.principal, known)):
+        _check_own(message, caller, known)
+    if not decision:
+        check_client(caller)
+    if known.state.is_terminal:
+        return arrival.begin(names.place(arrival, found))
+    if message.session_id not in (None, known.session_id):
+        raise InvalidField(names.session_field, f"task {message.task_id!r} belongs to session {known.session_id!r}")
+    turn = arrival.build_turn(known.task_id).model_copy(update={"files": _list_files(message)})
+    return Signal(known, _decide_by(turn, decision, known)) if decision else Accept(known, turn, arrival.dedupe)
+
+
+class TaskPlace(NamedTuple):
+    """The id and the session of a task that a message begins."""
+
+    task_id: str
+    session_id: str
+
+
+class _Arrival(NamedTuple):
+    """A message that has come, and the key by which it is recognised when it is sent again."""
+
+    message: ClientMessage
+    caller: Caller
+    moment: IntakeTime
+    dedupe: str
+    turn_id: str
+
+    def build_turn(self, task_id: str) -> Turn:
+        return Turn(
+            turn_id=self.turn_id,
+            task_id=task_id,
+            kind=TurnKind.MESSAGE,
+            principal=self.caller.principal,
+            received_at=self.moment.now,
+            message_id=self.message.message_id or self.turn_id,
+            text=self.message.whole_text,
+            parts=self.message.parts,
+        )
+
+    def begin(self, place: TaskPlace) -> Accept:
+        """The message's turn as the first of a new task."""
+        message, turn, now = self.message, self.build_turn(place.task_id), self.moment.now
+        named = message.message_id or self.turn_id
+        said = HistoryMessage(role="user", text=turn.text, message_id=named, at=now, parts=turn.parts)
+        record = TaskRecord(
+            tenant=self.caller.tenant,
+            task_id=place.task_id,
+            session_id=place.session_id,
+            dialect=message.dialect,
+            requester=self.caller.principal,
+            request=TaskRequest(
+                text=turn.text,
+                policy_doc=message.policy_doc,
+                tools_endpoint=message.tools_endpoint,
+                metadata=message.request_metadata,
+                solver=message.solver,
+                files=_list_files(message),
+                practice=message.practice,
+            ),
+            history=(said,),
+            accepted_at=now,
+            updated_at=now,
+        )
+        return Accept(record, turn, self.dedupe)
+
+
+class ClientNames:
+    """How clients of protocols 0.3 and 1.0 name things: tasks by the ids that they got here, messages by own ids."""
+
+    task_field, session_field = "message.taskId", "message.contextId"
+
+    def identify(self, message: ClientMessage, found: FoundTask, fresh_id: str) -> str:
+        """What a message is the same as when it is sent again: its id, or nothing at all if it has none."""
+        return digest(["a2a", found.key.fingerprint if message.message_id and not message.is_always_new else fresh_id])
+
+    def place(self, arrival: _Arrival, found: FoundTask) -> TaskPlace:
+        """The task that a message begins whose task id leads to none, or to one that has ended.
+
+        Raises ``NoVisibleTask`` and ``TaskHasEnded``.
+        """
+        if found.record is not None:
+            raise TaskHasEnded(found.record.task_id, found.record.state.value)
+        if arrival.message.task_id:
+            raise NoVisibleTask(arrival.message.task_id)
+        session = arrival.message.session_id or derive_id("session", arrival.caller.tenant, arrival.dedupe)
+        return TaskPlace(arrival.moment.fresh_id, session)
+
+
+class LegacyNames(ClientNames):
+    """How clients of the early protocol name things: tasks as they like, and messages not at all.
+
+    A task's name leads to the newest one of that name; after its end the name begins another in the same session. What
+    is sent again under a name is the same message until its answer was received.
+    """
+
+    task_field, session_field = "params.id", "metadata.session_id"
+
+    @override
+    def identify(self, message: ClientMessage, found: FoundTask, fresh_id: str) -> str:
+        return digest(["legacy", found.key.alias, found.key.fingerprint, found.answered])
+
+    @override
+    def place(self, arrival: _Arrival, found: FoundTask) -> TaskPlace:
+        """A first task without a session gets one of its name, which no other verified caller's session has."""
+        named, alias = arrival.message.session_id, found.key.alias
+        if found.record is not None:
+            return TaskPlace(arrival.moment.fresh_id, named or found.record.session_id)
+        return TaskPlace(
+            alias, named or (own_id(alias, arrival.caller) if arrival.caller.principal.verified else alias)
+        )
+
+
+_NAMES, _LEGACY_NAMES = ClientNames(), LegacyNames()
+
+
+def names_of(dialect: Dialect) -> ClientNames:
+    return _LEGACY_NAMES if dialect is Dialect.LEGACY else _NAMES
 
 
 def own_id(task_id: str, caller: Caller) -> str:
@@ -98,183 +219,33 @@ def own_id(task_id: str, caller: Caller) -> str:
     return derive_id("own", caller.tenant, caller.principal.id, task_id)
 
 
-def take_in(
-    message: ClientMessage, caller: Caller, known: TaskRecord | None, thread: Thread, moment: IntakeTime
-) -> Intake:
-    """Decide what a message is. ``known``: the task that its task id leads to.
-
-    Raises ``NoVisibleTask``, ``TaskHasEnded``, ``NotAClient`` and ``InvalidField``.
-    """
-    dedupe = _derive_dedupe(message, caller, thread, moment)
-    turn_id = derive_id("turn", caller.tenant, dedupe)
-    if known is None:
-        check_client(caller)
-        return _new_task(message, caller, moment, turn_id, dedupe)
-    if turn_id in (*known.turns_done, thread.signalled):
-        return Join(known, turn_id)
-    decision = decision_in(message.text, message.data) if known.state is TaskState.INPUT_REQUIRED else None
-    _check_access(message, caller, known, decision)
-    if not decision:
-        check_client(caller)
-    if known.state.is_terminal:
-        return _after_the_end(message, caller, known, moment, turn_id, dedupe)
-    _check_session(message, known)
-    if decision:
-        turn = _decision_turn(decision, caller, known, moment, turn_id)
-        return Signal(known, turn.model_copy(update={"parts": message.parts, "files": _list_files(message)}))
-    turn = _message_turn(message, caller, known.task_id, moment, turn_id)
-    return Accept(known, turn.model_copy(update={"files": _list_files(message)}), dedupe)
+def fingerprint_of(message: ClientMessage, caller: Caller) -> str:
+    """What identifies a message: its sender and its id, or without an id its content."""
+    if name := message.same_as or message.message_id:
+        return digest([caller.principal.id, "id", name])
+    solver = (message.solver.model_dump_json(),) if message.solver else ()
+    files = (list[Json]([file.file.file_id or file.file.url for file in message.files]),) if message.files else ()
+    content = (message.text, list(message.data), message.session_id, message.metadata, *files, *solver)
+    return digest([caller.principal.id, *content])
 
 
-def _new_task(message: ClientMessage, caller: Caller, moment: IntakeTime, turn_id: str, dedupe: str) -> Accept:
-    if message.dialect is not Dialect.LEGACY and message.task_id:
-        raise NoVisibleTask(message.task_id)
-    task_id = message.task_id or moment.fresh_id
-    return _begin(message, caller, task_id, _session_of(message, caller, dedupe), moment, turn_id, dedupe)
-
-
-def _after_the_end(
-    message: ClientMessage, caller: Caller, known: TaskRecord, moment: IntakeTime, turn_id: str, dedupe: str
-) -> Accept:
-    """A new task in the session of an ended one, for a legacy message; other protocols raise ``TaskHasEnded``."""
-    if message.dialect is not Dialect.LEGACY:
-        raise TaskHasEnded(known.task_id, known.state.value)
-    session = message.session_id or known.session_id
-    return _begin(message, caller, moment.fresh_id, session, moment, turn_id, dedupe)
-
-
-def _begin(
-    message: ClientMessage, caller: Caller, task_id: str, session_id: str, moment: IntakeTime, turn_id: str, dedupe: str
-) -> Accept:
-    turn = _message_turn(message, caller, task_id, moment, turn_id)
-    record = TaskRecord(
-        tenant=caller.tenant,
-        task_id=task_id,
-        session_id=session_id,
-        dialect=message.dialect,
-        requester=caller.principal,
-        request=_request(message),
-        history=(_build_message(turn, message),),
-        accepted_at=moment.now,
-        updated_at=moment.now,
-    )
-    return Accept(record, turn, dedupe)
-
-
-def _request(message: ClientMessage) -> TaskRequest:
-    return TaskRequest(
-        text=message.whole_text,
-        policy_doc=message.policy_doc,
-        tools_endpoint=message.tools_endpoint,
-        metadata=message.request_metadata,
-        solver=message.solver,
-        files=_list_files(message),
-        practice=message.practice,
-    )
+def _decide_by(turn: Turn, decision: DecisionWord, known: TaskRecord) -> Turn:
+    """A message's turn as the decision that it makes: on the question that it names, or else the one that stands."""
+    asked = decision.approval_id or known.metadata.get("approval_id")
+    data = {"decision": decision.decision, "comment": decision.comment, "approval_id": asked}
+    decided = {"kind": TurnKind.DECISION, "message_id": None, "text": decision.decision, "data": data}
+    return turn.model_copy(update=decided)
 
 
 def _list_files(message: ClientMessage) -> tuple[SentFile, ...]:
     return tuple(file.file for file in message.files)
 
 
-def _build_message(turn: Turn, message: ClientMessage) -> HistoryMessage:
-    named = turn.message_id or turn.turn_id
-    return HistoryMessage(role="user", text=turn.text, message_id=named, at=turn.received_at, parts=message.parts)
-
-
-def _message_turn(message: ClientMessage, caller: Caller, task_id: str, moment: IntakeTime, turn_id: str) -> Turn:
-    return Turn(
-        turn_id=turn_id,
-        task_id=task_id,
-        kind=TurnKind.MESSAGE,
-        principal=caller.principal,
-        received_at=moment.now,
-        message_id=message.message_id or turn_id,
-        text=message.whole_text,
-        parts=message.parts,
-    )
-
-
-def _decision_turn(decision: DecisionWord, caller: Caller, known: TaskRecord, moment: IntakeTime, turn_id: str) -> Turn:
-    return Turn(
-        turn_id=turn_id,
-        task_id=known.task_id,
-        kind=TurnKind.DECISION,
-        principal=caller.principal,
-        received_at=moment.now,
-        text=decision.decision,
-        data={
-            "decision": decision.decision,
-            "comment": decision.comment,
-            # The question that this answers: the one it names, or else the one that stands.
-            "approval_id": decision.approval_id or known.metadata.get("approval_id"),
-        },
-    )
-
-
-def cancel_turn(record: TaskRecord, caller: Caller, turn_id: str, now: datetime) -> Turn:
-    """The turn by which a caller cancels a task."""
-    return Turn(
-        turn_id=turn_id, task_id=record.task_id, kind=TurnKind.CANCEL, principal=caller.principal, received_at=now
-    )
-
-
-async def pass_on(tasks: Tasks, wakes: Wakes, record: TaskRecord, turn: Turn) -> bool:
-    """Put a turn ahead of its session's messages, and wake an executor; False if the task has ended.
-
-    May raise ``StoreUnavailable`` and may be repeated.
-    """
-    if not await tasks.signal(record.tenant, record.session_id, turn):
-        return False
-    await wakes.wake(record.tenant, record.session_id)
-    return True
-
-
-def _check_access(message: ClientMessage, caller: Caller, known: TaskRecord, decision: DecisionWord | None) -> None:
-    """Raises unless the task is the caller's own, or the message is a decision that the caller may make."""
-    own = caller.principal.id == known.requester.id
-    if own or (decision and may_decide(caller.principal, known)):
+def _check_own(message: ClientMessage, caller: Caller, known: TaskRecord) -> None:
+    """Raises ``InvalidField`` or ``NoVisibleTask`` unless the task is the caller's own."""
+    if caller.principal.id == known.requester.id:
         return
     if may_read(caller.principal, known):
-        raise InvalidField(_id_field(message), "the task belongs to another principal; an approver may only decide it")
+        cause = "the task belongs to another principal; an approver may only decide it"
+        raise InvalidField(names_of(message.dialect).task_field, cause)
     raise NoVisibleTask(message.task_id or known.task_id)
-
-
-def _check_session(message: ClientMessage, known: TaskRecord) -> None:
-    if message.session_id in (None, known.session_id):
-        return
-    field = "metadata.session_id" if message.dialect is Dialect.LEGACY else "message.contextId"
-    raise InvalidField(field, f"task {message.task_id!r} belongs to session {known.session_id!r}")
-
-
-def _id_field(message: ClientMessage) -> str:
-    return "params.id" if message.dialect is Dialect.LEGACY else "message.taskId"
-
-
-def _session_of(message: ClientMessage, caller: Caller, dedupe: str) -> str:
-    """The message's session, or one named after the task or the message, so that a resend finds the same.
-
-    A verified caller's has a name that no other caller's session has.
-    """
-    if message.session_id or message.task_id is None:
-        return message.session_id or derive_id("session", caller.tenant, dedupe)
-    return own_id(message.task_id, caller) if caller.principal.verified else message.task_id
-
-
-def _derive_dedupe(message: ClientMessage, caller: Caller, thread: Thread, moment: IntakeTime) -> str:
-    """The key by which a resend is recognised: the message id, or none at all if it has no id.
-
-    In the early protocol it is the content under its task id, until its answer was given.
-    """
-    fingerprint = fingerprint_of(message, caller)
-    if message.same_as:
-        return digest(["same", fingerprint])
-    if message.dialect is Dialect.LEGACY:
-        return digest(["legacy", message.task_id, fingerprint, thread.answered])
-    return digest(["a2a", fingerprint if message.message_id and not message.is_always_new else moment.fresh_id])
-
-
-def _content_of(message: ClientMessage) -> tuple[Json, ...]:
-    solver = (message.solver.model_dump_json(),) if message.solver else ()
-    files = (list[Json]([file.file.file_id or file.file.url for file in message.files]),) if message.files else ()
-    return (message.text, list(message.data), message.session_id, message.metadata, *files, *solver)

@@ -4,15 +4,14 @@ from fastapi import APIRouter
 from starlette.responses import JSONResponse, Response
 
 from services.gateway.features.identity.api_paths import ApiCall, ApiPath, ApiRouterFactory
-from services.gateway.features.tasks.resolution import read_word
-from services.gateway.features.tasks.service import TaskService
+from services.gateway.features.tasks.signals import TaskSignals, read_word
 from services.gateway.features.tasks.views import public_view
 
 
-def resolve_routes(tasks: TaskService, notice: str, own: ApiRouterFactory) -> APIRouter:
+def resolve_routes(signals: TaskSignals, notice: str, own: ApiRouterFactory) -> APIRouter:
     async def resolve(call: ApiCall) -> Response:
         """Say what became of a write in doubt: ``{"call", "resolution", "comment"}``; 202 if it is heeded later."""
-        record, heeded = await tasks.resolve(call.path_word("task_id"), read_word(call.body), call.caller)
+        record, heeded = await signals.resolve(call.path_word("task_id"), read_word(call.body), call.caller)
         return JSONResponse(public_view(record, notice), status_code=200 if heeded else 202)
 
     return own.router(ApiPath("POST", "/tasks/{task_id}/resolve", resolve))

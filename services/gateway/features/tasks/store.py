@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from services.gateway.edge.shutdown import ShutdownState
 from services.gateway.features.tasks.listing import ListPlace, Page, TaskLists, WantedTasks
-from services.gateway.features.tasks.model import ClientThreads, Stories, Thread
+from services.gateway.features.tasks.model import ClientThreads, FoundTask, MessageKey, Stories
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.contracts.tenant_document import BadRecord
 from shared.domain.lru_cache import LruCache
@@ -42,73 +42,63 @@ class _KnownTask(NamedTuple):
     @classmethod
     def from_record(cls, found: TaskRecord, stored: bytes = b"", record: TaskRecord | None = None) -> "_KnownTask":
         """A task's place. ``record``: what ``stored`` holds, if that is cached."""
-        tenant, session_id, task_id = found.tenant, found.session_id, found.task_id
-        place = f"{task_id}\n{session_id}".encode()
-        return cls(session_id, place, _packed_reads(tenant, session_id, task_id), stored, record)
-
-    def reads_of(self, tenant: str, task_id: str, fingerprint: str) -> PackedReads:
-        return _packed_reads(tenant, self.session_id, task_id, fingerprint)
+        place, key = f"{found.task_id}\n{found.session_id}".encode(), MessageKey(found.tenant, found.task_id)
+        return cls(found.session_id, place, _packed_reads(key, found.session_id), stored, record)
 
 
-def _thread_fields(fingerprint: str) -> list[str]:
+def _note_fields(fingerprint: str) -> list[str]:
     return [_TASK, f"signalled:{fingerprint}", f"answered:{fingerprint}"]
-
-
-def _thread_of(noted: list[str | None]) -> Thread:
-    task_id, signalled, answered = noted
-    return Thread(task_id, signalled or "", answered or "")
 
 
 def _decode_text(noted: bytes | None) -> str:
     return (noted or b"").decode()
 
 
-def _packed_reads(tenant: str, session_id: str, task_id: str, fingerprint: str = "") -> PackedReads:
-    """The reads of what is stored about a task's id, where the id leads, and the record."""
+def _packed_reads(key: MessageKey, session_id: str) -> PackedReads:
+    """The reads of what is noted under a task's id, where the id leads, and the record."""
     return PackedReads.pack(
-        ("HMGET", thread_key(tenant, task_id), *_thread_fields(fingerprint)),
-        ("GET", keys.alias_key(tenant, task_id)),
-        ("HGET", keys.task_keys(tenant, session_id, task_id).record, "json"),
+        ("HMGET", thread_key(key.tenant, key.alias), *_note_fields(key.fingerprint)),
+        ("GET", keys.alias_key(key.tenant, key.alias)),
+        ("HGET", keys.task_keys(key.tenant, session_id, key.alias).record, "json"),
     )
 
 
 class RedisThreads(ClientThreads):
     """Clients' own task ids on Redis. Every method may raise ``StoreUnavailable``."""
 
-    def __init__(self, redis: Redis, reads: Reads) -> None:
-        self._redis, self._reads = redis, reads
+    def __init__(self, redis: Redis, reads: Reads, tasks: Tasks) -> None:
+        self._redis, self._reads, self._tasks = redis, reads, tasks
         self._known = LruCache[tuple[str, str], _KnownTask](_MOST_KNOWN)
 
     @override
-    async def find(
-        self, tasks: Tasks, tenant: str, client_id: str, fingerprint: str
-    ) -> tuple[Thread, TaskRecord | None]:
+    async def find(self, key: MessageKey) -> FoundTask:
         """As in the port, in one round trip for a task that was found here before and has not moved."""
-        known = self._known.get((tenant, client_id))
+        tenant, alias, fingerprint = key
+        known = self._known.get((tenant, alias))
         if known is None:
-            return await self._find_anew(tasks, tenant, client_id, fingerprint)
-        reads = known.reads if not fingerprint else known.reads_of(tenant, client_id, fingerprint)
+            return await self._find_anew(key)
+        reads = known.reads if not fingerprint else _packed_reads(key, known.session_id)
         noted, place, stored = await self._reads.ask(reads)
         task_id, signalled, answered = map(_decode_text, cast("list[bytes | None]", noted))
-        is_there = place == known.place and task_id in ("", client_id)
+        is_there = place == known.place and task_id in ("", alias)
         if not is_there or not isinstance(stored, bytes):
-            self._known.pop((tenant, client_id), None)
-            return await self._find_anew(tasks, tenant, client_id, fingerprint)
-        thread = Thread(task_id or None, signalled, answered)
+            self._known.pop((tenant, alias), None)
+            return await self._find_anew(key)
         if known.record is not None and stored == known.stored:
-            self._known.use((tenant, client_id))
-            return thread, known.record
+            self._known.use((tenant, alias))
+            return FoundTask(key, known.record, signalled, answered)
         record = read_record(stored)
         self._keep(record, stored)
-        return thread, record
+        return FoundTask(key, record, signalled, answered)
 
-    async def _find_anew(
-        self, tasks: Tasks, tenant: str, client_id: str, fingerprint: str
-    ) -> tuple[Thread, TaskRecord | None]:
-        thread, record = await super().find(tasks, tenant, client_id, fingerprint)
-        if record is not None and record.task_id == client_id and thread.task_id in (None, client_id):
+    async def _find_anew(self, key: MessageKey) -> FoundTask:
+        async with answering():
+            asked = self._redis.hmget(thread_key(key.tenant, key.alias), _note_fields(key.fingerprint))
+            task_id, signalled, answered = await cast(Awaitable[list[str | None]], asked)
+        record = await self._tasks.record(key.tenant, task_id or key.alias)
+        if record is not None and record.task_id == key.alias and task_id in (None, key.alias):
             self._keep(record, b"")
-        return thread, record
+        return FoundTask(key, record, signalled or "", answered or "")
 
     def _keep(self, record: TaskRecord, stored: bytes) -> None:
         """Cache a task's place, and its record unless that is large."""
@@ -116,36 +106,31 @@ class RedisThreads(ClientThreads):
         known = _KnownTask.from_record(record, *((stored, record) if is_small else ()))
         self._known.keep((record.tenant, record.task_id), known)
 
-    async def thread_of(self, tenant: str, client_id: str, fingerprint: str) -> Thread:
-        async with answering():
-            asked = self._redis.hmget(thread_key(tenant, client_id), _thread_fields(fingerprint))
-            return _thread_of(await cast(Awaitable[list[str | None]], asked))
+    async def points_to(self, key: MessageKey, task_id: str) -> None:
+        await self._note(key, _TASK, task_id)
 
-    async def points_to(self, tenant: str, client_id: str, task_id: str) -> None:
-        await self._set_field(tenant, client_id, _TASK, task_id)
+    async def note_signal(self, key: MessageKey, turn_id: str) -> None:
+        await self._note(key, f"signalled:{key.fingerprint}", turn_id)
 
-    async def note_signal(self, tenant: str, client_id: str, fingerprint: str, turn_id: str) -> None:
-        await self._set_field(tenant, client_id, f"signalled:{fingerprint}", turn_id)
+    async def note_answer(self, key: MessageKey, turn_id: str) -> None:
+        await self._note(key, f"answered:{key.fingerprint}", turn_id)
 
-    async def note_answer(self, tenant: str, client_id: str, fingerprint: str, turn_id: str) -> None:
-        await self._set_field(tenant, client_id, f"answered:{fingerprint}", turn_id)
-
-    async def _set_field(self, tenant: str, client_id: str, field: str, value: str) -> None:
-        key = thread_key(tenant, client_id)
+    async def _note(self, key: MessageKey, field: str, value: str) -> None:
+        name = thread_key(key.tenant, key.alias)
         async with answering(), self._redis.pipeline(transaction=True) as pipe:
-            pipe.hset(key, field, value)
-            pipe.expire(key, THREAD_SECONDS)
-            pipe.hlen(key)
+            pipe.hset(name, field, value)
+            pipe.expire(name, THREAD_SECONDS)
+            pipe.hlen(name)
             *_, noted = cast("list[int]", await pipe.execute())
         if noted > MOST:
-            await self._forget_some(key, field)
+            await self._forget_some(name, field)
 
-    async def _forget_some(self, key: str, newest: str) -> None:
+    async def _forget_some(self, name: str, newest: str) -> None:
         """Delete some random fields: each matters only to a client that sends the very same message again."""
         async with answering():
-            found = await cast(Awaitable[list[str]], self._redis.hrandfield(key, MOST // 4))
-            if some := [name for name in found if name not in (_TASK, newest)]:
-                await cast(Awaitable[int], self._redis.hdel(key, *some))
+            found = await cast(Awaitable[list[str]], self._redis.hrandfield(name, MOST // 4))
+            if some := [field for field in found if field not in (_TASK, newest)]:
+                await cast(Awaitable[int], self._redis.hdel(name, *some))
 
 
 class _Listed(NamedTuple):
