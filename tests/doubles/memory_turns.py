@@ -88,7 +88,7 @@ class MemoryTurns(TurnStore):
     async def open_write(self, entry: LedgerEntry, hold_seconds: float, beside: JournalBatch = NOTHING) -> Pulse:
         pulse = await self._pulse()
         if pulse.stops:
-            return pulse._replace(held=True)
+            return pulse._replace(refused=True)
         known = self.writes.get(entry.key)
         if known is not None and known.status not in SENDABLE:
             raise LedgerConflict(entry.key)

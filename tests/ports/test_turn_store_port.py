@@ -122,11 +122,11 @@ async def test_no_intent_is_stored_where_a_cancel_waits(stage: Stage) -> None:
     sent = an_entry().model_copy(update={"key": "sent"})
     await stage.store.open_write(sent, 1.0)
     await stage.cancel()
-    held = await stage.store.open_write(an_entry(), 1.0, JournalBatch((FIRST,)))
+    refused = await stage.store.open_write(an_entry(), 1.0, JournalBatch((FIRST,)))
     settled = await stage.store.settle_write(
         sent.model_copy(update={"status": WriteStatus.SENT}), WriteStatus.SENDING, JournalBatch((SECOND,))
     )
-    assert (held.held, settled.held, list(await stage.store.ledger())) == (True, False, ["sent"])
+    assert (refused.refused, settled.refused, list(await stage.store.ledger())) == (True, False, ["sent"])
     assert await stage.store.journal() == (SECOND,)
 
 

@@ -72,40 +72,40 @@ def _change_scripts(changes: Mapping[str, Mapping[str, str]]) -> None:
 
 def _leave_intents_unflushed() -> None:
     """An intent is kept in the process's memory, and stored with what came of its call."""
-    from services.executor.adapters.redis_turns import RedisTurnStore
-    from services.executor.ports.turns import JournalBatch, Pulse
+    from services.executor.adapters.redis_ledger import RedisLedger
+    from services.executor.ports.turns import NOTHING, JournalBatch, Pulse
     from shared.contracts.ledger import LedgerEntry
 
-    stored, settled = RedisTurnStore._open, RedisTurnStore._settle
+    stored, settled = RedisLedger._open, RedisLedger._settle
     kept: dict[str, tuple[LedgerEntry, float, JournalBatch]] = {}
 
     async def _open(
-        self: RedisTurnStore, entry: LedgerEntry, hold_seconds: float, beside: JournalBatch
+        self: RedisLedger, entry: LedgerEntry, hold_seconds: float, beside: JournalBatch
     ) -> tuple[Pulse, bool]:
         kept[entry.key] = (entry, hold_seconds, beside)
-        return await self.pulse(), True
+        return await self._scripts.append(NOTHING)
 
-    async def _settle(self: RedisTurnStore, entry: LedgerEntry, before: object, beside: JournalBatch) -> Pulse:
+    async def _settle(self: RedisLedger, entry: LedgerEntry, before: object, beside: JournalBatch) -> Pulse:
         if entry.key in kept:
             await stored(self, *kept.pop(entry.key))
         return await settled(self, entry, before, beside)  # type: ignore[arg-type]
 
-    RedisTurnStore._open = _open  # type: ignore[method-assign]
-    RedisTurnStore._settle = _settle  # type: ignore[method-assign]
+    RedisLedger._open = _open  # type: ignore[method-assign]
+    RedisLedger._settle = _settle  # type: ignore[method-assign]
 
 
 def _check_no_fence() -> None:
     """An executor that was frozen beyond its lease works on by the ledger as it knows it, over what others store."""
-    own = "if held[1] == owner and held[2] == fence then"
+    own = "if now_owner == owner and now_fence == fence then"
     _change_scripts(
         {
-            "": {"return held[1] == owner and held[2] == fence": "return true"},
+            "": {"return now_owner == owner and now_fence == fence": "return true"},
             "extend": {own: "if true then"},
             "append": {
                 "then return {'conflict'} end": "then stored = false end",
-                "~= known) then": "~= known) and false then",
+                "~= allowed) then": "~= allowed) and false then",
             },
-            "finish": {"if known[1] ~= version then return {'conflict'} end": ""},
+            "finish": {"if now_version ~= version then return {'conflict'} end": ""},
         }
     )
 
@@ -140,9 +140,9 @@ def _keep_the_reaper_off() -> None:
 
 def _ignore_cancels() -> None:
     """A cancel is taken in, and nothing comes of it."""
-    from services.executor.adapters.redis_turns import RedisTurnStore
+    from services.executor.adapters.turn_scripts import TurnScripts
 
-    RedisTurnStore._cancel = lambda self, signals: None  # type: ignore[method-assign]
+    TurnScripts._cancel = lambda self, signals: None  # type: ignore[method-assign]
     _replace_function("services.executor.core", "_cancellation", lambda _: lambda turn: None)
 
 
@@ -214,7 +214,7 @@ def _tell_outcomes_twice() -> None:
         if end.outcome:
             again = end.outcome.model_copy(update={"event_id": f"{end.outcome.event_id}:again"})
             words = ("id", again.event_id, "o", again.model_dump_json())
-            await self._scripts.command("XADD", self._partition.outcomes, "*", *words)
+            await self._redis.command("XADD", self._scripts.partition.outcomes, "*", *words)
 
     RedisTurnStore.finish = finish  # type: ignore[method-assign]
 

@@ -6,18 +6,23 @@ the request leaves, or, where nobody confirms, a turn older than the failover th
 """
 
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import LedgerConflict
 from shared.contracts.ledger import LedgerEntry
 from shared.domain.words import WriteStatus
 from shared.infra.lineage import Lineage
+from shared.ports.store import StoreUnavailable
 
 _CLOCKS_APART = timedelta(seconds=2)  # between the gateways' and the store's
 
 
-class IntentInDoubt(LedgerConflict):
-    """The store failed over since the turn was accepted; its write may have been sent before by another process."""
+class Refusal(NamedTuple):
+    """Why a write is not sent although its intent is stored: the entry as it has to be settled, and what is raised."""
+
+    entry: LedgerEntry
+    error: Exception
 
 
 class Intents:
@@ -35,13 +40,22 @@ class Intents:
         """How many replicas must have an intent before its request is sent."""
         return self._lineage.confirm_replicas
 
-    @property
-    def blind(self) -> str | None:
-        """Why a failover may have gone unnoticed, None if it cannot; then no intent is stored, since its write must not
+    def check_sight(self) -> None:
+        """Raises ``StoreUnavailable`` while a failover may go unnoticed: no intent is stored, since its write must not
         be sent.
         """
-        problem = self._lineage.blind
-        return str(problem) if problem else None
+        if problem := self._lineage.blind:
+            raise StoreUnavailable(str(problem))
+
+    def find_refusal(self, entry: LedgerEntry, *, is_confirmed: bool) -> Refusal | None:
+        """Why the write of a stored intent must not be sent; None if it may."""
+        if problem := self._lineage.blind:
+            return _refuse(entry, str(problem))
+        if self.may_have_been_sent(entry):
+            return Refusal(mark_in_doubt(entry), conflict(entry))
+        if not is_confirmed:
+            return _refuse(entry, f"the intent of {entry.call.call_id} was not confirmed by enough replicas")
+        return None
 
     def note_opened(self, entry: LedgerEntry) -> None:
         self._opened.add(entry.key)
@@ -74,11 +88,16 @@ class Intents:
         return entry.key in self._opened and self._lineage.failed_over != self._began_under
 
 
+def conflict(entry: LedgerEntry) -> LedgerConflict:
+    """The store failed over since the turn was accepted; the write may have been sent before by another process."""
+    return LedgerConflict(f"{entry.call.call_id} may have been sent before Redis failed over")
+
+
 def mark_in_doubt(entry: LedgerEntry) -> LedgerEntry:
     """The entry as it has to be settled: perhaps sent, with the state before unknown."""
     note = "Redis failed over, crashed or was restored since the task was accepted: it may have been sent before"
     return entry.model_copy(update={"status": WriteStatus.SENDING, "before_json": None, "note": note})
 
 
-def mark_unconfirmed(entry: LedgerEntry) -> LedgerEntry:
-    return entry.model_copy(update={"status": WriteStatus.UNSENT, "note": "no replica confirmed the intent"})
+def _refuse(entry: LedgerEntry, why: str) -> Refusal:
+    return Refusal(entry.model_copy(update={"status": WriteStatus.UNSENT, "note": why}), StoreUnavailable(why))

@@ -10,13 +10,14 @@ from typing import cast
 from pydantic import ValidationError
 from redis.asyncio import Redis
 
-from services.executor.adapters.redis_turns import STOPPED_MS, ClaimReply, RedisTurnStore, entry_of, moment_of
+from services.executor.adapters.redis_turns import RedisTurnStore
 from services.executor.adapters.shared_texts import SharedTexts
+from services.executor.adapters.turn_scripts import STOPPED_MS, ClaimReply, entry_of, moment_of
 from services.executor.ports.sessions import (
     Beat,
     Fault,
-    HeldLease,
     Lease,
+    LeaseHeartbeat,
     Sessions,
     SlotStore,
     UnreadableTurn,
@@ -98,8 +99,8 @@ class RedisSessions(Sessions):
 
     async def _begun_work(self, lease: Lease, reply: list[Reply]) -> Work:
         """The work of a turn that was begun; raises ``UnreadableTurn``."""
-        _, _, stored, attempts, waited, problem, turn_id, task, memory, pulse = reply
-        claimed = ClaimReply(cast("list[Reply]", task), cast("list[str]", memory), cast("list[str]", pulse))
+        _, _, stored, attempts, waited, problem, turn_id, task, session, pulse = reply
+        claimed = ClaimReply(cast("list[Reply]", task), cast("list[str]", session), cast("list[str]", pulse))
         turn = None
         try:
             turn = Turn.model_validate_json(str(stored))
@@ -118,7 +119,7 @@ class RedisSessions(Sessions):
         calls = [self._pack_extension(partition, chunk) for partition, chunk in chunks]
         replies = await self._scripts.run_many("extend", calls) if calls else []
         pairs = tuple(zip(chunks, cast("list[list[list[int]]]", replies), strict=True))
-        lost, called = (tuple(chunk[place - 1] for (_, chunk), told in pairs for place in told[n]) for n in (0, 1))
+        lost, called = (tuple(chunk[place - 1] for (_, chunk), places in pairs for place in places[n]) for n in (0, 1))
         return Beat(lost, called)
 
     def _pack_extension(self, partition: str, leases: Sequence[Lease]) -> tuple[list[str], list[Argument]]:
@@ -157,7 +158,7 @@ class RedisSessions(Sessions):
             json=end.record,
             kept=keys.EVENTS_KEPT,
             count=count,
-            told=events,
+            event_entry=events,
         )
 
     def halt(self) -> None:
@@ -169,8 +170,8 @@ class RedisSessions(Sessions):
         if problem := self._scripts.lineage.blind:
             raise StoreUnavailable(str(problem))
 
-    def turn_store(self, lease: Lease, work: Work, held: HeldLease | None = None) -> TurnStore:
-        parts = (self._lease_ms, lambda: self._halted, held, self._archive)
+    def turn_store(self, lease: Lease, work: Work, heartbeat: LeaseHeartbeat | None = None) -> TurnStore:
+        parts = (self._lease_ms, lambda: self._halted, heartbeat, self._archive)
         on = isinstance(self._redis, ClusterRedis)
         return RedisTurnStore(self._scripts, self._shared, lease, work, *parts, is_cluster=on)
 
@@ -225,8 +226,8 @@ def _split_leases(leases: Sequence[Lease]) -> Iterator[tuple[str, list[Lease]]]:
     of_partition: defaultdict[str, list[Lease]] = defaultdict(list)
     for lease in leases:
         of_partition[_keys_of(lease)[1].leased].append(lease)
-    for leased, held in of_partition.items():
-        rest = iter(held)
+    for leased, of_one in of_partition.items():
+        rest = iter(of_one)
         while chunk := list(islice(rest, _AT_ONCE)):
             yield leased, chunk
 

@@ -87,7 +87,7 @@ class UnreadEnd(NamedTuple):
     events: tuple[TaskEvent, ...]
 
 
-class HeldLease(Protocol):
+class LeaseHeartbeat(Protocol):
     """A lease and its heartbeat, as the store of its turn sees them."""
 
     released: bool  # the lease was given back with the turn's end
@@ -144,8 +144,8 @@ class Sessions(ExtendsLeases, Protocol):
     def halt(self) -> None:
         """Has every turn of this process stopped at its next pulse, by ``HandedOver``."""
 
-    def turn_store(self, lease: Lease, work: Work, held: HeldLease | None = None) -> TurnStore:
-        """The store of one turn. ``held``: if given, the turn's end gives the lease back in the same step, unless
+    def turn_store(self, lease: Lease, work: Work, heartbeat: LeaseHeartbeat | None = None) -> TurnStore:
+        """The store of one turn. ``heartbeat``: if given, the turn's end gives the lease back in the same step, unless
         another turn waits there.
         """
 

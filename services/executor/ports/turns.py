@@ -56,7 +56,7 @@ class Pulse(NamedTuple):
     now: datetime
     cancel: Turn | None = None
     stopped: str | None = None  # why the tenant is stopped, if it is
-    held: bool = False  # an intent was not stored, because one of these says so
+    refused: bool = False  # an intent was not stored, because one of these says so
 
     @property
     def stops(self) -> bool:
@@ -172,7 +172,7 @@ class TurnStore(Protocol):
         """Store a ``SENDING`` entry before its call, with what waits to be stored, and stretch the lease over the call.
 
         Only if the key is new or its status one of ``SENDABLE``; raises ``LedgerConflict`` otherwise. Where somebody
-        wants the task to stop, nothing is stored, and the pulse says ``held``.
+        wants the task to stop, nothing is stored, and the pulse says ``refused``.
         """
 
     async def settle_write(self, entry: LedgerEntry, before: WriteStatus, beside: JournalBatch = NOTHING) -> Pulse:

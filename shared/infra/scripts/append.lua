@@ -1,14 +1,14 @@
 -- What one step of a turn stores, all of it or nothing: the task's record, one entry of the ledger, finished steps of the
 -- journal, and events. With none of them it only asks: is the lease ours, what time is it, is anybody to stop?
 -- ``version``: of the record that is replaced; '' leaves it as it is. An ended task stays ended.
--- ``write``: 'open' stores the intent of a write before its call, only if it is new or its status one of ``known`` (I3),
+-- ``write``: 'open' stores the intent of a write before its call, only if it is new or its status one of ``allowed`` (I3),
 -- and stretches the lease over the call; not where a signal or a stop waits, unless those are ``heeded`` already.
--- 'settle' replaces an entry whose status is ``known``; the lease is as short as any again, so that nobody waits for a
+-- 'settle' replaces an entry whose status is ``allowed``; the lease is as short as any again, so that nobody waits for a
 -- call that is settled, should this owner die.
 local lease, signals, turns, journal, events, record, ledger, leased, begun, stopped = unpack(KEYS)
 local owner, fence, kept, version, json, state = unpack(ARGV, 1, 6)
-local write, key, known, status, entry, ms, member, heeded = unpack(ARGV, 7, 14)
-local steps, count, told = unpack(ARGV, 15, 17) -- one row of steps, or none; how many events, and their entry
+local write, key, allowed, status, entry, ms, member, heeded = unpack(ARGV, 7, 14)
+local steps, count, event_entry = unpack(ARGV, 15, 17) -- one row of steps, or none; how many events, and their entry
 
 if not holds(lease, owner, fence) then return {'lost'} end
 local row = status .. '\n' .. entry
@@ -29,7 +29,7 @@ local function is_stored()
     return now[1] == int(version + 1) and now[2] == json
   end
   if steps ~= '' then return holds_entry(journal, steps) end
-  return count == '0' or holds_entry(events, told)
+  return count == '0' or holds_entry(events, event_entry)
 end
 
 if again and is_stored() then return pulse(signals, turns, stopped) end
@@ -39,13 +39,13 @@ if version ~= '' then
 end
 if write == 'open' then
   if heeded == '0' and (stop_reason(stopped) ~= '' or urgent(signals, begun)) then
-    local told = pulse(signals, turns, stopped)
-    told[1] = 'held'
-    return told
+    local refusal = pulse(signals, turns, stopped)
+    refusal[1] = 'refused'
+    return refusal
   end
   local before = stored and ' ' .. string.match(stored, '^[^\n]*') .. ' '
-  if before and not string.find(known, before, 1, true) then return {'conflict'} end
-elseif write == 'settle' and (not stored or string.match(stored, '^[^\n]*') ~= known) then
+  if before and not string.find(allowed, before, 1, true) then return {'conflict'} end
+elseif write == 'settle' and (not stored or string.match(stored, '^[^\n]*') ~= allowed) then
   return {'conflict'}
 end
 
@@ -62,5 +62,5 @@ if write ~= '' then
     redis.call('ZADD', leased, int(ends), member)
   end
 end
-emit(events, kept, count, told)
+emit(events, kept, count, event_entry)
 return pulse(signals, turns, stopped)

@@ -1,7 +1,7 @@
 -- Take a turn that nobody can read out of its session, with a letter to an operator; its task, if it has not ended, ends
 -- failed, is told and is counted. Repeated, it finds the turn gone.
 local lease, signals, turns, inbox, begun, open, record, events, dead_turns, outcomes, unarchived, asked = unpack(KEYS)
-local owner, fence, turn_id, task_id, letter, event_id, outcome, member, seconds, json, kept, count, told = unpack(ARGV)
+local owner, fence, turn_id, task_id, letter, event_id, outcome, member, seconds, json, kept, count, event_entry = unpack(ARGV)
 
 if not holds(lease, owner, fence) then return {'lost'} end
 if redis.call('HEXISTS', turns, turn_id) == 0 then return {'ok'} end
@@ -15,7 +15,7 @@ if task_id ~= '' and redis.call('HGET', record, 'ended') ~= '1' then
   local latest = redis.call('HGET', (string.gsub(record, ':record$', ':approvals')), 'latest')
   if latest then asked_no_more(asked, latest, member, seconds) end
   redis.call('ZREM', doubting_of(asked), member)
-  emit(events, kept, count, told)
+  emit(events, kept, count, event_entry)
 end
 redis.call('SREM', open, task_id)
 end_turn(inbox, signals, turns, begun, turn_id)

@@ -9,13 +9,13 @@ local lease, inbox, signals, turns, begun, waiting, leased, session, open, idle,
 local owner, fence, lease_ms, member, owner_gone, stopped_ms, retention = unpack(ARGV)
 
 local now = now_ms()
-local held = redis.call('HMGET', lease, 'owner', 'until', 'fence')
-local lives = held[2] and tonumber(held[2]) > now
+local last_owner, ends, last_fence = unpack(redis.call('HMGET', lease, 'owner', 'until', 'fence'))
+local lives = ends and tonumber(ends) > now
 if fence == '' then
-  if lives and held[1] ~= owner then return false end
-  if lives and again then fence = held[3] end
+  if lives and last_owner ~= owner then return false end
+  if lives and again then fence = last_fence end
 elseif not holds(lease, owner, fence) then
-  if again and not held[1] then return false end
+  if again and not last_owner then return false end
   return {'lost'}
 end
 
@@ -36,7 +36,7 @@ end
 
 local mended = ''
 if fence == '' then
-  if held[1] then mended = owner_gone end
+  if last_owner then mended = owner_gone end
   fence = int((redis.call('HGET', lease, 'fence') or 0) + 1)
   redis.call('HSET', lease, 'fence', fence, 'owner', owner, 'until', int(now + lease_ms))
   redis.call('ZREM', waiting, member)
@@ -45,21 +45,21 @@ end
 local repeated = again and redis.call('HGET', begun, 'now') == fence .. ' ' .. turn_id
 local attempts = (redis.call('HGET', begun, turn_id) or 0) + (repeated and 0 or 1)
 redis.call('HSET', begun, turn_id, int(attempts), 'now', fence .. ' ' .. turn_id)
-local known = redis.call('HMGET', begun, turn_id .. ':at', turn_id .. ':error', turn_id .. ':of')
-local waited = now_us() - tonumber(known[1] or now_us())
-local memory = redis.call('HMGET', session, 'state', 'evicted', 'owner')
+local accepted, problem, of = unpack(redis.call('HMGET', begun, turn_id .. ':at', turn_id .. ':error', turn_id .. ':of'))
+local waited = now_us() - tonumber(accepted or now_us())
+local state = redis.call('HMGET', session, 'state', 'evicted', 'owner')
 
 -- ``of`` begins the names of the task's keys, which lie in the session's slot.
 local task = {}
-if known[3] then
-  local record = redis.call('HMGET', known[3] .. 'record', 'json', 'version', 'outcome')
-  local approvals = known[3] .. 'approvals'
+if of then
+  local record = redis.call('HMGET', of .. 'record', 'json', 'version', 'outcome')
+  local approvals = of .. 'approvals'
   local latest = redis.call('HGET', approvals, 'latest')
   local approval = latest and redis.call('HGET', approvals, latest) or ''
-  local journal, ledger = redis.call('XRANGE', known[3] .. 'journal', '-', '+'), redis.call('HGETALL', known[3] .. 'ledger')
+  local journal, ledger = redis.call('XRANGE', of .. 'journal', '-', '+'), redis.call('HGETALL', of .. 'ledger')
   task = {record[1] or '', record[2] or '', approval, journal, ledger, record[3] or ''}
 end
 return {
-  fence, mended, turn, attempts, int(waited), known[2] or '', turn_id, task,
-  {memory[1] or '', memory[2] or '', memory[3] or ''}, pulse(signals, turns, stopped),
+  fence, mended, turn, attempts, int(waited), problem or '', turn_id, task,
+  {state[1] or '', state[2] or '', state[3] or ''}, pulse(signals, turns, stopped),
 }

@@ -8,9 +8,9 @@ local lost, called, scores = {}, {}, {}
 for place = 1, (#KEYS - 1) / 3 do
   local lease, signals, stopped = unpack(KEYS, 3 * place - 1, 3 * place + 1)
   local fence, member = ARGV[2 * place + 1], ARGV[2 * place + 2]
-  local held = redis.call('HMGET', lease, 'owner', 'fence', 'until')
-  if held[1] == owner and held[2] == fence then
-    local ends = int(math.max(now + lease_ms, tonumber(held[3])))
+  local now_owner, now_fence, ends_at = unpack(redis.call('HMGET', lease, 'owner', 'fence', 'until'))
+  if now_owner == owner and now_fence == fence then
+    local ends = int(math.max(now + lease_ms, tonumber(ends_at)))
     redis.call('HSET', lease, 'until', ends)
     scores[#scores + 1] = ends
     scores[#scores + 1] = member

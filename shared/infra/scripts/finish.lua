@@ -9,8 +9,8 @@ local record, events, approvals, journal, timers, outcomes, unarchived, asked, n
 local waiting, leased, idle, dead_turns, stopped = unpack(KEYS, 17, 21)
 local owner, fence, kept, turn_id, task_id, version, json, state, ended = unpack(ARGV, 1, 9)
 local memory, approval_id, approval, timer, due, event_id, outcome, member, detail = unpack(ARGV, 10, 18)
-local settled_id, settled, deadline, seconds, told, trace, steps = unpack(ARGV, 19, 25)
-local release, mine, stopped_ms, retention, letter, kept_days, count, entry = unpack(ARGV, 26, 33)
+local settled_id, settled, deadline, seconds, notice_members, trace, steps = unpack(ARGV, 19, 25)
+local release, mine, stopped_ms, retention, letter, kept_days, count, event_entry = unpack(ARGV, 26, 33)
 
 local function ended_turn()
   if release == '0' or next_turn(signals, inbox, begun, stopped) then return {'ok', 'kept'} end
@@ -20,16 +20,16 @@ end
 
 local is_stored = redis.call('HEXISTS', turns, turn_id) == 0
 if not holds(lease, owner, fence) then
-  local held = redis.call('HMGET', lease, 'owner', 'fence')
-  local released = again and is_stored and not held[1] and held[2] == fence
+  local now_owner, now_fence = unpack(redis.call('HMGET', lease, 'owner', 'fence'))
+  local released = again and is_stored and not now_owner and now_fence == fence
   return released and {'ok', 'released'} or {'lost'}
 end
 if is_stored then return ended_turn() end
-local known = redis.call('HMGET', record, 'version', 'ended', 'outcome')
-local emits = event_id ~= '' and known[2] and known[3] ~= event_id
+local now_version, now_ended, emitted = unpack(redis.call('HMGET', record, 'version', 'ended', 'outcome'))
+local emits = event_id ~= '' and now_ended and emitted ~= event_id
 local row = emits and {'outcome', event_id} or {}
-if known[2] == '0' then
-  if known[1] ~= version then return {'conflict'} end
+if now_ended == '0' then
+  if now_version ~= version then return {'conflict'} end
   enlist(record, state, ended)
   if steps ~= '' then redis.call('XADD', journal, '*', 'y', steps) end
   if letter ~= '' then
@@ -60,7 +60,7 @@ if known[2] == '0' then
   elseif state ~= 'input-required' or approval_id ~= '' then
     redis.call('ZREM', doubting_of(asked), member)
   end
-  for notice in string.gmatch(told, '[^\n]+') do
+  for notice in string.gmatch(notice_members, '[^\n]+') do
     redis.call('ZADD', notices, int(now_ms()), notice)
     redis.call('PUBLISH', 'pa:notices', notices)
   end
@@ -79,12 +79,12 @@ for place = 22, #KEYS do
   keep_spending(KEYS[place], kept_days, nil, at + 1, last, false)
   at = last + 1
 end
-emit(events, kept, count, entry)
+emit(events, kept, count, event_entry)
 end_turn(inbox, signals, turns, begun, turn_id)
 if redis.call('HGET', record, 'ended') == '1' then
   redis.call('SREM', open, task_id)
   -- Until it is archived nothing of it expires; afterwards a late turn's events must not stay for good.
-  if known[2] == '0' then
+  if now_ended == '0' then
     redis.call('ZADD', unarchived, int(now_ms()), member)
   elseif not redis.call('ZSCORE', unarchived, member) then
     redis.call('EXPIRE', events, detail)

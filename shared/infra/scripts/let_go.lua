@@ -2,5 +2,5 @@
 -- hash. What has become another's stays.
 local key = KEYS[1]
 local value, seconds, field = unpack(ARGV)
-local held = field and redis.call('HGET', key, field) or not field and redis.call('GET', key)
-return held == value and redis.call('EXPIRE', key, seconds) or 0
+local stored = field and redis.call('HGET', key, field) or not field and redis.call('GET', key)
+return stored == value and redis.call('EXPIRE', key, seconds) or 0

@@ -14,8 +14,8 @@ end
 
 -- The line of writes that this server continues: one that was restarted or promoted has another. '' where none may ask.
 local function line_of_writes()
-  local told = redis.pcall('INFO', 'replication')
-  return type(told) == 'string' and string.match(told, 'master_replid:(%x+)') or ''
+  local info = redis.pcall('INFO', 'replication')
+  return type(info) == 'string' and string.match(info, 'master_replid:(%x+)') or ''
 end
 
 -- One command for many words, in pieces that Lua can spell; none for none. Each command in the log has its key's name.
@@ -24,8 +24,8 @@ local function call_with(command, key, words)
 end
 
 local function holds(lease, owner, fence)
-  local held = redis.call('HMGET', lease, 'owner', 'fence')
-  return held[1] == owner and held[2] == fence
+  local now_owner, now_fence = unpack(redis.call('HMGET', lease, 'owner', 'fence'))
+  return now_owner == owner and now_fence == fence
 end
 
 -- Have every webhook of a task called soon, in the step that published: what is claimed or waits for a retry stays as
@@ -62,13 +62,13 @@ end
 -- the lists of its owner, its tenant and its session begin with, the task as they know it, and for how many seconds an
 -- ended task stays listed. All of them are in the record's slot.
 local function enlist(record, state, ended)
-  local known = redis.call('HMGET', record, 'listed', 'state')
-  local owner, tenant, session, task, seconds = string.match(known[1] or '', '^(.-)\n(.-)\n(.-)\n(.-)\n(.*)$')
+  local listed, before = unpack(redis.call('HMGET', record, 'listed', 'state'))
+  local owner, tenant, session, task, seconds = string.match(listed or '', '^(.-)\n(.-)\n(.-)\n(.-)\n(.*)$')
   if not owner then return end
   local now = now_us()
   for _, stem in ipairs({owner, tenant, session}) do
     redis.call('ZADD', stem .. state, int(now), task)  -- first: without memory it refuses before anything is changed
-    if known[2] and known[2] ~= state then redis.call('ZREM', stem .. known[2], task) end
+    if before and before ~= state then redis.call('ZREM', stem .. before, task) end
     if ended == '1' then
       redis.call('ZREMRANGEBYSCORE', stem .. state, '-inf', int(now - tonumber(seconds) * 1000000))
       local left = redis.call('TTL', stem .. state)
@@ -199,8 +199,8 @@ end
 local function keep_spending(spend, kept, wanted, first, last, repeated)
   local FIELDS = {'tokens', 'nanos', 'calls', 'reserved_tokens', 'reserved_nanos'}
   local sums, before, over = {}, {}, {}
-  for i, known in ipairs(redis.call('HMGET', spend, unpack(FIELDS))) do
-    before[i] = tonumber(known or '0')
+  for i, sum in ipairs(redis.call('HMGET', spend, unpack(FIELDS))) do
+    before[i] = tonumber(sum or '0')
     sums[FIELDS[i]] = before[i]
   end
   local function add(field, amount) sums[field] = sums[field] + tonumber(amount) end

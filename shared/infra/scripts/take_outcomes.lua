@@ -5,9 +5,9 @@
 local reader, outcomes = unpack(KEYS)
 local owner, lease_ms, group, consumer, count, groups, outlived = unpack(ARGV)
 
-local held = redis.call('GET', reader)
-if held and held ~= owner then return {'other'} end
-if not held or redis.call('PTTL', reader) < lease_ms / 2 then
+local reading = redis.call('GET', reader)
+if reading and reading ~= owner then return {'other'} end
+if not reading or redis.call('PTTL', reader) < lease_ms / 2 then
   -- A lock of seconds is worth no place in the log: after a restart whoever comes first reads, and what is learned is
   -- learned once, whoever reads it.
   pcall(redis.set_repl, redis.REPL_NONE)

@@ -352,7 +352,7 @@ class Journal:
         """
         batch = self.take_unstored()
         pulse = await self._store.open_write(entry, hold_seconds, batch)
-        if pulse.held:
+        if pulse.refused:
             self._put_back(batch)
             self.check_pulse(pulse)
         self.note_time(pulse)

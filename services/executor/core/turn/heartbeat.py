@@ -9,7 +9,7 @@ from typing import NamedTuple, NoReturn, TypeAlias
 import structlog
 from typing_extensions import override
 
-from services.executor.ports.sessions import Beat, ExtendsLeases, HeldLease, Lease
+from services.executor.ports.sessions import Beat, ExtendsLeases, Lease, LeaseHeartbeat
 from services.executor.ports.turns import LeaseLost
 from shared.ports.store import StoreUnavailable
 
@@ -18,7 +18,7 @@ _BUSY_LEASES = 6  # times a lease for which a process whose sessions do not move
 log = structlog.get_logger()
 
 
-class _Watched(NamedTuple):
+class _Watch(NamedTuple):
     """What a watched lease's session waits for; both live in the event loop of the session."""
 
     lost: asyncio.Future[None]
@@ -34,7 +34,7 @@ class LeaseKeeper:
 
     def __init__(self, lease_seconds: float) -> None:
         self._lease_seconds = lease_seconds
-        self._held: dict[Lease, _Watched] = {}
+        self._watched: dict[Lease, _Watch] = {}
         self._going: set[Lease] = set()
         self._alive_at = monotonic()
         self._called: frozenset[Lease] = frozenset()
@@ -46,23 +46,23 @@ class LeaseKeeper:
 
     async def watch(self, lease: Lease) -> None:
         """Has the lease extended for as long as this is awaited; raises ``LeaseLost`` when it is gone."""
-        watched = _Watched(asyncio.get_running_loop().create_future(), asyncio.Event())
-        self._held[lease] = watched
+        watched = _Watch(asyncio.get_running_loop().create_future(), asyncio.Event())
+        self._watched[lease] = watched
         try:
             await watched.lost
         finally:
-            del self._held[lease]
+            del self._watched[lease]
             self._going.discard(lease)
 
     async def await_news(self, lease: Lease) -> None:
         """Waits for a beat after which the store has to be asked; raises ``LeaseLost`` if nobody watches the lease."""
-        if lease not in self._held:
+        if lease not in self._watched:
             raise LeaseLost(lease.session_id)
-        news = self._held[lease].news
+        news = self._watched[lease].news
         await news.wait()
         news.clear()
 
-    def held_lease(self, lease: Lease) -> "KeptLease":
+    def heartbeat_of(self, lease: Lease) -> "KeptLease":
         return KeptLease(self, lease)
 
     def let_go(self, lease: Lease, *, going: bool = True) -> None:
@@ -89,33 +89,33 @@ class LeaseKeeper:
 
     async def _extend_leases(self, leases: ExtendsLeases) -> bool:
         """Extends every lease; False if the store did not answer in time."""
-        began, held = monotonic(), tuple(self._held)
+        began, kept = monotonic(), tuple(self._watched)
         try:
             async with asyncio.timeout(self._lease_seconds):
-                beat = await self._extend_held(leases, held)
+                beat = await self._try_extending(leases, kept)
         except TimeoutError:
-            self._tell(held)
+            self._report_losses(kept)
             return False
         self._beat_at, self._called = began, frozenset(beat.called)
-        self._tell(beat.lost)
+        self._report_losses(beat.lost)
         for lease in beat.called:
-            if watched := self._held.get(lease):
+            if watched := self._watched.get(lease):
                 watched.lost.get_loop().call_soon_threadsafe(watched.news.set)
         return True
 
-    async def _extend_held(self, leases: ExtendsLeases, held: tuple[Lease, ...]) -> Beat:
+    async def _try_extending(self, leases: ExtendsLeases, kept: tuple[Lease, ...]) -> Beat:
         """Extends the leases, trying again while the store does not answer: the caller bounds it."""
-        while held:
+        while kept:
             try:
-                return await leases.extend_all(held)
+                return await leases.extend_all(kept)
             except StoreUnavailable as error:
-                log.warning("heartbeat_missed", sessions=len(held), error=str(error))
+                log.warning("heartbeat_missed", sessions=len(kept), error=str(error))
                 await asyncio.sleep(self._lease_seconds / 20)
         return Beat()
 
-    def _tell(self, leases: tuple[Lease, ...]) -> None:
+    def _report_losses(self, leases: tuple[Lease, ...]) -> None:
         for lease in leases:
-            watched = self._held.get(lease)
+            watched = self._watched.get(lease)
             if watched is not None:
                 watched.lost.get_loop().call_soon_threadsafe(self._report_loss, lease, watched.lost)
 
@@ -125,7 +125,7 @@ class LeaseKeeper:
             lost.set_exception(LeaseLost(lease.session_id))
 
 
-class KeptLease(HeldLease):
+class KeptLease(LeaseHeartbeat):
     """One lease that the keeper extends."""
 
     def __init__(self, keeper: LeaseKeeper, lease: Lease) -> None:

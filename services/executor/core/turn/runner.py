@@ -1,4 +1,4 @@
-"""Runs claimed sessions, one turn after the other, for as long as their leases are held."""
+"""Runs claimed sessions, one turn after the other, for as long as their leases are kept."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -16,8 +16,8 @@ from services.executor.core.turn.reaper import FaultCounts
 from services.executor.ports.sessions import (
     Fault,
     FreeSlotsByTenant,
-    HeldLease,
     Lease,
+    LeaseHeartbeat,
     Sessions,
     SessionWakes,
     UnreadableTurn,
@@ -257,19 +257,19 @@ class Runner:
 
     async def _run_turns(self, lease: Lease) -> None:
         """Runs one turn after the other, until none waits or the session was given back."""
-        held = self._leases.held_lease(lease)
+        kept = self._leases.heartbeat_of(lease)
         while True:
             if self._stopping.is_set():
                 return await self._give_back(lease, 0.0, handed_over=True)
             try:
-                with held.letting_go():
+                with kept.letting_go():
                     work = await self._sessions.next(lease)
-                    held.released = work is None
+                    kept.released = work is None
             except UnreadableTurn as unread:
                 if await self._handle_unreadable(lease, unread):
                     continue
                 return None
-            if work is None or not await self._run_one_turn(lease, work, held) or held.released:
+            if work is None or not await self._run_one_turn(lease, work, kept) or kept.released:
                 return None
 
     async def _handle_unreadable(self, lease: Lease, unread: UnreadableTurn) -> bool:
@@ -284,9 +284,9 @@ class Runner:
         self._attempt.count_unrun(end.outcome)
         return True
 
-    async def _run_one_turn(self, lease: Lease, work: Work, held: HeldLease) -> bool:
+    async def _run_one_turn(self, lease: Lease, work: Work, kept: LeaseHeartbeat) -> bool:
         """Runs one turn; False if the session was given back for a later attempt."""
-        store = self._sessions.turn_store(lease, work, held)
+        store = self._sessions.turn_store(lease, work, kept)
         try:
             await self._attempt.run_or_end(lease, work, store)
         except (LeaseLost, asyncio.CancelledError):
@@ -330,7 +330,7 @@ class Runner:
         said = f"{type(error).__name__}: {error}" if error else ""
         self._here[lease.tenant, lease.session_id].leaves = True
         try:
-            with self._leases.held_lease(lease).letting_go():
+            with self._leases.heartbeat_of(lease).letting_go():
                 await self._sessions.abandon(lease, retry_in, handed_over=handed_over, error=said)
                 if not retry_in:
                     await self._wakes.wake_first(lease.tenant, lease.session_id)

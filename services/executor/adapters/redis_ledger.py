@@ -1,0 +1,104 @@
+"""The ledger of one turn on Redis: the intent of a write is stored before its call, what became of it after (I3)."""
+
+from collections.abc import Mapping
+from typing import cast
+
+from services.executor.adapters.redis_intents import Intents, conflict, mark_in_doubt
+from services.executor.adapters.turn_scripts import TurnScripts
+from services.executor.ports.turns import NOTHING, JournalBatch, LedgerConflict, Pulse
+from shared.contracts.ledger import LedgerEntry
+from shared.domain.words import SENDABLE, WriteStatus
+from shared.infra.ledger_rows import pack_entry, read_entry
+from shared.infra.lua import Argument, Scripts
+
+_SENDABLE = f" {' '.join(SENDABLE)} "
+
+
+class RedisLedger:
+    """One turn's ledger, read once: nobody but the lease's owner writes it. ``lease_ms``: of a lease that is no longer
+    stretched over a call.
+    """
+
+    def __init__(self, redis: Scripts, scripts: TurnScripts, intents: Intents, lease_ms: int) -> None:
+        self._redis, self._scripts, self._intents, self._lease_ms = redis, scripts, intents, lease_ms
+        self._entries: dict[str, LedgerEntry] | None = None
+
+    async def entries(self) -> dict[str, LedgerEntry]:
+        """The entries in the order in which they were sent, since a Redis hash keeps none."""
+        if self._entries is None:
+            self._entries = await self._read()
+        return dict(self._entries)
+
+    async def open(self, entry: LedgerEntry, hold_seconds: float, beside: JournalBatch) -> Pulse:
+        """As ``TurnStore.open_write``. The server is looked at before the intent is stored and once more after, since
+        it may have been replaced meanwhile; raises if the write must not be sent.
+        """
+        self._intents.check_sight()
+        is_doubted = self._intents.may_have_been_sent(entry)
+        pulse, is_confirmed = await self._open(mark_in_doubt(entry) if is_doubted else entry, hold_seconds, beside)
+        if pulse.refused:
+            return pulse
+        self._intents.note_opened(entry)
+        if is_doubted:
+            raise conflict(entry)
+        if refusal := self._intents.find_refusal(entry, is_confirmed=is_confirmed):
+            await self.settle(refusal.entry, entry.status, NOTHING)
+            raise refusal.error
+        return pulse
+
+    async def settle(self, entry: LedgerEntry, before: WriteStatus, beside: JournalBatch) -> Pulse:
+        """As ``TurnStore.settle_write``. An intent, or a last status, that a failover lost is stored anew: this turn
+        knows what became of the write.
+        """
+        try:
+            return await self._settle(entry, before, beside)
+        except LedgerConflict:
+            if not self._intents.was_lost(entry):
+                raise
+        stored = (await self._read()).get(entry.key)
+        if stored is not None and stored.status not in SENDABLE:
+            return await self._settle(entry, stored.status, beside)
+        sent = entry.model_copy(update={"status": WriteStatus.SENDING})
+        await self._scripts.append(NOTHING, self._pack("open", sent, _SENDABLE, 0), self._intents.to_confirm)
+        return await self._settle(entry, WriteStatus.SENDING, beside)
+
+    async def _open(self, entry: LedgerEntry, hold_seconds: float, beside: JournalBatch) -> tuple[Pulse, bool]:
+        """Stores the intent; returns also whether enough replicas have it. If the pulse stops the task, nothing is
+        stored.
+        """
+        write, replicas = self._pack("open", entry, _SENDABLE, int(hold_seconds * 1000)), self._intents.to_confirm
+        pulse, is_confirmed = await self._scripts.append(beside, {**write, "heeded": 0}, replicas)
+        if pulse.refused and not pulse.stops:  # what waits there is about another task
+            pulse, is_confirmed = await self._scripts.append(beside, write, replicas)
+        if not pulse.refused:
+            self._note(entry)
+        return pulse, is_confirmed
+
+    async def _settle(self, entry: LedgerEntry, before: WriteStatus, beside: JournalBatch) -> Pulse:
+        pulse, _ = await self._scripts.append(beside, self._pack("settle", entry, before.value, self._lease_ms))
+        self._note(entry)
+        return pulse
+
+    async def _read(self) -> dict[str, LedgerEntry]:
+        claimed = self._scripts.claimed
+        rows = claimed.ledger if claimed else await self._redis.command("HGETALL", self._scripts.task.ledger)
+        return _in_sending_order({key: read_entry(row) for key, row in cast("dict[str, str]", rows).items()})
+
+    def _note(self, entry: LedgerEntry) -> None:
+        if self._entries is not None:
+            self._entries = _in_sending_order({**self._entries, entry.key: entry})
+
+    def _pack(self, act: str, entry: LedgerEntry, allowed: str, ms: int) -> dict[str, Argument]:
+        """What ``append.lua`` does to the ledger: ``act`` and the others are its arguments of that name."""
+        status, row = entry.status.value, pack_entry(entry)
+        of_entry: dict[str, Argument] = {"key": entry.key, "allowed": allowed, "status": status, "entry": row}
+        return {"write": act, **of_entry, "ms": ms, "member": self._scripts.member, "heeded": 1}
+
+
+def _in_sending_order(entries: Mapping[str, LedgerEntry]) -> dict[str, LedgerEntry]:
+    return dict(sorted(entries.items(), key=lambda pair: _sending_order(pair[1])))
+
+
+def _sending_order(entry: LedgerEntry) -> tuple[bool, str]:
+    """A sort key by the time of sending; what was never sent comes last."""
+    return (entry.sending_at is None, entry.sending_at.isoformat(timespec="microseconds") if entry.sending_at else "")

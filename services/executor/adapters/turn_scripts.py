@@ -1,0 +1,216 @@
+"""The scripts that store one turn's steps and its end on Redis, each of them fenced by the turn's lease."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from time import monotonic
+from typing import NamedTuple, cast
+
+from pydantic import ConfigDict, JsonValue, TypeAdapter
+
+from services.executor.adapters.redis_spend import charge_rows
+from services.executor.adapters.shared_texts import SharedTexts, TaskJournal
+from services.executor.ports import turns as ports
+from services.executor.ports.sessions import Lease, Work
+from shared.contracts.approval import Approval, ApprovalStatus
+from shared.contracts.task import TaskEvent, Turn, TurnKind
+from shared.domain.partition import partition_of
+from shared.infra import keys
+from shared.infra.journal_rows import Row
+from shared.infra.lua import Argument, Call, Reply, Scripts
+from shared.infra.signatures import arguments_for, keys_for
+from shared.infra.stored_outcomes import pack_outcome
+from shared.infra.stored_tasks import pack_events, pack_record
+
+STOPPED_MS = 60_000  # until a stopped tenant's session is looked at again; lifting the stop does so at once
+SESSION: TypeAdapter[ports.SessionState] = TypeAdapter(ports.SessionState, config=ConfigDict(hide_input_in_errors=True))
+_NO_WRITE: Mapping[str, Argument] = {
+    **dict.fromkeys(("write", "key", "allowed", "status", "entry", "member"), ""),
+    **dict.fromkeys(("ms", "heeded"), 0),
+}
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class ClaimReply(NamedTuple):
+    """What the claim of a turn read with it: ``task`` is empty for a turn that does not name its task's keys."""
+
+    task: list[Reply]
+    session: list[str]
+    pulse: list[str]
+
+    @property
+    def record(self) -> tuple[str, str, str] | None:
+        """The record, its version, and the event in which its outcome was emitted, if it was; None if the turn does not
+        name its task's keys.
+        """
+        return (str(self.task[0]), str(self.task[1]), str(self.task[5])) if self.task else None
+
+    @property
+    def approval(self) -> str:
+        return str(self.task[2])
+
+    @property
+    def journal(self) -> list[Row]:
+        rows = cast("list[tuple[str, list[str]]]", self.task[3])
+        return [(name, dict(zip(values[::2], values[1::2], strict=True))) for name, values in rows]
+
+    @property
+    def ledger(self) -> dict[str, str]:
+        flat = cast("list[str]", self.task[4])
+        return dict(zip(flat[::2], flat[1::2], strict=True))
+
+
+class TurnScripts:
+    """Runs the scripts of one turn.
+
+    ``claimed``: what the claim read of the task, until this turn stores anything. ``heard``: what the store said last,
+    and when by the process's clock.
+    """
+
+    def __init__(self, scripts: Scripts, shared: SharedTexts, lease: Lease, work: Work) -> None:
+        self.journal = TaskJournal(shared, lease.tenant)
+        self.session = keys.session_keys(lease.tenant, lease.session_id)
+        self.task = keys.task_keys(lease.tenant, lease.session_id, work.turn.task_id)
+        self.partition = keys.partition_keys_of(lease.tenant, lease.session_id)
+        self.member = keys.pack(keys.Member(lease.tenant, lease.session_id))
+        self._redis = scripts
+        self._lease = lease
+        self._turn = work.turn
+        self._version = work.version
+        self._keys = (self.session, self.task, self.partition)
+        self._stopped = keys.stopped_key(lease.tenant, lease.session_id)
+        self._fenced: dict[str, Argument] = {"owner": lease.owner, "fence": str(lease.fence)}
+        self.heard: tuple[ports.Pulse, float] | None = None
+        read = work.claimed if isinstance(work.claimed, ClaimReply) else None
+        self.claimed = read if read and read.task else None
+        if read is not None:
+            self._read_pulse(read.pulse)
+
+    async def append(
+        self, batch: ports.JournalBatch, write: Mapping[str, Argument] = _NO_WRITE, replicas: int = 0
+    ) -> tuple[ports.Pulse, bool]:
+        """Stores one step of the turn: see ``append.lua``, whose arguments of a ledger's entry ``write`` are.
+
+        Returns also whether so many replicas have it.
+        """
+        words, is_confirmed = await self._pack_step(batch, write), True
+        if replicas:
+            reply, is_confirmed = await self._redis.run_confirmed("append", *words, replicas)
+        else:
+            reply = await self._redis.run("append", *words)
+        pulse = self._read_pulse(cast(list[str], reply))
+        self._version += batch.record is not None and not pulse.refused
+        if batch != ports.NOTHING or write is not _NO_WRITE:
+            self.claimed = None
+        return pulse, is_confirmed
+
+    async def _pack_step(self, batch: ports.JournalBatch, write: Mapping[str, Argument]) -> Call:
+        record, (count, events) = batch.record, entry_of(batch.events)
+        given = {
+            "version": self._version if record else "",
+            "json": pack_record(record) if record else "",
+            "state": record.state.value if record else "",
+            "steps": await self.journal.pack(batch.entries),
+            "count": count,
+            "event_entry": events,
+        }
+        names = keys_for("append", *self._keys, stopped=self._stopped)
+        return names, arguments_for("append", kept=keys.EVENTS_KEPT, **self._fenced, **given, **write)
+
+    async def finish(self, end: ports.TurnEnd, *, release: bool) -> bool:
+        """Stores the turn's end; returns whether the lease was given back in the same step."""
+        if end.record.state.is_terminal:
+            row = await self.journal.pack(end.entries)
+        else:
+            row = self.journal.pack_with_texts(end.entries)
+        tenant = self._lease.tenant
+        asked = keys.asked_key(partition_of(tenant, self._lease.session_id), tenant)
+        names = keys_for("finish", *self._keys, stopped=self._stopped, asked=asked)
+        names += [keys.spend_key(tenant, day) for day, _ in end.charges]
+        given = arguments_for("finish", **self._fenced, **self._pack_end(end, row, release=release))
+        given += [part for _, charges in end.charges for part in (len(charges), *charge_rows(charges))]
+        reply = cast(list[str], await self._redis.run("finish", names, given))
+        self.claimed = None
+        if reply[0] != "ok":
+            self._read_pulse(reply)
+        return reply[-1] == "released"
+
+    def _pack_end(self, end: ports.TurnEnd, row: bytes, *, release: bool) -> dict[str, Argument]:
+        record, turn, place = end.record, self._turn, (self._lease.tenant, self._lease.session_id)
+        approval, timer, outcome, settled = end.approval, end.timer, end.outcome, end.settled
+        said: dict[str, JsonValue] = {"turn_id": turn.turn_id, "state": record.state.value}
+        if timer is not None:
+            said["waits_until"] = timer.due.isoformat()
+        done: TaskEvent = TaskEvent(kind="turn_finished", at=record.updated_at, data=said)
+        count, entry = entry_of((*end.events, done))
+        return {
+            "kept": keys.EVENTS_KEPT,
+            "turn_id": turn.turn_id,
+            "task_id": turn.task_id,
+            "version": self._version,
+            "json": pack_record(record),
+            "state": record.state.value,
+            "ended": int(record.state.is_terminal),
+            "memory": "" if end.session is None else SESSION.dump_json(end.session).decode(),
+            "approval_id": approval.approval_id if approval else "",
+            "approval": approval.stored_json() if approval else "",
+            "timer": keys.pack(keys.TimerMember(*place, turn.task_id, timer.subject)) if timer else "",
+            "due": int(timer.due.timestamp() * 1000) if timer else 0,
+            "event_id": outcome.event_id if outcome else "",
+            "outcome": pack_outcome(outcome) if outcome else "",
+            "member": keys.pack(keys.EndedMember(*place, turn.task_id)),
+            "detail": keys.DETAIL_SECONDS,
+            "settled_id": settled.approval_id if settled else "",
+            "settled": settled.stored_json() if settled else "",
+            "deadline": _waits_until(approval),
+            "seconds": keys.TASK_RETENTION_SECONDS,
+            "notice_members": "\n".join(self._notice_members(end)),
+            "trace": record.traceparent or "",
+            "steps": row,
+            "release": int(release),
+            "mine": self.member,
+            "stopped_ms": STOPPED_MS,
+            "retention": keys.SESSION_RETENTION_SECONDS,
+            "letter": end.letter.stored_json() if end.letter else "",
+            "kept_days": keys.SPEND_SECONDS,
+            "count": count,
+            "event_entry": entry,
+        }
+
+    def _notice_members(self, end: ports.TurnEnd) -> Iterator[str]:
+        """Yields the notices of approvals as members of the partition's notices."""
+        place = (self._lease.tenant, self._lease.session_id, self._turn.task_id)
+        for one in end.notices:
+            yield keys.pack(keys.NoticeMember(one.event.value, str(one.step), one.approval_id, *place))
+
+    def _read_pulse(self, reply: list[str]) -> ports.Pulse:
+        match reply:
+            case ["ok" | "refused" as word, _, stopped, *signals]:
+                pulse = ports.Pulse(moment_of(reply), self._cancel(signals), stopped or None)
+                self.heard = pulse, monotonic()
+                return pulse._replace(refused=word == "refused")
+            case ["lost"]:
+                raise ports.LeaseLost(self._lease.session_id)
+            case _:
+                raise ports.LedgerConflict(f"task {self._turn.task_id} is not as this turn last stored it")
+
+    def _cancel(self, signals: Sequence[str]) -> Turn | None:
+        turns = (Turn.model_validate_json(signal) for signal in signals if signal)
+        mine = (turn for turn in turns if turn.kind is TurnKind.CANCEL and turn.task_id == self._turn.task_id)
+        return next(mine, None)
+
+
+def moment_of(pulse: Sequence[str]) -> datetime:
+    """The time at which the store answered, by its clock."""
+    return _EPOCH + timedelta(microseconds=int(pulse[1]))
+
+
+def _waits_until(approval: Approval | None) -> int | str:
+    """The deadline of a waiting approval in milliseconds; empty for any other."""
+    if approval is None or approval.status is not ApprovalStatus.WAITING:
+        return ""
+    return int(approval.deadline.timestamp() * 1000)
+
+
+def entry_of(events: Sequence[TaskEvent]) -> tuple[int, bytes]:
+    """How many events a script is to publish, and their entry in the task's stream."""
+    return len(events), pack_events(events) if events else b""
