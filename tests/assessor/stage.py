@@ -52,7 +52,7 @@ class Stage:
     simulator: str
 
     async def assessed(self, participant: Participant, **limits: JsonValue) -> AssessmentResults:
-        wanted: Mapping[str, JsonValue] = {"max_turns": 5, "turn_timeout": 5, **limits}
+        wanted: Mapping[str, JsonValue] = {"max_turns": 5, "turn_timeout": 30, **limits}
         return await self.agent.run(
             "task-1", self.following, self.scenario.config, self.scenario.evaluators, participant, wanted
         )

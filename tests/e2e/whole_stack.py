@@ -97,7 +97,7 @@ class WholeStack:
 
     async def let_go(self, session_id: str) -> None:
         """Returns when nobody holds the session: its executor lets go just after the answer."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             while await self.held_by(session_id) is not None:
                 await asyncio.sleep(0.005)
 

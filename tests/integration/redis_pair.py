@@ -46,10 +46,10 @@ class Node(NamedTuple):
     async def until(self, word: str, value: str) -> None:
         """Until a line of the server's replication report says so."""
         async with asyncio.timeout(PATIENCE):
-            while await self._reported(word) != value:
+            while await self.report(word) != value:
                 await asyncio.sleep(0.01)  # between two looks
 
-    async def _reported(self, word: str) -> str:
+    async def report(self, word: str) -> str:
         client = self.client()
         found = await client.info("replication")
         await client.aclose()
@@ -65,8 +65,20 @@ class Pair(NamedTuple):
         await self.second.say("REPLICAOF", "127.0.0.1", self.first.port)
         await self.second.until("master_link_status", "up")
 
+    async def catch_up(self) -> None:
+        """Until the second has everything that the first has now."""
+        written = int(await self.first.report("master_repl_offset"))
+        async with asyncio.timeout(PATIENCE):
+            while int(await self.second.report("slave_repl_offset")) < written:
+                await asyncio.sleep(0.01)  # between two looks
+
     async def fail_over(self) -> None:
-        """The second becomes the primary, the first its replica."""
+        """The second becomes the primary, the first its replica: nothing was written that the second lacks."""
+        await self.catch_up()
+        await self.promote()
+
+    async def promote(self) -> None:
+        """The same at once: what the second has not heard of is lost."""
         await self.second.say("REPLICAOF", "NO", "ONE")
         await self.first.say("REPLICAOF", "127.0.0.1", self.second.port)
         await self.first.until("master_link_status", "up")

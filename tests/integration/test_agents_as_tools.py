@@ -38,7 +38,7 @@ from tests.unit.executor.stage import Stage, cancel, deadline, message
 from tests.unit.executor.test_files import ToldFiles, first_text
 
 _TASK = "Ship the goods of weight 2"
-_SECONDS = 5.0
+_SECONDS = 20.0
 _PAGE = Path(__file__).parents[2] / "docs" / "connections.md"
 GENERATIONS = pytest.mark.parametrize("version", ["1.0", "0.3"])
 pytestmark = pytest.mark.promise("tools.agents")
@@ -52,7 +52,7 @@ class AgentStage(Stage):
         self._real = servers
         self.talk.rounds = [[], [(SKILL, {"message": says, **({"data": data} if data else {})})]]
         self.talk.answer = "The goods are shipped."
-        self.limits = Limits(tool_seconds=2.0, settle_margin_seconds=0.0)
+        self.limits = Limits(tool_seconds=20.0, settle_margin_seconds=0.0)
         self.tenants.record = TenantRecord(id="acme", unruled_writes="allow", connections=(a_connection(url),))
 
     @property
@@ -238,6 +238,7 @@ async def test_a_question_that_nobody_answers_ends_with_the_agent_stopped() -> N
 async def test_a_message_whose_answer_was_lost_is_found_again_and_not_sent_twice() -> None:
     agent = RemoteAgent()
     async with _stage(agent, "parcels") as stage:
+        stage.limits = stage.limits._replace(tool_seconds=2.0)
         agent.cut_next = True
         record = await stage.run()
     assert (record.state, len(agent.heard)) == (TaskState.COMPLETED, 1)
@@ -247,6 +248,7 @@ async def test_a_message_whose_answer_was_lost_is_found_again_and_not_sent_twice
 async def test_what_an_agent_of_the_older_generation_lost_is_in_doubt_and_not_sent_again() -> None:
     agent = RemoteAgent()
     async with _stage(agent, "parcels", "0.3") as stage:
+        stage.limits = stage.limits._replace(tool_seconds=2.0)
         agent.cut_next = True
         record = await stage.run()
     assert (record.state, stage.statuses, len(agent.heard)) == (TaskState.INPUT_REQUIRED, ["in_doubt"], 1)

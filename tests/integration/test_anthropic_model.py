@@ -38,9 +38,10 @@ from tests.integration.planner_server import model_at
 
 _REQUEST = ModelRequest(Tier.SONNET, ("role", "state"), (Message("user", (TextBlock("hello"),)),))
 _THEIRS = "organization acme-42 owes 3 invoices"
-_BRIEF = ModelLimits(seconds=0.3, connect_seconds=0.3, retries=0, pauses=())
+_ONCE = ModelLimits(retries=0, pauses=())
+_BRIEF = _ONCE._replace(seconds=0.3)
 _MARK = ', "cache_control": {"type": "ephemeral"}'
-_AT_ONCE = ModelLimits(seconds=10, retries=0, pauses=(0.0, 0.0))
+_AT_ONCE = ModelLimits(retries=0, pauses=(0.0, 0.0))
 _NO_RETRY = ModelLimits(retries=0)
 
 
@@ -82,7 +83,7 @@ async def _failure(
 )
 async def test_every_failure_is_a_sentence_that_names_its_cause(play: Play, said: str) -> None:
     """Whatever the endpoint does, the caller sees ``ModelUnavailable`` with words for people."""
-    failed, _ = await _failure(play, limits=_BRIEF)
+    failed, _ = await _failure(play, limits=_BRIEF if play is SILENCE else _ONCE)
     assert said in str(failed)
 
 
@@ -94,7 +95,7 @@ async def test_every_failure_is_a_sentence_that_names_its_cause(play: Play, said
 async def test_the_endpoints_own_words_stay_in_the_log(play: Play) -> None:
     """A failure ends a task, and its reason goes to clients: what the provider says of an account is not theirs."""
     with capture_logs() as logged:
-        failed, _ = await _failure(play, limits=_BRIEF)
+        failed, _ = await _failure(play, limits=_ONCE)
     assert _THEIRS not in str(failed)
     assert any(_THEIRS in str(line.get("said")) for line in logged)
 
@@ -104,7 +105,7 @@ async def test_a_refused_connection_is_said_to_be_one() -> None:
     """Nobody listens there: the endpoint could not be reached."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
-    async with model_at(url, _BRIEF) as model:
+    async with model_at(url, _ONCE) as model:
         with pytest.raises(ModelUnavailable, match="could not be reached"):
             await model.complete(_REQUEST)
 
@@ -120,7 +121,7 @@ async def test_a_refused_connection_is_said_to_be_one() -> None:
     (GARBAGE, ModelUnavailable),
 )
 async def test_what_may_pass_is_told_apart_from_what_will_not_mend(play: Play, kind: type[ModelUnavailable]) -> None:
-    failed, _ = await _failure(play, limits=_BRIEF)
+    failed, _ = await _failure(play, limits=_BRIEF if play is SILENCE else _ONCE)
     assert [away for away in (ModelAway, ModelRefused) if isinstance(failed, away)] == (
         [] if kind is ModelUnavailable else [kind]
     )

@@ -208,7 +208,7 @@ async def test_the_slots_of_a_dead_executor_are_free_after_their_time(redis: Red
 
 
 async def _until_taken(store: RedisSlots) -> bool:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         while not await store.take("acme", "b", 1, 5.0):
             continue
     return True

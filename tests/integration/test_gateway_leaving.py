@@ -51,7 +51,7 @@ async def _goes_on(play: Stage, task_id: str, last: str) -> list[SseEvent]:
 @pytest.mark.promise("gateway.drains")
 async def test_a_replica_that_leaves_hands_over_streams_and_finishes_its_calls(redis: Redis, redis_url: str) -> None:
     """It says so first and still takes requests; then streams are told to reconnect, and calls are answered."""
-    async with stage(redis, redis_url) as play, gateway_process(redis_url, DRAIN_SECONDS="0.5") as leaving:
+    async with stage(redis, redis_url) as play, gateway_process(redis_url, DRAIN_SECONDS="2") as leaving:
         async with rpc_stream(leaving.http, "tasks/sendSubscribe", _held("t1")) as reader:
             first = await reader.next()
             call = await _waits(leaving, "t2")

@@ -24,7 +24,7 @@ from shared.infra import keys
 from shared.infra.lua import Scripts, source
 from tests.each_row import each_row
 from tests.http_client import open_http, rpc_body
-from tests.integration.gateway_stage import LOCKED, Stage, at, gateway, gateway_client, stage
+from tests.integration.gateway_stage import LOCKED, PATIENCE, Stage, at, gateway, gateway_client, stage
 
 SMALL = {"max_parts": 3, "max_text_characters": 50, "max_metadata_characters": 60, "max_body_bytes": 4096}
 
@@ -129,7 +129,7 @@ async def test_while_too_much_waits_messages_are_refused_and_tasks_read(
         simple = WAYS["REST 1.0"]
         first = (await sent(client, simple, simple.body(one, {}))).json()["task"]["id"]
         await sent(client, simple, simple.body(two, {}))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             refused = await sent(client, way, way.body(message([{"text": "more"}], messageId="m3"), {}))
         read = await client.get(f"/tasks/{first}", headers={"A2A-Version": "1.0"})
 

@@ -55,7 +55,7 @@ async def test_an_answer_that_comes_a_byte_at_a_time_is_bounded_as_a_whole() -> 
     async with _server(_drips) as url:
         policy = HttpPolicy(url, seconds=0.3)
         with pytest.raises(PolicyUnavailable, match=r"did not answer within 0\.3 s"):
-            await asyncio.wait_for(policy.evaluate(EvaluateRequest()), 5)
+            await asyncio.wait_for(policy.evaluate(EvaluateRequest()), 20)
         await policy.close()
 
 
@@ -224,8 +224,10 @@ async def answering(*answers: bytes | Callable[[asyncio.StreamWriter], None]) ->
 
 
 @asynccontextmanager
-async def client(keeping: Keeping | None = None, seconds: float = 5.0) -> AsyncIterator[httpx2.AsyncClient]:
-    async with httpx2.AsyncClient(transport=AiohttpTransport(keeping), timeout=seconds) as http:
+async def client(keeping: Keeping | None = None, **times: float) -> AsyncIterator[httpx2.AsyncClient]:
+    """Patient in all but what it is given times of."""
+    timeout = httpx2.Timeout(**{"timeout": 20.0, **times})
+    async with httpx2.AsyncClient(transport=AiohttpTransport(keeping), timeout=timeout) as http:
         yield http
 
 
@@ -295,7 +297,10 @@ async def test_a_server_that_reads_nothing_is_a_time_out() -> None:
         writer.close()
 
     held = asyncio.Event()
-    async with await asyncio.start_server(hold, "127.0.0.1", 0, limit=1024) as server, client(seconds=0.1) as http:
+    async with (
+        await asyncio.start_server(hold, "127.0.0.1", 0, limit=1024) as server,
+        client(timeout=0.05, connect=1.0) as http,
+    ):
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         with pytest.raises(httpx2.ReadTimeout):
             await http.post(url, content=b"x" * 50_000_000)
@@ -316,10 +321,10 @@ async def test_no_cookie_is_kept_and_nothing_is_added_to_a_request() -> None:
 
 
 async def test_silence_is_a_time_out_and_costs_its_connection() -> None:
-    async with answering(b"", _OK) as server, client(seconds=0.05) as http:
+    async with answering(b"", _OK) as server, client(read=0.05) as http:
         with pytest.raises(httpx2.ReadTimeout):
             await http.get(server.url)
-        assert (await http.get(server.url, timeout=5.0)).text == "ok"
+        assert (await http.get(server.url, timeout=20.0)).text == "ok"
         assert len(server.connections) == 2
 
 
@@ -338,5 +343,5 @@ async def test_a_request_that_is_given_up_leaves_nothing_for_the_next() -> None:
 async def test_connections_are_closed_when_nobody_used_them_for_a_while() -> None:
     async with answering(_OK) as server, client(Keeping(kept_seconds=0.05)) as http:
         await http.get(server.url)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             await server.connections[0].wait_closed()

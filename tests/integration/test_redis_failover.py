@@ -120,7 +120,6 @@ async def test_a_script_follows_the_primary_too(pair: Pair, name: TcpProxy, clie
         store = TaskStore(client, live)
         await accepted(store)
         begun = await begin(sessions_of(client, "one"))
-        await pair.first.say("WAIT", 1, 1000)
         await pair.fail_over()
         name.upstream = f"127.0.0.1:{pair.second.port}"
         await begun.store.append([])
@@ -130,7 +129,6 @@ async def test_a_script_follows_the_primary_too(pair: Pair, name: TcpProxy, clie
 @pytest.mark.promise("redis.failover_noticed")
 async def test_a_failover_is_noticed_by_the_next_connection(pair: Pair, failover: Failover, client: Redis) -> None:
     await client.set("a", "1")
-    await pair.first.say("WAIT", 1, 1000)
     assert lineage_of(client).failed_over is None
     await pair.fail_over()
     failover.lead_over()
@@ -196,7 +194,7 @@ async def test_what_was_learned_just_before_a_failover_is_learned_again(
         await pair.second.say("REPLICAOF", "NO", "ONE")
         await pair.replicate()
     await leave(client, [an_outcome(number) for number in range(3)])
-    await pair.first.say("WAIT", 1, 1000)
+    await pair.catch_up()
     for _ in range(3):
         learner.expect(learner.held)
         await learner.round()
@@ -224,7 +222,7 @@ async def test_whoever_reads_outcomes_beside_the_learner_gets_them_again_too(
     pair: Pair, failover: Failover, client: Redis
 ) -> None:
     await leave(client, [an_outcome(number) for number in range(3)])
-    await pair.first.say("WAIT", 1, 1000)
+    await pair.catch_up()
     consumer = FailsOverOnceApplied(failover)
     outcomes = RedisOutcomes(client, "one", 5.0, REMEMBERING)
     follower = OutcomeFollower(outcomes, consumer, lambda: range(PARTITIONS), lambda: ())
@@ -281,7 +279,7 @@ async def test_what_was_forgotten_just_before_a_failover_is_forgotten_again(
     await beside.settle((await beside.take(range(PARTITIONS))).deliveries)
     forgets = RedisForgets(client)
     await forgets.ask(request)
-    await pair.first.say("WAIT", 1, 1000)
+    await pair.catch_up()
     forgetter = ForgetRequestWorker(FailsOverOnceForgotten(client, failover))
     states, cases = list[ForgetState](), keys.learned_keys("acme").cases
     for _ in range(2):
@@ -326,7 +324,7 @@ async def _a_later_turn_writes(redis: Redis) -> None:
 async def test_a_writes_end_is_stored_though_its_intent_was_lost(pair: Pair, failover: Failover, client: Redis) -> None:
     """Its sender lives and knows; only the ledger forgot."""
     begun = await turn_on(client)
-    await pair.first.say("WAIT", 1, 1000)
+    await pair.catch_up()
     async with failover.losing():
         await begun.store.open_write(an_entry(), 1.0)
     await begun.store.settle_write(an_entry(WriteStatus.SENT), WriteStatus.SENDING)
@@ -339,7 +337,7 @@ async def test_an_intent_that_a_replica_confirmed_survives_its_promotion(pair: P
     before, after = pair.first.following("?confirm_replicas=1"), pair.second.following("?confirm_replicas=1")
     begun = await turn_on(before)
     await begun.store.open_write(an_entry(), 1.0)
-    await pair.fail_over()
+    await pair.promote()
     await break_lease(after, begun.lease)
     successor = await begin(sessions_of(after, "two"))
     assert (await successor.store.ledger())[an_entry().key].status is WriteStatus.SENDING

@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 from services.executor.adapters.redis_upkeep import RedisUpkeep, name_owner, place_of
 from services.executor.core.turn.reaper import FaultCounts, Reaper
 from services.executor.core.turn.runner import RunnerLimits
-from services.executor.ports.sessions import Fault, Lease, RunsTurns, Work
+from services.executor.ports.sessions import Fault, RunsTurns, Work
 from services.executor.ports.turns import Timer, TurnStore
 from services.executor.ports.upkeep import ALL_PARTITIONS, OverdueWork
 from shared.contracts.dead_letter import DeadTurn
@@ -40,6 +40,7 @@ from tests.integration.state_stage import (
     running,
     sessions_of,
     stored_record,
+    take_over,
     wait_for_ever,
 )
 
@@ -122,8 +123,7 @@ async def test_running_but_not_owned_is_cancelled_and_counted(redis: Redis, task
     async with running(redis, worker, LIMITS, mended=mended) as runner:
         await runner.offer("acme", "s1")
         await worker.begun.wait()
-        await break_lease(redis, Lease("acme", "s1", 1, "one"))
-        await begin(sessions_of(redis, "two", 60.0))
+        await take_over(redis)
         await runner.idle.wait()
     assert mended.counts[Fault.NOT_OWNED] == 1
 

@@ -8,7 +8,7 @@ from redis.asyncio import Redis
 from typing_extensions import override
 
 from services.executor.core.turn.runner import RunnerLimits
-from services.executor.ports.sessions import Lease, Work
+from services.executor.ports.sessions import Work
 from services.executor.ports.turns import MemoryUnavailable, TurnStore
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState, WriteStatus
@@ -30,6 +30,7 @@ from tests.integration.state_stage import (
     running,
     sessions_of,
     stored_record,
+    take_over,
     wait_for_ever,
 )
 from tests.samples import samples
@@ -151,7 +152,7 @@ async def test_a_turn_is_cancelled_when_its_lease_is_lost(redis: Redis, task_sto
     async with running(redis, worker, QUICK) as runner:
         await runner.offer("acme", "s1")
         await worker.begun.wait()
-        lease = await _steal(redis)
+        lease = (await take_over(redis)).lease
         await runner.idle.wait()
     assert worker.cancelled == 1
     assert (await sessions_of(redis, "two").extend_all([lease])).lost == ()
@@ -276,12 +277,6 @@ async def test_a_session_that_cannot_be_read_does_not_stop_the_others(redis: Red
         assert await runner.offer("acme", "s1")
         await runner.idle.wait()
     assert worker.texts == ["s1"]
-
-
-async def _steal(redis: Redis) -> Lease:
-    """Take the session as if its owner had been silent too long."""
-    await break_lease(redis, Lease("acme", "s1", 1, "one"))
-    return (await begin(sessions_of(redis, "two", 60.0))).lease
 
 
 async def _ends(redis: Redis) -> float:

@@ -4,12 +4,14 @@ import asyncio
 import signal
 import socket
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 import httpx
 import pytest
 from redis.asyncio import Redis
+from structlog.testing import capture_logs
+from structlog.typing import EventDict
 
 from services.executor.adapters.redis_sessions import RedisSessions
 from services.executor.core.turn.heartbeat import LeaseKeeper
@@ -31,11 +33,11 @@ from tests.doubles.redis_tasks import a_record, a_turn
 from tests.forked_service import ForkedService
 from tests.http_client import open_http
 from tests.integration.executor_process import executor_process
-from tests.integration.state_stage import accepted, an_end, running, sessions_of, stored_record
+from tests.integration.state_stage import accepted, an_end, break_lease, running, sessions_of, stored_record
 from tests.integration.task_events import PATIENCE, times
 from tools.bench.executor.no_work import STARTED, STEPS, STEPS_OF_A_TURN, WAIT
 
-SESSIONS = 20
+SESSIONS = 10
 GRACE_SECONDS = 3.0
 RECOVERY_SECONDS = 10.0
 
@@ -89,10 +91,12 @@ async def test_a_stopped_executors_tasks_end_elsewhere(redis: Redis, redis_url: 
 
 @pytest.mark.promise("state.fenced")
 async def test_an_executor_frozen_too_long_writes_nothing(redis: Redis, redis_url: str, task_store: TaskStore) -> None:
-    with executor_process(redis_url, LEASE_SECONDS="1") as first:
+    with executor_process(redis_url, LEASE_SECONDS="5") as first:
         records = await _load(redis, task_store, STEPS)
-        with executor_process(redis_url, LEASE_SECONDS="1"):
+        with executor_process(redis_url, LEASE_SECONDS="60"):
             first.signal(signal.SIGSTOP)
+            for record in records:
+                await break_lease(redis, Lease("acme", record.session_id, 1, "the first one"))
             await _all(task_store, records, STARTED, 2)
             first.signal(signal.SIGCONT)
             await _all(task_store, records, "turn_finished", 1)
@@ -213,10 +217,11 @@ async def test_a_lease_that_another_took_ends_a_turn_here(redis: Redis, redis_ur
 
 class CountsBeats:
     def __init__(self) -> None:
-        self.beats = 0
+        self.beats, self.first = 0, asyncio.Event()
 
     async def extend_all(self, leases: object) -> Beat:
         self.beats += 1
+        self.first.set()
         return Beat()
 
 
@@ -224,13 +229,22 @@ class CountsBeats:
 async def test_a_process_that_hangs_keeps_no_lease_for_good() -> None:
     """Nobody notes that the sessions' event loop lives, so the heart ceases to beat."""
     keeper, counting = LeaseKeeper(0.03), CountsBeats()
-    watching = asyncio.ensure_future(keeper.watch(Lease("acme", "s1", 1, "one")))
-    beating = asyncio.ensure_future(keeper.keep_extending(counting))
-    await asyncio.sleep(0.6)
-    before = counting.beats
-    await asyncio.sleep(0.2)
+    ways = keeper.watch(Lease("acme", "s1", 1, "one")), keeper.keep_extending(counting), keeper.note_life()
+    watching, beating, living = map(asyncio.ensure_future, ways)
+    with capture_logs() as told:
+        await counting.first.wait()
+        living.cancel()
+        await _is_told(told, 1)
+        before = counting.beats
+        await _is_told(told, 5)
     for task in (watching, beating):
         task.cancel()
-    await asyncio.wait([watching, beating])
-    assert before > 0
+    await asyncio.wait([watching, beating, living])
     assert counting.beats == before
+
+
+async def _is_told(told: Sequence[EventDict], times: int) -> None:
+    """Until the heart has said so often that the sessions hang."""
+    async with asyncio.timeout(PATIENCE):
+        while [one["event"] for one in told].count("sessions_hung") < times:
+            await asyncio.sleep(0.01)  # between two looks

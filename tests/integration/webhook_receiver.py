@@ -19,7 +19,7 @@ from tests.serving import serving
 
 PATIENCE = 20.0
 SECRET = "whsec_" + "c2VjcmV0IG9mIHRoZSBpbnN0YWxsYXRpb24="  # "secret of the installation"
-SOON = {"webhook_secret": SECRET, "push_first_pause": 0.02, "push_longest_pause": 0.05, "push_timeout": 5}
+SOON = {"webhook_secret": SECRET, "push_first_pause": 0.02, "push_longest_pause": 0.05, "push_timeout": 20}
 Answer = Callable[["Taken"], Awaitable[Response]]
 
 
