@@ -16,7 +16,7 @@ from starlette.types import ASGIApp
 from services.gateway.a2a.card import agent_card, card_routes
 from services.gateway.a2a.hot_reads import HotReads, ReadChecks
 from services.gateway.a2a.jsonrpc import JsonRpcEndpoint, RpcFirst
-from services.gateway.a2a.methods import A2aMethods, A2aParts, LegacyMethods
+from services.gateway.a2a.methods import A2aMethods, A2aParts
 from services.gateway.a2a.profile import GatewayProfile
 from services.gateway.a2a.rest import A2aRest, TenantPath
 from services.gateway.edge.kept_alive import Drain
@@ -226,7 +226,7 @@ def _add_a2a_routes(
         tasks, services.signals, services.lists, identity, push, card, profile.keys, profile.notice, abilities
     )
     methods = A2aMethods(parts)
-    rest, rpc = A2aRest(methods, profile), JsonRpcEndpoint(methods, LegacyMethods(parts), profile)
+    rest, rpc = A2aRest(methods, profile), JsonRpcEndpoint(methods, profile)
     readiness = RedisReadiness(state, opened.queue, leaving, allow_volatile=settings.allow_volatile_redis)
     own = RestEndpoints(tasks, identity, readiness.problems, profile.notice, rest.task)
     # Described like any path; a request takes the short way of ``RpcFirst``.

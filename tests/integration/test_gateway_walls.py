@@ -250,7 +250,7 @@ def _endpoints(routes: Iterable[BaseRoute]) -> Iterable[object]:
 
 def _methods(app: FastAPI) -> frozenset[str]:
     (rpc,) = {one for one in _endpoints(app.routes) if isinstance(one, JsonRpcEndpoint)}
-    return frozenset({*rpc.methods, *rpc.legacy.methods})
+    return frozenset(rpc.methods)
 
 
 async def _sent(play: Stage, token: str, task_id: str, text: str, **more: Json) -> JsonObject:

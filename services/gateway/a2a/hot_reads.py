@@ -134,7 +134,7 @@ class HotReads:
         """The first message of the answer, and its body."""
         try:
             caller = self._checks.identity.caller_of(admitted.caller, {})
-            body = read.write(await self._methods.write_task(read.task_id, caller, NEW, None))
+            body = read.write(await self._methods.write_task(read.task_id, caller, NEW))
             length, kind = (b"content-length", b"%d" % len(body)), (b"content-type", read.content_type)
             status, headers = 200, [length, kind, *read.more_headers]
         except Exception as fault:  # the outermost edge of a request: the client is owed an answer

@@ -13,11 +13,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from services.gateway.a2a import streams
-from services.gateway.a2a.methods import A2aMethods, LegacyMethods
+from services.gateway.a2a import schema, streams
+from services.gateway.a2a.methods import A2aMethods
 from services.gateway.a2a.profile import GatewayProfile
-from services.gateway.a2a.schema import read_by_schema, read_params, read_send, read_webhook, read_webhook_name
-from services.gateway.a2a.views import NEW, OLD, Wording
+from services.gateway.a2a.views import LEGACY, NEW, OLD, Wording
 from services.gateway.edge import replies
 from services.gateway.edge.body import BadCall, RpcCall, check_body_size, check_content_type, parse_call, read_body
 from services.gateway.edge.errors import GatewayRefusal
@@ -42,12 +41,7 @@ class Method(NamedTuple):
 
 
 def rpc_methods(methods: A2aMethods) -> Mapping[str, Method]:
-    def read(schema: type[BaseModel]) -> Reader:
-        return partial(read_params, schema=schema)
-
-    def hook(schema: type[BaseModel]) -> Reader:
-        return partial(read_webhook_name, schema=schema)
-
+    """Every method by its name."""
     acts_1_0: Mapping[str, streams.Act] = {
         "SendMessage": methods.send,
         "SendStreamingMessage": methods.stream,
@@ -61,26 +55,50 @@ def rpc_methods(methods: A2aMethods) -> Mapping[str, Method]:
         "DeleteTaskPushNotificationConfig": methods.drop_webhook,
         "GetExtendedAgentCard": methods.extended_card,
     }
-    acts_0_3: Mapping[str, tuple[Reader, streams.Act]] = {
-        "message/send": (read_send, methods.send),
-        "message/stream": (read_send, methods.stream),
-        "tasks/get": (read(old.TaskQueryParams), methods.task),
-        "tasks/cancel": (read(old.TaskIdParams), methods.cancel),
-        "tasks/resubscribe": (read(old.TaskIdParams), methods.subscribe),
-        "tasks/pushNotificationConfig/set": (read_webhook, methods.set_webhook),
-        "tasks/pushNotificationConfig/get": (hook(old.GetTaskPushNotificationConfigParams), methods.webhook),
-        "tasks/pushNotificationConfig/list": (hook(old.ListTaskPushNotificationConfigParams), methods.webhooks),
-        "tasks/pushNotificationConfig/delete": (hook(old.DeleteTaskPushNotificationConfigParams), methods.drop_webhook),
-        "agent/getAuthenticatedExtendedCard": (lambda params: params, methods.extended_card),
-    }
     schemas = {name: _SERVICE.methods_by_name[name].input_type for name in acts_1_0}
-    known = {name: Method(NEW, partial(read_by_schema, schema=schemas[name]), act) for name, act in acts_1_0.items()}
-    return known | {name: Method(OLD, reader, act) for name, (reader, act) in acts_0_3.items()}
+    of_1_0 = {
+        name: Method(NEW, partial(schema.read_by_schema, schema=schemas[name]), act) for name, act in acts_1_0.items()
+    }
+    hook = "tasks/pushNotificationConfig"
+    return of_1_0 | {
+        "message/send": Method(OLD, schema.read_send, methods.send),
+        "message/stream": Method(OLD, schema.read_send, methods.stream),
+        "tasks/get": Method(OLD, _reader(old.TaskQueryParams), methods.task),
+        "tasks/cancel": Method(OLD, _reader(old.TaskIdParams), methods.cancel),
+        "tasks/resubscribe": Method(OLD, _reader(old.TaskIdParams), methods.subscribe),
+        f"{hook}/set": Method(OLD, schema.read_old_webhook, methods.set_webhook),
+        f"{hook}/get": Method(OLD, _hook_reader(old.GetTaskPushNotificationConfigParams), methods.webhook),
+        f"{hook}/list": Method(OLD, _hook_reader(old.ListTaskPushNotificationConfigParams), methods.webhooks),
+        f"{hook}/delete": Method(OLD, _hook_reader(old.DeleteTaskPushNotificationConfigParams), methods.drop_webhook),
+        "agent/getAuthenticatedExtendedCard": Method(OLD, _read_nothing, methods.extended_card),
+        "tasks/send": Method(LEGACY, _read_nothing, methods.send),
+        "tasks/sendSubscribe": Method(LEGACY, _read_nothing, methods.stream),
+        "tasks/pushNotification/set": Method(LEGACY, schema.read_early_webhook, methods.set_webhook),
+        "tasks/pushNotification/get": Method(LEGACY, schema.read_early_webhook_name, methods.webhook),
+    }
+
+
+def _reader(model: type[BaseModel]) -> Reader:
+    return partial(schema.read_params, schema=model)
+
+
+def _hook_reader(model: type[BaseModel]) -> Reader:
+    return partial(schema.read_old_webhook_name, schema=model)
+
+
+def _read_nothing(params: JsonObject) -> JsonObject:
+    """The parameters as they are: the method reads them itself."""
+    return params
+
+
+_VERSION_CHECKS = {NEW: replies.check_1_0, OLD: replies.check_0_3}
+_SHARED = ("tasks/get", "tasks/cancel", "tasks/resubscribe")  # names of 0.3 that the early protocol had too
 
 
 class JsonRpcEndpoint:
-    def __init__(self, methods: A2aMethods, legacy: LegacyMethods, profile: GatewayProfile) -> None:
-        self.methods, self.legacy, self._profile = rpc_methods(methods), legacy, profile
+    def __init__(self, methods: A2aMethods, profile: GatewayProfile) -> None:
+        self._methods, self.methods, self._profile = methods, rpc_methods(methods), profile
+        self._shared = _SHARED if methods.offers_streams else _SHARED[:2]
 
     async def __call__(self, request: Request) -> Response:
         """A JSON-RPC call of any of the three protocols."""
@@ -93,42 +111,41 @@ class JsonRpcEndpoint:
                 check_body_size(len(body), self._profile.max_body, call)
             return await self._answer_call(call, request)
         except BadCall as bad:
-            status = _BAD_REQUEST if bad.method in self.legacy.methods else 200
+            status = _BAD_REQUEST if self._wording_of(bad.method) is LEGACY else 200
             return replies.fault_reply(bad.call_id, bad, detailed=replies.says_1(request), bad_input_status=status)
         except ClientDisconnect:  # nobody is there to be answered; the limiter counts it
             raise
         except Exception as fault:  # the outermost edge of a request: the client is owed an answer
             if not isinstance(fault, replies.Fault):
                 log.exception("request_failed", method=call.method)
-            return replies.fault_reply(call.call_id, fault, detailed=self._is_detailed(call, request))
+            wording = self._wording_of(call.method)
+            detailed = wording is NEW or (wording is not OLD and replies.says_1(request))
+            return replies.fault_reply(call.call_id, fault, detailed=detailed)
+
+    def _wording_of(self, method: str) -> Wording | None:
+        known = self.methods.get(method)
+        return known.wording if known else None
 
     async def _answer_call(self, call: RpcCall, request: Request) -> Response:
-        method, early = self.methods.get(call.method), self.legacy.methods.get(call.method)
-        if method:
-            check = replies.check_1_0 if method.wording is NEW else replies.check_0_3
-            check(replies.version_of(request), f"the method {call.method!r}")
-        if call.method in MESSAGE_METHODS:
-            await count_message(request)
-        read = partial(method.read, call.params) if method else lambda: call.params
-        asked = streams.MethodCall(read, request)
-        if early is None and method and method.wording is OLD and not replies.version_of(request):
-            early = await self.legacy.find_shared(call.method, asked)
-        if early:
-            try:
-                return _respond(call, await early(asked), detailed=False)
-            except (GatewayRefusal, StoreUnavailable) as fault:
-                return replies.fault_reply(call.call_id, fault, bad_input_status=_BAD_REQUEST)
+        method, version = self.methods.get(call.method), replies.version_of(request)
         if method is None:
             reason = replies.NO_METHOD.reason if replies.says_1(request) else ""
-            return replies.error_reply(
-                call.call_id, replies.METHOD_NOT_FOUND, f"there is no method {call.method!r}", reason=reason
-            )
-        return _respond(call, await method.act(asked, method.wording), detailed=method.wording is NEW)
-
-    def _is_detailed(self, call: RpcCall, request: Request) -> bool:
-        """Whether errors give their reason beside the code, as in 1.0."""
-        method = self.methods.get(call.method)
-        return method.wording is NEW if method else replies.says_1(request)
+            told = f"there is no method {call.method!r}"
+            return replies.error_reply(call.call_id, replies.METHOD_NOT_FOUND, told, reason=reason)
+        wording = method.wording
+        if check := _VERSION_CHECKS.get(wording):
+            check(version, f"the method {call.method!r}")
+        if call.method in MESSAGE_METHODS:
+            await count_message(request)
+        asked = streams.MethodCall(partial(method.read, call.params), request)
+        if call.method in self._shared and not version and await self._methods.is_legacy_task(asked):
+            wording = LEGACY
+        try:
+            return _respond(call, await method.act(asked, wording), detailed=wording is NEW)
+        except (GatewayRefusal, StoreUnavailable) as fault:
+            if wording is not LEGACY:
+                raise
+            return replies.fault_reply(call.call_id, fault, bad_input_status=_BAD_REQUEST)
 
 
 class RpcFirst:
@@ -148,10 +165,10 @@ class RpcFirst:
 
 def _respond(call: RpcCall, answer: streams.Answer, *, detailed: bool) -> Response:
     match answer:
-        case streams.StreamAnswer(stream, shape):
-            return streams.sse(stream, shape, streams.rpc_envelope(call.call_id, detailed=detailed))
+        case streams.StreamAnswer():
+            return streams.sse(answer, streams.rpc_envelope(call.call_id, detailed=detailed))
         case streams.PendingAnswer():
-            return KeptAlive(_await_answer(call, answer, detailed=detailed), _JSON, JSON_BEAT, answer.on_delivered)
+            return KeptAlive(_await_answer(call, answer, detailed=detailed), _JSON, JSON_BEAT, answer.note_delivery)
         case streams.WrittenJson(result):
             return Response(replies.rpc_result(call.call_id, result), media_type=_JSON)
         case _:

@@ -145,8 +145,8 @@ def _choose_wording(path: Path, body: JsonObject) -> Wording:
 def _build_response(answer: Answer, request: Request, wording: Wording) -> Response:
     media_type = media_type_of(request.headers.get("accept", "")) if wording is NEW else "application/json"
     match answer:
-        case StreamAnswer(stream, shape):
-            return sse(stream, shape, BARE)
+        case StreamAnswer():
+            return sse(answer, BARE)
         case PendingAnswer():
             return KeptAlive(_await_answer(answer), media_type, JSON_BEAT)
         case WrittenJson(result):
@@ -161,7 +161,7 @@ async def _await_answer(answer: PendingAnswer) -> AsyncGenerator[bytes, None]:
         shown = await answer.answer()
     except Exception:  # the outermost edge of a request: the message is safe, and the client is owed its task
         log.exception("answer_not_followed")
-        shown = answer.accepted()
+        shown = answer.show_accepted()
     yield json.dumps(shown, ensure_ascii=False).encode()
 
 

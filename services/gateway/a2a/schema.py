@@ -19,7 +19,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from pydantic import BaseModel, ValidationError
 
 from services.gateway.edge.errors import InvalidField
-from services.gateway.edge.fields import kind_of, object_at
+from services.gateway.edge.fields import kind_of, object_at, required_id
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 T = TypeVar("T")
@@ -182,13 +182,24 @@ def read_send(params: JsonObject) -> JsonObject:
     return read_params(_from_early_words(params), types.MessageSendParams)
 
 
-def read_webhook(params: JsonObject) -> JsonObject:
+def read_early_webhook(params: JsonObject) -> JsonObject:
+    """Parse the early protocol's parameters of tasks/pushNotification/set into those of 1.0."""
+    if params.get(_CONFIG) is None:
+        raise InvalidField(f"params.{_CONFIG}", "is required")
+    return {**object_at(params, _CONFIG, f"params.{_CONFIG}"), **read_early_webhook_name(params)}
+
+
+def read_early_webhook_name(params: JsonObject) -> JsonObject:
+    return {"taskId": required_id(params, "id", "params.id"), "metadata": params.get("metadata")}
+
+
+def read_old_webhook(params: JsonObject) -> JsonObject:
     """Parse the parameters of tasks/pushNotificationConfig/set into those of 1.0: webhook and task id together."""
     read = read_params(params, types.TaskPushNotificationConfig)
     return {**object_at(read, _CONFIG, _CONFIG), "taskId": read["taskId"]}
 
 
-def read_webhook_name(params: JsonObject, schema: type[BaseModel]) -> JsonObject:
+def read_old_webhook_name(params: JsonObject, schema: type[BaseModel]) -> JsonObject:
     """Parse the names of webhooks and their task into the names of 1.0."""
     read = read_params(params, schema)
     return {**read, "taskId": read["id"], "id": read.get(f"{_CONFIG}Id")}

@@ -1,30 +1,31 @@
 """Calls of methods and the kinds of answers; streams as server-sent events, in every protocol, for both bindings.
 
 A stream is opened first (``Streams.send``, ``Streams.subscribe``), so that a refusal is an ordinary error reply. Then
-``sse(stream, shape_of(stream, wording, notice), rpc_envelope(call_id))`` answers with it; REST has ``BARE``.
+``sse(StreamAnswer(stream, wording, view), rpc_envelope(call_id))`` answers with it; REST has ``BARE``.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from functools import cached_property, partial
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import structlog
 from pydantic import JsonValue
 from starlette.requests import Request
 
-from services.gateway.a2a.views import Shown, Wording, update_view
+from services.gateway.a2a.views import ClientView, Shown, Wording
 from services.gateway.edge.errors import GatewayRefusal
 from services.gateway.edge.kept_alive import SSE_BEAT, KeptAlive
 from services.gateway.edge.replies import fault_error, write_json
 from services.gateway.features.identity.middleware import let_in
 from services.gateway.features.streams.service import TaskStream, ToldUpdate
-from services.gateway.features.streams.updates import LAST_EVENT_ID, Snapshot, StatusUpdate, legacy_update
+from services.gateway.features.streams.updates import LAST_EVENT_ID, Snapshot
+from services.gateway.features.tasks.service import TaskService, Ticket
 from shared.domain.exact_json import JsonObject
+from shared.domain.words import TaskState
 from shared.ports.store import StoreUnavailable
 
 log = structlog.get_logger()
-Shape: TypeAlias = Callable[[ToldUpdate], Shown]
 
 
 class MethodCall:
@@ -38,22 +39,39 @@ class MethodCall:
         return self._read()
 
 
-class PendingAnswer(NamedTuple):
-    """An accepted message: its answer, which may take a while, and its task as accepted.
+class PendingAnswer:
+    """An accepted message whose client waits for the answer, which may take a while."""
 
-    ``on_delivered``: called once the client has its answer.
-    """
+    def __init__(self, tasks: TaskService, ticket: Ticket, wording: Wording, view: ClientView) -> None:
+        self._tasks, self._ticket, self._wording, self._view = tasks, ticket, wording, view
+        self._record = ticket.record
 
-    answer: Callable[[], Awaitable[Shown]]
-    accepted: Callable[[], Shown]
-    on_delivered: Callable[[], Awaitable[None]] | None = None
+    async def answer(self) -> Shown:
+        """The task once the message's turn is over; for some tasks that were completed, a message."""
+        record = self._record = await self._tasks.wait(self._ticket)
+        is_reply = record.answers_as == "message" and record.state is TaskState.COMPLETED
+        if self._wording.fills_files:
+            record = await self._tasks.files.with_contents(record)
+        return self._wording.answer(record, self._view, is_reply=is_reply)
+
+    def show_accepted(self) -> Shown:
+        """The task as it was accepted."""
+        return self._wording.answer(self._ticket.record, self._view)
+
+    async def note_delivery(self) -> None:
+        """Note that the client has its answer."""
+        await note_delivery(partial(self._tasks.note_answer, self._ticket, self._record), self._record.task_id)
 
 
 class StreamAnswer(NamedTuple):
     """An opened stream, and how its updates are worded."""
 
     stream: TaskStream
-    shape: Shape
+    wording: Wording
+    view: ClientView
+
+    def shape(self, told: ToldUpdate) -> Shown:
+        return self.wording.update(told.update, told.event_id, self.stream.record, self.view)
 
 
 class WrittenJson(NamedTuple):
@@ -89,9 +107,9 @@ def rpc_envelope(call_id: str | int | None, *, detailed: bool = False) -> Envelo
     return Envelope({"jsonrpc": "2.0", "id": call_id}, detailed)
 
 
-def sse(stream: TaskStream, shape: Shape, envelope: Envelope) -> KeptAlive:
-    note = partial(note_delivery, stream.note_delivery, stream.record.task_id)
-    return KeptAlive(_write_frames(stream, shape, envelope), "text/event-stream", SSE_BEAT, note)
+def sse(answer: StreamAnswer, envelope: Envelope) -> KeptAlive:
+    note = partial(note_delivery, answer.stream.note_delivery, answer.stream.record.task_id)
+    return KeptAlive(_write_frames(answer, envelope), "text/event-stream", SSE_BEAT, note)
 
 
 async def note_delivery(note: Callable[[], Awaitable[None]], task_id: str) -> None:
@@ -101,11 +119,12 @@ async def note_delivery(note: Callable[[], Awaitable[None]], task_id: str) -> No
         log.warning("answer_not_noted", task_id=task_id, error=str(error))
 
 
-async def _write_frames(stream: TaskStream, shape: Shape, envelope: Envelope) -> AsyncGenerator[bytes, None]:
+async def _write_frames(answer: StreamAnswer, envelope: Envelope) -> AsyncGenerator[bytes, None]:
+    stream = answer.stream
     try:
         async with aclosing(stream.updates()) as updates:
             async for told in updates:
-                yield _write_frame(told, envelope.result(shape(told)))
+                yield _write_frame(told, envelope.result(answer.shape(told)))
     except Exception as fault:  # the outermost edge of a request: the status has gone out already
         if isinstance(fault, GatewayRefusal | StoreUnavailable):
             log.warning("stream_broken", task_id=stream.record.task_id, error=str(fault))
@@ -120,17 +139,3 @@ def _write_frame(told: ToldUpdate, data: JsonValue) -> bytes:
     gap = told.update.lost_after if isinstance(told.update, Snapshot) else None
     comment = "" if gap is None else f": gap, the events after {gap} are kept no longer\n"
     return f"{comment}id: {told.event_id}\ndata: {write_json(data)}\n\n".encode()
-
-
-def shape_of(stream: TaskStream, wording: Wording, notice: str, history_length: int | None = None) -> Shape:
-    """A function that writes a stream's updates in the wording of protocol 0.3 or 1.0."""
-
-    def write_update(told: ToldUpdate) -> Shown:
-        final = isinstance(told.update, StatusUpdate) and told.update.final
-        return wording.update(update_view(told.update, told.event_id, stream.record, notice, history_length), final)
-
-    return write_update
-
-
-def legacy_shape_of(stream: TaskStream, notice: str) -> Shape:
-    return lambda told: legacy_update(told.update, stream.shown_id, notice)

@@ -1,6 +1,6 @@
 """Tasks, updates and webhooks as JSON in the words of the protocols."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import NamedTuple, cast
 from urllib.parse import quote
@@ -12,10 +12,12 @@ from a2a.types.a2a_pb2 import AgentCard, StreamResponse
 from google.protobuf.json_format import MessageToDict, ParseDict
 from pydantic import BaseModel, JsonValue
 from pydantic.alias_generators import to_camel
+from typing_extensions import override
 
 from services.gateway.a2a.card_keys import CardKeys
-from services.gateway.features.streams.updates import ArtifactUpdate, Snapshot, StatusUpdate, TasklessReply, Update
-from services.gateway.features.tasks.views import answer_of, artifacts_of, metadata_of
+from services.gateway.features.streams import updates
+from services.gateway.features.streams.updates import Snapshot, StatusUpdate, Update
+from services.gateway.features.tasks.views import answer_of, artifacts_of, legacy_view, metadata_of
 from services.gateway.features.webhooks.model import TaskHook, legacy_shape, shape_of_1_0
 from shared.contracts.task import FILE_ID, Artifact, HistoryMessage, TaskRecord
 from shared.domain.words import Dialect, TaskState
@@ -54,11 +56,11 @@ def update_view(update: Update, name: str, record: TaskRecord, notice: str, leng
     match update:
         case Snapshot():
             return {"task": _show_snapshot(update, notice, length)}
-        case TasklessReply(replied):
+        case updates.TasklessReply(replied):
             return {"message": reply_view(replied, notice)}
         case StatusUpdate():
             return {"statusUpdate": _status_update(update, name, record, notice)}
-        case ArtifactUpdate():
+        case updates.ArtifactUpdate():
             artifact = _show_artifact(update.place, update.artifact)
             flags = _without_empty(append=update.append, lastChunk=update.last_chunk)
             return {"artifactUpdate": {**_ids_of_task(record), "artifact": artifact, **flags}}
@@ -152,21 +154,6 @@ def _without_empty(**fields: JsonValue) -> Shown:
 _Event = types_0_3.Message | types_0_3.Task | types_0_3.TaskStatusUpdateEvent | types_0_3.TaskArtifactUpdateEvent
 
 
-class Wording(NamedTuple):
-    """How one protocol words its answers over one binding.
-
-    ``update``: writes a 1.0 payload (task, message or update under its name), given whether the stream ends with it.
-    """
-
-    dialect: Dialect
-    task: Callable[[Shown], Shown]
-    update: Callable[[Shown, bool], Shown]
-    webhook: Callable[[TaskHook, str, str], Shown]  # the webhook, its task, and the token if it may be told
-    webhooks: Callable[[list[JsonValue], str], JsonValue]
-    card: Callable[[AgentCard, CardKeys | None], Shown]  # signed as 1.0 has it, and what older ones are signed with
-    nothing: JsonValue
-
-
 def _build_event(payload: Shown, final: bool) -> _Event:
     """An update as an event of 0.3, whose ``final`` means the stream's end; the SDK sets it only for ended tasks."""
     event = to_compat_stream_response(ParseDict(payload, StreamResponse())).result
@@ -175,56 +162,129 @@ def _build_event(payload: Shown, final: bool) -> _Event:
     return event
 
 
-def _old_update(payload: Shown, final: bool) -> Shown:
-    return _dump(_build_event(payload, final))
-
-
-def _old_rest_update(payload: Shown, final: bool) -> Shown:
-    return cast(Shown, MessageToDict(ToProto.stream_response(_build_event(payload, final))))
-
-
-def _old_webhook(webhook: TaskHook, task_id: str, token: str) -> Shown:
-    config: JsonValue = {"id": webhook.config_id, **legacy_shape(webhook), **_without_empty(token=token)}
-    return {"taskId": task_id, "pushNotificationConfig": config}
-
-
-def _old_rest_webhook(webhook: TaskHook, task_id: str, token: str) -> Shown:
-    """A webhook as 0.3's REST words it, with its path as ``name``."""
-    config = _old_webhook(webhook, task_id, token)["pushNotificationConfig"]
-    return {"name": f"tasks/{task_id}/pushNotificationConfigs/{webhook.config_id}", "pushNotificationConfig": config}
-
-
 def _dump(model: BaseModel) -> Shown:
     return cast(Shown, model.model_dump(mode="json", by_alias=True, exclude_none=True))
 
 
-def _old_card(card: AgentCard, keys: CardKeys | None) -> Shown:
-    shown = _dump(to_compat_agent_card(card))
-    return keys.sign_0_3(shown) if keys else shown
+class ClientView(NamedTuple):
+    """How a client is shown a task: with a notice about the model, and under the id by which it knows the task.
+
+    ``history_length``: at most so many of the latest messages; all if None.
+    """
+
+    notice: str
+    shown_id: str = ""
+    history_length: int | None = None
+    artifacts: bool = True
 
 
-NEW = Wording(
-    Dialect.A2A_1_0,
-    task=lambda task: task,
-    update=lambda payload, _: payload,
-    webhook=lambda webhook, task_id, token: {**shape_of_1_0(webhook, task_id), **_without_empty(token=token)},
-    webhooks=lambda configs, token: {"configs": configs, "nextPageToken": token},
-    card=lambda card, _: cast(Shown, MessageToDict(card)),
-    nothing={},
-)
-OLD = Wording(
-    Dialect.A2A_0_3,
-    task=lambda task: _old_update({"task": task}, False),
-    update=_old_update,
-    webhook=_old_webhook,
-    webhooks=lambda configs, _: configs,
-    card=_old_card,
-    nothing=None,
-)
-OLD_REST = OLD._replace(
-    task=lambda task: cast(Shown, _old_rest_update({"task": task}, False)["task"]),
-    update=_old_rest_update,
-    webhook=_old_rest_webhook,
-    webhooks=lambda configs, _: {"configs": configs},
-    nothing={},
-)
+class Wording:
+    """How protocol 1.0 words its answers, over both bindings. A subclass has what another protocol words otherwise."""
+
+    dialect = Dialect.A2A_1_0
+    place = ""  # where its parameters stand, in the names of fields
+    fills_files = True  # whether its answers have the contents of messages' files
+    names_payloads = True  # whether a payload stands under its kind's name
+    nothing: JsonValue = {}
+
+    def convert(self, payload: Shown, _: bool = False) -> Shown:
+        """The words for a task, a message or an update, which stands under its name. The flag: its stream ends."""
+        return payload
+
+    def task(self, record: TaskRecord, view: ClientView) -> Shown:
+        shown = task_view(record, view.notice, view.history_length, artifacts=view.artifacts)
+        found = self.convert({"task": shown})
+        return cast(Shown, found["task"]) if self.names_payloads else found
+
+    def answer(self, record: TaskRecord, view: ClientView, *, is_reply: bool = False) -> Shown:
+        """The answer to a message: the task or, if ``is_reply``, a message that belongs to none."""
+        if is_reply:
+            return self.convert({"message": reply_view(record, view.notice)})
+        return self.convert({"task": task_view(record, view.notice, view.history_length)})
+
+    def update(self, update: Update, name: str, record: TaskRecord, view: ClientView) -> Shown:
+        final = isinstance(update, StatusUpdate) and update.final
+        return self.convert(update_view(update, name, record, view.notice, view.history_length), final)
+
+    def webhook(self, webhook: TaskHook, task_id: str, token: str) -> Shown:
+        """A webhook, and its token if that may be told."""
+        return {**shape_of_1_0(webhook, task_id), **_without_empty(token=token)}
+
+    def webhooks(self, configs: list[JsonValue], token: str) -> JsonValue:
+        return {"configs": configs, "nextPageToken": token}
+
+    def card(self, card: AgentCard, _: CardKeys | None) -> Shown:
+        """The card, which is signed as 1.0 has it. The keys: what older protocols' cards are signed with."""
+        return cast(Shown, MessageToDict(card))
+
+
+class OldWording(Wording):
+    """Protocol 0.3 over JSON-RPC."""
+
+    dialect, names_payloads = Dialect.A2A_0_3, False
+    nothing: JsonValue = None
+
+    @override
+    def convert(self, payload: Shown, final: bool = False) -> Shown:
+        return _dump(_build_event(payload, final))
+
+    @override
+    def webhook(self, webhook: TaskHook, task_id: str, token: str) -> Shown:
+        config: JsonValue = {"id": webhook.config_id, **legacy_shape(webhook), **_without_empty(token=token)}
+        return {"taskId": task_id, "pushNotificationConfig": config}
+
+    @override
+    def webhooks(self, configs: list[JsonValue], token: str) -> JsonValue:
+        return configs
+
+    @override
+    def card(self, card: AgentCard, keys: CardKeys | None) -> Shown:
+        shown = _dump(to_compat_agent_card(card))
+        return keys.sign_0_3(shown) if keys else shown
+
+
+class OldRestWording(OldWording):
+    """Protocol 0.3 over REST. A webhook has its path as ``name``."""
+
+    names_payloads = True
+    nothing: JsonValue = {}
+
+    @override
+    def convert(self, payload: Shown, final: bool = False) -> Shown:
+        return cast(Shown, MessageToDict(ToProto.stream_response(_build_event(payload, final))))
+
+    @override
+    def webhook(self, webhook: TaskHook, task_id: str, token: str) -> Shown:
+        config = super().webhook(webhook, task_id, token)["pushNotificationConfig"]
+        name = f"tasks/{task_id}/pushNotificationConfigs/{webhook.config_id}"
+        return {"name": name, "pushNotificationConfig": config}
+
+    @override
+    def webhooks(self, configs: list[JsonValue], token: str) -> JsonValue:
+        return {"configs": configs}
+
+
+class LegacyWording(Wording):
+    """The early protocol."""
+
+    dialect, place, fills_files = Dialect.LEGACY, "params.", False
+
+    @override
+    def task(self, record: TaskRecord, view: ClientView) -> Shown:
+        return legacy_view(record, view.shown_id, view.history_length, view.notice)
+
+    @override
+    def answer(self, record: TaskRecord, view: ClientView, *, is_reply: bool = False) -> Shown:
+        return self.task(record, view)
+
+    @override
+    def update(self, update: Update, name: str, record: TaskRecord, view: ClientView) -> Shown:
+        return updates.legacy_update(update, view.shown_id, view.notice)
+
+    @override
+    def webhook(self, webhook: TaskHook, task_id: str, token: str) -> Shown:
+        return {"id": task_id, "pushNotificationConfig": {**legacy_shape(webhook), **_without_empty(token=token)}}
+
+
+NEW, OLD, OLD_REST, LEGACY = Wording(), OldWording(), OldRestWording(), LegacyWording()
+WORDINGS = {one.dialect: one for one in (NEW, OLD, LEGACY)}

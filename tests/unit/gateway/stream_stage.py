@@ -8,7 +8,7 @@ from services.gateway.features.identity.model import Caller
 from services.gateway.features.streams.service import Streams, TaskStream, ToldUpdate
 from services.gateway.features.tasks.checks import MessageRules
 from services.gateway.features.tasks.intake import IntakeTime
-from services.gateway.features.tasks.message import ClientMessage, read_legacy, read_message
+from services.gateway.features.tasks.message import ClientMessage, read_message
 from services.gateway.features.tasks.service import TaskService, WaitLimits
 from shared.contracts.task import Artifact, Principal, TaskRecord, Turn
 from shared.domain.exact_json import JsonObject
@@ -66,7 +66,7 @@ class Played:
 def message(text: str, dialect: Dialect = Dialect.A2A_1_0, **more: str) -> ClientMessage:
     parts: JsonObject = {"parts": [{"text": text}], "messageId": f"m-{text}", **more}
     if dialect is Dialect.LEGACY:
-        return read_legacy({"id": "t1", "message": parts})
+        return read_message({"id": "t1", "message": parts}, dialect)
     return read_message({"message": parts}, dialect)
 
 

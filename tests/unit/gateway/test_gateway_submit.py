@@ -9,7 +9,7 @@ from services.gateway.a2a.schema import read_send
 from services.gateway.edge.errors import InvalidField
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.tasks.intake import Accept, IntakeTime, Signal, fingerprint_of, take_in
-from services.gateway.features.tasks.message import ClientMessage, read_legacy, read_message
+from services.gateway.features.tasks.message import ClientMessage, read_message
 from services.gateway.features.tasks.model import FoundTask, MessageKey
 from services.gateway.features.tasks.signals import TaskSignals
 from shared.contracts.task import Principal, TaskRecord, Turn, TurnKind
@@ -27,7 +27,7 @@ KEY = MessageKey("default", "t1")
 
 def _legacy(text: str = "hello", task_id: str = "t1", **metadata: str) -> ClientMessage:
     parts: JsonObject = {"parts": [{"text": text}]}
-    return read_legacy({"id": task_id, "message": parts, "metadata": {**metadata}})
+    return read_message({"id": task_id, "message": parts, "metadata": {**metadata}}, Dialect.LEGACY)
 
 
 def _accept(message: ClientMessage, answered: str = "", fresh_id: str = "fresh") -> Accept:
@@ -76,7 +76,7 @@ def test_an_answer_is_to_the_question_it_names_or_else_to_the_one_that_stands(na
     """The client saw q1; since then the plan changed, and q2 is asked."""
     waiting = _known(TaskState.INPUT_REQUIRED).model_copy(update={"metadata": {"approval_id": "q2"}})
     answer: JsonObject = {"id": "t1", "message": {"parts": [{"data": {"decision": "approve", "approval_id": named}}]}}
-    assert _decide(read_legacy(answer), BOSS, waiting).data["approval_id"] == kept
+    assert _decide(read_message(answer, Dialect.LEGACY), BOSS, waiting).data["approval_id"] == kept
 
 
 @each_row("named", [7, ["q1"], "q" * 257])
@@ -84,7 +84,7 @@ def test_a_question_that_no_question_can_be_is_refused(named: Json) -> None:
     waiting = _known(TaskState.INPUT_REQUIRED)
     answer: JsonObject = {"id": "t1", "message": {"parts": [{"data": {"decision": "approve", "approval_id": named}}]}}
     with pytest.raises(InvalidField, match=r"data\.approval_id"):
-        _decide(read_legacy(answer), BOSS, waiting)
+        _decide(read_message(answer, Dialect.LEGACY), BOSS, waiting)
 
 
 async def _asked_to_cancel() -> tuple[MemoryTasks, "asyncio.Task[TaskRecord]"]:

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.types import Message
 
-from services.gateway.a2a.streams import BARE, Envelope, Shape, legacy_shape_of, rpc_envelope, shape_of, sse
-from services.gateway.a2a.views import NEW, OLD
+from services.gateway.a2a.streams import BARE, Envelope, StreamAnswer, rpc_envelope, sse
+from services.gateway.a2a.views import WORDINGS, ClientView
 from services.gateway.edge.errors import InvalidField, Unsupported
 from services.gateway.edge.kept_alive import KeptAlive
 from services.gateway.features.streams.service import TaskStream, ToldUpdate
@@ -173,16 +173,11 @@ async def _sent(stream: TaskStream, envelope: Envelope, dialect: Dialect) -> lis
     async def send(said: Message) -> None:
         bodies.append(said.get("body", b""))
 
+    view = ClientView("", stream.shown_id)
     async with asyncio.timeout(PATIENCE):
-        await sse(stream, _shape(stream, dialect), envelope)({"type": "http"}, receive, send)
+        await sse(StreamAnswer(stream, WORDINGS[dialect], view), envelope)({"type": "http"}, receive, send)
     blocks = b"".join(bodies).decode().split("\n\n")
     return [dict(line.split(": ", 1) for line in block.split("\n")) for block in blocks if block]
-
-
-def _shape(stream: TaskStream, dialect: Dialect) -> Shape:
-    if dialect is Dialect.LEGACY:
-        return legacy_shape_of(stream, "")
-    return shape_of(stream, NEW if dialect is Dialect.A2A_1_0 else OLD, "")
 
 
 async def _ended(dialect: Dialect) -> tuple[Played, TaskStream]:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from services.gateway.a2a.methods import WrittenTasks
-from services.gateway.a2a.views import NEW, Shown, task_view, update_view
+from services.gateway.a2a.views import NEW, ClientView, Shown, task_view, update_view
 from services.gateway.features.streams.updates import ArtifactUpdate, Snapshot, StatusUpdate, TasklessReply, Update
 from services.gateway.features.tasks.views import legacy_view
 from shared.contracts.task import Artifact, File, HistoryMessage, Principal, TaskRecord, TaskRequest
@@ -105,13 +105,13 @@ def _check(shown: Shown, kind: Message) -> None:
 @settings(max_examples=40)
 @given(_RECORDS, _maybe(st.integers(0, 3)))
 def test_a_task_that_was_written_before_is_answered_with_the_same_bytes(record: TaskRecord, length: int | None) -> None:
-    written = WrittenTasks("a notice")
-    first = written.write(record, NEW, length)
+    written, view = WrittenTasks(), ClientView("a notice", record.task_id, length)
+    first = written.write(record, NEW, view)
     changed = record.model_copy(update={"reason": "another"})
     assert json.loads(first) == task_view(record, "a notice", length)
-    assert written.find(record, NEW, length) is first
-    assert written.find(changed, NEW, length) is None
-    assert json.loads(written.write(changed, NEW, length)) == task_view(changed, "a notice", length)
+    assert written.find(record, NEW, view) is first
+    assert written.find(changed, NEW, view) is None
+    assert json.loads(written.write(changed, NEW, view)) == task_view(changed, "a notice", length)
 
 
 @pytest.mark.promise("gateway.task_json")
@@ -120,9 +120,9 @@ def test_a_task_that_was_written_before_is_answered_with_the_same_bytes(record: 
 def test_an_answer_of_a_task_that_has_the_contents_of_files_is_not_kept(record: TaskRecord, at: datetime) -> None:
     said = HistoryMessage(role="user", text="", message_id="m", at=at, parts=({"raw": "YWJj"},))
     whole = record.model_copy(update={"history": (said,)})
-    written = WrittenTasks("a notice")
-    first = written.write(whole, NEW, 0)
-    again = written.write(whole, NEW, 0)
+    written, view = WrittenTasks(), ClientView("a notice", record.task_id, 0)
+    first = written.write(whole, NEW, view)
+    again = written.write(whole, NEW, view)
     assert again == first
     assert again is not first
 

@@ -162,6 +162,7 @@ class ClientNames:
     """How clients of protocols 0.3 and 1.0 name things: tasks by the ids that they got here, messages by own ids."""
 
     task_field, session_field = "message.taskId", "message.contextId"
+    answer_counts = False  # whether a message that comes again is a new one if its answer was received
 
     def identify(self, message: ClientMessage, found: FoundTask, fresh_id: str) -> str:
         """What a message is the same as when it is sent again: its id, or nothing at all if it has none."""
@@ -188,6 +189,7 @@ class LegacyNames(ClientNames):
     """
 
     task_field, session_field = "params.id", "metadata.session_id"
+    answer_counts = True
 
     @override
     def identify(self, message: ClientMessage, found: FoundTask, fresh_id: str) -> str:

@@ -58,15 +58,11 @@ class ClientMessage(NamedTuple):
         return {key: value for key, value in self.metadata.items() if key not in _OWN_METADATA}
 
 
-def read_legacy(params: JsonObject) -> ClientMessage:
-    task_id = required_id(params, "id", "params.id")
-    message = _read_message(params)
-    session = id_at(params, "sessionId", "params.sessionId")
-    return _read(Dialect.LEGACY, params, message, task_id, session, None)
-
-
 def read_message(params: JsonObject, dialect: Dialect) -> ClientMessage:
-    """Parse a ``message/send`` (0.3) or ``SendMessage`` (1.0)."""
+    """Parse a ``tasks/send`` (early), ``message/send`` (0.3) or ``SendMessage`` (1.0)."""
+    if dialect is Dialect.LEGACY:
+        named, session = required_id(params, "id", "params.id"), id_at(params, "sessionId", "params.sessionId")
+        return _read(dialect, params, _read_message(params), named, session, None)
     message = _read_message(params)
     message_id = required_id(message, "messageId", "message.messageId")
     task_id = id_at(message, "taskId", "message.taskId")

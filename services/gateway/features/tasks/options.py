@@ -32,6 +32,8 @@ def send_options(params: JsonObject, dialect: Dialect) -> SendOptions:
 
     Raises ``UnsupportedContent`` for output modes that the worker does not have.
     """
+    if dialect is Dialect.LEGACY:
+        return SendOptions(history_length=history_length(params, "params.historyLength", dialect))
     said = object_at(params, "configuration", "configuration")
     _check_modes(said)
     length = history_length(said, "configuration.historyLength", dialect)
@@ -42,9 +44,9 @@ def send_options(params: JsonObject, dialect: Dialect) -> SendOptions:
 
 
 def history_length(said: JsonObject, path: str, dialect: Dialect) -> int | None:
-    """The most messages of history; None for all of them, which in 0.3 zero means too."""
+    """The most messages of history; None for all of them (in the early protocol: none). In 0.3 zero means all, too."""
     length = count_at(said, "historyLength", path)
-    if length is not None and length >= 2**31:
+    if length is not None and length >= 2**31 and dialect is not Dialect.LEGACY:
         raise InvalidField(path, "is too large")
     return length if dialect is Dialect.A2A_1_0 else length or None
 

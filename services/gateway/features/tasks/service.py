@@ -46,18 +46,15 @@ class WaitLimits(NamedTuple):
 class Ticket(NamedTuple):
     """An accepted message: its task, and the turn that answers it.
 
-    ``shown_id``: the task's id in the client's words. ``key``: under what the answer is noted; None if there is no
-    task, and the record, which is not stored, is the answer.
+    ``shown_id``: the task's id in the client's words. ``key``: under what it is noted that the client has its answer;
+    None where that changes nothing. ``is_reply``: there is no task, and the record, which is not stored, is the answer.
     """
 
     record: TaskRecord
     turn_id: str
     shown_id: str
-    key: MessageKey | None
-
-    @property
-    def is_reply(self) -> bool:
-        return self.key is None
+    key: MessageKey | None = None
+    is_reply: bool = False
 
 
 class TaskService:
@@ -81,7 +78,7 @@ class TaskService:
         message = message._replace(is_always_new=not self._rules.known_by_id)
         meant = await self._read_assessment(message, caller)
         if isinstance(meant, TaskRecord):
-            return Ticket(meant, "", meant.task_id, None)
+            return Ticket(meant, "", meant.task_id, is_reply=True)
         await self._rules.check(meant, caller)
         await self.files.keep(caller.tenant, meant.files)
         with suppress(TaskEnded, SessionBelongsToOther):  # between our look and the store's: look again
@@ -111,7 +108,8 @@ class TaskService:
             await self._threads.note_signal(key, turn_id)
         if record.task_id != key.alias and (known is None or record.accepted_at > known.accepted_at):
             await self._threads.points_to(key, record.task_id)
-        return Ticket(record, turn_id, message.task_id or record.task_id, key)
+        answer_counts = names_of(message.dialect).answer_counts
+        return Ticket(record, turn_id, message.task_id or record.task_id, key if answer_counts else None)
 
     async def _store(self, intake: Intake) -> tuple[TaskRecord, str]:
         match intake:
