@@ -134,7 +134,7 @@ async def test_a_turns_time_bounds_the_wait_for_an_agent(agent: ScriptedParticip
         participant = A2aParticipant(url, http)
         await participant.tell(TOLD)
     with pytest.raises(ParticipantFailed) as failed:
-        await participant.ask(TURN, 0.3)
+        await participant.ask(TURN, 2)
 
     assert failed.value.kind == "communication_error"
 

@@ -116,16 +116,17 @@ async def test_a_dead_owners_lease_is_kept_while_its_call_may_be_answered(redis:
     assert (await upkeep.overdue()).orphaned == ()
 
 
-@pytest.mark.promise("state.faults_mended")
+@pytest.mark.promise("state.faults_mended", "state.fenced")
 async def test_running_but_not_owned_is_cancelled_and_counted(redis: Redis, task_store: TaskStore) -> None:
     await accepted(task_store)
     mended, worker = FaultCounts(), Acts(wait_for_ever)
     async with running(redis, worker, LIMITS, mended=mended) as runner:
         await runner.offer("acme", "s1")
         await worker.begun.wait()
-        await take_over(redis)
+        lease = (await take_over(redis)).lease
         await runner.idle.wait()
-    assert mended.counts[Fault.NOT_OWNED] == 1
+    assert (mended.counts[Fault.NOT_OWNED], worker.cancelled) == (1, 1)
+    assert (await sessions_of(redis, "two").extend_all([lease])).lost == ()
 
 
 @pytest.mark.promise("state.faults_mended")

@@ -30,7 +30,6 @@ from tests.integration.state_stage import (
     running,
     sessions_of,
     stored_record,
-    take_over,
     wait_for_ever,
 )
 from tests.samples import samples
@@ -145,43 +144,6 @@ async def test_a_turn_that_comes_after_its_task_ended_is_not_run(redis: Redis, t
     assert await redis.exists(session_keys("acme", "s1").inbox) == 0
 
 
-@pytest.mark.promise("state.fenced")
-async def test_a_turn_is_cancelled_when_its_lease_is_lost(redis: Redis, task_store: TaskStore) -> None:
-    await accepted(task_store)
-    worker = Acts(wait_for_ever)
-    async with running(redis, worker, QUICK) as runner:
-        await runner.offer("acme", "s1")
-        await worker.begun.wait()
-        lease = (await take_over(redis)).lease
-        await runner.idle.wait()
-    assert worker.cancelled == 1
-    assert (await sessions_of(redis, "two").extend_all([lease])).lost == ()
-
-
-async def test_the_heart_beats_while_a_turn_outlasts_its_lease(redis: Redis, task_store: TaskStore) -> None:
-    await accepted(task_store)
-    worker = Acts(wait_for_ever)
-    async with running(redis, worker, QUICK) as runner:
-        await runner.offer("acme", "s1")
-        await worker.begun.wait()
-        before = await _ends(redis)
-        while await _ends(redis) <= before + QUICK.lease_seconds * 1000:
-            assert await sessions_of(redis, "two").claim("acme", "s1") is None
-            await asyncio.sleep(0.01)  # between two looks
-    assert worker.texts == [""]
-
-
-async def test_a_stop_gives_unfinished_work_back_at_once(redis: Redis, task_store: TaskStore) -> None:
-    await accepted(task_store)
-    worker = Acts(wait_for_ever)
-    async with running(redis, worker, QUICK) as runner:
-        await runner.offer("acme", "s1")
-        await worker.begun.wait()
-        await runner.stop(0.0)
-    assert worker.cancelled == 1
-    assert (await begin(sessions_of(redis, "two"))).work.attempts == 1
-
-
 async def _away(work: Work, store: TurnStore) -> None:
     raise MemoryUnavailable("the archive is down")
 
@@ -219,6 +181,7 @@ async def test_rolling_restarts_use_up_none_of_a_turns_attempts(redis: Redis, ta
             await runner.offer("acme", "s1")
             await worker.begun.wait()
             await runner.stop(0.0)
+        assert worker.cancelled == 1
     await _worked_off(redis, Acts(finish))
     assert (await stored_record(task_store, record)).state is TaskState.COMPLETED
     assert await redis.exists(session_keys("acme", "s1").begun) == 0
@@ -277,7 +240,3 @@ async def test_a_session_that_cannot_be_read_does_not_stop_the_others(redis: Red
         assert await runner.offer("acme", "s1")
         await runner.idle.wait()
     assert worker.texts == ["s1"]
-
-
-async def _ends(redis: Redis) -> float:
-    return float((await redis.zscore(partition_keys_of("acme", "s1").leased, "acme:s1")) or 0)

@@ -37,7 +37,7 @@ from tests.integration.state_stage import accepted, an_end, break_lease, running
 from tests.integration.task_events import PATIENCE, times
 from tools.bench.executor.no_work import STARTED, STEPS, STEPS_OF_A_TURN, WAIT
 
-SESSIONS = 10
+SESSIONS = 20
 GRACE_SECONDS = 3.0
 RECOVERY_SECONDS = 10.0
 

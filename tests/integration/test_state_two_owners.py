@@ -204,7 +204,7 @@ def quick_server() -> Iterator[str]:
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.promise("state.two_believers")
+@pytest.mark.promise("state.two_believers", "state.outcome_once")
 @examples(30, 2000)
 @given(steps=STEPS)
 def test_of_two_who_own_a_session_only_the_newest_fence_writes(quick_server: str, steps: list[Step]) -> None:

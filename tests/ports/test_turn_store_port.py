@@ -106,6 +106,7 @@ async def test_time_goes_on(stage: Stage) -> None:
     assert (await stage.store.pulse()).now <= (await stage.store.pulse()).now
 
 
+@pytest.mark.promise("state.cancel_heard")
 async def test_every_answer_tells_of_a_cancel(stage: Stage) -> None:
     cancel = await stage.cancel()
     told = [
