@@ -56,7 +56,7 @@ from services.gateway.features.tasks.guarded_tasks import BestEffortWakes, Guard
 from services.gateway.features.tasks.intake import IntakeTime
 from services.gateway.features.tasks.listing import TaskListService
 from services.gateway.features.tasks.routes import resolve_routes
-from services.gateway.features.tasks.service import TaskService, WaitLimits
+from services.gateway.features.tasks.service import TaskService
 from services.gateway.features.tasks.signals import TaskSignals
 from services.gateway.features.tasks.store import (
     RedisReadiness,
@@ -179,7 +179,7 @@ def _build_services(
         threads=RedisThreads(state, opened.reads, store),
         moment=_moment,
         rules=_build_rules(settings, opened),
-        limits=WaitLimits(blocking=settings.blocking_limit),
+        wait_seconds=settings.blocking_limit,
         leaving=leaving,
         read_assessment=participation(settings, state, store, _now).read_assessment,
     )
@@ -192,7 +192,7 @@ def _build_services(
         tenants=RedisTenantStates(state),
         statistics=RedisStatistics(state),
         stories=RedisStories(state),
-        webhooks=WebhookService(tasks, opened.webhooks.registrar),
+        webhooks=WebhookService(tasks.read, opened.webhooks.registrar),
         dead_letters=DeadLetterService(RedisDeadLetters(state), stored, wakes, _now),
         memory=RedisMemories(state),
         audit=AuditService(RedisAudit(state, stored, RedisTaskLists(state)), ArchivedAudit(kept) if kept else None),
@@ -220,7 +220,7 @@ def _add_a2a_routes(
     abilities = profile.abilities._replace(
         push=profile.abilities.push and tasks.webhooks is not None, files=tasks.files.offered
     )
-    push = WebhookService(tasks, tasks.webhooks if abilities.push else None)
+    push = WebhookService(tasks.read, tasks.webhooks if abilities.push else None)
     card = agent_card(profile._replace(abilities=abilities))
     parts = A2aParts(
         tasks, services.signals, services.lists, identity, push, card, profile.keys, profile.notice, abilities

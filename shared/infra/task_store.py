@@ -49,7 +49,11 @@ class TaskStore(Tasks):
         message = dedupe or turn.turn_id
         if isinstance(self._redis, ClusterRedis):
             return await self._accept_apart(record, turn, message)
-        return await self._accept_in_one_step(record, turn, message)
+        reply = await self._store(record, turn, message, names_task=True)
+        if reply[0] == "named":
+            await self._take_over_alias(record, reply[1])
+            reply = await self._store(record, turn, message, names_task=True)
+        return await self._read_acceptance(record, turn, reply)
 
     async def signal(self, tenant: str, session_id: str, turn: Turn) -> bool:
         """Put a decision, cancel or deadline ahead of the session's messages; False if the task cannot take it.
@@ -101,19 +105,11 @@ class TaskStore(Tasks):
                     after = row.stream_id
                     yield row
 
-    async def _accept_in_one_step(self, record: TaskRecord, turn: Turn, message: str) -> Accepted:
-        """Store the turn and the task's alias in one step."""
-        reply = await self._accept(record, turn, message, names_task=True)
-        if reply[0] == "named":
-            await self._take_over_alias(record, reply[1])
-            reply = await self._accept(record, turn, message, names_task=True)
-        return await self._read_acceptance(record, turn, reply)
-
     async def _accept_apart(self, record: TaskRecord, turn: Turn, message: str) -> Accepted:
         """Store the turn in two steps, the task's alias first: on a cluster that lies in another slot."""
         alias = keys.alias_key(record.tenant, record.task_id)
         is_fresh = await self._claim_alias(record)
-        reply = await self._accept(record, turn, message)
+        reply = await self._store(record, turn, message)
         if reply[0] == "ok" and not is_fresh:  # the name of a task which has left may be about to leave, too
             await self._send_command("SET", alias, _place_of(record))
         if reply[0] in ("other", "ended", "stopped", "full") and is_fresh:
@@ -123,15 +119,14 @@ class TaskStore(Tasks):
             await self._send_command("DEL", alias)
         return accepted
 
-    async def _accept(self, record: TaskRecord, turn: Turn, message: str, *, names_task: bool = False) -> list[str]:
+    async def _store(self, record: TaskRecord, turn: Turn, message: str, *, names_task: bool = False) -> list[str]:
+        """The reply of the script. ``names_task``: it also stores the task's alias."""
         tenant, session_id = record.tenant, record.session_id
         session, task = keys.session_keys(tenant, session_id), keys.task_keys(tenant, session_id, record.task_id)
         partition = keys.partition_keys_of(tenant, session_id)
         dedupe = keys.dedupe_key(tenant, session_id, turn.principal.id, message)
         event = TaskEvent(kind="submitted", at=turn.received_at, data={"turn_id": turn.turn_id})
-        own = {"dedupe": dedupe, "stopped": keys.stopped_key(tenant, session_id)}
-        if names_task:
-            own["alias"] = keys.alias_key(tenant, record.task_id)
+        alias = {"alias": keys.alias_key(tenant, record.task_id)} if names_task else {}
         async with self._admission.find_limit() as most:
             arguments = arguments_for(
                 "accept",
@@ -150,7 +145,8 @@ class TaskStore(Tasks):
                 partitions=PARTITIONS,
                 place=_place_of(record),
             )
-            names = keys_for("accept", session, task, partition, **own)
+            stopped = keys.stopped_key(tenant, session_id)
+            names = keys_for("accept", session, task, partition, dedupe=dedupe, stopped=stopped, **alias)
             reply = cast(list[str], await self._scripts.run("accept", names, arguments))
         if reply[0] in ("ok", "full") and reply[-1] != "":
             self._admission.note_count(int(reply[-1]))

@@ -121,9 +121,9 @@ class A2aMethods:
     async def set_webhook(self, call: streams.MethodCall, wording: Wording) -> streams.Answer:
         """CreateTaskPushNotificationConfig: a URL that receives the task's updates from now on."""
         task_id, caller = self._of_webhook(call, wording)
-        webhook = read_webhook(call.params, f"{wording.place}pushNotificationConfig", wording.dialect)
-        named = {"config_id": webhook.config_id or task_id, "shown_id": task_id}
-        webhook = webhook.model_copy(update=named)
+        path, shown_id = f"{wording.place}pushNotificationConfig", task_id if wording is LEGACY else None
+        read = read_webhook(call.params, path, wording.dialect, shown_id)
+        webhook = read.model_copy(update={"config_id": read.config_id or task_id})
         await self._parts.push.enter(task_id, webhook, caller)
         return wording.webhook(webhook, task_id, webhook.token)  # only whoever has just set it is told it again
 

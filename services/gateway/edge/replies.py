@@ -47,10 +47,6 @@ def is_1_0(version: str) -> bool:
     return _1_0.fullmatch(version) is not None
 
 
-def is_0_3(version: str) -> bool:
-    return _0_3.fullmatch(version) is not None
-
-
 def check_1_0(version: str, what: str) -> None:
     if not is_1_0(version):
         said = f"says {version!r}" if version else "is missing, which means 0.3"
@@ -58,7 +54,7 @@ def check_1_0(version: str, what: str) -> None:
 
 
 def check_0_3(version: str, what: str) -> None:
-    if not is_0_3(version):
+    if not _0_3.fullmatch(version):
         raise VersionMismatch(f"{what} belongs to protocol 0.3, but the header {HEADER} says {version!r}")
 
 

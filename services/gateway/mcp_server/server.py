@@ -176,9 +176,7 @@ class McpEndpoint:
         ticket = await self._services.tasks.submit(read_message({"message": message}, Dialect.A2A_1_0), caller)
         if not call.wait:
             return self._show_record(ticket.record)
-        record = await self._services.tasks.wait(ticket)
-        await self._services.tasks.note_answer(ticket, record)
-        return self._show_record(record)
+        return self._show_record(await self._services.tasks.wait(ticket))
 
     async def _list_tasks(self, call: ListTasks, caller: Caller) -> Result:
         query = TaskQuery(session=call.session_id, size=call.page_size, token=call.page_token)

@@ -9,7 +9,7 @@ from services.gateway.features.streams.service import Streams, TaskStream, ToldU
 from services.gateway.features.tasks.checks import MessageRules
 from services.gateway.features.tasks.intake import IntakeTime
 from services.gateway.features.tasks.message import ClientMessage, read_message
-from services.gateway.features.tasks.service import TaskService, WaitLimits
+from services.gateway.features.tasks.service import TaskService
 from shared.contracts.task import Artifact, Principal, TaskRecord, Turn
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import Dialect, TaskState
@@ -30,7 +30,7 @@ class Played:
         self._count = 0
 
     def desk(self) -> TaskService:
-        return TaskService(self.tasks, self.threads, self.moment, MessageRules(), WaitLimits())
+        return TaskService(self.tasks, self.threads, self.moment, MessageRules())
 
     def replica(self) -> Streams:
         return Streams(self.desk())

@@ -76,25 +76,24 @@ class StreamStart:
         return isinstance(update, TasklessReply) or (isinstance(update, Snapshot) and update.final)
 
 
+@dataclass
 class TaskStream:
-    """One client's stream of one task. ``shown_id``: the task's id as that client knows it."""
+    """One client's stream of one task. ``shown_id``: the task's id as that client knows it.
 
-    def __init__(
-        self,
-        tasks: TaskService,
-        record: TaskRecord,
-        shown_id: str,
-        beginning: StreamStart,
-        end: End,
-        ticket: Ticket | None,
-    ) -> None:
-        self.record, self.shown_id = record, shown_id
-        self._tasks, self._beginning, self._end, self._ticket = tasks, beginning, end, ticket
-        self._newest: TaskRecord | None = None  # as the end of a turn was told with it
+    ``newest``: the record with which the end of a turn was told.
+    """
+
+    tasks: TaskService
+    record: TaskRecord
+    shown_id: str
+    beginning: StreamStart
+    end: End
+    ticket: Ticket | None = None
+    newest: TaskRecord | None = None
 
     async def updates(self) -> AsyncGenerator[ToldUpdate, None]:
         """Yields every update once, in order; may raise ``StoreUnavailable``. Close it with ``contextlib.aclosing``."""
-        beginning = self._beginning
+        beginning = self.beginning
         while True:
             if beginning.first is not None:
                 yield beginning.first
@@ -109,29 +108,29 @@ class TaskStream:
                 beginning = await self._restart(lost.after)
 
     async def _later_updates(self, beginning: StreamStart) -> AsyncGenerator[ToldUpdate, None]:
-        async with aclosing(self._tasks.watch(self.record, beginning.seen.after)) as events:
+        async with aclosing(self.tasks.watch(self.record, beginning.seen.after)) as events:
             async for stream_id, event in events:
                 record = await self._record_by_then(event)
-                final = self._end.is_at(event, record)
+                final = self.end.is_at(event, record)
                 for told in _updates_of(stream_id, event, record, beginning.seen, final=final):
                     yield told
                 if final or (beginning.last and EventPlace.parse(stream_id) >= beginning.last):
                     return
 
     async def _restart(self, lost_after: str) -> StreamStart:
-        standing = await self._tasks.standing(self.record)
-        return _find_start(Resumption(None, lost_after), standing, over=self._end.is_past(standing.record))
+        standing = await self.tasks.standing(self.record)
+        return _find_start(Resumption(None, lost_after), standing, over=self.end.is_past(standing.record))
 
     async def note_delivery(self) -> None:
         """Note that the client has received all, so that the same message is a new one from now on."""
-        if self._ticket is not None and not self._ticket.is_reply:
-            await self._tasks.note_answer(self._ticket, self._newest or await self._tasks.now(self.record))
+        if self.ticket is not None and self.ticket.key:
+            await self.tasks.note_answer(self.ticket, self.newest or await self.tasks.now(self.record))
 
     async def _record_by_then(self, event: TaskEvent) -> TaskRecord | None:
         if event.kind != "turn_finished":
             return None
-        self._newest = await self._tasks.now(self.record)
-        return self._newest
+        self.newest = await self.tasks.now(self.record)
+        return self.newest
 
 
 class Streams:
@@ -167,7 +166,7 @@ class Streams:
         if over and not legacy and not found.lost_after and beginning.first is not None:
             state = standing.record.state.value
             raise Unsupported(f"task {task_id!r} has ended ({state}): there is nothing to subscribe to; read it")
-        return TaskStream(self._tasks, standing.record, task_id, beginning, end, None)
+        return TaskStream(self._tasks, standing.record, task_id, beginning, end)
 
 
 def _from_acceptance(record: TaskRecord, standing: Standing, found: Resumption) -> StreamStart | None:

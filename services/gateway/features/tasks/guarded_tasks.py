@@ -18,8 +18,8 @@ from shared.ports.tracing import NO_TRACER, SpanKind, Tracer
 RETRY_SECONDS = 5.0
 TOLD_SECONDS = 10.0  # until it is said again that messages are refused
 _WHY: dict[type[Exception], str] = {
-    TooManyRequests: "shed",
-    StoppedTenant: "stopped",
+    ports.TooManyWait: "shed",
+    ports.TenantIsStopped: "stopped",
     ports.SessionBelongsToOther: "other_session",
     ports.TaskEnded: "ended",
     StoreUnavailable: "store",
@@ -46,11 +46,17 @@ class GuardedTasks(ports.Tasks):
     async def accept(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> ports.Accepted:
         """Accept a turn; raises ``TooManyRequests`` if too many sessions wait, and ``StoppedTenant``."""
         try:
-            accepted = await self._accept(record, turn, dedupe)
+            accepted = await self._accept_in_span(record, turn, dedupe)
         except tuple(_WHY) as error:
-            why = next(word for kind, word in _WHY.items() if isinstance(error, kind))
-            self._meter.add(names.TURNS_REFUSED, why=why)
-            raise
+            self._meter.add(names.TURNS_REFUSED, why=next(why for kind, why in _WHY.items() if isinstance(error, kind)))
+            match error:
+                case ports.TooManyWait(waiting=waiting):
+                    self._log_shedding(waiting)
+                    raise TooManyRequests("more work waits than this installation takes on", RETRY_SECONDS) from error
+                case ports.TenantIsStopped(reason=reason):
+                    raise StoppedTenant(record.tenant, reason) from error
+                case _:
+                    raise
         fresh = "yes" if accepted.fresh else "no"
         self._meter.add(names.TURNS_ACCEPTED, dialect=record.dialect.value, fresh=fresh)
         if accepted.fresh:
@@ -58,12 +64,12 @@ class GuardedTasks(ports.Tasks):
         return accepted
 
     async def signal(self, tenant: str, session_id: str, turn: Turn) -> bool:
-        is_taken = await self._signal(tenant, session_id, turn)
+        is_taken = await self._signal_in_span(tenant, session_id, turn)
         if is_taken:
             await self._wakes.wake(tenant, session_id)
         return is_taken
 
-    async def _signal(self, tenant: str, session_id: str, turn: Turn) -> bool:
+    async def _signal_in_span(self, tenant: str, session_id: str, turn: Turn) -> bool:
         if not self._tracer.is_on:
             return await self._tasks.signal(tenant, session_id, turn)
         with self._tracer.span(spans.ACCEPT, SpanKind.PRODUCER) as span:
@@ -83,19 +89,10 @@ class GuardedTasks(ports.Tasks):
     ) -> AsyncGenerator[tuple[str, TaskEvent], None]:
         return self._tasks.watch(tenant, task_id, after, session_id)
 
-    async def _accept(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> ports.Accepted:
-        try:
-            if self._tracer.is_on:
-                return await self._accept_traced(record, turn, dedupe)
-            return await self._tasks.accept(record, turn, dedupe)
-        except ports.TooManyWait as full:
-            self._log_shedding(full.waiting)
-            raise TooManyRequests("more work waits than this installation takes on", RETRY_SECONDS) from full
-        except ports.TenantIsStopped as stopped:
-            raise StoppedTenant(record.tenant, stopped.reason) from stopped
-
-    async def _accept_traced(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> ports.Accepted:
+    async def _accept_in_span(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> ports.Accepted:
         """Accept in a span, which ends at once, so that later spans have a finished parent."""
+        if not self._tracer.is_on:
+            return await self._tasks.accept(record, turn, dedupe)
         with self._tracer.span(spans.ACCEPT, SpanKind.PRODUCER) as span:
             here = {"traceparent": self._tracer.traceparent()}
             accepted = await self._tasks.accept(record.model_copy(update=here), turn.model_copy(update=here), dedupe)

@@ -36,11 +36,7 @@ async def read_no_assessment(message: ClientMessage, _: Caller) -> ClientMessage
     return message
 
 
-class WaitLimits(NamedTuple):
-    """For how long a client waits for a turn (seconds); an assessor, who asks for a turn's task only once, longer."""
-
-    blocking: float = 85
-    assessed: float = 600
+_ASSESSED_SECONDS = 600.0  # an assessor asks for a turn's task only once
 
 
 class Ticket(NamedTuple):
@@ -58,19 +54,22 @@ class Ticket(NamedTuple):
 
 
 class TaskService:
+    """``wait_seconds``: for how long a client waits for a turn."""
+
     def __init__(
         self,
         tasks: Tasks,
         threads: ClientThreads,
         moment: Callable[[], IntakeTime],
         rules: MessageRules,
-        limits: WaitLimits,
+        wait_seconds: float = 85,
         leaving: ShutdownState | None = None,
         read_assessment: ReadAssessment = read_no_assessment,
     ) -> None:
         self._tasks, self._threads, self._moment = tasks, threads, moment
         self._rules, self.webhooks, self.files = rules, rules.webhooks, rules.files
-        self._limits, self._leaving, self._read_assessment = limits, leaving or ShutdownState(), read_assessment
+        self._wait_seconds, self._leaving = wait_seconds, leaving or ShutdownState()
+        self._read_assessment = read_assessment
 
     async def submit(self, message: ClientMessage, caller: Caller) -> Ticket:
         """Accept a message durably, once; raises ``GatewayRefusal`` or ``StoreUnavailable``."""
@@ -82,16 +81,16 @@ class TaskService:
         await self._rules.check(meant, caller)
         await self.files.keep(caller.tenant, meant.files)
         with suppress(TaskEnded, SessionBelongsToOther):  # between our look and the store's: look again
-            return await self._accept(meant, caller)
+            return await self._submit_once(meant, caller)
         try:
-            return await self._accept(meant, caller)
+            return await self._submit_once(meant, caller)
         except TaskEnded:  # its record still says otherwise: the turn could not be read, and was buried
             raise TaskHasEnded(str(meant.task_id), TaskState.FAILED.value) from None
         except SessionBelongsToOther:
             cause = f"session {meant.session_id or meant.task_id!r} belongs to another principal"
             raise InvalidField(names_of(meant.dialect).session_field, cause) from None
 
-    async def _accept(self, message: ClientMessage, caller: Caller) -> Ticket:
+    async def _submit_once(self, message: ClientMessage, caller: Caller) -> Ticket:
         """Look where the message's task id leads, store what the message is, and note where the id leads now."""
         key = MessageKey(caller.tenant, message.task_id or "", fingerprint_of(message, caller))
         found = await self._find_task(key, caller) if message.task_id else FoundTask(key)
@@ -129,7 +128,7 @@ class TaskService:
             return ticket.record
         try:
             if ticket.turn_id not in ticket.record.turns_done:
-                limit = self._limits.assessed if is_turn(ticket.record) else self._limits.blocking
+                limit = _ASSESSED_SECONDS if is_turn(ticket.record) else self._wait_seconds
                 await self.wait_for_end(ticket.record, ticket.turn_id, limit)
             return await self.now(ticket.record)
         except StoreUnavailable as error:

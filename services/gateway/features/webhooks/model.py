@@ -137,6 +137,7 @@ def checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
 
 _LONGEST_URL = 2048
 _IN_SEND = {
+    Dialect.LEGACY: ("pushNotification",),
     Dialect.A2A_0_3: ("pushNotificationConfig", "pushNotification"),  # over JSON-RPC, and over REST
     Dialect.A2A_1_0: ("taskPushNotificationConfig",),
 }
@@ -144,21 +145,16 @@ _IN_SEND = {
 
 def webhook_in_send(params: JsonObject, dialect: Dialect) -> TaskHook | None:
     """The webhook that comes with a message; None if none does. Raises ``InvalidField``."""
-    if dialect is Dialect.LEGACY:
-        early = webhook_at(params, "pushNotification", "params.pushNotification", dialect)
-        shown_id = id_at(params, "id", "params.id") or ""
-        return early.model_copy(update={"shown_id": shown_id}) if early else None
-    source = object_at(params, "configuration", "configuration")
-    given = [webhook_at(source, name, f"configuration.{name}", dialect) for name in _IN_SEND[dialect]]
-    return next((webhook for webhook in given if webhook is not None), None)
+    is_early = dialect is Dialect.LEGACY
+    place = "params" if is_early else "configuration"
+    source = params if is_early else object_at(params, place, place)
+    shown_id = id_at(params, "id", "params.id") if is_early else None
+    paths = {name: f"{place}.{name}" for name in _IN_SEND[dialect] if source.get(name) is not None}
+    given = [read_webhook(object_at(source, name, path), path, dialect, shown_id) for name, path in paths.items()]
+    return given[0] if given else None
 
 
-def webhook_at(source: JsonObject, key: str, path: str, dialect: Dialect) -> TaskHook | None:
-    """The webhook under a key; None if there is none. Raises ``InvalidField``."""
-    return None if source.get(key) is None else read_webhook(object_at(source, key, path), path, dialect)
-
-
-def read_webhook(config: JsonObject, path: str, dialect: Dialect) -> TaskHook:
+def read_webhook(config: JsonObject, path: str, dialect: Dialect, shown_id: str | None = None) -> TaskHook:
     """Parse a webhook; raises ``InvalidField``.
 
     One without an id is named after its URL, so that a repeat is the same; in 0.3 it gets its task's id later.
@@ -176,6 +172,7 @@ def read_webhook(config: JsonObject, path: str, dialect: Dialect) -> TaskHook:
         token=header_value(text_at(config, "token", f"{path}.token") or "", f"{path}.token"),
         scheme=scheme,
         credentials=credentials,
+        shown_id=shown_id or "",
     )
 
 

@@ -1,7 +1,7 @@
 """Webhooks of tasks: who may set, see and remove them, and where they may lead."""
 
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NamedTuple
 
 from services.gateway.edge.errors import InvalidField, NoVisibleTask, PushUnsupported, UnknownWebhook
 from services.gateway.features.identity.model import Caller, check_operator, may_have_told, sees_all
@@ -39,9 +39,8 @@ class WebhookRegistrar(NamedTuple):
             raise InvalidField(_PATH, f"a task has at most {self.most} webhooks") from None
 
 
-class VisibleTasks(Protocol):
-    async def read(self, task_id: str, caller: Caller) -> TaskRecord:
-        """The task; raises ``NoVisibleTask`` if the caller may not see it."""
+# The task of that id; raises ``NoVisibleTask`` if the caller may not see it.
+ReadTask = Callable[[str, Caller], Awaitable[TaskRecord]]
 
 
 class WebhookService:
@@ -51,24 +50,23 @@ class WebhookService:
     ``StoreUnavailable``.
     """
 
-    def __init__(self, tasks: VisibleTasks, registrar: WebhookRegistrar | None) -> None:
-        self._tasks, self._registrar = tasks, registrar
+    def __init__(self, read_task: ReadTask, registrar: WebhookRegistrar | None) -> None:
+        self._read_task, self._registrar = read_task, registrar
 
     @property
     def offered(self) -> bool:
         return self._registrar is not None
 
-    async def enter(self, task_id: str, webhook: hooks.TaskHook, caller: Caller) -> TaskRecord:
+    async def enter(self, task_id: str, webhook: hooks.TaskHook, caller: Caller) -> None:
         """Set a webhook, in place of one with the same id. Raises ``InvalidField``."""
         registrar = self._offered_registrar()
-        record = await self._tasks.read(task_id, caller)
+        record = await self._read_task(task_id, caller)
         _check_may_set(record, caller)
         await registrar.enter(record, webhook)
-        return record
 
     async def list_webhooks(self, task_id: str, caller: Caller) -> Sequence[hooks.RegisteredWebhook]:
         registrar = self._offered_registrar()
-        return await registrar.webhooks.webhooks_of(await self._tasks.read(task_id, caller))
+        return await registrar.webhooks.webhooks_of(await self._read_task(task_id, caller))
 
     async def find(self, task_id: str, config_id: str | None, caller: Caller) -> hooks.TaskHook:
         """The webhook of that id, or the task's first if none is named; raises ``UnknownWebhook``."""
@@ -81,7 +79,7 @@ class WebhookService:
     async def remove(self, task_id: str, config_id: str, caller: Caller) -> None:
         """Remove a webhook, if it exists."""
         registrar = self._offered_registrar()
-        record = await self._tasks.read(task_id, caller)
+        record = await self._read_task(task_id, caller)
         _check_may_set(record, caller)
         await registrar.webhooks.drop(record, config_id)
 
