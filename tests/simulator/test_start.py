@@ -112,8 +112,8 @@ def test_a_process_serves_with_the_key_of_its_environment_until_it_is_told_to_st
         port = listener.getsockname()[1]
     with _process(port, UES_ADMIN_KEY=SECRET) as process:
         _await_health(url)
-        modalities = httpx.get(f"{url}/environment/modalities", headers={"X-API-Key": SECRET}, timeout=5).json()
-        refused = httpx.get(f"{url}/environment/modalities", timeout=5)
+        modalities = httpx.get(f"{url}/environment/modalities", headers={"X-API-Key": SECRET}, timeout=_PATIENCE).json()
+        refused = httpx.get(f"{url}/environment/modalities", timeout=_PATIENCE)
         process.send_signal(signal.SIGTERM)
         code = process.wait(_PATIENCE)
         said = process.stdout.read() if process.stdout else ""
