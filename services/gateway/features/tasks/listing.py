@@ -39,6 +39,11 @@ class Page(NamedTuple):
     after: ListPlace | None
     total: int
 
+    @property
+    def next_token(self) -> str:
+        """What asks for the next page; empty on the last one."""
+        return write_token(str(self.after.micros), self.after.task) if self.after else ""
+
 
 class TaskLists(Protocol):
     async def page(self, wanted: WantedTasks, size: int, after: ListPlace | None) -> Page:
@@ -55,26 +60,18 @@ class TaskQuery(NamedTuple):
     token: str = ""
 
 
-class ListedTasks(NamedTuple):
-    """A page of tasks for a caller. ``next_token`` is empty on the last page."""
-
-    records: Sequence[TaskRecord]
-    next_token: str
-    total: int
-
-
 class TaskListService:
     def __init__(self, lists: TaskLists) -> None:
         self._lists = lists
 
-    async def tasks(self, query: TaskQuery, caller: Caller) -> ListedTasks:
+    async def tasks(self, query: TaskQuery, caller: Caller) -> Page:
         """One page of the tasks that the caller may see; raises ``InvalidField`` and ``StoreUnavailable``."""
         wanted = WantedTasks(caller.tenant, owner_shown(caller), query.session, query.states, query.since)
         page = await self._lists.page(wanted, query.size, _parse_token(query.token))
         seen = [record for record in page.records if may_read(caller.principal, record)]
         if len(seen) < len(page.records):  # the session asked for is another's: not even how much is in it is told
-            return ListedTasks((), "", 0)
-        return ListedTasks(seen, write_token(str(page.after.micros), page.after.task) if page.after else "", page.total)
+            return Page((), None, 0)
+        return page._replace(records=seen)
 
 
 def owner_shown(caller: Caller) -> str | None:

@@ -1,5 +1,6 @@
 """Parses a client's message of any protocol into one form; every refusal names its field."""
 
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import NamedTuple, cast
 
@@ -60,13 +61,32 @@ class ClientMessage(NamedTuple):
 
 def read_message(params: JsonObject, dialect: Dialect) -> ClientMessage:
     """Parse a ``tasks/send`` (early), ``message/send`` (0.3) or ``SendMessage`` (1.0)."""
+    message, message_id = _read_message(params), None
     if dialect is Dialect.LEGACY:
-        named, session = required_id(params, "id", "params.id"), id_at(params, "sessionId", "params.sessionId")
-        return _read(dialect, params, _read_message(params), named, session, None)
-    message = _read_message(params)
-    message_id = required_id(message, "messageId", "message.messageId")
-    task_id = id_at(message, "taskId", "message.taskId")
-    return _read(dialect, params, message, task_id, id_at(message, "contextId", "message.contextId"), message_id)
+        task_id: str | None = required_id(params, "id", "params.id")
+        session = id_at(params, "sessionId", "params.sessionId")
+    else:
+        message_id = required_id(message, "messageId", "message.messageId")
+        task_id = id_at(message, "taskId", "message.taskId")
+        session = id_at(message, "contextId", "message.contextId")
+    metadata, parts = metadata_of(params), list_at(message, "parts", "message.parts")
+    text, data, files = _sort_parts(parts)
+    return ClientMessage(
+        dialect=dialect,
+        task_id=task_id,
+        session_id=_session_id(metadata, session, dialect),
+        message_id=message_id,
+        text=text,
+        data=data,
+        policy_doc=policy_document(metadata.get("policy_doc"), "metadata.policy_doc"),
+        tools_endpoint=text_at(metadata, "tools_endpoint", "metadata.tools_endpoint") or None,
+        metadata=metadata,
+        practice=_read_practice(metadata),
+        part_count=len(parts),
+        parts=_parts_for_history(parts, files) if data or files else (),
+        files=files,
+        webhook=webhook_in_send(params, dialect),
+    )
 
 
 def metadata_of(params: JsonObject) -> JsonObject:
@@ -79,34 +99,6 @@ def metadata_of(params: JsonObject) -> JsonObject:
 
 def plain_values(value: JsonObject) -> dict[str, JsonValue]:
     return cast(dict[str, JsonValue], wire(value))
-
-
-def _read(
-    dialect: Dialect,
-    params: JsonObject,
-    message: JsonObject,
-    task_id: str | None,
-    session: str | None,
-    message_id: str | None,
-) -> ClientMessage:
-    metadata = metadata_of(params)
-    text, data, files = _sort_parts(message)
-    return ClientMessage(
-        dialect=dialect,
-        task_id=task_id,
-        session_id=_session_id(metadata, session, dialect),
-        message_id=message_id,
-        text=text,
-        data=data,
-        policy_doc=policy_document(metadata.get("policy_doc"), "metadata.policy_doc"),
-        tools_endpoint=text_at(metadata, "tools_endpoint", "metadata.tools_endpoint") or None,
-        metadata=metadata,
-        practice=_read_practice(metadata),
-        part_count=len(list_at(message, "parts", "message.parts")),
-        parts=_parts_for_history(list_at(message, "parts", "message.parts")) if data or files else (),
-        files=files,
-        webhook=webhook_in_send(params, dialect),
-    )
 
 
 def _read_practice(metadata: JsonObject) -> Practice | None:
@@ -140,40 +132,35 @@ def _session_id(metadata: JsonObject, named: str | None, dialect: Dialect) -> st
     return in_metadata or named
 
 
-def _sort_parts(message: JsonObject) -> tuple[str, tuple[JsonObject, ...], tuple[ClientFile, ...]]:
+def _sort_parts(parts: list[Json]) -> tuple[str, tuple[JsonObject, ...], tuple[ClientFile, ...]]:
     texts: list[str] = []
     data: list[JsonObject] = []
     files: list[ClientFile] = []
-    for index, part in enumerate(list_at(message, "parts", "message.parts")):
-        _sort_part(part, f"message.parts[{index}]", texts, data, files)
+    for index, part in enumerate(parts):
+        path = f"message.parts[{index}]"
+        if not isinstance(part, dict):
+            raise InvalidField(path, f"must be an object, not {kind_of(part)}")
+        if is_file(part):
+            files.append(read_file(part, path))
+        elif part.get("text") is not None:
+            texts.append(text_at(part, "text", f"{path}.text") or "")
+        elif part.get("data") is not None:
+            data.append(object_at(part, "data", f"{path}.data"))
+        else:
+            raise InvalidField(path, "must have a text, data or a file")
     text = "\n".join(texts)
     if not text.strip() and not data and not files:
         raise InvalidField("message.parts", "there is no text in the message")
     return text, tuple(data), tuple(files)
 
 
-def _parts_for_history(parts: list[Json]) -> tuple[dict[str, JsonValue], ...]:
+def _parts_for_history(parts: list[Json], files: Sequence[ClientFile]) -> tuple[dict[str, JsonValue], ...]:
     """The parts as history shows them: the fields that it knows, and of a file what is kept of it."""
-    placed = ((part, f"message.parts[{index}]") for index, part in enumerate(parts))
-    return tuple(_keep_shown(part, path) for part, path in placed if isinstance(part, dict))
-
-
-def _keep_shown(part: JsonObject, path: str) -> dict[str, JsonValue]:
-    shown = plain_values({key: value for key, value in part.items() if key in _SHOWN})
-    return {**shown, **read_file(part, path).kept_part} if is_file(part) else shown
-
-
-def _sort_part(part: Json, path: str, texts: list[str], data: list[JsonObject], files: list[ClientFile]) -> None:
-    if not isinstance(part, dict):
-        raise InvalidField(path, f"must be an object, not {kind_of(part)}")
-    if is_file(part):
-        files.append(read_file(part, path))
-    elif part.get("text") is not None:
-        texts.append(text_at(part, "text", f"{path}.text") or "")
-    elif part.get("data") is not None:
-        data.append(object_at(part, "data", f"{path}.data"))
-    else:
-        raise InvalidField(path, "must have a text, data or a file")
+    objects, file = [part for part in parts if isinstance(part, dict)], iter(files)
+    shown = [plain_values({key: value for key, value in part.items() if key in _SHOWN}) for part in objects]
+    return tuple(
+        {**one, **next(file).kept_part} if is_file(part) else one for part, one in zip(objects, shown, strict=True)
+    )
 
 
 def policy_document(value: Json, path: str) -> str | dict[str, JsonValue] | None:

@@ -39,12 +39,6 @@ class _KnownTask(NamedTuple):
     stored: bytes = b""
     record: TaskRecord | None = None
 
-    @classmethod
-    def from_record(cls, found: TaskRecord, stored: bytes = b"", record: TaskRecord | None = None) -> "_KnownTask":
-        """A task's place. ``record``: what ``stored`` holds, if that is cached."""
-        place, key = f"{found.task_id}\n{found.session_id}".encode(), MessageKey(found.tenant, found.task_id)
-        return cls(found.session_id, place, _packed_reads(key, found.session_id), stored, record)
-
 
 def _note_fields(fingerprint: str) -> list[str]:
     return [_TASK, f"signalled:{fingerprint}", f"answered:{fingerprint}"]
@@ -102,9 +96,10 @@ class RedisThreads(ClientThreads):
 
     def _keep(self, record: TaskRecord, stored: bytes) -> None:
         """Cache a task's place, and its record unless that is large."""
-        is_small = 0 < len(stored) <= _LARGEST
-        known = _KnownTask.from_record(record, *((stored, record) if is_small else ()))
-        self._known.keep((record.tenant, record.task_id), known)
+        place = f"{record.task_id}\n{record.session_id}".encode()
+        reads = _packed_reads(MessageKey(record.tenant, record.task_id), record.session_id)
+        cached = (stored, record) if 0 < len(stored) <= _LARGEST else ()
+        self._known.keep((record.tenant, record.task_id), _KnownTask(record.session_id, place, reads, *cached))
 
     async def points_to(self, key: MessageKey, task_id: str) -> None:
         await self._note(key, _TASK, task_id)
