@@ -16,7 +16,7 @@ from starlette.types import ASGIApp
 from services.gateway.a2a.card import agent_card, card_routes
 from services.gateway.a2a.hot_reads import HotReads, ReadChecks
 from services.gateway.a2a.jsonrpc import JsonRpcEndpoint, RpcFirst
-from services.gateway.a2a.methods import A2aMethods, A2aParts
+from services.gateway.a2a.methods import A2aMethods
 from services.gateway.a2a.profile import GatewayProfile
 from services.gateway.a2a.rest import A2aRest, TenantPath
 from services.gateway.edge.kept_alive import Drain
@@ -100,11 +100,6 @@ class _Connections(NamedTuple):
     webhooks: WebhookWiring
 
 
-class _A2aBindings(NamedTuple):
-    rpc: JsonRpcEndpoint
-    methods: A2aMethods
-
-
 def leaving_of(settings: GatewaySettings) -> ShutdownState:
     return ShutdownState(settings.drain_seconds, settings.grace_seconds)
 
@@ -122,13 +117,13 @@ def build(settings: GatewaySettings, leaving: ShutdownState | None = None, trace
     lifespan = _make_lifespan(settings, opened, parts)
     app = DescribedApp(title="Purple Agent gateway", docs_url=None, redoc_url=None, lifespan=lifespan)
     speak_plainly(app)
-    bindings = _add_a2a_routes(app, settings, opened, services, leaving)
+    rpc = _add_a2a_routes(app, settings, opened, services, leaving)
     for router in _own_routers(settings, opened, services):
         app.router.routes.extend(router.routes)
     for part in parts:
         app.router.routes.extend(part.routes)
     app.add_api_route("/docs", lambda: answer_docs(app.openapi()), include_in_schema=False, response_model=None)
-    app.entry = _add_middleware(app, settings, opened, leaving, bindings)
+    app.entry = _add_middleware(app, settings, opened, leaving, rpc)
     return app
 
 
@@ -200,12 +195,12 @@ def _build_services(
     )
 
 
-def _build_profile(settings: GatewaySettings) -> GatewayProfile:
+def _build_profile(settings: GatewaySettings, services: FeatureServices) -> GatewayProfile:
     return GatewayProfile(
         settings.card_url,
         settings.model_notice,
         settings.max_body_bytes,
-        abilities=settings.abilities,
+        abilities=settings.abilities._replace(files=services.tasks.files.offered),
         card=settings.card_facts,
         keys=settings.card_keys,
         max_message=settings.message_bytes,
@@ -214,26 +209,19 @@ def _build_profile(settings: GatewaySettings) -> GatewayProfile:
 
 def _add_a2a_routes(
     app: FastAPI, settings: GatewaySettings, opened: _Connections, services: FeatureServices, leaving: ShutdownState
-) -> _A2aBindings:
+) -> JsonRpcEndpoint:
     """Add the protocols' routes. A path that several protocols share is added once: the first match answers."""
-    profile, state, tasks, identity = _build_profile(settings), opened.state, services.tasks, opened.identity.identity
-    abilities = profile.abilities._replace(
-        push=profile.abilities.push and tasks.webhooks is not None, files=tasks.files.offered
-    )
-    push = WebhookService(tasks.read, tasks.webhooks if abilities.push else None)
-    card = agent_card(profile._replace(abilities=abilities))
-    parts = A2aParts(
-        tasks, services.signals, services.lists, identity, push, card, profile.keys, profile.notice, abilities
-    )
-    methods = A2aMethods(parts)
+    profile, identity = _build_profile(settings, services), opened.identity.identity
+    card = agent_card(profile)
+    methods = A2aMethods(services, identity, profile, card)
     rest, rpc = A2aRest(methods, profile), JsonRpcEndpoint(methods, profile)
-    readiness = RedisReadiness(state, opened.queue, leaving, allow_volatile=settings.allow_volatile_redis)
-    own = RestEndpoints(tasks, identity, readiness.problems, profile.notice, rest.task)
+    readiness = RedisReadiness(opened.state, opened.queue, leaving, allow_volatile=settings.allow_volatile_redis)
+    own = RestEndpoints(services.tasks, identity, readiness.problems, profile.notice, rest.task)
     # Described like any path; a request takes the short way of ``RpcFirst``.
     app.add_api_route("/", rpc.__call__, methods=["POST"], response_class=Response, name="jsonrpc")
     for routes in (card_routes(card, _now(), profile.card.usual, profile.keys), rest.routes(), own.routes()):
         app.router.routes.extend(routes.routes)
-    return _A2aBindings(rpc, methods)
+    return rpc
 
 
 def _own_routers(settings: GatewaySettings, opened: _Connections, services: FeatureServices) -> list[APIRouter]:
@@ -260,11 +248,11 @@ def _own_routers(settings: GatewaySettings, opened: _Connections, services: Feat
 
 
 def _add_middleware(
-    app: DescribedApp, settings: GatewaySettings, opened: _Connections, leaving: ShutdownState, bindings: _A2aBindings
+    app: DescribedApp, settings: GatewaySettings, opened: _Connections, leaving: ShutdownState, rpc: JsonRpcEndpoint
 ) -> ASGIApp:
     """The application inside its middleware, added from the inside out: a request meets the last one first."""
     identity, meter = opened.identity.identity, opened.metrics.metrics
-    rpc_first = RpcFirst(app.serve_routes, bindings.rpc)  # a call of JSON-RPC needs no look at the routes
+    rpc_first = RpcFirst(app.serve_routes, rpc)  # a call of JSON-RPC needs no look at the routes
     tenant_path = TenantPath(rpc_first)  # the tenant that a path begins with
     callers = CallerMiddleware(tenant_path, identity, opened.identity.watch)  # who calls
     own_pages = None if settings.ways else OwnPages(callers, settings.card_url)  # no page of another site
@@ -272,7 +260,7 @@ def _add_middleware(
     drain = Drain(limiter, leaving)  # nothing new while the process leaves
     counted = CountedApp(drain, meter)  # counts and times
     checks = ReadChecks(limiter, own_pages, callers, identity, AnswerCounts(meter))  # the same for a usual read,
-    return HotReads(counted, checks, bindings.methods)  # which passes them in one step
+    return HotReads(counted, checks, rpc.acts)  # which passes them in one step
 
 
 def _now() -> datetime:

@@ -97,8 +97,8 @@ _SHARED = ("tasks/get", "tasks/cancel", "tasks/resubscribe")  # names of 0.3 tha
 
 class JsonRpcEndpoint:
     def __init__(self, methods: A2aMethods, profile: GatewayProfile) -> None:
-        self._methods, self.methods, self._profile = methods, rpc_methods(methods), profile
-        self._shared = _SHARED if methods.offers_streams else _SHARED[:2]
+        self.acts, self.methods, self._profile = methods, rpc_methods(methods), profile
+        self._shared = _SHARED if methods.abilities.streaming else _SHARED[:2]
 
     async def __call__(self, request: Request) -> Response:
         """A JSON-RPC call of any of the three protocols."""
@@ -138,7 +138,7 @@ class JsonRpcEndpoint:
         if call.method in MESSAGE_METHODS:
             await count_message(request)
         asked = streams.MethodCall(partial(method.read, call.params), request)
-        if call.method in self._shared and not version and await self._methods.is_legacy_task(asked):
+        if call.method in self._shared and not version and await self.acts.is_legacy_task(asked):
             wording = LEGACY
         try:
             return _respond(call, await method.act(asked, wording), detailed=wording is NEW)

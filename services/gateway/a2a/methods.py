@@ -3,27 +3,23 @@
 All raise ``GatewayRefusal`` and ``StoreUnavailable``. What is not offered is refused before its parameters are read.
 """
 
-from typing import NamedTuple, cast
+from typing import cast
 
 from a2a.types.a2a_pb2 import AgentCard
 from pydantic import JsonValue
 
 from services.gateway.a2a import streams
-from services.gateway.a2a.card_keys import CardKeys
-from services.gateway.a2a.profile import Abilities
+from services.gateway.a2a.profile import GatewayProfile
 from services.gateway.a2a.views import LEGACY, ClientView, Wording
 from services.gateway.edge.errors import InvalidField, NoExtendedCard, PushUnsupported, Unsupported
 from services.gateway.edge.fields import count_at, id_at, required_id, text_at
 from services.gateway.edge.replies import write_json
 from services.gateway.features.identity.model import Caller, Identity
+from services.gateway.features.services import FeatureServices
 from services.gateway.features.streams.service import Streams
-from services.gateway.features.tasks.listing import TaskListService
 from services.gateway.features.tasks.message import metadata_of, read_message
 from services.gateway.features.tasks.options import history_length, list_options, send_options
-from services.gateway.features.tasks.service import TaskService
-from services.gateway.features.tasks.signals import TaskSignals
 from services.gateway.features.webhooks.model import read_webhook
-from services.gateway.features.webhooks.service import WebhookService
 from shared.contracts.task import TaskRecord
 from shared.domain.lru_cache import LruCache
 from shared.domain.words import Dialect
@@ -31,42 +27,27 @@ from shared.domain.words import Dialect
 NO_STREAMS = "streaming is not offered; poll the task, or read GET /tasks/{id}/events"
 
 
-class A2aParts(NamedTuple):
-    tasks: TaskService
-    signals: TaskSignals
-    lists: TaskListService
-    identity: Identity
-    push: WebhookService
-    card: AgentCard
-    keys: CardKeys | None
-    notice: str
-    abilities: Abilities
-
-
 _MOST_WEBHOOKS = 100
 NO_EXTENDED_CARD = "there is no extended card"
 
 
 class A2aMethods:
-    def __init__(self, parts: A2aParts) -> None:
-        self._parts, self._notice, self._streams = parts, parts.notice, Streams(parts.tasks)
-        self._written = WrittenTasks()
-
-    @property
-    def offers_streams(self) -> bool:
-        return self._parts.abilities.streaming
+    def __init__(self, services: FeatureServices, identity: Identity, profile: GatewayProfile, card: AgentCard) -> None:
+        self._services, self._identity, self._card, self._keys = services, identity, card, profile.keys
+        self._streams, self._written = Streams(services.tasks), WrittenTasks()
+        self._notice, self.abilities = profile.notice, profile.abilities
 
     async def send(self, call: streams.MethodCall, wording: Wording) -> streams.Answer:
         """SendMessage: one message; its answer is the task once its turn is over, or at once if nobody waits."""
         params, caller = call.params, self.caller(call, wording)
         options = send_options(params, wording.dialect)
-        ticket = await self._parts.tasks.submit(read_message(params, wording.dialect), caller)
+        ticket = await self._services.tasks.submit(read_message(params, wording.dialect), caller)
         view = ClientView(self._notice, ticket.shown_id, options.history_length)
         if ticket.is_reply:
             return cast(JsonValue, wording.answer(ticket.record, view, is_reply=True))
         if not options.wait:
             return cast(JsonValue, wording.answer(await self._fill_files(ticket.record, wording), view))
-        return streams.PendingAnswer(self._parts.tasks, ticket, wording, view)
+        return streams.PendingAnswer(self._services.tasks, ticket, wording, view)
 
     async def stream(self, call: streams.MethodCall, wording: Wording) -> streams.Answer:
         """SendStreamingMessage: one message; its task's updates as server-sent events."""
@@ -91,19 +72,19 @@ class A2aMethods:
 
     async def write_task(self, task_id: str, caller: Caller, wording: Wording, length: int | None = None) -> bytes:
         """The task as JSON bytes."""
-        record, view = await self._parts.tasks.read(task_id, caller), ClientView(self._notice, task_id, length)
+        record, view = await self._services.tasks.read(task_id, caller), ClientView(self._notice, task_id, length)
         known = self._written.find(record, wording, view)
         return known or self._written.write(await self._fill_files(record, wording), wording, view)
 
     async def is_legacy_task(self, call: streams.MethodCall) -> bool:
         """Whether the task that the call names was begun by the early protocol."""
         task_id, caller = self._task_and_caller(call, LEGACY)
-        return (await self._parts.tasks.read(task_id, caller)).dialect is Dialect.LEGACY
+        return (await self._services.tasks.read(task_id, caller)).dialect is Dialect.LEGACY
 
     async def tasks(self, call: streams.MethodCall, wording: Wording) -> streams.Answer:
         """ListTasks: the tasks that the caller may see, the last changed first, page by page."""
         caller, options = self.caller(call, wording), list_options(call.params)
-        page = await self._parts.lists.tasks(options.query, caller)
+        page = await self._services.lists.tasks(options.query, caller)
         view = ClientView(self._notice, "", options.history_length, options.artifacts)
         return {
             "tasks": [wording.task(one, view) for one in page.records],
@@ -115,7 +96,7 @@ class A2aMethods:
     async def cancel(self, call: streams.MethodCall, wording: Wording) -> streams.Answer:
         """CancelTask: the task, once it has ended."""
         task_id, caller = self._task_and_caller(call, wording)
-        record = await self._fill_files(await self._parts.signals.cancel(task_id, caller), wording)
+        record = await self._fill_files(await self._services.signals.cancel(task_id, caller), wording)
         return wording.task(record, ClientView(self._notice, task_id))
 
     async def set_webhook(self, call: streams.MethodCall, wording: Wording) -> streams.Answer:
@@ -124,14 +105,14 @@ class A2aMethods:
         path, shown_id = f"{wording.place}pushNotificationConfig", task_id if wording is LEGACY else None
         read = read_webhook(call.params, path, wording.dialect, shown_id)
         webhook = read.model_copy(update={"config_id": read.config_id or task_id})
-        await self._parts.push.enter(task_id, webhook, caller)
+        await self._services.webhooks.enter(task_id, webhook, caller)
         return wording.webhook(webhook, task_id, webhook.token)  # only whoever has just set it is told it again
 
     async def webhook(self, call: streams.MethodCall, wording: Wording) -> streams.Answer:
         """GetTaskPushNotificationConfig: one of the task's; in older protocols the first, where none is named."""
         task_id, caller = self._of_webhook(call, wording)
         read = required_id if wording.dialect is Dialect.A2A_1_0 else id_at
-        found = await self._parts.push.find(task_id, read(call.params, "id", "id"), caller)
+        found = await self._services.webhooks.find(task_id, read(call.params, "id", "id"), caller)
         return wording.webhook(found, task_id, "")
 
     async def webhooks(self, call: streams.MethodCall, wording: Wording) -> streams.Answer:
@@ -139,7 +120,7 @@ class A2aMethods:
         task_id, caller = self._of_webhook(call, wording)
         after = text_at(call.params, "pageToken", "pageToken") or ""
         size = min(count_at(call.params, "pageSize", "pageSize") or _MOST_WEBHOOKS, _MOST_WEBHOOKS)
-        listed = [one.webhook for one in await self._parts.push.list_webhooks(task_id, caller)]
+        listed = [one.webhook for one in await self._services.webhooks.list_webhooks(task_id, caller)]
         page = [one for one in listed if one.config_id > after]
         token = page[size - 1].config_id if len(page) > size else ""
         return wording.webhooks([wording.webhook(one, task_id, "") for one in page[:size]], token)
@@ -147,20 +128,20 @@ class A2aMethods:
     async def drop_webhook(self, call: streams.MethodCall, wording: Wording) -> streams.Answer:
         """DeleteTaskPushNotificationConfig: stops the updates to a URL; it may be repeated."""
         task_id, caller = self._of_webhook(call, wording)
-        await self._parts.push.remove(task_id, required_id(call.params, "id", "id"), caller)
+        await self._services.webhooks.remove(task_id, required_id(call.params, "id", "id"), caller)
         return wording.nothing
 
     async def extended_card(self, call: streams.MethodCall, wording: Wording) -> streams.Answer:
         """GetExtendedAgentCard: the agent's card, for a caller who is known."""
-        if not self._parts.abilities.shows_extended_card:
+        if not self.abilities.shows_extended_card:
             raise Unsupported(NO_EXTENDED_CARD)
         if not self.caller(call, wording).principal.verified:
             raise NoExtendedCard("the extended card is for callers who have shown who they are")
-        return wording.card(self._parts.card, self._parts.keys)
+        return wording.card(self._card, self._keys)
 
     def caller(self, call: streams.MethodCall, wording: Wording) -> Caller:
         """The caller. Raises ``InvalidField`` if the request names another tenant than the caller's."""
-        caller = self._parts.identity.caller_of(call.let_in, metadata_of(call.params))
+        caller = self._identity.caller_of(call.let_in, metadata_of(call.params))
         names_tenant = wording.dialect is not Dialect.LEGACY
         if names_tenant and text_at(call.params, "tenant", "tenant") not in (None, "", caller.tenant):
             raise InvalidField("tenant", "is not the tenant that the request was let into")
@@ -171,17 +152,17 @@ class A2aMethods:
         return required_id(call.params, "id", f"{wording.place}id"), caller
 
     def _check_streams(self) -> None:
-        if not self.offers_streams:
+        if not self.abilities.streaming:
             raise Unsupported(NO_STREAMS)
 
     def _of_webhook(self, call: streams.MethodCall, wording: Wording) -> tuple[str, Caller]:
-        if not self._parts.push.offered:
+        if not self._services.webhooks.offered:
             raise PushUnsupported
         return required_id(call.params, "taskId", "taskId"), self.caller(call, wording)
 
     async def _fill_files(self, record: TaskRecord, wording: Wording) -> TaskRecord:
         """The record with the contents of its files. Streams, lists and webhooks only refer to them."""
-        return await self._parts.tasks.files.with_contents(record) if wording.fills_files else record
+        return await self._services.tasks.files.with_contents(record) if wording.fills_files else record
 
 
 _MOST = 1024

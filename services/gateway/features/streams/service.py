@@ -1,27 +1,14 @@
 """Streams of a task's updates, the same from every replica: where one begins, how it goes on, when it ends."""
 
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from services.gateway.edge.errors import Unsupported
 from services.gateway.features.identity.model import Caller
-from services.gateway.features.streams.updates import (
-    EventPlace,
-    Resumption,
-    SeenEvents,
-    Snapshot,
-    TasklessReply,
-    Update,
-    event_id,
-    is_at_rest,
-    is_newest_turn,
-    leaves_waiting,
-    parts_of,
-    read_seen,
-    resumption,
-)
+from services.gateway.features.streams import updates
+from services.gateway.features.streams.updates import EventPlace, Resumption, SeenEvents, Snapshot, TasklessReply
 from services.gateway.features.tasks.message import ClientMessage
 from services.gateway.features.tasks.service import TaskService, Ticket, ends_task, is_end_of
 from shared.contracts.task import TaskEvent, TaskRecord
@@ -33,7 +20,7 @@ class ToldUpdate(NamedTuple):
     """One update and its SSE id: a client that has it has all before it."""
 
     event_id: str
-    update: Update
+    update: updates.Update
 
 
 @dataclass(frozen=True)
@@ -52,7 +39,8 @@ class End:
             return True
         if self.turn_id is not None:
             return is_end_of(event, self.turn_id)
-        return self.at_rest and leaves_waiting(event) and record is not None and is_newest_turn(event, record)
+        is_newest = record is not None and updates.is_newest_turn(event, record)
+        return self.at_rest and is_newest and updates.leaves_waiting(event)
 
     def is_past(self, record: TaskRecord) -> bool:
         return record.state.is_terminal or (self.turn_id is not None and self.turn_id in record.turns_done)
@@ -105,32 +93,27 @@ class TaskStream:
                         yield told
                 return
             except EventsLost as lost:  # the client reads so slowly that it is told the whole task again
-                beginning = await self._restart(lost.after)
+                standing = await self.tasks.standing(self.record)
+                found = Resumption(None, lost.after)
+                beginning = _find_start(found, standing, over=self.end.is_past(standing.record))
 
     async def _later_updates(self, beginning: StreamStart) -> AsyncGenerator[ToldUpdate, None]:
         async with aclosing(self.tasks.watch(self.record, beginning.seen.after)) as events:
             async for stream_id, event in events:
-                record = await self._record_by_then(event)
+                record = None
+                if event.kind == "turn_finished":
+                    record = self.newest = await self.tasks.now(self.record)
                 final = self.end.is_at(event, record)
-                for told in _updates_of(stream_id, event, record, beginning.seen, final=final):
-                    yield told
+                for number, update in updates.parts_of(event, record, final=final):
+                    if not beginning.seen.has(stream_id, number):
+                        yield ToldUpdate(updates.event_id(stream_id, number), update)
                 if final or (beginning.last and EventPlace.parse(stream_id) >= beginning.last):
                     return
-
-    async def _restart(self, lost_after: str) -> StreamStart:
-        standing = await self.tasks.standing(self.record)
-        return _find_start(Resumption(None, lost_after), standing, over=self.end.is_past(standing.record))
 
     async def note_delivery(self) -> None:
         """Note that the client has received all, so that the same message is a new one from now on."""
         if self.ticket is not None and self.ticket.key:
             await self.tasks.note_answer(self.ticket, self.newest or await self.tasks.now(self.record))
-
-    async def _record_by_then(self, event: TaskEvent) -> TaskRecord | None:
-        if event.kind != "turn_finished":
-            return None
-        self.newest = await self.tasks.now(self.record)
-        return self.newest
 
 
 class Streams:
@@ -141,13 +124,13 @@ class Streams:
 
     async def send(self, message: ClientMessage, caller: Caller, last_event_id: str | None) -> TaskStream:
         """Accept a message; returns the stream of its turn. Raises ``GatewayRefusal`` or ``StoreUnavailable``."""
-        seen = read_seen(last_event_id)
+        seen = updates.read_seen(last_event_id)
         ticket = await self._tasks.submit(message, caller)
         if ticket.is_reply:
             alone = StreamStart(ToldUpdate("0-0", TasklessReply(ticket.record)), SeenEvents(EventPlace(0, 0)))
             return TaskStream(self._tasks, ticket.record, ticket.shown_id, alone, End(), ticket)
         standing = await self._tasks.standing(ticket.record)
-        end, found = End(ticket.turn_id), resumption(seen, standing)
+        end, found = End(ticket.turn_id), updates.resumption(seen, standing)
         beginning = _from_acceptance(ticket.record, standing, found)
         beginning = beginning or _find_start(found, standing, over=end.is_past(standing.record))
         return TaskStream(self._tasks, standing.record, ticket.shown_id, beginning, end, ticket)
@@ -157,11 +140,11 @@ class Streams:
 
         In the early protocol the stream of an ended task tells how it ended.
         """
-        seen = read_seen(last_event_id)
+        seen = updates.read_seen(last_event_id)
         standing = await self._tasks.standing(await self._tasks.read(task_id, caller))
-        legacy, found = dialect is Dialect.LEGACY, resumption(seen, standing)
+        legacy, found = dialect is Dialect.LEGACY, updates.resumption(seen, standing)
         end = End(at_rest=dialect is not Dialect.A2A_1_0)
-        over = end.is_past(standing.record) or (legacy and is_at_rest(standing.record))
+        over = end.is_past(standing.record) or (legacy and updates.is_at_rest(standing.record))
         beginning = _find_start(found, standing, over=over)
         if over and not legacy and not found.lost_after and beginning.first is not None:
             state = standing.record.state.value
@@ -174,7 +157,10 @@ def _from_acceptance(record: TaskRecord, standing: Standing, found: Resumption) 
     new = record.state is TaskState.SUBMITTED and not record.turns_done
     if not new or not standing.whole or standing.oldest is None or found.seen is not None or found.lost_after:
         return None
-    return StreamStart(ToldUpdate(standing.oldest, Snapshot(record)), SeenEvents(EventPlace.parse(standing.oldest)))
+    return StreamStart(
+        ToldUpdate(standing.oldest, Snapshot(record)),
+        SeenEvents(EventPlace.parse(standing.oldest)),
+    )
 
 
 def _find_start(found: Resumption, standing: Standing, *, over: bool) -> StreamStart:
@@ -184,11 +170,3 @@ def _find_start(found: Resumption, standing: Standing, *, over: bool) -> StreamS
         return StreamStart(None, found.seen, newest.place if over else None)
     snapshot = Snapshot(standing.record, found.lost_after, final=over)
     return StreamStart(ToldUpdate(str(newest.place), snapshot), newest)
-
-
-def _updates_of(
-    stream_id: str, event: TaskEvent, record: TaskRecord | None, seen: SeenEvents, *, final: bool
-) -> Iterator[ToldUpdate]:
-    for part in parts_of(event, record, final=final):
-        if not seen.has(stream_id, part.number):
-            yield ToldUpdate(event_id(stream_id, part.number), part.update)

@@ -61,11 +61,11 @@ class ClientMessage(NamedTuple):
 
 def read_message(params: JsonObject, dialect: Dialect) -> ClientMessage:
     """Parse a ``tasks/send`` (early), ``message/send`` (0.3) or ``SendMessage`` (1.0)."""
-    message, message_id = _read_message(params), None
     if dialect is Dialect.LEGACY:
         task_id: str | None = required_id(params, "id", "params.id")
-        session = id_at(params, "sessionId", "params.sessionId")
+        session, message, message_id = id_at(params, "sessionId", "params.sessionId"), _read_message(params), None
     else:
+        message = _read_message(params)
         message_id = required_id(message, "messageId", "message.messageId")
         task_id = id_at(message, "taskId", "message.taskId")
         session = id_at(message, "contextId", "message.contextId")

@@ -67,7 +67,7 @@ class TaskService:
         read_assessment: ReadAssessment = read_no_assessment,
     ) -> None:
         self._tasks, self._threads, self._moment = tasks, threads, moment
-        self._rules, self.webhooks, self.files = rules, rules.webhooks, rules.files
+        self._rules, self._webhooks, self.files = rules, rules.webhooks, rules.files
         self._wait_seconds, self._leaving = wait_seconds, leaving or ShutdownState()
         self._read_assessment = read_assessment
 
@@ -195,10 +195,10 @@ class TaskService:
 
         ``from_start``: of a new task, from its start.
         """
-        if message.webhook and self.webhooks:
+        if message.webhook and self._webhooks:
             if not may_have_told(caller.principal, record):
                 raise InvalidField("pushNotificationConfig", "only who began the task, or an operator, may set one")
-            await self.webhooks.enter(record, message.webhook, from_start=from_start)
+            await self._webhooks.enter(record, message.webhook, from_start=from_start)
 
 
 def is_end_of(event: TaskEvent, turn_id: str) -> bool:
