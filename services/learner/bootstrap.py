@@ -8,7 +8,7 @@ from uuid import uuid4
 import structlog
 from redis.asyncio import Redis
 
-from services.learner.adapters.redis_memory import RedisMemory
+from services.learner.adapters.redis_lessons import RedisLessons
 from services.learner.adapters.redis_outcomes import RedisOutcomes
 from services.learner.core.learner import Learner
 from services.learner.entrypoints.http import LearnerGauges, health_app
@@ -40,7 +40,7 @@ async def learn(settings: LearnerSettings, tracer: Tracer = NO_TRACER) -> None:
 async def _serve(settings: LearnerSettings, redis: Redis, tracer: Tracer) -> None:
     owner = _name_owner()
     outcomes = RedisOutcomes(redis, owner, settings.lease_seconds)
-    learner = Learner(outcomes, RedisMemory(redis), tracer)
+    learner = Learner(outcomes, RedisLessons(redis), tracer)
     metrics = Metrics("learner")
     memory = build_memory_jobs(settings, redis, owner, settings.lease_seconds, learner, metrics)
     files = build_file_jobs(settings, redis, owner)
@@ -58,7 +58,7 @@ async def _serve(settings: LearnerSettings, redis: Redis, tracer: Tracer) -> Non
         remembering = group.create_task(memory.run(learner, stop))
         filing = group.create_task(files.run())
         await stop.wait()
-        log.info("stopping", partitions=len(learner.held))
+        log.info("stopping", partitions=len(learner.partitions))
         sharing.cancel()
         filing.cancel()
         await consuming

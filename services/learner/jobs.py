@@ -92,7 +92,7 @@ def build_memory_jobs(
 ) -> MemoryJobs:
     def follow(group: OutcomeGroup, consumer: OutcomeConsumer) -> tuple[OutcomeFollower, OutcomeNews]:
         news, outcomes = learner.listen(), RedisOutcomes(redis, owner, lease_seconds, group)
-        return OutcomeFollower(outcomes, consumer, lambda: learner.held, news.drain), news
+        return OutcomeFollower(outcomes, consumer, lambda: learner.partitions, news.drain), news
 
     wants_facts = settings.learn_knowledge == "on"
     rememberer = Rememberer(RedisKnowledge(redis), wants_facts=wants_facts)

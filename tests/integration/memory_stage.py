@@ -9,7 +9,7 @@ from services.gateway.features.memory.store import RedisForgets, RedisMemories
 from services.learner.adapters.redis_budgets import RedisTenantBudgets
 from services.learner.adapters.redis_forgetting import RedisForgetting
 from services.learner.adapters.redis_knowledge import RedisFactRepository, RedisKnowledge
-from services.learner.adapters.redis_memory import RedisMemory
+from services.learner.adapters.redis_lessons import RedisLessons
 from services.learner.adapters.redis_outcomes import REMEMBERING, RedisOutcomes
 from services.learner.core.learner import Learner
 from services.learner.core.memory.fact_worker import FactWorker
@@ -45,7 +45,7 @@ class MemoryStage:
         self.facts = ScriptedFacts(say or (lambda _: [TERMS]))
         self.memories = RedisMemories(redis)
         self.forgets = RedisForgets(redis)
-        self.learner = Learner(RedisOutcomes(redis, "one", LEASE), RedisMemory(redis))
+        self.learner = Learner(RedisOutcomes(redis, "one", LEASE), RedisLessons(redis))
         self.rememberer = Rememberer(RedisKnowledge(redis), wants_facts=True)
         self.follower = self.a_follower("one")
         self.worker = FactWorker(
@@ -59,12 +59,12 @@ class MemoryStage:
 
     async def remembers(self) -> None:
         """Until every outcome is remembered."""
-        while await self.follower.round():
+        while await self.follower.run_once():
             pass
 
     async def finds_facts(self) -> None:
         """Until nothing is to be done now; what was put off waits."""
-        while await self.worker.round(datetime.now(UTC)):
+        while await self.worker.run_once(datetime.now(UTC)):
             pass
 
     async def takes_in(self, *outcomes: TaskOutcome) -> None:
@@ -75,8 +75,8 @@ class MemoryStage:
 
     async def learns(self) -> None:
         await self.learner.share()
-        self.learner.expect(self.learner.held)
-        while await self.learner.round():
+        self.learner.expect(self.learner.partitions)
+        while await self.learner.run_once():
             pass
 
     async def forget(self, scope: ForgetScope, subject: str = "", tenant: str = "acme") -> ForgetRequest:

@@ -18,7 +18,7 @@ from starlette.testclient import TestClient
 
 from cli.stack.plan import free_ports
 from services.gateway.settings import GatewaySettings
-from services.learner.adapters.redis_memory import RedisMemory
+from services.learner.adapters.redis_lessons import RedisLessons
 from services.learner.adapters.redis_outcomes import RedisOutcomes
 from services.learner.core.learner import Learner
 from services.learner.entrypoints.http import LearnerGauges
@@ -112,11 +112,11 @@ def _codes(shown: dict[tuple[str, ...], float]) -> set[str]:
 
 @pytest.mark.promise("metrics.shown")
 async def test_what_a_learner_has_done_is_counted_once_however_often_it_is_looked_at(redis: Redis) -> None:
-    learner, metrics = Learner(RedisOutcomes(redis, "one", 5.0), RedisMemory(redis)), Metrics("learner")
+    learner, metrics = Learner(RedisOutcomes(redis, "one", 5.0), RedisLessons(redis)), Metrics("learner")
     await leave(redis, [an_outcome(number) for number in range(3)])
     gauges = LearnerGauges(learner, _memory_status)
     await learner.share()
-    while await learner.round():
+    while await learner.run_once():
         await gauges.read(metrics)
     await gauges.read(metrics)
 

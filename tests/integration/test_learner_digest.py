@@ -15,7 +15,7 @@ from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.core.process.synthesis import import_processes
 from services.learner.adapters.redis_forgetting import RedisForgetting
 from services.learner.adapters.redis_learned_files import RedisImportRepository
-from services.learner.adapters.redis_memory import RedisMemory
+from services.learner.adapters.redis_lessons import RedisLessons
 from services.learner.adapters.redis_outcomes import RedisOutcomes
 from services.learner.core.files.importer import Importer
 from services.learner.core.learner import MAX_TRIES, Learner
@@ -48,10 +48,10 @@ async def _leave_with_digest(redis: Redis, outcomes: Iterable[TaskOutcome], **fo
 
 
 async def _learned(redis: Redis, tracer: Tracer = NO_TRACER) -> Learner:
-    learner = Learner(RedisOutcomes(redis, "one", 5.0), RedisMemory(redis), tracer)
+    learner = Learner(RedisOutcomes(redis, "one", 5.0), RedisLessons(redis), tracer)
     await learner.share()
     for _ in range(50):
-        if not await learner.round():
+        if not await learner.run_once():
             return learner
     raise AssertionError("the learner does not come to an end")
 

@@ -57,7 +57,7 @@ def _everywhere() -> Collection[int]:
 
 
 async def _rounds(follower: OutcomeFollower) -> None:
-    while await follower.round():
+    while await follower.run_once():
         pass
 
 
@@ -98,7 +98,7 @@ async def test_two_that_write_one_tenants_memory_at_once_lose_nothing(redis: Red
     outcomes = [an_outcome_of(_TEXT, number, session=f"s{number}") for number in range(40)]
     await leave(redis, outcomes)
     one, other = stage.a_follower("one", range(0, PARTITIONS, 2)), stage.a_follower("two", range(1, PARTITIONS, 2))
-    await asyncio.gather(one.round(), other.round())
+    await asyncio.gather(one.run_once(), other.run_once())
     assert (await stage.entities())["Initech Ltd"] == len(outcomes)
 
 
@@ -228,7 +228,7 @@ async def test_a_task_whose_finder_died_is_found_again_and_not_twice(redis: Redi
     await stage.remembers()
     dying = FactWorker(DiesAfterKeeping(redis), stage.facts, RedisTenantBudgets(redis, RedisTenantRecords(redis)))
     with pytest.raises(StoreUnavailable):
-        await dying.round(datetime.now(UTC))
+        await dying.run_once(datetime.now(UTC))
     await redis.zadd(keys.FACT_FINDING, {keys.pack(keys.FactMember("acme", "acme-1:1")): 0})
     await stage.finds_facts()
     (fact,) = (await stage.memories.read_memory("acme")).facts

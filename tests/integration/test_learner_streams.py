@@ -10,7 +10,7 @@ import pytest
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.learner.adapters.redis_memory import RedisMemory
+from services.learner.adapters.redis_lessons import RedisLessons
 from services.learner.adapters.redis_outcomes import REMEMBERING, RedisOutcomes
 from services.learner.core.learner import MAX_TRIES, Learner
 from services.learner.core.memory.lesson import lesson_of
@@ -56,15 +56,15 @@ class DiesBeforeSettling(RedisOutcomes):
 
 
 def _learner(redis: Redis, name: str = "one") -> Learner:
-    return Learner(RedisOutcomes(redis, name, LEASE), RedisMemory(redis))
+    return Learner(RedisOutcomes(redis, name, LEASE), RedisLessons(redis))
 
 
 async def _rounds(learner: Learner) -> int:
     """Learn until nothing is left in hand; how many rounds it took."""
     rounds = 1
     await learner.share()
-    learner.expect(learner.held)
-    while await learner.round():
+    learner.expect(learner.partitions)
+    while await learner.run_once():
         rounds += 1
         assert rounds < 100
     return rounds
@@ -87,10 +87,10 @@ async def test_what_a_dead_learner_had_learned_and_not_settled_is_not_learned_ag
     """The worst moment to die: everything is applied, nothing acknowledged."""
     outcomes = [an_outcome(number, session=f"s{number % 9}") for number in range(50)]
     await leave(redis, outcomes)
-    dying = Learner(DiesBeforeSettling(redis, "dying", LEASE), RedisMemory(redis))
+    dying = Learner(DiesBeforeSettling(redis, "dying", LEASE), RedisLessons(redis))
     await dying.share()
     with pytest.raises(StoreUnavailable):
-        await dying.round()
+        await dying.run_once()
     await _free(redis)
     await leave(redis, [an_outcome(50)])
     successor = _learner(redis, "successor")
@@ -163,7 +163,7 @@ async def test_while_redis_refuses_to_write_nothing_is_given_up(redis: Redis) ->
     try:
         for _ in range(2 * MAX_TRIES):
             with pytest.raises(StoreUnavailable):
-                await learner.round()
+                await learner.run_once()
     finally:
         await redis.config_set("maxmemory", "0")
     await _rounds(learner)
@@ -201,7 +201,7 @@ async def test_what_is_not_settled_is_never_trimmed(redis: Redis) -> None:
     await leave(redis, [an_outcome(number) for number in range(5)])
     learner = _learner(redis)
     await learner.share()
-    await learner.round()
+    await learner.run_once()
     assert await redis.xlen(stream) == 6
 
 
@@ -219,7 +219,7 @@ async def test_counts_are_kept_by_day_and_leave_when_a_day_is_too_old(redis: Red
     """The last 400 days; an event that comes late finds its own day."""
     days = {"old": NOON - timedelta(days=DAYS_KEPT + 1), "kept": NOON - timedelta(days=DAYS_KEPT), "new": NOON}
     outcomes = [an_outcome(number, ended_at=at) for number, at in enumerate(days.values())]
-    memory, fields = RedisMemory(redis), keys.learned_keys("acme").days
+    memory, fields = RedisLessons(redis), keys.learned_keys("acme").days
     await memory.learn([lesson_of(outcomes[0]), lesson_of(outcomes[1])])
     assert await hash_of(redis, fields) == expected_days(outcomes[:2])
     await memory.learn([lesson_of(outcomes[2])])
@@ -230,7 +230,7 @@ async def test_counts_are_kept_by_day_and_leave_when_a_day_is_too_old(redis: Red
 async def test_a_trend_gets_thinner_as_it_gets_longer_one_by_one_or_many_at_once(redis: Redis) -> None:
     """Never more than 64 points, at every multiple of a spacing that doubles."""
     lessons = [lesson_of(an_outcome(number)) for number in range(300)]
-    memory = RedisMemory(redis)
+    memory = RedisLessons(redis)
     for lesson in lessons[:140]:
         await memory.learn([lesson])
     await assert_trends(redis, "acme")
@@ -258,21 +258,21 @@ async def test_each_tenant_has_its_own_keys_and_all_of_them_one_tag(redis: Redis
 @pytest.mark.promise("learner.shared_work")
 async def test_a_second_learner_gets_half_and_takes_over_all_when_the_first_leaves(redis: Redis) -> None:
     one_streams = RedisOutcomes(redis, "one", LEASE)
-    one, two = Learner(one_streams, RedisMemory(redis)), _learner(redis, "two")
+    one, two = Learner(one_streams, RedisLessons(redis)), _learner(redis, "two")
     await one.share()
-    await one.round()
+    await one.run_once()
     await two.share()
-    await two.round()
-    assert (len(one.held), len(two.held)) == (64, 0)
+    await two.run_once()
+    assert (len(one.partitions), len(two.partitions)) == (64, 0)
     await one.share()
     await two.share()
-    await two.round()
-    assert (len(one.held), len(two.held)) == (32, 32)
+    await two.run_once()
+    assert (len(one.partitions), len(two.partitions)) == (32, 32)
     await one.leave()
     await one_streams.depart()
     await two.share()
-    await two.round()
-    assert (len(one.held), len(two.held)) == (0, 64)
+    await two.run_once()
+    assert (len(one.partitions), len(two.partitions)) == (0, 64)
 
 
 @pytest.mark.promise("learner.shared_work")
@@ -303,15 +303,15 @@ async def test_a_round_looks_only_where_something_is_expected(redis: Redis) -> N
     news = learner.listen()
     await _rounds(learner)
     before = await _commands(redis)
-    assert await learner.round() == 0
+    assert await learner.run_once() == 0
     assert await _commands(redis) == before + 1
     await leave(redis, [an_outcome(1, session=a_session(3)), an_outcome(2, session=a_session(4))])
     news.drain()
     learner.expect([3])
-    assert (await learner.round(), await learner.round()) == (1, 0)
+    assert (await learner.run_once(), await learner.run_once()) == (1, 0)
     assert set(news.drain()) == {3}
     learner.expect(range(64))
-    assert await learner.round() == 1
+    assert await learner.run_once() == 1
 
 
 async def test_what_another_still_reads_is_looked_at_again_once_it_is_free(redis: Redis) -> None:
@@ -320,10 +320,10 @@ async def test_what_another_still_reads_is_looked_at_again_once_it_is_free(redis
     await leave(redis, [an_outcome(1)])
     learner = _learner(redis)
     await learner.share()
-    assert (await learner.round(), len(learner.held)) == (0, 0)
+    assert (await learner.run_once(), len(learner.partitions)) == (0, 0)
     await _free(redis)
     await learner.share()
-    assert (await learner.round(), len(learner.held)) == (1, 64)
+    assert (await learner.run_once(), len(learner.partitions)) == (1, 64)
 
 
 async def _commands(redis: Redis) -> int:

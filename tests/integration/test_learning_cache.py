@@ -18,7 +18,7 @@ from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.core.prime.known import select_experience
 from services.executor.core.process.synthesis import import_processes
 from services.learner.adapters.redis_learned_files import RedisCaseRepository, RedisImportRepository
-from services.learner.adapters.redis_memory import RedisMemory
+from services.learner.adapters.redis_lessons import RedisLessons
 from services.learner.adapters.s3_training import S3Training
 from services.learner.core.files.importer import Importer
 from services.learner.core.files.report import REPORTS_PREFIX, report_rows, report_teacher
@@ -96,7 +96,7 @@ def _names(folder: Path) -> set[str]:
 
 
 async def _learn(redis: Redis, *numbers: int, tenant: str = "acme") -> None:
-    await RedisMemory(redis).learn([lesson_of(an_outcome(number, tenant=tenant)) for number in numbers])
+    await RedisLessons(redis).learn([lesson_of(an_outcome(number, tenant=tenant)) for number in numbers])
 
 
 @pytest.mark.promise("files.cache")

@@ -19,7 +19,7 @@ from services.executor.ports.sessions import Lease
 from services.executor.ports.turns import LedgerConflict, TurnStore
 from services.gateway.features.memory.store import RedisForgets
 from services.learner.adapters.redis_forgetting import RedisForgetting
-from services.learner.adapters.redis_memory import RedisMemory
+from services.learner.adapters.redis_lessons import RedisLessons
 from services.learner.adapters.redis_outcomes import REMEMBERING, RedisOutcomes
 from services.learner.core.learner import Learner
 from services.learner.core.memory.follower import OutcomeFollower
@@ -165,7 +165,7 @@ async def test_a_restart_is_no_failover(pair: Pair) -> None:
     assert seen.failed_over is None
 
 
-class FailsOverOnceLearned(RedisMemory):
+class FailsOverOnceLearned(RedisLessons):
     """What was learned last is lost: the replica that takes over has the outcomes and has not heard of it."""
 
     def __init__(self, redis: Redis, failover: Failover) -> None:
@@ -196,8 +196,8 @@ async def test_what_was_learned_just_before_a_failover_is_learned_again(
     await leave(client, [an_outcome(number) for number in range(3)])
     await pair.catch_up()
     for _ in range(3):
-        learner.expect(learner.held)
-        await learner.round()
+        learner.expect(learner.partitions)
+        await learner.run_once()
     after = pair.second.client()
     assert (await hash_of(after, keys.learned_keys("acme").counts))["events"] == 3
     assert await unsettled(after) == 0
@@ -226,7 +226,7 @@ async def test_whoever_reads_outcomes_beside_the_learner_gets_them_again_too(
     consumer = FailsOverOnceApplied(failover)
     outcomes = RedisOutcomes(client, "one", 5.0, REMEMBERING)
     follower = OutcomeFollower(outcomes, consumer, lambda: range(PARTITIONS), lambda: ())
-    while await follower.round():
+    while await follower.run_once():
         pass
     first, again = consumer.taken
     assert first == again
@@ -271,10 +271,10 @@ async def test_what_was_forgotten_just_before_a_failover_is_forgotten_again(
         request_id="r", tenant="acme", scope=ForgetScope.TENANT, asked_by="olga", asked_at=datetime.now(UTC)
     )
     await leave(client, [an_outcome()])
-    learner = Learner(RedisOutcomes(client, "one", 5.0), RedisMemory(client))
+    learner = Learner(RedisOutcomes(client, "one", 5.0), RedisLessons(client))
     await learner.share()
-    learner.expect(learner.held)
-    await learner.round()
+    learner.expect(learner.partitions)
+    await learner.run_once()
     beside = RedisOutcomes(client, "one", 5.0, REMEMBERING)
     await beside.settle((await beside.take(range(PARTITIONS))).deliveries)
     forgets = RedisForgets(client)

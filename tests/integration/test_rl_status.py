@@ -14,7 +14,7 @@ from services.executor.adapters.redis_learned import RedisLearned
 from services.gateway.features.identity.model import DEFAULT_TENANT
 from services.gateway.features.learning.service import learning_view
 from services.gateway.features.learning.store import RedisStatistics
-from services.learner.adapters.redis_memory import RedisMemory
+from services.learner.adapters.redis_lessons import RedisLessons
 from services.learner.core.memory.lesson import lesson_of
 from shared.contracts.knowledge import CaseEntry
 from shared.domain.estimates import Moment
@@ -53,7 +53,7 @@ async def test_what_was_learned_is_shown_with_the_score_of_each_arm(redis: Redis
         an_outcome(3, DEFAULT_TENANT, quality=0.4, strategy=Strategy.MOA),
         an_outcome(4, "other"),
     ]
-    await RedisMemory(redis).learn([lesson_of(outcome) for outcome in outcomes])
+    await RedisLessons(redis).learn([lesson_of(outcome) for outcome in outcomes])
     await RedisLearned(redis).note_tools(DEFAULT_TENANT, frozenset({"get_expense", "approve_expense"}))
     async with gateway(redis_url) as one, gateway(redis_url) as other:
         answer = (await _status(one)).json()
@@ -76,7 +76,7 @@ async def test_the_history_shows_how_quality_and_arms_came_to_be(redis: Redis) -
         an_outcome(86_400, DEFAULT_TENANT, dry_run=True, strategy_applied=False),
         an_outcome(4, "other"),
     ]
-    await RedisMemory(redis).learn([lesson_of(outcome) for outcome in outcomes])
+    await RedisLessons(redis).learn([lesson_of(outcome) for outcome in outcomes])
     found = await RedisStatistics(redis).history(DEFAULT_TENANT)
     first, second = [round(1000 * outcome.ended_at.timestamp()) for outcome in outcomes[:2]]
     assert found.quality == (Moment(1, first, 0.9, 0.9), Moment(2, second, 0.7, 0.5))
@@ -112,7 +112,7 @@ ENDED = [
 
 
 async def _learn(redis: Redis) -> None:
-    await RedisMemory(redis).learn([lesson_of(outcome) for outcome in ENDED])
+    await RedisLessons(redis).learn([lesson_of(outcome) for outcome in ENDED])
     await RedisLearned(redis).note_tools("acme", frozenset({"get_expense"}))
 
 

@@ -14,7 +14,7 @@ from typing_extensions import override
 from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.ports.learned import Experience, Learned
 from services.gateway.features.learning.store import RedisStatistics
-from services.learner.adapters.redis_memory import RedisMemory
+from services.learner.adapters.redis_lessons import RedisLessons
 from services.learner.core.memory.lesson import lesson_of
 from shared.contracts.knowledge import KnownEntity, KnownFact
 from shared.contracts.outcome import TaskOutcome
@@ -77,7 +77,7 @@ class RedisStage(Stage):
 
     @override
     async def learns(self, outcomes: Sequence[TaskOutcome]) -> None:
-        await RedisMemory(self._redis).learn([lesson_of(outcome) for outcome in outcomes])
+        await RedisLessons(self._redis).learn([lesson_of(outcome) for outcome in outcomes])
 
     @override
     async def breaks(self) -> None:
@@ -227,7 +227,7 @@ async def _commands(monitor: Monitor) -> list[str]:
 async def test_a_dry_run_is_counted_and_teaches_nothing(redis: Redis) -> None:
     """Alone and beside a real run; a second time it is known."""
     dry = lesson_of(an_outcome(1, dry_run=True, strategy_applied=False))
-    memory = RedisMemory(redis)
+    memory = RedisLessons(redis)
     assert await memory.learn([dry]) == [True]
     assert await memory.learn([dry, lesson_of(an_outcome(2))]) == [False, True]
     names = keys.learned_keys("acme")

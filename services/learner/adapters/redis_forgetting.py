@@ -24,7 +24,7 @@ REQUESTS_KEPT = 200  # of a tenant
 
 
 class RedisForgetting(Forgetting):
-    """Carries out requests to forget. ``conversations``: the archive of idle sessions' memory, if there is one."""
+    """Carries out requests to forget. ``conversations``: the archive of idle sessions, if there is one."""
 
     def __init__(self, redis: Redis, conversations: Archive | None) -> None:
         self._redis = redis

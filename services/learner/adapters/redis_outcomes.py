@@ -17,7 +17,7 @@ from shared.infra.stored_outcomes import read_stored
 from shared.infra.story import place_of
 
 BEHIND_MOST = 5_000  # events of one partition that are kept for a group beside the learner's own
-AT_ONCE = 64  # events of one partition in one round
+AT_ONCE = 64  # events of one partition in one run
 _ANSWER_SECONDS = 5.0
 _LOOK_SECONDS = 0.25
 _ERROR = 500  # characters of an error kept with a dead letter

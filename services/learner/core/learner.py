@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from services.learner.core.memory.follower import OutcomeNews
 from services.learner.core.memory.lesson import lesson_in
-from services.learner.ports.outcomes import Delivery, Lesson, LessonRefused, Memory, Outcomes, Roster, UnlearnedOutcome
+from services.learner.ports.outcomes import Delivery, Lesson, LessonRefused, Lessons, Outcomes, Roster, UnlearnedOutcome
 from shared.domain import span_names as names
 from shared.domain.partition import PARTITIONS
 from shared.ports.store import StoreUnavailable
 from shared.ports.tracing import NO_TRACER, SpanKind, Tracer
 
 MAX_TRIES = 5
-_LANES = 4  # parts of a round that go side by side: while the store is busy with one, another is read
+_LANES = 4  # parts of a run that go side by side: while the store is busy with one, another is read
 _LANE = 16  # partitions for which one lane does: each takes round trips of its own
 
 
@@ -28,31 +28,31 @@ class Counts:
 
 
 class Learner:
-    """One consumer of outcomes. ``round`` and ``share`` may run at once; partitions change hands between rounds.
+    """One consumer of outcomes. ``run_once`` and ``share`` may run at once; partitions change hands between runs.
 
-    A round reads only partitions where something is expected: those just taken over, and those given to ``expect``.
+    A run reads only partitions where something is expected: those just taken over, and those given to ``expect``.
     """
 
-    def __init__(self, outcomes: Outcomes, memory: Memory, tracer: Tracer = NO_TRACER) -> None:
+    def __init__(self, outcomes: Outcomes, lessons: Lessons, tracer: Tracer = NO_TRACER) -> None:
         self._tracer = tracer
         self._outcomes = outcomes
-        self._memory = memory
+        self._lessons = lessons
         self._share: frozenset[int] = frozenset()
         self._others: set[int] = set()  # of its share, what another still reads
         self._expected: set[int] = set()
         self._listeners: list[OutcomeNews] = []
-        self._announced: set[int] = set()  # told already of what the next round takes there
-        self._between_rounds = asyncio.Lock()
+        self._announced: set[int] = set()  # told already of what the next run takes there
+        self._between_runs = asyncio.Lock()
         self.counts = Counts()
         self.shared = asyncio.Event()  # set once it knows what it should read
 
     @property
-    def held(self) -> frozenset[int]:
+    def partitions(self) -> frozenset[int]:
         """The partitions that this learner reads, as far as it knows."""
         return self._share - self._others
 
     def expect(self, partitions: Collection[int]) -> None:
-        """Read these partitions in the next round."""
+        """Read these partitions in the next run."""
         expected = self._share.intersection(partitions)
         self._expected |= expected
         self._announced |= expected
@@ -70,7 +70,7 @@ class Learner:
     async def share(self) -> None:
         """Take or give up partitions, so that every living learner has its part."""
         share = partitions_of_learner(await self._outcomes.roster())
-        async with self._between_rounds:
+        async with self._between_runs:
             if give := self._share - share:
                 await self._outcomes.give_up(give)
             self._expected = (self._expected | (share - self._share) | self._others) & share
@@ -79,13 +79,13 @@ class Learner:
 
     async def leave(self) -> None:
         """Give up all partitions, once nothing is in hand."""
-        async with self._between_rounds:
-            held, self._share, self._expected = self.held, frozenset(), set()
-            await self._outcomes.give_up(held)
+        async with self._between_runs:
+            partitions, self._share, self._expected = self.partitions, frozenset(), set()
+            await self._outcomes.give_up(partitions)
 
-    async def round(self) -> int:
+    async def run_once(self) -> int:
         """Take, learn and settle the outcomes that wait; returns how many there were."""
-        async with self._between_rounds:
+        async with self._between_runs:
             expected, self._expected = sorted(self._expected), set()
             count = min(_LANES, -(-len(expected) // _LANE))
             async with asyncio.TaskGroup() as group:
@@ -130,7 +130,7 @@ class Learner:
 
     async def _learn_and_settle(self, deliveries: Sequence[Delivery]) -> Collection[int]:
         readable, passed, dead = _read_all(deliveries)
-        results = await self._memory.learn([lesson for _, lesson in readable]) if readable else ()
+        results = await self._lessons.learn([lesson for _, lesson in readable]) if readable else ()
         done: list[Delivery] = []
         for (delivery, _), result in zip(readable, results, strict=True):
             if not isinstance(result, LessonRefused):

@@ -33,7 +33,7 @@ def health_app(
     async def health() -> dict[str, JsonValue]:
         counts = learner.counts
         done: dict[str, JsonValue] = {"learned": counts.learned, "known": counts.known, "dead": counts.dead}
-        own: dict[str, JsonValue] = {"partitions": len(learner.held), **done, "training": seeding.as_json()}
+        own: dict[str, JsonValue] = {"partitions": len(learner.partitions), **done, "training": seeding.as_json()}
         own["memory"] = memory()
         return {"status": "ok", "service": "learner", **own}
 
@@ -68,7 +68,7 @@ class LearnerGauges(Reading):
         self._told: dict[str, int] = {}
 
     async def read(self, metrics: Metrics) -> None:
-        metrics.put(names.LEARNER_PARTITIONS, len(self._learner.held))
+        metrics.put(names.LEARNER_PARTITIONS, len(self._learner.partitions))
         counts = self._learner.counts
         for result in ("learned", "known", "dead"):
             metrics.add(names.OUTCOMES_APPLIED, self._growth_of(result, getattr(counts, result)), result=result)

@@ -43,13 +43,13 @@ async def consume(learner: Learner, outcomes: Outcomes, every_seconds: float, st
 
     async def learn() -> None:
         nonlocal swept
-        if await learner.round():
+        if await learner.run_once():
             return
         if clock() > swept + SWEEP_SECONDS:
             swept = clock()
-            learner.expect(learner.held)
-        elif learner.held:
-            if news := await outcomes.news(learner.held, patience):
+            learner.expect(learner.partitions)
+        elif learner.partitions:
+            if news := await outcomes.news(learner.partitions, patience):
                 await asyncio.sleep(_GATHER_SECONDS)
                 learner.expect(news)
         else:
@@ -84,7 +84,7 @@ async def keep_following(follower: OutcomeFollower, news: OutcomeNews, learner: 
             swept = clock()
             follower.expect_anywhere()
         before, learned = learned, learner.counts.learned
-        if not await follower.round():
+        if not await follower.run_once():
             await _wait_for_news(news, stop)
         elif learner.counts.learned != before:
             await _pause(stop, _STEP_ASIDE_SECONDS)
@@ -111,7 +111,7 @@ async def keep_finding(worker: FactWorker, stop: asyncio.Event) -> None:
     """Find the facts of tasks until asked to stop; tasks of a while are searched together."""
 
     async def find() -> None:
-        if await worker.round(datetime.now(UTC)) < AT_ONCE:
+        if await worker.run_once(datetime.now(UTC)) < AT_ONCE:
             await _pause(stop, _DUE_SECONDS)
 
     await _run_until_stopped(find, stop)

@@ -114,7 +114,7 @@ class LessonRefused(NamedTuple):
     reason: str
 
 
-class Memory(Protocol):
+class Lessons(Protocol):
     async def learn(self, lessons: Sequence[Lesson]) -> Sequence[bool | LessonRefused]:
         """Store lessons in order, each once: True for a new one, False for a known one, or why it cannot be stored.
 

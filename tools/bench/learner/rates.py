@@ -15,7 +15,7 @@ from uuid import uuid4
 
 from redis.asyncio import Redis
 
-from services.learner.adapters.redis_memory import RedisMemory
+from services.learner.adapters.redis_lessons import RedisLessons
 from services.learner.adapters.redis_outcomes import AT_ONCE, RedisOutcomes
 from services.learner.core.learner import Learner
 from shared.infra import keys
@@ -86,9 +86,9 @@ async def _rate(redis: Redis, drain: Drain, events: int) -> float:
 
 
 async def _learn(redis: Redis) -> int:
-    learner = Learner(RedisOutcomes(redis, uuid4().hex, _LEASE_SECONDS), RedisMemory(redis))
+    learner = Learner(RedisOutcomes(redis, uuid4().hex, _LEASE_SECONDS), RedisLessons(redis))
     await learner.share()
-    while await learner.round():
+    while await learner.run_once():
         pass
     await learner.leave()
     return learner.counts.learned

@@ -146,7 +146,7 @@ class FactWorker:
         self._budgets = budgets
         self.counts = FactCounts()
 
-    async def round(self, now: datetime) -> int:
+    async def run_once(self, now: datetime) -> int:
         """Find the facts of the next tasks that wait; returns how many. A failure of one does not stop the others."""
         claimed = await self._facts.claim(AT_ONCE, CLAIM_SECONDS)
         found = await asyncio.gather(*(self._search_task(*one, now) for one in claimed), return_exceptions=True)

@@ -44,27 +44,27 @@ class OutcomeNews:
 class OutcomeFollower:
     """Gives a consumer the outcomes of the partitions that the learner of this process reads.
 
-    ``held``: those partitions; ``news``: where there may be outcomes since the last call.
+    ``partitions``: those partitions; ``news``: where there may be outcomes since the last call.
     """
 
     def __init__(
         self,
         outcomes: Outcomes,
         consumer: OutcomeConsumer,
-        held: Callable[[], Collection[int]],
+        partitions: Callable[[], Collection[int]],
         news: Callable[[], Collection[int]],
     ) -> None:
-        self._outcomes, self._consumer, self._held, self._news = outcomes, consumer, held, news
+        self._outcomes, self._consumer, self._partitions, self._news = outcomes, consumer, partitions, news
         self._mine: frozenset[int] = frozenset()
         self._expected: frozenset[int] = frozenset()
 
-    async def round(self) -> int:
+    async def run_once(self) -> int:
         """Hand the outcomes that wait to the consumer and settle them; returns how many there were."""
-        held = frozenset(self._held())
-        if given := self._mine - held:
+        partitions = frozenset(self._partitions())
+        if given := self._mine - partitions:
             await self._outcomes.give_up(given)
-        self._mine &= held
-        self._expected = (self._expected | (held - self._mine)).union(self._news()) & held
+        self._mine &= partitions
+        self._expected = (self._expected | (partitions - self._mine)).union(self._news()) & partitions
         taken = await self._outcomes.take(self._expected)
         self._mine |= self._expected.difference(taken.lost)
         again: Collection[int] = ()
@@ -75,7 +75,7 @@ class OutcomeFollower:
         return len(taken.deliveries)
 
     def expect_anywhere(self) -> None:
-        """Read all partitions in the next round."""
+        """Read all partitions in the next run."""
         self._expected = self._mine
 
     async def leave(self) -> None:

@@ -9,7 +9,7 @@ from typing import NamedTuple, cast
 from redis.exceptions import ResponseError
 
 from services.learner.adapters.redis_knowledge import OF_THE_DATA
-from services.learner.ports.outcomes import Lesson, LessonRefused, Memory, Pull
+from services.learner.ports.outcomes import Lesson, LessonRefused, Lessons, Pull
 from shared.domain.cases import CASES_KEPT
 from shared.domain.estimates import DAYS_KEPT, POINTS_KEPT
 from shared.infra import keys
@@ -25,7 +25,7 @@ class _Step(NamedTuple):
     places: Sequence[int]
 
 
-class RedisMemory(ScriptedStore, Memory):
+class RedisLessons(ScriptedStore, Lessons):
     async def learn(self, lessons: Sequence[Lesson]) -> Sequence[bool | LessonRefused]:
         steps = list(_steps_by_tenant(lessons))
         replies = await self._scripts.run_each("apply_outcomes", [_learn_call(step, lessons) for step in steps])
