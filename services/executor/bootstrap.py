@@ -102,9 +102,9 @@ async def carry_out_turns(settings: ExecutorSettings, worker: MakesWorker, trace
             for build_part in map(PartGroup[BuildPart]("executor").load, settings.parts):
                 equip_ports = await parts.enter_async_context(build_part(PartSetting(settings, redis)))
                 ports = equip_ports(ports)
-            archive, memories = settings.archive(), settings.session_archive()
+            archive, session_archive = settings.archive(), settings.session_archive()
             carrying_out = worker(ports, limits, load_prompts())
-            sessions = run_sessions(settings, carrying_out, stored(1.0), archive, memories, tools, metrics)
+            sessions = run_sessions(settings, carrying_out, stored(1.0), archive, session_archive, tools, metrics)
             await run_beside(sessions, _load_sdk_ahead())
     finally:
         await redis.aclose()

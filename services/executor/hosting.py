@@ -48,14 +48,14 @@ async def run_sessions(
     worker: RunsTurns,
     tenants: Tenants,
     archive: Archive | None,
-    memories: Archive | None,
+    session_archive: Archive | None,
     servers: Circuits | None,
     metrics: Metrics,
 ) -> None:
     """Run sessions with that worker until SIGTERM or SIGINT. Raises ``VolatileRedis`` and ``StoreUnavailable``.
 
-    Without an archive ended tasks leave when their time in Redis is over; without ``memories``, which is the archive of
-    what idle sessions remember, that stays there for its time.
+    Without an archive ended tasks leave when their time in Redis is over; without ``session_archive`` what
+    idle sessions remember stays there for its time.
     """
     state, queue = connect(settings.redis_url), connect(settings.queue_url)
     try:
@@ -63,7 +63,7 @@ async def run_sessions(
             state, allow_volatile=settings.allow_volatile_redis, seconds=settings.redis_start_seconds
         )
         shared, wakes, mended, owner = SharedTexts(state), ArqWakes(queue), FaultCounts(), name_owner()
-        sessions = RedisSessions(state, owner, settings.lease_seconds, memories, shared)
+        sessions = RedisSessions(state, owner, settings.lease_seconds, session_archive, shared)
         # A slot outlives its session's lease, lest one slow heartbeat gives a slot to two.
         slots = FairShareSlots(RedisSlots(state), tenants, wakes, 2 * settings.lease_seconds)
         heartbeat = heartbeat_in_thread(lambda: _open_leases(settings, owner))
@@ -81,7 +81,7 @@ async def run_sessions(
             plan=plan,
             archiver=Archiver(RedisEndedTasks(state, shared), archive),
             news=news,
-            evictor=Evictor(RedisIdleSessions(state), memories, settings.session_idle_seconds),
+            evictor=Evictor(RedisIdleSessions(state), session_archive, settings.session_idle_seconds),
         )
         await _serve(settings, state, runner, beside, side_server(app, settings.host, settings.port))
     finally:
@@ -115,7 +115,7 @@ def _build_limits(settings: RunSettings) -> RunnerLimits:
         settings.lease_seconds,
         settings.executor_capacity,
         settings.turn_attempts,
-        memory_seconds=settings.memory_wait_seconds,
+        session_seconds=settings.memory_wait_seconds,
     )
 
 

@@ -94,7 +94,7 @@ class ArchiveSettings(Settings):
         return self._open_archive(self.archive_url)
 
     def session_archive(self) -> Archive | None:
-        """The archive of idle sessions' memory, in a folder ``sessions`` beside the tenants' tasks."""
+        """The archive of idle sessions' states, in a folder ``sessions`` beside the tenants' tasks."""
         return self._open_archive(f"{self.archive_url.rstrip('/')}/sessions")
 
     def file_archive(self) -> Archive | None:

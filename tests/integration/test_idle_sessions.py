@@ -13,8 +13,8 @@ from services.executor.adapters.redis_idle import ArchivedSession, RedisIdleSess
 from services.executor.adapters.redis_sessions import RedisSessions
 from services.executor.core.turn.archiving import Archiver, Evictor
 from services.executor.core.turn.given_up import give_up
-from services.executor.ports.turns import JournalEntry, MemoryUnavailable, SessionCall, SessionState
-from services.executor.ports.upkeep import IdleSession, SessionMemory
+from services.executor.ports.turns import JournalEntry, SessionCall, SessionState, SessionUnavailable
+from services.executor.ports.upkeep import IdleSession, PackedSession
 from shared.contracts.archive import read_archived
 from shared.contracts.task import TaskRecord, TurnKind
 from shared.domain.partition import PARTITIONS
@@ -105,7 +105,7 @@ class House(NamedTuple):
         await accepted(self.store, session, "and now?")
         return await (await begin(self.sessions(), session)).store.session()
 
-    async def read(self) -> tuple[IdleSession, SessionMemory]:
+    async def read(self) -> tuple[IdleSession, PackedSession]:
         """The idle session, taken and read; it has not left yet."""
         idle = RedisIdleSessions(self.redis)
         (taken,) = await idle.take(ALL, 0.0, 64)
@@ -234,7 +234,7 @@ async def test_with_the_archive_down_nothing_leaves_and_nothing_is_forgotten(
     await house.spoken(session="s2")
     await house.evicted()
     archive.broken = True
-    with pytest.raises(MemoryUnavailable, match="archive"):
+    with pytest.raises(SessionUnavailable, match="archive"):
         await house.remembered("s2")
 
 
@@ -246,7 +246,7 @@ async def test_a_memory_that_nobody_can_read_is_not_waited_for(house: House, arc
     await archive.put("acme", "s1", b"no memory")
     with pytest.raises(StoreUnavailable, match="cannot be read") as raised:
         await house.remembered()
-    assert not isinstance(raised.value, MemoryUnavailable)
+    assert not isinstance(raised.value, SessionUnavailable)
 
 
 @pytest.mark.promise("session.archive_down")

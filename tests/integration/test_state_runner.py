@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from services.executor.core.turn.runner import RunnerLimits
 from services.executor.ports.sessions import Work
-from services.executor.ports.turns import MemoryUnavailable, TurnStore
+from services.executor.ports.turns import SessionUnavailable, TurnStore
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState, WriteStatus
 from shared.infra.keys import Member, pack, partition_keys_of, session_keys
@@ -145,7 +145,7 @@ async def test_a_turn_that_comes_after_its_task_ended_is_not_run(redis: Redis, t
 
 
 async def _away(work: Work, store: TurnStore) -> None:
-    raise MemoryUnavailable("the archive is down")
+    raise SessionUnavailable("the archive is down")
 
 
 @pytest.mark.promise("session.archive_waited_for")
@@ -164,7 +164,7 @@ async def test_an_archive_that_stays_away_is_waited_for_in_vain(redis: Redis, ta
     """Then the turn is given up like any other, with what was wrong."""
     record = await accepted(task_store)
     worker = Acts(_away)
-    await _worked_off(redis, worker, QUICK.attempts + 1, limits=QUICK._replace(memory_seconds=0.0))
+    await _worked_off(redis, worker, QUICK.attempts + 1, limits=QUICK._replace(session_seconds=0.0))
     stored = await stored_record(task_store, record)
     assert (stored.state, len(worker.texts)) == (TaskState.FAILED, QUICK.attempts)
     (letter,) = await redis.xrange(partition_keys_of("acme", "s1").dead_turns)

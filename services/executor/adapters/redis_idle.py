@@ -8,8 +8,8 @@ from typing import cast
 
 from pydantic import ConfigDict, JsonValue, TypeAdapter, ValidationError
 
-from services.executor.ports.turns import MemoryUnavailable, SessionState
-from services.executor.ports.upkeep import IdleSession, IdleSessions, SessionMemory
+from services.executor.ports.turns import SessionState, SessionUnavailable
+from services.executor.ports.upkeep import IdleSession, IdleSessions, PackedSession
 from shared.contracts.base import Contract
 from shared.infra import keys
 from shared.infra.lua import ScriptedStore
@@ -45,7 +45,7 @@ class ArchivedSession(Contract):
 
 
 _AGAIN_MS = 30_000
-_SESSION: TypeAdapter[SessionState] = TypeAdapter(SessionState, config=ConfigDict(hide_input_in_errors=True))
+SESSION: TypeAdapter[SessionState] = TypeAdapter(SessionState, config=ConfigDict(hide_input_in_errors=True))
 
 
 class RedisIdleSessions(ScriptedStore, IdleSessions):
@@ -56,8 +56,8 @@ class RedisIdleSessions(ScriptedStore, IdleSessions):
         found = cast("list[list[str]]", await self._scripts.run_many("claim_due", calls))
         return tuple(IdleSession(*keys.unpack(keys.Member, member)) for members in found for member in members)
 
-    async def read(self, session: IdleSession) -> SessionMemory | None:
-        """The session's memory; None if there is none. Whether it has work is only asked by ``evict``: before, nothing
+    async def read(self, session: IdleSession) -> PackedSession | None:
+        """The session's state; None if there is none. Whether it has work is only asked by ``evict``: before, nothing
         of it leaves.
         """
         name = keys.session_keys(*session).session
@@ -74,7 +74,7 @@ class RedisIdleSessions(ScriptedStore, IdleSessions):
             last_task=await self._read_last_task(session, last),
             idle_since=datetime.now(UTC),
         )
-        return SessionMemory(archived.model_dump_json().encode(), state)
+        return PackedSession(archived.model_dump_json().encode(), state)
 
     async def evict(self, session: IdleSession, mark: str) -> bool:
         names = keys_for("evict_idle", keys.session_keys(*session), keys.partition_keys_of(*session))
@@ -102,22 +102,22 @@ class RedisIdleSessions(ScriptedStore, IdleSessions):
 
 
 async def restore_session(archive: Archive | None, session: IdleSession, owner: str) -> SessionState:
-    """The memory of a session that was moved to the archive; empty if the archive has none, or it belongs to another
+    """The state of a session that was moved to the archive; empty if the archive has none, or it belongs to another
     owner.
 
-    Rules may ask for the calls that it counted: raises ``MemoryUnavailable`` while that cannot be found out, and
+    Rules may ask for the calls that it counted: raises ``SessionUnavailable`` while that cannot be found out, and
     ``StoreUnavailable`` if what is there cannot be read.
     """
     if archive is None:
-        raise MemoryUnavailable("what the session remembers lies in the archive, and ARCHIVE_URL names none")
+        raise SessionUnavailable("what the session remembers lies in the archive, and ARCHIVE_URL names none")
     try:
         content = await archive.get(session.tenant, session.session_id)
         found = ArchivedSession.model_validate_json(content) if content is not None else None
         if found is None or found.owner != owner:
             return SessionState()
-        return _SESSION.validate_json(json.dumps(found.memory))
+        return SESSION.validate_json(json.dumps(found.memory))
     except ArchiveUnavailable as error:
-        raise MemoryUnavailable(f"what the session remembers cannot be had from the archive: {error}") from error
+        raise SessionUnavailable(f"what the session remembers cannot be had from the archive: {error}") from error
     except ValidationError as error:
         raise StoreUnavailable(f"what the session remembers cannot be read from the archive: {error}") from error
 

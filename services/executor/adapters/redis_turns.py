@@ -8,12 +8,12 @@ from typing import cast
 
 import structlog
 
-from services.executor.adapters.redis_idle import restore_session
+from services.executor.adapters.redis_idle import SESSION, restore_session
 from services.executor.adapters.redis_intents import Intents
 from services.executor.adapters.redis_ledger import RedisLedger
 from services.executor.adapters.redis_spend import settle_day
 from services.executor.adapters.shared_texts import SharedTexts
-from services.executor.adapters.turn_scripts import SESSION, ClaimReply, TurnScripts
+from services.executor.adapters.turn_scripts import ClaimReply, TurnScripts
 from services.executor.ports import turns as ports
 from services.executor.ports.sessions import Lease, LeaseHeartbeat, Work
 from services.executor.ports.upkeep import IdleSession

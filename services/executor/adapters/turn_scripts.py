@@ -5,8 +5,9 @@ from datetime import UTC, datetime, timedelta
 from time import monotonic
 from typing import NamedTuple, cast
 
-from pydantic import ConfigDict, JsonValue, TypeAdapter
+from pydantic import JsonValue
 
+from services.executor.adapters.redis_idle import SESSION
 from services.executor.adapters.redis_spend import charge_rows
 from services.executor.adapters.shared_texts import SharedTexts, TaskJournal
 from services.executor.ports import turns as ports
@@ -22,7 +23,6 @@ from shared.infra.stored_outcomes import pack_outcome
 from shared.infra.stored_tasks import pack_events, pack_record
 
 STOPPED_MS = 60_000  # until a stopped tenant's session is looked at again; lifting the stop does so at once
-SESSION: TypeAdapter[ports.SessionState] = TypeAdapter(ports.SessionState, config=ConfigDict(hide_input_in_errors=True))
 _NO_WRITE: Mapping[str, Argument] = {
     **dict.fromkeys(("write", "key", "allowed", "status", "entry", "member"), ""),
     **dict.fromkeys(("ms", "heeded"), 0),
@@ -150,7 +150,7 @@ class TurnScripts:
             "json": pack_record(record),
             "state": record.state.value,
             "ended": int(record.state.is_terminal),
-            "memory": "" if end.session is None else SESSION.dump_json(end.session).decode(),
+            "session_state": "" if end.session is None else SESSION.dump_json(end.session).decode(),
             "approval_id": approval.approval_id if approval else "",
             "approval": approval.stored_json() if approval else "",
             "timer": keys.pack(keys.TimerMember(*place, turn.task_id, timer.subject)) if timer else "",

@@ -23,8 +23,8 @@ class HandedOver(Exception):
     """This process stops: what is stored is safe, and another executor continues from there."""
 
 
-class MemoryUnavailable(StoreUnavailable):
-    """The session's memory is in the archive, which does not answer: the turn has to wait until it does."""
+class SessionUnavailable(StoreUnavailable):
+    """The session's state is in the archive, which does not answer: the turn has to wait until it does."""
 
 
 class JournalEntry(NamedTuple):
@@ -148,7 +148,7 @@ class TurnStore(Protocol):
         """The task's latest approval."""
 
     async def session(self) -> SessionState:
-        """What the session remembers; raises ``MemoryUnavailable`` while that cannot be fetched."""
+        """What the session remembers; raises ``SessionUnavailable`` while that cannot be fetched."""
 
     async def pulse(self) -> Pulse:
         """The time, and whether somebody wants the task to stop, as far as it is known here: asked before every call to

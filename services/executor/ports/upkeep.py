@@ -114,7 +114,7 @@ class IdleSession(NamedTuple):
     session_id: str
 
 
-class SessionMemory(NamedTuple):
+class PackedSession(NamedTuple):
     """What a session remembers, as an ``ArchivedSession``; ``mark`` tells the store which state of it that is."""
 
     content: bytes
@@ -127,8 +127,8 @@ class IdleSessions(Protocol):
     async def take(self, partitions: Collection[int], idle_seconds: float, most: int) -> tuple[IdleSession, ...]:
         """Sessions that have been idle for so long; nobody else takes them for half a minute."""
 
-    async def read(self, session: IdleSession) -> SessionMemory | None:
-        """The session's memory; None if it is no longer idle, or remembers nothing. Then it is not taken again."""
+    async def read(self, session: IdleSession) -> PackedSession | None:
+        """The session's state; None if it is no longer idle, or remembers nothing. Then it is not taken again."""
 
     async def evict(self, session: IdleSession, mark: str) -> bool:
         """Let what was read leave the store, in one step; False, and all stays, if the session has work or changed."""

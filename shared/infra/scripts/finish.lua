@@ -8,7 +8,7 @@ local lease, signals, turns, inbox, begun, session, open = unpack(KEYS, 1, 7)
 local record, events, approvals, journal, timers, outcomes, unarchived, asked, notices = unpack(KEYS, 8, 16)
 local waiting, leased, idle, dead_turns, stopped = unpack(KEYS, 17, 21)
 local owner, fence, kept, turn_id, task_id, version, json, state, ended = unpack(ARGV, 1, 9)
-local memory, approval_id, approval, timer, due, event_id, outcome, member, detail = unpack(ARGV, 10, 18)
+local session_state, approval_id, approval, timer, due, event_id, outcome, member, detail = unpack(ARGV, 10, 18)
 local settled_id, settled, deadline, seconds, notice_members, trace, steps = unpack(ARGV, 19, 25)
 local release, mine, stopped_ms, retention, letter, kept_days, count, event_entry = unpack(ARGV, 26, 33)
 
@@ -37,10 +37,10 @@ if now_ended == '0' then
     row[#row + 1], row[#row + 2] = 'buried', turn_id
   end
   redis.call('HSET', record, 'json', json, 'version', version + 1, 'state', state, 'ended', ended, unpack(row))
-  if memory == '' then
+  if session_state == '' then
     redis.call('HSET', session, 'last', task_id)
   else
-    redis.call('HSET', session, 'last', task_id, 'state', memory)
+    redis.call('HSET', session, 'last', task_id, 'state', session_state)
     redis.call('HDEL', session, 'evicted')
   end
   if settled_id ~= '' then

@@ -14,7 +14,7 @@ from services.executor.core.session.context import (
     files_section,
     load_pictures,
     note_files,
-    own_memory,
+    own_session,
     read_files,
     run_together,
     side_by_side,
@@ -75,7 +75,7 @@ async def prime(
         discover_tools(ports.tools, tenant, work.record, opened.journal),
         _foresee_rules(ports, policies, request.text, opened.journal),
     )
-    session = own_memory(await opened.store.session(), work.record)
+    session = own_session(await opened.store.session(), work.record)
     files = await read_files(ports.files, work.record, work.turn, opened.journal)
     names = frozenset[str]().union(*(_names_of(tools) for _, tools in servers))
     await note_tools(ports.learned, tenant_id, names, opened.journal)

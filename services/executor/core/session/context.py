@@ -167,8 +167,8 @@ def begins_anew(record: TaskRecord) -> bool:
     return record.request.practice is not None and record.request.practice.turn == 1
 
 
-def own_memory(session: SessionState, record: TaskRecord) -> SessionState:
-    """The session's memory as far as the task may know it and add to it."""
+def own_session(session: SessionState, record: TaskRecord) -> SessionState:
+    """The session's state as far as the task may know it and add to it."""
     return SessionState() if begins_anew(record) else session
 
 

@@ -8,7 +8,7 @@ import structlog
 
 from services.executor.core.reflect.client_answer import final_answer, told_ledger
 from services.executor.core.reflect.outcome import outcome_of_record
-from services.executor.core.session.context import begins_anew, is_practice, own_memory
+from services.executor.core.session.context import begins_anew, is_practice, own_session
 from services.executor.core.session.dossier import is_dry_run
 from services.executor.core.session.journal import latest
 from services.executor.core.session.ledger import (
@@ -21,7 +21,7 @@ from services.executor.core.session.ledger import (
     remember_calls,
 )
 from services.executor.ports.sessions import TURNS_KEPT, UnreadableTurn, UnreadEnd, Work
-from services.executor.ports.turns import MemoryUnavailable, SessionState, TurnEnd, TurnStore
+from services.executor.ports.turns import SessionState, SessionUnavailable, TurnEnd, TurnStore
 from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import TaskOutcome
@@ -73,7 +73,7 @@ async def give_up(work: Work, store: TurnStore, attempts: int) -> TurnEnd:
 async def _remember_calls(
     record: TaskRecord, store: TurnStore, entries: Sequence[LedgerEntry], *, ended: bool
 ) -> SessionState | None:
-    """The session's memory with the task's calls, for rules that ask for them; None, so that it stays as it is, if
+    """The session's state with the task's calls, for rules that ask for them; None, so that it stays as it is, if
     there are none or it cannot be read.
 
     Every write is kept where nobody can read which tools the rules name: that may be what broke the turn.
@@ -82,8 +82,8 @@ async def _remember_calls(
     if not (made and names):
         return SessionState() if begins_anew(record) else None
     try:
-        session = own_memory(await store.session(), record)
-    except MemoryUnavailable:  # put off until the archive is back
+        session = own_session(await store.session(), record)
+    except SessionUnavailable:  # put off until the archive is back
         raise
     except (StoreUnavailable, ValueError) as error:
         log.warning("memory_not_read", task=record.task_id, error=repr(error))

@@ -23,7 +23,7 @@ from services.executor.ports.sessions import (
     UnreadableTurn,
     Work,
 )
-from services.executor.ports.turns import HandedOver, LeaseLost, MemoryUnavailable
+from services.executor.ports.turns import HandedOver, LeaseLost, SessionUnavailable
 from shared.ports.store import StoreUnavailable
 
 _PATIENCE_SECONDS = 2.0
@@ -36,8 +36,8 @@ class RunnerLimits(NamedTuple):
     """The runner's limits. ``capacity``: sessions at once. ``attempts``: how often a turn is begun before it is given
     up.
 
-    A turn that a stopping process hands over does not count as begun, nor one for which the session's memory could not
-    be fetched, for ``memory_seconds`` after the turn was accepted.
+    A turn that a stopping process hands over does not count as begun, nor one for which the session's state could not
+    be fetched, for ``session_seconds`` after the turn was accepted.
     """
 
     lease_seconds: float = 5.0
@@ -45,7 +45,7 @@ class RunnerLimits(NamedTuple):
     attempts: int = 5
     retry_seconds: float = 1.0
     retry_seconds_most: float = 30.0
-    memory_seconds: float = 3600.0
+    session_seconds: float = 3600.0
 
 
 @dataclass
@@ -298,7 +298,7 @@ class Runner:
         except HandedOver:
             await self._give_back(lease, 0.0, handed_over=True)
             return False
-        except MemoryUnavailable as error:
+        except SessionUnavailable as error:
             await self._put_off(lease, work, error)
             return False
         except Exception as error:  # the outer edge of a turn: whatever it was, the turn is tried again
@@ -309,13 +309,13 @@ class Runner:
             tell(lease.tenant, lease.session_id)
         return True
 
-    async def _put_off(self, lease: Lease, work: Work, error: MemoryUnavailable) -> None:
-        """Gives the session back because its memory could not be fetched. The attempt does not count as long as the
+    async def _put_off(self, lease: Lease, work: Work, error: SessionUnavailable) -> None:
+        """Gives the session back because its state could not be fetched. The attempt does not count as long as the
         archive may be away; after that it is like any other error.
         """
         waited = work.waited_us / 1_000_000
         log.warning("memory_unavailable", session=lease.session_id, waited_seconds=round(waited), error=str(error))
-        if waited > self._limits.memory_seconds:
+        if waited > self._limits.session_seconds:
             return await self._give_back(lease, self._compute_pause(work.attempts), error=error)
         pause = min(max(self._limits.retry_seconds, waited / 4), self._limits.retry_seconds_most)
         return await self._give_back(lease, pause, handed_over=True, error=error)

@@ -29,7 +29,7 @@ from services.executor.core.session.context import (
     TurnContext,
     is_practice,
     note_files,
-    own_memory,
+    own_session,
     run_together,
 )
 from services.executor.core.session.dossier import AnsweredTask, EndedRun, Resting, WaitsForDecision
@@ -238,7 +238,7 @@ class Worker(RunsTurns):
         work, store, journal, _ = opened
         if ended.state.is_terminal:
             journal.enter_phase(Phase.REFLECT)
-        session = compress_session(own_memory(await store.session(), work.record), journal, work.turn)
+        session = compress_session(own_session(await store.session(), work.record), journal, work.turn)
         decided = recorded_approval(journal, work.turn)
         asked = ended.approval or decided
         written = {entry.plan_hash for entry in (await store.ledger()).values()} if asked_before else ()
