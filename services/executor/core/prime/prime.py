@@ -43,6 +43,15 @@ from shared.domain.identity_cache import IdentityCache
 NO_TOOLS = "Nothing is written, and nothing can be read: the tool server offers no tools."
 
 
+class Equipment(NamedTuple):
+    """What a worker does every turn with. ``processes``: what a task can be carried out as, by name."""
+
+    ports: Ports
+    limits: Limits
+    prompts: Prompts
+    processes: Processes
+
+
 class OpenedTurn(NamedTuple):
     """A turn that has been opened, with its store, journal and checkpoints."""
 
@@ -52,40 +61,35 @@ class OpenedTurn(NamedTuple):
     checkpoints: Checkpoints
 
 
-async def prime(
-    ports: Ports,
-    limits: Limits,
-    prompts: Prompts,
-    processes: Processes,
-    opened: OpenedTurn,
-) -> TurnContext:
+async def prime(equipment: Equipment, opened: OpenedTurn) -> TurnContext:
     """The context of one turn. Raises ``Failed`` if a tool server or the tenant's record cannot be had."""
-    work, known = opened.work, opened.checkpoints.latest
-    request = work.record.request
+    ports, limits, prompts, processes = equipment
+    work, store, journal, checkpoints = opened
+    request, earlier = work.record.request, checkpoints.latest
     asked = read_policy(request.policy_doc)
-    template = known.template if known is not None else processes.get(GENERAL.process_type, GENERAL)
-    tenant_id, process_type = work.record.tenant, template.process_type
+    template = earlier.template if earlier else processes.get(GENERAL.process_type, GENERAL)
+    tenant_id = work.record.tenant
     tenant, experience = await run_together(
-        _read_tenant(ports, tenant_id, known.tenant_version if known else "", opened.journal),
-        recall(ports.learned, tenant_id, process_type, opened.journal, request.text),
+        _read_tenant(ports, tenant_id, earlier.tenant_version if earlier else "", journal),
+        recall(ports.learned, tenant_id, template.process_type, journal, request.text),
     )
     tenant = with_practice_rules(tenant, work.record, limits.practice_servers)
     policies = (*tenant.policies, *((asked.rules,) if asked.rules else ()))
     servers, (constraints, text_policy) = await run_together(
-        discover_tools(ports.tools, tenant, work.record, opened.journal),
-        _foresee_rules(ports, policies, request.text, opened.journal),
+        discover_tools(ports.tools, tenant, work.record, journal),
+        _foresee_rules(ports, policies, request.text, journal),
     )
-    session = own_session(await opened.store.session(), work.record)
-    files = await read_files(ports.files, work.record, work.turn, opened.journal)
+    session = own_session(await store.session(), work.record)
+    files = await read_files(ports.files, work.record, work.turn, journal)
     names = frozenset[str]().union(*(_names_of(tools) for _, tools in servers))
-    await note_tools(ports.learned, tenant_id, names, opened.journal)
+    await note_tools(ports.learned, tenant_id, names, journal)
     return TurnContext(
         ports=ports,
         limits=limits,
         prompts=prompts,
-        store=opened.store,
-        journal=opened.journal,
-        checkpoints=opened.checkpoints,
+        store=store,
+        journal=journal,
+        checkpoints=checkpoints,
         record=work.record,
         turn=work.turn,
         tenant=tenant,
@@ -96,7 +100,7 @@ async def prime(
         sections={
             "task": request.text,
             "files": files_section(files, limits.file_characters),
-            **learned_sections(experience, opened.journal),
+            **learned_sections(experience, journal),
             "policy_advice": asked.advice,
             "constraints": "\n".join((*constraints, *(() if names else (NO_TOOLS,)))),
         },
@@ -134,12 +138,12 @@ def _idle_rules(policies: tuple[Policy, ...], names: frozenset[str], unread: Ite
 async def _read_tenant(ports: Ports, tenant: str, begun_with: str, journal: Journal) -> TenantRecord:
     """The tenant's record with the policies that the task began with, noted for a replay; raises ``Failed``."""
     try:
-        known = await (ports.tenants.get_at_version(tenant, begun_with) if begun_with else ports.tenants.get(tenant))
+        record = await (ports.tenants.get_at_version(tenant, begun_with) if begun_with else ports.tenants.get(tenant))
     except UnknownTenant as error:
         raise Failed(str(error)) from error
-    text = _record_text(known)
+    text = _record_text(record)
     journal.record_input("tenant", text, (text,))
-    return known
+    return record
 
 
 _record_text = IdentityCache[TenantRecord, str](lambda record: record.model_dump_json(), 256)
@@ -164,8 +168,8 @@ async def _foresee_rules(
     if (found := verdict.text) is None:
         return constraints, {}
     broken = [f"HARD CONSTRAINT, the task as written violates it: {violation}" for violation in found.violations]
-    told = found.model_dump(mode="json", include={"compliant", "violations", "applied_rules"})
-    return [*constraints, *broken], {"text_policy": told} if told else {}
+    note = found.model_dump(mode="json", include={"compliant", "violations", "applied_rules"})
+    return [*constraints, *broken], {"text_policy": note} if note else {}
 
 
 class RequestPolicy(NamedTuple):
@@ -258,8 +262,8 @@ def _find_connections(tenant: TenantRecord, endpoint: str | None) -> Sequence[Co
     """The tenant's tool servers, or the one that the request names."""
     if endpoint is None:
         return tenant.connections
-    known = [connection for connection in tenant.connections if connection.url.rstrip("/") == endpoint.rstrip("/")]
-    return known or [Connection(id="request", url=endpoint, from_request=True)]
+    named = [connection for connection in tenant.connections if connection.url.rstrip("/") == endpoint.rstrip("/")]
+    return named or [Connection(id="request", url=endpoint, from_request=True)]
 
 
 async def _discover(tools: ToolServers, connection: Connection, session_id: str) -> tuple[Tool, ...]:

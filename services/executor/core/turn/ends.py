@@ -62,7 +62,7 @@ async def end_early(opened: OpenedTurn, early: RunEnds) -> EndedRun:
     answer = early.reason
     if isinstance(early, BudgetSpent):
         early = budget_ending(early, progress or NO_PROGRESS, await opened.store.ledger())
-        answer = _say_known(early.reason, progress or NO_PROGRESS) if early.partial else early.reason
+        answer = _say_values(early.reason, progress or NO_PROGRESS) if early.partial else early.reason
     elif isinstance(early, Canceled):
         answer = _say_left_out(early.reason, progress or NO_PROGRESS, writes)
     return EndedRun(
@@ -95,7 +95,7 @@ def budget_ending(spent: BudgetSpent, progress: Progress, ledger: Mapping[str, L
     return Partial(spent.reason)
 
 
-def _say_known(reason: str, progress: Progress) -> str:
+def _say_values(reason: str, progress: Progress) -> str:
     """The answer of a partial result: why it is partial, and the values that the run had found."""
     values = [f"- {value.name}: {value.value}" for value in progress.dossier.values]
     return "\n".join([f"Partial result: {reason}.", *(["Known until then:", *values] if values else [])])
@@ -182,7 +182,7 @@ async def _end_in_doubt(opened: OpenedTurn, note: str) -> EndedRun:
         None,
         f"{reason}; {note}" if note else reason,
         brief_operator(doubts),
-        _store_known(opened, "doubt"),
+        _store_latest(opened, "doubt"),
         writes,
         escalated=True,
         timer=doubts_deadline(doubts),
@@ -195,15 +195,15 @@ async def _end_with_agent_question(opened: OpenedTurn, entry: LedgerEntry) -> En
     until = f" before {entry.decide_by:%Y-%m-%d %H:%M} UTC" if entry.decide_by else ""
     asked = f"The agent {entry.call.connection_id!r} asks, to go on with {entry.call.call_id} {entry.call.tool}:"
     text = f"{question}\n\nAnswer in this task{until}; after that the agent is told to stop."
-    progress, writes = _store_known(opened, "question"), await _list_writes(opened.store)
+    progress, writes = _store_latest(opened, "question"), await _list_writes(opened.store)
     opened.journal.tell("approval", status="waiting", question=entry.call.call_id)
     return EndedRun(TaskState.INPUT_REQUIRED, None, asked, text, progress, writes, timer=question_timer(entry))
 
 
-def _store_known(opened: OpenedTurn, why: str) -> Progress | None:
-    """What is known, stored as it waits for that; None if the run ended before it began."""
-    known = opened.checkpoints.latest
-    return _store_waiting(opened, known, f"{why}:{opened.work.turn.turn_id}") if known else None
+def _store_latest(opened: OpenedTurn, why: str) -> Progress | None:
+    """The latest progress, stored as it waits for that; None if the run ended before it began."""
+    latest = opened.checkpoints.latest
+    return _store_waiting(opened, latest, f"{why}:{opened.work.turn.turn_id}") if latest else None
 
 
 def _store_waiting(at: TurnContext | OpenedTurn, progress: Progress, label: str) -> Progress:

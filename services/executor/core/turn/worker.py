@@ -16,7 +16,7 @@ from services.executor.core.authorize.approval import (
     waits_for,
 )
 from services.executor.core.prime.known import compress_session, with_history, with_thresholds
-from services.executor.core.prime.prime import OpenedTurn, first_progress, prime
+from services.executor.core.prime.prime import Equipment, OpenedTurn, first_progress, prime
 from services.executor.core.prime.privacy import refuse_protected
 from services.executor.core.prime.prose import with_prose
 from services.executor.core.reflect.review import review_answer, with_documents
@@ -94,10 +94,9 @@ class Worker(RunsTurns):
         processes: Processes = TEMPLATES,
     ) -> None:
         """``processes``: what a task can be carried out as, by name; ``general`` is always among them."""
-        self._processes = processes
+        self._equipment = Equipment(ports, limits, prompts, processes)
         self._ports = ports
         self._limits = limits
-        self._prompts = prompts
         self._journal = journal
 
     @override
@@ -136,13 +135,13 @@ class Worker(RunsTurns):
         *,
         given_up: bool = False,
     ) -> OpenedTurn:
-        """``given_up``: its writes are to be read, whatever is known besides, and in all of the task's time."""
-        known = None if given_up else latest(entries)
-        worked = known.worked_ms / 1000 if known else 0.0
+        """``given_up``: its writes are to be read, whatever earlier attempts came to, and in all of the task's time."""
+        earlier = None if given_up else latest(entries)
+        worked = earlier.worked_ms / 1000 if earlier else 0.0
         journal = self._journal(store, entries, now, self._limits.task_seconds - worked, self._limits.journal)
         journal.counts = counts
         journal.hide(marked_values(work.record.request.text))
-        return OpenedTurn(work, store, journal, Checkpoints(journal, known))
+        return OpenedTurn(work, store, journal, Checkpoints(journal, earlier))
 
     async def _count_spending(self, work: Work, earlier: Sequence[JournalEntry]) -> None:
         """Adds what the attempts at a turn that is given up cost to the tenant's days."""
@@ -161,7 +160,7 @@ class Worker(RunsTurns):
         entries, pulse = await run_together(store.journal(), store.pulse())
         await self._count_spending(work, entries)
         opened = self._open_turn(work, store, entries, pulse.now, TurnCounts(self._ports.meter), given_up=True)
-        await settle_open(await prime(self._ports, self._limits, self._prompts, self._processes, opened))
+        await settle_open(await prime(self._equipment, opened))
 
     async def _run_phases(self, opened: OpenedTurn, asked: Approval | None) -> EndedRun:
         """PRIME and EXECUTE, with the answer's review; returns how the run ends, early or not."""
@@ -196,9 +195,11 @@ class Worker(RunsTurns):
             return await end_early(opened, canceled or early)
 
     async def _prime_turn(self, opened: OpenedTurn) -> TurnContext:
-        known = opened.checkpoints.latest
-        ports = record_inputs(self._ports, opened.journal, calls_no_more=known is not None and is_end(known.state))
-        primed = await prime(ports, self._limits, self._prompts, self._processes, opened)
+        """The turn's context, with what the task's documents, prose policies, earlier turns and limits add to it."""
+        earlier = opened.checkpoints.latest
+        is_over = earlier is not None and is_end(earlier.state)
+        ports = record_inputs(self._ports, opened.journal, calls_no_more=is_over)
+        primed = await prime(self._equipment._replace(ports=ports), opened)
         note_session(opened.journal, primed.session)
         return with_thresholds(await with_history(await with_prose(with_documents(primed))))
 
@@ -207,11 +208,11 @@ class Worker(RunsTurns):
         ctx.journal.enter_phase(Phase.EXECUTE)
         tracer = self._ports.tracer
         with ctx.journal.counts.time_span(Phase.EXECUTE, tracer.span(names.EXECUTE)):
-            if (known := ctx.checkpoints.latest) is None:
+            if (earlier := ctx.checkpoints.latest) is None:
                 progress = first_progress(ctx)
                 ctx.checkpoints.save(progress)
             else:  # with notes on all files of the task, also those of later messages
-                progress = known.note(**note_files(ctx.files))
+                progress = earlier.note(**note_files(ctx.files))
             executed = await execute_task(ctx, progress)
         match executed:
             case AnsweredTask(done, not_done):
@@ -306,10 +307,10 @@ async def _resolve_approval(opened: OpenedTurn, asked: Approval | None, accepted
 
     This needs no tool server: a refusal, an expiry or a question is answered although none can be reached.
     """
-    known = opened.checkpoints.latest
-    if known is None or asked is None or not waits_for(asked, known):
+    earlier = opened.checkpoints.latest
+    if earlier is None or asked is None or not waits_for(asked, earlier):
         return
-    passed = apply_approval(known, await answer_approval(opened.journal, opened.work.turn, asked, accepted))
+    passed = apply_approval(earlier, await answer_approval(opened.journal, opened.work.turn, asked, accepted))
     opened.checkpoints.save(passed, "approved" if is_let_through(passed) else "entered")
 
 
