@@ -154,9 +154,9 @@ class A2aAgents(tools.ToolServers):
 
     async def _agent_before_sending(self, connection: Connection, tool: str, deadline: float) -> "A2aAgent":
         """The agent as its card describes it. Whatever error is raised here, the message itself was not sent."""
-        known = self._agents.get(connection.server_key)
-        if known is not None:
-            return known
+        opened = self._agents.get(connection.server_key)
+        if opened is not None:
+            return opened
         try:
             async with asyncio.timeout_at(deadline):
                 return await self._fetch_agent(connection)

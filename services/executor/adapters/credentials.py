@@ -88,10 +88,10 @@ class _Files:
         with path.open("rb") as file:
             found = os.fstat(file.fileno())
             state = (found.st_mtime_ns, found.st_size, found.st_ino)
-            known = self._read.get(path)
-            if known is None or known.state != state:
-                known = self._read[path] = _SecretFile(state, file.read(MAX_SECRET + 1).decode())
-        return known.text
+            kept = self._read.get(path)
+            if kept is None or kept.state != state:
+                kept = self._read[path] = _SecretFile(state, file.read(MAX_SECRET + 1).decode())
+        return kept.text
 
 
 class _CachedSecret(NamedTuple):

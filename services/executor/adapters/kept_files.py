@@ -56,17 +56,17 @@ class KeptFiles(TaskFiles):
         self._at_once = asyncio.Semaphore(_AT_ONCE)
 
     async def read(self, tenant: str, file: SentFile) -> ReadFile:
-        known = ReadFile(name=file.shown_name, file_id=file.file_id, size=file.size or 0)
+        about = ReadFile(name=file.shown_name, file_id=file.file_id, size=file.size or 0)
         try:
             content = await self._read_content(tenant, file)
-            known = known.model_copy(update={"size": len(content), "file_id": content_id(content)})
+            about = about.model_copy(update={"size": len(content), "file_id": content_id(content)})
             async with self._at_once:
                 parsed = await parse_apart(content)
-            return await self._keep_picture(tenant, known, parsed)
+            return await self._keep_picture(tenant, about, parsed)
         except FileFailed as failure:
-            return known.model_copy(update={"problem": str(failure)})
+            return about.model_copy(update={"problem": str(failure)})
         except ArchiveUnavailable:
-            return known.model_copy(update={"problem": "the archive of files cannot be reached"})
+            return about.model_copy(update={"problem": "the archive of files cannot be reached"})
 
     async def content(self, tenant: str, name: str) -> bytes | None:
         try:
@@ -84,11 +84,11 @@ class KeptFiles(TaskFiles):
             raise FileFailed("it is no longer in the archive")
         return kept
 
-    async def _keep_picture(self, tenant: str, known: ReadFile, parsed: ParsedFile) -> ReadFile:
+    async def _keep_picture(self, tenant: str, about: ReadFile, parsed: ParsedFile) -> ReadFile:
         seen = base64.b64decode(parsed.get("picture", ""))
         if seen:
             await self._archive.put(tenant, content_id(seen), seen)
-        return known.model_copy(
+        return about.model_copy(
             update={
                 "media_type": parsed.get("media_type", ""),
                 "text": parsed.get("text", ""),

@@ -88,8 +88,8 @@ class CompiledListing:
         self._compiled: list[tuple[Connection, tuple[Tool, ...]]] = []
 
     def tools_of(self, connection: Connection) -> tuple[Tool, ...]:
-        for known, tools in self._compiled:
-            if known is connection or known == connection:
+        for compiled, tools in self._compiled:
+            if compiled is connection or compiled == connection:
                 return tools
         tools = tools_of(connection, self.listed)
         self._compiled = [(connection, tools), *self._compiled[: _MOST_COMPILED - 1]]

@@ -158,27 +158,27 @@ class McpTools(ToolServers):
             self._links.pop(idle[0]).close()
 
     async def _find_listing(self, connection: Connection) -> _ServerListing:
-        link, known = self._find_link(connection), self._listings.get(connection.server_key)
+        link, kept = self._find_link(connection), self._listings.get(connection.server_key)
         clock = asyncio.get_running_loop().time
-        if known is not None and known.link is link and clock() < known.until:
-            return known
+        if kept is not None and kept.link is link and clock() < kept.until:
+            return kept
         try:
             listed = await _list(link)
         except SessionExpired:  # a list may be asked for again, unlike a call
             link = self._find_link(connection)
             listed = await _list(link)
-        known = self._listings.get(connection.server_key)  # others may have asked meanwhile, and compiled the same
+        kept = self._listings.get(connection.server_key)  # others may have asked meanwhile, and compiled the same
         until = clock() + min(self._list_seconds, listed.seconds)
-        if known is not None and known.listed == listed.tools:
-            known.link, known.until = link, until
+        if kept is not None and kept.listed == listed.tools:
+            kept.link, kept.until = link, until
         else:
-            known = _ServerListing(link, listed.tools, until)
-        return self._listings.keep(connection.server_key, known)
+            kept = _ServerListing(link, listed.tools, until)
+        return self._listings.keep(connection.server_key, kept)
 
     def _distrust_listing(self, connection: Connection) -> None:
         """Has the next task ask for the list anew."""
-        if known := self._listings.get(connection.server_key):
-            known.until = 0.0
+        if kept := self._listings.get(connection.server_key):
+            kept.until = 0.0
 
 
 async def _list(link: McpConnection) -> mcp_content.ListedTools:

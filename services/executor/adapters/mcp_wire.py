@@ -88,9 +88,9 @@ class McpTransport(httpx2.AsyncBaseTransport):
         if request.method == "GET" and "last-event-id" not in request.headers:
             return httpx2.Response(405)  # a stream for the server's own messages, which nobody here reads
         message = _read_message(request)
-        known = self._handed_over.pop(cast("RequestId", message.get("id")), None)
-        if known is not None:
-            return known
+        answer = self._handed_over.pop(cast("RequestId", message.get("id")), None)
+        if answer is not None:
+            return answer
         try:
             return (await self._send(request, message)).response()
         except (ToolUnreachable, ToolSilent) as trouble:

@@ -59,11 +59,11 @@ class HttpPolicy(PolicyService):
         if not _depends_on_policies_alone(request):
             return await self._ask("evaluate", request, Verdict)
         named, now = self._hashes.hash_of(request.policies), asyncio.get_running_loop().time()
-        known = self._foreseen.use(named)
-        if known is None or known.until < now:
+        kept = self._foreseen.use(named)
+        if kept is None or kept.until < now:
             verdict = await self._ask("evaluate", request, Verdict)
-            known = self._foreseen.keep(named, _CachedForesight(verdict, now + _FORESEEN_SECONDS))
-        return known.verdict.model_copy(update={"context_hash": context_hash(request)})
+            kept = self._foreseen.keep(named, _CachedForesight(verdict, now + _FORESEEN_SECONDS))
+        return kept.verdict.model_copy(update={"context_hash": context_hash(request)})
 
     async def allowances(self, request: AllowanceRequest) -> Allowances:
         return await self._ask("allowances", request, Allowances)

@@ -91,8 +91,8 @@ def _fill_step(step: StoredStep, texts: Mapping[str, str]) -> dict[str, str | in
     are lost.
     """
     lost = [name for name in step.names if name not in texts]
-    known = {**texts, **dict.fromkeys(lost, _LOST)}
-    said: dict[str, str | int | list[str]] = {"key": step.key, "kind": step.kind, "data": step.data(known)}
+    every = {**texts, **dict.fromkeys(lost, _LOST)}
+    said: dict[str, str | int | list[str]] = {"key": step.key, "kind": step.kind, "data": step.data(every)}
     return {**said, "at_ms": step.at_ms, **({"lost": lost} if lost else {})}
 
 

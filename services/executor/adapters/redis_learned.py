@@ -137,9 +137,9 @@ class _Lessons:
         before = self._held.pop((tenant, kind), ([], (), {}))
         self._rows -= len(before[0])
         if before[0] != rows:
-            known = before[2]
-            new = _read(kind, tenant, [row for row in rows if row not in known])
-            parsed = {row: new.get(row) or known[row] for row in rows if row in new or row in known}
+            rows_before = before[2]
+            new = _read(kind, tenant, [row for row in rows if row not in rows_before])
+            parsed = {row: new.get(row) or rows_before[row] for row in rows if row in new or row in rows_before}
             before = rows, tuple(parsed[row] for row in rows if row in parsed), parsed
         self._held[tenant, kind] = before
         self._rows += len(rows)

@@ -116,10 +116,10 @@ class RedisUpkeep(Upkeep):
         if not self._machine:
             return 0
         key = keys.executors_key(self._machine)
-        known = cast("set[str]", await self._scripts.command("SMEMBERS", key))
-        if self._owner not in known:
+        owners = cast("set[str]", await self._scripts.command("SMEMBERS", key))
+        if self._owner not in owners:
             await self._scripts.commands(("SADD", key, self._owner), ("EXPIRE", key, keys.DAY))
-        dead = [owner for owner in known if is_dead(owner, self._owner)]
+        dead = [owner for owner in owners if is_dead(owner, self._owner)]
         if not dead:
             return 0
         ended = await self._end_leases(set(dead))

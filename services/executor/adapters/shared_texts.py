@@ -151,5 +151,5 @@ class TaskJournal:
 
 
 def _build_step(entry: JournalEntry, names: Mapping[str, str]) -> StoredStep:
-    known = {text: names[text] for text in entry.shared if text in names}
-    return StoredStep(entry.key, entry.kind, split(entry.data_json, known))
+    named = {text: names[text] for text in entry.shared if text in names}
+    return StoredStep(entry.key, entry.kind, split(entry.data_json, named))

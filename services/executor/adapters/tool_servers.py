@@ -54,10 +54,10 @@ class ServersByProtocol:
         return self._servers.get(self.protocol_of(connection))
 
     async def discover(self, connection: Connection, session_id: str) -> tuple[ports.Tool, ...]:
-        known = self.servers_for(connection)
+        servers = self.servers_for(connection)
         try:
-            if known is not None:
-                return await known.discover(connection, session_id)
+            if servers is not None:
+                return await servers.discover(connection, session_id)
         except ports.OtherProtocol:
             if connection.protocol in self._servers:
                 raise
@@ -73,8 +73,8 @@ class ServersByProtocol:
         """The servers of the connection's protocol, which is detected first if it is not known, and the seconds left
         for the call. Whatever error is raised here, the call itself was not sent.
         """
-        if known := self.servers_for(connection):
-            return known, timeout
+        if servers := self.servers_for(connection):
+            return servers, timeout
         until = monotonic() + timeout
         try:
             async with asyncio.timeout(timeout):
@@ -139,8 +139,8 @@ class ConnectedServers(ports.ToolServers):
 
     @override
     def may_have_unlisted(self, connection: Connection) -> bool:
-        known = self._find_servers_of_origin(connection).servers_for(connection)
-        return known is not None and known.may_have_unlisted(connection)
+        servers = self._find_servers_of_origin(connection).servers_for(connection)
+        return servers is not None and servers.may_have_unlisted(connection)
 
     @override
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[ports.Tool, ...]:
@@ -180,10 +180,10 @@ class ConnectedServers(ports.ToolServers):
         stop_agent: bool = False,
     ) -> ports.ToolAnswer | None:
         async def send(left: float) -> ports.ToolAnswer | None:
-            known = self._choose_origin(connection).servers_for(connection)
-            if known is None:
+            servers = self._choose_origin(connection).servers_for(connection)
+            if servers is None:
                 return None
-            return await known.ask_outcome(connection, arguments, left, session_id, stop_agent=stop_agent)
+            return await servers.ask_outcome(connection, arguments, left, session_id, stop_agent=stop_agent)
 
         return await self._ask(ServerQuestion("recall", connection, timeout=timeout), send)
 
@@ -224,11 +224,11 @@ class ConnectedServers(ports.ToolServers):
             case ports.ToolAnswer():
                 return _answer_without_secrets(answer, secrets)
             case tuple():
-                known = self._hidden(answer)
-                if secrets not in known:
-                    known.clear()
-                    known[secrets] = tuple(_tool_without_secrets(tool, secrets) for tool in answer)
-                return known[secrets]
+                hidden = self._hidden(answer)
+                if secrets not in hidden:
+                    hidden.clear()
+                    hidden[secrets] = tuple(_tool_without_secrets(tool, secrets) for tool in answer)
+                return hidden[secrets]
             case _:
                 return answer
 

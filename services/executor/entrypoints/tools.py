@@ -193,7 +193,7 @@ def document(found: ServerListing) -> JsonObject:
 
 
 def _build_entry(connection: Connection, name: str, told: Mapping[str, object]) -> JsonObject:
-    known = connection.catalogue.get(name, _NO_ENTRY)
+    entry = connection.catalogue.get(name, _NO_ENTRY)
     found: JsonObject = {key: str(told[key]) for key in ("class", "why", "pages", "key_offered") if told.get(key)}
     proposed = told.get("read_back")
     read_back = proposed if isinstance(proposed, dict) else {}
@@ -201,10 +201,10 @@ def _build_entry(connection: Connection, name: str, told: Mapping[str, object]) 
         found["read_back_guess"] = f"{read_back['tool']}: {read_back['why']}"
     likely = None if read_back.get("guess") else read_back.get("tool")
     return {
-        "tool_class": known.tool_class.value if known.tool_class else None,
-        "read_back": likely if known.read_back is None else known.read_back,
-        "idempotency_field": known.idempotency_field,
-        "compensated_by": known.compensated_by,
-        "errors_change_nothing": known.errors_change_nothing,
+        "tool_class": entry.tool_class.value if entry.tool_class else None,
+        "read_back": likely if entry.read_back is None else entry.read_back,
+        "idempotency_field": entry.idempotency_field,
+        "compensated_by": entry.compensated_by,
+        "errors_change_nothing": entry.errors_change_nothing,
         "found": found or "not listed by the server",
     }

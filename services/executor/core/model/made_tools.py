@@ -72,8 +72,8 @@ async def _run_journaled(ctx: TurnContext, key: str, call: ToolRun) -> Outcome:
             {"tool": call.tool.by.model_dump(mode="json", exclude={"v"}), "figures": figures, **outcome._asdict()}
         )
 
-    known = loads_object(await ctx.journal.note_step(f"{key}:made:{asked}", step, asked))
-    return Outcome(str(known["value"]), str(known["error"]))
+    made = loads_object(await ctx.journal.note_step(f"{key}:made:{asked}", step, asked))
+    return Outcome(str(made["value"]), str(made["error"]))
 
 
 _SHORTEST = 100  # characters of a task that a model is asked about
@@ -127,11 +127,11 @@ class _ToolMaking:
         newest = {tool.name: tool for tool in standing}
         tools, fresh = list[MadeTool](), list[str]()
         for number, spec in enumerate(await self._find_gaps(newest)):
-            known = newest.get(spec.name)
+            kept = newest.get(spec.name)
             try:
                 self._refuse_shadow(check_spec(spec).name)
-                if known is not None and spec.is_met_by(known):
-                    tools.append(known)
+                if kept is not None and spec.is_met_by(kept):
+                    tools.append(kept)
                     continue
                 tools.append(await self._make_tool(f"{self._key}:{number}", spec, every))
                 fresh.append(spec.name)

@@ -153,7 +153,7 @@ async def _send_once(
     """
 
     async def call() -> str:
-        known = {"tool": tool.name, "tool_class": tool.tool_class.value, "connection": tool.connection_id}
+        about = {"tool": tool.name, "tool_class": tool.tool_class.value, "connection": tool.connection_id}
         try:
             sent, reads = rename_arguments(arguments, names), tool.tool_class is ToolClass.READ
             answer = await dispatch_call(ctx, tool, sent, reads=reads)
@@ -166,7 +166,7 @@ async def _send_once(
             return dumps({"content": None, "is_error": True, "renamed": {**names}, "silent": True})
         renamed: dict[str, JsonValue] = {"renamed": {**names}} if names else {}
         asked = format_arguments(arguments, ctx.journal.hidden) if arguments else None
-        ctx.journal.tell("tool", **known, asked=asked, ok=not answer.is_error, **renamed)
+        ctx.journal.tell("tool", **about, asked=asked, ok=not answer.is_error, **renamed)
         return dumps({"content": answer.content, "is_error": answer.is_error, "renamed": {**names}})
 
     stored = loads_object(await ctx.journal.run_step(key, "tool", call))

@@ -164,7 +164,7 @@ class TaskReader:
 
     def is_known(self, use: ToolUse, tool: Tool) -> bool:
         """Whether the same read was made since the last writes, so that its fact is the answer."""
-        return self._find_known(use, tool) is not None
+        return self._find_made(use, tool) is not None
 
     def note_writes(self, calls: Iterable[PastCall]) -> None:
         """Marks all facts as older than these writes, so that the same read is made again if it is asked for; rules
@@ -177,8 +177,8 @@ class TaskReader:
         """The reference for a read that is about to be made, given in the order of the model's calls; that of the same
         read if there was one.
         """
-        if known := next(self._find_same(use, tool), None):
-            return known.ref
+        if same := next(self._find_same(use, tool), None):
+            return same.ref
         self._reserved += 1
         ref = f"r{self._reserved}"
         self._facts[ref] = _build_unread(ref, use, tool)
@@ -205,9 +205,9 @@ class TaskReader:
         model that asks for the same later is given this fact, and has read it then.
         """
         self._asked[_key_of_call(use, tool)] += 1
-        known = self._find_known(use, tool)
-        if known is not None:
-            return known if by_machine or not known.by_machine else self._hand_over(known)
+        made = self._find_made(use, tool)
+        if made is not None:
+            return made if by_machine or not made.by_machine else self._hand_over(made)
         if self._ctx.journal.get(key) is None:  # what was read is known, whatever its server takes by now
             self._refuse_forbidden(use, tool)
         mine = len(self._calls)
@@ -265,7 +265,7 @@ class TaskReader:
         key = _key_of_call(use, tool)
         return (one for one in self._facts.values() if (one.connection_id, one.tool, one.arguments_json) == key)
 
-    def _find_known(self, use: ToolUse, tool: Tool) -> Fact | None:
+    def _find_made(self, use: ToolUse, tool: Tool) -> Fact | None:
         """The fact of the same read, if it was made since the last writes."""
         same = self._find_same(use, tool)
         return next((fact for fact in same if fact.result_json and fact.ref not in self._stale), None)

@@ -52,7 +52,7 @@ def known_corrections(ctx: TurnContext, progress: Progress) -> Corrections:
     return Corrections({**ctx.session.corrections, **progress.corrections})
 
 
-async def read(ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, known: Corrections) -> "ServerRead":
+async def read(ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, corrections: Corrections) -> "ServerRead":
     """Makes one journaled read. Raises ``Failed`` if the server does not answer: what it would have said is not
     guessed.
 
@@ -60,7 +60,7 @@ async def read(ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, kn
     result then shows the column under the name that was asked for, too; so it does with a field that only changed its
     name. A read whose tool is gone is put to one that asks the same, if there is one.
     """
-    reading = ServerRead(ctx, key, tool, arguments, known.for_call(tool, arguments))
+    reading = ServerRead(ctx, key, tool, arguments, corrections.for_call(tool, arguments))
     await reading.send()
     await reading.correct_names()
     await reading.recover()
@@ -128,8 +128,8 @@ class ServerRead:
         asked = next((name for name, used in self.names.items() if used == old and name.startswith(mark)), mark + old)
         if rename_arguments(self.arguments, {asked: ""}) == self.arguments:
             return None
-        known = await self._known_columns(unknown)
-        new = schema_drift.match(asked.removeprefix(PARAMETER), old, known.names, known.described)
+        columns = await self._known_columns(unknown)
+        new = schema_drift.match(asked.removeprefix(PARAMETER), old, columns.names, columns.described)
         if new is None:
             return None
         present = {*schema_drift.names_in(rename_arguments(self.arguments, self.names))} - {old}
@@ -368,6 +368,6 @@ def _guess_tables(asked: Tool, arguments: JsonObject, error: Json) -> Iterator[s
 
 def _arguments_by_table(tool: Tool, tables: Iterable[str]) -> list[JsonObject]:
     """The table stands in the parameter of that name, else in the only one that is required."""
-    known = [name for name in tool.parameters if "_".join(words_of(name)) in TABLES]
-    parameter = next(iter([*known, *(tool.required if len(tool.required) == 1 else [])]), None)
+    naming = [name for name in tool.parameters if "_".join(words_of(name)) in TABLES]
+    parameter = next(iter([*naming, *(tool.required if len(tool.required) == 1 else [])]), None)
     return [{parameter: table} for table in tables] if parameter else [{}]

@@ -352,8 +352,8 @@ def size_of(request: ModelRequest, before: ModelRequest | None = None) -> Size:
     prefix = sum(map(len, request.system)) + _tools_length(request.tools)
     prefix += _measure_schema(request.schema)
     prefix += sum(_block_length(block) for _, block in blocks if isinstance(block, StableText))
-    known, fresh = _dynamic_length(blocks[:repeated]), _dynamic_length(blocks[repeated:])
-    return Size(_to_tokens(prefix), _to_tokens(fresh), _to_tokens(known))
+    repeated_length, fresh = _dynamic_length(blocks[:repeated]), _dynamic_length(blocks[repeated:])
+    return Size(_to_tokens(prefix), _to_tokens(fresh), _to_tokens(repeated_length))
 
 
 def bill_reply(reply: ModelReply, size: Size, price: Price, longest: int) -> tuple[CallCost, str]:

@@ -221,8 +221,8 @@ def note_files(read: Sequence[ReadFile]) -> dict[str, JsonValue]:
 
 
 def _note_file(file: ReadFile) -> dict[str, JsonValue]:
-    known: dict[str, JsonValue] = {"name": file.name, "type": file.media_type, "bytes": file.size}
-    return {**known, "file_id": file.file_id, **({"problem": file.problem} if file.problem else {})}
+    about: dict[str, JsonValue] = {"name": file.name, "type": file.media_type, "bytes": file.size}
+    return {**about, "file_id": file.file_id, **({"problem": file.problem} if file.problem else {})}
 
 
 def files_not_read(read: Sequence[ReadFile], *, saw_pictures: bool) -> tuple[str, ...]:
@@ -245,15 +245,15 @@ def _build_fact(number: int, result: Json) -> Fact:
 
 
 def _describe(number: int, file: ReadFile, share: int) -> Json:
-    known: JsonObject = {"ref": f"file{number}", "name": file.name, "type": file.media_type, "bytes": file.size}
+    about: JsonObject = {"ref": f"file{number}", "name": file.name, "type": file.media_type, "bytes": file.size}
     if file.problem:
-        return {**known, "problem": f"this file could not be read: {file.problem}"}
+        return {**about, "problem": f"this file could not be read: {file.problem}"}
     if file.picture_id:
-        return {**known, "image": "it stands before this text"}
+        return {**about, "image": "it stands before this text"}
     rest = len(file.text) - share
     note: JsonObject = {"note": f"cut; look shows the rest: {rest:,} characters"} if rest > 0 else {}
     more: JsonObject = {"more": "the file goes on beyond what was read of it"} if file.is_cut else {}
-    return {**known, "text": file.text[:share], **note, **more}
+    return {**about, "text": file.text[:share], **note, **more}
 
 
 T = TypeVar("T")

@@ -134,23 +134,23 @@ class Progress(Contract):
         """The same progress with these notes for the task's metadata."""
         return self.model_copy(update={"notes": {**self.notes, **notes}})
 
-    def update_dossier(self, **known: object) -> "Progress":
+    def update_dossier(self, **entries: object) -> "Progress":
         """The same progress with new entries in its dossier."""
-        return self.model_copy(update={"dossier": self.dossier.model_copy(update=known)})
+        return self.model_copy(update={"dossier": self.dossier.model_copy(update=entries)})
 
 
-def changed_texts(progress: Progress, known: Progress | None) -> dict[str, str]:
-    """What the progress says other than the ``known`` one, as JSON by flat fields, the dossier's prefixed, so that an
+def changed_texts(progress: Progress, stored: Progress | None) -> dict[str, str]:
+    """What the progress says other than the ``stored`` one, as JSON by flat fields, the dossier's prefixed, so that an
     unchanged list of facts is stored once. To Python a yes is equal to a one: what is equal is the same only if its
     text is.
     """
-    before = known or NO_PROGRESS
+    before = stored or NO_PROGRESS
     changed = (_other_fields(progress, before), _other_fields(progress.dossier, before.dossier))
     alike = [{name for name, is_equal in fields.items() if is_equal} for fields in changed]
     was = _format_fields(before, *alike) if any(alike) else {}
     texts = _format_fields(progress, set(changed[0]), set(changed[1]))
     template = (
-        {} if known else {"template": _template_text(progress.template)}
+        {} if stored else {"template": _template_text(progress.template)}
     )  # other releases may have another default
     return {name: text for name, text in texts.items() if text != was.get(name)} | template
 

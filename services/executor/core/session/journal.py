@@ -283,9 +283,9 @@ class Journal:
         ``asked`` is a digest of what is asked for; a replay compares it with what was asked for then.
         ``before`` raises if the step may not be taken; without it, ``store_then_check`` does.
         """
-        known = self._steps.get(key)
-        if known is not None:
-            return known
+        stored = self._steps.get(key)
+        if stored is not None:
+            return stored
         try:
             result = await self._do_step(key, step, before or self.store_then_check)
         except RunEnds as ending:
@@ -304,11 +304,11 @@ class Journal:
 
     def decide_once(self, key: str, decide: Callable[[], str]) -> str:
         """The decision under this key, made now if no attempt made it before; stored with the next step."""
-        known = self._steps.get(key)
-        if known is None:
-            known = decide()
-            self._wait(JournalEntry(key, "note", known))
-        return known
+        decided = self._steps.get(key)
+        if decided is None:
+            decided = decide()
+            self._wait(JournalEntry(key, "note", decided))
+        return decided
 
     def add(self, key: str, kind: str, data: str) -> None:
         self.add_together(JournalEntry(key, kind, data))
@@ -441,10 +441,10 @@ MakesJournal: TypeAlias = Callable[[TurnStore, Sequence[JournalEntry], datetime,
 class Checkpoints:
     """Keeps where a run stands for what is stored next; what an earlier checkpoint of the task holds is left out."""
 
-    def __init__(self, journal: Journal, known: Progress | None = None) -> None:
-        """``known``: the progress as an earlier attempt left it."""
+    def __init__(self, journal: Journal, saved: Progress | None = None) -> None:
+        """``saved``: the progress as an earlier attempt left it."""
         self._journal = journal
-        self.latest = known  # the progress that was saved last
+        self.latest = saved  # the progress that was saved last
 
     def save(
         self,

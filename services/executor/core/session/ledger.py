@@ -30,8 +30,8 @@ async def plan_entries(store: TurnStore, plan: WritePlan) -> dict[str, LedgerEnt
 
 async def plan_results(store: TurnStore, plan: WritePlan) -> dict[str, Json]:
     """The servers' answers to the plan's calls, by call id."""
-    known = await plan_entries(store, plan)
-    return {call_id: loads(entry.result_json) for call_id, entry in known.items() if entry.result_json is not None}
+    entries = await plan_entries(store, plan)
+    return {call_id: loads(entry.result_json) for call_id, entry in entries.items() if entry.result_json is not None}
 
 
 def has_begun(entry: LedgerEntry) -> bool:
@@ -130,13 +130,13 @@ def operator_words(entries: Iterable[LedgerEntry]) -> list[Json]:
 
 def brief_operator(doubts: Iterable[LedgerEntry]) -> str:
     """What an operator reads: each write in doubt, what was read before and after, and what can be said of it."""
-    known = tuple(doubts)
-    deadline = min((entry.decide_by for entry in known if entry.decide_by), default=None)
+    every = tuple(doubts)
+    deadline = min((entry.decide_by for entry in every if entry.decide_by), default=None)
     until = f" before {deadline:%Y-%m-%d %H:%M} UTC; after that the task ends as failed" if deadline else ""
     return "\n".join(
         [
             "A write is in doubt and was not repeated: an operator has to say what became of it.",
-            *(line for entry in known for line in _doubt_lines(entry)),
+            *(line for entry in every for line in _doubt_lines(entry)),
             f"Say for each: retry, skip, done or take-over{until}.",
         ]
     )
@@ -226,7 +226,7 @@ def outcome_of(entry: LedgerEntry) -> CallOutcome:
 
 
 def remember_calls(
-    known: Sequence[SessionCall], new: Iterable[PastCall], rules: Iterable[str], task_id: str, *, ended: bool
+    remembered: Sequence[SessionCall], new: Iterable[PastCall], rules: Iterable[str], task_id: str, *, ended: bool
 ) -> tuple[SessionCall, ...]:
     """The calls that the session keeps: those of tools that one of the ``rules`` names, the newest of each tool.
 
@@ -237,7 +237,7 @@ def remember_calls(
     kept = [
         SessionCall(call.tool, call.outcome.value, dumps(cast(JsonObject, call.fields)), open_task) for call in counted
     ]
-    return _newest_calls((*(call for call in known if call.open_task != task_id), *kept))
+    return _newest_calls((*(call for call in remembered if call.open_task != task_id), *kept))
 
 
 def _newest_calls(calls: tuple[SessionCall, ...]) -> tuple[SessionCall, ...]:

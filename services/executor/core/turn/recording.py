@@ -325,8 +325,8 @@ class RecordedTools(ToolServers):
 
 def _leaves_open(connection: Connection, tool: str, answer: ToolAnswer) -> bool:
     """Whether an error answer says no more than silence does, so that the call may still be carried out later."""
-    known = connection.catalogue.get(tool)
-    is_final = answer.not_begun or (known is not None and known.errors_change_nothing)
+    entry = connection.catalogue.get(tool)
+    is_final = answer.not_begun or (entry is not None and entry.errors_change_nothing)
     return answer.is_error and not is_final and says_out_of_time(answer.content)
 
 

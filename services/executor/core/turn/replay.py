@@ -93,8 +93,8 @@ class ReplayJournal(Journal):
 
     @override
     def decide_once(self, key: str, decide: Callable[[], str]) -> str:
-        known = self._cursor.peek(key)
-        return decide() if known is None else known
+        recorded = self._cursor.peek(key)
+        return decide() if recorded is None else recorded
 
     @override
     def add_together(self, *entries: JournalEntry) -> None:

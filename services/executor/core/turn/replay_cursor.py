@@ -65,8 +65,8 @@ def _build_attempt(
     is_last: bool,
 ) -> ArchivedAttempt:
     before, all_of_them = tuple(entries[:start]), entries[:end]
-    known = {entry.key for entry in before}
-    own = (entry.key for entry in entries[start:end] if entry.kind not in NO_STEPS and entry.key not in known)
+    earlier = {entry.key for entry in before}
+    own = (entry.key for entry in entries[start:end] if entry.kind not in NO_STEPS and entry.key not in earlier)
     steps: dict[str, JournalEntry] = {}
     for entry in all_of_them:
         if entry.kind not in NO_STEPS:
@@ -132,9 +132,9 @@ class Writes:
     def show_all(self) -> None:
         self.shown = self._end
 
-    def _in_ledger_order(self, known: Mapping[str, LedgerEntry]) -> Mapping[str, LedgerEntry]:
+    def _in_ledger_order(self, entries: Mapping[str, LedgerEntry]) -> Mapping[str, LedgerEntry]:
         """The entries in the ledger's own order, in which an answer lists them."""
-        return {key: known[key] for key in (*self._end, *known) if key in known}
+        return {key: entries[key] for key in (*self._end, *entries) if key in entries}
 
 
 class ReplayCursor:

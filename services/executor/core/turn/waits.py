@@ -67,9 +67,9 @@ def recorded_approval(journal: Journal, turn: Turn) -> Approval | None:
 
 
 async def _decide_approval(journal: Journal, turn: Turn, approval: Approval, accepted: datetime) -> Approval:
-    known = recorded_approval(journal, turn)
-    if known is not None:
-        return known
+    recorded = recorded_approval(journal, turn)
+    if recorded is not None:
+        return recorded
     if turn.kind is TurnKind.DEADLINE:
         if not is_expired(approval, journal.now):
             raise StillWaiting(approval, "waiting for a decision")
@@ -239,8 +239,8 @@ def next_try(
 async def rest_for_model(ctx: TurnContext, key: str, away: ModelRests) -> Rest | None:
     """The wait until the model is asked again; None past the deadline. ``key`` names the reply that is waited for."""
     tries, first = 1, ctx.journal.now
-    while (known := ctx.journal.of_earlier_attempt(f"{key}:away:{tries}")) is not None:
-        first = datetime.fromisoformat(known) if tries == 1 else first
+    while (noted := ctx.journal.of_earlier_attempt(f"{key}:away:{tries}")) is not None:
+        first = datetime.fromisoformat(noted) if tries == 1 else first
         tries += 1
     until = next_try(away.retry_after, tries, first, ctx.journal.now, ctx.limits.rest_seconds)
     if until is None:

@@ -110,10 +110,10 @@ async def _as_agent_says(ctx: TurnContext, entry: LedgerEntry, answer: ToolAnswe
         return await store_answer(ctx, entry, answer)
     if stop_agent:
         return await store_status(ctx, entry, WriteStatus.IN_DOUBT, "the agent was told to stop, and did not")
-    known = await store_unfinished(ctx, entry, answer.unfinished)
-    if _is_at_work(known):
-        raise AgentAtWork(_next_look(ctx, known))
-    return known
+    stored = await store_unfinished(ctx, entry, answer.unfinished)
+    if _is_at_work(stored):
+        raise AgentAtWork(_next_look(ctx, stored))
+    return stored
 
 
 async def _settle_never_taken(ctx: TurnContext, entry: LedgerEntry, *, may_resend: bool) -> LedgerEntry:

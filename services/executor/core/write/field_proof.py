@@ -454,12 +454,12 @@ class _EarlierRecords:
         self, before: Sequence[RecordNode], after: Sequence[RecordNode], key: Callable[[RecordNode], object]
     ) -> tuple[list[RecordNode], list[RecordNode]]:
         """Pairs the records that agree in the key; returns those of both reads that are left."""
-        known: dict[object, list[RecordNode]] = {}
+        same: dict[object, list[RecordNode]] = {}
         for node in reversed(before):
-            known.setdefault(key(node), []).append(node)
+            same.setdefault(key(node), []).append(node)
         left: list[RecordNode] = []
         for node in after:
-            if alike := known.get(key(node)):
+            if alike := same.get(key(node)):
                 self._pairs[id(node.record)] = alike.pop()
             else:
                 left.append(node)

@@ -31,8 +31,8 @@ class LeftOut(NamedTuple):
     def as_json(self) -> Json:
         """The call as a model sees it, beside the writes that were made."""
         call = self.call
-        known: dict[str, Json] = {"call_id": call.call_id, "tool": call.tool, "arguments": call.arguments}
-        return {**known, "status": "not made", "result": None, "note": self.why}
+        about: dict[str, Json] = {"call_id": call.call_id, "tool": call.tool, "arguments": call.arguments}
+        return {**about, "status": "not made", "result": None, "note": self.why}
 
 
 def append_remarks(ctx: TurnContext, dossier: Dossier, text: str) -> str:
@@ -75,8 +75,8 @@ def is_left_out(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> bool:
 
 def left_out_calls(ctx: TurnContext, plan: WritePlan | None) -> Sequence[LeftOut]:
     """The calls that the plan went on without, in their order."""
-    known = [(call, ctx.journal.get(_step_key(plan, call))) for call in plan.calls] if plan else []
-    return [LeftOut(call, why) for call, why in known if why is not None]
+    noted = [(call, ctx.journal.get(_step_key(plan, call))) for call in plan.calls] if plan else []
+    return [LeftOut(call, why) for call, why in noted if why is not None]
 
 
 def _call_identity(call: PlannedCall) -> tuple[str, str, str]:
@@ -121,9 +121,9 @@ def text_place(arguments: JsonObject, tool: Tool, sentence: str = "") -> tuple[s
     It is an argument that is called so, also inside an object; else the only text of several words.
     """
     texts = list(_texts_of_arguments(arguments, tool.parameters))
-    known = [text for name in _BODIES for text in texts if words_of(text.path[-1])[-1:] == [name]]
+    bodies = [text for name in _BODIES for text in texts if words_of(text.path[-1])[-1:] == [name]]
     others = [text for text in texts if " " in text.value.strip() and not _NO_BODIES & set(words_of(text.path[-1]))]
-    found = known[:1] or (others if len(others) == 1 else [])
+    found = bodies[:1] or (others if len(others) == 1 else [])
     if not found or (found[0].most is not None and len(_append_sentence(found[0].value, sentence)) > found[0].most):
         return None
     return found[0].path
@@ -149,10 +149,10 @@ def may_go_out(
     open_ones = [change for change in changes_told_by(notice, plan) if not took_hold(ledger.get(change.call_id))]
     if not open_ones:
         return NoticeRelease(allowed=True)
-    known = ((change, ledger.get(change.call_id)) for change in open_ones)
+    begun = ((change, ledger.get(change.call_id)) for change in open_ones)
     unsure = [
         change
-        for change, entry in known
+        for change, entry in begun
         if entry is None or entry.status is not WriteStatus.UNVERIFIED or entry.contradicted
     ]
     if unsure or after_proof or not notice.if_acknowledged:
@@ -338,10 +338,10 @@ async def quiet_rest(ctx: TurnContext, progress: Progress) -> Rest | None:
 
 async def _quiet_end(ctx: TurnContext, progress: Progress) -> datetime | None:
     key = f"{progress.step}:quiet:{ctx.journal.began:%Y%m%dT%H%M%S.%f}"
-    known = ctx.journal.get(key)
-    if known is None:
+    noted = ctx.journal.get(key)
+    if noted is None:
         hours = ctx.tenant.quiet_hours
         end = hours.end_of(ctx.journal.now, ZoneInfo(ctx.tenant.time_zone)) if hours else None
-        known = end.isoformat() if end else ""
-        ctx.journal.add(key, "note", known)
-    return datetime.fromisoformat(known) if known else None
+        noted = end.isoformat() if end else ""
+        ctx.journal.add(key, "note", noted)
+    return datetime.fromisoformat(noted) if noted else None
