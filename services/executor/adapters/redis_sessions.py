@@ -21,7 +21,7 @@ from services.executor.ports.sessions import (
     Sessions,
     SlotStore,
     UnreadableTurn,
-    UnreadEnd,
+    UnreadTurnEnd,
     Work,
 )
 from services.executor.ports.turns import LeaseLost, TurnStore
@@ -140,7 +140,7 @@ class RedisSessions(Sessions):
             retention=keys.SESSION_RETENTION_SECONDS,
         )
 
-    async def bury_unread(self, lease: Lease, end: UnreadEnd) -> None:
+    async def bury_unread(self, lease: Lease, end: UnreadTurnEnd) -> None:
         letter, outcome, (count, events) = end.letter, end.outcome, entry_of(end.events)
         task = keys.task_keys(lease.tenant, lease.session_id, letter.task_id)
         asked = keys.asked_key(partition_of(lease.tenant, lease.session_id), lease.tenant)

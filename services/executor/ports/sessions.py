@@ -76,7 +76,7 @@ class UnreadableTurn(Exception):
         self.record = record
 
 
-class UnreadEnd(NamedTuple):
+class UnreadTurnEnd(NamedTuple):
     """How a turn ends that could not be read, and with it its task: ``record`` as JSON, in which fields that this
     release does not know stay.
     """
@@ -138,7 +138,7 @@ class Sessions(ExtendsLeases, Protocol):
         ``error``: what broke the turn, for whoever gives it up at last.
         """
 
-    async def bury_unread(self, lease: Lease, end: UnreadEnd) -> None:
+    async def bury_unread(self, lease: Lease, end: UnreadTurnEnd) -> None:
         """Put a turn that cannot be read to the dead letters and end its task ``failed``; raises ``LeaseLost``."""
 
     def halt(self) -> None:

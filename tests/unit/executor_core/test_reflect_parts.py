@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from services.executor.core.reflect.client_answer import final_answer, without_footer
 from services.executor.core.reflect.quality import evidence
 from services.executor.core.reflect.turn_end import build_turn_end, run_of, unchanged_end
-from services.executor.core.session.dossier import Dossier, EndedRun, Progress
+from services.executor.core.session.dossier import Dossier, Progress, RunEnd
 from services.executor.core.session.journal import Journal
 from services.executor.core.states.machine import GENERAL
 from services.executor.ports.sessions import Work
@@ -36,9 +36,9 @@ _TURN = {"turn_id": "turn-1", "task_id": "task-1", "principal": Principal(id="cl
 
 def ended(
     *writes: LedgerEntry, state: TaskState = TaskState.COMPLETED, dossier: Dossier = DONE, text: str = "Its a is 17."
-) -> EndedRun:
+) -> RunEnd:
     progress = Progress(path=PATH, visited=PATH, dossier=dossier)
-    return EndedRun(state, None, None, text, progress, writes)
+    return RunEnd(state, None, None, text, progress, writes)
 
 
 def work(kind: TurnKind = TurnKind.MESSAGE, text: str = "Pay it") -> Work:
@@ -49,7 +49,7 @@ def work(kind: TurnKind = TurnKind.MESSAGE, text: str = "Pay it") -> Work:
     return Work(Turn.model_validate({**_TURN, "kind": kind, "text": text}), record, 1)
 
 
-def end_of(work: Work, run: EndedRun, hidden: Mapping[str, MarkKind] = NOTHING) -> TurnEnd:
+def end_of(work: Work, run: RunEnd, hidden: Mapping[str, MarkKind] = NOTHING) -> TurnEnd:
     journal = Journal(MemoryTurns(work.record), (), NOON, 0.0)
     journal.hidden.update(hidden)
     return build_turn_end(work, run, SessionState(), journal)
@@ -60,7 +60,7 @@ def turns(end: TurnEnd) -> tuple[tuple[str, str], ...]:
     return tuple((role, text) for role, text in end.session.turns)
 
 
-def score(ended: EndedRun) -> float:
+def score(ended: RunEnd) -> float:
     return quality(evidence(run_of(ended, work().record))).value
 
 
@@ -96,7 +96,7 @@ def test_a_doubtful_write_costs_a_failed_read_earns_nothing_and_a_notice_needs_n
 
 
 def test_a_run_that_ended_before_it_began_has_metadata_and_an_outcome() -> None:
-    nothing = EndedRun(TaskState.FAILED, FsmState.FAILED, "no tools", "no tools", None, ())
+    nothing = RunEnd(TaskState.FAILED, FsmState.FAILED, "no tools", "no tools", None, ())
 
     end = end_of(work(), nothing)
     blank: dict[str, JsonValue] = {

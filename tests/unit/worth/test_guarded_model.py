@@ -9,7 +9,7 @@ from tests.each_row import each_row
 from tests.unit.worth.guarded_play import all_tasks, play_guarded
 from tools.bench.worth.faults import misspell_first
 from tools.bench.worth.flat_loop import run_flat
-from tools.bench.worth.judge import RunEnd, judge
+from tools.bench.worth.judge import WorthEnd, judge
 from tools.bench.worth.messages import speak_blocks
 from tools.bench.worth.models import Perfect, PlayingModel
 from tools.bench.worth.steps import IntendedCalls, PlayProgress, Step
@@ -66,7 +66,7 @@ def test_a_part_whose_condition_is_not_met_is_left_and_counts_as_done() -> None:
 
     run = play_guarded(task, Perfect(task))
 
-    assert run.result.end is RunEnd.COMPLETED
+    assert run.result.end is WorthEnd.COMPLETED
     assert judge(task, run.result).right
 
 

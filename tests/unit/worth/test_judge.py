@@ -12,7 +12,7 @@ import pytest
 from shared.domain.words import Strategy
 from tests.each_row import each_row
 from tools.bench.worth.faults import NATURES, ModelFault
-from tools.bench.worth.judge import RunEnd, RunResult, WriteKind, judge, list_figures, mentions
+from tools.bench.worth.judge import RunResult, WorthEnd, WriteKind, judge, list_figures, mentions
 from tools.bench.worth.kept_plays import CannotKeepPlays, KeptPlay, KeptPlays
 from tools.bench.worth.measure import WorthOptions, measure
 from tools.bench.worth.plays import (
@@ -57,7 +57,7 @@ def make_result(
     task: WorthTask,
     snapshot: WorldSnapshot | None = None,
     *,
-    end: RunEnd = RunEnd.COMPLETED,
+    end: WorthEnd = WorthEnd.COMPLETED,
     answer: str | None = None,
     approvals_asked: int = 0,
     said_undone: bool = False,
@@ -144,7 +144,7 @@ def test_a_blocked_write_is_wrong_if_it_was_made_and_right_if_it_was_not() -> No
     task = pick_task(lambda task: task.blocked)
 
     made = judge(task, make_result(task))
-    refused = judge(task, make_result(task, task.withheld_end, end=RunEnd.REJECTED))
+    refused = judge(task, make_result(task, task.withheld_end, end=WorthEnd.REJECTED))
 
     assert not made.right
     assert made.writes[WriteKind.BLOCKED] == 1
@@ -156,7 +156,7 @@ def test_an_approval_must_be_asked_before_a_write_that_needs_one() -> None:
 
     unasked = judge(task, make_result(task))
     asked = judge(task, make_result(task, approvals_asked=1))
-    waiting = make_result(task, task.world.snapshot(), end=RunEnd.INPUT_REQUIRED, approvals_asked=1)
+    waiting = make_result(task, task.world.snapshot(), end=WorthEnd.INPUT_REQUIRED, approvals_asked=1)
 
     assert unasked.writes[WriteKind.UNAPPROVED] >= 1
     assert not unasked.right

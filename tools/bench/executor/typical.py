@@ -5,7 +5,7 @@ from typing import NamedTuple
 from uuid import uuid4
 
 from services.executor.core.reflect.turn_end import build_turn_end
-from services.executor.core.session.dossier import Dossier, EndedRun, Progress
+from services.executor.core.session.dossier import Dossier, Progress, RunEnd
 from services.executor.core.session.journal import Journal
 from services.executor.core.session.values import Fact
 from services.executor.ports.sessions import Work
@@ -49,7 +49,7 @@ class TypicalWorker:
         for call in plan.calls:
             await _write(store, plan, call, at)
         writes = tuple((await store.ledger()).values())
-        ended = EndedRun(TaskState.COMPLETED, FsmState.COMPLETE, None, _ANSWER, _progress(plan), writes)
+        ended = RunEnd(TaskState.COMPLETED, FsmState.COMPLETE, None, _ANSWER, _progress(plan), writes)
         journal = Journal(store, (), at, 0.0)
         journal.enter_phase(Phase.REFLECT)
         await store.finish(build_turn_end(work._replace(record=started), ended, session, journal))

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 
 from tools.bench.worth.fresh_tokens import FreshTokens, SentText
-from tools.bench.worth.judge import RunEnd, RunResult
+from tools.bench.worth.judge import RunResult, WorthEnd
 from tools.bench.worth.messages import Block, BlockModel, Message, begin_messages, list_tools, read_input, write_result
 from tools.bench.worth.worlds.data import ServerRefusal
 from tools.bench.worth.worlds.task import WorthTask
@@ -28,7 +28,7 @@ def run_flat(task: WorthTask, model: BlockModel) -> RunResult:
         answer = "" if uses else "".join(str(block["text"]) for block in blocks)
         if uses:
             messages += [{"role": "assistant", "content": blocks}, {"role": "user", "content": run_calls(world, uses)}]
-    end = RunEnd.COMPLETED if answer else RunEnd.FAILED
+    end = WorthEnd.COMPLETED if answer else WorthEnd.FAILED
     undone = re.search(r"\b(could not|not done)\b", answer) is not None
     return RunResult(end, answer, world.snapshot(), calls, spent.tokens, 0, undone, spent.own_tokens)
 

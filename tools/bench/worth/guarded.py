@@ -23,7 +23,7 @@ from tests.doubles.local_policy import LocalPolicy
 from tests.doubles.memory_learned import MemoryLearned
 from tests.doubles.memory_turns import MemoryTurns
 from tools.bench.worth.guarded_model import GuardedModel
-from tools.bench.worth.judge import RunEnd, RunResult
+from tools.bench.worth.judge import RunResult, WorthEnd
 from tools.bench.worth.models import PlayingModel
 from tools.bench.worth.worlds.data import Json as Value
 from tools.bench.worth.worlds.data import ServerRefusal
@@ -35,9 +35,9 @@ _CLAIMANT = Principal(id="clerk")
 _MANAGER = Principal(id="manager", roles=(Role.APPROVER,), levels=_LEVELS)
 _CLASSES = {"read": ToolClass.READ, "notice": ToolClass.NOTIFY, "change": ToolClass.CHANGE}
 _ENDS = {
-    TaskState.COMPLETED: RunEnd.COMPLETED,
-    TaskState.INPUT_REQUIRED: RunEnd.INPUT_REQUIRED,
-    TaskState.REJECTED: RunEnd.REJECTED,
+    TaskState.COMPLETED: WorthEnd.COMPLETED,
+    TaskState.INPUT_REQUIRED: WorthEnd.INPUT_REQUIRED,
+    TaskState.REJECTED: WorthEnd.REJECTED,
 }
 _MOST_TURNS = 6
 
@@ -114,7 +114,7 @@ async def run_guarded(task: WorthTask, playing: PlayingModel, strategy: Strategy
     record = turns.record
     answer = (record.answer or "").partition("\n\nWrites:\n")[0]
     undone = record.state is not TaskState.COMPLETED or re.search("could not|not done", answer, re.I) is not None
-    end = _ENDS.get(record.state, RunEnd.FAILED)
+    end = _ENDS.get(record.state, WorthEnd.FAILED)
     spent = (model.calls, model.fresh.tokens, asked, undone, model.fresh.own_tokens)
     result = RunResult(end, answer, world.snapshot(), *spent)
     return GuardedRun(result, record, servers.caveats)

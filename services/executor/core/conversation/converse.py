@@ -34,7 +34,7 @@ from services.executor.core.plan.outcomes import answers_to, parts_not_done
 from services.executor.core.plan.proposals import ClosedPlan, PlanDraft, ProposalContext
 from services.executor.core.plan.sources import KnownSources, known_sources
 from services.executor.core.process.figures import describe_process, render_figures, with_process_figures
-from services.executor.core.reads.reader import TaskReader, read_rules
+from services.executor.core.reads.reader import TaskReader, gather_read_rules
 from services.executor.core.reads.recovering import known_corrections
 from services.executor.core.session.budget import BudgetShare
 from services.executor.core.session.context import TurnContext, enter_state, in_state
@@ -485,6 +485,6 @@ def _list_past_calls(ctx: TurnContext, progress: Progress) -> tuple[PastCall, ..
 
 async def begin_conversation(ctx: TurnContext, progress: Progress) -> Conversation:
     general = replace(ctx, template=GENERAL)  # for the first reads: in every attempt, also where the process is known
-    rules, called = await read_rules(ctx), _list_past_calls(ctx, progress)
+    rules, called = await gather_read_rules(ctx), _list_past_calls(ctx, progress)
     reader = TaskReader(general, known_corrections(ctx, progress), rules, progress.dossier.facts, called)
     return Conversation(ctx, progress, await opening_sections(ctx), reader)

@@ -26,7 +26,7 @@ from services.executor.core.session.budget import (
     thrift,
 )
 from services.executor.core.session.context import TurnContext, run_beside
-from services.executor.core.states.machine import Failed, ModelRests, RunEnds, TenantStopped
+from services.executor.core.states.machine import EarlyEnd, Failed, ModelRests, TenantStopped
 from services.executor.core.states.prompts import STABLE, render
 from services.executor.ports.turns import Charge, DayCaps, HandedOver
 from shared.contracts.base import first_fault
@@ -104,7 +104,7 @@ class Payment:
             raise BudgetSpent(_day_is_spent(self._caps, self._day[1]))
         try:
             await self._journal.reserve(self._reserved)
-        except (RunEnds, TenantStopped, HandedOver):  # the call is not made
+        except (EarlyEnd, TenantStopped, HandedOver):  # the call is not made
             self._journal.release(self._reserved)
             if self._caps:
                 nothing = self._build_charge()._replace(tokens=0, nanos=0, reserved=True)
@@ -404,7 +404,7 @@ class ModelQuestion(NamedTuple):
         return ModelRequest(Tier.HAIKU, self.system, (message,), (), self.schema, self.max_tokens)
 
 
-class Unanswered(RunEnds):
+class Unanswered(EarlyEnd):
     """The model could not give a usable answer."""
 
 

@@ -76,7 +76,7 @@ class ReadRules:
         return next((f"{refused.rule_id}: {refused.reason}" for refused in verdict.refusals), None)
 
 
-async def read_rules(ctx: TurnContext) -> ReadRules:
+async def gather_read_rules(ctx: TurnContext) -> ReadRules:
     """The rules for tools that may be read, fetched once in a turn as a journal step: others of the session may have
     called since the last one. Raises ``Failed`` if they cannot be had.
     """

@@ -8,7 +8,7 @@ from typing import cast
 from pydantic import JsonValue
 
 from services.executor.core.session.context import AnswerRules
-from services.executor.core.session.dossier import EndedRun, is_dry_run
+from services.executor.core.session.dossier import RunEnd, is_dry_run
 from services.executor.core.session.ledger import describe_doubt, describe_write, open_doubts, operator_words
 from services.executor.core.session.values import parts_to_do
 from services.executor.core.states.machine import NOTHING_WRITTEN
@@ -37,14 +37,14 @@ _SAID_OF: dict[WriteStatus, str] = {
 _FOOTER = re.compile(r"\n\n\[Process: [^\n]*\]\Z")
 
 
-def compose_answer(record: TaskRecord, ended: EndedRun, now: datetime, rules: AnswerRules, scored: Score) -> str:
+def compose_answer(record: TaskRecord, ended: RunEnd, now: datetime, rules: AnswerRules, scored: Score) -> str:
     """The answer with what is said below it: the writes always, rules and footer only for a completed task that is
     neither a dry run nor a solver's, whose caller parses it. A task that was to act and has ended says if it wrote
     nothing.
     """
     is_read_by_people = not is_dry_run(record) and record.request.solver is None
     completed = is_read_by_people and ended.state is TaskState.COMPLETED
-    dossier = ended.known.dossier
+    dossier = ended.reached.dossier
     acts = (
         is_read_by_people
         and ended.state in (TaskState.COMPLETED, TaskState.FAILED)
@@ -55,9 +55,9 @@ def compose_answer(record: TaskRecord, ended: EndedRun, now: datetime, rules: An
     return final_answer(ended.answer, ended.writes, verdict, footer, acts=acts)
 
 
-def _write_footer(record: TaskRecord, ended: EndedRun, now: datetime, scored: Score) -> str:
+def _write_footer(record: TaskRecord, ended: RunEnd, now: datetime, scored: Score) -> str:
     """The last line of an answer, which tells of its run, where the operator wants one."""
-    verdict, process = ended.known.dossier.verdict, ended.known.process_type
+    verdict, process = ended.reached.dossier.verdict, ended.reached.process_type
     policy = "N/A" if verdict is None else "PASSED" if verdict.passed else "FAILED"
     took = round((now - record.accepted_at).total_seconds() * 1000)
     return f"[Process: {process} | Policy: {policy} | Quality: {scored.value:.2f} | Duration: {took} ms]"

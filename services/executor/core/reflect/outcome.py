@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from services.executor.core.figures.columns import ORDERINGS
 from services.executor.core.figures.numbers import figure
 from services.executor.core.session.context import is_practice
-from services.executor.core.session.dossier import Dossier, EndedRun, Progress, is_dry_run
+from services.executor.core.session.dossier import Dossier, Progress, RunEnd, is_dry_run
 from services.executor.core.session.values import NamedValue, kind_of
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import PredictionOutcome, Said, TaskOutcome, Threshold, ThresholdKind
@@ -58,10 +58,10 @@ def outcome_of_record(
 
 
 def outcome_of_run(
-    record: TaskRecord, ended: EndedRun, scored: Score, hidden: Mapping[str, MarkKind] = NOTHING
+    record: TaskRecord, ended: RunEnd, scored: Score, hidden: Mapping[str, MarkKind] = NOTHING
 ) -> TaskOutcome:
     """The outcome of a task whose run ended so, with what the run read, predicted and said. ``record``: as it ended."""
-    progress = ended.known
+    progress = ended.reached
     verdict = progress.dossier.verdict
     fell_back = {"strategy_fell_back": progress.fell_back} if progress.fell_back else {}
     update = {
@@ -87,11 +87,11 @@ def score_parts(scored: Score) -> dict[str, JsonValue]:
     return {"formula": scored.formula.value, **scored.parts}
 
 
-def _words_for_learning(ended: EndedRun, record: TaskRecord, hidden: Mapping[str, MarkKind]) -> Said | None:
+def _words_for_learning(ended: RunEnd, record: TaskRecord, hidden: Mapping[str, MarkKind]) -> Said | None:
     """The words in which facts are looked for; None for a dry run or practice, whose people and sums are nobody's."""
     if is_dry_run(record) or is_practice(record):
         return None
-    values = ended.known.dossier.values
+    values = ended.reached.dossier.values
     return Said(
         task=redact_text(record.request.text, hidden)[:_SAID],
         answer=redact_text(ended.answer, hidden)[:_SAID],
@@ -99,21 +99,21 @@ def _words_for_learning(ended: EndedRun, record: TaskRecord, hidden: Mapping[str
     )
 
 
-def _list_thresholds(ended: EndedRun, hidden: Mapping[str, MarkKind]) -> tuple[PredictionOutcome, ...]:
-    found = [one for one in threshold_outcomes(ended.known, ended.writes) if one.actual is not None]
+def _list_thresholds(ended: RunEnd, hidden: Mapping[str, MarkKind]) -> tuple[PredictionOutcome, ...]:
+    found = [one for one in threshold_outcomes(ended.reached, ended.writes) if one.actual is not None]
     said = [one.model_dump(include={"name", "predicted", "actual", "source"}) for one in found]
     return tuple(one.model_copy(update=without_marks(text, hidden)) for one, text in zip(found, said, strict=True))
 
 
-def _strategy_applied(ended: EndedRun, record: TaskRecord) -> bool:
+def _strategy_applied(ended: RunEnd, record: TaskRecord) -> bool:
     """Whether the chosen strategy carried the task to an end that tells how well it works."""
     carried = ended.progress is not None and not ended.progress.fell_back
     return carried and ended.state is not TaskState.CANCELED and not is_dry_run(record)
 
 
-def _list_tools(ended: EndedRun, *, worked: bool) -> tuple[str, ...]:
+def _list_tools(ended: RunEnd, *, worked: bool) -> tuple[str, ...]:
     """The tools that did what they were called for, or those that did not, each once and at most ten."""
-    read = [fact.tool for fact in ended.known.dossier.facts if fact.ok is worked]
+    read = [fact.tool for fact in ended.reached.dossier.facts if fact.ok is worked]
     written = [entry.call.tool for entry in ended.writes if (entry.status is WriteStatus.VERIFIED) is worked]
     return tuple(dict.fromkeys((*read, *written)))[:_TOOLS_NAMED]
 

@@ -11,7 +11,7 @@ from services.executor.core.reflect.documents import Material, document
 from services.executor.core.reflect.outcome import outcome_of_run, score_parts
 from services.executor.core.reflect.quality import ReflectedRun, evidence
 from services.executor.core.session.context import AnswerRules
-from services.executor.core.session.dossier import KEY, EndedRun, artifacts_of_dry_run, is_dry_run
+from services.executor.core.session.dossier import KEY, RunEnd, artifacts_of_dry_run, is_dry_run
 from services.executor.core.session.journal import Journal
 from services.executor.core.session.ledger import past_calls_of_facts, past_calls_of_writes, remember_calls
 from services.executor.core.states.machine import ends_rest
@@ -34,7 +34,7 @@ _BRIEF = "approval_brief"
 
 
 def build_turn_end(
-    work: Work, ended: EndedRun, session: SessionState, journal: Journal, rules: AnswerRules = _RULES
+    work: Work, ended: RunEnd, session: SessionState, journal: Journal, rules: AnswerRules = _RULES
 ) -> TurnEnd:
     """The end of a turn whose task ended or waits, with all that waits in the journal; it tells nothing of what is
     hidden there.
@@ -44,8 +44,8 @@ def build_turn_end(
     scored = quality(evidence(run), rules.formula)
     answer = compose_answer(work.record, ended, now, rules, scored)
     record = _build_record(work, ended, answer, metadata(ended, run, scored), journal)
-    if ended.state.is_terminal and ended.known.insight:  # what the strategy tells of its own course
-        journal.tell("insight", **ended.known.insight)
+    if ended.state.is_terminal and ended.reached.insight:  # what the strategy tells of its own course
+        journal.tell("insight", **ended.reached.insight)
     journal.tell("status", state=record.state.value, reason=record.reason)
     entries, events, _ = journal.take_unstored()
     approval, timer = ended.approval, ended.timer
@@ -69,9 +69,9 @@ def unchanged_end(work: Work, session: SessionState, now: datetime) -> TurnEnd:
     return TurnEnd(record, session)
 
 
-def metadata(ended: EndedRun, run: ReflectedRun, scored: Score) -> dict[str, JsonValue]:
+def metadata(ended: RunEnd, run: ReflectedRun, scored: Score) -> dict[str, JsonValue]:
     """What clients see beside the answer: the states the task went through, its verdict, each write with its proof."""
-    progress, has_begun = ended.known, ended.progress is not None
+    progress, has_begun = ended.reached, ended.progress is not None
     dossier, states = progress.dossier, [state.value for state in progress.visited]
     if ended.fsm_state is not None and states[-1:] != [ended.fsm_state.value]:
         states.append(ended.fsm_state.value)
@@ -110,7 +110,7 @@ def metadata(ended: EndedRun, run: ReflectedRun, scored: Score) -> dict[str, Jso
     }
 
 
-def run_of(ended: EndedRun, record: TaskRecord) -> ReflectedRun:
+def run_of(ended: RunEnd, record: TaskRecord) -> ReflectedRun:
     """The run in the form that its score is computed from."""
     return ReflectedRun(
         state=ended.state,
@@ -124,7 +124,7 @@ def run_of(ended: EndedRun, record: TaskRecord) -> ReflectedRun:
 
 
 def _build_record(
-    work: Work, ended: EndedRun, answer: str, told: Mapping[str, JsonValue], journal: Journal
+    work: Work, ended: RunEnd, answer: str, told: Mapping[str, JsonValue], journal: Journal
 ) -> TaskRecord:
     record, now = work.record, journal.now
     dry = {KEY: True} if is_dry_run(record) else {}
@@ -156,7 +156,7 @@ def spoken_messages(work: Work) -> tuple[HistoryMessage, ...]:
     return () if (message.role, message.message_id, message.at) in known else (message,)
 
 
-def _list_artifacts(record: TaskRecord, ended: EndedRun, now: datetime) -> tuple[Artifact, ...]:
+def _list_artifacts(record: TaskRecord, ended: RunEnd, now: datetime) -> tuple[Artifact, ...]:
     """The task's artifacts with those that this turn adds; of one name only the newest stays."""
     added = (*record.artifacts, *artifacts_of_dry_run(record, ended.progress), *ended.documents)
     named = {artifact.name: artifact for artifact in added}
@@ -189,19 +189,19 @@ def _limit_turns(session: SessionState) -> SessionState:
     return session._replace(summary=concatenate_turns((*before, *(SpokenTurn(*turn) for turn in older))), turns=recent)
 
 
-def _remember_corrections(session: SessionState, ended: EndedRun) -> SessionState:
+def _remember_corrections(session: SessionState, ended: RunEnd) -> SessionState:
     """The session with what the task learned of renamed columns; the oldest are forgotten."""
-    learned = ended.known.corrections
+    learned = ended.reached.corrections
     older = {old: new for old, new in session.corrections.items() if old not in learned}
     return session._replace(corrections=dict([*older.items(), *learned.items()][-_CORRECTIONS_KEPT:]))
 
 
-def _remember_calls(session: SessionState, ended: EndedRun, work: Work) -> SessionState:
+def _remember_calls(session: SessionState, ended: RunEnd, work: Work) -> SessionState:
     """The session with those calls that rules about tools will ask for again, also while this task waits."""
-    names = ended.known.ruled_tools
+    names = ended.reached.ruled_tools
     if not names:
         return session
-    made = (*past_calls_of_facts(ended.known.dossier.facts), *past_calls_of_writes(ended.writes))
+    made = (*past_calls_of_facts(ended.reached.dossier.facts), *past_calls_of_writes(ended.writes))
     over, task_id = ended.state.is_terminal, work.record.task_id
     return session._replace(calls=remember_calls(session.calls, made, names, task_id, ended=over))
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.executor.core.states.machine import RunEnds
+from services.executor.core.states.machine import EarlyEnd
 from services.executor.ports.turns import Charge, JournalEntry
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.identity_cache import IdentityCache
@@ -195,11 +195,11 @@ class Settlement(NamedTuple):
         return {"name": self.name, **of_amount, "day": self.day, **cheaper, **doubt, **reserved}
 
 
-class BudgetSpent(RunEnds):
+class BudgetSpent(EarlyEnd):
     """Too little is left for the next model call. How the task ends depends on what was done so far."""
 
 
-class Partial(RunEnds):
+class Partial(EarlyEnd):
     """The budget is spent, and no planned call was left undone: what is known is the result."""
 
     state = TaskState.COMPLETED

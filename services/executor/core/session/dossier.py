@@ -221,7 +221,7 @@ class AnsweredTask(NamedTuple):
     not_done: str = ""
 
 
-class EndedRun(NamedTuple):
+class RunEnd(NamedTuple):
     """How a run stands at its end, be it answered, ended early or waiting: ``progress`` is None where it ended before
     it began.
     """
@@ -244,7 +244,7 @@ class EndedRun(NamedTuple):
     review: Mapping[str, JsonValue] = MappingProxyType({})  # what was done for the answer after it was drafted
 
     @property
-    def known(self) -> Progress:
+    def reached(self) -> Progress:
         """Its progress; an empty one where it ended before it began."""
         return self.progress or NO_PROGRESS
 

@@ -22,7 +22,7 @@ from services.executor.core.session.budget import (
     settlement_in,
 )
 from services.executor.core.session.dossier import Progress, changed_texts
-from services.executor.core.states.machine import Canceled, Failed, ModelRests, RunEnds, TenantStopped
+from services.executor.core.states.machine import Canceled, EarlyEnd, Failed, ModelRests, TenantStopped
 from services.executor.ports.policy import PolicyUnavailable
 from services.executor.ports.turns import HandedOver, JournalBatch, JournalEntry, LeaseLost, Pulse, TurnEnd, TurnStore
 from shared.contracts.approval import Approval, ApprovalStatus
@@ -138,10 +138,10 @@ INPUT = "input"  # what the run was given by the world outside its steps; key: n
 NO_STEPS = frozenset({TURN, INPUT, RESERVED, RELEASED})  # kinds that say what a run was given, not what it did
 
 
-def ending_note(ending: RunEnds, began: datetime, **more: JsonValue) -> str:
+def early_end_note(early: EarlyEnd, began: datetime, **more: JsonValue) -> str:
     """How a run, or a step of it, ended in the attempt that began at ``began``, as JSON."""
-    said = {"kind": type(ending).__name__, "reason": ending.reason, "part": ending.part, "began": began.isoformat()}
-    away = {"retry_after": ending.retry_after} if isinstance(ending, ModelRests) else {}
+    said = {"kind": type(early).__name__, "reason": early.reason, "part": early.part, "began": began.isoformat()}
+    away = {"retry_after": early.retry_after} if isinstance(early, ModelRests) else {}
     return json.dumps({**said, **away, **more})
 
 
@@ -288,9 +288,9 @@ class Journal:
             return stored
         try:
             result = await self._do_step(key, step, before or self.store_then_check)
-        except RunEnds as ending:
+        except EarlyEnd as early:
             self.stopped_at = self.stopped_at or key
-            self.record_input(f"{ENDED_AT}{key}", ending_note(ending, self._began))
+            self.record_input(f"{ENDED_AT}{key}", early_end_note(early, self._began))
             raise
         except PolicyUnavailable as error:
             self.record_input(f"unavailable:{key}", str(error))

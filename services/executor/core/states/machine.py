@@ -278,8 +278,10 @@ Part = Literal["model", "tool_server", "policy_service"]
 NOTHING_WRITTEN = "Nothing was written or sent."
 
 
-class RunEnds(Exception):
-    """The run is over. ``state`` is the task's end; ``fsm_state`` the machine's, None if that does not change."""
+class EarlyEnd(Exception):
+    """Raised where a run ends before its answer. ``state`` is the task's end; ``fsm_state`` the machine's, None if that
+    does not change.
+    """
 
     state = TaskState.FAILED
     fsm_state: FsmState | None = FsmState.FAILED
@@ -309,7 +311,7 @@ class TenantStopped(Exception):
         self.reason = reason
 
 
-class Failed(RunEnds):
+class Failed(EarlyEnd):
     """Something that was needed did not work."""
 
 
@@ -321,21 +323,21 @@ class ModelRests(Failed):
         self.retry_after = retry_after
 
 
-class Rejected(RunEnds):
+class Rejected(EarlyEnd):
     """A policy or a person said no."""
 
     state = TaskState.REJECTED
     fsm_state = None
 
 
-class Escalated(RunEnds):
+class Escalated(EarlyEnd):
     """A person has to look at it: a write in doubt, an audit that would not come clean."""
 
     fsm_state = FsmState.ESCALATE
     escalated = True
 
 
-class Canceled(RunEnds):
+class Canceled(EarlyEnd):
     """Somebody asked for the task to stop."""
 
     state = TaskState.CANCELED

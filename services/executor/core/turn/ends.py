@@ -18,10 +18,10 @@ from services.executor.core.prime.prime import OpenedTurn
 from services.executor.core.reflect.review import ReviewedRun
 from services.executor.core.session.budget import BudgetSpent, Partial
 from services.executor.core.session.context import IN_DOUBT, TurnContext, is_practice
-from services.executor.core.session.dossier import NO_PROGRESS, EndedRun, Progress, Resting, WaitsForDecision
+from services.executor.core.session.dossier import NO_PROGRESS, Progress, Resting, RunEnd, WaitsForDecision
 from services.executor.core.session.ledger import Doubtful, GivenUp, brief_operator, doubts_deadline, open_doubts
 from services.executor.core.session.values import parts_to_do
-from services.executor.core.states.machine import Canceled, Failed, RunEnds
+from services.executor.core.states.machine import Canceled, EarlyEnd, Failed
 from services.executor.core.turn.waits import StillInDoubt, StillWaiting
 from services.executor.core.write.agent_calls import AgentAsks, question_timer
 from services.executor.ports.turns import TurnStore
@@ -33,12 +33,12 @@ from shared.domain.words import DONE, UNDECIDED, FsmState, TaskState
 _WaitsForPerson: TypeAlias = StillWaiting | StillInDoubt | AgentAsks | Doubtful
 
 
-async def end_answered(ctx: TurnContext, done: ReviewedRun, not_done: str) -> EndedRun:
+async def end_answered(ctx: TurnContext, done: ReviewedRun, not_done: str) -> RunEnd:
     """The end of an answered task: completed, or failed if a part of it was not done."""
     progress, answer = done.progress, answer_with_escalation(done.progress)
     if not_done and not is_exact_match(answer):
         answer = "\n\n".join(filter(None, (answer, f"Not done: {not_done.rstrip('.')}.")))
-    return EndedRun(
+    return RunEnd(
         TaskState.FAILED if not_done else TaskState.COMPLETED,
         FsmState.FAILED if not_done else progress.state,
         not_done or None,
@@ -51,7 +51,7 @@ async def end_answered(ctx: TurnContext, done: ReviewedRun, not_done: str) -> En
     )
 
 
-async def end_early(opened: OpenedTurn, early: RunEnds) -> EndedRun:
+async def end_early(opened: OpenedTurn, early: EarlyEnd) -> RunEnd:
     """The end of a run before its answer: the reason, and what took hold until then. An open doubt keeps the task
     waiting, unless somebody gave it up.
     """
@@ -61,11 +61,11 @@ async def end_early(opened: OpenedTurn, early: RunEnds) -> EndedRun:
         return await _end_in_doubt(opened, "" if early.reason == IN_DOUBT else early.reason)
     answer = early.reason
     if isinstance(early, BudgetSpent):
-        early = budget_ending(early, progress or NO_PROGRESS, await opened.store.ledger())
+        early = end_of_budget(early, progress or NO_PROGRESS, await opened.store.ledger())
         answer = _say_values(early.reason, progress or NO_PROGRESS) if early.partial else early.reason
     elif isinstance(early, Canceled):
         answer = _say_left_out(early.reason, progress or NO_PROGRESS, writes)
-    return EndedRun(
+    return RunEnd(
         early.state,
         early.fsm_state,
         early.reason,
@@ -78,7 +78,7 @@ async def end_early(opened: OpenedTurn, early: RunEnds) -> EndedRun:
     )
 
 
-def budget_ending(spent: BudgetSpent, progress: Progress, ledger: Mapping[str, LedgerEntry]) -> RunEnds:
+def end_of_budget(spent: BudgetSpent, progress: Progress, ledger: Mapping[str, LedgerEntry]) -> EarlyEnd:
     """How a run ends whose budget is spent: ``Partial`` if it has values or writes to tell of, no write is open, and no
     planned call and no part to be done is left undone; else ``Failed``.
     """
@@ -110,7 +110,7 @@ def _say_left_out(reason: str, progress: Progress, writes: Sequence[LedgerEntry]
     return "\n".join([f"{reason}.", "Left out:", *left]) if left else reason
 
 
-async def end_waiting(opened: OpenedTurn, waiting: _WaitsForPerson) -> EndedRun:
+async def end_waiting(opened: OpenedTurn, waiting: _WaitsForPerson) -> RunEnd:
     """The end of a run that leaves its task waiting for a person."""
     match waiting:
         case StillWaiting():  # for the answer to the same question as before
@@ -123,7 +123,7 @@ async def end_waiting(opened: OpenedTurn, waiting: _WaitsForPerson) -> EndedRun:
             return await end_early(opened, Failed(IN_DOUBT))
 
 
-async def end_with_question(ctx: TurnContext, waits: WaitsForDecision) -> EndedRun:
+async def end_with_question(ctx: TurnContext, waits: WaitsForDecision) -> RunEnd:
     """The end of a run that asks a person to approve its plan."""
     plan, verdict = waits.progress.dossier.plan, waits.progress.dossier.verdict
     if plan is None or verdict is None:
@@ -147,18 +147,18 @@ async def end_with_question(ctx: TurnContext, waits: WaitsForDecision) -> EndedR
     return await _end_asking(ctx.store, approval, progress)
 
 
-async def end_resting(ctx: TurnContext, resting: Resting) -> EndedRun:
+async def end_resting(ctx: TurnContext, resting: Resting) -> RunEnd:
     """The end of a run that goes on by itself when the time has come; until then no lease is held."""
     progress, rest = _store_waiting(ctx, resting.progress, f"rests:{ctx.turn.turn_id}"), resting.rest
     ctx.journal.tell("note", rests_until=rest.until.isoformat(), why=rest.why)
     writes = await _list_writes(ctx.store)
-    return EndedRun(TaskState.WORKING, None, rest.why, rest.why, progress, writes, timer=rest.timer)
+    return RunEnd(TaskState.WORKING, None, rest.why, rest.why, progress, writes, timer=rest.timer)
 
 
-async def _end_asking(store: TurnStore, approval: Approval, progress: Progress | None, note: str = "") -> EndedRun:
+async def _end_asking(store: TurnStore, approval: Approval, progress: Progress | None, note: str = "") -> RunEnd:
     """The end of a run that asks a person about a plan; earlier plans of the task may have written something."""
     text = "\n\n".join(part for part in (note, approver_brief(approval)) if part)
-    return EndedRun(
+    return RunEnd(
         TaskState.INPUT_REQUIRED,
         FsmState.APPROVAL_GATE,
         text,
@@ -170,14 +170,14 @@ async def _end_asking(store: TurnStore, approval: Approval, progress: Progress |
     )
 
 
-async def _end_in_doubt(opened: OpenedTurn, note: str) -> EndedRun:
+async def _end_in_doubt(opened: OpenedTurn, note: str) -> RunEnd:
     """The end of a run that waits for an operator's decision on its writes in doubt."""
     writes = await _list_writes(opened.store)
     doubts = open_doubts(writes)
     named = ", ".join(f"{doubt.call.call_id} {doubt.call.tool}" for doubt in doubts)
     reason = f"an operator has to say what became of a write in doubt: {named}"
     opened.journal.tell("approval", status="waiting", doubts=[doubt.call.call_id for doubt in doubts])
-    return EndedRun(
+    return RunEnd(
         TaskState.INPUT_REQUIRED,
         None,
         f"{reason}; {note}" if note else reason,
@@ -189,7 +189,7 @@ async def _end_in_doubt(opened: OpenedTurn, note: str) -> EndedRun:
     )
 
 
-async def _end_with_agent_question(opened: OpenedTurn, entry: LedgerEntry) -> EndedRun:
+async def _end_with_agent_question(opened: OpenedTurn, entry: LedgerEntry) -> RunEnd:
     """The end of a run that passes a remote agent's question to the requester; the next message answers it."""
     question = entry.agent.question if entry.agent else ""
     until = f" before {entry.decide_by:%Y-%m-%d %H:%M} UTC" if entry.decide_by else ""
@@ -197,7 +197,7 @@ async def _end_with_agent_question(opened: OpenedTurn, entry: LedgerEntry) -> En
     text = f"{question}\n\nAnswer in this task{until}; after that the agent is told to stop."
     progress, writes = _store_latest(opened, "question"), await _list_writes(opened.store)
     opened.journal.tell("approval", status="waiting", question=entry.call.call_id)
-    return EndedRun(TaskState.INPUT_REQUIRED, None, asked, text, progress, writes, timer=question_timer(entry))
+    return RunEnd(TaskState.INPUT_REQUIRED, None, asked, text, progress, writes, timer=question_timer(entry))
 
 
 def _store_latest(opened: OpenedTurn, why: str) -> Progress | None:

@@ -20,7 +20,7 @@ from services.executor.core.session.ledger import (
     past_calls_of_writes,
     remember_calls,
 )
-from services.executor.ports.sessions import TURNS_KEPT, UnreadableTurn, UnreadEnd, Work
+from services.executor.ports.sessions import TURNS_KEPT, UnreadableTurn, UnreadTurnEnd, Work
 from services.executor.ports.turns import SessionState, SessionUnavailable, TurnEnd, TurnStore
 from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.ledger import LedgerEntry
@@ -160,7 +160,7 @@ _REASON = "The stored turn, or its task's record, cannot be read; it is not trie
 _WRITES = ("unknown: its record cannot be read",)  # they cannot be excluded: nobody begins it anew by mistake
 
 
-def end_unread(unread: UnreadableTurn, tenant: str, session_id: str) -> UnreadEnd:
+def end_unread(unread: UnreadableTurn, tenant: str, session_id: str) -> UnreadTurnEnd:
     """The end of a turn that could not be read: its task has failed, for whoever reads or follows it."""
     turn = unread.turn or Turn(
         turn_id=unread.turn_id, task_id=unread.task_id, kind=TurnKind.MESSAGE, principal=_NOBODY, received_at=unread.now
@@ -183,7 +183,7 @@ def end_unread(unread: UnreadableTurn, tenant: str, session_id: str) -> UnreadEn
     dead = letter(Work(turn, record, unread.attempts, last_error=str(unread)), record, unread.attempts)
     outcome = outcome_of_record(record, (), marked_values(turn.text), is_applied=False)
     ended = _ended_record(unread.record, record, turn.turn_id)
-    return UnreadEnd(dead.model_copy(update={"writes": _WRITES}), outcome, ended, events)
+    return UnreadTurnEnd(dead.model_copy(update={"writes": _WRITES}), outcome, ended, events)
 
 
 def _ended_record(stored: str, least: TaskRecord, turn_id: str) -> str:

@@ -13,9 +13,9 @@ from pydantic import TypeAdapter
 from typing_extensions import override
 
 from services.executor.core.session.context import AnswerRules, Limits, Ports
-from services.executor.core.session.dossier import EndedRun
-from services.executor.core.session.journal import Journal, ending_note, present_step
-from services.executor.core.states.machine import Failed, ModelRests, Part, RunEnds
+from services.executor.core.session.dossier import RunEnd
+from services.executor.core.session.journal import Journal, early_end_note, present_step
+from services.executor.core.states.machine import EarlyEnd, Failed, ModelRests, Part
 from services.executor.core.tools.failures import says_out_of_time
 from services.executor.ports.orchestrators import OrchestratorName
 from services.executor.ports.policy import PolicyService, PolicyUnavailable
@@ -68,10 +68,10 @@ class AttemptStart(NamedTuple):
         )
 
 
-class EarlyEnding(NamedTuple):
+class NotedEnd(NamedTuple):
     """How a run ended before its answer, in the attempt that began at ``began``, and at which step, if any."""
 
-    ending: RunEnds
+    early: EarlyEnd
     step: str | None
     began: str
 
@@ -110,27 +110,27 @@ def read_turn(text: str) -> AttemptStart:
     return AttemptStart(turn, began, ledger, cast(JsonObject, noted.get("settings", {})))
 
 
-def note_ending(journal: Journal, ending: RunEnds) -> None:
+def note_early_end(journal: Journal, early: EarlyEnd) -> None:
     """Notes how the run ends."""
-    journal.record_input("ended", ending_note(ending, journal.began, step=journal.stopped_at))
+    journal.record_input("ended", early_end_note(early, journal.began, step=journal.stopped_at))
 
 
-def read_ending(text: str) -> EarlyEnding:
-    """How a turn ended early, from the note in its journal; ``Failed`` if this version has no such ending."""
+def read_early_end(text: str) -> NotedEnd:
+    """How a turn ended early, from the note in its journal; ``Failed`` if this version has no such end."""
     noted = loads_object(text)
-    kind = _list_kinds(RunEnds).get(str(noted["kind"]), Failed)
+    kind = _list_kinds(EarlyEnd).get(str(noted["kind"]), Failed)
     step = cast("str | None", noted.get("step"))
-    return EarlyEnding(_build_ending(kind, noted), step, str(noted["began"]))
+    return NotedEnd(_build_early_end(kind, noted), step, str(noted["began"]))
 
 
-def _build_ending(kind: type[RunEnds], noted: JsonObject) -> RunEnds:
+def _build_early_end(kind: type[EarlyEnd], noted: JsonObject) -> EarlyEnd:
     reason, after = str(noted["reason"]), noted.get("retry_after")
     if kind is ModelRests:
         return ModelRests(reason, None if after is None else float(str(after)))
     return kind(reason, cast("Part | None", noted["part"]))
 
 
-def _list_kinds(kind: type[RunEnds]) -> dict[str, type[RunEnds]]:
+def _list_kinds(kind: type[EarlyEnd]) -> dict[str, type[EarlyEnd]]:
     below = [_list_kinds(one) for one in kind.__subclasses__()]
     return {name: one for kinds in below for name, one in kinds.items()} | {kind.__name__: kind}
 
@@ -164,7 +164,7 @@ def tell_beginning(span: Span, work: Work) -> None:
     span.note({**of_task, **of_turn, **counts})
 
 
-def tell_end(span: Span, ended: EndedRun) -> None:
+def tell_end(span: Span, ended: RunEnd) -> None:
     if not span.is_recording:
         return
     span.note({names.TASK_STATE: ended.state.value})

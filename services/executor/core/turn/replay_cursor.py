@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from services.executor.core.session.journal import CHECKPOINT, ENDED_AT, INPUT, NO_STEPS, TURN
-from services.executor.core.states.machine import ProcessTemplate, RunEnds
-from services.executor.core.turn.recording import AttemptStart, EarlyEnding, read_ending, read_turn
+from services.executor.core.states.machine import EarlyEnd, ProcessTemplate
+from services.executor.core.turn.recording import AttemptStart, NotedEnd, read_early_end, read_turn
 from services.executor.ports.turns import JournalEntry
 from shared.contracts.archive import ArchivedTask
 from shared.contracts.base import Contract
@@ -32,9 +32,9 @@ class ArchivedAttempt(NamedTuple):
     is_last: bool  # of its turn: it came to an end
 
     @property
-    def ending(self) -> EarlyEnding | None:
+    def end(self) -> NotedEnd | None:
         """How the attempt ended before its answer; None if it did not."""
-        noted = read_ending(self.inputs["ended"]) if "ended" in self.inputs else None
+        noted = read_early_end(self.inputs["ended"]) if "ended" in self.inputs else None
         return noted if noted and noted.began == self.begun.began.isoformat() else None
 
 
@@ -152,7 +152,7 @@ class ReplayCursor:
         self.stops = given_up or not attempt.is_last
 
     def take(self, key: str, asked: str = "") -> JournalEntry:
-        """The archived step; raises ``Differs``, ``StoppedHere`` or the ending that is recorded there."""
+        """The archived step; raises ``Differs``, ``StoppedHere`` or the early end that is recorded there."""
         entry = self.attempt.steps.get(key)
         if entry is None:
             raise self.absent(key, "this step was not taken then")
@@ -170,14 +170,14 @@ class ReplayCursor:
         self._seen.update(inner for inner in self.attempt.own if inner.startswith(f"{key}:"))
         return found
 
-    def find_end(self, key: str) -> RunEnds | None:
-        """The recorded ending of a step that gave nothing; None if there is none."""
+    def find_end(self, key: str) -> EarlyEnd | None:
+        """The recorded early end of a step that gave nothing; None if there is none."""
         noted = self.attempt.inputs.get(f"{ENDED_AT}{key}")
-        ended = read_ending(noted) if noted is not None and key not in self.attempt.steps else None
+        ended = read_early_end(noted) if noted is not None and key not in self.attempt.steps else None
         if ended is None or ended.began != self.attempt.begun.began.isoformat():
             return None
         self._seen.update(inner for inner in self.attempt.own if inner.startswith(f"{key}:"))
-        return ended.ending
+        return ended.early
 
     def peek(self, key: str) -> str | None:
         """The step's data; None if it was not taken then."""
@@ -208,9 +208,9 @@ class ReplayCursor:
 
     def absent(self, key: str, how: str) -> Exception:
         """The exception to raise if the archived attempt has nothing under ``key``."""
-        ended = self.attempt.ending
+        ended = self.attempt.end
         if ended is not None and (ended.step is None or _can_have_stood(ended.step, key)):
-            return self._check_ending(ended.ending)
+            return self._check_early_end(ended.early)
         return StoppedHere() if self.stops else Differs(key, how)
 
     def so_far(self) -> tuple[JournalEntry, ...]:
@@ -227,9 +227,9 @@ class ReplayCursor:
         own = self.attempt.own
         return (inner for inner in own[: own.index(key)] if inner.startswith(f"{key}:")) if key in own else iter(())
 
-    def _check_ending(self, ending: RunEnds) -> Exception:
+    def _check_early_end(self, early: EarlyEnd) -> Exception:
         left = self.untaken()
-        return ending if left is None else Differs(left, "this step would not be taken")
+        return early if left is None else Differs(left, "this step would not be taken")
 
     def _note(self, entry: JournalEntry) -> None:
         if entry.key in self._seen:

@@ -32,15 +32,15 @@ from services.executor.core.session.context import (
     own_session,
     run_together,
 )
-from services.executor.core.session.dossier import AnsweredTask, EndedRun, Resting, WaitsForDecision
+from services.executor.core.session.dossier import AnsweredTask, Resting, RunEnd, WaitsForDecision
 from services.executor.core.session.journal import Checkpoints, Journal, MakesJournal, TurnCounts, latest
 from services.executor.core.session.ledger import Doubtful, open_doubts
 from services.executor.core.states.machine import (
     TEMPLATES,
     Canceled,
+    EarlyEnd,
     Processes,
     Rejected,
-    RunEnds,
     TenantStopped,
     ends_rest,
     is_end,
@@ -49,7 +49,7 @@ from services.executor.core.states.prompts import Prompts
 from services.executor.core.turn.ends import end_answered, end_early, end_resting, end_waiting, end_with_question
 from services.executor.core.turn.execute import execute_task
 from services.executor.core.turn.recording import (
-    note_ending,
+    note_early_end,
     note_session,
     note_turn,
     record_inputs,
@@ -162,7 +162,7 @@ class Worker(RunsTurns):
         opened = self._open_turn(work, store, entries, pulse.now, TurnCounts(self._ports.meter), given_up=True)
         await settle_open(await prime(self._equipment, opened))
 
-    async def _run_phases(self, opened: OpenedTurn, asked: Approval | None) -> EndedRun:
+    async def _run_phases(self, opened: OpenedTurn, asked: Approval | None) -> RunEnd:
         """PRIME and EXECUTE, with the answer's review; returns how the run ends, early or not."""
         ctx: TurnContext | None = None
         canceled = _cancellation(opened.work.turn)
@@ -186,8 +186,8 @@ class Worker(RunsTurns):
                 await settle_open(ctx, ends=False)
             await _hand_back(opened, stopped)
             raise
-        except RunEnds as early:
-            note_ending(opened.journal, early)
+        except EarlyEnd as early:
+            note_early_end(opened.journal, early)
             if ctx is not None:
                 await settle_open(ctx)
             else:
@@ -203,7 +203,7 @@ class Worker(RunsTurns):
         note_session(opened.journal, primed.session)
         return with_thresholds(await with_history(await with_prose(with_documents(primed))))
 
-    async def _execute_turn(self, ctx: TurnContext) -> EndedRun:
+    async def _execute_turn(self, ctx: TurnContext) -> RunEnd:
         """EXECUTE, and the review of its answer."""
         ctx.journal.enter_phase(Phase.EXECUTE)
         tracer = self._ports.tracer
@@ -229,7 +229,7 @@ class Worker(RunsTurns):
                 return await end_resting(ctx, executed)
 
     async def _store_end(
-        self, opened: OpenedTurn, ended: EndedRun, asked_before: Approval | None, charges: tuple[DayCharges, ...]
+        self, opened: OpenedTurn, ended: RunEnd, asked_before: Approval | None, charges: tuple[DayCharges, ...]
     ) -> None:
         """Stores what the turn leaves: record, answer, events, approval, timer and outcome, in one step.
 

@@ -29,7 +29,7 @@ from services.executor.core.session.ledger import (
     took_hold,
     write_key,
 )
-from services.executor.core.states.machine import Escalated, Failed, Rejected, RunEnds
+from services.executor.core.states.machine import EarlyEnd, Escalated, Failed, Rejected
 from services.executor.core.tools.classes import identifies
 from services.executor.core.tools.record_tree import NoSuchPath
 from services.executor.core.tools.toolbox import (
@@ -408,7 +408,7 @@ async def _settle_instead(prepared: PreparedCall, entry: LedgerEntry) -> LedgerE
     return await store_status(ctx, settled, found.status, f"it was not sent again: {found.note}; before: {entry.note}")
 
 
-async def _take_back(write: PlannedWrite, failure: Failed) -> RunEnds:
+async def _take_back(write: PlannedWrite, failure: Failed) -> EarlyEnd:
     """Compensates what the calls of its part before the failed one did, the latest first, and returns how the run ends.
 
     Only what was proved, or what an operator said, counts as done: an unproved write is never taken back blindly. Stops
