@@ -21,7 +21,8 @@ from services.executor.core.turn.attempt import TurnAttempt
 from services.executor.core.turn.fair_share import FairShareSlots
 from services.executor.core.turn.local_wakes import LocalFirstWakes
 from services.executor.core.turn.reaper import FaultCounts, Reaper
-from services.executor.core.turn.runner import Runner, RunnerLimits
+from services.executor.core.turn.runner import Runner
+from services.executor.core.turn.session_run import RunnerLimits, RunParts
 from services.executor.entrypoints import upkeep_loop
 from services.executor.entrypoints.arq_worker import WakeWorker, queue_pool
 from services.executor.entrypoints.heartbeat_thread import heartbeat_in_thread
@@ -71,7 +72,8 @@ async def run_sessions(
         plan = upkeep_loop.UpkeepPlan(min(upkeep_loop.SWEEP_SECONDS, settings.lease_seconds / 2))
         limits = _build_limits(settings)
         attempt = TurnAttempt(worker, limits.attempts, mended, metrics)
-        runner = Runner(sessions, wakes, attempt, limits, mended, slots, heartbeat, (news.tell, plan.tell))
+        parts = RunParts(sessions, wakes, attempt, limits, mended, (news.tell, plan.tell))
+        runner = Runner(parts, slots, heartbeat)
         reaper = Reaper(RedisUpkeep(state, owner), LocalFirstWakes(runner, wakes), mended)
         page = MetricsPage(metrics, (InstallationReading(state), ExecutorGauges(runner, mended, servers)))
         app = health_app(sessions.ping, runner, mended, lambda: reaper.outcomes_behind, servers, page)

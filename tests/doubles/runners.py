@@ -9,7 +9,8 @@ from services.executor.core.turn.attempt import TurnAttempt
 from services.executor.core.turn.fair_share import FairShareSlots
 from services.executor.core.turn.heartbeat import LeaseKeeper, RunsHeartbeat
 from services.executor.core.turn.reaper import FaultCounts
-from services.executor.core.turn.runner import Runner, RunnerLimits
+from services.executor.core.turn.runner import Runner
+from services.executor.core.turn.session_run import RunnerLimits, RunParts
 from services.executor.ports.sessions import FreeSlotsByTenant, RunsTurns, Sessions, SessionWakes
 from shared.ports.meter import Meter, NoMeter
 
@@ -32,7 +33,7 @@ def a_runner(
     slots, heartbeat = slots or UncappedSlots(), heartbeat or keep_leases_here
     mended = mended or FaultCounts()
     attempt = TurnAttempt(worker, limits.attempts, mended, meter)
-    return Runner(sessions, wakes, attempt, limits, mended, slots, heartbeat)
+    return Runner(RunParts(sessions, wakes, attempt, limits, mended), slots, heartbeat)
 
 
 class UncappedSlots(FairShareSlots):

@@ -10,7 +10,8 @@ from redis.asyncio import Redis
 from services.executor.adapters.redis_sessions import RedisSessions
 from services.executor.core.turn.heartbeat import RunsHeartbeat
 from services.executor.core.turn.reaper import FaultCounts
-from services.executor.core.turn.runner import Runner, RunnerLimits
+from services.executor.core.turn.runner import Runner
+from services.executor.core.turn.session_run import RunnerLimits
 from services.executor.ports.sessions import Lease, RunsTurns, Work
 from services.executor.ports.turns import SessionState, TurnEnd, TurnStore
 from shared.contracts.approval import Approval

@@ -14,7 +14,8 @@ from services.executor.adapters.redis_sessions import RedisSlots
 from services.executor.adapters.redis_upkeep import RedisUpkeep
 from services.executor.core.turn.fair_share import FairShareSlots, share
 from services.executor.core.turn.reaper import FaultCounts, Reaper
-from services.executor.core.turn.runner import Runner, RunnerLimits
+from services.executor.core.turn.runner import Runner
+from services.executor.core.turn.session_run import RunnerLimits
 from services.executor.entrypoints.arq_worker import WakeWorker, queue_pool
 from services.executor.ports.policy import Tenants
 from services.executor.ports.sessions import FreeSlotsByTenant, RunsTurns, Work

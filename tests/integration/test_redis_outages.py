@@ -11,7 +11,7 @@ import pytest
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_spend import RedisSpend
-from services.executor.core.turn.runner import RunnerLimits
+from services.executor.core.turn.session_run import RunnerLimits
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import (
     Charge,

@@ -15,7 +15,7 @@ from services.executor.adapters.redis_ended import RedisEndedTasks
 from services.executor.adapters.redis_upkeep import RedisUpkeep
 from services.executor.core.turn.archiving import Archiver
 from services.executor.core.turn.reaper import Reaper
-from services.executor.core.turn.runner import RunnerLimits
+from services.executor.core.turn.session_run import RunnerLimits
 from services.executor.entrypoints.upkeep_loop import UpkeepPlan, keep_up
 from services.executor.ports.turns import JournalEntry, Timer
 from services.executor.ports.upkeep import ALL_PARTITIONS

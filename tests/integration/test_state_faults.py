@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 
 from services.executor.adapters.redis_upkeep import RedisUpkeep, name_owner, place_of
 from services.executor.core.turn.reaper import FaultCounts, Reaper
-from services.executor.core.turn.runner import RunnerLimits
+from services.executor.core.turn.session_run import RunnerLimits
 from services.executor.ports.sessions import Fault, RunsTurns, Work
 from services.executor.ports.turns import Timer, TurnStore
 from services.executor.ports.upkeep import ALL_PARTITIONS, OverdueWork

@@ -7,7 +7,7 @@ import pytest
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.executor.core.turn.runner import RunnerLimits
+from services.executor.core.turn.session_run import RunnerLimits
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import SessionUnavailable, TurnStore
 from shared.domain.exact_json import JsonObject

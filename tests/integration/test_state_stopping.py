@@ -16,7 +16,8 @@ from structlog.typing import EventDict
 from services.executor.adapters.redis_sessions import RedisSessions
 from services.executor.core.turn.heartbeat import LeaseKeeper
 from services.executor.core.turn.reaper import FaultCounts
-from services.executor.core.turn.runner import Runner, RunnerLimits
+from services.executor.core.turn.runner import Runner
+from services.executor.core.turn.session_run import RunnerLimits
 from services.executor.entrypoints.heartbeat_thread import heartbeat_in_thread
 from services.executor.entrypoints.http import health_app
 from services.executor.ports.sessions import Beat, Lease, RunsTurns, Work

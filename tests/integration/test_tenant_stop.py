@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 from services.executor.adapters.redis_spend import RedisSpend
 from services.executor.adapters.stored_tenants import FileTenants, StoredTenants
 from services.executor.core.states.machine import TenantStopped
-from services.executor.core.turn.runner import RunnerLimits
+from services.executor.core.turn.session_run import RunnerLimits
 from services.executor.ports.sessions import RunsTurns, Work
 from services.executor.ports.turns import Charge, DayCaps, TurnStore
 from shared.contracts.task import TurnKind

@@ -3,7 +3,7 @@ call, result and proof (I3, I4). The way of one write:
 
     send_plan_calls        the plan's calls in order, and what a failure stops or takes back
       _carry_out_call      one call, made or left out
-        _make_and_settle   from one status of its entry to the next (``_take_step``), until that is settled
+        _make_and_settle   from one status of its entry to the next, until that is settled
           _send_call       refuse_too_early, refuse_out_of_turn, prepare or an earlier sending may hold it back
             send           the verdict renewed, _open stores the intent, call_tool makes the request, store_answer
           settle_open_call the agent's word, or settle_by_reading: the proof
@@ -328,32 +328,26 @@ async def _make_compensation(write: PlannedWrite, call: PlannedCall) -> str:
 
 async def _make_and_settle(write: PlannedWrite) -> LedgerEntry:
     """Takes the call from its entry's status to one that is settled, step by step; returns its entry. One that could
-    not be sent stays so. Raises ``Doubtful`` for a write in doubt.
-    """
-    entry = (await write.ctx.store.ledger()).get(write_key(write.plan, write.call))
-    while entry is None or entry.status in _OPEN or entry.waits_for_proof:
-        is_sendable = entry is None or entry.status in SENDABLE
-        entry = await _take_step(write, entry)
-        if is_sendable and entry.status in SENDABLE:
-            break
-    if entry.status in DOUBTS:
-        raise Doubtful
-    return entry
-
-
-async def _take_step(write: PlannedWrite, entry: LedgerEntry | None) -> LedgerEntry:
-    """The one step from each status:
+    not be sent stays so. Raises ``Doubtful`` for a write in doubt. The one step from each status:
 
     - no entry, ``unsent``, ``resend``: it is sent, which ends as ``sent``, ``denied``, ``asked`` or ``unsent``;
     - ``asked``: a person's answer goes to the agent (``resend``), which is told to stop when that is overdue;
     - ``sent``, ``denied``, ``sending``: it is settled by its agent's word or by reading: here a write is proved.
     """
-    if entry is None or entry.status in SENDABLE:
-        return await _send_call(write, entry)
-    is_asked = entry.status is WriteStatus.ASKED
-    if is_asked and not is_answer_overdue(write.ctx, entry):
-        return await hear_reply(write.ctx, entry)
-    return await settle_open_call(write.ctx, entry, may_resend=not is_asked)
+    ctx = write.ctx
+    entry = (await ctx.store.ledger()).get(write_key(write.plan, write.call))
+    while entry is None or entry.status in _OPEN or entry.waits_for_proof:
+        if entry is None or entry.status in SENDABLE:
+            entry = await _send_call(write, entry)
+            if entry.status in SENDABLE:
+                break
+        elif entry.status is WriteStatus.ASKED and not is_answer_overdue(ctx, entry):
+            entry = await hear_reply(ctx, entry)
+        else:
+            entry = await settle_open_call(ctx, entry, may_resend=entry.status is not WriteStatus.ASKED)
+    if entry.status in DOUBTS:
+        raise Doubtful
+    return entry
 
 
 async def settle_open_call(ctx: TurnContext, entry: LedgerEntry, *, may_resend: bool) -> LedgerEntry:

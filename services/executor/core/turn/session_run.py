@@ -1,0 +1,164 @@
+"""Runs one claimed session's turns, one after the other, for as long as its lease is kept."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import structlog
+
+from services.executor.core.states.machine import TenantStopped
+from services.executor.core.turn.attempt import TurnAttempt
+from services.executor.core.turn.given_up import end_unread
+from services.executor.core.turn.heartbeat import LeaseKeeper
+from services.executor.core.turn.reaper import FaultCounts
+from services.executor.ports.sessions import Fault, Lease, Sessions, SessionWakes, UnreadableTurn, Work
+from services.executor.ports.turns import HandedOver, LeaseLost, SessionUnavailable
+from shared.ports.store import StoreUnavailable
+
+_STOPPED_SECONDS = 5.0  # then a claim asks whether the tenant is still stopped, lest its lifting came in between
+log = structlog.get_logger()
+
+
+class RunnerLimits(NamedTuple):
+    """The runner's limits. ``capacity``: sessions at once. ``attempts``: how often a turn is begun before it is given
+    up.
+
+    A turn that a stopping process hands over does not count as begun, nor one for which the session's state could not
+    be fetched, for ``session_seconds`` after the turn was accepted.
+    """
+
+    lease_seconds: float = 5.0
+    capacity: int = 500
+    attempts: int = 5
+    retry_seconds: float = 1.0
+    retry_seconds_most: float = 30.0
+    session_seconds: float = 3600.0
+
+
+class RunParts(NamedTuple):
+    """What every run works with. ``after_turn``: called with tenant and session of each turn that is over."""
+
+    sessions: Sessions
+    wakes: SessionWakes
+    attempt: TurnAttempt
+    limits: RunnerLimits
+    mended: FaultCounts
+    after_turn: Sequence[Callable[[str, str], None]] = ()
+
+
+class SessionRun:
+    """One session's turns under one lease. ``leaves``: the session is being given back."""
+
+    def __init__(self, parts: RunParts, lease: Lease, leases: LeaseKeeper, stopping: asyncio.Event) -> None:
+        self._parts, self._sessions, self._limits = parts, parts.sessions, parts.limits
+        self._lease, self._leases, self._stopping = lease, leases, stopping
+        self._heartbeat = leases.heartbeat_of(lease)
+        self.leaves = False
+
+    async def run(self) -> None:
+        """Runs the turns until none waits; whatever ends that gives the session back."""
+        try:
+            await self._run_while_kept()
+        except asyncio.CancelledError:
+            await self._give_back(0.0, handed_over=True)
+            raise
+        except LeaseLost:
+            self._parts.mended.add(Fault.NOT_OWNED, session=self._lease.session_id)
+        except StoreUnavailable as error:
+            log.warning("store_unavailable", session=self._lease.session_id, error=str(error))
+        except Exception as error:  # the outer edge of a session: one that cannot be read must not stop the others
+            log.exception("session_failed", session=self._lease.session_id, error=repr(error))
+            await self._give_back(self._limits.retry_seconds_most, error=error)
+
+    async def _run_while_kept(self) -> None:
+        """Runs the turns while the lease is kept; once that is lost, the turn is cancelled."""
+        lost: Exception | None = None
+        try:
+            async with asyncio.TaskGroup() as group:
+                watch = group.create_task(self._leases.watch(self._lease))
+                await self._run_turns()
+                watch.cancel()
+        except* (LeaseLost, StoreUnavailable) as group_of_one:
+            lost = group_of_one.exceptions[0]
+        if lost is not None:
+            raise lost
+
+    async def _run_turns(self) -> None:
+        """Runs one turn after the other, until none waits or the session was given back."""
+        goes_on = True
+        while goes_on and not self._heartbeat.released:
+            if self._stopping.is_set():
+                await self._give_back(0.0, handed_over=True)
+                return
+            try:
+                with self._heartbeat.letting_go():
+                    work = await self._sessions.next(self._lease)
+                    self._heartbeat.released = work is None
+                goes_on = work is not None and await self._run_turn(work)
+            except UnreadableTurn as unread:
+                goes_on = await self._handle_unreadable(unread)
+
+    async def _run_turn(self, work: Work) -> bool:
+        """Runs one turn; False if the session was given back for a later attempt."""
+        lease = self._lease
+        try:
+            await self._parts.attempt.run_or_end(lease, work, self._sessions.turn_store(lease, work, self._heartbeat))
+        except (LeaseLost, asyncio.CancelledError):
+            raise
+        except TenantStopped as stopped:
+            log.info("tenant_stopped", session=lease.session_id, reason=stopped.reason)
+            await self._give_back(_STOPPED_SECONDS, handed_over=True)
+            return False
+        except HandedOver:
+            await self._give_back(0.0, handed_over=True)
+            return False
+        except SessionUnavailable as error:
+            await self._put_off(work, error)
+            return False
+        except Exception as error:  # the outer edge of a turn: whatever it was, the turn is tried again
+            log.exception("turn_failed", turn=work.turn.turn_id, attempts=work.attempts, error=repr(error))
+            await self._give_back(self._compute_pause(work.attempts), error=error)
+            return False
+        for tell in self._parts.after_turn:
+            tell(lease.tenant, lease.session_id)
+        return True
+
+    async def _handle_unreadable(self, unread: UnreadableTurn) -> bool:
+        """Whether an unreadable turn was given up; before that others may try it, who may have a newer version."""
+        if unread.attempts <= self._limits.attempts:
+            log.warning("turn_unreadable", turn=unread.turn_id, attempts=unread.attempts, error=str(unread))
+            await self._give_back(self._compute_pause(unread.attempts), error=unread)
+            return False
+        log.error("turn_given_up", turn=unread.turn_id, attempts=unread.attempts, last_error=str(unread))
+        end = end_unread(unread, self._lease.tenant, self._lease.session_id)
+        await self._sessions.bury_unread(self._lease, end)
+        self._parts.attempt.count_unrun(end.outcome)
+        return True
+
+    async def _put_off(self, work: Work, error: SessionUnavailable) -> None:
+        """Gives the session back because its state could not be fetched. The attempt does not count as long as the
+        archive may be away; after that it is like any other error.
+        """
+        waited = work.waited_us / 1_000_000
+        log.warning(
+            "memory_unavailable", session=self._lease.session_id, waited_seconds=round(waited), error=str(error)
+        )
+        if waited > self._limits.session_seconds:
+            return await self._give_back(self._compute_pause(work.attempts), error=error)
+        pause = min(max(self._limits.retry_seconds, waited / 4), self._limits.retry_seconds_most)
+        return await self._give_back(pause, handed_over=True, error=error)
+
+    def _compute_pause(self, attempts: int) -> float:
+        return float(min(self._limits.retry_seconds * 2 ** (attempts - 1), self._limits.retry_seconds_most))
+
+    async def _give_back(self, retry_in: float, *, handed_over: bool = False, error: Exception | None = None) -> None:
+        """Abandons the lease; if that fails, it runs out by itself and the reaper finds it."""
+        lease, said = self._lease, f"{type(error).__name__}: {error}" if error else ""
+        self.leaves = True
+        try:
+            with self._heartbeat.letting_go():
+                await self._sessions.abandon(lease, retry_in, handed_over=handed_over, error=said)
+                if not retry_in:
+                    await self._parts.wakes.wake_first(lease.tenant, lease.session_id)
+        except (LeaseLost, StoreUnavailable) as failure:
+            log.warning("abandon_failed", session=lease.session_id, error=str(failure))
