@@ -167,8 +167,8 @@ def _find_connection(wanted: WantedTools) -> Connection:
 def _build_ceilings(settings: ExecutorSettings) -> Ceilings:
     """The ceilings of a task. A call may be served by the tier's model or by its fallback, so the dearer one counts."""
     tiers = {
-        Tier.HAIKU: (settings.haiku_model, settings.fallback_model),
-        Tier.SONNET: (settings.sonnet_model, settings.fallback_model),
+        Tier.SMALL: (settings.haiku_model, settings.fallback_model),
+        Tier.LARGE: (settings.sonnet_model, settings.fallback_model),
     }
     tariff = Tariff(read_prices(settings.model_prices), tiers)
     return Ceilings(settings.task_tokens, int(settings.task_money * NANO), tariff)
@@ -179,11 +179,11 @@ def fallbacks(settings: ExecutorSettings) -> dict[Tier, str]:
     another.
     """
     lower = settings.fallback_model == settings.haiku_model
-    return {tier: settings.fallback_model for tier in Tier if not (lower and tier is Tier.SONNET)}
+    return {tier: settings.fallback_model for tier in Tier if not (lower and tier is Tier.LARGE)}
 
 
 def _build_tiers(settings: ExecutorSettings) -> dict[Tier, str]:
-    return {Tier.HAIKU: settings.haiku_model, Tier.SONNET: settings.sonnet_model}
+    return {Tier.SMALL: settings.haiku_model, Tier.LARGE: settings.sonnet_model}
 
 
 def _build_model(settings: ExecutorSettings, tracer: Tracer) -> LateModel:

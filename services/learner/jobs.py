@@ -103,7 +103,7 @@ def build_memory_jobs(
 
     model = LateModel(lambda: _build_model(settings))
     prices = read_prices()
-    counted = CountedModel(model, {Tier.HAIKU: settings.haiku_model}, meter)
+    counted = CountedModel(model, {Tier.SMALL: settings.haiku_model}, meter)
     finder = ModelFacts(counted, prices.get(settings.haiku_model) or dearest(prices.values()))
     budgets = RedisTenantBudgets(redis, RedisTenantRecords(redis))
     worker = FactWorker(RedisFactRepository(redis), finder, budgets)
@@ -114,7 +114,7 @@ def _build_model(settings: MemorySettings) -> ClosableModel:
     from shared.infra.anthropic_model import AnthropicModel, ModelLimits  # the SDK takes long to load
 
     return AnthropicModel(
-        tiers={Tier.HAIKU: settings.haiku_model},
+        tiers={Tier.SMALL: settings.haiku_model},
         api_key=settings.anthropic_api_key,
         base_url=settings.anthropic_base_url or None,
         limits=ModelLimits(seconds=_MODEL_SECONDS, pauses=()),

@@ -10,8 +10,10 @@ from shared.domain.exact_json import JsonObject
 
 
 class Tier(StrEnum):
-    HAIKU = "haiku"
-    SONNET = "sonnet"
+    """Which of the two models is asked: that of ``HAIKU_MODEL``, or of ``SONNET_MODEL``."""
+
+    SMALL = "haiku"
+    LARGE = "sonnet"
 
 
 Effort: TypeAlias = Literal["low", "medium", "high"]

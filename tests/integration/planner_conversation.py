@@ -23,7 +23,7 @@ async def run(model: Model, task: str, tools: Offered) -> str:
     messages = [Message("user", (TextBlock(task),))]
     offered = (*tools.readers, *tools.writers)
     for _ in range(_TURNS):
-        request = ModelRequest(Tier.HAIKU, (_RULES,), tuple(messages), offered)
+        request = ModelRequest(Tier.SMALL, (_RULES,), tuple(messages), offered)
         reply = await model.complete(request._replace(max_tokens=4096))
         if not reply.tool_uses:
             return reply.text

@@ -36,7 +36,7 @@ from tests.doubles.mock_anthropic import GARBAGE, SILENCE, Asked, Play, cut, err
 from tests.each_row import each_row
 from tests.integration.planner_server import model_at
 
-_REQUEST = ModelRequest(Tier.SONNET, ("role", "state"), (Message("user", (TextBlock("hello"),)),))
+_REQUEST = ModelRequest(Tier.LARGE, ("role", "state"), (Message("user", (TextBlock("hello"),)),))
 _THEIRS = "organization acme-42 owes 3 invoices"
 _ONCE = ModelLimits(retries=0, pauses=())
 _BRIEF = _ONCE._replace(seconds=0.3)
@@ -237,7 +237,7 @@ async def test_the_request_is_what_the_api_takes_now() -> None:
         Message("user", (ToolResult("t1", "{}", is_error=True),)),
     )
     schema: dict[str, JsonValue] = {"additionalProperties": False, "properties": {}, "required": [], "type": "object"}
-    asked = ModelRequest(Tier.HAIKU, ("role", "state"), turns, tools, schema, 77)
+    asked = ModelRequest(Tier.SMALL, ("role", "state"), turns, tools, schema, 77)
     _, (heard,) = await _answer(request=asked)
     body = heard.body
     assert body["system"] == [
@@ -292,7 +292,7 @@ async def test_why_a_reply_ends_is_told_apart(reason: StopReason) -> None:
 @pytest.mark.promise("model.request")
 async def test_a_history_that_grows_is_cached_where_it_ended() -> None:
     """Marks: after the static prefix, the first message, the request before and this one; never more than four."""
-    asked = ModelRequest(Tier.SONNET, ("rules",), (Message("user", (TextBlock("task"),)),), grows=True)
+    asked = ModelRequest(Tier.LARGE, ("rules",), (Message("user", (TextBlock("task"),)),), grows=True)
     bodies = []
     async with mock_anthropic() as mock, model_at(mock.url) as model:
         for step in range(4):
@@ -337,7 +337,7 @@ async def test_a_field_that_an_endpoint_refuses_by_name_is_left_out_then_and_lat
     name = "claude-sonnet-4-6"
     turns = Message("assistant", (OpaqueBlock(_THOUGHT, name),)), Message("user", (TextBlock("go on"),))
     tools = (ToolDefinition("read", "Reads.", _CLOSED),)
-    asked = ModelRequest(Tier.SONNET, ("rules",), (*_REQUEST.messages, *turns), tools, _CLOSED, effort="high")
+    asked = ModelRequest(Tier.LARGE, ("rules",), (*_REQUEST.messages, *turns), tools, _CLOSED, effort="high")
     async with mock_anthropic(error(400, refusal), message("{}")) as mock:
         model = AnthropicModel(dict.fromkeys(Tier, name), "sk-test", mock.url)
         await model.complete(asked)
@@ -398,7 +398,7 @@ async def test_an_odd_usage_is_handed_on_as_it_is_and_no_failure(usage: Json) ->
 @pytest.mark.promise("strategy.moa.two_drafts")
 @pytest.mark.parametrize(("name", "said"), [("claude-sonnet-4-6", {"effort": "high"}), ("claude-haiku-4-5", None)])
 async def test_effort_is_asked_of_a_model_that_takes_it_and_of_no_other(name: str, said: dict[str, str] | None) -> None:
-    asked = ModelRequest(Tier.HAIKU, ("role",), (Message("user", (TextBlock("go"),)),), effort="high")
+    asked = ModelRequest(Tier.SMALL, ("role",), (Message("user", (TextBlock("go"),)),), effort="high")
     async with mock_anthropic() as mock:
         model = AnthropicModel(dict.fromkeys(Tier, name), "sk-test", mock.url)
         await model.complete(asked)

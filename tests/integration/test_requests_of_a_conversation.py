@@ -113,7 +113,7 @@ async def heard(text: str) -> list[Asked]:
     rehearsal.model = ScriptedModel(noting)
     await rehearsal.run()
     async with mock_anthropic(*map(_play, replies)) as mock:
-        model = AnthropicModel({Tier.HAIKU: "small", Tier.SONNET: "large"}, "key", mock.url)
+        model = AnthropicModel({Tier.SMALL: "small", Tier.LARGE: "large"}, "key", mock.url)
         stage = experienced(text)
         stage.model = OnTheWire(model)
         try:

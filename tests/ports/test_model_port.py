@@ -20,7 +20,7 @@ from tests.doubles.scripted_model import Script, ScriptedModel, in_order, text_r
 from tests.integration.planner_server import model_at
 
 _REQUEST = ModelRequest(
-    tier=Tier.HAIKU,
+    tier=Tier.SMALL,
     system=("role", "state"),
     messages=(Message("user", (TextBlock("hello"),)),),
     tools=(ToolDefinition("look", "Looks.", {"type": "object", "properties": {}}),),

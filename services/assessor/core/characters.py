@@ -156,7 +156,7 @@ class ResponseGenerator:
             return rsvp(event, responder.character, "tentative", None)
         shown: Exact = {"appointment": event.model_dump(mode="json", exclude_none=True)}
         try:
-            said = await ask_shape(self._model, Tier.HAIKU, INVITED, {**self._part(responder), **shown}, Invited)
+            said = await ask_shape(self._model, Tier.SMALL, INVITED, {**self._part(responder), **shown}, Invited)
         except ModelUnavailable as problem:
             self.problems.append(f"{responder.character_id}: {problem}")
             return rsvp(event, responder.character, "tentative", None)
@@ -170,7 +170,7 @@ class ResponseGenerator:
             return ""
         try:
             sections = {**self._part(responder), **await thread()}
-            said = await ask_shape(self._model, Tier.HAIKU, CHARACTER, sections, CharacterAnswer)
+            said = await ask_shape(self._model, Tier.SMALL, CHARACTER, sections, CharacterAnswer)
         except ModelUnavailable as problem:
             self.problems.append(f"{responder.character_id}: {problem}")
             return ""

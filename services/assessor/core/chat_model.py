@@ -59,7 +59,7 @@ class ChatModel(Model):
             for role, text in said
             if role not in _SYSTEM
         )
-        reply = await self.complete(ModelRequest(Tier.SONNET, system, turns, max_tokens=_MAX_TOKENS))
+        reply = await self.complete(ModelRequest(Tier.LARGE, system, turns, max_tokens=_MAX_TOKENS))
         usage = {"input_tokens": reply.usage.input, "output_tokens": reply.usage.output}
         return AIMessage(reply.text, usage, {"model_name": reply.model})
 

@@ -116,7 +116,7 @@ class CriteriaJudge:
             return mark_unjudged(criterion, NO_MODEL)
         sections: Exact = {"criterion": _show_criterion(criterion), **shown.sections}
         try:
-            votes = [await ask_shape(self._model, Tier.SONNET, JUDGE, sections, Judgement) for _ in range(self._votes)]
+            votes = [await ask_shape(self._model, Tier.LARGE, JUDGE, sections, Judgement) for _ in range(self._votes)]
         except ModelUnavailable as problem:
             return mark_unjudged(criterion, f"The model that judges could not be had: {problem}", "ModelUnavailable")
         if any(vote.unjudged or not isfinite(vote.score) for vote in votes):

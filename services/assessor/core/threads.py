@@ -43,7 +43,7 @@ class Threads:
         messages = (Message("user", (TextBlock(text),)),)
         try:
             reply = await self._model.complete(
-                ModelRequest(Tier.HAIKU, (SUMMARY,), messages, max_tokens=_SUMMARY_TOKENS)
+                ModelRequest(Tier.SMALL, (SUMMARY,), messages, max_tokens=_SUMMARY_TOKENS)
             )
         except ModelUnavailable:
             return counted  # the last messages are enough to answer by

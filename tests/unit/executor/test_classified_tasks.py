@@ -29,7 +29,7 @@ async def test_the_first_reply_names_the_process_and_costs_no_call_of_its_own() 
     stage = stage_of("expense_approval")
     record = await stage.run()
     assert classification(record) == {"by": "model", "process_type": "expense_approval"}
-    assert stage.model.requests[0].tier is Tier.HAIKU
+    assert stage.model.requests[0].tier is Tier.SMALL
     states = [state for state in TEMPLATES["expense_approval"].states if state is not FsmState.COMPUTE]
     assert record.metadata["states"] == states
     assert record.metadata["model_calls"] == len(stage.model.requests)

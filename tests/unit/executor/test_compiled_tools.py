@@ -34,7 +34,7 @@ def definitions(draw: st.DrawFn) -> ToolDefinition:
 
 
 def request(tools: tuple[ToolDefinition, ...], text: str = "Approve it.") -> ModelRequest:
-    return ModelRequest(Tier.HAIKU, ("rules",), (Message("user", (TextBlock(text),)),), tools)
+    return ModelRequest(Tier.SMALL, ("rules",), (Message("user", (TextBlock(text),)),), tools)
 
 
 @given(tools=st.lists(definitions(), max_size=4), text=TEXTS)

@@ -363,7 +363,7 @@ async def test_calls_without_understand_make_one_part_to_be_done_and_a_calculati
     stage.talk.understands = False
     await stage.ends(DONE, ["C-1"])
     assert [entry.call.part for entry in stage.turns.writes.values()] == [1]
-    assert [one.tier for one in stage.model.requests] == [Tier.HAIKU, Tier.SONNET, Tier.SONNET]
+    assert [one.tier for one in stage.model.requests] == [Tier.SMALL, Tier.LARGE, Tier.LARGE]
     figures, asks = use("calculate", name="total", operation="sum", operands=["1", "2"]), understood(TASK, "find out")
     stage = Stage(TASK, [figures], [asks, READ], [asks, APPROVE])
     stage.talk.understands = False
@@ -421,7 +421,7 @@ async def test_after_three_corrections_the_task_ends_and_says_what_was_wrong() -
 async def test_what_the_first_reply_writes_is_proposed_again_on_sonnet() -> None:
     stage = Stage(TASK, [READ, APPROVE], [APPROVE])
     await stage.ends(DONE, ["C-1"])
-    assert [one.tier for one in stage.model.requests] == [Tier.HAIKU, Tier.SONNET, Tier.SONNET]
+    assert [one.tier for one in stage.model.requests] == [Tier.SMALL, Tier.LARGE, Tier.LARGE]
 
 
 @pytest.mark.promise("conversation.chosen_numbers")

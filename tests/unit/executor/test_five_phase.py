@@ -57,7 +57,7 @@ async def test_its_artifact_is_haikus_and_sees_what_was_read_and_what_became_of_
     stage.talk.helpers["artifact"] = text_reply(DONE)
     await stage.run()
     (asked,) = asked_in(stage, "ARTIFACT")
-    assert (asked.tier, asked.tools) == (Tier.HAIKU, ())
+    assert (asked.tier, asked.tools) == (Tier.SMALL, ())
     for part in ('"status":"verified"', '"tool":"get_claim"', '"amount":"120.50"'):
         assert part in last_said_to(asked)
 

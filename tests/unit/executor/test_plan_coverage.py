@@ -40,7 +40,7 @@ async def test_the_judge_sees_task_parts_values_and_calls_and_nothing_that_a_too
     await stage.run()
     (asked,) = asked_in(stage, "COVERAGE")
     text = last_said_to(asked)
-    assert (asked.tier, asked.tools) == (Tier.HAIKU, ())
+    assert (asked.tier, asked.tools) == (Tier.SMALL, ())
     assert TASK in text
     assert '"value":"120.50"' in text
     assert '"tool":"approve_claim"' in text

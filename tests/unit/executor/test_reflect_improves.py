@@ -107,7 +107,7 @@ async def test_what_a_good_answer_leaves_out_is_named_and_not_asked_for_again() 
     one = Stage("Approve the expense claim that is open, C-1")
     one.talk.process, one.talk.answer = "expense_approval", "The claim is approved."
     record = await one.run()
-    told_first = next(request for request in one.model.requests if request.tier is Tier.SONNET)
+    told_first = next(request for request in one.model.requests if request.tier is Tier.LARGE)
 
     assert (asked(one), record.metadata["review"]) == ([], {})
     assert record.metadata["missing_outputs"] == ["amount", "requester", "reason"]

@@ -70,8 +70,8 @@ async def test_the_first_reply_is_haikus_the_same_for_all_and_whatever_may_propo
     await stage.run()
     await other.run()
     asked = [one for one in stage.model.requests if not state_of(one)]
-    assert [one.tier for one in asked][:1] == [Tier.HAIKU]
-    assert {one.tier for one in asked[1:]} == {Tier.SONNET}
+    assert [one.tier for one in asked][:1] == [Tier.SMALL]
+    assert {one.tier for one in asked[1:]} == {Tier.LARGE}
     first, same = asked[0], other.model.requests[0]
     assert (first.system, first.tools) == (same.system, same.tools)
     assert last_said_to(first).partition("<now>")[0] == last_said_to(same).partition("<now>")[0]

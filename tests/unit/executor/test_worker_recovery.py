@@ -210,7 +210,7 @@ async def test_a_small_model_may_name_one_of_the_reads_about_the_same_kind_of_re
     await stage.run()
     assert the_fact(stage).note == "lookup_claim is gone; search_claims answered instead."
     (asked,) = [one for one in stage.model.requests if "# State: STAND IN" in "".join(one.system)]
-    assert asked.tier is Tier.HAIKU
+    assert asked.tier is Tier.SMALL
     assert "search_claims" in str(asked.messages)
     assert not any(name in str(asked.messages) for name in ("search_budgets", "approve_claim", "notify_person"))
     assert (await replayed(stage)).is_same

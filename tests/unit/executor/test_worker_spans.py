@@ -136,7 +136,7 @@ class Counted(Stage):
     @property
     @override
     def ports(self) -> Ports:
-        model = CountedModel(self.model, {Tier.HAIKU: "small", Tier.SONNET: "large"}, self.metrics)
+        model = CountedModel(self.model, {Tier.SMALL: "small", Tier.LARGE: "large"}, self.metrics)
         policy, tools = PatientPolicy(self.policy, self.metrics, ()), connected(self.servers, Resilience(self.metrics))
         return super().ports._replace(model=model, tools=tools, policy=policy, meter=self.metrics)
 
@@ -213,8 +213,8 @@ async def test_a_model_that_stands_in_and_one_that_does_not_answer_are_counted_a
             return json_reply({})._replace(model=name)
 
     metrics = Metrics("learner")
-    model = CountedModel(Changing(), {Tier.HAIKU: "small"}, metrics)
-    request = ModelRequest(Tier.HAIKU, (), ())
+    model = CountedModel(Changing(), {Tier.SMALL: "small"}, metrics)
+    request = ModelRequest(Tier.SMALL, (), ())
     await model.complete(request)
     await model.complete(request)
     with pytest.raises(ModelUnavailable):

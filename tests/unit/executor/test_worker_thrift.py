@@ -46,14 +46,14 @@ async def test_over_eighty_percent_a_question_is_thought_on_haiku_and_what_may_p
     rich, poor = asking(), spending(asking(), first=24_600)
     await rich.run()
     record = await poor.run()
-    assert (rich.model.requests[1].tier, poor.model.requests[1].tier) == (Tier.SONNET, Tier.HAIKU)
+    assert (rich.model.requests[1].tier, poor.model.requests[1].tier) == (Tier.LARGE, Tier.SMALL)
     assert record.state is TaskState.COMPLETED
     spend = record.metadata["spend"]
     assert isinstance(spend, dict)
     assert spend["cheaper_calls"] == 1
     stage = spending(Stage(CHANGE), first=18_600)
     await stage.run()
-    assert [request.tier for request in stage.model.requests[1:]] == [Tier.SONNET, Tier.SONNET]
+    assert [request.tier for request in stage.model.requests[1:]] == [Tier.LARGE, Tier.LARGE]
     assert stage.claims.applied == ["C-1"]
 
 
@@ -65,7 +65,7 @@ def test_what_is_used_decides_on_the_tier_and_what_the_model_is_told(
     """Mild under 30 %, strict up to 80 %, an emergency above; Haiku above 80 %, save where writes may be proposed."""
     way = budget.thrift(tier, Fraction(percent, 100), keeps_tier=share.keeps_tier)
     keeps = percent <= 80 or share in (budget.BudgetShare.PROPOSING, budget.BudgetShare.PLAN)
-    assert way.tier is (tier if keeps else Tier.HAIKU)
+    assert way.tier is (tier if keeps else Tier.SMALL)
     told = (
         budget.Pressure.MILD if percent < 30 else budget.Pressure.STRICT if percent <= 80 else budget.Pressure.EMERGENCY
     )
@@ -108,7 +108,7 @@ async def test_a_resumed_run_and_a_replay_stay_on_the_tiers_that_were_paid_for(w
     stage = spending(asking(), first=24_600)
     await stage.survives(write)
     again = await replayed(stage)
-    assert {request.tier for request in stage.model.requests} == {Tier.HAIKU}
+    assert {request.tier for request in stage.model.requests} == {Tier.SMALL}
     assert again.is_same, again.difference
 
 
@@ -127,7 +127,7 @@ async def test_where_the_tier_changes_a_new_conversation_begins() -> None:
     await stage.run()
     again = await replayed(stage)
     first, second, third = stage.model.requests
-    assert [one.tier for one in (first, second, third)] == [Tier.HAIKU, Tier.SONNET, Tier.HAIKU]
+    assert [one.tier for one in (first, second, third)] == [Tier.SMALL, Tier.LARGE, Tier.SMALL]
     assert (len(second.messages), len(third.messages)) == (1, 1)
     told = texts_in(third).partition("<so_far>")[2]
     assert "get_claim" in told

@@ -105,7 +105,7 @@ def test_a_history_is_counted_once_however_its_endpoint_caches(
     prefix: int, turns: list[tuple[int, int]], caching: str
 ) -> None:
     """Each turn is (what is new in the request, what is replied), in characters; an endpoint counts exactly."""
-    request, before = ModelRequest(Tier.SONNET, ("p" * prefix,), ()), None
+    request, before = ModelRequest(Tier.LARGE, ("p" * prefix,), ()), None
     counted, known = 0, 0
     for asked, replied in turns:
         request = request._replace(messages=(*request.messages, Message("user", (TextBlock("a" * asked),))))
@@ -135,10 +135,10 @@ def test_what_a_request_repeats_of_the_one_before_is_not_fresh() -> None:
     asked, more = Message("user", (TextBlock("a" * 400),)), Message("user", (TextBlock("b" * 80),))
     replied = Message("assistant", (OpaqueBlock("t" * 40, "m"), TextBlock("r" * 40)))
     passing = asked._replace(blocks=(*asked.blocks, PassingText("be brief")))
-    before = ModelRequest(Tier.SONNET, ("p" * 40,), (passing,))
+    before = ModelRequest(Tier.LARGE, ("p" * 40,), (passing,))
     request = before._replace(messages=(asked, replied, more))
     assert size_of(request, before) == Size(prefix=10, fresh=20, repeated=120)
-    assert size_of(request, before._replace(tier=Tier.HAIKU)) == Size(prefix=10, fresh=140)
+    assert size_of(request, before._replace(tier=Tier.SMALL)) == Size(prefix=10, fresh=140)
     assert size_of(request._replace(messages=(more, replied, asked)), before) == Size(prefix=10, fresh=140)
 
 
@@ -163,14 +163,14 @@ def test_where_an_endpoints_usage_cannot_be_true_the_estimate_counts(usage: Usag
 
 def test_an_unknown_model_costs_as_much_as_the_dearest() -> None:
     """And a tier that two models may serve costs as the dearer one."""
-    tariff = Tariff({"cheap": Price(1, 2, 0, 1), "dear": PRICE}, {Tier.HAIKU: ("cheap", "dear")})
+    tariff = Tariff({"cheap": Price(1, 2, 0, 1), "dear": PRICE}, {Tier.SMALL: ("cheap", "dear")})
     assert tariff.price_of("unheard-of") == PRICE
-    assert tariff.of_tier(Tier.HAIKU) == PRICE
+    assert tariff.of_tier(Tier.SMALL) == PRICE
 
 
 def test_four_characters_are_a_token() -> None:
     """Rounded up; the static prefix, with the catalogue that stands first, apart from the messages."""
-    request = ModelRequest(Tier.HAIKU, ("12345678",), (Message("user", (TextBlock("123456789"),)),))
+    request = ModelRequest(Tier.SMALL, ("12345678",), (Message("user", (TextBlock("123456789"),)),))
     listed = Message("user", (StableText("12345"), TextBlock("123456789")))
     assert size_of(request) == Size(prefix=2, fresh=3)
     assert size_of(request._replace(messages=(listed,))) == Size(prefix=4, fresh=3)

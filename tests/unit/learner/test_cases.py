@@ -169,7 +169,7 @@ async def test_the_lower_tier_is_asked_once_with_the_task_as_quoted_data() -> No
     (request,) = model.asked
     assert (fact.subject, fact.value, fact.confidence) == ("Initech", "net 30", 0.5)
     assert (cost.calls, cost.input_tokens, cost.output_tokens, cost.nanos) == (1, 100, 10, 230)
-    assert (request.tier, "# State: FACTS" in request.system[0]) == (Tier.HAIKU, True)
+    assert (request.tier, "# State: FACTS" in request.system[0]) == (Tier.SMALL, True)
     assert "Pay Initech <\\/task> now" in _shown(request)
 
 

@@ -47,7 +47,7 @@ chosen = st.lists(st.sampled_from(list(VALUES)), min_size=1, max_size=4)
 
 def request(*texts: str) -> ModelRequest:
     """A conversation of those texts."""
-    return ModelRequest(Tier.HAIKU, ("role",), tuple(Message("user", (TextBlock(text),)) for text in texts))
+    return ModelRequest(Tier.SMALL, ("role",), tuple(Message("user", (TextBlock(text),)) for text in texts))
 
 
 def said(text: str) -> ModelReply:
@@ -61,7 +61,7 @@ def test_no_marked_value_is_in_what_a_model_is_sent(values: list[str], around: s
     use = ToolUse("u1", "pay", {"to": [text]})
     blocks = (StableText(text), TextBlock(text), use, ToolResult("u1", json.dumps({"said": text})))
     tool = ToolDefinition("pay", f"Pays, for example {text}", {"type": "object", "description": text})
-    hidden = mask_request(ModelRequest(Tier.HAIKU, ("role",), (Message("user", blocks),), (tool,)), "")
+    hidden = mask_request(ModelRequest(Tier.SMALL, ("role",), (Message("user", blocks),), (tool,)), "")
     assert [type(block) for block in hidden.request.messages[0].blocks] == [type(block) for block in blocks]
     assert not any(value in repr((hidden.request.messages, hidden.request.tools[0].description)) for value in values)
 
@@ -133,7 +133,7 @@ def test_what_a_model_said_with_placeholders_goes_back_as_it_said_it(texts: list
 def test_what_placeholders_are_is_said_in_the_static_prompt_and_a_models_own_blocks_are_left_alone() -> None:
     assert MASKS_TOLD in load().role
     thought = OpaqueBlock('{"type":"thinking","thinking":"PROTECTED_CARD_1Z"}', "m")
-    history = ModelRequest(Tier.HAIKU, (), (Message("user", (TextBlock(CARD),)), Message("assistant", (thought,))))
+    history = ModelRequest(Tier.SMALL, (), (Message("user", (TextBlock(CARD),)), Message("assistant", (thought,))))
     hidden = mask_request(history, "")
     assert hidden.request.messages[1].blocks == (thought,)
     assert restore_values(ModelReply((thought,), "end_turn", Usage(), "m"), hidden).blocks == (thought,)

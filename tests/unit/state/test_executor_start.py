@@ -88,7 +88,7 @@ def test_an_address_of_redis_that_is_none_is_named_and_not_shown(url: str) -> No
 
 
 @pytest.mark.promise("budget.plan_tier")
-@each_row(("fallback", "tiers"), [("small", {Tier.HAIKU}), ("other", set(Tier))])
+@each_row(("fallback", "tiers"), [("small", {Tier.SMALL}), ("other", set(Tier))])
 def test_no_plan_of_writes_is_made_by_the_lower_tiers_model_for_want_of_its_own(
     fallback: str, tiers: set[Tier]
 ) -> None:

@@ -19,7 +19,7 @@ async def grow_tools(small: int, large: int, repeats: int) -> Growth:
     async def with_tools(listed: tuple[Tool, ...]) -> None:
         box: Toolbox = toolbox([(_CONNECTION, listed)])
         message = Message("user", (TextBlock("What is the amount of expense claim EXP-1?"),))
-        encode_request("model", ModelRequest(Tier.HAIKU, ("rules",), (message,), offered_tools(box, ())))
+        encode_request("model", ModelRequest(Tier.SMALL, ("rules",), (message,), offered_tools(box, ())))
 
     times = await median_times(lambda: with_tools(few), lambda: with_tools(many), repeats)
     return Growth("tools of a catalogue", "a first request with its tools", small, large, *times, _REASON)

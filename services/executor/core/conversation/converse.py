@@ -200,12 +200,12 @@ class Conversation:
 
     @property
     def _tier(self) -> Tier:
-        """The model for the next reply: Haiku for the first; then Sonnet if the task acts, or is a question with one of
-        the complex words.
+        """The model for the next reply: the small one first; then the large one if the task acts, or is a question with
+        one of the complex words.
         """
         if self._talk.replies == 0 or not self._local_thinks:
-            return Tier.HAIKU
-        return Tier.SONNET if self._acts or is_complex(self.ctx.task) else Tier.HAIKU
+            return Tier.SMALL
+        return Tier.LARGE if self._acts or is_complex(self.ctx.task) else Tier.SMALL
 
     @property
     def _share(self) -> BudgetShare:

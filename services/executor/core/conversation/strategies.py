@@ -230,7 +230,7 @@ async def _build_request(ctx: TurnContext, progress: Progress) -> ModelRequest:
         "values": [value.as_json() for value in dossier.values],
         "writes": [*writes_as_json(writes)],
     }
-    return ModelRequest(Tier.HAIKU, (ctx.prompts.artifact,), (user(render(sections)),), max_tokens=2_048)
+    return ModelRequest(Tier.SMALL, (ctx.prompts.artifact,), (user(render(sections)),), max_tokens=2_048)
 
 
 def _shorten_fact(fact: Fact, most: int) -> Json:

@@ -302,7 +302,7 @@ async def ask_gaps(ctx: TurnContext, key: str, calculators: str, kept: list[Json
 async def ask_function(ctx: TurnContext, key: str, spec: Spec) -> str:
     """The code of a function that a model wrote, checked and ready to run; raises ``NotMade``."""
     sections: dict[str, Json] = {"tool_spec": spec.as_json()}
-    request = helper_request(ctx, ctx.prompts.make_tool, sections, 1_200, tier=Tier.SONNET, schema=MADE_FUNCTION_SCHEMA)
+    request = helper_request(ctx, ctx.prompts.make_tool, sections, 1_200, tier=Tier.LARGE, schema=MADE_FUNCTION_SCHEMA)
     found = await _ask_model(ctx, key, request, _MAKE_SECONDS, _Function)
     if found.cannot or not found.code.strip():
         raise NotMade(f"no function was written: {found.cannot[:200] or 'the answer is empty'}")

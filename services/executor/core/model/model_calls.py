@@ -211,7 +211,7 @@ def helper_request(
     sections: Mapping[str, Json],
     most: int,
     *,
-    tier: Tier = Tier.HAIKU,
+    tier: Tier = Tier.SMALL,
     schema: Mapping[str, JsonValue] | None = None,
 ) -> ModelRequest:
     """A question beside the task's own conversation: its ``prompt`` after the role, and what it is asked about."""
@@ -401,7 +401,7 @@ class ModelQuestion(NamedTuple):
     def request(self, problem: str = "") -> ModelRequest:
         """The request for the question; ``problem``: what was wrong with the answer before."""
         message = sections_message({**self.sections, "correction": problem})
-        return ModelRequest(Tier.HAIKU, self.system, (message,), (), self.schema, self.max_tokens)
+        return ModelRequest(Tier.SMALL, self.system, (message,), (), self.schema, self.max_tokens)
 
 
 class Unanswered(EarlyEnd):

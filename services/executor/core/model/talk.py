@@ -136,7 +136,7 @@ class Talk:
         self._ctx = ctx
         self._sections = sections
         self.tools = tools
-        self.tier = Tier.HAIKU
+        self.tier = Tier.SMALL
         self.messages: tuple[Message, ...] = (first_message(sections, ctx.pictures),)
         self.replies = 0
         self.waits = False  # whether calls wait for their results: these stand in no history but this one

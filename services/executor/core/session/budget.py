@@ -64,9 +64,9 @@ class Thrift(NamedTuple):
 
 
 def thrift(tier: Tier, used: Fraction, *, keeps_tier: bool) -> Thrift:
-    """The tier and pressure of a call. Above 80 % used it is Haiku's, unless ``keeps_tier`` (it plans writes)."""
+    """The tier and pressure of a call. Above 80 % used it is the small one, unless ``keeps_tier`` (it plans writes)."""
     cheap = used > _CHEAP_ABOVE and not keeps_tier
-    return Thrift(Tier.HAIKU if cheap else tier, _find_pressure(used))
+    return Thrift(Tier.SMALL if cheap else tier, _find_pressure(used))
 
 
 def longest_answer(left: int, *, undivided: bool) -> int:

@@ -227,7 +227,7 @@ _COMPLEX = "reconcile|root cause|diagnose|forecast|synthesize|cross-reference|co
 
 
 def is_complex(task: str) -> bool:
-    """Whether the task uses one of the complex words: a question with one goes to Sonnet."""
+    """Whether the task uses one of the complex words: a question with one goes to the large model."""
     return any(word in task.lower() for word in _COMPLEX)
 
 

@@ -92,7 +92,7 @@ class ModelFacts(memory.FactFinder):
 
 def _request(sections: JsonObject) -> ModelRequest:
     return ModelRequest(
-        tier=Tier.HAIKU,
+        tier=Tier.SMALL,
         system=(_PROMPT,),
         messages=(Message("user", (TextBlock(_show_sections(sections)),)),),
         schema=SCHEMA,
