@@ -13,8 +13,9 @@ from services.executor.adapters.redis_idle import ArchivedSession, RedisIdleSess
 from services.executor.adapters.redis_sessions import RedisSessions
 from services.executor.core.turn.archiving import Archiver, Evictor
 from services.executor.core.turn.given_up import give_up
+from services.executor.ports.sessions import SessionName
 from services.executor.ports.turns import JournalEntry, SessionCall, SessionState, SessionUnavailable
-from services.executor.ports.upkeep import IdleSession, PackedSession
+from services.executor.ports.upkeep import PackedSession
 from shared.contracts.archive import read_archived
 from shared.contracts.task import TaskRecord, TurnKind
 from shared.domain.partition import PARTITIONS
@@ -105,7 +106,7 @@ class House(NamedTuple):
         await accepted(self.store, session, "and now?")
         return await (await begin(self.sessions(), session)).store.session()
 
-    async def read(self) -> tuple[IdleSession, PackedSession]:
+    async def read(self) -> tuple[SessionName, PackedSession]:
         """The idle session, taken and read; it has not left yet."""
         idle = RedisIdleSessions(self.redis)
         (taken,) = await idle.take(ALL, 0.0, 64)

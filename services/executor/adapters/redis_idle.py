@@ -8,8 +8,9 @@ from typing import cast
 
 from pydantic import ConfigDict, JsonValue, TypeAdapter, ValidationError
 
+from services.executor.ports.sessions import SessionName
 from services.executor.ports.turns import SessionState, SessionUnavailable
-from services.executor.ports.upkeep import IdleSession, IdleSessions, PackedSession
+from services.executor.ports.upkeep import IdleSessions, PackedSession
 from shared.contracts.base import Contract
 from shared.infra import keys
 from shared.infra.lua import ScriptedStore
@@ -49,14 +50,14 @@ SESSION: TypeAdapter[SessionState] = TypeAdapter(SessionState, config=ConfigDict
 
 
 class RedisIdleSessions(ScriptedStore, IdleSessions):
-    async def take(self, partitions: Collection[int], idle_seconds: float, most: int) -> tuple[IdleSession, ...]:
+    async def take(self, partitions: Collection[int], idle_seconds: float, most: int) -> tuple[SessionName, ...]:
         each = max(1, most // max(1, len(partitions)))
         arguments = [each, _AGAIN_MS, int(idle_seconds * 1000)]
         calls = [([keys.partition_keys(number).idle], arguments) for number in partitions]
         found = cast("list[list[str]]", await self._scripts.run_many("claim_due", calls))
-        return tuple(IdleSession(*keys.unpack(keys.Member, member)) for members in found for member in members)
+        return tuple(SessionName(*keys.unpack(keys.Member, member)) for members in found for member in members)
 
-    async def read(self, session: IdleSession) -> PackedSession | None:
+    async def read(self, session: SessionName) -> PackedSession | None:
         """The session's state; None if there is none. Whether it has work is only asked by ``evict``: before, nothing
         of it leaves.
         """
@@ -76,15 +77,15 @@ class RedisIdleSessions(ScriptedStore, IdleSessions):
         )
         return PackedSession(archived.model_dump_json().encode(), state)
 
-    async def evict(self, session: IdleSession, mark: str) -> bool:
+    async def evict(self, session: SessionName, mark: str) -> bool:
         names = keys_for("evict_idle", keys.session_keys(*session), keys.partition_keys_of(*session))
         return await self._scripts.run("evict_idle", names, [_pack_member(session), mark]) == 1
 
-    async def take_off_idle_list(self, sessions: Sequence[IdleSession]) -> None:
+    async def take_off_idle_list(self, sessions: Sequence[SessionName]) -> None:
         rows = (("ZREM", keys.partition_keys_of(*session).idle, _pack_member(session)) for session in sessions)
         await asyncio.gather(*(self._scripts.command(*row) for row in rows))
 
-    async def _read_last_task(self, session: IdleSession, task_id: str) -> LastTask | None:
+    async def _read_last_task(self, session: SessionName, task_id: str) -> LastTask | None:
         """The newest task by its record; None once that has left."""
         name = keys.task_keys(session.tenant, session.session_id, task_id).record
         stored = await self._scripts.command("HGET", name, "json") if task_id else None
@@ -101,7 +102,7 @@ class RedisIdleSessions(ScriptedStore, IdleSessions):
         )
 
 
-async def restore_session(archive: Archive | None, session: IdleSession, owner: str) -> SessionState:
+async def restore_session(archive: Archive | None, session: SessionName, owner: str) -> SessionState:
     """The state of a session that was moved to the archive; empty if the archive has none, or it belongs to another
     owner.
 
@@ -122,5 +123,5 @@ async def restore_session(archive: Archive | None, session: IdleSession, owner: 
         raise StoreUnavailable(f"what the session remembers cannot be read from the archive: {error}") from error
 
 
-def _pack_member(session: IdleSession) -> str:
+def _pack_member(session: SessionName) -> str:
     return keys.pack(keys.Member(*session))

@@ -15,8 +15,7 @@ from services.executor.adapters.redis_spend import settle_day
 from services.executor.adapters.shared_texts import SharedTexts
 from services.executor.adapters.turn_scripts import ClaimReply, TurnScripts
 from services.executor.ports import turns as ports
-from services.executor.ports.sessions import Lease, LeaseHeartbeat, Work
-from services.executor.ports.upkeep import IdleSession
+from services.executor.ports.sessions import Lease, LeaseHeartbeat, SessionName, Work
 from shared.contracts.approval import Approval
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.task import TaskEvent, TaskRecord
@@ -89,7 +88,7 @@ class RedisTurnStore(ports.TurnStore):
         if evicted is None:
             return ports.SessionState()
         if self._restored is None:
-            session = IdleSession(self._lease.tenant, self._lease.session_id)
+            session = SessionName(self._lease.tenant, self._lease.session_id)
             self._restored = await restore_session(self._archive, session, owner or "")
         return self._restored
 

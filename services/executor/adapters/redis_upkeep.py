@@ -12,8 +12,8 @@ from uuid import uuid4
 
 from redis.asyncio import Redis
 
-from services.executor.ports.sessions import Fault
-from services.executor.ports.upkeep import ALL_PARTITIONS, DueTimer, OverdueWork, Upkeep, WaitingSession
+from services.executor.ports.sessions import Fault, SessionName
+from services.executor.ports.upkeep import ALL_PARTITIONS, DueTimer, OverdueWork, Upkeep
 from shared.contracts.task import Turn
 from shared.infra import keys
 from shared.infra.lua import Argument, Call, Reply, Scripts, answering
@@ -98,12 +98,12 @@ class RedisUpkeep(Upkeep):
         replies = await self._scripts.run_many("survey", [self._calls[number] for number in partitions])
         rows = [_read_row(reply) for reply in replies]
         waiting = [
-            (_read_waiting(member), score % 1 > 0) for row in rows for member, score in _member_scores(row.waiting)
+            (_read_session(member), score % 1 > 0) for row in rows for member, score in _member_scores(row.waiting)
         ]
         return OverdueWork(
             unwoken=tuple(session for session, meant in waiting if not meant),
             due=tuple(session for session, meant in waiting if meant),
-            orphaned=tuple(_read_waiting(member) for row in rows for member in row.expired),
+            orphaned=tuple(_read_session(member) for row in rows for member in row.expired),
             timers=tuple(timer for row in rows for timer in _read_timers(row.now_ms, row.due)),
             soonest={
                 number: row.soonest_ms / 1000
@@ -129,14 +129,14 @@ class RedisUpkeep(Upkeep):
     async def _end_leases(self, dead: Collection[str]) -> int:
         sets = [one.leased for one in keys.all_partitions()]
         members = await self._scripts.commands(*(("ZRANGE", leased, 0, -1) for leased in sets))
-        held = [
+        leased_members = [
             (leased, str(one)) for leased, found in zip(sets, members, strict=True) for one in cast("list[str]", found)
         ]
-        names = [keys.session_keys(*keys.unpack(keys.Member, member)) for _, member in held]
+        names = [keys.session_keys(*keys.unpack(keys.Member, member)) for _, member in leased_members]
         owners = await self._scripts.commands(*(("HGET", one.lease, "owner") for one in names)) if names else []
         calls: list[Call] = [
             ([name.lease, leased, name.begun], [str(owner), member])
-            for (leased, member), name, owner in zip(held, names, owners, strict=True)
+            for (leased, member), name, owner in zip(leased_members, names, owners, strict=True)
             if owner in dead
         ]
         return sum(reply == 1 for reply in await self._scripts.run_many("end_lease", calls))
@@ -190,8 +190,8 @@ def _read_row(reply: Reply) -> _PartitionRow:
     return _PartitionRow(int(soonest), int(now_ms), *members)
 
 
-def _read_waiting(member: str) -> WaitingSession:
-    return WaitingSession(*keys.unpack(keys.Member, member))
+def _read_session(member: str) -> SessionName:
+    return SessionName(*keys.unpack(keys.Member, member))
 
 
 def _member_scores(row: Sequence[str]) -> Iterator[tuple[str, float]]:

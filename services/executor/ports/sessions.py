@@ -24,6 +24,11 @@ class Fault(StrEnum):
     TIMER_OVERDUE = "timer_overdue"  # a deadline had passed for a while, and its turn was not there yet
 
 
+class SessionName(NamedTuple):
+    tenant: str
+    session_id: str
+
+
 class Lease(NamedTuple):
     """Ownership of one session; ``fence`` grows with every owner. ``mended``: what this claim put right."""
 

@@ -7,18 +7,11 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
-from services.executor.ports.sessions import Fault
+from services.executor.ports.sessions import Fault, SessionName
 from shared.contracts.task import Turn
 from shared.domain.partition import PARTITIONS
 
 ALL_PARTITIONS: Collection[int] = range(PARTITIONS)
-
-
-class WaitingSession(NamedTuple):
-    """A session that has work and no living lease."""
-
-    tenant: str
-    session_id: str
 
 
 class DueTimer(NamedTuple):
@@ -32,8 +25,8 @@ class DueTimer(NamedTuple):
     due: datetime
 
     @property
-    def session(self) -> WaitingSession:
-        return WaitingSession(self.tenant, self.session_id)
+    def session(self) -> SessionName:
+        return SessionName(self.tenant, self.session_id)
 
 
 class OverdueWork(NamedTuple):
@@ -42,11 +35,9 @@ class OverdueWork(NamedTuple):
     ``soonest``: in how many seconds something will be due in a partition, where something waits.
     """
 
-    unwoken: tuple[WaitingSession, ...] = ()  # work waits; nobody has claimed it for a while
-    due: tuple[
-        WaitingSession, ...
-    ] = ()  # likewise, and this is when it was to be looked at: a further try, a free slot
-    orphaned: tuple[WaitingSession, ...] = ()  # their owner's lease has run out
+    unwoken: tuple[SessionName, ...] = ()  # work waits; nobody has claimed it for a while
+    due: tuple[SessionName, ...] = ()  # likewise, and it was to be looked at now: a further try, a free slot
+    orphaned: tuple[SessionName, ...] = ()  # their owner's lease has run out
     timers: tuple[DueTimer, ...] = ()
     soonest: Mapping[int, float] = MappingProxyType({})
 
@@ -107,13 +98,6 @@ class EndedTasks(Protocol):
         """Notes that the tasks need not be kept longer than stated, shorter if they are archived. May be repeated."""
 
 
-class IdleSession(NamedTuple):
-    """A session without an open task, a turn or a lease."""
-
-    tenant: str
-    session_id: str
-
-
 class PackedSession(NamedTuple):
     """What a session remembers, as an ``ArchivedSession``; ``mark`` tells the store which state of it that is."""
 
@@ -122,16 +106,16 @@ class PackedSession(NamedTuple):
 
 
 class IdleSessions(Protocol):
-    """Idle sessions in the durable store. All may raise ``StoreUnavailable``."""
+    """Sessions without an open task, a turn or a lease, in the durable store. All may raise ``StoreUnavailable``."""
 
-    async def take(self, partitions: Collection[int], idle_seconds: float, most: int) -> tuple[IdleSession, ...]:
+    async def take(self, partitions: Collection[int], idle_seconds: float, most: int) -> tuple[SessionName, ...]:
         """Sessions that have been idle for so long; nobody else takes them for half a minute."""
 
-    async def read(self, session: IdleSession) -> PackedSession | None:
+    async def read(self, session: SessionName) -> PackedSession | None:
         """The session's state; None if it is no longer idle, or remembers nothing. Then it is not taken again."""
 
-    async def evict(self, session: IdleSession, mark: str) -> bool:
+    async def evict(self, session: SessionName, mark: str) -> bool:
         """Let what was read leave the store, in one step; False, and all stays, if the session has work or changed."""
 
-    async def take_off_idle_list(self, sessions: Sequence[IdleSession]) -> None:
+    async def take_off_idle_list(self, sessions: Sequence[SessionName]) -> None:
         """Take these sessions off the list until they fall idle anew; what they remember stays in the store."""

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -85,7 +86,8 @@ async def keep_following(follower: OutcomeFollower, news: OutcomeNews, learner: 
             follower.expect_anywhere()
         before, learned = learned, learner.counts.learned
         if not await follower.run_once():
-            await _wait_for_news(news, stop)
+            if not stop.is_set():  # until the learner says where to look, so that both read in one round trip
+                await _pause(news.some, _LOOK_SECONDS)
         elif learner.counts.learned != before:
             await _pause(stop, _STEP_ASIDE_SECONDS)
 
@@ -94,17 +96,6 @@ async def keep_following(follower: OutcomeFollower, news: OutcomeNews, learner: 
         await follower.leave()
     except StoreUnavailable as error:
         log.warning("left_without_a_word", error=str(error))
-
-
-async def _wait_for_news(news: OutcomeNews, stop: asyncio.Event) -> None:
-    """Wait until the learner says where to look, so that both read in one round trip."""
-    if stop.is_set():
-        return
-    try:
-        async with asyncio.timeout(_LOOK_SECONDS):
-            await news.some.wait()
-    except TimeoutError:
-        return
 
 
 async def keep_finding(worker: FactWorker, stop: asyncio.Event) -> None:
@@ -139,12 +130,10 @@ async def _run_until_stopped(step: Callable[[], Awaitable[None]], stop: asyncio.
             await _pause(stop, _AGAIN_SECONDS)
 
 
-async def _pause(stop: asyncio.Event, seconds: float) -> None:
-    try:
+async def _pause(until: asyncio.Event, seconds: float) -> None:
+    with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
-            await stop.wait()
-    except TimeoutError:
-        return
+            await until.wait()
 
 
 _SEED_AGAIN_SECONDS = 60.0  # after a failure, and where another learner is looking

@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 import structlog
 
 from services.executor.core.session.context import side_by_side
-from services.executor.ports.upkeep import EndedContent, EndedTasks, IdleSession, IdleSessions
+from services.executor.ports.sessions import SessionName
+from services.executor.ports.upkeep import EndedContent, EndedTasks, IdleSessions
 from shared.ports.archive import Archive, ArchiveUnavailable
 from shared.ports.store import StoreUnavailable
 
@@ -80,7 +81,7 @@ class Evictor:
                 break
         return total
 
-    async def _evict_session(self, archive: Archive, session: IdleSession) -> bool:
+    async def _evict_session(self, archive: Archive, session: SessionName) -> bool:
         """Whether the session was evicted: it is stored in the archive first, and removed only if it is still as it was
         read.
         """

@@ -8,8 +8,8 @@ from datetime import timedelta
 
 import structlog
 
-from services.executor.ports.sessions import Fault, SessionWakes
-from services.executor.ports.upkeep import ALL_PARTITIONS, DueTimer, Upkeep, WaitingSession
+from services.executor.ports.sessions import Fault, SessionName, SessionWakes
+from services.executor.ports.upkeep import ALL_PARTITIONS, DueTimer, Upkeep
 from shared.contracts.task import Principal, Turn, TurnKind
 from shared.domain.words import Role
 from shared.ports.store import StoreUnavailable
@@ -81,7 +81,7 @@ class Reaper:
     async def count_outcomes(self) -> None:
         self.outcomes_behind = await self._upkeep.count_unsettled_outcomes()
 
-    async def _wake_forgotten(self, sessions: tuple[WaitingSession, ...]) -> int:
+    async def _wake_forgotten(self, sessions: tuple[SessionName, ...]) -> int:
         """Wakes sessions that stand in no queue, and returns how many. One whose owner is gone is counted by whoever
         claims it.
         """

@@ -8,7 +8,7 @@ import structlog
 from services.executor.core.turn.fair_share import FairShareSlots
 from services.executor.core.turn.heartbeat import LeaseKeeper, RunsHeartbeat
 from services.executor.core.turn.session_run import RunParts, SessionRun
-from services.executor.ports.sessions import FreeSlotsByTenant, Lease
+from services.executor.ports.sessions import FreeSlotsByTenant, Lease, SessionName
 from shared.ports.store import StoreUnavailable
 
 _PATIENCE_SECONDS = 2.0
@@ -36,7 +36,7 @@ class Runner:
         self._leases = LeaseKeeper(parts.limits.lease_seconds)
         self._heartbeat = heartbeat
         self._group = asyncio.TaskGroup()
-        self._here: dict[tuple[str, str], _Claimed] = {}
+        self._here: dict[SessionName, _Claimed] = {}
         self._stopping = asyncio.Event()
         self.has_free_slot = asyncio.Event()
         self.has_free_slot.set()
@@ -72,7 +72,7 @@ class Runner:
         A session that runs here already is looked at once more when it ends: its wake may be about a turn that came
         just after its last look.
         """
-        name = (tenant, session_id)
+        name = SessionName(tenant, session_id)
         if name in self._here:
             self._here[name].woken = True
             return False
@@ -119,7 +119,7 @@ class Runner:
             await asyncio.wait(tasks, timeout=_PATIENCE_SECONDS)
             tries += 1
 
-    async def _claim(self, name: tuple[str, str]) -> bool:
+    async def _claim(self, name: SessionName) -> bool:
         claimed = self._here[name] = _Claimed()
         self.idle.clear()
         lease = None
@@ -138,7 +138,7 @@ class Runner:
         claimed.task.add_done_callback(lambda _: self._forget_session(name))
         return True
 
-    async def _take_lease(self, name: tuple[str, str]) -> Lease | None:
+    async def _take_lease(self, name: SessionName) -> Lease | None:
         """The session's lease, if its tenant has a free slot and nobody else holds it; else None."""
         if not await self._slots.take(*name):
             return None
@@ -150,13 +150,13 @@ class Runner:
                 await self._leave(name)
         return lease
 
-    async def _leave(self, name: tuple[str, str]) -> None:
+    async def _leave(self, name: SessionName) -> None:
         try:
             await self._slots.leave(*name)
         except StoreUnavailable as error:  # a slot ends by itself, and the reaper wakes whoever waited for it
-            log.warning("slot_not_left", session=name[1], error=str(error))
+            log.warning("slot_not_left", session=name.session_id, error=str(error))
 
-    def _forget_session(self, name: tuple[str, str]) -> None:
+    def _forget_session(self, name: SessionName) -> None:
         """Notes that the session no longer runs here; if it was woken meanwhile, looks at it once more."""
         claimed = self._here.pop(name)
         if claimed.woken and self.free > 0:
@@ -166,11 +166,11 @@ class Runner:
         self._mark_capacity()
         self.changed.set()
 
-    async def _look_again(self, name: tuple[str, str]) -> None:
+    async def _look_again(self, name: SessionName) -> None:
         try:
             await self.offer(*name)
         except StoreUnavailable as error:  # the reaper wakes the session again
-            log.warning("claim_failed", session=name[1], error=str(error))
+            log.warning("claim_failed", session=name.session_id, error=str(error))
 
     def _mark_capacity(self) -> None:
         if self.free > 0:
@@ -178,7 +178,7 @@ class Runner:
         else:
             self.has_free_slot.clear()
 
-    async def _run_session(self, name: tuple[str, str], run: SessionRun) -> None:
+    async def _run_session(self, name: SessionName, run: SessionRun) -> None:
         try:
             await run.run()
         finally:
