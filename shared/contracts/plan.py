@@ -64,7 +64,7 @@ class PlannedCall(Contract):
 
 
 class WritePlan(Contract):
-    """The calls in the order they run. ``round`` numbers further plans of one task."""
+    """The calls in the order they run. ``round`` is the plan's number among those of its task, 1 for the first."""
 
     task_id: str
     round: int = 1
