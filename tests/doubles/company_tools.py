@@ -37,10 +37,6 @@ class CompanyTools(ToolServers):
         return self._listed
 
     @override
-    def may_have_unlisted(self, connection: Connection) -> bool:
-        return False
-
-    @override
     async def call(
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> ToolAnswer:

@@ -103,10 +103,6 @@ class A2aAgents(tools.ToolServers):
             raise tools.ToolSilent(f"{connection.id}: no card within {DISCOVERY_SECONDS:g} seconds") from None
         return agent.tools
 
-    @override
-    def may_have_unlisted(self, connection: Connection) -> bool:
-        return False
-
     async def call(
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> tools.ToolAnswer:

@@ -91,10 +91,6 @@ class McpTools(ToolServers):
         return listing.tools_of(connection)
 
     @override
-    def may_have_unlisted(self, connection: Connection) -> bool:
-        return False
-
-    @override
     async def call(
         self,
         connection: Connection,

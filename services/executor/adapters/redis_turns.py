@@ -39,11 +39,11 @@ class RedisTurnStore(ports.TurnStore):
         lease: Lease,
         work: Work,
         lease_ms: int,
-        halted: Callable[[], bool] = lambda: False,
-        heartbeat: LeaseHeartbeat | None = None,
-        archive: Archive | None = None,
+        halted: Callable[[], bool],
+        heartbeat: LeaseHeartbeat | None,
+        archive: Archive | None,
         *,
-        is_cluster: bool = False,
+        is_cluster: bool,
     ) -> None:
         """``heartbeat``: the lease's own; without one the store is asked each time, and the lease is never given back
         with a turn's end.

@@ -130,8 +130,9 @@ class ToolServers(Protocol):
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
         """The server's tools in a fixed order, classified; raises ``ToolUnreachable`` or ``ToolSilent``."""
 
-    def may_have_unlisted(self, connection: Connection) -> bool:
+    def may_have_unlisted(self, connection: Connection) -> bool:  # noqa: ARG002  most servers list all that they have
         """Whether a server, once discovered, may have tools that it does not list."""
+        return False
 
     async def call(
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""

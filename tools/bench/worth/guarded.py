@@ -61,10 +61,6 @@ class WorldServers(ToolServers):
         return tuple(_tool(listed, connection) for listed in self._world.tools)
 
     @override
-    def may_have_unlisted(self, connection: Connection) -> bool:
-        return False
-
-    @override
     async def call(
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> ToolAnswer:
