@@ -17,12 +17,11 @@ from services.executor.adapters.redis_upkeep import RedisUpkeep, name_owner
 from services.executor.adapters.shared_texts import SharedTexts
 from services.executor.core.process.synthesis import import_processes
 from services.executor.core.turn.archiving import Archiver, Evictor
-from services.executor.core.turn.attempt import TurnAttempt
 from services.executor.core.turn.fair_share import FairShareSlots
 from services.executor.core.turn.local_wakes import LocalFirstWakes
 from services.executor.core.turn.reaper import FaultCounts, Reaper
 from services.executor.core.turn.runner import Runner
-from services.executor.core.turn.session_run import RunnerLimits, RunParts
+from services.executor.core.turn.session_run import RunnerLimits, RunParts, TurnAttempt
 from services.executor.entrypoints import upkeep_loop
 from services.executor.entrypoints.arq_worker import WakeWorker, queue_pool
 from services.executor.entrypoints.heartbeat_thread import heartbeat_in_thread

@@ -5,12 +5,11 @@ from typing import NoReturn
 
 from typing_extensions import override
 
-from services.executor.core.turn.attempt import TurnAttempt
 from services.executor.core.turn.fair_share import FairShareSlots
 from services.executor.core.turn.heartbeat import LeaseKeeper, RunsHeartbeat
 from services.executor.core.turn.reaper import FaultCounts
 from services.executor.core.turn.runner import Runner
-from services.executor.core.turn.session_run import RunnerLimits, RunParts
+from services.executor.core.turn.session_run import RunnerLimits, RunParts, TurnAttempt
 from services.executor.ports.sessions import FreeSlotsByTenant, RunsTurns, Sessions, SessionWakes
 from shared.ports.meter import Meter, NoMeter
 

@@ -12,8 +12,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from services.executor.core.session.ledger import open_doubts
-from services.executor.core.turn.attempt import settle_blindly
 from services.executor.core.turn.given_up import give_up
+from services.executor.core.turn.session_run import settle_blindly
 from services.executor.ports.tools import ToolAnswer, ToolSilent, ToolUnreachable
 from shared.contracts.task import TaskRecord
 from shared.contracts.tenant import CatalogueEntry

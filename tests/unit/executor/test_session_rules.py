@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from services.executor.core.session.ledger import remember_calls
-from services.executor.core.turn.attempt import settle_blindly
 from services.executor.core.turn.given_up import give_up
+from services.executor.core.turn.session_run import settle_blindly
 from services.executor.ports.tools import ToolAnswer, ToolSilent
 from services.executor.ports.turns import SessionCall
 from shared.contracts import policy

@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 from typing_extensions import override
 
-from services.executor.core.turn.attempt import settle_blindly
 from services.executor.core.turn.given_up import give_up
+from services.executor.core.turn.session_run import settle_blindly
 from services.executor.ports.turns import HandedOver, TurnEnd
 from shared.contracts.task import Turn
 from shared.domain.exact_json import Json, JsonObject

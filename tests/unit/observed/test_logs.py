@@ -13,8 +13,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 from structlog.contextvars import merge_contextvars
 
-from services.executor.core.turn.attempt import TurnAttempt
 from services.executor.core.turn.reaper import FaultCounts
+from services.executor.core.turn.session_run import TurnAttempt
 from services.executor.ports.sessions import Lease, RunsTurns, Work
 from services.executor.ports.turns import TurnStore
 from shared.domain.redaction import without_secrets
