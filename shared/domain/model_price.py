@@ -23,6 +23,10 @@ class Price(NamedTuple):
         """The most that one token of input can cost."""
         return max(self.input, self.cache_write)
 
+    def cost_of(self, tokens: tuple[int, int, int, int]) -> int:
+        """What so many tokens cost; their kinds are in the order of the prices."""
+        return sum(price * count for price, count in zip(self, tokens, strict=True))
+
 
 def dearest(prices: Iterable[Price]) -> Price:
     """The highest of each of the prices' numbers, which a model without a price is taken to cost."""

@@ -117,12 +117,17 @@ class ModelRequest(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """Token counts as the API reported them, unchecked."""
+    """Token counts as the API reported them, unchecked; their order is that of a ``Price``."""
 
     input: int = 0
     output: int = 0
     cache_read: int = 0
     cache_write: int = 0
+
+    @property
+    def read(self) -> int:
+        """All tokens of input, cached or not."""
+        return self.input + self.cache_read + self.cache_write
 
 
 class ModelReply(NamedTuple):

@@ -33,12 +33,11 @@ class Accounts:
 
     def add(self, reply: ModelReply) -> None:
         usage, price, before = reply.usage, self.prices.get(reply.model, Price()), self.costs
-        cached = usage.cache_read * price.cache_read + usage.cache_write * price.cache_write
         self.costs = ModelCosts(
             calls=before.calls + 1,
-            input_tokens=before.input_tokens + usage.input + usage.cache_read + usage.cache_write,
+            input_tokens=before.input_tokens + usage.read,
             output_tokens=before.output_tokens + usage.output,
-            nano_dollars=before.nano_dollars + usage.input * price.input + usage.output * price.output + cached,
+            nano_dollars=before.nano_dollars + price.cost_of(usage),
             models=tuple(sorted({*before.models, reply.model})),
         )
 

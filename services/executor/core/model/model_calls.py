@@ -290,9 +290,14 @@ _tools_text = IdentityCache[tuple[ToolDefinition, ...], str](lambda tools: f"[{'
 def _describe_usage(reply: ModelReply, spent: Settlement) -> dict[str, JsonValue]:
     """What a call used, for people: tokens read (and how many from the cache), tokens written, and its price."""
     usage = reply.usage
-    read = usage.input + usage.cache_read + usage.cache_write
     doubt: dict[str, JsonValue] = {"usage_doubt": spent.doubt} if spent.doubt else {}
-    return {"input": read, "cached": usage.cache_read, "output": usage.output, "nanos": spent.amount.nanos, **doubt}
+    return {
+        "input": usage.read,
+        "cached": usage.cache_read,
+        "output": usage.output,
+        "nanos": spent.amount.nanos,
+        **doubt,
+    }
 
 
 def _note_usage(span: Span, reply: ModelReply, spent: Settlement, tier: Tier) -> None:
@@ -300,13 +305,12 @@ def _note_usage(span: Span, reply: ModelReply, spent: Settlement, tier: Tier) ->
     if not span.is_recording:
         return
     usage = reply.usage
-    read = usage.input + usage.cache_read + usage.cache_write
     span.note(
         {
             names.OPERATION: names.CHAT_OPERATION,
             names.RESPONSE_MODEL: reply.model,
             names.FINISH_REASONS: (reply.stop_reason,),
-            names.INPUT_TOKENS: read,
+            names.INPUT_TOKENS: usage.read,
             names.OUTPUT_TOKENS: usage.output,
             names.CACHE_READ_TOKENS: usage.cache_read,
             names.CACHE_WRITE_TOKENS: usage.cache_write,

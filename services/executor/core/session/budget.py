@@ -37,7 +37,6 @@ from shared.ports.models import (
     ToolDefinition,
     ToolResult,
     ToolUse,
-    Usage,
 )
 
 FEWEST = 256  # an answer of fewer tokens would be cut off
@@ -367,21 +366,19 @@ def bill_reply(reply: ModelReply, size: Size, price: Price, longest: int) -> tup
     usage = reply.usage
     if doubt := _describe_doubt(reply, size, longest):
         return estimate_cost(size, _to_tokens(sum(map(_block_length, reply.blocks))), price), doubt
-    read = usage.input + usage.cache_read + usage.cache_write
-    share = -(-read * size.fresh // size.whole) if size.whole else read
+    share = -(-usage.read * size.fresh // size.whole) if size.whole else usage.read
     fresh = min(max(share, size.fresh), usage.input + usage.cache_write)
-    return CallCost(fresh + usage.output, _compute_cost(usage, price)), ""
+    return CallCost(fresh + usage.output, price.cost_of(usage)), ""
 
 
 def _describe_doubt(reply: ModelReply, size: Size, longest: int) -> str:
     usage = reply.usage
-    read = usage.input + usage.cache_read + usage.cache_write
     if min(usage) < 0:
         return "the endpoint reports a negative usage"
-    if not read or (reply.blocks and not usage.output):
+    if not usage.read or (reply.blocks and not usage.output):
         return "the endpoint reports no usage"
-    if read > _ABSURD * max(size.whole, _LEAST):
-        return f"the endpoint reports {read:,} tokens of input where about {size.whole:,} were sent"
+    if usage.read > _ABSURD * max(size.whole, _LEAST):
+        return f"the endpoint reports {usage.read:,} tokens of input where about {size.whole:,} were sent"
     if usage.output > _ABSURD * max(longest, _LEAST):
         return f"the endpoint reports {usage.output:,} tokens of output where at most {longest:,} were asked for"
     return ""
@@ -405,11 +402,6 @@ def _list_blocks(request: ModelRequest) -> list[tuple[str, Block]]:
 
 def _dynamic_length(blocks: Iterable[tuple[str, Block]]) -> int:
     return sum(_block_length(block) for _, block in blocks if not isinstance(block, StableText))
-
-
-def _compute_cost(usage: Usage, price: Price) -> int:
-    cached = usage.cache_read * price.cache_read + usage.cache_write * price.cache_write
-    return usage.input * price.input + usage.output * price.output + cached
 
 
 def _to_tokens(characters: int) -> int:

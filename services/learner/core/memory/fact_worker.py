@@ -112,11 +112,8 @@ def _write_section(name: str, value: Json) -> str:
 
 
 def _add_reply(cost: memory.Cost, reply: ModelReply, price: Price) -> memory.Cost:
-    usage = reply.usage
-    read = usage.input + usage.cache_read + usage.cache_write
-    cached = usage.cache_read * price.cache_read + usage.cache_write * price.cache_write
-    nanos = usage.input * price.input + usage.output * price.output + cached
-    return memory.Cost(cost.calls + 1, cost.input_tokens + read, cost.output_tokens + usage.output, cost.nanos + nanos)
+    usage, nanos = reply.usage, cost.nanos + price.cost_of(reply.usage)
+    return memory.Cost(cost.calls + 1, cost.input_tokens + usage.read, cost.output_tokens + usage.output, nanos)
 
 
 CLAIM_SECONDS = 120.0
