@@ -5,7 +5,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 from pydantic_settings import NoDecode
 
 from services.executor.ports.orchestrators import OrchestratorName
@@ -201,22 +201,13 @@ class ExecutorSettings(RunSettings, ArchiveSettings, SentFileSettings, Credentia
     def _are_parts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         return PartGroup[object]("executor").check(value)
 
-    @field_validator("strategies", mode="before")
+    @field_validator("strategies", "orchestrators", mode="before")
     @classmethod
-    def _split_names(cls, given: object) -> object:
+    def _split_names(cls, given: object, info: ValidationInfo) -> object:
         names = [name.strip() for name in given.split(",")] if isinstance(given, str) else given
         if isinstance(names, list) and (not all(names) or len(set(names)) < len(names)):
-            raise ValueError(f"name each of {', '.join(Strategy)} at most once, separated by commas")
-        return names
-
-    @field_validator("orchestrators", mode="before")
-    @classmethod
-    def _in_turn(cls, given: object) -> object:
-        names = [name.strip() for name in given.split(",")] if isinstance(given, str) else given
-        if isinstance(names, list) and (not all(names) or len(set(names)) < len(names)):
-            raise ValueError(
-                f"ORCHESTRATORS names each of {', '.join(OrchestratorName)} at most once, separated by commas"
-            )
+            kinds = Strategy if info.field_name == "strategies" else OrchestratorName
+            raise ValueError(f"name each of {', '.join(kinds)} at most once, separated by commas")
         return names
 
     @model_validator(mode="after")

@@ -9,8 +9,9 @@ from typing_extensions import override
 
 from shared.contracts.assessment.results import ModelCosts
 from shared.contracts.base import first_fault
-from shared.domain.exact_json import Json, dumps
+from shared.domain.exact_json import Json
 from shared.domain.model_price import Price
+from shared.domain.sections import render_sections
 from shared.ports.models import Message, Model, ModelReply, ModelRequest, ModelUnavailable, TextBlock, Tier
 
 ATTEMPTS = 2
@@ -71,21 +72,10 @@ async def ask_shape(model: Model, tier: Tier, system: str, sections: Mapping[str
     raise ModelUnavailable(f"no usable answer came in {ATTEMPTS} attempts: {problem}")
 
 
-def render_sections(sections: Mapping[str, Json]) -> str:
-    """Named sections; what stands in one is data and cannot close it."""
-    return "\n\n".join(_section(name, value) for name, value in sections.items() if value not in (None, "", [], {}))
-
-
 def schema_of(form: type[BaseModel]) -> dict[str, JsonValue]:
     """The form as JSON Schema, without the words that only a reader wants."""
     bare = _bare(form.model_json_schema())
     return bare if isinstance(bare, dict) else {}
-
-
-def _section(name: str, value: Json) -> str:
-    text = value if isinstance(value, str) else dumps(value)
-    defused = text.replace("</", "<\\/")
-    return f"<{name}>\n{defused}\n</{name}>"
 
 
 def _bare(value: JsonValue, named: bool = False) -> JsonValue:

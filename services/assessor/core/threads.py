@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from services.assessor.core.asking import render_sections
 from services.assessor.core.prompts.texts import SUMMARY
 from services.assessor.ports.simulated_world import SimulatedWorld
 from shared.contracts.ues.modalities import Email, SmsMessage
 from shared.domain.exact_json import Json, JsonObject
+from shared.domain.sections import render_sections
 from shared.ports.models import Message, Model, ModelRequest, ModelUnavailable, TextBlock, Tier
 
 _WHOLE = 10

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from shared.domain.exact_json import Json, dumps
+from shared.domain.exact_json import Json
+from shared.domain.sections import render_sections
 from shared.domain.words import Level, RuleAction
 
 _HERE = files(__package__) / "texts"
@@ -57,21 +58,8 @@ ORDER = (
 
 
 def render(sections: Mapping[str, Json]) -> str:
-    """Each section that has content as ``<name>`` ... ``</name>``, text or canonical JSON; closing tags in it are
-    defused.
-    """
-    named = (name for name in ORDER if name in sections)
-    return "\n\n".join(_format_section(name, sections[name]) for name in named if _has_content(sections[name]))
-
-
-def _has_content(value: Json) -> bool:
-    return value not in (None, "", [], {})
-
-
-def _format_section(name: str, value: Json) -> str:
-    text = value if isinstance(value, str) else dumps(value)
-    defused = text.replace("</", "<\\/")
-    return f"<{name}>\n{defused}\n</{name}>"
+    """The sections in their order, as ``render_sections`` writes them."""
+    return render_sections({name: sections[name] for name in ORDER if name in sections})
 
 
 Schema = dict[str, JsonValue]

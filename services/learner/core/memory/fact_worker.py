@@ -13,8 +13,9 @@ from services.learner.core.memory.facts import facts_of, with_facts
 from services.learner.ports import memory
 from shared.contracts.base import first_fault
 from shared.contracts.knowledge import KnownFact
-from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.exact_json import Json, JsonObject
 from shared.domain.model_price import Price
+from shared.domain.sections import render_sections
 from shared.ports.models import Message, Model, ModelReply, ModelRequest, ModelUnavailable, TextBlock, Tier
 from shared.ports.store import StoreUnavailable
 
@@ -101,14 +102,7 @@ def _request(sections: JsonObject) -> ModelRequest:
 
 
 def _show_sections(sections: JsonObject) -> str:
-    return "\n\n".join(_write_section(name, sections[name]) for name in _ORDER if sections.get(name))
-
-
-def _write_section(name: str, value: Json) -> str:
-    """One section of the prompt. Closing tags inside the text are defused, so that data cannot end their section."""
-    text = value if isinstance(value, str) else dumps(value)
-    defused = text.replace("</", "<\\/")
-    return f"<{name}>\n{defused}\n</{name}>"
+    return render_sections({name: sections[name] for name in _ORDER if name in sections})
 
 
 def _add_reply(cost: memory.Cost, reply: ModelReply, price: Price) -> memory.Cost:
