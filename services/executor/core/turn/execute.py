@@ -101,10 +101,10 @@ async def _carry_conversation(conversation: Conversation) -> AnsweredTask | Wait
             event = await conversation.go_on()
         except ModelRests as away:
             if conversation.may_end_by_ledger:
-                return await _finished_by_ledger(conversation)
+                return await _answer_by_ledger(conversation)
             return await _begin_rest(conversation, away)
         if isinstance(event, AnswerFound):
-            return await _finish(conversation)
+            return await _complete_answer(conversation)
         if is_dry_run(ctx.record):
             return AnsweredTask(answer_with_plan(event.progress, approval_needed(ctx, event.progress)))
         outcomes = await _carry_closed_plan(conversation, event)
@@ -112,7 +112,7 @@ async def _carry_conversation(conversation: Conversation) -> AnsweredTask | Wait
             return outcomes
         await conversation.hear_outcomes(outcomes)
         if ctx.tenant.answer_from_ledger and conversation.may_end_by_ledger:
-            return await _finished_by_ledger(conversation)
+            return await _answer_by_ledger(conversation)
 
 
 async def _carry_closed_plan(
@@ -179,17 +179,17 @@ async def _pass_to_next(conversation: Conversation, failed: Failed) -> Progress 
     return progress.model_copy(update=update)
 
 
-async def _finished_by_ledger(conversation: Conversation) -> AnsweredTask:
+async def _answer_by_ledger(conversation: Conversation) -> AnsweredTask:
     """The task at its end, with each write and its status as the answer."""
     ledger, progress = await conversation.ctx.store.ledger(), conversation.progress
     written = sorted(ledger.values(), key=lambda entry: entry.call.call_id)
     lines = [f"{entry.call.tool}: {entry.status.value.replace('_', ' ')} ({entry.note})" for entry in written]
     ended = progress.move_to(progress.path[-1]).update_dossier(answer="\n".join(lines) or _NOTHING)
     conversation.progress = ended
-    return await _finish(conversation)
+    return await _complete_answer(conversation)
 
 
-async def _finish(conversation: Conversation) -> AnsweredTask:
+async def _complete_answer(conversation: Conversation) -> AnsweredTask:
     """The answered task, with the remarks below its answer, and the parts that were not done."""
     ctx, progress = conversation.ctx, conversation.progress
     if progress.dossier.answer is None:
