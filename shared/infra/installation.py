@@ -26,7 +26,7 @@ class InstallationGauges(NamedTuple):
     due: int = 0
     put_off: int = 0
     oldest_us: int = 0
-    held: int = 0
+    leased: int = 0
     asked: int = 0
     oldest_asked_ms: int = 0
     overdue: int = 0
@@ -96,7 +96,7 @@ _GAUGES: Mapping[names.Metric, Callable[[InstallationGauges], float]] = {
     names.SESSIONS_WAITING: lambda now: now.due,
     names.SESSIONS_PUT_OFF: lambda now: now.put_off,
     names.OLDEST_WAITING: lambda now: now.oldest_us / 1_000_000,
-    names.SESSIONS_HELD: lambda now: now.held,
+    names.SESSIONS_HELD: lambda now: now.leased,
     names.APPROVALS_WAITING: lambda now: now.asked,
     names.OLDEST_APPROVAL: lambda now: now.oldest_asked_ms / 1000,
     names.TASKS_IN_DOUBT: lambda now: now.in_doubt,

@@ -19,14 +19,14 @@ _STORED_AGAIN_SECONDS = keys.DAY  # by the process's clock; far less than a text
 _NEW_MOST = (
     64  # texts of one tenant that this process stores in that time; what a server lists may change with each task
 )
-_HELD_MOST = 8_000_000  # characters of all tenants that this process holds
+_STORED_MOST = 8_000_000  # characters of all tenants that this process holds
 
 _Server: TypeAlias = "tuple[datetime | None, ...]"
 
 
-class _Held(NamedTuple):
+class _StoredText(NamedTuple):
     text: str
-    stored: float
+    at: float
 
 
 class SharedTexts:
@@ -38,7 +38,7 @@ class SharedTexts:
 
     def __init__(self, redis: Redis) -> None:
         self._scripts = Scripts(redis, _PATIENCE_SECONDS)
-        self._held: OrderedDict[tuple[str, str], _Held] = OrderedDict()
+        self._stored: OrderedDict[tuple[str, str], _StoredText] = OrderedDict()
         self._characters = 0
         self._server = self._read_server()
         self._new: Counter[str] = Counter()
@@ -55,7 +55,7 @@ class SharedTexts:
 
     async def read(self, tenant: str, names: Collection[str]) -> Mapping[str, str]:
         """The texts by name; those that are no longer stored are left out."""
-        found = {name: self._held[tenant, name].text for name in names if (tenant, name) in self._held}
+        found = {name: self._stored[tenant, name].text for name in names if (tenant, name) in self._stored}
         for name in set(names) - found.keys():
             text = await self._scripts.command("GET", keys.shared_key(tenant, name))
             if text is not None:
@@ -65,32 +65,32 @@ class SharedTexts:
     async def _store(self, tenant: str, name: str, text: str) -> bool:
         now = asyncio.get_running_loop().time()
         self._begin_anew(now)
-        held = self._held.get((tenant, name))
-        if held is not None and now < held.stored + _STORED_AGAIN_SECONDS:
-            self._held.move_to_end((tenant, name))
+        stored = self._stored.get((tenant, name))
+        if stored is not None and now < stored.at + _STORED_AGAIN_SECONDS:
+            self._stored.move_to_end((tenant, name))
             return True
         if self._new[tenant] >= _NEW_MOST:
             return False
         await self._scripts.command("SET", keys.shared_key(tenant, name), text, "EX", keys.SHARED_SECONDS)
         self._new[tenant] += 1
-        self._hold(tenant, name, _Held(text, now))
+        self._keep(tenant, name, _StoredText(text, now))
         return True
 
     def _begin_anew(self, now: float) -> None:
         """Forgets what was stored if the server is another one, and counts new texts from zero each day."""
         if (server := self._read_server()) != self._server:
-            self._held.clear()
+            self._stored.clear()
             self._characters, self._server = 0, server
         if now >= self._since + _STORED_AGAIN_SECONDS:
             self._new.clear()
             self._since = now
 
-    def _hold(self, tenant: str, name: str, held: _Held) -> None:
-        before = self._held.pop((tenant, name), None)
-        self._characters += len(held.text) - (len(before.text) if before else 0)
-        self._held[tenant, name] = held
-        while self._characters > _HELD_MOST and len(self._held) > 1:
-            self._characters -= len(self._held.popitem(last=False)[1].text)
+    def _keep(self, tenant: str, name: str, stored: _StoredText) -> None:
+        before = self._stored.pop((tenant, name), None)
+        self._characters += len(stored.text) - (len(before.text) if before else 0)
+        self._stored[tenant, name] = stored
+        while self._characters > _STORED_MOST and len(self._stored) > 1:
+            self._characters -= len(self._stored.popitem(last=False)[1].text)
 
     def _read_server(self) -> _Server:
         lineage = self._scripts.lineage

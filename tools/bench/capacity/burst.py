@@ -225,8 +225,8 @@ class _Burst:
                 waiting = now.due + now.put_off
                 self._most_waiting = max(self._most_waiting, waiting)
                 if waiting:
-                    self._used.append(now.held / slots)
-                elif not now.held:
+                    self._used.append(now.leased / slots)
+                elif not now.leased:
                     return
                 await asyncio.sleep(_LOOK_SECONDS)
 
