@@ -39,9 +39,9 @@ class TaskSignals:
     """Passes signals to tasks. ``limit``: for how long a client waits until its signal has taken effect (seconds)."""
 
     def __init__(
-        self, tasks: Tasks, known: TaskService, moment: Callable[[], IntakeTime], limit: float = _SECONDS
+        self, tasks: Tasks, service: TaskService, moment: Callable[[], IntakeTime], limit: float = _SECONDS
     ) -> None:
-        self._tasks, self._known, self._moment, self._limit = tasks, known, moment, limit
+        self._tasks, self._service, self._moment, self._limit = tasks, service, moment, limit
 
     async def cancel(self, task_id: str, caller: Caller) -> TaskRecord:
         """Cancel a task and wait a little for its end; raises ``NotCancelable`` if it had ended.
@@ -49,16 +49,16 @@ class TaskSignals:
         A Redis that lost its last writes may have lost the signal, so if the wait ends before the signal took effect,
         it is sent once more, as the same turn: what is acknowledged is stored at that time.
         """
-        record = await self._known.read(task_id, caller)
+        record = await self._service.read(task_id, caller)
         if not may_stop(caller.principal, record):
             raise NoVisibleTask(task_id)
         turn = cancel_turn(record, caller, self._moment())
         after = None if record.state.is_terminal else await self._send(record, turn)
         if after is None:
-            raise NotCancelable(task_id, (await self._known.now(record)).state.value)
+            raise NotCancelable(task_id, (await self._service.now(record)).state.value)
         is_over = after.state.is_terminal or turn.turn_id in after.turns_done
         if not is_over and not await self._tasks.signal(record.tenant, record.session_id, turn):
-            after = await self._known.now(record)
+            after = await self._service.now(record)
         if after.state.is_terminal and after.state is not TaskState.CANCELED:
             raise NotCancelable(task_id, after.state.value)
         return after
@@ -71,7 +71,7 @@ class TaskSignals:
         often it is sent.
         """
         check_operator(caller)
-        record = await self._known.read(task_id, caller)
+        record = await self._service.read(task_id, caller)
         doubt = _doubt_of(record, word.call)
         if doubt is None:
             if _is_heeded(record, word, caller):
@@ -90,14 +90,14 @@ class TaskSignals:
         """Put a turn ahead of the session's messages, wait a little for its end, and return the task."""
         is_new = turn.turn_id not in record.turns_done
         after = await self._send(record, turn) if is_new else None
-        return after or await self._known.now(record)
+        return after or await self._service.now(record)
 
     async def _send(self, record: TaskRecord, turn: Turn) -> TaskRecord | None:
         """The task after the turn's end, or after a little while; None if it had ended."""
         if not await self._tasks.signal(record.tenant, record.session_id, turn):
             return None
-        await self._known.wait_for_end(record, turn.turn_id, self._limit)
-        return await self._known.now(record)
+        await self._service.wait_for_end(record, turn.turn_id, self._limit)
+        return await self._service.now(record)
 
 
 def cancel_turn(record: TaskRecord, caller: Caller, moment: IntakeTime) -> Turn:
