@@ -58,13 +58,7 @@ from services.gateway.features.tasks.listing import TaskListService
 from services.gateway.features.tasks.routes import resolve_routes
 from services.gateway.features.tasks.service import TaskService
 from services.gateway.features.tasks.signals import TaskSignals
-from services.gateway.features.tasks.store import (
-    RedisReadiness,
-    RedisStories,
-    RedisTaskLists,
-    RedisThreads,
-    has_connection,
-)
+from services.gateway.features.tasks.store import RedisReadiness, RedisStories, RedisTaskLists, RedisThreads
 from services.gateway.features.tenants.routes import TenantEndpoints
 from services.gateway.features.tenants.store import RedisTenantStates
 from services.gateway.features.webhooks.routes import WebhookEndpoints
@@ -275,7 +269,7 @@ def _build_rules(settings: GatewaySettings, opened: _Connections) -> MessageRule
     return MessageRules(
         limits=settings.message_limits,
         endpoints=tools_reach(settings.tools_allowed_hosts, loopback=settings.profile == "embedded"),
-        has_connection=partial(has_connection, RedisTenantRecords(opened.state)),
+        records=RedisTenantRecords(opened.state),
         files=message_files(settings),
         webhooks=opened.webhooks.registrar,
         known_by_id=settings.message_id_window > 0,

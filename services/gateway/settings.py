@@ -10,7 +10,7 @@ from services.gateway.a2a.card_keys import CardKeys, read_card_keys
 from services.gateway.a2a.profile import SKILLS, Abilities, CardFacts
 from services.gateway.edge.request_limits import RequestLimits
 from services.gateway.features.identity.settings import IdentitySettings
-from services.gateway.features.tasks.message import MessageLimits
+from services.gateway.features.tasks.checks import MessageLimits
 from services.gateway.features.webhooks.settings import PushSettings
 from shared.domain.address_ranges import why_not_open
 from shared.infra.archive_open import ArchiveSettings, read_keys

@@ -11,7 +11,7 @@ from services.gateway.edge.fields import required_id, short_text_at
 from services.gateway.edge.ids import derive_id
 from services.gateway.features.approvals.views import Question, approval_view
 from services.gateway.features.identity.model import Caller, may_read
-from services.gateway.features.tasks.intake import WORDS
+from services.gateway.features.tasks.message import WORDS
 from shared.contracts.approval import Approval, ApprovalStatus, NoticeEvent
 from shared.contracts.task import Principal, TaskRecord, Turn, TurnKind
 from shared.domain.exact_json import JsonObject

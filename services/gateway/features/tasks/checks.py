@@ -1,40 +1,72 @@
-"""What a message may bring with it: a tool server, a webhook, files."""
+"""What a message may bring with it, and how much: texts, files, a tool server, a webhook."""
 
-from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 from services.gateway.edge.errors import InvalidField, PushUnsupported
 from services.gateway.features.files.service import MessageFiles
 from services.gateway.features.identity.model import Caller
-from services.gateway.features.tasks.message import ClientMessage, MessageLimits
+from services.gateway.features.tasks.message import ClientMessage
 from services.gateway.features.webhooks.service import WebhookRegistrar
+from shared.contracts.tenant_document import BadRecord
+from shared.domain.exact_json import dumps
 from shared.domain.outgoing import Reach, why_refused
+from shared.ports.tenant_records import TenantRecords
 
-# Whether the record of a tenant has a connection with a URL. May raise ``StoreUnavailable``.
-HasConnection = Callable[[str, str], Awaitable[bool]]
+
+class MessageLimits(NamedTuple):
+    """Limits of a message. ``text_characters``: all texts and data together, earlier turns included.
+
+    ``metadata_characters``: of the metadata as JSON.
+    """
+
+    parts: int = 100
+    text_characters: int = 262_144
+    metadata_characters: int = 65_536
 
 
 class MessageRules(NamedTuple):
-    """``endpoints``: where tool servers may be, beside a tenant's own connections. ``webhooks``: None if not offered.
+    """``endpoints``: where tool servers may be, beside the connections of a tenant's record.
 
-    ``known_by_id``: a message with the id of an earlier one is the same message.
+    ``webhooks``: None if none are offered. ``known_by_id``: a message with the id of an earlier one is the same.
     """
 
     limits: MessageLimits = MessageLimits()
     endpoints: Reach = Reach()
-    has_connection: HasConnection | None = None
+    records: TenantRecords | None = None
     files: MessageFiles = MessageFiles(None, Reach())
     webhooks: WebhookRegistrar | None = None
     known_by_id: bool = True
 
     async def check(self, message: ClientMessage, caller: Caller) -> None:
         """Before anything is stored; raises ``InvalidField``, ``PushUnsupported`` and ``UnsupportedContent``."""
-        url, has_own = message.tools_endpoint, self.has_connection
+        url = message.tools_endpoint
         problem = why_refused(url, self.endpoints) if url else None  # the executor checks the address again
-        if url and problem and not (has_own and await has_own(caller.tenant, url)):
+        if url and problem and not await self._has_connection(caller.tenant, url):
             raise InvalidField("metadata.tools_endpoint", problem)
         if message.webhook is not None:
             if self.webhooks is None:
                 raise PushUnsupported
             self.webhooks.check(message.webhook)
         self.files.check(message.files)
+
+    async def _has_connection(self, tenant: str, url: str) -> bool:
+        """Whether the tenant's record has a connection with that URL."""
+        try:
+            record = await self.records.current(tenant) if self.records else None
+        except BadRecord:  # written by another version of the gateway: the executor refuses it too
+            return False
+        connections = record.connections if record else ()
+        return any(one.url and one.url.rstrip("/") == url.rstrip("/") for one in connections)
+
+
+def check_size(message: ClientMessage, limits: MessageLimits) -> None:
+    """Raises ``InvalidField``, which names what is too large and the limit."""
+    parts = "task" if message.solver else "message.parts"
+    if message.part_count > limits.parts:
+        raise InvalidField(parts, f"there are {message.part_count} parts; at most {limits.parts} are taken")
+    history = message.solver.history if message.solver else ()
+    if len(message.whole_text) + sum(len(turn.content) for turn in history) > limits.text_characters:
+        raise InvalidField(parts, f"texts and data are over the limit of {limits.text_characters} characters")
+    told = len(message.practice.instructions) if message.practice else 0
+    if len(dumps(message.other_metadata)) + told > limits.metadata_characters:
+        raise InvalidField("metadata", f"is over the limit of {limits.metadata_characters} characters as JSON")

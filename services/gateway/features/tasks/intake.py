@@ -6,46 +6,13 @@ from typing import NamedTuple
 from typing_extensions import override
 
 from services.gateway.edge.errors import InvalidField, NoVisibleTask, TaskHasEnded
-from services.gateway.edge.fields import id_at, text_at
 from services.gateway.edge.ids import derive_id
 from services.gateway.features.identity.model import Caller, check_client, may_decide, may_read
-from services.gateway.features.tasks.message import ClientMessage
+from services.gateway.features.tasks.message import ClientMessage, DecisionWord, decision_in
 from services.gateway.features.tasks.model import FoundTask
 from shared.contracts.task import HistoryMessage, SentFile, TaskRecord, TaskRequest, Turn, TurnKind
-from shared.domain.exact_json import Json, JsonObject, digest
+from shared.domain.exact_json import Json, digest
 from shared.domain.words import Dialect, TaskState
-
-WORDS = ("approve", "reject")
-
-
-class DecisionWord(NamedTuple):
-    """A decision in a message. ``approval_id``: the approval that it names; None for the present one."""
-
-    decision: str
-    comment: str = ""
-    approval_id: str | None = None
-
-
-def decision_in(text: str, data: tuple[JsonObject, ...]) -> DecisionWord | None:
-    """The decision in a message: the bare word, or one data part ``{"decision", "comment",
-    "approval_id"}``; else None.
-    """
-    claims = [part for part in data if "decision" in part]
-    if claims:
-        return _claimed_decision(claims)
-    word = text.strip().lower()
-    return DecisionWord(word) if word in WORDS and not data else None
-
-
-def _claimed_decision(claims: list[JsonObject]) -> DecisionWord:
-    path = "message.parts.data.decision"
-    if len(claims) > 1:
-        raise InvalidField(path, "there must be one decision in a message")
-    word = (text_at(claims[0], "decision", path) or "").strip().lower()
-    if word not in WORDS:
-        raise InvalidField(path, "must be approve or reject")
-    comment = text_at(claims[0], "comment", "message.parts.data.comment") or ""
-    return DecisionWord(word, comment, id_at(claims[0], "approval_id", "message.parts.data.approval_id"))
 
 
 class IntakeTime(NamedTuple):
@@ -56,12 +23,16 @@ class IntakeTime(NamedTuple):
 
 
 class Accept(NamedTuple):
+    """A turn to store among its session's messages, with its task if that is new."""
+
     record: TaskRecord
     turn: Turn
     dedupe: str
 
 
 class Signal(NamedTuple):
+    """A turn to store ahead of its session's messages."""
+
     record: TaskRecord
     turn: Turn
 
@@ -90,7 +61,7 @@ def take_in(message: ClientMessage, caller: Caller, found: FoundTask, moment: In
         return arrival.begin(names.place(arrival, found))
     if arrival.turn_id in (*known.turns_done, found.signalled):
         return Join(known, arrival.turn_id)
-    decision = decision_in(message.text, message.data) if known.state is TaskState.INPUT_REQUIRED else None
+    decision = decision_in(message) if known.state is TaskState.INPUT_REQUIRED else None
     if not (decision and may_decide(caller.principal, known)):
         _check_own(message, caller, known)
     if not decision:

@@ -184,25 +184,28 @@ def _survives_floats(value: Json) -> bool:
             return True
 
 
-class MessageLimits(NamedTuple):
-    """Limits of a message. ``text_characters``: all texts and data together, earlier turns included.
-
-    ``metadata_characters``: of the metadata as JSON.
-    """
-
-    parts: int = 100
-    text_characters: int = 262_144
-    metadata_characters: int = 65_536
+WORDS = ("approve", "reject")
 
 
-def check_size(message: ClientMessage, limits: MessageLimits) -> None:
-    """Raises ``InvalidField``, which names what is too large and the limit."""
-    parts = "task" if message.solver else "message.parts"
-    if message.part_count > limits.parts:
-        raise InvalidField(parts, f"there are {message.part_count} parts; at most {limits.parts} are taken")
-    history = message.solver.history if message.solver else ()
-    if len(message.whole_text) + sum(len(turn.content) for turn in history) > limits.text_characters:
-        raise InvalidField(parts, f"texts and data are over the limit of {limits.text_characters} characters")
-    told = len(message.practice.instructions) if message.practice else 0
-    if len(dumps(message.other_metadata)) + told > limits.metadata_characters:
-        raise InvalidField("metadata", f"is over the limit of {limits.metadata_characters} characters as JSON")
+class DecisionWord(NamedTuple):
+    """A decision in a message. ``approval_id``: the approval that it names; None for the present one."""
+
+    decision: str
+    comment: str = ""
+    approval_id: str | None = None
+
+
+def decision_in(message: ClientMessage) -> DecisionWord | None:
+    """The decision in a message: the bare word, or one data part with ``decision``, ``comment`` and ``approval_id``."""
+    claims = [part for part in message.data if "decision" in part]
+    if not claims:
+        word = message.text.strip().lower()
+        return DecisionWord(word) if word in WORDS and not message.data else None
+    path = "message.parts.data.decision"
+    if len(claims) > 1:
+        raise InvalidField(path, "there must be one decision in a message")
+    word = (text_at(claims[0], "decision", path) or "").strip().lower()
+    if word not in WORDS:
+        raise InvalidField(path, "must be approve or reject")
+    comment = text_at(claims[0], "comment", "message.parts.data.comment") or ""
+    return DecisionWord(word, comment, id_at(claims[0], "approval_id", "message.parts.data.approval_id"))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from services.gateway.edge.errors import InvalidField, NoVisibleTask, TaskHasEnded
 from services.gateway.edge.shutdown import ShutdownState
 from services.gateway.features.identity.model import Caller, may_have_told, may_read
-from services.gateway.features.tasks.checks import MessageRules
+from services.gateway.features.tasks.checks import MessageRules, check_size
 from services.gateway.features.tasks.intake import (
     Accept,
     Intake,
@@ -19,7 +19,7 @@ from services.gateway.features.tasks.intake import (
     own_id,
     take_in,
 )
-from services.gateway.features.tasks.message import ClientMessage, check_size
+from services.gateway.features.tasks.message import ClientMessage
 from services.gateway.features.tasks.model import ClientThreads, FoundTask, MessageKey
 from services.gateway.features.tasks.views import is_turn
 from shared.contracts.task import TaskEvent, TaskRecord

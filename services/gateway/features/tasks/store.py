@@ -11,7 +11,6 @@ from services.gateway.edge.shutdown import ShutdownState
 from services.gateway.features.tasks.listing import ListPlace, Page, TaskLists, WantedTasks
 from services.gateway.features.tasks.model import ClientThreads, FoundTask, MessageKey, Stories
 from shared.contracts.task import TaskEvent, TaskRecord
-from shared.contracts.tenant_document import BadRecord
 from shared.domain.lru_cache import LruCache
 from shared.domain.partition import PARTITIONS, partition_of
 from shared.infra import keys
@@ -22,7 +21,6 @@ from shared.infra.redis import VolatileRedis, check_durable, check_writable
 from shared.infra.stored_tasks import read_events, read_record
 from shared.ports.store import StoreUnavailable
 from shared.ports.tasks import Tasks
-from shared.ports.tenant_records import TenantRecords
 
 _TASK = "task"
 _MOST_KNOWN = 1024
@@ -185,16 +183,6 @@ class RedisStories(ScriptedStore, Stories):
         stream = keys.task_keys(record.tenant, record.session_id, record.task_id).events
         rows = cast("list[tuple[str, dict[str, str]]]", await self._scripts.command("XRANGE", stream, "-", "+"))
         return [row for entry_id, fields in rows for row in read_events(entry_id, fields["e"])]
-
-
-async def has_connection(records: TenantRecords, tenant: str, url: str) -> bool:
-    """Whether the tenant's record has a connection with that URL; asked only where nothing else permits it."""
-    try:
-        record = await records.current(tenant)
-    except BadRecord:  # written by another version of the gateway: the executor refuses it too
-        return False
-    connections = record.connections if record else ()
-    return any(one.url and one.url.rstrip("/") == url.rstrip("/") for one in connections)
 
 
 _SECONDS = 3.0
