@@ -25,10 +25,8 @@ from shared.domain.lru_cache import LruCache
 from shared.domain.words import Dialect
 
 NO_STREAMS = "streaming is not offered; poll the task, or read GET /tasks/{id}/events"
-
-
-_MOST_WEBHOOKS = 100
 NO_EXTENDED_CARD = "there is no extended card"
+_MOST_WEBHOOKS = 100
 
 
 class A2aMethods:

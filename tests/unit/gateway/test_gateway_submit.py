@@ -25,9 +25,9 @@ BOSS = Caller("default", Principal(id="boss", roles=(Role.APPROVER,)))
 KEY = MessageKey("default", "t1")
 
 
-def _legacy(text: str = "hello", task_id: str = "t1", **metadata: str) -> ClientMessage:
+def _legacy(text: str = "hello", **metadata: str) -> ClientMessage:
     parts: JsonObject = {"parts": [{"text": text}]}
-    return read_message({"id": task_id, "message": parts, "metadata": {**metadata}}, Dialect.LEGACY)
+    return read_message({"id": "t1", "message": parts, "metadata": {**metadata}}, Dialect.LEGACY)
 
 
 def _accept(message: ClientMessage, answered: str = "", fresh_id: str = "fresh") -> Accept:
@@ -37,14 +37,18 @@ def _accept(message: ClientMessage, answered: str = "", fresh_id: str = "fresh")
     return intake
 
 
-def _decide(message: ClientMessage, caller: Caller, waiting: TaskRecord) -> Turn:
+def _decide(message: ClientMessage, caller: Caller = BOSS) -> Turn:
+    """The message's turn, to a task that asks q2."""
+    waits = {"state": TaskState.INPUT_REQUIRED, "metadata": {"approval_id": "q2"}}
+    waiting = _accept(_legacy()).record.model_copy(update=waits)
     intake = take_in(message, caller, FoundTask(KEY, waiting), IntakeTime(NOW, "x"))
     assert isinstance(intake, Signal)
     return intake.turn
 
 
-def _known(state: TaskState = TaskState.WORKING, message: ClientMessage | None = None) -> TaskRecord:
-    return _accept(message or _legacy()).record.model_copy(update={"state": state})
+def _answer(named: Json) -> ClientMessage:
+    answer: JsonObject = {"data": {"decision": "approve", "approval_id": named}}
+    return read_message({"id": "t1", "message": {"parts": [answer]}}, Dialect.LEGACY)
 
 
 @pytest.mark.promise("gateway.legacy_resend")
@@ -62,29 +66,20 @@ def test_no_two_messages_without_an_id_are_one_and_legacy_content_is_the_same_tu
 @pytest.mark.promise("gateway.decision")
 @each_row("caller", [ANNA, BOSS])
 def test_a_bare_word_to_a_waiting_task_is_a_decision(caller: Caller) -> None:
-    waiting = _known(TaskState.INPUT_REQUIRED)
-    assert _decide(_legacy(" REJECT "), caller, waiting).data == {
-        "decision": "reject",
-        "comment": "",
-        "approval_id": None,
-    }
+    assert _decide(_legacy(" REJECT "), caller).data == {"decision": "reject", "comment": "", "approval_id": "q2"}
 
 
 @pytest.mark.promise("gateway.decision_names_its_question")
 @each_row(("named", "kept"), [("q1", "q1"), (None, "q2"), ("", "q2")])
 def test_an_answer_is_to_the_question_it_names_or_else_to_the_one_that_stands(named: str | None, kept: str) -> None:
     """The client saw q1; since then the plan changed, and q2 is asked."""
-    waiting = _known(TaskState.INPUT_REQUIRED).model_copy(update={"metadata": {"approval_id": "q2"}})
-    answer: JsonObject = {"id": "t1", "message": {"parts": [{"data": {"decision": "approve", "approval_id": named}}]}}
-    assert _decide(read_message(answer, Dialect.LEGACY), BOSS, waiting).data["approval_id"] == kept
+    assert _decide(_answer(named)).data["approval_id"] == kept
 
 
 @each_row("named", [7, ["q1"], "q" * 257])
 def test_a_question_that_no_question_can_be_is_refused(named: Json) -> None:
-    waiting = _known(TaskState.INPUT_REQUIRED)
-    answer: JsonObject = {"id": "t1", "message": {"parts": [{"data": {"decision": "approve", "approval_id": named}}]}}
     with pytest.raises(InvalidField, match=r"data\.approval_id"):
-        _decide(read_message(answer, Dialect.LEGACY), BOSS, waiting)
+        _decide(_answer(named))
 
 
 async def _asked_to_cancel() -> tuple[MemoryTasks, "asyncio.Task[TaskRecord]"]:
