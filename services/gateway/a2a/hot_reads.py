@@ -101,7 +101,8 @@ class HotReads:
         if isinstance(admitted, Response):
             return await self._app(scope, receive, send)
         if scope["method"] == "GET":
-            return await self._send_reply(scope, send, _rest_read(scope["path"], head), admitted, began)
+            task_id, media_type = scope["path"].removeprefix("/tasks/"), media_type_of(head.get("accept", ""))
+            return await self._send_reply(scope, send, _RestRead(task_id, media_type.encode()), admitted, began)
         first = receive_at_once(receive)  # who sends it is known before anything of it is read
         read = (
             None if isinstance(first, PendingMessage) or first.get("more_body") else _rpc_read(first.get("body", b""))
@@ -183,7 +184,3 @@ def _rpc_read(body: bytes) -> _RpcRead | None:
 
 def _is_name(value: object) -> TypeGuard[str]:
     return type(value) is str and 0 < len(value) <= MAX_ID and value.isprintable()
-
-
-def _rest_read(path: str, head: Mapping[str, str]) -> _RestRead:
-    return _RestRead(path.removeprefix("/tasks/"), media_type_of(head.get("accept", "")).encode())

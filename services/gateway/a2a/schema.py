@@ -184,9 +184,10 @@ def read_send(params: JsonObject) -> JsonObject:
 
 def read_early_webhook(params: JsonObject) -> JsonObject:
     """Parse the early protocol's parameters of tasks/pushNotification/set into those of 1.0."""
+    named, path = read_early_webhook_name(params), f"params.{_CONFIG}"
     if params.get(_CONFIG) is None:
-        raise InvalidField(f"params.{_CONFIG}", "is required")
-    return {**object_at(params, _CONFIG, f"params.{_CONFIG}"), **read_early_webhook_name(params)}
+        raise InvalidField(path, "is required")
+    return {**object_at(params, _CONFIG, path), **named}
 
 
 def read_early_webhook_name(params: JsonObject) -> JsonObject:

@@ -82,8 +82,8 @@ class WebhookStore(Protocol):
 
     async def webhooks_of(self, record: TaskRecord) -> Sequence[RegisteredWebhook]: ...
 
-    async def drop(self, record: TaskRecord, config_id: str) -> bool:
-        """Remove a webhook; False if there was none."""
+    async def drop(self, record: TaskRecord, config_id: str) -> None:
+        """Remove a webhook, if it exists."""
 
     async def failing(self, tenant: str) -> Sequence[Failing]: ...
 
@@ -116,13 +116,6 @@ def header_value(text: str, path: str) -> str:
     """
     if text and (len(text) > LONGEST or not _VALUE.fullmatch(text)):
         raise InvalidField(path, f"must be at most {LONGEST} visible ASCII characters")
-    return text
-
-
-def scheme_name(text: str, path: str) -> str:
-    """Returns the text if it can name an authentication scheme; else raises ``InvalidField``."""
-    if text and not _NAME.fullmatch(text):
-        raise InvalidField(path, "must be the name of an HTTP authentication scheme, such as Bearer")
     return text
 
 
@@ -204,7 +197,9 @@ def _read_authentication(config: JsonObject, path: str) -> tuple[str, str]:
     credentials = text_at(given, "credentials", f"{path}.credentials") or ""
     if credentials and not scheme:
         raise InvalidField(f"{path}.scheme", "is required with credentials")
-    return scheme_name(scheme, f"{path}.scheme"), header_value(credentials, f"{path}.credentials")
+    if scheme and not _NAME.fullmatch(scheme):
+        raise InvalidField(f"{path}.scheme", "must be the name of an HTTP authentication scheme, such as Bearer")
+    return scheme, header_value(credentials, f"{path}.credentials")
 
 
 def _first_scheme(given: JsonObject, path: str) -> str:

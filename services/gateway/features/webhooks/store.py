@@ -37,13 +37,12 @@ class RedisWebhooks(hooks.WebhookStore):
         found = [one for one in (self._read(text) for text in rows.values()) if one is not None]
         return sorted(found, key=lambda one: one.webhook.config_id)
 
-    async def drop(self, record: TaskRecord, config_id: str) -> bool:
+    async def drop(self, record: TaskRecord, config_id: str) -> None:
         partition = keys.partition_keys_of(record.tenant, record.session_id)
         member = _pack_member(record, config_id)
         words = (("ZREM", partition.deliveries, member), ("HDEL", _build_keys(record).push, member))
-        _, gone = await self._scripts.commands(*words)
+        await self._scripts.commands(*words)
         await self._failing.forget(record.tenant, member)
-        return gone == 1
 
     async def failing(self, tenant: str) -> Sequence[hooks.Failing]:
         return await self._failing.failing_of(tenant)
