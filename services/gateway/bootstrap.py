@@ -58,7 +58,7 @@ from services.gateway.features.tasks.listing import TaskListService
 from services.gateway.features.tasks.routes import resolve_routes
 from services.gateway.features.tasks.service import TaskService
 from services.gateway.features.tasks.signals import TaskSignals
-from services.gateway.features.tasks.store import RedisReadiness, RedisStories, RedisTaskLists, RedisThreads
+from services.gateway.features.tasks.store import RedisClientIds, RedisReadiness, RedisStories, RedisTaskLists
 from services.gateway.features.tenants.routes import TenantEndpoints
 from services.gateway.features.tenants.store import RedisTenantStates
 from services.gateway.features.webhooks.routes import WebhookEndpoints
@@ -165,7 +165,7 @@ def _build_services(
     store = _build_store(settings, opened, wakes, tracer)
     tasks = TaskService(
         tasks=store,
-        threads=RedisThreads(state, opened.reads, store),
+        client_ids=RedisClientIds(state, opened.reads, store),
         moment=_moment,
         rules=_build_rules(settings, opened),
         wait_seconds=settings.blocking_limit,

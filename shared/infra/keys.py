@@ -247,9 +247,9 @@ def alias_key(tenant: str, task_id: str) -> str:
     return f"pa:alias:{_quote(tenant)}:{_quote(task_id)}"
 
 
-def thread_key(tenant: str, client_id: str) -> str:
-    """The key of a thread of a client. In a slot of its own: it is read before the session is known."""
-    return f"pa:thread:{_quote(tenant)}:{_quote(client_id)}"
+def thread_key(tenant: str, alias: str) -> str:
+    """The key of what is noted under a client's own task id, in a slot of its own: the session is not known yet."""
+    return f"pa:thread:{_quote(tenant)}:{_quote(alias)}"
 
 
 def participation_key(tenant: str, session_id: str) -> str:

@@ -8,7 +8,7 @@ import pytest
 from redis.asyncio import Redis
 
 from services.gateway.features.tasks.model import MessageKey
-from services.gateway.features.tasks.store import MOST, RedisThreads
+from services.gateway.features.tasks.store import MOST, RedisClientIds
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.infra import keys
 from shared.infra.keys import thread_key
@@ -23,36 +23,38 @@ from tests.integration.state_stage import accepted, begin, sessions_of
 
 
 @pytest.fixture
-async def threads(redis: Redis, redis_url: str, task_store: TaskStore) -> AsyncIterator[RedisThreads]:
+async def client_ids(redis: Redis, redis_url: str, task_store: TaskStore) -> AsyncIterator[RedisClientIds]:
     reads = Reads(redis, redis_url)
-    yield RedisThreads(redis, reads, task_store)
+    yield RedisClientIds(redis, reads, task_store)
     reads.close()
 
 
 @pytest.mark.promise("gateway.threads_bounded")
 async def test_a_client_that_uses_one_id_for_ever_does_not_fill_the_store(
-    threads: RedisThreads, redis: Redis, task_store: TaskStore
+    client_ids: RedisClientIds, redis: Redis, task_store: TaskStore
 ) -> None:
     """Its newest task and the last answer are never among what is forgotten."""
     key, record = thread_key("acme", "daily"), await accepted(task_store)
     daily = MessageKey("acme", "daily", "new")
-    await threads.points_to(daily, record.task_id)
+    await client_ids.note_task(daily, record.task_id)
     await redis.hset(key, mapping={f"answered:{number}": "turn" for number in range(MOST)})  # type: ignore[misc]  # redis-py
-    await threads.note_answer(daily, "turn-new")
+    await client_ids.note_answer(daily, "turn-new")
     noted = await redis.hlen(key)  # type: ignore[misc]  # redis-py
-    kept = await threads.find(daily)
+    kept = await client_ids.find(daily)
     assert MOST // 2 < noted < MOST
     assert (kept.record, kept.answered) == (record, "turn-new")
 
 
 @pytest.mark.promise("gateway.threads_bounded")
-async def test_a_task_found_before_costs_one_trip(threads: RedisThreads, redis: Redis, task_store: TaskStore) -> None:
+async def test_a_task_found_before_costs_one_trip(
+    client_ids: RedisClientIds, redis: Redis, task_store: TaskStore
+) -> None:
     record = await accepted(task_store)
     for _ in range(2):
-        await threads.find(MessageKey("acme", record.task_id))
+        await client_ids.find(MessageKey("acme", record.task_id))
     before = int((await redis.info("stats"))["total_reads_processed"])
     for _ in range(10):
-        await threads.find(MessageKey("acme", record.task_id))
+        await client_ids.find(MessageKey("acme", record.task_id))
     after = int((await redis.info("stats"))["total_reads_processed"])
     assert after - before <= 10 + 1  # and the question itself
 

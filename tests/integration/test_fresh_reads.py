@@ -8,7 +8,7 @@ import pytest
 from redis.asyncio import Redis
 
 from services.gateway.features.tasks.model import MessageKey
-from services.gateway.features.tasks.store import RedisThreads
+from services.gateway.features.tasks.store import RedisClientIds
 from shared.contracts.task import TaskRecord
 from shared.domain.words import TaskState
 from shared.infra import keys
@@ -24,10 +24,10 @@ class Replica:
 
     def __init__(self, redis: Redis, url: str, store: TaskStore) -> None:
         self.reads = Reads(redis, url)
-        self.threads = RedisThreads(redis, self.reads, store)
+        self.client_ids = RedisClientIds(redis, self.reads, store)
 
     async def find(self, task_id: str, tenant: str = "acme") -> TaskRecord | None:
-        return (await self.threads.find(MessageKey(tenant, task_id))).record
+        return (await self.client_ids.find(MessageKey(tenant, task_id))).record
 
 
 Replicas = tuple[Replica, Replica]
@@ -80,9 +80,9 @@ async def test_an_id_of_a_newer_task_leads_there_at_once(
     """Whichever replica noted it."""
     record = await _ended(redis, task_store)
     assert await _read_twice(replicas, record.task_id) == [record] * 4
-    await replicas[0].threads.points_to(MessageKey("acme", record.task_id), "newer")
+    await replicas[0].client_ids.note_task(MessageKey("acme", record.task_id), "newer")
     assert await _read_twice(replicas, record.task_id) == [None] * 4
-    await replicas[1].threads.points_to(MessageKey("acme", record.task_id), record.task_id)
+    await replicas[1].client_ids.note_task(MessageKey("acme", record.task_id), record.task_id)
     assert await _read_twice(replicas, record.task_id) == [record] * 4
 
 

@@ -20,7 +20,7 @@ from services.gateway.features.deliveries.news import DeliveryStep, HookWork
 from services.gateway.features.deliveries.store import RedisDeliveryQueue
 from services.gateway.features.learning.store import RedisStatistics
 from services.gateway.features.tasks.model import MessageKey
-from services.gateway.features.tasks.store import RedisThreads
+from services.gateway.features.tasks.store import RedisClientIds
 from services.gateway.features.webhooks.model import SignedPost, TaskHook
 from services.gateway.features.webhooks.store import RedisWebhooks
 from services.learner.adapters.redis_learned_files import change_learned, digest_of_list
@@ -107,9 +107,9 @@ async def test_what_else_the_services_ask_works_there(cluster: Redis) -> None:
     async with Live(cluster) as live:
         store, key = TaskStore(cluster, live), MessageKey("acme", "c1", "f")
         record = await accepted(store)
-        threads = RedisThreads(cluster, Reads(cluster, "redis+cluster://nowhere"), store)
-        await threads.points_to(key, record.task_id)
-        assert (await threads.find(key)).record == record
+        client_ids = RedisClientIds(cluster, Reads(cluster, "redis+cluster://nowhere"), store)
+        await client_ids.note_task(key, record.task_id)
+        assert (await client_ids.find(key)).record == record
     assert (await RedisStatistics(cluster).learning("acme")).cases == 0
     assert (await RedisLearned(cluster).recall("acme", "general")).cases == ()
 

@@ -14,7 +14,7 @@ from shared.contracts.task import Artifact, Principal, TaskRecord, Turn
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import Dialect, TaskState
 from tests.doubles.gateway_doubles import MemoryTasks
-from tests.doubles.memory_threads import MemoryThreads
+from tests.doubles.memory_client_ids import MemoryClientIds
 
 NOON = datetime(2026, 4, 1, 12, 0, tzinfo=UTC)
 ANN = Caller("acme", Principal(id="ann", verified=True))
@@ -26,18 +26,18 @@ class Played:
 
     def __init__(self) -> None:
         self.tasks = MemoryTasks()
-        self.threads = MemoryThreads(self.tasks)
+        self.client_ids = MemoryClientIds(self.tasks)
         self._count = 0
 
-    def desk(self) -> TaskService:
-        return TaskService(self.tasks, self.threads, self.moment, MessageRules())
+    def service(self) -> TaskService:
+        return TaskService(self.tasks, self.client_ids, self.moment, MessageRules())
 
     def replica(self) -> Streams:
-        return Streams(self.desk())
+        return Streams(self.service())
 
     async def sent(self, text: str = "pay it", dialect: Dialect = Dialect.A2A_1_0) -> TaskRecord:
         """A task that has just been accepted."""
-        return (await self.desk().submit(message(text, dialect), ANN)).record
+        return (await self.service().submit(message(text, dialect), ANN)).record
 
     async def tells(self, record: TaskRecord, kind: str, **data: object) -> None:
         """One event, the task staying as it is."""

@@ -87,7 +87,7 @@ async def _asked_to_cancel() -> tuple[MemoryTasks, "asyncio.Task[TaskRecord]"]:
     played = Played()
     record = await played.sent()
     await played.tasks.turns.get()
-    signals = TaskSignals(played.tasks, played.desk(), played.moment, limit=0.2)
+    signals = TaskSignals(played.tasks, played.service(), played.moment, limit=0.2)
     return played.tasks, asyncio.create_task(signals.cancel(record.task_id, ANN))
 
 

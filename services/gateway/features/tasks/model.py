@@ -32,12 +32,12 @@ class FoundTask(NamedTuple):
     answered: str = ""
 
 
-class ClientThreads(Protocol):
+class ClientIds(Protocol):
     """Where clients' own task ids lead, and what became of messages. All methods may raise ``StoreUnavailable``."""
 
     async def find(self, key: MessageKey) -> FoundTask: ...
 
-    async def points_to(self, key: MessageKey, task_id: str) -> None: ...
+    async def note_task(self, key: MessageKey, task_id: str) -> None: ...
 
     async def note_signal(self, key: MessageKey, turn_id: str) -> None: ...
 

@@ -20,7 +20,7 @@ from services.gateway.features.tasks.intake import (
     take_in,
 )
 from services.gateway.features.tasks.message import ClientMessage
-from services.gateway.features.tasks.model import ClientThreads, FoundTask, MessageKey
+from services.gateway.features.tasks.model import ClientIds, FoundTask, MessageKey
 from services.gateway.features.tasks.views import is_turn
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.words import TaskState
@@ -59,14 +59,14 @@ class TaskService:
     def __init__(
         self,
         tasks: Tasks,
-        threads: ClientThreads,
+        client_ids: ClientIds,
         moment: Callable[[], IntakeTime],
         rules: MessageRules,
         wait_seconds: float = 85,
         leaving: ShutdownState | None = None,
         read_assessment: ReadAssessment = read_no_assessment,
     ) -> None:
-        self._tasks, self._threads, self._moment = tasks, threads, moment
+        self._tasks, self._client_ids, self._moment = tasks, client_ids, moment
         self._rules, self._webhooks, self.files = rules, rules.webhooks, rules.files
         self._wait_seconds, self._leaving = wait_seconds, leaving or ShutdownState()
         self._read_assessment = read_assessment
@@ -104,9 +104,9 @@ class TaskService:
             await self._enter_webhook(record, message, caller, from_start=True)
         key = found.key if message.task_id else key._replace(alias=record.task_id)
         if isinstance(intake, Signal):
-            await self._threads.note_signal(key, turn_id)
+            await self._client_ids.note_signal(key, turn_id)
         if record.task_id != key.alias and (known is None or record.accepted_at > known.accepted_at):
-            await self._threads.points_to(key, record.task_id)
+            await self._client_ids.note_task(key, record.task_id)
         answer_counts = names_of(message.dialect).answer_counts
         return Ticket(record, turn_id, message.task_id or record.task_id, key if answer_counts else None)
 
@@ -155,7 +155,7 @@ class TaskService:
     async def note_answer(self, ticket: Ticket, record: TaskRecord) -> None:
         """Note that the client received the turn's answer, so that the same message is a new one from now on."""
         if ticket.key and (ticket.turn_id in record.turns_done or record.state.is_terminal):
-            await self._threads.note_answer(ticket.key, ticket.turn_id)
+            await self._client_ids.note_answer(ticket.key, ticket.turn_id)
 
     async def read(self, task_id: str, caller: Caller) -> TaskRecord:
         """The newest task of that id; raises ``NoVisibleTask`` if there is none that the caller may see."""
@@ -183,10 +183,10 @@ class TaskService:
 
     async def _find_task(self, key: MessageKey, caller: Caller) -> FoundTask:
         """The task that a client means. A task of that id that it may not see is passed over."""
-        found = await self._threads.find(key)
+        found = await self._client_ids.find(key)
         if found.record is None or may_read(caller.principal, found.record):
             return found
-        return await self._threads.find(key._replace(alias=own_id(key.alias, caller)))
+        return await self._client_ids.find(key._replace(alias=own_id(key.alias, caller)))
 
     async def _enter_webhook(
         self, record: TaskRecord, message: ClientMessage, caller: Caller, *, from_start: bool = False

@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from services.gateway.edge.shutdown import ShutdownState
 from services.gateway.features.tasks.listing import ListPlace, Page, TaskLists, WantedTasks
-from services.gateway.features.tasks.model import ClientThreads, FoundTask, MessageKey, Stories
+from services.gateway.features.tasks.model import ClientIds, FoundTask, MessageKey, Stories
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.lru_cache import LruCache
 from shared.domain.partition import PARTITIONS, partition_of
@@ -55,7 +55,7 @@ def _packed_reads(key: MessageKey, session_id: str) -> PackedReads:
     )
 
 
-class RedisThreads(ClientThreads):
+class RedisClientIds(ClientIds):
     """Clients' own task ids on Redis. Every method may raise ``StoreUnavailable``."""
 
     def __init__(self, redis: Redis, reads: Reads, tasks: Tasks) -> None:
@@ -99,7 +99,7 @@ class RedisThreads(ClientThreads):
         cached = (stored, record) if 0 < len(stored) <= _LARGEST else ()
         self._known.keep((record.tenant, record.task_id), _KnownTask(record.session_id, place, reads, *cached))
 
-    async def points_to(self, key: MessageKey, task_id: str) -> None:
+    async def note_task(self, key: MessageKey, task_id: str) -> None:
         await self._note(key, _TASK, task_id)
 
     async def note_signal(self, key: MessageKey, turn_id: str) -> None:

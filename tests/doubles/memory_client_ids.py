@@ -2,11 +2,11 @@
 
 from collections import defaultdict
 
-from services.gateway.features.tasks.model import ClientThreads, FoundTask, MessageKey
+from services.gateway.features.tasks.model import ClientIds, FoundTask, MessageKey
 from shared.ports.tasks import Tasks
 
 
-class MemoryThreads(ClientThreads):
+class MemoryClientIds(ClientIds):
     def __init__(self, tasks: Tasks) -> None:
         self._tasks = tasks
         self._newest: dict[tuple[str, str], str] = {}
@@ -17,7 +17,7 @@ class MemoryThreads(ClientThreads):
         newest = self._newest.get((key.tenant, key.alias), key.alias)
         return FoundTask(key, await self._tasks.record(key.tenant, newest), self._signalled[key], self._answered[key])
 
-    async def points_to(self, key: MessageKey, task_id: str) -> None:
+    async def note_task(self, key: MessageKey, task_id: str) -> None:
         self._newest[key.tenant, key.alias] = task_id
 
     async def note_signal(self, key: MessageKey, turn_id: str) -> None:
