@@ -5,11 +5,12 @@ from decimal import Decimal
 import pytest
 
 from services.executor.core.process.figures import compute_figures
-from services.executor.core.records.read_backs import missing_reads, unfound_records
+from services.executor.core.records.binding import bind, view_of
+from services.executor.core.records.wanted_reads import missing_reads, unfound_records
 from services.executor.core.session.values import Fact, NamedValue, Operand
 from services.executor.core.states.machine import TEMPLATES
 from services.executor.ports.tools import Tool
-from shared.contracts.policy import CallContext
+from shared.contracts.policy import CallContext, Policy, Rule
 from shared.contracts.tenant import CatalogueEntry
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import ToolClass
@@ -27,9 +28,15 @@ _GET = _tool("get_claim", claim_id="string")
 _OTHERS = (_tool("get_receipt", claim_id="string"), _tool("get_claim_history", claim_id="string", since="string"))
 
 
-def _wanted(call: JsonObject, *readers: Tool, facts: tuple[Fact, ...] = (), named: str = "approve_claim") -> object:
-    write = tool(named, ToolClass.CHANGE)
-    found = missing_reads(plan(change(named, call)), tools(write, *readers), facts)
+def _wanted(
+    call: JsonObject,
+    *readers: Tool,
+    facts: tuple[Fact, ...] = (),
+    named: str = "approve_claim",
+    rule: Rule | None = None,
+) -> object:
+    write, policies = tool(named, ToolClass.CHANGE), (Policy(id="house", rules=(rule,)),) if rule else ()
+    found = missing_reads(plan(change(named, call)), tools(write, *readers), facts, policies)
     return [(one.tool.name, one.arguments) for one in found]
 
 
@@ -165,3 +172,60 @@ def test_no_process_asks_over_a_change_of_which_it_knows_nothing(process: str) -
     """Whatever it would have decided by: nothing was read, and its rules are silent."""
     found = verdict((), [change("update_thing", {"thing_id": "T-1"})], [], TEMPLATES[process])
     assert (found.passed, found.requires_approval) == (True, False)
+
+
+_HELD = Rule(id="HELD", condition='tool == "discharge_stay" && hold == true', action="block")
+_ANY_HELD = Rule(id="HELD", condition="hold == true", action="block")
+_STAY, _SUPPLIER = _tool("get_stay", stay_id="string"), _tool("get_supplier", supplier_id="string")
+_ROWS: Json = {"stays": [{"stay_id": "S-1", "patient_id": "P-1"}, {"stay_id": "S-2", "patient_id": "P-2"}]}
+_IN_LIST = (read("list_stays", _ROWS), read("get_patient", {"patient_id": "P-1", "hold": False}, patient_id="P-1"))
+_BY_ITSELF = (read("get_stay", {"stay_id": "S-1", "patient_id": "P-1"}, stay_id="S-1"), *_IN_LIST[1:])
+_LINES: Json = {"order_id": "O-1", "supplier_id": "73", "lines": [{"sku": "A-7", "packs": 3}]}
+_ARTICLE: Json = {"sku": "A-7", "label": "gloves", "supplier_id": "73", "hold": False}
+_ORDERED = (read("get_order", _LINES, order_id="O-1"), read("get_item", _ARTICLE, sku="A-7"))
+_PLACED = Rule(id="HELD", condition='tool == "place_order" && hold == true', action="block")
+
+
+@pytest.mark.promise("policy.nearest_is_read")
+@each_row(
+    ("facts", "rule", "expected"),
+    (_IN_LIST, _HELD, [("get_stay", {"stay_id": "S-1"})]),  # of the stay only a row was seen
+    (_IN_LIST, _ANY_HELD, [("get_stay", {"stay_id": "S-1"})]),
+    (_IN_LIST, Rule(id="x", condition='tool == "bill_stay" && hold == true', action="block"), []),
+    (_IN_LIST, Rule(id="x", condition="patient_id == 'P-9'", action="block"), []),  # the row has it
+    (_BY_ITSELF, _HELD, []),
+)
+def test_a_record_that_only_a_list_showed_is_read_before_a_field_is_taken_from_another(
+    facts: tuple[Fact, ...], rule: Rule, expected: list[tuple[str, JsonObject]]
+) -> None:
+    call: JsonObject = {"stay_id": "S-1"}
+    assert _wanted(call, _STAY, facts=facts, named="discharge_stay", rule=rule) == expected
+
+
+@pytest.mark.promise("policy.nearest_is_read")
+@each_row(
+    ("facts", "rule", "expected"),
+    (_ORDERED, _PLACED, [("get_supplier", {"supplier_id": "73"})]),  # nearer than the article, which was read
+    (_ORDERED[:1], _PLACED, [("get_supplier", {"supplier_id": "73"})]),
+    (_ORDERED, Rule(id="x", condition="hold == true", action="block"), [("get_supplier", {"supplier_id": "73"})]),
+    (_ORDERED[:1], Rule(id="x", condition="hold == true", action="block"), []),  # nobody has such a field
+    (
+        _ORDERED[:1],
+        Rule(id="x", condition='tool == "place_order" && supplier.hold', action="block"),
+        [("get_supplier", {"supplier_id": "73"})],
+    ),
+)
+def test_a_record_to_which_the_named_one_leads_is_read_before_a_field_is_taken_from_further_away(
+    facts: tuple[Fact, ...], rule: Rule, expected: list[tuple[str, JsonObject]]
+) -> None:
+    assert _wanted({"order_id": "O-1"}, _SUPPLIER, facts=facts, named="place_order", rule=rule) == expected
+
+
+@pytest.mark.promise("policy.binding")
+def test_an_article_that_is_known_by_its_sku_is_not_its_supplier() -> None:
+    """It names its supplier, and the call names the article by the argument by which it was read."""
+    supplier = read("get_supplier", {"supplier_id": "73", "hold": True}, supplier_id="73")
+    for facts in ((*_ORDERED, supplier), (supplier, *_ORDERED)):
+        assert bind(view_of("place_order", {"order_id": "O-1"}, facts), ["hold"]).fields["hold"] is True
+    moved = view_of("move_stock", {"sku": "A-7", "to_site": "HL"}, _ORDERED[1:])
+    assert bind(moved, ["hold"]).fields["hold"] is False

@@ -74,7 +74,7 @@ def test_of_several_budgets_the_one_counts_that_the_claim_leads_to() -> None:
     assert computed == {"budget_after": "60"}
 
 
-_OTHER = fact({"id": "B-2", "department": "North", "available": "5.00"}, "f3", "get_department_budget")
+_OTHER = fact({"id": "B-2", "department": "North", "available": "5.00"}, "f3", "get_other_budget")
 _REFUSED = fact({"available": "9999"}, "f2", "get_department_budget", ok=False)
 _PART = fact(RUNS, "f1", "list_payroll_runs").model_copy(update={"note": "NOT all rows: 3 rows from 1 pages; why."})
 

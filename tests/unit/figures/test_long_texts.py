@@ -5,9 +5,9 @@ A reader that looks at the whole text for each of its pieces takes minutes here,
 
 from datetime import UTC, date, datetime
 
-from services.executor.core.authorize.policy import asked_fields
 from services.executor.core.figures.mentions import find_amounts, find_mentions
 from services.executor.core.prime.prime import named_tools
+from services.executor.core.records.asked_fields import asked_fields
 from services.gateway.features.solver.service import answers_in
 from shared.contracts.policy import Policy, Rule
 from shared.contracts.tenant import Connection

@@ -3,8 +3,7 @@
 It also says when a plan needs a person's decision, and how many different people it takes.
 """
 
-import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from datetime import timedelta
 from decimal import Decimal
 from fnmatch import fnmatchcase
@@ -21,6 +20,7 @@ from services.executor.core.process.rules import (
     process_policy,
     unanswered_concern,
 )
+from services.executor.core.records.asked_fields import asked_fields
 from services.executor.core.records.binding import (
     BoundFields,
     CallView,
@@ -56,7 +56,6 @@ from shared.contracts.policy import (
     ContextValue,
     EvaluateRequest,
     PastCall,
-    Policy,
     Verdict,
 )
 from shared.domain.answer import is_exact_match
@@ -151,29 +150,15 @@ def _spell(value: Json) -> str:
     return normal(value if isinstance(value, str) else dumps(value))
 
 
-# A quote that nothing closes ends with the condition, so that each character is looked at once.
-_TEXT = re.compile(r"\"(?:\\.|[^\"\\])*+\"?|'(?:\\.|[^'\\])*+'?", re.DOTALL)
-_NAME = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
-_NO_FIELDS = frozenset("true false null in tool verb tool_class process_type call_id".split())
+async def verdict_on(
+    ctx: TurnContext, template: ProcessTemplate, dossier: Dossier, part_of: WritePlan | None = None
+) -> Verdict:
+    """A fresh verdict on the plan, or on a ``part_of`` one after the rest of it.
 
-
-def asked_fields(policies: Iterable[Policy]) -> tuple[str, ...]:
-    """The fields that the policies' rules ask for, each once, in the order of the rules; one too many does no harm."""
-    return tuple(dict.fromkeys(name for policy in policies for name in _fields_of_policy(policy)))
-
-
-def _fields_of_policy(policy: Policy) -> Iterator[str]:
-    conditions = [*(rule.condition for rule in policy.rules), *(rule.condition or "" for rule in policy.tool_rules)]
-    for condition in conditions:
-        names = _NAME.findall(_TEXT.sub(" ", condition))
-        yield from (name for name in names if name not in _NO_FIELDS and not name.startswith("figures."))
-    for rule in policy.tool_rules:
-        yield from rule.per
-
-
-async def verdict_on(ctx: TurnContext, template: ProcessTemplate, dossier: Dossier) -> Verdict:
-    """A fresh verdict on the plan. Raises ``Failed`` if the service is away or answers about another plan."""
+    Raises ``Failed`` if the service is away or answers about another plan.
+    """
     request = request_for(ctx, template, dossier, await _read_history(ctx, dossier))
+    request = request.model_copy(update={"plan_hash": part_of.hash}) if part_of else request
     try:
         verdict = await ctx.ports.policy.evaluate(request)
     except PolicyUnavailable as error:
@@ -182,7 +167,8 @@ async def verdict_on(ctx: TurnContext, template: ProcessTemplate, dossier: Dossi
         raise Failed(
             "no policy verdict, so nothing was written: the service answered about another plan", "policy_service"
         )
-    ctx.journal.judged_plan, ctx.journal.judged_at = request.plan_hash or "", ctx.journal.now
+    if part_of is None:
+        ctx.journal.judged_plan, ctx.journal.judged_at = request.plan_hash or "", ctx.journal.now
     return verdict
 
 

@@ -17,12 +17,13 @@ from services.executor.core.figures.mentions import find_mentions
 from services.executor.core.model.made_tools import compute_with_tools
 from services.executor.core.model.model_calls import ModelQuestion, Unanswered, UnusableAnswer, ask_checked
 from services.executor.core.model.talk import local_now
-from services.executor.core.plan.proposals import ClosedPlan, NotProposed, Proposal, order_calls
+from services.executor.core.plan.proposals import CLOSING, ClosedPlan, NotProposed, Proposal, order_calls
 from services.executor.core.plan.sources import known_figures, user_texts
 from services.executor.core.process.figures import calls_off_route, with_process_figures
 from services.executor.core.reads.reader import TaskReader
-from services.executor.core.records.read_backs import choose_read_back, unfound_records
+from services.executor.core.records.read_backs import choose_read_back
 from services.executor.core.records.references import reference_to_made, references
+from services.executor.core.records.wanted_reads import unfound_records
 from services.executor.core.session.budget import BudgetShare
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Dossier, Progress
@@ -174,7 +175,7 @@ class Closing:
         self._asks_for_notice = asks_for_notice
         self._ctx = ctx
         self._reader = reader
-        self._key = f"{key}:closing"
+        self._key = f"{key}{CLOSING}"
 
     async def close(self, progress: Progress, proposals: Sequence[Proposal], number: int) -> ClosedPlan:
         """The frozen plan, or what is wrong with it; decided once for all attempts. Raises ``Rejected``."""

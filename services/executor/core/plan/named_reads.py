@@ -1,5 +1,5 @@
-"""Reads the records that a plan's calls name and nobody read, and finds identifiers of a part's list that no call
-names.
+"""Reads the records that a plan's calls name and nobody read since the task's last writes, and finds identifiers of a
+part's list that no call names.
 """
 
 import re
@@ -9,14 +9,15 @@ from typing import NamedTuple
 from services.executor.core.figures.identifiers import WrittenIdentifier, find_codes, identifier_key
 from services.executor.core.figures.vocabulary import CHOOSES
 from services.executor.core.reads.reader import CallRefused, TaskReader
-from services.executor.core.records.read_backs import missing_reads
+from services.executor.core.records.binding import facts_around
+from services.executor.core.records.wanted_reads import missing_reads
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.values import Fact, PartOfTask
 from services.executor.core.tools.near_names import words_of
 from services.executor.core.tools.record_tree import leaves_of, names_a_record, nodes_of
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import PlannedCall, WritePlan
-from shared.domain.exact_json import Json, JsonObject, dumps, loads
+from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_object
 from shared.domain.keywords import stem
 from shared.ports.models import ToolUse
 
@@ -131,7 +132,7 @@ class NamedReads:
             if one.tool is None:
                 self._reader.restore(one.use)
                 continue
-            ref = self._reader.reserve(one.use, one.tool)
+            ref = self._reader.reserve(one.use, one.tool, beside=True)
             try:
                 await self._reader.read(one.key, ref, one.use, one.tool, by_machine=True)
             except CallRefused:
@@ -141,8 +142,12 @@ class NamedReads:
     def _decide_reads(self, key: str, calls: Sequence[PlannedCall]) -> list[_NamedRead]:
         def missing() -> str:
             plan = WritePlan(task_id=self._ctx.record.task_id, calls=tuple(calls))
-            reads = missing_reads(plan, self._ctx.toolbox, self._reader.facts)
+            reads = missing_reads(plan, self._ctx.toolbox, self._reader.facts, self._ctx.policies)
             found: list[Json] = [[read.tool.connection_id, read.tool.name, read.arguments] for read in reads]
+            # What rules may look at is read again once the task itself has written.
+            near = facts_around(plan.changes, self._reader.facts) if self._reader.outdated else frozenset[str]()
+            again = (fact for fact in self._reader.outdated if fact.ref in near)
+            found += [[fact.connection_id, fact.tool, loads_object(fact.arguments_json)] for fact in again]
             return dumps(found)
 
         stored = loads(self._ctx.journal.decide_once(key, missing))

@@ -185,6 +185,9 @@ def _in_present_names(given: JsonObject, tool: Tool, corrections: Corrections) -
     return given if problems_with(corrected, tool) else corrected
 
 
+CLOSING = ":closing"  # ends the name of the journal step that closes a plan
+
+
 class ClosedPlan(Contract):
     """What closing a plan gave, as its journal step stores it.
 

@@ -142,6 +142,12 @@ class TaskReader:
         return tuple(fact for fact in self._facts.values() if fact.result_json)
 
     @property
+    def outdated(self) -> tuple[Fact, ...]:
+        """What was read before the task's last writes, and not again since."""
+        fresh = {_key_of_fact(fact) for fact in self.facts if fact.ref not in self._stale}
+        return tuple(fact for fact in self.facts if fact.ref in self._stale and _key_of_fact(fact) not in fresh)
+
+    @property
     def calls(self) -> tuple[PastCall, ...]:
         """The calls made so far, which rules about reads count."""
         return tuple(self._calls)
@@ -173,12 +179,13 @@ class TaskReader:
         self._stale.update(self._facts)
         self._calls.extend(calls)
 
-    def reserve(self, use: ToolUse, tool: Tool) -> str:
+    def reserve(self, use: ToolUse, tool: Tool, *, beside: bool = False) -> str:
         """The reference for a read that is about to be made, given in the order of the model's calls; that of the same
-        read if there was one.
+        read if there was one. ``beside``: not of one from before the last writes, which the model goes on to know.
         """
-        if same := next(self._find_same(use, tool), None):
-            return same.ref
+        same = self._find_same(use, tool)
+        if known := next((one for one in same if not (beside and one.ref in self._stale)), None):
+            return known.ref
         self._reserved += 1
         ref = f"r{self._reserved}"
         self._facts[ref] = _build_unread(ref, use, tool)
@@ -223,8 +230,10 @@ class TaskReader:
                 "by_machine": by_machine,
             }
         )
+        if ref in self._stale:  # the latest sight is the last of the facts
+            self._stale.discard(ref)
+            del self._facts[ref]
         self._facts[ref] = fact
-        self._stale.discard(ref)
         self._set_outcome(mine, read_outcome(fact))
         return fact
 
@@ -263,7 +272,7 @@ class TaskReader:
     def _find_same(self, use: ToolUse, tool: Tool) -> Iterator[Fact]:
         """The facts of the same read, made or reserved."""
         key = _key_of_call(use, tool)
-        return (one for one in self._facts.values() if (one.connection_id, one.tool, one.arguments_json) == key)
+        return (one for one in self._facts.values() if _key_of_fact(one) == key)
 
     def _find_made(self, use: ToolUse, tool: Tool) -> Fact | None:
         """The fact of the same read, if it was made since the last writes."""
@@ -274,6 +283,10 @@ class TaskReader:
 def _build_unread(ref: str, use: ToolUse, tool: Tool) -> Fact:
     connection, name, arguments = _key_of_call(use, tool)
     return Fact(ref=ref, connection_id=connection, tool=name, arguments_json=arguments, result_json="")
+
+
+def _key_of_fact(fact: Fact) -> tuple[str, str, str]:
+    return (fact.connection_id, fact.tool, fact.arguments_json)
 
 
 def _key_of_call(use: ToolUse, tool: Tool) -> tuple[str, str, str]:

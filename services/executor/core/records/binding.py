@@ -41,6 +41,7 @@ from services.executor.core.records.record_graph import (
 from services.executor.core.session.values import Fact, FigureResults, NamedValue
 from services.executor.core.states.machine import ProcessTemplate
 from services.executor.core.tools.record_tree import NoSuchPath
+from shared.contracts.plan import PlannedCall
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 
 _STEPS = 2
@@ -96,6 +97,13 @@ class BoundFields(NamedTuple):
 def view_of(tool: str, arguments: JsonObject, facts: Sequence[Fact]) -> "CallView":
     """The records around a call of this tool. Planning reads, judging and asking for rules all use the same view."""
     return _build_view(record_graph(tuple(facts)), tool, dumps(arguments))
+
+
+def facts_around(calls: Iterable[PlannedCall], facts: Sequence[Fact]) -> frozenset[str]:
+    """The references of the reads that show a record which rules about one of the calls may look at."""
+    views = (view_of(call.tool, call.arguments, facts) for call in calls)
+    nodes = (node for view in views for node in (*view.around, *view.mentioned, *view.records_beyond))
+    return frozenset(node.seen.fact.ref for node in nodes)
 
 
 def bind(view: "CallView", asked: Iterable[str] = ()) -> BoundFields:
@@ -160,6 +168,7 @@ class CallView:
         self._graph = graph
         self._about = noun_of_tool(tool)
         self._named = named_records(tool, arguments, graph)
+        self._references = [*references_in(arguments, self._about)]
         self._arguments = arguments_of(arguments)
         shapes = [shape for node in self._named.subjects for shape in node.shapes]
         self._shapes = {*shapes, *(shape_of(one.text) for one in self._named.unread_subjects)} - {""}
@@ -281,6 +290,38 @@ class CallView:
     def unread(self) -> tuple[RecordReference, ...]:
         """What the call names and nobody read."""
         return self._named.unread
+
+    def references_for(self, name: str, *, is_about_tool: bool) -> Iterator[RecordReference]:
+        """Yields what has to be read before the field is taken from further away, also written as ``kind.field``: named
+        records that only a list showed, and what the named ones refer to and nobody read.
+
+        ``is_about_tool``: the rule that asks for the field names the call's tool; else it is taken from nowhere.
+        """
+        head, _, field = name.rpartition(".")
+        kind = words(head)
+
+        def shows(nodes: Iterable[GraphNode]) -> bool:
+            return bool(_say([node for node in nodes if not kind or agree(kind, node.kind)], field))
+
+        if find_said(name, self._arguments, self._named.kinds) or shows(self.own):
+            return
+        yield from (one for one in self._listed if not kind or agree(kind, one.noun))
+        if not shows(self._levels[2]) and (is_about_tool or shows(self._levels[3])):
+            yield from (one for one in self._unread_near if not kind or agree(kind, one.noun))
+
+    @cached_property
+    def _listed(self) -> list[RecordReference]:
+        """The references of the call to records of which only a row of a list was seen."""
+        called = ((one, _find_meant(self._graph, one, self._about)) for one in self._references)
+        own = ((one, [node for node in meant if self.is_own(node)]) for one, meant in called)
+        return [one for one, nodes in own if nodes and all(node.seen.is_row for node in nodes)]
+
+    @cached_property
+    def _unread_near(self) -> list[RecordReference]:
+        """The references in the named records to others, of another kind, that nobody read."""
+        told = (one for node in self.own for one in node.references if one.must_exist)
+        others = (one for one in told if not any(agree(kind, one.noun) for kind in self._named.kinds))
+        return [one for one in others if not self._graph.find_meant(one)]
 
     def has_read(self, argument: str, value: Json) -> bool:
         """Whether the argument names a record that was read."""

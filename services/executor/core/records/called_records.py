@@ -2,17 +2,18 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from services.executor.core.figures.numbers import figure, number_bearing_tokens
 from services.executor.core.session.values import Fact
+from services.executor.core.tools.classes import identifies
 from services.executor.core.tools.near_names import singular, words_of
 from services.executor.core.tools.record_tree import PARTIAL, is_keyed, names_a_record, own_id, write_condition
 from services.executor.core.tools.schema_drift import ALIASES
-from shared.domain.exact_json import Json, JsonObject, dumps, loads
+from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_object
 
 _MAKES = frozenset((verb,) for verb in "create add register insert make new draft generate".split())
 _ENDS_NOUN = frozenset("by for of from in with to on at and".split())
@@ -72,6 +73,11 @@ class Seen:
         return f"{head} {dumps(self.id)}" if self.id is not None else dumps(self.record)
 
     @property
+    def is_row(self) -> bool:
+        """Whether it is a row of a list or a table, which may say less than the record itself."""
+        return self.rows is not None or self.key is not None
+
+    @property
     def is_whole(self) -> bool:
         return not self.fact.note.startswith(PARTIAL)
 
@@ -121,11 +127,15 @@ def aliases(name: str) -> tuple[str, ...]:
     return (*variants, *(canonical for canonical, known in ALIASES.items() if name in known))
 
 
-def find_records(facts: Sequence[Fact]) -> tuple[Seen, ...]:
+def latest_reads(facts: Iterable[Fact]) -> list[Fact]:
+    """The reads; of one that was made again with the same arguments, only the last."""
+    return list({(fact.connection_id, fact.tool, fact.arguments_json): fact for fact in facts}.values())
+
+
+def find_records(facts: Iterable[Fact]) -> tuple[Seen, ...]:
     """Every record of every successful answer, outermost first."""
-    return tuple(
-        record for fact in facts if fact.ok for record in _walk(fact, fact.result, "", (noun_of_tool(fact.tool),))
-    )
+    answered = (fact for fact in latest_reads(facts) if fact.ok)
+    return tuple(record for fact in answered for record in _walk(fact, fact.result, "", (noun_of_tool(fact.tool),)))
 
 
 def _walk(
@@ -152,7 +162,8 @@ def _walk(
         return
     here = within
     if any(map(_is_scalar, value.values())) and not (rows is None and key is None and _is_envelope(value, names)):
-        called_so = names if is_part or key is not None else _with_own_name(value, names)
+        asked = _parse_arguments(fact.arguments_json) if rows is None else {}
+        called_so = names if is_part or key is not None else _with_own_name(value, names, asked)
         here = Seen(fact, path, value, called_so, rows, within, key, is_part and own_id(value) is None)
         yield here
     for field, inner in value.items():
@@ -195,14 +206,21 @@ def noun_of_tool(tool: str) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _with_own_name(record: JsonObject, names: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
-    """The record's names; without an ``id`` it is also called by its first identifier: with an ``order_id``, an
-    order.
+@lru_cache(maxsize=256)
+def _parse_arguments(text: str) -> JsonObject:
+    return loads_object(text)
+
+
+def _with_own_name(record: JsonObject, names: tuple["Noun", ...], asked: JsonObject) -> tuple["Noun", ...]:
+    """The record's names; without an ``id`` it is also called by the identifier that it was ``asked`` for, else by its
+    first: with an ``order_id``, an order. One that is known by its ``sku`` is no supplier, though it has a
+    ``supplier_id``.
     """
     if own_id(record) is not None:
         return names
-    key = next((key for key in record if names_a_record(key)), "")
-    return (*names, words(key)[:-1]) if len(words(key)) > 1 else names
+    own = [key for key in record if identifies(key)]
+    key = next((key for key in own if key in asked and asked[key] == record[key]), own[0] if own else "")
+    return (*names, words(key)[:-1]) if names_a_record(key) and len(words(key)) > 1 else names
 
 
 def _is_envelope(value: JsonObject, names: tuple[tuple[str, ...], ...]) -> bool:

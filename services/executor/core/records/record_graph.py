@@ -19,6 +19,7 @@ from services.executor.core.records.called_records import (
     as_id,
     find_records,
     is_like_an_id,
+    latest_reads,
     noun_of_tool,
     rank_of,
     reference_of,
@@ -76,8 +77,8 @@ class RecordGraph:
     """All records of what was read. A read that was made again with the same arguments replaces what it showed."""
 
     def __init__(self, facts: Sequence[Fact]) -> None:
-        records = find_records([one for one in facts if not says_not_found(one)])
-        self.nodes = _keep_latest([*_name_by_numbers([_build_node(record) for record in records])])
+        records = find_records(one for one in latest_reads(facts) if not says_not_found(one))
+        self.nodes = [*_name_by_numbers([_build_node(record) for record in records])]
         self._by_seen = {id(node.seen): node for node in self.nodes}
         self._inside: dict[int, list[GraphNode]] = {}
         for node in self.nodes:
@@ -211,17 +212,6 @@ def _only_number(node: GraphNode, kinds: Collection[Noun]) -> str | None:
     asked = [one for one in found if any((one.noun, one.text) == (given.noun, given.text) for given in node.asked)]
     own = [one for one in (found if len(found) == 1 else asked) if not any(agree(one.noun, kind) for kind in kinds)]
     return own[0].text if len(own) == 1 else None
-
-
-def _keep_latest(nodes: Sequence[GraphNode]) -> list[GraphNode]:
-    """The records; of several sights of one record by the same read, only the last."""
-    found: dict[tuple[str, ...], GraphNode] = {}
-    for node in nodes:
-        fact = node.seen.fact
-        place = (fact.connection_id, fact.tool, fact.arguments_json, node.seen.path)
-        known = node.names[0] or node.names[1]
-        found[(*place, *node.identity) if known else (*place, dumps(node.record), fact.ref)] = node
-    return [*found.values()]
 
 
 class Unknown(Enum):

@@ -27,7 +27,7 @@ from services.executor.core.plan.closing import OUTDATED
 from services.executor.core.plan.outcomes import answers_to, outcomes_of, parts_not_done
 from services.executor.core.plan.sources import SourceFinder, known_figures, known_sources
 from services.executor.core.process.figures import compute_figures, with_rows_left
-from services.executor.core.reads.recovering import known_corrections, read
+from services.executor.core.reads.read_again import read_again
 from services.executor.core.session.context import TurnContext, enter_state, in_state, is_practice, side_by_side
 from services.executor.core.session.dossier import (
     AnsweredTask,
@@ -43,7 +43,6 @@ from services.executor.core.session.values import Fact, NamedValue, with_figures
 from services.executor.core.states import machine
 from services.executor.core.states.machine import Failed, ModelRests, Rejected
 from services.executor.core.tools.record_tree import NoSuchPath
-from services.executor.core.tools.toolbox import DispatchRefused, require_permitted
 from services.executor.core.turn.waits import rest_for_model
 from services.executor.core.write.agent_calls import AgentAtWork
 from services.executor.core.write.mutations import send_plan_calls
@@ -262,8 +261,11 @@ def _without_source(ctx: TurnContext, fresh: Progress, written: tuple[Fact, ...]
 
 
 async def _read_facts_again(ctx: TurnContext, progress: Progress) -> Progress:
-    """The progress with its facts read anew, and its values computed again from them."""
-    facts = await side_by_side(_read_again(ctx, progress, fact) for fact in progress.dossier.facts)
+    """The progress with its facts read anew, and its values computed again from them; also in a resumed turn: what the
+    journal holds may be from long before.
+    """
+    key = _name_anew(ctx, progress)
+    facts = await side_by_side(read_again(ctx, f"{key}:{fact.ref}", fact, progress) for fact in progress.dossier.facts)
     values = with_figures(progress.dossier.values, compute_figures(progress.template, facts, ctx.task))
     if values:
         values = await _compute_again(ctx, progress, values, facts)
@@ -283,21 +285,6 @@ async def _compute_again(
 def _name_anew(ctx: TurnContext, progress: Progress) -> str:
     """Begins the names of the steps in which this attempt at the turn reads and computes anew."""
     return f"{progress.step}:again:{ctx.journal.began:%Y%m%dT%H%M%S.%f}"
-
-
-async def _read_again(ctx: TurnContext, progress: Progress, fact: Fact) -> Fact:
-    """The fact read anew, also in a resumed turn: what the journal holds may be from long before."""
-    tool = ctx.toolbox.find(fact.connection_id, fact.tool)
-    if tool is None:
-        raise Failed(f"the tool {fact.tool} is gone, so the approved inputs cannot be read again; nothing was written")
-    try:
-        require_permitted(FsmState.APPROVAL_GATE, tool)  # MUTATE would let it pass, whatever it has become
-    except DispatchRefused as error:
-        raise Failed(f"the approved inputs cannot be read again, so nothing was written: {error}") from error
-    key, arguments = f"{_name_anew(ctx, progress)}:{fact.ref}", loads_object(fact.arguments_json)
-    reading = await read(ctx, key, tool, arguments, known_corrections(ctx, progress))
-    renewed = {"result_json": dumps(reading.answer.content), "ok": reading.tells, "note": reading.note}
-    return fact.model_copy(update=renewed)
 
 
 async def carry_plan(ctx: TurnContext, progress: Progress) -> Progress | WaitsForDecision | Resting | StaleInputs:

@@ -101,7 +101,7 @@ class ReplayJournal(Journal):
         for entry in entries:
             self._cursor.compare(entry.key, entry.kind, entry.data_json)
             if writes_begin(entry.key):
-                self._cursor.ledger.show_all()
+                self._cursor.ledger.show_planned()
 
     @override
     def record_input(self, name: str, data: str, shared: tuple[str, ...] = ()) -> None:
@@ -137,7 +137,7 @@ class ReplayStore(TurnStore):
     async def session(self) -> SessionState:
         """The recorded session. PRIME asks for it, after the turn's word on earlier writes was heeded."""
         if any(writes_begin(entry.key) for entry in self._cursor.attempt.before):
-            self._cursor.ledger.show_all()
+            self._cursor.ledger.show_planned()
         found = self._cursor.attempt.inputs.get("session")
         return SessionState() if found is None else read_session(found)
 

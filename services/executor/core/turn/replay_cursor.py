@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from services.executor.core.plan.proposals import CLOSING, ClosedPlan
 from services.executor.core.session.journal import CHECKPOINT, ENDED_AT, INPUT, NO_STEPS, TURN
 from services.executor.core.states.machine import EarlyEnd, ProcessTemplate
 from services.executor.core.turn.recording import AttemptStart, NotedEnd, read_early_end, read_turn
@@ -121,6 +122,9 @@ class Writes:
 
     def __init__(self, attempt: ArchivedAttempt) -> None:
         self._end = attempt.ledger
+        self._plans: set[str] = set()
+        for entry in attempt.before:
+            self.note_plan(entry)
         self.shown = self._in_ledger_order(attempt.begun.ledger)
 
     def show(self, key: str) -> bool:
@@ -129,8 +133,15 @@ class Writes:
             self.shown = self._in_ledger_order({**self.shown, key: self._end[key]})
         return key in self.shown
 
-    def show_all(self) -> None:
-        self.shown = self._end
+    def note_plan(self, entry: JournalEntry) -> None:
+        """Notes the plan that the step closed, if it closed one, so that its writes may be shown."""
+        if entry.key.endswith(CLOSING):
+            self._plans.add(ClosedPlan.model_validate_json(entry.data_json).plan.hash)
+
+    def show_planned(self) -> None:
+        """Shows the writes of all plans that the run has closed by now."""
+        planned = {key: entry for key, entry in self._end.items() if entry.plan_hash in self._plans}
+        self.shown = self._in_ledger_order({**self.shown, **planned})
 
     def _in_ledger_order(self, entries: Mapping[str, LedgerEntry]) -> Mapping[str, LedgerEntry]:
         """The entries in the ledger's own order, in which an answer lists them."""
@@ -160,6 +171,7 @@ class ReplayCursor:
         if its_own and loads_object(entry.data_json).get("request", asked) != asked:
             raise Differs(key, "the model would be asked something else")
         self._note(entry)
+        self.ledger.note_plan(entry)
         return entry
 
     def unavailable(self, key: str) -> str | None:

@@ -40,6 +40,7 @@ from services.executor.core.tools.toolbox import (
     require_permitted,
 )
 from services.executor.core.write.agent_calls import hear_reply, is_answer_overdue, is_with_agent, settle_by_agent
+from services.executor.core.write.judged_again import why_barred_since
 from services.executor.core.write.notices import (
     is_left_out,
     leave_out,
@@ -265,7 +266,7 @@ async def send_plan_calls(ctx: TurnContext, progress: Progress, state: FsmState,
     for call in plan.calls:
         if call.tool_class not in wanted or is_left_out(ctx, plan, call):
             continue
-        if why := await _why_stopped(ctx, plan, call):
+        if why := await _why_stopped(ctx, progress, plan, call):
             await leave_out(ctx, plan, call, why)
             continue
         write = PlannedWrite(ctx, progress, plan, call, state)
@@ -284,9 +285,10 @@ async def settle_open(ctx: TurnContext, *, ends: bool = True) -> None:
             await settle_open_call(ctx, entry, may_resend=False)
 
 
-async def _why_stopped(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> str:
-    """Why a call that was not made is left out: it tells of a change that may not be done, or an earlier call failed
-    that shares its part of the task or whose answer it needs. Empty if it may go out.
+async def _why_stopped(ctx: TurnContext, progress: Progress, plan: WritePlan, call: PlannedCall) -> str:
+    """Why a call that was not made is left out: it tells of a change that may not be done, an earlier call failed that
+    shares its part of the task or whose answer it needs, or rules say more of it by what earlier calls left. Empty if
+    it may go out.
     """
     entries = await plan_entries(ctx.store, plan)
     statuses = {call_id: entry.status for call_id, entry in entries.items()}
@@ -299,7 +301,7 @@ async def _why_stopped(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> 
         failed = is_left_out(ctx, plan, one) or statuses.get(one.call_id) in DID_NOTHING
         if failed and (one.call_id in needed or (one.part == call.part and one.on_failure != "continue")):
             return f"{one.tool} before it was not carried out"
-    return ""
+    return await why_barred_since(ctx, progress, call, entries)
 
 
 async def _carry_out_call(write: PlannedWrite) -> Failed | None:

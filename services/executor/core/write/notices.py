@@ -66,16 +66,16 @@ def not_made(ctx: TurnContext, dossier: Dossier) -> list[LeftOut]:
 async def leave_out(ctx: TurnContext, plan: WritePlan, call: PlannedCall, why: str) -> None:
     """Stores that the plan goes on without the call, so that no later attempt makes it out of order."""
     ctx.journal.tell("note", call=call.call_id, tool=call.tool, left_out=why)
-    ctx.journal.add(_step_key(plan, call), "note", why)
+    ctx.journal.add(left_out_key(plan, call), "note", why)
 
 
 def is_left_out(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> bool:
-    return ctx.journal.get(_step_key(plan, call)) is not None
+    return ctx.journal.get(left_out_key(plan, call)) is not None
 
 
 def left_out_calls(ctx: TurnContext, plan: WritePlan | None) -> Sequence[LeftOut]:
     """The calls that the plan went on without, in their order."""
-    noted = [(call, ctx.journal.get(_step_key(plan, call))) for call in plan.calls] if plan else []
+    noted = [(call, ctx.journal.get(left_out_key(plan, call))) for call in plan.calls] if plan else []
     return [LeftOut(call, why) for call, why in noted if why is not None]
 
 
@@ -83,7 +83,8 @@ def _call_identity(call: PlannedCall) -> tuple[str, str, str]:
     return (call.connection_id, call.tool, call.arguments_json)
 
 
-def _step_key(plan: WritePlan, call: PlannedCall) -> str:
+def left_out_key(plan: WritePlan, call: PlannedCall) -> str:
+    """The journal's name for the note that the plan goes on without the call."""
     return f"left-out:{write_key(plan, call)}"
 
 

@@ -1,0 +1,120 @@
+"""The reads that are wanting before rules can be asked about a plan: of records that it names and nobody read, and of
+those that have a field which rules ask for.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+
+from services.executor.core.records.asked_fields import fields_asked_of
+from services.executor.core.records.binding import view_of
+from services.executor.core.records.called_records import (
+    RecordReference,
+    agree,
+    find_records,
+    noun_of_tool,
+    reference_of,
+    words,
+)
+from services.executor.core.records.read_backs import proving_read
+from services.executor.core.records.record_graph import says_not_found
+from services.executor.core.session.values import Fact
+from services.executor.core.tools.classes import as_typed
+from services.executor.core.tools.failures import Failure, failure_of
+from services.executor.core.tools.toolbox import Toolbox
+from services.executor.ports.tools import ReadCall, Tool, ToolAnswer
+from shared.contracts.plan import PlannedCall, WritePlan
+from shared.contracts.policy import Policy
+from shared.domain.exact_json import dumps
+from shared.domain.words import ToolClass
+
+_MOST_NEAR = 4  # reads for the rules about one call
+
+
+def missing_reads(
+    plan: WritePlan, toolbox: Toolbox, facts: Sequence[Fact], policies: Sequence[Policy] = ()
+) -> tuple[ReadCall, ...]:
+    """The reads that would show what the plan's changes name and nobody read, each once, in the order of the calls; and
+    at most four a call of what else has to be known of it before ``policies`` are asked.
+
+    A record that was asked for in vain is left out: its fields stay unknown, and the rules decide what that means.
+    """
+    changes = [call for call in plan.every_call if call.tool_class is ToolClass.CHANGE]
+    wanted = [read for call in changes for read in _reads_for(call, toolbox, facts)]
+    for call in changes:
+        wanted += islice(_reads_for_rules(call, toolbox, facts, policies), _MOST_NEAR)
+    made = {(fact.connection_id, fact.tool, fact.arguments_json) for fact in facts}
+    found = {(read.tool.connection_id, read.tool.name, dumps(read.arguments)): read for read in wanted}
+    return tuple(read for key, read in found.items() if key not in made)
+
+
+def unfound_records(plan: WritePlan, toolbox: Toolbox, facts: Sequence[Fact]) -> Mapping[str, str]:
+    """By call id of a change, which record it names that does not exist by its own read.
+
+    A record that nobody can read does not count, nor one that is missing from a list of which not all rows were read.
+    """
+    asked = {(fact.connection_id, fact.tool, fact.arguments_json): fact for fact in facts}
+    found: dict[str, str] = {}
+    for call in plan.changes:
+        for read in _reads_for(call, toolbox, facts):
+            fact = asked.get((read.tool.connection_id, read.tool.name, dumps(read.arguments)))
+            if fact is not None and read.arguments and _finds_nothing(fact):
+                found.setdefault(call.call_id, f"{read.tool.name} {fact.arguments_json} finds no such record")
+    return found
+
+
+def _finds_nothing(fact: Fact) -> bool:
+    """Whether a read says that there is no such record; one that was refused or failed says nothing of it."""
+    result = fact.result
+    if says_not_found(fact):
+        return True
+    if not fact.ok:
+        return failure_of(ToolAnswer(result, is_error=True)) is Failure.NOT_FOUND
+    return result in (None, "") or (isinstance(result, dict | list) and not find_records((fact,)))
+
+
+def _reads_for(call: PlannedCall, toolbox: Toolbox, facts: Sequence[Fact]) -> Iterator[ReadCall]:
+    for reference in view_of(call.tool, call.arguments, facts).unread:
+        if read := proving_read(call, toolbox, reference) or _by_noun(call, reference, _list_readers(call, toolbox)):
+            yield read
+
+
+def _reads_for_rules(
+    call: PlannedCall, toolbox: Toolbox, facts: Sequence[Fact], policies: Sequence[Policy]
+) -> Iterator[ReadCall]:
+    """Yields the reads of single records without which a field that rules ask for would be another record's."""
+    view, readers = view_of(call.tool, call.arguments, facts), _list_readers(call, toolbox)
+    asked = fields_asked_of(call.tool, policies)
+    wanted = (one for name, is_named in asked for one in view.references_for(name, is_about_tool=is_named))
+    for reference in dict.fromkeys(wanted):
+        read = _by_noun(call, reference, readers)
+        if read is not None and read.arguments:
+            yield read
+
+
+def _list_readers(call: PlannedCall, toolbox: Toolbox) -> list[Tool]:
+    """The tools that read, of the call's server."""
+    tools = (tool for tool in toolbox.tools.values() if tool.connection_id == call.connection_id)
+    return [tool for tool in tools if tool.tool_class is ToolClass.READ]
+
+
+def _by_noun(call: PlannedCall, reference: RecordReference, readers: Sequence[Tool]) -> ReadCall | None:
+    """The read of that kind that asks for the identifier alone; else the list of all; None without either."""
+    kind = reference.noun or noun_of_tool(call.tool)
+    fitting = [tool for tool in readers if agree(kind, noun_of_tool(tool.name))]
+    exact = sorted(fitting, key=lambda tool: (noun_of_tool(tool.name) != kind, len(noun_of_tool(tool.name)), tool.name))
+    for tool in exact:
+        if name := _find_identifier(tool, kind):
+            return ReadCall(tool, {name: as_typed(reference.value, tool, name)})
+    whole = next((tool for tool in exact if not tool.required), None)
+    return ReadCall(whole, {}) if whole else None
+
+
+def _find_identifier(tool: Tool, kind: tuple[str, ...]) -> str | None:
+    """The argument by which the tool asks for one record of the kind, if it needs no other; else None."""
+    own = [name for name in tool.parameters if _identifies_kind(name, kind) and tool.required <= {name}]
+    return next((name for name in own if name in tool.required), own[0] if own else None)
+
+
+def _identifies_kind(name: str, kind: tuple[str, ...]) -> bool:
+    found = reference_of(name, "x-1", kind)
+    return found is not None and agree(found.noun, kind) and (found.is_id or words(name)[-1:] == kind[-1:])
