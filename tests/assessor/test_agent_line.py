@@ -1,8 +1,10 @@
 """How the agent that is measured is spoken to: with its key, and patiently."""
 
 import asyncio
+import selectors
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import NamedTuple
 
 import httpx
 import pytest
@@ -20,15 +22,14 @@ TOLD = AssessmentComplete(reason="scenario_complete")
 
 
 class Counted(httpx.AsyncHTTPTransport):
-    """``refused`` is set when the agent took no connection; ``tries`` counts what was to be posted."""
+    """``refused`` is set when the agent took no connection."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.refused, self.tries = asyncio.Event(), 0
+        self.refused = asyncio.Event()
 
     @override
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        self.tries += request.method == "POST"
         try:
             return await super().handle_async_request(request)
         except httpx.ConnectError:
@@ -109,34 +110,78 @@ async def test_a_question_waits_for_an_agent_that_restarts(
     assert [said["message_type"] for said in agent.heard] == ["assessment_complete", "turn_start"]
 
 
+class _Hurry(selectors.DefaultSelector):
+    """Nobody waits: where nothing has come, time is what it would be when the next timer ends."""
+
+    passed = 0.0
+
+    @override
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        ready = super().select(timeout and 0)
+        self.passed += 0 if ready else timeout or 0
+        return ready
+
+
+class HurriedLoop(asyncio.SelectorEventLoop):
+    """Its time passes only where everybody waits, however slow the machine is."""
+
+    def __init__(self) -> None:
+        self._hurry = _Hurry()
+        super().__init__(self._hurry)
+
+    @override
+    def time(self) -> float:
+        return self._hurry.passed
+
+
+class Failure(NamedTuple):
+    """Of a question: how it failed, how often it was posted, and for how long it was waited."""
+
+    kind: str
+    tries: int
+    seconds: float
+
+
+async def _ask_who_is_away(*times: float) -> list[Failure]:
+    """One question after the other, with so many seconds each, to an agent that takes no connection."""
+    posted, failures, loop = list[httpx.Request](), list[Failure](), asyncio.get_running_loop()
+
+    def refuse(request: httpx.Request) -> httpx.Response:
+        if request.method == "GET":
+            return httpx.Response(404)
+        posted.append(request)
+        raise httpx.ConnectError("nobody is there")
+
+    async with httpx.AsyncClient(transport=httpx.MockTransport(refuse)) as client:
+        participant = A2aParticipant(Agent("http://agent.example"), client, patience=10)
+        for seconds in times:
+            posted.clear()
+            began = loop.time()
+            with pytest.raises(ParticipantFailed) as failed:
+                await participant.ask(TURN, seconds)
+            failures.append(Failure(failed.value.kind, len(posted), loop.time() - began))
+    return failures
+
+
 @pytest.mark.promise("assessor.patience")
-async def test_an_agent_that_stays_away_is_told_apart_from_a_slow_one_and_waited_for_once(
-    agent: ScriptedParticipant, http: httpx.AsyncClient, line: Counted
-) -> None:
-    async with up(agent) as url:
-        participant = A2aParticipant(url, http, patience=0.3)
-        await participant.tell(TOLD)
-    tries = []
-    for _ in range(2):
-        before = line.tries
-        with pytest.raises(ParticipantFailed) as failed:
-            await participant.ask(TURN, 20)
-        tries.append(line.tries - before)
+def test_an_agent_that_stays_away_is_told_apart_from_a_slow_one_and_waited_for_once() -> None:
+    with asyncio.Runner(loop_factory=HurriedLoop) as runner:
+        first, second = runner.run(_ask_who_is_away(60, 60))
 
-    assert failed.value.kind == "communication_error"
-    assert tries[0] > 1
-    assert tries[1] == 1
+    assert (first.kind, second.kind) == ("communication_error", "communication_error")
+    assert first.tries > 1
+    assert first.seconds == pytest.approx(10)
+    assert (second.tries, second.seconds) == (1, 0)
 
 
 @pytest.mark.promise("assessor.patience")
-async def test_a_turns_time_bounds_the_wait_for_an_agent(agent: ScriptedParticipant, http: httpx.AsyncClient) -> None:
-    async with up(agent) as url:
-        participant = A2aParticipant(url, http)
-        await participant.tell(TOLD)
-    with pytest.raises(ParticipantFailed) as failed:
-        await participant.ask(TURN, 2)
+def test_a_turns_time_bounds_the_wait_for_an_agent() -> None:
+    """Just before it is over, the agent is known to be away, and not to be slow."""
+    with asyncio.Runner(loop_factory=HurriedLoop) as runner:
+        (failed,) = runner.run(_ask_who_is_away(5))
 
-    assert failed.value.kind == "communication_error"
+    assert failed.kind == "communication_error"
+    assert 4 < failed.seconds < 5
 
 
 @pytest.mark.promise("assessor.replies")

@@ -62,7 +62,7 @@ async def test_an_agent_that_is_killed_in_mid_turn_is_a_communication_error(
     async with asyncio.timeout(30):
         server = await _dying()
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        results = await run_assessment(assessor, http, WantedRun(SCENE, url, turn_timeout=1), followed.append)
+        results = await run_assessment(assessor, http, WantedRun(SCENE, url, turn_timeout=3), followed.append)
 
     kinds = {str(turn["error_type"]) for turn in results.failed_turns}
     assert (results.status, kinds) == ("failed", {"communication_error"})

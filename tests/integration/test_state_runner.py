@@ -144,6 +144,19 @@ async def test_a_turn_that_comes_after_its_task_ended_is_not_run(redis: Redis, t
     assert await redis.exists(session_keys("acme", "s1").inbox) == 0
 
 
+async def test_the_heart_beats_while_a_turn_outlasts_its_lease(redis: Redis, task_store: TaskStore) -> None:
+    await accepted(task_store)
+    worker = Acts(wait_for_ever)
+    async with running(redis, worker, QUICK) as runner:
+        await runner.offer("acme", "s1")
+        await worker.begun.wait()
+        before = await _ends(redis)
+        while await _ends(redis) <= before + QUICK.lease_seconds * 1000:
+            assert await sessions_of(redis, "two").claim("acme", "s1") is None
+            await asyncio.sleep(0.01)  # between two looks
+    assert worker.texts == [""]
+
+
 async def _away(work: Work, store: TurnStore) -> None:
     raise SessionUnavailable("the archive is down")
 
@@ -240,3 +253,7 @@ async def test_a_session_that_cannot_be_read_does_not_stop_the_others(redis: Red
         assert await runner.offer("acme", "s1")
         await runner.idle.wait()
     assert worker.texts == ["s1"]
+
+
+async def _ends(redis: Redis) -> float:
+    return float((await redis.zscore(partition_keys_of("acme", "s1").leased, "acme:s1")) or 0)
