@@ -65,7 +65,7 @@ class A2aMethods:
     async def task(self, call: streams.MethodCall, wording: Wording) -> streams.Answer:
         """GetTask: the task as it stands."""
         task_id, caller = self._task_and_caller(call, wording)
-        length = history_length(call.params, f"{wording.place}historyLength", wording.dialect)
+        length = history_length(call.params, f"{wording.prefix}historyLength", wording.dialect)
         return streams.WrittenJson(await self.write_task(task_id, caller, wording, length))
 
     async def write_task(self, task_id: str, caller: Caller, wording: Wording, length: int | None = None) -> bytes:
@@ -100,7 +100,7 @@ class A2aMethods:
     async def set_webhook(self, call: streams.MethodCall, wording: Wording) -> streams.Answer:
         """CreateTaskPushNotificationConfig: a URL that receives the task's updates from now on."""
         task_id, caller = self._of_webhook(call, wording)
-        path, shown_id = f"{wording.place}pushNotificationConfig", task_id if wording is LEGACY else None
+        path, shown_id = f"{wording.prefix}pushNotificationConfig", task_id if wording is LEGACY else None
         read = read_webhook(call.params, path, wording.dialect, shown_id)
         webhook = read.model_copy(update={"config_id": read.config_id or task_id})
         await self._services.webhooks.enter(task_id, webhook, caller)
@@ -147,7 +147,7 @@ class A2aMethods:
 
     def _task_and_caller(self, call: streams.MethodCall, wording: Wording) -> tuple[str, Caller]:
         caller = self.caller(call, wording)
-        return required_id(call.params, "id", f"{wording.place}id"), caller
+        return required_id(call.params, "id", f"{wording.prefix}id"), caller
 
     def _check_streams(self) -> None:
         if not self.abilities.streaming:

@@ -182,7 +182,7 @@ class Wording:
     """How protocol 1.0 words its answers, over both bindings. A subclass has what another protocol words otherwise."""
 
     dialect = Dialect.A2A_1_0
-    place = ""  # where its parameters stand, in the names of fields
+    prefix = ""  # of its parameters, in refusals that name a field
     fills_files = True  # whether its answers have the contents of messages' files
     names_payloads = True  # whether a payload stands under its kind's name
     nothing: JsonValue = {}
@@ -267,7 +267,7 @@ class OldRestWording(OldWording):
 class LegacyWording(Wording):
     """The early protocol."""
 
-    dialect, place, fills_files = Dialect.LEGACY, "params.", False
+    dialect, prefix, fills_files = Dialect.LEGACY, "params.", False
 
     @override
     def task(self, record: TaskRecord, view: ClientView) -> Shown:

@@ -58,7 +58,7 @@ def take_in(message: ClientMessage, caller: Caller, found: FoundTask, moment: In
     arrival = _Arrival(message, caller, moment, dedupe, derive_id("turn", caller.tenant, dedupe))
     if known is None:
         check_client(caller)
-        return arrival.begin(names.place(arrival, found))
+        return arrival.begin(names.name_task(arrival, found))
     if arrival.turn_id in (*known.turns_done, found.signalled):
         return Join(known, arrival.turn_id)
     decision = decision_in(message) if known.state is TaskState.INPUT_REQUIRED else None
@@ -67,14 +67,14 @@ def take_in(message: ClientMessage, caller: Caller, found: FoundTask, moment: In
     if not decision:
         check_client(caller)
     if known.state.is_terminal:
-        return arrival.begin(names.place(arrival, found))
+        return arrival.begin(names.name_task(arrival, found))
     if message.session_id not in (None, known.session_id):
         raise InvalidField(names.session_field, f"task {message.task_id!r} belongs to session {known.session_id!r}")
     turn = arrival.build_turn(known.task_id).model_copy(update={"files": _list_files(message)})
     return Signal(known, _decide_by(turn, decision, known)) if decision else Accept(known, turn, arrival.dedupe)
 
 
-class TaskPlace(NamedTuple):
+class TaskIds(NamedTuple):
     """The id and the session of a task that a message begins."""
 
     task_id: str
@@ -102,15 +102,15 @@ class _Arrival(NamedTuple):
             parts=self.message.parts,
         )
 
-    def begin(self, place: TaskPlace) -> Accept:
+    def begin(self, ids: TaskIds) -> Accept:
         """The message's turn as the first of a new task."""
-        message, turn, now = self.message, self.build_turn(place.task_id), self.moment.now
+        message, turn, now = self.message, self.build_turn(ids.task_id), self.moment.now
         named = message.message_id or self.turn_id
         said = HistoryMessage(role="user", text=turn.text, message_id=named, at=now, parts=turn.parts)
         record = TaskRecord(
             tenant=self.caller.tenant,
-            task_id=place.task_id,
-            session_id=place.session_id,
+            task_id=ids.task_id,
+            session_id=ids.session_id,
             dialect=message.dialect,
             requester=self.caller.principal,
             request=TaskRequest(
@@ -130,17 +130,17 @@ class _Arrival(NamedTuple):
 
 
 class ClientNames:
-    """How clients of protocols 0.3 and 1.0 name things: tasks by the ids that they got here, messages by own ids."""
+    """How clients of protocols 0.3 and 1.0 name things: tasks by the ids that we give, messages by ids of their own."""
 
     task_field, session_field = "message.taskId", "message.contextId"
     answer_counts = False  # whether a message that comes again is a new one if its answer was received
 
     def identify(self, message: ClientMessage, found: FoundTask, fresh_id: str) -> str:
-        """What a message is the same as when it is sent again: its id, or nothing at all if it has none."""
+        """The key by which a message is recognised when it is sent again: its id; without one, it never is."""
         return digest(["a2a", found.key.fingerprint if message.message_id and not message.is_always_new else fresh_id])
 
-    def place(self, arrival: _Arrival, found: FoundTask) -> TaskPlace:
-        """The task that a message begins whose task id leads to none, or to one that has ended.
+    def name_task(self, arrival: _Arrival, found: FoundTask) -> TaskIds:
+        """The ids of the task that a message begins, since its task id leads to none, or to one that has ended.
 
         Raises ``NoVisibleTask`` and ``TaskHasEnded``.
         """
@@ -149,7 +149,7 @@ class ClientNames:
         if arrival.message.task_id:
             raise NoVisibleTask(arrival.message.task_id)
         session = arrival.message.session_id or derive_id("session", arrival.caller.tenant, arrival.dedupe)
-        return TaskPlace(arrival.moment.fresh_id, session)
+        return TaskIds(arrival.moment.fresh_id, session)
 
 
 class LegacyNames(ClientNames):
@@ -167,14 +167,12 @@ class LegacyNames(ClientNames):
         return digest(["legacy", found.key.alias, found.key.fingerprint, found.answered])
 
     @override
-    def place(self, arrival: _Arrival, found: FoundTask) -> TaskPlace:
+    def name_task(self, arrival: _Arrival, found: FoundTask) -> TaskIds:
         """A first task without a session gets one of its name, which no other verified caller's session has."""
         named, alias = arrival.message.session_id, found.key.alias
         if found.record is not None:
-            return TaskPlace(arrival.moment.fresh_id, named or found.record.session_id)
-        return TaskPlace(
-            alias, named or (own_id(alias, arrival.caller) if arrival.caller.principal.verified else alias)
-        )
+            return TaskIds(arrival.moment.fresh_id, named or found.record.session_id)
+        return TaskIds(alias, named or (own_id(alias, arrival.caller) if arrival.caller.principal.verified else alias))
 
 
 _NAMES, _LEGACY_NAMES = ClientNames(), LegacyNames()
