@@ -89,7 +89,8 @@ async def test_a_heartbeat_tells_which_leases_are_lost_and_keeps_others(redis: R
         held.append((await begin(one, f"s{number}")).lease)
     await break_lease(redis, held[3])
     await begin(sessions_of(redis, "two"), "s3")
-    assert (await one.extend_all(held)).lost == (held[3],)
+    own_of_before = held[4]._replace(fence=held[4].fence - 1)
+    assert (await one.extend_all([*held, own_of_before])).lost == (held[3], own_of_before)
 
 
 @pytest.mark.promise("state.order")
