@@ -15,7 +15,7 @@ from shared.domain.words import TaskState, WriteStatus
 from shared.infra.keys import Member, pack, partition_keys_of, session_keys
 from shared.infra.metrics import Metrics
 from shared.infra.task_store import TaskStore
-from shared.ports.meter import Meter, NoMeter
+from shared.ports.meter import NO_METER, Meter
 from tests.doubles.redis_tasks import a_record, a_turn
 from tests.integration.state_stage import (
     PATIENCE,
@@ -46,7 +46,7 @@ async def _worked_off(
     worker: Acts,
     times: int = 1,
     limits: RunnerLimits = QUICK,
-    meter: Meter = NoMeter(),  # noqa: B008
+    meter: Meter = NO_METER,
 ) -> None:
     async with running(redis, worker, limits, meter=meter) as runner:
         for _ in range(times):
