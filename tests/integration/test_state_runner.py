@@ -8,7 +8,7 @@ from redis.asyncio import Redis
 from typing_extensions import override
 
 from services.executor.core.turn.session_run import RunnerLimits
-from services.executor.ports.sessions import Work
+from services.executor.ports.sessions import Lease, Work
 from services.executor.ports.turns import SessionUnavailable, TurnStore
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState, WriteStatus
@@ -146,14 +146,14 @@ async def test_a_turn_that_comes_after_its_task_ended_is_not_run(redis: Redis, t
 
 async def test_the_heart_beats_while_a_turn_outlasts_its_lease(redis: Redis, task_store: TaskStore) -> None:
     await accepted(task_store)
-    worker = Acts(wait_for_ever)
-    async with running(redis, worker, QUICK) as runner:
+    worker, leased = Acts(wait_for_ever), partition_keys_of("acme", "s1").leased
+    async with running(redis, worker, QUICK._replace(lease_seconds=3.0)) as runner:
         await runner.offer("acme", "s1")
         await worker.begun.wait()
-        before = await _ends(redis)
-        while await _ends(redis) <= before + QUICK.lease_seconds * 1000:
-            assert await sessions_of(redis, "two").claim("acme", "s1") is None
+        await break_lease(redis, Lease("acme", "s1", 1, "one"))
+        while await redis.zscore(leased, "acme:s1") == 1:
             await asyncio.sleep(0.01)  # between two looks
+        assert await sessions_of(redis, "two").claim("acme", "s1") is None
     assert worker.texts == [""]
 
 
@@ -253,7 +253,3 @@ async def test_a_session_that_cannot_be_read_does_not_stop_the_others(redis: Red
         assert await runner.offer("acme", "s1")
         await runner.idle.wait()
     assert worker.texts == ["s1"]
-
-
-async def _ends(redis: Redis) -> float:
-    return float((await redis.zscore(partition_keys_of("acme", "s1").leased, "acme:s1")) or 0)
