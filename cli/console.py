@@ -5,7 +5,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
 
 from rich.console import Console
 from rich.status import Status
@@ -130,9 +129,7 @@ class Starting:
             self._console.print("Starting ...", style="dim")
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._status.stop()
 
     def __call__(self, awaited: Sequence[str]) -> None:

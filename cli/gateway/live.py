@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from types import TracebackType
 from typing import NamedTuple
 
 from rich.console import Console
@@ -133,9 +132,7 @@ class LiveStory:
         self._status.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._status.stop()
 
     def tell_accepted(self, task_id: str) -> None:

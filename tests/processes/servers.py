@@ -3,7 +3,6 @@
 import asyncio
 from contextlib import AbstractAsyncContextManager
 from functools import lru_cache
-from types import TracebackType
 from typing import Self, TypeVar
 
 from fastapi import FastAPI
@@ -40,7 +39,5 @@ class Servers:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await asyncio.gather(*(server.__aexit__(None, None, None) for server in self._running))

@@ -4,7 +4,6 @@ Requests to an agent go to its own origin alone, with the connection's credentia
 """
 
 import asyncio
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
@@ -89,9 +88,7 @@ class A2aAgents(tools.ToolServers):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self._http.close()
 
     @override

@@ -7,7 +7,6 @@ processes of their own without an environment, which are killed late, and starte
 import asyncio
 from collections.abc import Awaitable, Sequence
 from contextlib import AsyncExitStack
-from types import TracebackType
 from typing import TYPE_CHECKING, Self, cast
 
 import structlog
@@ -54,9 +53,7 @@ class MontySandbox(Sandbox):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self._stack.aclose()
 
     async def run(self, program: str, inputs: Sequence[str]) -> str:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Self, cast
 
 from mcp import ClientSession, types
@@ -65,9 +64,7 @@ class McpTools(ToolServers):
         await self._group.__aenter__()
         return self
 
-    async def __aexit__(
-        self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         for link in self._links.values():
             link.close()
         await self._group.__aexit__(None, None, None)  # the caller's own error is not the group's to wrap

@@ -4,7 +4,6 @@ import asyncio
 import math
 import re
 from collections.abc import Awaitable, Callable
-from types import TracebackType
 from typing import NamedTuple, Self, TypeAlias
 from urllib.parse import quote_plus
 from weakref import WeakValueDictionary
@@ -56,9 +55,7 @@ class TokenEndpoints:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self._client.aclose()
         await self._guarded.aclose()
 
