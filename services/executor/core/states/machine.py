@@ -304,11 +304,9 @@ _NOTHING_WRITTEN = re.compile(r"\b([Nn])othing was written\b")
 
 
 class TenantStopped(Exception):
-    """The tenant is stopped: the run pauses, and goes on from its journal later. Nothing has ended."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
+    """The tenant is stopped, as the message says: the run pauses, and goes on from its journal later. Nothing has
+    ended.
+    """
 
 
 class Failed(EarlyEnd):

@@ -116,7 +116,7 @@ async def end_waiting(opened: OpenedTurn, waiting: _WaitsForPerson) -> RunEnd:
         case StillWaiting():  # for the answer to the same question as before
             return await _end_asking(opened.store, waiting.approval, opened.checkpoints.latest, waiting.note)
         case StillInDoubt():
-            return await _end_in_doubt(opened, waiting.note)
+            return await _end_in_doubt(opened, str(waiting))
         case AgentAsks():
             return await _end_with_agent_question(opened, waiting.entry)
         case Doubtful():

@@ -168,7 +168,7 @@ class SessionRun:
         except (LeaseLost, asyncio.CancelledError):
             raise
         except TenantStopped as stopped:
-            log.info("tenant_stopped", session=lease.session_id, reason=stopped.reason)
+            log.info("tenant_stopped", session=lease.session_id, reason=str(stopped))
             await self._give_back(_STOPPED_SECONDS, handed_over=True)
             return False
         except HandedOver:

@@ -118,10 +118,6 @@ _MEANS = {
 class StillInDoubt(Exception):
     """The task goes on waiting for an operator; the message says why this turn did not end the wait."""
 
-    def __init__(self, note: str) -> None:
-        super().__init__(note)
-        self.note = note
-
 
 async def answer_doubts(store: TurnStore, journal: Journal, turn: Turn, accepted: datetime) -> None:
     """Applies what the turn says of writes in doubt; returns when none is left, as far as this turn decides.

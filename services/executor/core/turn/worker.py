@@ -295,7 +295,7 @@ def _begin(opened: OpenedTurn) -> None:
 
 async def _hand_back(opened: OpenedTurn, stopped: TenantStopped) -> None:
     """Stores that the task waits again. Whoever takes it up continues from the journal."""
-    update = {"state": TaskState.SUBMITTED, "reason": f"the tenant is stopped: {stopped.reason}"}
+    update = {"state": TaskState.SUBMITTED, "reason": f"the tenant is stopped: {stopped}"}
     record = opened.work.record.model_copy(update={**update, "updated_at": opened.journal.now})
     opened.journal.tell("status", state=record.state.value, reason=record.reason)
     entries, events, _ = opened.journal.take_unstored()

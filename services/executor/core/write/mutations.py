@@ -73,11 +73,9 @@ _CONNECT_PAUSES = (0.2, 0.5, 1.0)  # seconds between attempts of a call that pro
 
 
 class NotSent(Exception):
-    """A call cannot be made as it was planned. Nothing was sent, and the plan goes on without it."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
+    """A call cannot be made as it was planned; the message says why. Nothing was sent, and the plan goes on without
+    it.
+    """
 
 
 class PlannedWrite(NamedTuple):
@@ -313,8 +311,8 @@ async def _carry_out_call(write: PlannedWrite) -> Failed | None:
             span.note({names.WRITE_STATUS: entry.status.value})
     except NotSent as unprepared:
         if call.on_failure == "compensate":
-            return Failed(unprepared.reason)
-        await leave_out(ctx, write.plan, call, unprepared.reason)
+            return Failed(str(unprepared))
+        await leave_out(ctx, write.plan, call, str(unprepared))
         return None
     return Failed(f"{call.call_id} {call.tool}: {entry.note}") if entry.status in DID_NOTHING else None
 
@@ -324,7 +322,7 @@ async def _make_compensation(write: PlannedWrite, call: PlannedCall) -> str:
     try:
         entry = await _make_and_settle(write._replace(call=call, state=FsmState.MUTATE))
     except (NotSent, Failed, Escalated, Rejected) as error:
-        return f" ({error.reason})"
+        return f" ({error})"
     return "" if took_hold(entry) else f" ({entry.call.call_id} {entry.call.tool}: {entry.note})"
 
 
@@ -378,7 +376,7 @@ async def _send_call(write: PlannedWrite, entry: LedgerEntry | None) -> LedgerEn
     except NotSent as unprepared:
         if entry is None or not under_our_key(entry):
             raise
-        note = f"no answer came, and it cannot be sent again: {unprepared.reason}"
+        note = f"no answer came, and it cannot be sent again: {unprepared}"
         return await store_status(ctx, entry, WriteStatus.IN_DOUBT, note)
     if entry is not None and (settled := await _settle_instead(prepared, entry)):
         return settled
