@@ -49,9 +49,8 @@ class PlannedCall(Contract):
     tool_class: ToolClass
     arguments_json: str
     read_back: ReadBack | None = None
-    on_failure: Literal["stop", "continue", "compensate"] = (
-        "stop"  # "continue" stands in plans of earlier releases alone
-    )
+    # "continue" stands in plans of earlier releases alone.
+    on_failure: Literal["stop", "continue", "compensate"] = "stop"
     compensation: "PlannedCall | None" = None
     part: int | None = None  # the part of the task that the call carries out
     origins: tuple[Origin, ...] = ()

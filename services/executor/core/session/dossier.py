@@ -64,9 +64,7 @@ class Progress(Contract):
     visited: tuple[FsmState, ...]
     strategy: Strategy = Strategy.FSM  # the bandit's choice
     strategy_why: str = ""
-    orchestrators: tuple[OrchestratorName, ...] = (
-        OrchestratorName.LOCAL,
-    )  # that may carry the run, the present one first
+    orchestrators: tuple[OrchestratorName, ...] = (OrchestratorName.LOCAL,)  # that may carry the run, the present first
     passed_over: dict[str, str] = {}  # those that were not available, and why
     replies: int = 0  # of the model, that the conversation had when this was stored
     fell_back: str = ""  # why that strategy could not be applied, and fsm carries the run instead
@@ -149,9 +147,8 @@ def changed_texts(progress: Progress, stored: Progress | None) -> dict[str, str]
     alike = [{name for name, is_equal in fields.items() if is_equal} for fields in changed]
     was = _format_fields(before, *alike) if any(alike) else {}
     texts = _format_fields(progress, set(changed[0]), set(changed[1]))
-    template = (
-        {} if stored else {"template": _template_text(progress.template)}
-    )  # other releases may have another default
+    # Other releases may have another default.
+    template = {} if stored else {"template": _template_text(progress.template)}
     return {name: text for name, text in texts.items() if text != was.get(name)} | template
 
 

@@ -131,9 +131,7 @@ def count_ended_task(meter: Meter, ended: TaskOutcome, failed_part: str) -> None
 CHECKPOINT = "checkpoint"
 NOTE = "note"  # what was worked out here
 TURN = "turn"  # an attempt at a turn began
-ENDED_AT = (
-    "ended at "  # begins the name of an input: how a step ended that gave nothing, whether the run went on or not
-)
+ENDED_AT = "ended at "  # begins the name of an input: how a step ended that gave nothing, even if the run went on
 INPUT = "input"  # what the run was given by the world outside its steps; key: name#number
 NO_STEPS = frozenset({TURN, INPUT, RESERVED, RELEASED})  # kinds that say what a run was given, not what it did
 

@@ -375,9 +375,8 @@ _definitions_of: IdentityCache[Mapping[str, Tool], tuple[ToolDefinition, ...]] =
 _outlines_of: IdentityCache[Mapping[str, Tool], tuple[ToolDefinition, ...]] = IdentityCache(
     lambda tools: tuple(_build_outline(name, tool) for name, tool in tools.items()), 64
 )
-_same_definitions = SameTuples[ToolDefinition](
-    32
-)  # what requests need of all tools together is worked out once for many tasks
+# What requests need of all tools together is worked out once for many tasks.
+_same_definitions = SameTuples[ToolDefinition](32)
 _use_tool_of: IdentityCache[Mapping[str, Tool], ToolDefinition] = IdentityCache(
     lambda tools: _define_use_tool(tools, is_asked_only=False), 64
 )

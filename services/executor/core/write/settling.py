@@ -201,9 +201,8 @@ async def read_state_after(ctx: TurnContext, entry: LedgerEntry) -> Json:
 async def _read_back(ctx: TurnContext, call: PlannedCall, results: Mapping[str, Json]) -> Json:
     """The answer of the call's read-back, whose arguments may refer to ``results``, by call id."""
     reader = ctx.toolbox.find(call.connection_id, call.read_back.tool) if call.read_back else None
-    if (
-        call.read_back is None or reader is None or reader.tool_class is not ToolClass.READ
-    ):  # its class may have changed
+    # The class of the reading tool may have changed.
+    if call.read_back is None or reader is None or reader.tool_class is not ToolClass.READ:
         return None
     try:
         arguments = resolve(loads_object(call.read_back.arguments_json), results)
