@@ -107,7 +107,7 @@ async def test_faults_act_the_same(tmp_path: Path, spoken: ToolProtocol) -> None
                 "close_ticket": ToolFault(fail="The desk is closed.", times=1),
                 "approve_expense": ToolFault(lose_reply=True),
                 "create_refund": ToolFault(delay_before_ms=300, ignore_disconnect=True),
-                "cancel_order": ToolFault(delay_before_ms=300),
+                "cancel_order": ToolFault(delay_before_ms=1_000),
             }
         )
         refused = await on.call("close_ticket", ticket_id="TIC-2103", resolution="reset")
@@ -118,7 +118,7 @@ async def test_faults_act_the_same(tmp_path: Path, spoken: ToolProtocol) -> None
             amount: JsonObject = {"amount": 5} if tool == "create_refund" else {}
             with pytest.raises(ToolSilent):
                 await on.within(0.1, tool, {**given, **amount})
-        on.company.faults.replace({"get_refund": ToolFault(delay_before_ms=500)})
+        on.company.faults.replace({"get_refund": ToolFault(delay_before_ms=1_200)})
         await on.record("get_refund", refund_id="REF-3005")  # by when what was given up would have been done
 
     assert refused.is_error
