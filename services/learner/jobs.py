@@ -36,12 +36,13 @@ from shared.infra.model_prices import read_prices
 from shared.infra.rpc import RpcQueue, keep_importing
 from shared.infra.starting import CannotStart
 from shared.infra.tenant_records import RedisTenantRecords
-from shared.ports.meter import NO_METER, Meter
+from shared.ports.meter import Meter, NoMeter
 from shared.ports.models import Tier
 from shared.ports.store import StoreUnavailable
 
 log = structlog.get_logger()
 _MODEL_SECONDS = 30.0
+_NOBODY = NoMeter()
 
 
 @dataclass
@@ -87,7 +88,7 @@ def build_memory_jobs(
     owner: str,
     lease_seconds: float,
     learner: Learner,
-    meter: Meter = NO_METER,
+    meter: Meter = _NOBODY,
 ) -> MemoryJobs:
     def follow(group: OutcomeGroup, consumer: OutcomeConsumer) -> tuple[OutcomeFollower, OutcomeNews]:
         news, outcomes = learner.listen(), RedisOutcomes(redis, owner, lease_seconds, group)

@@ -33,6 +33,3 @@ class NoMeter(Meter):
     def observe(self, metric: Metric, value: float, **labels: str) -> None: ...
 
     def put(self, metric: Metric, value: float, **labels: str) -> None: ...
-
-
-NO_METER = NoMeter()

@@ -11,7 +11,7 @@ from services.executor.core.turn.reaper import FaultCounts
 from services.executor.core.turn.runner import Runner
 from services.executor.core.turn.session_run import RunnerLimits, RunParts, TurnAttempt
 from services.executor.ports.sessions import FreeSlotsByTenant, RunsTurns, Sessions, SessionWakes
-from shared.ports.meter import NO_METER, Meter
+from shared.ports.meter import Meter, NoMeter
 
 
 def a_runner(
@@ -22,7 +22,7 @@ def a_runner(
     mended: FaultCounts | None = None,
     slots: FairShareSlots | None = None,
     heartbeat: RunsHeartbeat | None = None,
-    meter: Meter = NO_METER,
+    meter: Meter = NoMeter(),  # noqa: B008  # it has no state
 ) -> Runner:
     async def keep_leases_here(keeper: LeaseKeeper) -> NoReturn:
         async with asyncio.TaskGroup() as group:

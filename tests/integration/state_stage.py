@@ -23,7 +23,7 @@ from shared.domain.words import Strategy, TaskState, ToolClass, WriteStatus
 from shared.infra.keys import Member, pack, partition_keys_of, session_keys
 from shared.infra.live import Live
 from shared.infra.task_store import TaskStore
-from shared.ports.meter import NO_METER, Meter
+from shared.ports.meter import Meter, NoMeter
 from tests.doubles.heard_wakes import HeardWakes
 from tests.doubles.redis_tasks import NOON, a_record, a_turn
 from tests.doubles.runners import a_runner
@@ -126,7 +126,7 @@ async def running(
     owner: str = "one",
     mended: FaultCounts | None = None,
     heartbeat: RunsHeartbeat | None = None,
-    meter: Meter = NO_METER,
+    meter: Meter = NoMeter(),  # noqa: B008  # it has no state
 ) -> AsyncIterator[Runner]:
     """An executor's runner that serves, and at last stops without a grace."""
     sessions = sessions_of(redis, owner, limits.lease_seconds)

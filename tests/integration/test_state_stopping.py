@@ -230,7 +230,7 @@ class CountsBeats:
 async def test_a_process_that_hangs_keeps_no_lease_for_good() -> None:
     """Nobody notes that the sessions' event loop lives, so the heart ceases to beat."""
     keeper, counting = LeaseKeeper(0.03), CountsBeats()
-    ways = keeper.keep(Lease("acme", "s1", 1, "one")).watch(), keeper.keep_extending(counting), keeper.note_life()
+    ways = keeper.watch(Lease("acme", "s1", 1, "one")), keeper.keep_extending(counting), keeper.note_life()
     watching, beating, living = map(asyncio.ensure_future, ways)
     with capture_logs() as told:
         await counting.first.wait()

@@ -16,7 +16,7 @@ from shared.contracts.tenant import Connection
 from shared.domain import metric_names as names
 from shared.domain.lru_cache import LruCache
 from shared.infra.patiently import PAUSES, retry_patiently
-from shared.ports.meter import NO_METER, Meter
+from shared.ports.meter import Meter, NoMeter
 
 log = structlog.get_logger()
 
@@ -127,13 +127,13 @@ class Resilience:
 
     def __init__(
         self,
-        meter: Meter = NO_METER,
+        meter: Meter | None = None,
         pauses: tuple[float, ...] = PAUSES,
         limits: BreakerLimits = USUAL,
         clock: Callable[[], float] = monotonic,
     ) -> None:
         """``pauses``: the seconds between attempts."""
-        self._meter, self._pauses, self._limits, self._clock = meter, pauses, limits, clock
+        self._meter, self._pauses, self._limits, self._clock = meter or NoMeter(), pauses, limits, clock
         self._decided: asyncio.Event | None = None  # somebody waits for the call that decides about a breaker
         self._breakers = LruCache[str, Breaker](MAX_REMEMBERED)
 

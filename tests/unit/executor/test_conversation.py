@@ -147,8 +147,27 @@ async def test_what_the_record_shows_already_is_sent_back_and_left_as_done_and_a
     insists = Stage(TASK, [READ], [APPROVE], [APPROVE])
     insists.claims.rows["C-1"]["status"] = "approved"
     await insists.ends(WAITS, [])
-    unread = Stage(TASK, [READ], [gone], answer="C-1 was approved before.")
-    await unread.ends(FAILED, [], why="it was left, though the task sets no condition")
+    is_open = Stage(TASK, [READ], [gone], answer="C-1 was approved before.")
+    await is_open.ends(FAILED, [], why="it was left, though the task sets no condition")
+
+
+@pytest.mark.promise("coverage.so_already")
+@each_row(
+    ("text", "status", "is_done"),
+    ("Approve claim C-1", "approved", True),
+    ("Please approve the claim C-1 today", "approved", True),
+    ("Approve claim C-1", "open", False),
+    ("Approve claim C-2", "approved", False),  # nobody read it
+    ("Approve claim C-1 and pay it", "approved", False),
+    ("Pay claim C-1", "approved", False),
+)
+async def test_a_part_without_calls_is_done_if_a_record_has_the_status_to_which_its_tool_leads(
+    text: str, status: str, is_done: bool
+) -> None:
+    stage = Stage(text, [READ], answer="Nothing was left to do.")
+    stage.claims.rows["C-1"]["status"] = status
+    says = "status is approved already (r1)" if is_done else "no call was made for it"
+    await stage.ends(DONE if is_done else FAILED, [], says=says)
 
 
 @pytest.mark.promise("coverage.so_already")
@@ -284,8 +303,9 @@ _BOTH = "Approve claims C-1 and C-2"
 
 
 @pytest.mark.promise("coverage.listed_ids")
-async def test_what_a_part_lists_and_no_call_names_is_asked_for_once_and_then_not_done() -> None:
-    stage = Stage(_BOTH, [READ, READ_2], [APPROVE], answer="Both are approved.")
+@each_row("reads", [READ, READ_2], [READ])  # one that nobody read is written like the one that is called
+async def test_what_a_part_lists_and_no_call_names_is_asked_for_once_and_then_not_done(reads: Calls) -> None:
+    stage = Stage(_BOTH, reads, [APPROVE], answer="Both are approved.")
     await stage.ends(FAILED, ["C-1"], says=f"Not done: part 1 ({_BOTH}): no call names C-2")
     asked = [texts_in(request) for request in of_conversation(stage.model.requests)]
     assert [text.count("no call names C-2") for text in asked][-2:] == [0, 1]

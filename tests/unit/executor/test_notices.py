@@ -81,7 +81,7 @@ async def test_a_change_of_another_part_holds_no_notice_back_and_adds_nothing_to
 async def test_a_removal_is_proved_by_a_read_that_finds_nothing_and_not_by_one_that_fails(
     said: str, status: str
 ) -> None:
-    stage = await begun_as(CLOSE, use("delete_claim", claim_id="C-1"), NOTICE)
+    stage = await begun_as(CLOSE, use("delete_claim", claim_id="C-1"), NOTICE, text="Delete claim C-1")
 
     def removed(given: JsonObject) -> Json:
         stage.claims.rows.pop(str(given["claim_id"]))

@@ -137,6 +137,7 @@ def test_no_number_within_a_code_supports_an_amount(code: str, number: int) -> N
     ("totalPrice", {"type": "number"}, Decimal("5.5"), ArgumentKind.AMOUNT),
     ("amount", {}, "5.00 EUR", ArgumentKind.AMOUNT),
     ("x", {"type": "number", "description": "price in EUR"}, 5, ArgumentKind.AMOUNT),
+    ("pence", {"description": "in pence"}, 150, ArgumentKind.AMOUNT),
     ("total_count", {}, 5, ArgumentKind.QUANTITY),
     ("discount_percent", {}, 5, ArgumentKind.QUANTITY),
     ("nights", {}, 3, ArgumentKind.QUANTITY),

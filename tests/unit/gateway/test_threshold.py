@@ -19,7 +19,7 @@ from services.gateway.edge.request_limits import RequestLimiter, RequestLimits, 
 from services.gateway.features.tasks.guarded_tasks import GuardedTasks
 from shared.contracts.task import TaskRecord, Turn
 from shared.domain.outgoing import tools_reach, why_refused
-from shared.ports.meter import NO_METER
+from shared.ports.meter import NoMeter
 from shared.ports.tasks import Accepted, TooManyWait
 from tests.doubles.gateway_doubles import MemoryTasks, MemoryWakes
 from tests.doubles.redis_tasks import a_record, a_turn
@@ -196,7 +196,7 @@ class FullTasks(MemoryTasks):
 @pytest.mark.promise("gateway.sheds_load")
 async def test_a_refusal_says_when_to_come_again_and_the_log_says_so_now_and_then() -> None:
     time = 100.0
-    tasks = GuardedTasks(FullTasks(), MemoryWakes(), NO_METER, clock=lambda: time)
+    tasks = GuardedTasks(FullTasks(), MemoryWakes(), NoMeter(), clock=lambda: time)
     record = a_record()
     turn = a_turn(record)
     with structlog.testing.capture_logs() as logs:

@@ -20,7 +20,7 @@ from services.executor.ports.turns import TurnStore
 from shared.domain.redaction import without_secrets
 from shared.infra.counted_app import LoggedApp
 from shared.infra.service_settings import LogSettings
-from shared.ports.meter import NO_METER
+from shared.ports.meter import NoMeter
 from tests.deployment.dockerfile import STACK, images
 from tests.each_row import each_row
 from tests.unit.executor.stage import Stage, message
@@ -117,7 +117,7 @@ async def test_lines_of_a_turn_name_its_session_task_and_turn_and_those_after_it
 
     stage = Stage()
     with structlog.testing.capture_logs(processors=[merge_contextvars]) as lines:
-        attempt = TurnAttempt(Talks(), 5, FaultCounts(), NO_METER)
+        attempt = TurnAttempt(Talks(), 5, FaultCounts(), NoMeter())
         await attempt.run_or_end(Lease("acme", "session-1", 1, "me"), stage.turns.work(message("hello")), stage.turns)
         structlog.get_logger().info("after")
 

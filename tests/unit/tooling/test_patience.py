@@ -12,7 +12,7 @@ from shared.contracts.policy import EvaluateRequest, Policy, TextRule
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, JsonObject
 from shared.infra.patiently import retry_patiently
-from shared.ports.meter import NO_METER
+from shared.ports.meter import NoMeter
 from tests.doubles.connected import connected
 from tests.doubles.fake_tool_servers import FakeToolServers
 from tests.each_row import each_row
@@ -76,7 +76,7 @@ async def test_a_verdict_that_decides_nothing_is_not_waited_for(request_: Evalua
     service = SaidPolicy()
     service.fails_from = 1
     with pytest.raises(PolicyUnavailable):
-        await PatientPolicy(service, NO_METER, AT_ONCE).evaluate(request_)
+        await PatientPolicy(service, NoMeter(), AT_ONCE).evaluate(request_)
     assert len(service.asked) == asked
 
 

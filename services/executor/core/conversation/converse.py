@@ -426,6 +426,9 @@ class Conversation:
 
     async def _conclude(self, reply: ModelReply) -> bool:
         """Whether the reply is the answer; if not, the model was told what is wrong with it."""
+        without = self._draft.parts_without_calls(self._parts)
+        for part in (one for one in self._parts if one.number in without):
+            self._local.leave_done(part, self._reader.facts)
         self._learn()
         lacking = self._draft.without_effect(self._parts) if self._is_understood else None
         self._local.asked_about |= self.unnamed.keys()

@@ -81,6 +81,7 @@ _PLAIN_MONEY = _split_words(
 )
 _AMOUNT = _PLAIN_MONEY | _split_words(
     "rate budget wage credit debit charge deposit discount tax vat net gross premium payout cents minor bonus fine "
+    "pence rappen centimes euros dollars "
     "penalty tip allowance reimbursement money payable paid owed due kosten gebuhr frais pay value worth limit"
 )
 _CODES_IN_NAMES = _split_words("eur usd gbp chf jpy sek pln")

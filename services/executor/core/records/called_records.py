@@ -20,7 +20,7 @@ _ENDS_NOUN = frozenset("by for of from in with to on at and".split())
 _SAYS_NOTHING = frozenset(
     """data result results item items record records row rows entry entries value values list all details detail info
     information response content output object objects element elements full current single one total amount summary
-    attribute field header body payload figure financial""".split()
+    attribute field header body payload figure financial match hit candidate""".split()
 )
 _OF_THE_REQUEST = frozenset("status code http is ok success error version".split())
 _ENDS_WELL = frozenset({"", "ok", "success", "succeeded"})
@@ -71,6 +71,11 @@ class Seen:
         """A text that is the same for each sight of one record."""
         head = self.names[0][-1] if self.names and self.names[0] else ""
         return f"{head} {dumps(self.id)}" if self.id is not None else dumps(self.record)
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether it is the one record of its answer."""
+        return self.within is None and not self.is_row
 
     @property
     def is_row(self) -> bool:

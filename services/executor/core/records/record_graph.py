@@ -9,6 +9,7 @@ from functools import cached_property, lru_cache
 from typing import Final, TypeAlias
 
 from services.executor.core.figures.columns import same
+from services.executor.core.figures.dates import read_whole_days
 from services.executor.core.figures.numbers import figure
 from services.executor.core.records.called_records import (
     Noun,
@@ -40,6 +41,7 @@ from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 class GraphNode:
     """A record in the graph. ``names``: its ids, numbers and names. ``asked``: the arguments of the read that showed
     it. ``by_number``: whether it calls itself by no word of its kind, and is known by the only number that it has.
+    ``asked_as``: if it has no other name, the field by which it was asked for, or that tells it from the other rows.
     """
 
     seen: Seen
@@ -47,6 +49,7 @@ class GraphNode:
     names: tuple[frozenset[str], frozenset[str], frozenset[str]]
     asked: tuple[RecordReference, ...]
     by_number: bool = False
+    asked_as: tuple[Noun, str] | None = None
 
     @property
     def record(self) -> JsonObject:
@@ -78,7 +81,7 @@ class RecordGraph:
 
     def __init__(self, facts: Sequence[Fact]) -> None:
         records = find_records(one for one in latest_reads(facts) if not says_not_found(one))
-        self.nodes = [*_name_by_numbers([_build_node(record) for record in records])]
+        self.nodes = [*_name_by_numbers(_name_rows([_build_node(record) for record in records]))]
         self._by_seen = {id(node.seen): node for node in self.nodes}
         self._inside: dict[int, list[GraphNode]] = {}
         for node in self.nodes:
@@ -89,12 +92,20 @@ class RecordGraph:
             for called, names in zip(self._called, node.names, strict=True):
                 for name in names:
                     called.setdefault(name, []).append(node)
+        self._asked_as: dict[tuple[Noun, str], list[GraphNode]] = {}
+        for node in self.nodes:
+            if node.asked_as is not None:
+                self._asked_as.setdefault(node.asked_as, []).append(node)
 
     def find_meant(self, reference: RecordReference) -> list[GraphNode]:
-        """The records that a reference names: of the kind that it says; if none and the text is an id, of any kind."""
+        """The records that a reference names: of the kind that it says, or asked for by that field; if none and the
+        text is an id, of any kind.
+        """
         for called in self._called:
             if found := [node for node in called.get(reference.text, ()) if agree(reference.noun, node.kind)]:
                 return found
+        if (reference.noun, reference.text) in self._asked_as:
+            return self._asked_as[reference.noun, reference.text]
         if reference.is_number or not (reference.is_id or reference.looks_like_id):
             return []
         return [*self._called[0].get(reference.text, ())]
@@ -170,13 +181,47 @@ def _build_node(record: Seen) -> GraphNode:
     if answered := _requested_id(record, kind, names[0], asked):
         names[min(1, len(names[0]))].add(answered)
     first, second, third = map(frozenset, names)
-    return GraphNode(record, kind, (first, second, third), asked)
+    asked_as = None if first or second else _find_asked_field(record)
+    return GraphNode(record, kind, (first, second, third), asked, asked_as=asked_as)
+
+
+def _name_rows(nodes: Sequence[GraphNode]) -> list[GraphNode]:
+    """The records, of which rows without a name are called by the only field that has another id in each row of their
+    list: ``asset_tag``.
+    """
+    lists: dict[tuple[str, str], list[GraphNode]] = {}
+    for node in nodes:
+        if node.seen.rows is not None and not (node.names[0] or node.names[1]):
+            lists.setdefault((node.seen.fact.ref, node.seen.rows), []).append(node)
+    named = {id(node): one for rows in lists.values() for node, one in _own_fields(rows)}
+    return [replace(node, asked_as=named[id(node)]) if id(node) in named else node for node in nodes]
+
+
+def _own_fields(rows: Sequence[GraphNode]) -> Iterator[tuple[GraphNode, tuple[Noun, str]]]:
+    """Yields each row with the name and value of the field that tells them apart, if there is only one."""
+    values = {key: [as_id(node.record.get(key)) for node in rows] for key in rows[0].record}
+    own = [
+        key
+        for key, texts in values.items()
+        if len(set(texts)) == len(texts)
+        and all(text and is_like_an_id(text) and not read_whole_days(text) for text in texts)
+    ]
+    if len(own) == 1:
+        yield from ((node, (words(own[0]), str(as_id(node.record[own[0]])))) for node in rows)
+
+
+def _find_asked_field(record: Seen) -> tuple[Noun, str] | None:
+    """The name and value of the first argument of the read that its only record repeats: ``asset_tag``; else None."""
+    if not record.is_alone:
+        return None
+    given = loads_object(record.fact.arguments_json).items()
+    texts = ((words(key), as_id(value)) for key, value in given if key in record.record and record.record[key] == value)
+    return next(((name, text) for name, text in texts if text), None)
 
 
 def _requested_id(record: Seen, kind: Noun, own: set[str], asked: Sequence[RecordReference]) -> str | None:
     """The id that a read asked for, if its answer is that one record and does not call itself otherwise; else None."""
-    alone = record.rows is None and record.within is None and record.key is None
-    if not alone or (own and any(is_like_an_id(one) for one in own)):
+    if not record.is_alone or (own and any(is_like_an_id(one) for one in own)):
         return None
     spoken = [one for one in asked if agree(one.noun, kind)] or [one for one in asked if speaks_of(one.noun, kind)]
     texts = {one.text for one in spoken if one.is_id or one.looks_like_id}

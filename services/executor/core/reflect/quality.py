@@ -59,15 +59,15 @@ class FoundSources(NamedTuple):
         return chain.from_iterable(self.groups)
 
 
-def missing_outputs(outputs: Sequence[str], answer: str, sources: FoundSources) -> tuple[str, ...]:
+def missing_outputs(outputs: Sequence[str], answer: str, known: FoundSources) -> tuple[str, ...]:
     """The required outputs of which the answer says nothing, in the template's order."""
-    words, names = stems_of(answer), [stems_of(name) for name in names_said(answer, sources)]
+    words, names = stems_of(answer), [stems_of(name) for name in names_said(answer, known)]
     return tuple(output for output in outputs if not _is_there(output, answer, words, names))
 
 
-def answerable_outputs(outputs: Sequence[str], sources: FoundSources) -> tuple[str, ...]:
+def answerable_outputs(outputs: Sequence[str], known: FoundSources) -> tuple[str, ...]:
     """The outputs of which the run knows something, so that an answer could say it."""
-    names = [stems_of(name) for name in {item.name for item in sources.named}]
+    names = [stems_of(name) for name in {item.name for item in known.named}]
     return tuple(output for output in outputs if any(stems_of(output) <= name for name in names))
 
 
@@ -105,36 +105,34 @@ def _read_fact(fact: Fact) -> _FactContent:
 _of_fact = IdentityCache(_read_fact, 64)  # a fact stays what it is while the answer, the review and the score ask
 
 
-def untraced_tokens(text: str, sources: FoundSources) -> tuple[str, ...]:
+def untraced_tokens(text: str, known: FoundSources) -> tuple[str, ...]:
     """The figures and identifiers of a text that stand nowhere in task and findings; major units and counts may."""
-    found = _tokens_of(sources)
+    sources = _tokens_of(known)
     tokens = (token for token in number_bearing_tokens(text) if not (_is_numbering(token, text) or is_duration(token)))
-    return tuple(dict.fromkeys(token for token in tokens if not _list_spellings(token) & found))
+    return tuple(dict.fromkeys(token for token in tokens if not _list_spellings(token) & sources))
 
 
-def says_something(text: str, sources: FoundSources) -> bool:
+def says_something(text: str, known: FoundSources) -> bool:
     """Whether a text has at least one value that was found and that the task did not say already."""
-    asked = spaced_words(sources.task)
+    asked = spaced_words(known.task)
     said = spaced_words(text)
-    tokens, given = _tokens_in(text), _tokens_in(sources.task)
-    return any(_is_said(item, said, tokens) and not _is_said(item, asked, given) for item in sources.named)
+    tokens, given = _tokens_in(text), _tokens_in(known.task)
+    return any(_is_said(item, said, tokens) and not _is_said(item, asked, given) for item in known.named)
 
 
-def tells_what_was_found(text: str, sources: FoundSources) -> bool:
+def tells_what_was_found(text: str, known: FoundSources) -> bool:
     """Whether a text has any value that was found, or a list's length; what the task said counts too."""
     said, tokens = spaced_words(text), _tokens_in(text)
-    if not sources.counts.isdisjoint(tokens):
+    if not known.counts.isdisjoint(tokens):
         return True
-    codes = (text for item in sources.named if is_like_an_id(text := str(item.value)))  # however short they are
-    return any(spaced_words(code) in said for code in codes) or any(
-        _is_said(one, said, tokens) for one in sources.named
-    )
+    codes = (text for item in known.named if is_like_an_id(text := str(item.value)))  # however short they are
+    return any(spaced_words(code) in said for code in codes) or any(_is_said(one, said, tokens) for one in known.named)
 
 
-def names_said(text: str, sources: FoundSources) -> frozenset[str]:
-    """The names of the sources' values that the text has."""
+def names_said(text: str, known: FoundSources) -> frozenset[str]:
+    """The names of the known values that the text has."""
     said, tokens = spaced_words(text), _tokens_in(text)
-    return frozenset(item.name for item in sources.named if item.name and _is_said(item, said, tokens))
+    return frozenset(item.name for item in known.named if item.name and _is_said(item, said, tokens))
 
 
 def _is_there(output: str, answer: str, words: frozenset[str], names: list[frozenset[str]]) -> bool:
@@ -168,7 +166,7 @@ def _collect_group(group: tuple[NamedScalar, ...]) -> set[str]:
 
 _tokens_of_group = IdentityCache(_collect_group, 64)
 _tokens_of = IdentityCache[FoundSources, set[str]](
-    lambda sources: set(sources.counts).union(_tokens_in(sources.task), *map(_tokens_of_group, sources.groups)), 32
+    lambda known: set(known.counts).union(_tokens_in(known.task), *map(_tokens_of_group, known.groups)), 32
 )
 
 
@@ -232,7 +230,7 @@ class ReflectedRun(NamedTuple):
     dry_run: bool = False
 
     @property
-    def sources(self) -> FoundSources:
+    def known(self) -> FoundSources:
         return _found(self)
 
     @property
@@ -240,7 +238,7 @@ class ReflectedRun(NamedTuple):
         """The outputs of its process that the answer does not mention; none for a list or a run that does not act."""
         if self.progress is None or is_exact_match(self.answer) or not self.acts:
             return ()
-        return missing_outputs(self.progress.template.outputs, self.answer, self.sources)
+        return missing_outputs(self.progress.template.outputs, self.answer, self.known)
 
     @property
     def acts(self) -> bool:
@@ -277,7 +275,7 @@ def evidence(run: ReflectedRun) -> Evidence:
     dossier = progress.dossier if progress else Dossier()
     calls = [call for plan in dossier.every_plan for call in plan.calls]
     required = [output for output in progress.template.outputs if output != SUMMARY] if progress and run.acts else []
-    sources = run.sources
+    known = run.known
     changes = [call for call in (dossier.plan.calls if dossier.plan else ()) if call.tool_class is ToolClass.CHANGE]
     nothing_found = bool(dossier.facts) and all(found_nothing(fact.result) for fact in dossier.facts if fact.ok)
     return Evidence(
@@ -292,7 +290,7 @@ def evidence(run: ReflectedRun) -> Evidence:
         answer_empty=not run.answer.strip(),
         repeated_calls=progress.repeated_calls if progress else 0,
         outputs_there=not run.missing if required and not run.idle else None,
-        grounded=not run.idle and not nothing_found and (run.dry_run or is_grounded(run.answer, sources)),
+        grounded=not run.idle and not nothing_found and (run.dry_run or is_grounded(run.answer, known)),
         provable=run.dry_run and bool(changes) and all(call.read_back is not None for call in changes),
         empty_data=nothing_found,
         error_phrase=says_failure(run.answer),
@@ -308,9 +306,9 @@ def says_failure(text: str) -> bool:
     return bool(_ERROR.search(text))
 
 
-def is_grounded(text: str, sources: FoundSources) -> bool:
+def is_grounded(text: str, known: FoundSources) -> bool:
     """Whether a text says something that was found, and no figure that was not."""
-    return says_something(text, sources) and not untraced_tokens(text, sources)
+    return says_something(text, known) and not untraced_tokens(text, known)
 
 
 def _has_closed_plan(dossier: Dossier) -> bool:

@@ -71,7 +71,7 @@ def find_improvement(run: ReflectedRun, formula: Formula = Formula.SIGNALS) -> W
         return None
     if quality(evidence(run), formula).value >= WEAK:
         return None
-    missing = () if run.idle else answerable_outputs(run.missing, run.sources)
+    missing = () if run.idle else answerable_outputs(run.missing, run.known)
     faults = _find_faults(run)
     return WantedImprovement(missing, faults) if missing or faults else None
 
@@ -81,14 +81,14 @@ def refusal(run: ReflectedRun, text: str) -> str | None:
     better = run._replace(answer=text)
     if not text.strip() or is_exact_match(text):
         return "it is no prose"
-    strange = [token for token in untraced_tokens(text, run.sources) if token not in run.answer]
+    strange = [token for token in untraced_tokens(text, run.known) if token not in run.answer]
     if strange:
         return "it says what nobody found: " + ", ".join(strange)
     if _claims_too_much(run, text):
         return "it claims a write to be verified that is not"
     if any(address.text not in run.answer for address in find_special_identifiers(text)):
         return "it brings in an address"
-    untrue = set(untraced_tokens(run.answer, run.sources))
+    untrue = set(untraced_tokens(run.answer, run.known))
     dropped = [one for one in dict.fromkeys(number_bearing_tokens(run.answer)) if one not in untrue and one not in text]
     if dropped:
         return "it drops " + ", ".join(dropped)
@@ -96,7 +96,7 @@ def refusal(run: ReflectedRun, text: str) -> str | None:
         return "it hides what did not work"
     if not set(better.missing) <= set(run.missing):
         return "it drops a required output"
-    before, after = ((len(one.missing), len(untraced_tokens(one.answer, one.sources))) for one in (run, better))
+    before, after = ((len(one.missing), len(untraced_tokens(one.answer, one.known))) for one in (run, better))
     if after[0] < before[0] or after[1] < before[1]:
         return None
     # By the signals whatever the formula: no text is better for being longer.
@@ -105,7 +105,7 @@ def refusal(run: ReflectedRun, text: str) -> str | None:
 
 def _find_faults(run: ReflectedRun) -> tuple[str, ...]:
     seen = evidence(run)
-    strange = untraced_tokens(run.answer, run.sources)
+    strange = untraced_tokens(run.answer, run.known)
     says_nothing = seen.needs_met and not seen.grounded and not seen.idle
     return tuple(
         said
@@ -234,10 +234,10 @@ def _mark_untraced(
     given: Mapping[str, str], wanted_sections: Mapping[str, tuple[Section, ...]], run: ReflectedRun
 ) -> dict[str, dict[str, str]]:
     """The drafted texts of the sections that were asked for; figures that stand in nothing known are marked."""
-    sources = run.sources
+    known = run.known
     return {
         kind: {
-            section.name: mark_unverified(text, untraced_tokens(text, sources))
+            section.name: mark_unverified(text, untraced_tokens(text, known))
             for section in sections
             if (text := given.get(f"{kind}.{section.name}", "").strip())
         }
@@ -271,9 +271,9 @@ async def _ask_optional(
             found = {"problem": error.reason}
         stored = dumps(found)
         ctx.journal.add(key, "note", stored)
-    drafted = loads_object(stored)
-    problem = drafted.get("problem")
-    return str(drafted.get("text", "")), None if problem is None else str(problem)
+    known = loads_object(stored)
+    problem = known.get("problem")
+    return str(known.get("text", "")), None if problem is None else str(problem)
 
 
 def _describe_fact(fact: Fact) -> Json:

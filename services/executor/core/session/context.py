@@ -36,7 +36,7 @@ from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.outgoing import is_under
 from shared.domain.quality import Formula
 from shared.domain.words import FsmState, PlanAudit, Strategy
-from shared.ports.meter import NO_METER, Meter
+from shared.ports.meter import Meter, NoMeter
 from shared.ports.models import ImageBlock, Model
 from shared.ports.tracing import NO_TRACER, Span, Tracer
 
@@ -85,7 +85,7 @@ class Ports(NamedTuple):
     brainos: Orchestrator | None = None
     tracer: Tracer = NO_TRACER
     files: TaskFiles = NoFiles()
-    meter: Meter = NO_METER
+    meter: Meter = NoMeter()
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ from shared.domain.marks import MarkKind
 from shared.domain.model_price import NANO
 from shared.domain.redaction import HIDDEN, without_marks
 from shared.domain.words import DOUBTS, FsmState, Phase, TaskState, ToolClass, WriteStatus
-from shared.ports.meter import NO_METER, Meter
+from shared.ports.meter import Meter, NoMeter
 from shared.ports.tracing import Span
 
 _ON_THE_WAY = (WriteStatus.SENDING, WriteStatus.DENIED)
@@ -44,7 +44,7 @@ _ON_THE_WAY = (WriteStatus.SENDING, WriteStatus.DENIED)
 class TurnCounts:
     """Counts one attempt at a turn. A step that a resumed turn finds in its journal is not counted again."""
 
-    def __init__(self, meter: Meter = NO_METER) -> None:
+    def __init__(self, meter: Meter = NoMeter()) -> None:  # noqa: B008  # it has no state
         self._meter = meter
         self._took: dict[Phase, float] = {}  # seconds of the phases: what they count for is known when the turn ends
         self._outcome = ""  # the state in which the turn left its task, once it has

@@ -113,8 +113,8 @@ class SessionRun:
 
     def __init__(self, parts: RunParts, lease: Lease, leases: LeaseKeeper, stopping: asyncio.Event) -> None:
         self._parts, self._sessions, self._limits = parts, parts.sessions, parts.limits
-        self._lease, self._stopping = lease, stopping
-        self._kept = leases.keep(lease)
+        self._lease, self._leases, self._stopping = lease, leases, stopping
+        self._heartbeat = leases.heartbeat_of(lease)
         self.leaves = False
 
     async def run(self) -> None:
@@ -137,7 +137,7 @@ class SessionRun:
         lost: Exception | None = None
         try:
             async with asyncio.TaskGroup() as group:
-                watch = group.create_task(self._kept.watch())
+                watch = group.create_task(self._leases.watch(self._lease))
                 await self._run_turns()
                 watch.cancel()
         except* (LeaseLost, StoreUnavailable) as group_of_one:
@@ -148,14 +148,14 @@ class SessionRun:
     async def _run_turns(self) -> None:
         """Runs one turn after the other, until none waits or the session was given back."""
         goes_on = True
-        while goes_on and not self._kept.released:
+        while goes_on and not self._heartbeat.released:
             if self._stopping.is_set():
                 await self._give_back(0.0, handed_over=True)
                 return
             try:
-                with self._kept.letting_go():
+                with self._heartbeat.letting_go():
                     work = await self._sessions.next(self._lease)
-                    self._kept.released = work is None
+                    self._heartbeat.released = work is None
                 goes_on = work is not None and await self._run_turn(work)
             except UnreadableTurn as unread:
                 goes_on = await self._handle_unreadable(unread)
@@ -164,7 +164,7 @@ class SessionRun:
         """Runs one turn; False if the session was given back for a later attempt."""
         lease = self._lease
         try:
-            await self._parts.attempt.run_or_end(lease, work, self._sessions.turn_store(lease, work, self._kept))
+            await self._parts.attempt.run_or_end(lease, work, self._sessions.turn_store(lease, work, self._heartbeat))
         except (LeaseLost, asyncio.CancelledError):
             raise
         except TenantStopped as stopped:
@@ -218,7 +218,7 @@ class SessionRun:
         lease, said = self._lease, f"{type(error).__name__}: {error}" if error else ""
         self.leaves = True
         try:
-            with self._kept.letting_go():
+            with self._heartbeat.letting_go():
                 await self._sessions.abandon(lease, retry_in, handed_over=handed_over, error=said)
                 if not retry_in:
                     await self._parts.wakes.wake_first(lease.tenant, lease.session_id)
