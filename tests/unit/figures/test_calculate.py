@@ -317,3 +317,17 @@ def test_the_tool_is_described_briefly_and_its_schema_is_closed() -> None:
 @each_row("operands", ['["r1.items[*].amount"]', "r1.items[*].amount", [{"ref": "r1", "path": "items[*].amount"}]])
 def test_operands_are_read_however_a_model_wraps_them(operands: Json) -> None:
     assert calculate({"operation": "Sum", "operands": operands}, KNOWN).value == "425.75"
+
+
+@each_row(
+    ("path", "count"),
+    ("r1.orders[*].tests[*]", "3"),  # objects under names that are no ids, in each row
+    ("r1.orders.7.tests[*].value", "2"),
+)
+def test_objects_under_names_are_rows_where_the_path_says_so(path: str, count: str) -> None:
+    tests: Json = {"zinc": {"value": 4}, "iron": {"value": 5}}
+    rows: Json = {"orders": {"7": {"tests": tests}, "8": {"tests": {"zinc": {"value": 6}}}}}
+    value = calculate(
+        {"operation": "count", "operands": [path], "name": "n"}, KNOWN._replace(facts=(fact(rows, "r1"),))
+    )
+    assert value.value == count

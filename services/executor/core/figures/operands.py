@@ -75,6 +75,8 @@ def _take(selection: ListColumn, step: _Step, path: str) -> ListColumn:
         return _take_key(selection, step, path)
     opened = _open_lists(selection, inside=True)
     if isinstance(step, str):
+        if opened.cells == selection.cells and all(map(_is_map_of_records, selection.cells)):
+            return selection._replace(cells=[row for cell in selection.cells for row in _open_map(cell)], is_list=True)
         return opened if opened.is_list else _refuse(selection, path, "no list")
     field, sign, literal = step
     alone = [cell._replace(records=()) for cell in opened.cells]
@@ -138,8 +140,22 @@ def _find_keyed_rows(cell: Cell) -> list[Cell] | None:
         return None
     [(name, table)] = tables.items()
     around = (*cell.records, cell.value) if name else cell.records
-    rows = [(key, row) for key, row in table.items() if isinstance(row, dict)]
-    return [Cell(row if find_field(row, "id") else {"id": key, **row}, around, name or cell.field) for key, row in rows]
+    return _open_map(Cell(table, around, name or cell.field))
+
+
+def _open_map(cell: Cell) -> list[Cell]:
+    """The records that an object holds under names; each gets its name as ``id``."""
+    rows = (
+        [(key, row) for key, row in cell.value.items() if isinstance(row, dict)] if isinstance(cell.value, dict) else []
+    )
+    return [Cell(row if find_field(row, "id") else {"id": key, **row}, cell.records, cell.field) for key, row in rows]
+
+
+def _is_map_of_records(cell: Cell) -> bool:
+    """Whether a value is an object of objects alone: ``{"insulin": {...}, "zinc": {...}}``."""
+    return (
+        isinstance(cell.value, dict) and bool(cell.value) and all(isinstance(one, dict) for one in cell.value.values())
+    )
 
 
 def _open_lists(selection: ListColumn, inside: bool = False) -> ListColumn:
