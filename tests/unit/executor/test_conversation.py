@@ -739,6 +739,14 @@ async def test_the_ledger_answers_where_the_tenant_wants_it_and_no_form_is_asked
     assert ("approve_claim: verified" in str(record.answer)) is (form == "prose")
 
 
+@pytest.mark.promise("conversation.ledger_answer")
+async def test_it_does_not_where_the_model_may_go_on_with_the_next_of_several_things() -> None:
+    text = "Approve every claim of mine"
+    stage = Stage(text, [READ, READ_2], [APPROVE], [APPROVE_2], answer="Both are approved.")
+    stage.change_tenant(answer_from_ledger=True)
+    await stage.ends(DONE, ["C-1", "C-2"], says="Both are approved.")
+
+
 # --- more tools than fit ----------------------------------------------------------------------------------------------
 
 _USED = (

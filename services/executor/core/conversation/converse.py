@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 from services.executor.core.authorize.policy import path_for
 from services.executor.core.conversation.answers import AnswerChecks, why_unanswered
 from services.executor.core.conversation.dispatch import ReplyDispatch, ReplyProposals
-from services.executor.core.conversation.local_tools import LocalTools
+from services.executor.core.conversation.local_tools import LocalTools, may_come_to_nothing
 from services.executor.core.conversation.strategies import MARK, SingleDraft, drafting_for, with_orchestrator
 from services.executor.core.conversation.understanding import (
     UNDERSTAND,
@@ -28,6 +28,7 @@ from services.executor.core.conversation.understanding import (
 from services.executor.core.figures.calculate import CALCULATE
 from services.executor.core.model.made_tools import add_made_tools
 from services.executor.core.model.talk import Exchange, Talk, opening_sections
+from services.executor.core.plan.agreement import asks_for_several
 from services.executor.core.plan.closing import Closing
 from services.executor.core.plan.named_reads import NamedReads, unnamed_ids
 from services.executor.core.plan.outcomes import answers_to, parts_not_done
@@ -129,11 +130,12 @@ class Conversation:
     def may_end_by_ledger(self) -> bool:
         """Whether the ledger's summary can be the answer.
 
-        It can where prose is wanted, every part is a change whose calls do more than ask, no proposal is held, and no
-        identifier of a part is left out.
+        It can where prose is wanted, every part is a change of one thing whose calls do more than ask, no proposal is
+        held, and no identifier of a part is left out. Of several things the model may do one after the other.
         """
         only_changes = bool(self._parts) and all(part.is_to_do for part in self._parts)
-        if not only_changes or self.progress.dossier.answer_format != "prose":
+        is_of_several = any(asks_for_several(part.quote) or may_come_to_nothing(part.quote) for part in self._parts)
+        if not only_changes or is_of_several or self.progress.dossier.answer_format != "prose":
             return False
         return not (self._draft.held or self._draft.without_effect(self._parts) or self.unnamed)
 

@@ -14,6 +14,7 @@ from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.ledger import has_tool_rules
 from services.executor.core.session.values import Fact
+from services.executor.core.states.machine import Failed
 from services.executor.core.states.prompts import STAND_IN_SCHEMA
 from services.executor.core.tools import schema_drift
 from services.executor.core.tools.failures import (
@@ -31,11 +32,11 @@ from services.executor.core.tools.near_names import words_of
 from services.executor.core.tools.record_tree import PARTIAL
 from services.executor.core.tools.recover import check_proposal, may_be_proposed, singles, synonyms
 from services.executor.core.tools.schema_drift import PARAMETER, TABLES, ColumnMatch, Corrections, rename_arguments
-from services.executor.core.tools.toolbox import problems_with
+from services.executor.core.tools.toolbox import DispatchRefused, problems_with, require_permitted
 from services.executor.ports.tools import ReadCall, Tool, ToolAnswer
 from shared.contracts.base import Contract
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
-from shared.domain.words import ToolClass
+from shared.domain.words import FsmState, ToolClass
 
 _MOST_NAMES = 3  # how many renamed columns one call may meet; each is corrected once
 _MOST_OFFERED = 30
@@ -67,6 +68,20 @@ async def read(ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, co
     await reading.read_all_pages()
     reading.show_expected_names()
     return reading
+
+
+async def read_again(ctx: TurnContext, key: str, fact: Fact, progress: Progress) -> Fact:
+    """The fact read anew, as the journal step ``key``. Raises ``Failed`` if it cannot be."""
+    tool = ctx.toolbox.find(fact.connection_id, fact.tool)
+    if tool is None:
+        raise Failed(f"the tool {fact.tool} is gone, so the inputs cannot be read again; nothing was written")
+    try:
+        require_permitted(FsmState.APPROVAL_GATE, tool)  # MUTATE would let it pass, whatever it has become
+    except DispatchRefused as error:
+        raise Failed(f"the inputs cannot be read again, so nothing was written: {error}") from error
+    reading = await read(ctx, key, tool, loads_object(fact.arguments_json), known_corrections(ctx, progress))
+    renewed = {"result_json": dumps(reading.answer.content), "ok": reading.tells, "note": reading.note}
+    return fact.model_copy(update=renewed)
 
 
 class ServerRead:

@@ -27,7 +27,7 @@ from services.executor.core.plan.closing import OUTDATED
 from services.executor.core.plan.outcomes import answers_to, outcomes_of, parts_not_done
 from services.executor.core.plan.sources import SourceFinder, known_figures, known_sources
 from services.executor.core.process.figures import compute_figures, with_rows_left
-from services.executor.core.reads.read_again import read_again
+from services.executor.core.reads.recovering import read_again
 from services.executor.core.session.context import TurnContext, enter_state, in_state, is_practice, side_by_side
 from services.executor.core.session.dossier import (
     AnsweredTask,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from services.executor.core.authorize.policy import persons_needed, verdict_on
-from services.executor.core.reads.read_again import read_again
+from services.executor.core.reads.recovering import read_again
 from services.executor.core.records.binding import facts_around
 from services.executor.core.session.context import TurnContext, side_by_side
 from services.executor.core.session.dossier import Progress
