@@ -131,6 +131,14 @@ def test_a_record_in_place_of_the_one_that_the_part_writes_out_is_sent_back(task
     assert any(origin.untold for origin in found.call.origins) == is_told
 
 
+def test_a_telephone_number_writes_out_no_record() -> None:
+    number = "0048213"
+    facts = (_read("r1", "find_person", [{"person_no": number, "name": "Ann Lee"}]),)
+    given: JsonObject = {"person_no": number, "mobile": "07700 900777"}
+    tool_ = _tool("set_mobile", "person_no", "mobile")
+    assert _find("Ann Lee's mobile number is 07700 900777 now.", tool_, given, facts).doubts == ()
+
+
 @each_row(
     ("task", "address", "is_told"),
     [

@@ -60,6 +60,11 @@ def find_special_identifiers(text: str) -> Iterator[WrittenIdentifier]:
         yield WrittenIdentifier(match.start(), match.start() + len(written), written, form)
 
 
+def blank_special(text: str) -> str:
+    """The text with spaces in place of links, addresses, accounts and telephone numbers."""
+    return _SPECIAL.sub(lambda match: " " * len(match[0]), text)
+
+
 def find_codes(text: str) -> Iterator[WrittenIdentifier]:
     """Yields every further token with a digit: ``EXP-1006``, ``INV_22``, ``4411``; numbers and dates are among them."""
     for match in _CODE.finditer(text):

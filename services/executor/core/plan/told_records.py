@@ -6,7 +6,7 @@ from functools import cached_property
 
 from services.executor.core.figures.arguments import ArgumentKind
 from services.executor.core.figures.dates import read_machine_moment
-from services.executor.core.figures.identifiers import IdentifierForm, whole_form
+from services.executor.core.figures.identifiers import IdentifierForm, blank_special, whole_form
 from services.executor.core.figures.mentions import Mentions, find_mentions
 from services.executor.core.figures.numbers import figure, number_bearing_tokens
 from services.executor.core.figures.trace import OriginKind, Trace, TraceSources
@@ -108,7 +108,9 @@ class ToldRecords:
         if not shape or self.is_in_words_of_user(name):
             return False
         called = {as_text(one).casefold() for _, given in part.calls for _, one in walk_json(given)}
-        written = {token.casefold() for token in number_bearing_tokens(text) if shape_of(token) == shape} - called
+        written = {
+            token.casefold() for token in number_bearing_tokens(blank_special(text)) if shape_of(token) == shape
+        } - called
         referred = {reference.text for node in self.find_named(name) for reference in node.references}
         if not referred.isdisjoint(written) or self.tells_of(name):
             return False
