@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
+from functools import lru_cache
+from typing import NamedTuple
 
 from shared.contracts.policy import Policy
 
@@ -13,10 +15,28 @@ _TOOL = re.compile(r"\btool\b")
 _NO_FIELDS = frozenset("true false null in tool verb tool_class process_type call_id".split())
 
 
+class AskedFields(NamedTuple):
+    """The fields that a condition asks for, and whether it says something of the call's tool."""
+
+    names: tuple[str, ...]
+    is_about_tools: bool
+
+
+@lru_cache(maxsize=16_384)
+def _read_condition(condition: str) -> AskedFields:
+    plain = _TEXT.sub(" ", condition)
+    names = (name for name in _NAME.findall(plain) if name not in _NO_FIELDS and not name.startswith("figures."))
+    return AskedFields(tuple(names), _TOOL.search(plain) is not None)
+
+
 def asked_fields(policies: Iterable[Policy]) -> tuple[str, ...]:
     """The fields that the policies' rules ask for, each once, in the order of the rules; one too many does no harm."""
-    per = (name for policy in policies for rule in policy.tool_rules for name in rule.per)
-    return tuple(dict.fromkeys((*(one for text in _conditions(policies) for one in _fields_in(text)), *per)))
+    found: list[str] = []
+    for policy in policies:
+        conditions = [*(rule.condition for rule in policy.rules), *(rule.condition or "" for rule in policy.tool_rules)]
+        found += (name for text in conditions for name in _read_condition(text).names)
+        found += (name for rule in policy.tool_rules for name in rule.per)
+    return tuple(dict.fromkeys(found))
 
 
 def fields_asked_of(tool: str, policies: Iterable[Policy]) -> Iterator[tuple[str, bool]]:
@@ -25,19 +45,8 @@ def fields_asked_of(tool: str, policies: Iterable[Policy]) -> Iterator[tuple[str
     """
     for policy in policies:
         for rule in policy.rules:
-            is_about_tools = _TOOL.search(_TEXT.sub(" ", rule.condition)) is not None
-            if not is_about_tools or tool in rule.condition:
-                yield from ((name, is_about_tools) for name in _fields_in(rule.condition))
+            asked = _read_condition(rule.condition)
+            if not asked.is_about_tools or tool in rule.condition:
+                yield from ((name, asked.is_about_tools) for name in asked.names)
         of_tool = (rule.condition or "" for rule in policy.tool_rules if fnmatchcase(tool, rule.tool))
-        yield from ((name, True) for text in of_tool for name in _fields_in(text))
-
-
-def _conditions(policies: Iterable[Policy]) -> Iterator[str]:
-    for policy in policies:
-        yield from (rule.condition for rule in policy.rules)
-        yield from (rule.condition for rule in policy.tool_rules if rule.condition)
-
-
-def _fields_in(condition: str) -> Iterator[str]:
-    names = _NAME.findall(_TEXT.sub(" ", condition))
-    return (name for name in names if name not in _NO_FIELDS and not name.startswith("figures."))
+        yield from ((name, True) for text in of_tool for name in _read_condition(text).names)
