@@ -1,19 +1,20 @@
 """Turns under a lease: one owner, in order, fenced."""
 
 import asyncio
+from datetime import timedelta
 
 import pytest
 from redis.asyncio import Redis
 
 from services.executor.core.turn.heartbeat import LeaseKeeper
-from services.executor.ports.turns import LedgerConflict
+from services.executor.ports.turns import JournalEntry, LedgerConflict, Timer
 from shared.contracts.digest import digest_of
 from shared.contracts.task import TurnKind
 from shared.domain.words import SENDABLE, TaskState, WriteStatus
 from shared.infra.keys import alias_key, dedupe_key, partition_keys_of, session_keys
 from shared.infra.stored_outcomes import read_stored
 from shared.infra.task_store import TaskStore
-from tests.doubles.redis_tasks import a_record, a_turn
+from tests.doubles.redis_tasks import NOON, a_record, a_turn
 from tests.integration.state_stage import (
     NOTE,
     accepted,
@@ -28,6 +29,8 @@ from tests.integration.state_stage import (
     signalled,
     stored_record,
 )
+
+STEP = JournalEntry("k1", "note", "{}")
 
 
 @pytest.mark.promise("state.one_owner")
@@ -238,3 +241,42 @@ async def test_between_beats_a_turn_asks_the_store_only_once_it_is_called(redis:
     for task in (watching, beating):
         task.cancel()
     assert pulse.cancel == cancel
+
+
+@pytest.mark.promise("state.cancel_heard")
+async def test_a_cancel_is_heard_at_the_next_pulse(redis: Redis, task_store: TaskStore) -> None:
+    begun = await begun_turn(redis, task_store)
+    assert (await begun.store.pulse()).cancel is None
+    cancel = await signalled(task_store, begun.record, TurnKind.CANCEL)
+    assert (await begun.store.pulse()).cancel == cancel
+    assert (await begun.store.append([STEP])).cancel == cancel
+
+
+async def test_a_repeated_signal_is_queued_once(redis: Redis, task_store: TaskStore) -> None:
+    record = await accepted(task_store)
+    turn = await signalled(task_store, record)
+    await task_store.signal("acme", "s1", turn)
+    one = sessions_of(redis, "one")
+    begun = await begin(one)
+    await begun.store.finish(an_end(begun.work, TaskState.WORKING))
+    assert (await begin_next(one, begun.lease)).work.turn.kind is TurnKind.MESSAGE
+
+
+@pytest.mark.promise("state.outcome_once")
+async def test_a_repeated_finish_counts_the_outcome_once(redis: Redis, task_store: TaskStore) -> None:
+    begun = await begun_turn(redis, task_store)
+    for _ in range(2):
+        await begun.store.finish(an_end(begun.work))
+    assert await redis.xlen(partition_keys_of("acme", "s1").outcomes) == 1
+
+
+async def test_a_waiting_task_leaves_a_timer_and_holds_no_lease(redis: Redis, task_store: TaskStore) -> None:
+    await accepted(task_store)
+    one = sessions_of(redis, "one")
+    begun = await begin(one)
+    timer = Timer(NOON + timedelta(hours=1), "a1")
+    await begun.store.finish(an_end(begun.work, TaskState.INPUT_REQUIRED)._replace(timer=timer))
+    assert await one.next(begun.lease) is None
+    keys = partition_keys_of("acme", "s1")
+    assert await redis.zscore(keys.timers, f"acme:s1:{begun.work.turn.task_id}:a1") == timer.due.timestamp() * 1000
+    assert [await redis.exists(name) for name in (keys.leased, keys.waiting)] == [0, 0]

@@ -56,12 +56,15 @@ MORE_MOMENTS = [
 )
 async def test_another_executor_takes_the_task_to_its_end(stack: WholeStack, moment: Moment) -> None:
     """Except between intent and answer of a write, every kill leads to the same end: written once, verified."""
-    number = [*MOMENTS, *MORE_MOMENTS].index(moment)
-    phone, task = f"+1 555 {2000 + number}", f"kill-{number}"
-    sending = asyncio.create_task(stack.send(f"Update the phone of employee EMP-447 to {phone}.", task))
-    await stack.event(task, moment.kind, **moment.data)
-    await _kill_the_owner(stack, task)
-    result = await sending
+    every = [*MOMENTS, *MORE_MOMENTS]
+    for number in range(every.index(moment), 100, len(every)):
+        phone, task = f"+1 555 {2000 + number}", f"kill-{number}"
+        sending = asyncio.create_task(stack.send(f"Update the phone of employee EMP-447 to {phone}.", task))
+        await stack.event(task, moment.kind, **moment.data)
+        killed = await _kill_the_owner(stack, task)
+        result = await sending
+        if killed:
+            break
     applied = _applied(stack, phone)
     record = await stack.record(task)
     statuses = [write["status"] for write in _writes(record.metadata)]
@@ -91,7 +94,7 @@ async def test_a_kill_between_sending_and_result_never_writes_twice(stack: Whole
     await stack.faults({TOOL: {**OPEN_CALLS[case], "times": 1}})
     sending = asyncio.create_task(stack.send(f"Update the phone of employee EMP-447 to {phone}.", task))
     await _the_company_has_the_call(stack)
-    await _kill_the_owner(stack, task)
+    assert await _kill_the_owner(stack, task)
     await sending
     record, applied = await stack.record(task), _applied(stack, phone)
     assert applied == 1 or case == "before the server acts"
@@ -100,12 +103,20 @@ async def test_a_kill_between_sending_and_result_never_writes_twice(stack: Whole
     assert ("verified" if applied else "not repeated") in (record.answer or "")
 
 
-async def _kill_the_owner(stack: WholeStack, session: str) -> None:
-    """Kill whichever executor has the session, and start another in its place."""
-    pid = await stack.owner(session)
+async def _kill_the_owner(stack: WholeStack, session: str) -> bool:
+    """Kill whichever executor has the session, and start another in its place.
+
+    False where the task had ended before anybody could strike, as it may on a slow machine.
+    """
+    while (held := await stack.held_by(session)) is None:
+        if (await stack.record(session)).state not in (TaskState.SUBMITTED, TaskState.WORKING):
+            return False
+        await asyncio.sleep(0.01)  # between two looks
+    pid = int(held.split(":")[1])
     name = stack.executor_of(pid)
     await stack.kill(pid)
     stack.start_again(name)
+    return True
 
 
 async def _the_company_has_the_call(stack: WholeStack) -> None:
