@@ -73,12 +73,8 @@ async def _judge_alone(
 
 def _new_demands(verdict: Verdict, progress: Progress, call: PlannedCall) -> list[str]:
     """What rules say of the call that they did not say when its plan was let through."""
-    before = progress.dossier.verdict
-    known = {
-        (rule.policy_id, rule.rule_id)
-        for rule in (before.triggered_rules if before else ())
-        if rule.call_id == call.call_id
-    }
+    rules = progress.dossier.verdict.triggered_rules if progress.dossier.verdict else ()
+    known = {(rule.policy_id, rule.rule_id) for rule in rules if rule.call_id in (None, call.call_id)}
     said = [problem.message for problem in verdict.problems]
     said += [refusal.sentence for refusal in verdict.refusals]
     said += [rule.sentence for rule in verdict.triggered_rules if (rule.policy_id, rule.rule_id) not in known]
