@@ -60,8 +60,10 @@ async def test_a_write_is_told_with_who_what_why_and_proof(redis: Redis, redis_u
 
 @pytest.mark.promise("audit.export")
 async def test_pages_and_filters_and_lines_tell_the_same(redis: Redis, redis_url: str) -> None:
-    async with office(redis, redis_url, _world()) as here:
+    world = _world()
+    async with office(redis, redis_url, world) as here:
         for name in ("t1", "t2", "t3"):
+            world.claims.rows["C-1"]["status"] = "open"
             await _written(here, name)
         whole = await _writes(here)
         paged, token = list[JsonObject](), ""
