@@ -98,7 +98,7 @@ class LeaseHeartbeat(Protocol):
     released: bool  # the lease was given back with the turn's end
 
     def has_news(self) -> bool:
-        """Whether the last heartbeat called the lease; if not, what the store said last still holds."""
+        """Whether the store has to be asked what is wanted of the turn: the last heartbeat said so, or is old."""
 
     async def await_news(self) -> None:
         """Returns at the next heartbeat that calls the lease: for a cancel, a tenant's stop or a hand-over."""

@@ -291,7 +291,7 @@ def read_fields(fact_id: str, answer: Json, tool: str = "") -> Iterator[ReadFiel
     """Yields every scalar of an answer, also of JSON within strings, and keys that are identifiers. JSON within
     somebody's text stays free text. ``tool``: what was read, by whose nouns a record's own id is told from others.
     """
-    return _walk(ReadField(fact_id, "", "", None, answer), _MOST_DEPTH, words_of_tool(tool))
+    return _walk_fields(ReadField(fact_id, "", "", None, answer), _MOST_DEPTH, words_of_tool(tool))
 
 
 def fields_of(facts: Iterable[Fact]) -> Iterator[ReadField]:
@@ -299,7 +299,7 @@ def fields_of(facts: Iterable[Fact]) -> Iterator[ReadField]:
     return (field for fact in facts if fact.ok for field in read_fields(fact.ref, fact.result, fact.tool))
 
 
-def _walk(step: ReadField, depth: int, about: ToolWords) -> Iterator[ReadField]:
+def _walk_fields(step: ReadField, depth: int, about: ToolWords) -> Iterator[ReadField]:
     step = _parse_text(step)
     if not isinstance(step.value, dict | list):
         if step.value is not None and not isinstance(step.value, bool):
@@ -311,7 +311,7 @@ def _walk(step: ReadField, depth: int, about: ToolWords) -> Iterator[ReadField]:
         yield from _identifying_keys(step, step.value)
     for one in inner:
         if not _is_leaf(one.value):
-            yield from _walk(one, depth - 1, about)
+            yield from _walk_fields(one, depth - 1, about)
 
 
 def _is_leaf(value: Json) -> bool:

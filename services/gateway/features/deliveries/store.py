@@ -51,7 +51,7 @@ class RedisDeliveryQueue(news.DeliveryQueue, news.DeliverySink):
         member = keys.PostMember(delivery.tenant, delivery.delivery_id)
         place = _line_place(member)
         sealed = self._seal.close(delivery.model_dump_json())
-        arguments = [keys.pack(member), "0", rows.told_line(HookState()), sealed]
+        arguments = [keys.pack(member), "0", rows.progress_line(HookState()), sealed]
         await self._scripts.run("put_line", [place.hash, place.deliveries], arguments)
 
     async def look(self, most: int, each: int) -> news.DuePage:
@@ -91,7 +91,14 @@ class RedisDeliveryQueue(news.DeliveryQueue, news.DeliverySink):
         if told.tries or told.disabled:  # before it is settled: what dies in between is tried, and noted, again
             await self._failing.note(claim.tenant, claim.member, _describe_failing(work, told))
         place = _line_place(keys.unpack_delivery(claim.member))
-        arguments = [claim.member, claim.token, step.value, round(1000 * seconds), told.cursor, rows.told_line(told)]
+        arguments = [
+            claim.member,
+            claim.token,
+            step.value,
+            round(1000 * seconds),
+            told.cursor,
+            rows.progress_line(told),
+        ]
         places = [place.deliveries, place.hash, place.events]
         token = str(await self._scripts.run("settle_delivery", places, [*arguments, int(place.once)]))
         if work.told.tries and not (told.tries or told.disabled):

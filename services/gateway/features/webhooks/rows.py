@@ -24,7 +24,7 @@ def read_row(text: str) -> DeliveryRow:
     return DeliveryRow(known, sealed)
 
 
-def told_line(told: HookState) -> str:
+def progress_line(told: HookState) -> str:
     return told.model_dump_json(exclude=_BESIDE)
 
 

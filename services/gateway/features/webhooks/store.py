@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from redis.asyncio import Redis
 
 from services.gateway.features.webhooks import model as hooks
-from services.gateway.features.webhooks.rows import FailingWebhooks, read_row, told_line
+from services.gateway.features.webhooks.rows import FailingWebhooks, progress_line, read_row
 from shared.contracts.task import TaskRecord
 from shared.infra import keys
 from shared.infra.lua import Argument, Scripts
@@ -57,7 +57,7 @@ class RedisWebhooks(hooks.WebhookStore):
         task, partition = _build_keys(record), keys.partition_keys_of(record.tenant, record.session_id)
         names = [task.push, partition.deliveries, task.record, task.events]
         sealed = self._seal.close(webhook.model_dump_json())
-        arguments: list[Argument] = [member, told.cursor, told_line(told), sealed, most]
+        arguments: list[Argument] = [member, told.cursor, progress_line(told), sealed, most]
         if await self._scripts.run("put_line", names, arguments) == -1:
             raise hooks.TooManyWebhooks(record.task_id)
 
