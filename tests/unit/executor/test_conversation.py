@@ -137,51 +137,6 @@ async def test_a_part_left_without_any_condition_of_the_task_counts_as_not_done(
     await calculated.ends(FAILED, [], why=why)
 
 
-@pytest.mark.promise("coverage.so_already")
-async def test_what_the_record_shows_already_is_sent_back_and_left_as_done_and_asks_a_person_who_insists() -> None:
-    gone = leaves("C-1 is approved already")
-    stage = Stage(TASK, [READ], [APPROVE], [gone], answer="C-1 was approved before.")
-    stage.claims.rows["C-1"]["status"] = "approved"
-    await stage.ends(DONE, [], says="C-1 is approved already")
-    assert "what was read shows it approved already: `leave_part`" in stage.told
-    insists = Stage(TASK, [READ], [APPROVE], [APPROVE])
-    insists.claims.rows["C-1"]["status"] = "approved"
-    await insists.ends(WAITS, [])
-    is_open = Stage(TASK, [READ], [gone], answer="C-1 was approved before.")
-    await is_open.ends(FAILED, [], why="it was left, though the task sets no condition")
-
-
-@pytest.mark.promise("coverage.so_already")
-@each_row(
-    ("text", "status", "is_done"),
-    ("Approve claim C-1", "approved", True),
-    ("Please approve the claim C-1 today", "approved", True),
-    ("Approve claim C-1", "open", False),
-    ("Approve claim C-2", "approved", False),  # nobody read it
-    ("Approve claim C-1 and pay it", "approved", False),
-    ("Pay claim C-1", "approved", False),
-)
-async def test_a_part_without_calls_is_done_if_a_record_has_the_status_to_which_its_tool_leads(
-    text: str, status: str, is_done: bool
-) -> None:
-    stage = Stage(text, [READ], answer="Nothing was left to do.")
-    stage.claims.rows["C-1"]["status"] = status
-    says = "status is approved already (r1)" if is_done else "no call was made for it"
-    await stage.ends(DONE if is_done else FAILED, [], says=says)
-
-
-@pytest.mark.promise("coverage.so_already")
-@each_row(("present", "is_back"), ("on_hold", True), ("open", False))
-async def test_an_edit_that_sets_what_stands_there_is_sent_back(present: str, is_back: bool) -> None:
-    hold = use("update_claim", claim_id="C-1", status="on_hold")
-    stage = Stage("Put claim C-1 on hold", [READ], [hold], [leaves("it is on hold")] if is_back else [])
-    stage.claims.rows["C-1"]["status"] = present
-    stage.servers.add("update_claim", lambda given: {"claim_id": "C-1", "status": "on_hold"}, ToolClass.CHANGE)
-    await stage.run()
-    assert ("shows status on_hold there already" in stage.told) is is_back
-    assert len(stage.servers.called("update_claim")) == (0 if is_back else 1)
-
-
 @pytest.mark.promise("coverage.left_without_condition")
 @each_row("text", ["Tell the clerk, unless it is open", "Tell every clerk", "Tell those who asked"])
 async def test_a_part_that_may_come_to_nothing_by_its_own_words_is_left_rightly(text: str) -> None:
@@ -303,9 +258,8 @@ _BOTH = "Approve claims C-1 and C-2"
 
 
 @pytest.mark.promise("coverage.listed_ids")
-@each_row("reads", [READ, READ_2], [READ])  # one that nobody read is written like the one that is called
-async def test_what_a_part_lists_and_no_call_names_is_asked_for_once_and_then_not_done(reads: Calls) -> None:
-    stage = Stage(_BOTH, reads, [APPROVE], answer="Both are approved.")
+async def test_what_a_part_lists_and_no_call_names_is_asked_for_once_and_then_not_done() -> None:
+    stage = Stage(_BOTH, [READ, READ_2], [APPROVE], answer="Both are approved.")
     await stage.ends(FAILED, ["C-1"], says=f"Not done: part 1 ({_BOTH}): no call names C-2")
     asked = [texts_in(request) for request in of_conversation(stage.model.requests)]
     assert [text.count("no call names C-2") for text in asked][-2:] == [0, 1]

@@ -193,21 +193,6 @@ def test_a_further_change_that_only_a_text_speaks_of_is_sent_back_where_the_part
     assert any("this part speaks of what accept_quote does" in doubt for doubt in found.doubts) == is_told
 
 
-@each_row(
-    ("quote", "named", "is_told"),
-    ("Accept the quote for J-3001.", "decline_quote", True),  # what the one ends the other does not
-    ("Decline the quote for J-3001.", "accept_quote", True),
-    ("Accept the quote for J-3001.", "confirm_quote", False),
-    ("Accept the quote for J-3001 if it is below 500, else decline it.", "decline_quote", False),
-)
-def test_the_opposite_of_what_a_part_says_whole_is_sent_back(quote: str, named: str, is_told: bool) -> None:
-    called, writes = _tool(named, "job_id"), ["accept_quote", "decline_quote", "confirm_quote"]
-    part = PartOfCall(quote, writes=writes, calls=[(named, {"job_id": "J-3001"})])
-    finder = SourceFinder(KnownSources((quote,), FACTS, (), NOW, (quote,)))
-    found = finder.find(_call(called, {"job_id": "J-3001"}), called, part)
-    assert any("this part speaks of what" in doubt for doubt in found.doubts) == is_told
-
-
 def test_a_text_brings_up_another_deed_on_the_things_of_a_part_with_a_condition() -> None:
     quote = "Accept the quote of every job except J-3029."
     delete = _tool("delete_quote", "job_id")

@@ -289,7 +289,6 @@ class Conversation:
         No plan closes with a reply that was cut off: what it would have proposed besides is not known.
         """
         self._draft.sent_back.update(proposed.doubts)
-        self._local.asked_about |= {*proposed.so_already}
         if wrong := {**proposed.wrong, **self._draft.list_left(self._parts)}:
             self._draft.correct(wrong)
             return None
@@ -428,9 +427,6 @@ class Conversation:
 
     async def _conclude(self, reply: ModelReply) -> bool:
         """Whether the reply is the answer; if not, the model was told what is wrong with it."""
-        without = self._draft.parts_without_calls(self._parts)
-        for part in (one for one in self._parts if one.number in without):
-            self._local.leave_done(part, self._reader.facts)
         self._learn()
         lacking = self._draft.without_effect(self._parts) if self._is_understood else None
         self._local.asked_about |= self.unnamed.keys()

@@ -24,14 +24,12 @@ _SHOWN = 120
 
 class ReplyProposals(Contract):
     """What a reply proposed for the plan, as its journal step stores it; ``wrong``: by call id, why a write is not
-    proposed; ``doubts``: about values that may be the model's own choice; ``so_already``: the parts of writes that were
-    sent back because nothing is left to change.
+    proposed; ``doubts``: about values that may be the model's own choice.
     """
 
     proposals: tuple[Proposal, ...] = ()
     wrong: dict[str, str] = {}
     doubts: tuple[str, ...] = ()
-    so_already: tuple[int, ...] = ()
 
     @property
     def use_ids(self) -> tuple[str, ...]:
@@ -93,7 +91,7 @@ class ReplyDispatch:
         ``before``: the proposals that are held already. ``known``: once the reply has read and calculated.
         """
         proposals, tried = list[Proposal](), list[PlannedCall]()
-        wrong, doubts, so_already, lacks_source = dict[str, str](), list[str](), list[int](), False
+        wrong, doubts, lacks_source = dict[str, str](), list[str](), False
         finder = SourceFinder(known)
         called = [
             *((tool.name, use.input) for use, tool in self.writes),
@@ -115,7 +113,6 @@ class ReplyDispatch:
                     raise NotProposed("; ".join(sourced.problems))
                 if fresh := [one for one in sourced.doubts if one not in setting.sent_back]:
                     doubts += fresh
-                    so_already += [made.call.part] if sourced.is_so_already and made.call.part else []
                     raise NotProposed("; ".join(fresh))
                 proposals.append(made._replace(call=sourced.call))
             except NotProposed as why:
@@ -124,7 +121,7 @@ class ReplyDispatch:
             self.proposed = ReplyProposals(proposals=tuple(proposals))
             return ()
         again = {one.use_id: PROPOSE_AGAIN for one in proposals}
-        self.proposed = ReplyProposals(wrong=wrong | again, doubts=tuple(doubts), so_already=tuple(so_already))
+        self.proposed = ReplyProposals(wrong={**wrong, **again}, doubts=tuple(doubts))
         return tried if lacks_source else ()
 
     def keep_proposed(self) -> None:

@@ -24,7 +24,6 @@ from services.executor.core.figures.operands import select_cells
 from services.executor.core.figures.vocabulary import has_condition
 from services.executor.core.model.made_tools import compute_with_tools
 from services.executor.core.model.talk import local_now
-from services.executor.core.plan.agreement import find_done
 from services.executor.core.plan.sources import known_figures, user_texts
 from services.executor.core.session.context import TurnContext, files_to_look_at
 from services.executor.core.session.dossier import Progress
@@ -81,7 +80,7 @@ class LocalTools:
     unmet: dict[int, str] = field(default_factory=dict)  # conditions of parts that were calculated and do not hold
     unexcused: set[int] = field(default_factory=set)  # parts that were left though the task sets no condition
     unanswered: dict[int, str] = field(default_factory=dict)  # parts to find out that the model left, and why
-    asked_about: frozenset[int] = frozenset()  # parts that the model was asked to complete, or to leave
+    asked_about: frozenset[int] = frozenset()  # parts whose calls the model was asked to complete, or to leave
     not_taken_up: tuple[str, ...] = ()  # sentences of the task that no part quotes
     hypothetical: int = 0
     made: MadeToolResults = NOTHING
@@ -146,8 +145,6 @@ class LocalTools:
         if because and not part.is_to_do and self.ctx.record.request.practice is None:
             self.unanswered[part.number] = because
             return {"part": part.number, "left": True, "note": _NO_ANSWER}
-        if self.leave_done(part, call.facts):
-            return {"part": part.number, "left": True}
         ref = str(call.given.get("ref", ""))
         if not because or all(fact.ref != ref for fact in call.facts):
             raise ValueError("say why, and name the result that shows it, such as r2")
@@ -180,14 +177,6 @@ class LocalTools:
 
     async def _find_tools(self, call: _LocalCall) -> Json:
         return find_tools(str(call.given.get("words", "")), self.ctx.toolbox)
-
-    def leave_done(self, part: PartOfTask, facts: Sequence[Fact]) -> bool:
-        """Whether what was read shows the part done already, so that it is left, and counts as done."""
-        why = find_done(part.quote, facts, self.ctx.toolbox) if part.is_to_do else ""
-        if why:
-            self.unmet[part.number] = why
-            self.unexcused.discard(part.number)
-        return bool(why)
 
     def _find_part(self, call: _LocalCall) -> PartOfTask | None:
         """The part of the task that the call names; None if it names none."""

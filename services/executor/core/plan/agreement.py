@@ -10,7 +10,6 @@ from functools import lru_cache
 from itertools import pairwise
 
 from services.executor.core.figures.arguments import ArgumentKind, FieldStanding, fields_of
-from services.executor.core.figures.identifiers import find_codes, identifier_key
 from services.executor.core.figures.mentions import Mentions, find_mentions
 from services.executor.core.figures.numbers import figure
 from services.executor.core.figures.vocabulary import has_condition, leaves_open
@@ -22,17 +21,15 @@ from services.executor.core.plan.stated_amounts import (
     SaidArgument,
     find_wrong_amounts,
 )
-from services.executor.core.records.called_records import latest_reads, words
+from services.executor.core.records.called_records import words
 from services.executor.core.records.references import value_at
 from services.executor.core.session.values import Fact
-from services.executor.core.tools.classes import STATES, ToolWords, participles, words_of_tool
+from services.executor.core.tools.classes import ToolWords, words_of_tool
 from services.executor.core.tools.near_names import words_of
 from services.executor.core.tools.record_tree import names_a_record
-from services.executor.core.tools.toolbox import Toolbox
 from services.executor.ports.tools import Tool
 from shared.domain.exact_json import Json, JsonObject, as_text
 from shared.domain.keywords import stem
-from shared.domain.words import ToolClass
 
 _SUPERLATIVE = re.compile(r"(?<!\bat )\b(?:most|least|fewest|highest|lowest|next|free)\b", re.IGNORECASE)
 _EXCLUDES = re.compile(
@@ -93,7 +90,6 @@ _ASKS_NOT_TO = re.compile(
 )
 
 
-_JOINS = re.compile(r"[,;&]|\b(?:and|then|or|und|dann|oder|et|puis|ou|y|luego)\b", re.IGNORECASE)
 _REPEATS = re.compile(
     r"\b(?:twice|thrice|(?:two|three|four|[2-9])\s+times|as\s+(?:two|three|four|[2-9])\s|zweimal|dreimal|deux\s+fois|"
     r"trois\s+fois|dos\s+veces|tres\s+veces)",
@@ -129,38 +125,6 @@ def changes_nothing(tool: Tool, arguments: JsonObject) -> bool:
         and len(settable) < len(tool.parameters)
         and not any(arguments.get(name, {}) != {} for name in settable)
     )
-
-
-def find_already_so(tool: Tool, given: Sequence[SaidArgument], facts: Sequence[Fact]) -> Iterator[Disagreement]:
-    """Yields a change of a record that shows by what was read that nothing is left to change: an edit that sets what
-    stands there, or a call that sets nothing ("approve EXP-1") and whose verb its status says.
-    """
-    sets = [one for one in given if not names_a_record(_name_of(one.path)) and one.kind is not ArgumentKind.FREE_TEXT]
-    shown = _present_values(given, facts)
-    is_edit = words_of_tool(tool.name).verb in EDITING and bool(sets)
-    if is_edit and all((words(_name_of(one.path)), as_text(one.value)) in shown for one in sets):
-        told = ", ".join(f"{_name_of(one.path)} {as_text(one.value)[:_SHOWN]}" for one in sets)
-        yield Disagreement("", f"{tool.name}: what was read shows {told} there already", is_so_already=True)
-    statuses = [value for name, value in shown if not STATES.isdisjoint(name)]
-    if not sets and len(statuses) == 1 and statuses[0].lower() in participles(tool.name):
-        yield Disagreement("", f"{tool.name}: what was read shows it {statuses[0]} already", is_so_already=True)
-
-
-def find_done(quote: str, facts: Sequence[Fact], toolbox: Toolbox) -> str:
-    """Which read shows that a record which the part names has the status to which the verb of a tool leads that the
-    part says whole, as a sentence: "cancel appointment 90407", and 90407 is ``cancelled``. Empty if none does, and of a
-    part that names several tools or things.
-    """
-    said = {stem(word) for word in words_of(quote)}
-    changes = (tool.name for tool in toolbox.tools.values() if tool.tool_class is ToolClass.CHANGE)
-    meant = [name for name in changes if _is_said(words_of_tool(name), said)]
-    if len(meant) != 1 or _JOINS.search(quote) or len({identifier_key(one.text) for one in find_codes(quote)}) != 1:
-        return ""
-    for one in fields_of(latest_reads(facts)):
-        is_named = one.record is not None and bool(_find_places(one.record.identifier, quote))
-        if is_named and not STATES.isdisjoint(words(one.name)) and str(one.value).lower() in participles(meant[0]):
-            return f"{one.name} is {one.value} already ({one.fact_id})"
-    return ""
 
 
 def find_disagreements(tool: Tool, given: Sequence[SaidArgument], setting: PartWords) -> Iterator[Disagreement]:
@@ -368,17 +332,16 @@ def _has_words(text: Mentions, value: str) -> bool:
 
 
 def _find_other_tool(tool: Tool, given: Sequence[SaidArgument], setting: PartWords) -> Iterator[Disagreement]:
-    """A tool whose verb the part does not say, where it says the whole name of exactly one: if that one is not called,
-    and the part says nothing of the tool's name or the one ends what the other does not (cancel, approve); or if a text
-    that somebody wrote speaks of the tool, and may have brought it up.
+    """A tool that the part does not say, where it says the whole name of exactly one: a tool of whose name it says
+    nothing, if that one is not called; and one whose verb it does not say, if a text that somebody wrote speaks of it,
+    and may have brought it up.
     """
     said, named = {stem(word) for word in words_of(setting.quote)}, words_of_tool(tool.name)
     meant = [name for name in setting.part.writes if name != tool.name and _is_said(words_of_tool(name), said)]
     if len(meant) != 1 or stem(named.verb) in said:
         return
     is_called = meant[0] in {name for name, _ in setting.part.calls}
-    is_other = said.isdisjoint(_stem_words(named)) or named.ends is not words_of_tool(meant[0]).ends
-    is_unsaid = is_other and not (is_called or has_condition(setting.quote))
+    is_unsaid = said.isdisjoint(_stem_words(named)) and not (is_called or has_condition(setting.quote))
     if is_unsaid or _is_in_free_text(named, given, setting.facts):
         yield Disagreement("", f"{tool.name}: this part speaks of what {meant[0]} does")
 

@@ -25,16 +25,14 @@ _Key = tuple[str, ...]
 # What may stand between two things of one list; a word before the second is that before the first.
 _JOINT = re.compile(r"\s*(?:,\s*(?:and\s+)?|/\s*|(?:and|as well as|plus|und|et|y|&|\+)\s+)(?:the\s+)?(?:(\w+)\s+)?#?")
 _LAST_WORD = re.compile(r"(\w+)\W*\Z")
-_DIGITS = re.compile(r"\d")
 _NEAR = 60  # characters before an identifier in which the word before it stands
 
 
 def unnamed_ids(part: PartOfTask, calls: Sequence[PlannedCall], facts: Sequence[Fact]) -> tuple[str, ...]:
     """The identifiers of a list in the part of which its calls name others of the same kind, and not these.
 
-    The kind is what records that were read, or reads that were asked, say of them: both are the ``id`` of a fee. One of
-    which nothing was read is of the kind of those that are written alike: W-304 of that of W-303. A call of the same
-    tool for another part names for this one, too.
+    The kind is what records that were read, or reads that were asked, say of them: both are the ``id`` of a fee. A call
+    of the same tool for another part names for this one, too.
     """
     tools = {call.tool for call in calls if call.part == part.number}
     named = {
@@ -48,18 +46,11 @@ def unnamed_ids(part: PartOfTask, calls: Sequence[PlannedCall], facts: Sequence[
 
 
 def _find_left_out(listed: Sequence[str], named: set[_Key], kinds: dict[_Key, set[_Key]]) -> Iterator[str]:
-    called = [one for one in listed if identifier_key(one) in named]
+    called = [kinds.get(identifier_key(one), set()) for one in listed if identifier_key(one) in named]
     for one in listed:
         own = kinds.get(identifier_key(one), set())
-        is_alike = {_shape_of(other) == _shape_of(one) for other in called} == {True} and not own
-        is_of_kind = any(own & kinds.get(identifier_key(other), set()) for other in called)
-        if identifier_key(one) not in named and (is_of_kind or is_alike):
+        if identifier_key(one) not in named and any(own & other for other in called):
             yield one
-
-
-def _shape_of(identifier: str) -> tuple[str, int]:
-    """What identifiers of one kind that are written alike share: all but their digits, and their length."""
-    return _DIGITS.sub("", identifier.casefold()), len(identifier)
 
 
 def _lists_in(text: str) -> Iterator[list[str]]:

@@ -19,7 +19,6 @@ from services.executor.core.model.talk import local_now
 from services.executor.core.plan.agreement import (
     asks_for_several,
     changes_nothing,
-    find_already_so,
     find_disagreements,
     find_forbidden_notice,
 )
@@ -99,14 +98,13 @@ class SourcedCall(NamedTuple):
 
     ``doubts``: numbers, days and records that may be the model's own choice, and may be a slip; they are sent back
     once. A record that is proposed again all the same is marked in its origin. ``lacks_source``: whether a read of what
-    the call names may mend it. ``is_so_already``: whether a doubt says that nothing is left to change.
+    the call names may mend it.
     """
 
     call: PlannedCall
     problems: tuple[str, ...]
     doubts: tuple[str, ...] = ()
     lacks_source: bool = False
-    is_so_already: bool = False
 
 
 class SourceFinder:
@@ -169,9 +167,11 @@ class SourceFinder:
         )
         doubts = tuple(_describe_doubt(leaf, call, tool) for leaf in doubtful if leaf.path not in whys)
         doubts += tuple(_doubt_record(leaf, call) for leaf in untold)
-        doubts += tuple(one.advice for one in against)
-        sourced, is_so_already = call.model_copy(update={"origins": origins}), any(one.is_so_already for one in against)
-        return SourcedCall(sourced, tuple(problems), doubts, bool(unsourced), is_so_already)
+        doubts += tuple(
+            f"{one.why}: propose what it says; if it is right as it is, a person is asked" for one in against
+        )
+        sourced = call.model_copy(update={"origins": origins})
+        return SourcedCall(sourced, tuple(problems), doubts, lacks_source=bool(unsourced))
 
     def _find_disagreements(
         self, call: PlannedCall, tool: Tool, leaves: Sequence[Trace], part: PartOfCall
@@ -209,7 +209,6 @@ class SourceFinder:
             self._list_stated(quoted),
         )
         return (
-            *find_already_so(tool, given, self._facts),
             *find_disagreements(tool, given, setting),
             *self._find_repeated(call, tool, leaves, part),
             *self._find_stale(call, leaves),

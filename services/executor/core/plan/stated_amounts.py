@@ -72,24 +72,10 @@ NamesByNumber: TypeAlias = Mapping[Number, frozenset[str]]
 
 
 class Disagreement(NamedTuple):
-    """What of a call does not agree with its part. ``argument``: its path, empty where it is the tool itself.
-
-    ``is_so_already``: nothing is left to change, as what was read shows.
-    """
+    """What of a call does not agree with its part. ``argument``: its path, empty where it is the tool itself."""
 
     argument: str
     why: str
-    is_so_already: bool = False
-
-    @property
-    def advice(self) -> str:
-        """What the model is told when the call goes back to it."""
-        if self.is_so_already:
-            return (
-                f"{self.why}: `leave_part` with the result that shows it; if it is to be done once more, propose it "
-                "again, and a person is asked"
-            )
-        return f"{self.why}: propose what it says; if it is right as it is, a person is asked"
 
 
 class SaidArgument(NamedTuple):

@@ -205,7 +205,6 @@ REMOVING = frozenset(
     """delete remove drop erase purge destroy wipe discard detach unlink unassign untag unflag deregister unregister
     unsubscribe unenroll disenroll revoke uninstall clear""".split()
 )
-_ENDING = frozenset("cancel void withdraw terminate reject decline deny refuse dismiss".split())
 # Verbs that leave another state of a thing that is there already; any other one may make a thing.
 _ALTERING = REMOVING | frozenset(
     """update change set edit modify rename correct adjust amend patch replace overwrite move reschedule swap merge
@@ -230,11 +229,6 @@ class ToolWords(NamedTuple):
     @property
     def removes(self) -> bool:
         return self.verb in REMOVING
-
-    @property
-    def ends(self) -> bool:
-        """Whether what it is about is over after it."""
-        return self.removes or self.verb in _ENDING
 
     @property
     def may_make(self) -> bool:

@@ -176,8 +176,8 @@ WHAT_WOULD_POLICY_SAY = ToolDefinition(
 )
 LEAVE_PART = ToolDefinition(
     "leave_part",
-    "Leave a part undone because a condition that the task itself sets for it is not met, or because it is so already, "
-    "as a result shows; or a part to find out that has no answer.",
+    "Leave a part undone because a condition that the task itself sets for it is not met, as a result shows; or a part "
+    "to find out that has no answer.",
     {
         "type": "object",
         "properties": {
