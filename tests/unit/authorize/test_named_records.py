@@ -221,26 +221,24 @@ def test_a_record_to_which_the_named_one_leads_is_read_before_a_field_is_taken_f
     assert _wanted({"order_id": "O-1"}, _SUPPLIER, facts=facts, named="place_order", rule=rule) == expected
 
 
-_TAGGED: Json = [
-    {"asset_tag": "A-1046", "site": "HL", "served": "28/05/2026", "worth": 650},
-    {"asset_tag": "A-1045", "site": "HL", "served": "18/11/2026", "worth": 9100},
-]
-
-
 @pytest.mark.promise("policy.binding")
 @each_row(
-    ("call", "fact", "worth"),
-    ({"asset_tag": "A-1046"}, read("get_asset", {"asset_tag": "A-1046", "worth": 650}, asset_tag="A-1046"), 650),
-    ({"asset_tag": "A-1046"}, read("list_assets", _TAGGED, site="HL"), 650),
-    ({"mrn": "0048"}, read("get_asset", {"mrn": "0048", "worth": 5}, mrn="0048"), 5),
-    ({"mrn": "0049"}, read("get_asset", {"mrn": "0048", "worth": 5}, mrn="0048"), None),
-    ({"served": "28/05/2026"}, read("list_assets", _TAGGED, site="HL"), None),
-    ({"asset_tag": "A-1"}, read("list_assets", _TAGGED, site="HL"), None),
+    ("called", "fact", "is_it"),
+    ({"asset_tag": "A-1046"}, read("get_asset", {"asset_tag": "A-1046", "worth": 5}, asset_tag="A-1046"), True),
+    ({"asset_tag": "A-1046"}, read("list_assets", [{"asset_tag": "A-1046", "worth": 5}, {"asset_tag": "A-7"}]), True),
+    ({"asset_tag": "A-1"}, read("list_assets", [{"asset_tag": "A-1046", "worth": 5}]), False),
+    ({"employee": "E-1"}, read("get_shift", {"employee": "E-1", "worth": 5}, employee="E-1"), False),  # his shift
+    (
+        {"supplier_id": "73"},
+        read("lookup", {"order_id": "O-1", "supplier_id": "73", "worth": 5}, supplier_id="73"),
+        False,
+    ),
 )
-def test_a_record_is_called_by_the_field_by_which_it_was_asked_for_or_that_tells_it_from_the_other_rows(
-    call: JsonObject, fact: Fact, worth: int | None
+def test_a_record_is_called_by_its_own_number_and_not_by_that_of_another(
+    called: JsonObject, fact: Fact, is_it: bool
 ) -> None:
-    assert bind(view_of("retire_asset", call, (fact,)), ["worth"]).fields.get("worth") == worth
+    tool = "suspend_employee" if "employee" in called else "pay_supplier" if "supplier_id" in called else "retire_asset"
+    assert (bind(view_of(tool, called, (fact,)), ["worth"]).fields.get("worth") == 5) is is_it
 
 
 @pytest.mark.promise("policy.binding")

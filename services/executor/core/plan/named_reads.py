@@ -9,7 +9,7 @@ from typing import NamedTuple
 from services.executor.core.figures.identifiers import WrittenIdentifier, find_codes, identifier_key
 from services.executor.core.figures.vocabulary import CHOOSES
 from services.executor.core.reads.reader import CallRefused, TaskReader
-from services.executor.core.records.binding import facts_around
+from services.executor.core.records.binding import reads_around
 from services.executor.core.records.wanted_reads import missing_reads
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.values import Fact, PartOfTask
@@ -135,8 +135,8 @@ class NamedReads:
             ref = self._reader.reserve(one.use, one.tool, beside=True)
             try:
                 await self._reader.read(one.key, ref, one.use, one.tool, by_machine=True)
-            except CallRefused:
-                self._reader.forget(ref)
+            except CallRefused as why:
+                self._reader.note_unread(ref, str(why))
         return bool(self._wanted)
 
     def _decide_reads(self, key: str, calls: Sequence[PlannedCall]) -> list[_NamedRead]:
@@ -145,8 +145,10 @@ class NamedReads:
             reads = missing_reads(plan, self._ctx.toolbox, self._reader.facts, self._ctx.policies)
             found: list[Json] = [[read.tool.connection_id, read.tool.name, read.arguments] for read in reads]
             # What rules may look at is read again once the task itself has written.
-            near = facts_around(plan.changes, self._reader.facts) if self._reader.outdated else frozenset[str]()
-            again = (fact for fact in self._reader.outdated if fact.ref in near)
+            outdated = self._reader.outdated
+            near = (reads_around(call, self._reader.facts) for call in plan.changes if outdated)
+            refs = {ref for found_near in near for ref in found_near}
+            again = (fact for fact in outdated if fact.ref in refs)
             found += [[fact.connection_id, fact.tool, loads_object(fact.arguments_json)] for fact in again]
             return dumps(found)
 

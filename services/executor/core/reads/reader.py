@@ -107,6 +107,9 @@ async def _ask_allowances(ctx: TurnContext) -> Allowances:
         raise Failed(f"no rules for tools, so none was called: {error}", "policy_service") from error
 
 
+_SIGHTS = 2  # of one read: before the task's writes, and after them
+
+
 class CallRefused(Exception):
     """A call that was not made; the message tells the model why."""
 
@@ -249,6 +252,17 @@ class TaskReader:
         """Drops the reference of a read that was not made after all; it is not given to another."""
         if ref in self._facts and not self._facts[ref].result_json:
             del self._facts[ref]
+
+    def note_unread(self, ref: str, why: str) -> None:
+        """Keeps that a read which was made before was not made again, so that what it showed counts no more; drops the
+        reference of another one.
+        """
+        key = _key_of_fact(self._facts[ref])
+        if sum(_key_of_fact(fact) == key for fact in self._facts.values()) < _SIGHTS:
+            self.forget(ref)
+        else:
+            unread = {"result_json": dumps(why), "ok": False, "by_machine": True}
+            self._facts[ref] = self._facts[ref].model_copy(update=unread)
 
     def _refuse_forbidden(self, use: ToolUse, tool: Tool) -> None:
         try:

@@ -99,11 +99,20 @@ def view_of(tool: str, arguments: JsonObject, facts: Sequence[Fact]) -> "CallVie
     return _build_view(record_graph(tuple(facts)), tool, dumps(arguments))
 
 
-def facts_around(calls: Iterable[PlannedCall], facts: Sequence[Fact]) -> frozenset[str]:
-    """The references of the reads that show a record which rules about one of the calls may look at."""
-    views = (view_of(call.tool, call.arguments, facts) for call in calls)
-    nodes = (node for view in views for node in (*view.around, *view.mentioned, *view.records_beyond))
-    return frozenset(node.seen.fact.ref for node in nodes)
+def reads_around(call: PlannedCall, facts: Sequence[Fact], made: Iterable[PlannedCall] | None = None) -> frozenset[str]:
+    """The references of the reads of single records at which rules about the call may look; with ``made``, only of
+    those around one of these calls, too. A list may have lost the record since.
+    """
+    near = _nodes_around(call, facts)
+    if made is not None:
+        touched = frozenset(key for one in made for key in _nodes_around(one, facts))
+        near = {key: node for key, node in near.items() if key in touched}
+    return frozenset(node.seen.fact.ref for node in near.values() if node.seen.is_of_one)
+
+
+def _nodes_around(call: PlannedCall, facts: Sequence[Fact]) -> dict[int, GraphNode]:
+    view = view_of(call.tool, call.arguments, facts)
+    return {id(node): node for node in (*view.around, *view.mentioned, *view.records_beyond)}
 
 
 def bind(view: "CallView", asked: Iterable[str] = ()) -> BoundFields:
@@ -174,6 +183,7 @@ class CallView:
         self._shapes = {*shapes, *(shape_of(one.text) for one in self._named.unread_subjects)} - {""}
         self.ids = self._named.ids
         self._strange: dict[int, bool] = {}
+        self._fields: dict[int, dict[tuple[Noun, str], Said]] = {}  # of a list of records, by its identity
         self.own = graph.whole(self._named.records)
         self._own = {id(node) for node in self.own}
         self.mentioned = graph.whole(self._named.mentioned)
@@ -291,23 +301,31 @@ class CallView:
         """What the call names and nobody read."""
         return self._named.unread
 
-    def references_for(self, name: str, *, is_about_tool: bool) -> Iterator[RecordReference]:
-        """Yields what has to be read before the field is taken from further away, also written as ``kind.field``: named
+    def references_for(self, names: Mapping[str, bool]) -> Iterator[RecordReference]:
+        """Yields what has to be read before a field is taken from further away, also written as ``kind.field``: named
         records that only a list showed, and what the named ones refer to and nobody read.
 
-        ``is_about_tool``: the rule that asks for the field names the call's tool; else it is taken from nowhere.
+        ``names``: of the fields, each with whether a rule about the call's tool asks for it; else it is taken from
+        nowhere.
         """
-        head, _, field = name.rpartition(".")
-        kind = words(head)
+        for name, is_about_tool in names.items() if self._listed or self._unread_near else ():
+            head, _, field = name.rpartition(".")
+            kind = words(head)
+            if find_said(name, self._arguments, self._named.kinds) or self._shows(self.own, kind, field):
+                continue
+            yield from (one for one in self._listed if not kind or agree(kind, one.noun))
+            is_further = is_about_tool or self._shows(self._levels[3], kind, field)
+            if is_further and not self._shows(self._levels[2], kind, field):
+                yield from (one for one in self._unread_near if not kind or agree(kind, one.noun))
 
-        def shows(nodes: Iterable[GraphNode]) -> bool:
-            return bool(_say([node for node in nodes if not kind or agree(kind, node.kind)], field))
-
-        if find_said(name, self._arguments, self._named.kinds) or shows(self.own):
-            return
-        yield from (one for one in self._listed if not kind or agree(kind, one.noun))
-        if not shows(self._levels[2]) and (is_about_tool or shows(self._levels[3])):
-            yield from (one for one in self._unread_near if not kind or agree(kind, one.noun))
+    def _shows(self, nodes: Sequence[GraphNode], kind: Noun, field: str) -> bool:
+        """Whether one of the records, of the kind if there is one, has the field. Each name is looked at once."""
+        if id(nodes) not in self._fields:
+            fields = {(node.kind, key): value for node in nodes for key, value in fields_of(node.record)}
+            self._fields[id(nodes)] = fields
+        found = {name: value for name, value in self._fields[id(nodes)].items() if not kind or agree(kind, name[0])}
+        kinds = dict.fromkeys(of for of, _ in found)
+        return bool(find_said(field, [(key, value) for (_, key), value in found.items()], kinds))
 
     @cached_property
     def _listed(self) -> list[RecordReference]:

@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 from services.executor.core.figures.numbers import figure, number_bearing_tokens
 from services.executor.core.session.values import Fact
-from services.executor.core.tools.classes import identifies
 from services.executor.core.tools.near_names import singular, words_of
 from services.executor.core.tools.record_tree import PARTIAL, is_keyed, names_a_record, own_id, write_condition
 from services.executor.core.tools.schema_drift import ALIASES
-from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_object
+from shared.domain.exact_json import Json, JsonObject, dumps, loads
 
 _MAKES = frozenset((verb,) for verb in "create add register insert make new draft generate".split())
+_OWN_NUMBERS = frozenset((word,) for word in "sku isbn vin tag serial barcode".split())  # of things, not of others
 _ENDS_NOUN = frozenset("by for of from in with to on at and".split())
 _SAYS_NOTHING = frozenset(
     """data result results item items record records row rows entry entries value values list all details detail info
@@ -76,6 +76,11 @@ class Seen:
     def is_alone(self) -> bool:
         """Whether it is the one record of its answer."""
         return self.within is None and not self.is_row
+
+    @cached_property
+    def is_of_one(self) -> bool:
+        """Whether its answer is one record, and this is it or within it."""
+        return self.within.is_of_one if self.within else not self.is_row
 
     @property
     def is_row(self) -> bool:
@@ -167,8 +172,7 @@ def _walk(
         return
     here = within
     if any(map(_is_scalar, value.values())) and not (rows is None and key is None and _is_envelope(value, names)):
-        asked = _parse_arguments(fact.arguments_json) if rows is None else {}
-        called_so = names if is_part or key is not None else _with_own_name(value, names, asked)
+        called_so = names if is_part or key is not None else _with_own_name(value, names)
         here = Seen(fact, path, value, called_so, rows, within, key, is_part and own_id(value) is None)
         yield here
     for field, inner in value.items():
@@ -211,20 +215,13 @@ def noun_of_tool(tool: str) -> tuple[str, ...]:
     return tuple(said)
 
 
-@lru_cache(maxsize=256)
-def _parse_arguments(text: str) -> JsonObject:
-    return loads_object(text)
-
-
-def _with_own_name(record: JsonObject, names: tuple["Noun", ...], asked: JsonObject) -> tuple["Noun", ...]:
-    """The record's names; without an ``id`` it is also called by the identifier that it was ``asked`` for, else by its
-    first: with an ``order_id``, an order. One that is known by its ``sku`` is no supplier, though it has a
-    ``supplier_id``.
+def _with_own_name(record: JsonObject, names: tuple["Noun", ...]) -> tuple["Noun", ...]:
+    """The record's names; without an ``id`` it is also called by its first identifier: with an ``order_id``, an order.
+    One that has its ``sku`` before is no supplier, though it has a ``supplier_id``.
     """
     if own_id(record) is not None:
         return names
-    own = [key for key in record if identifies(key)]
-    key = next((key for key in own if key in asked and asked[key] == record[key]), own[0] if own else "")
+    key = next((key for key in record if names_a_record(key) or words(key)[-1:] in _OWN_NUMBERS), "")
     return (*names, words(key)[:-1]) if names_a_record(key) and len(words(key)) > 1 else names
 
 
@@ -317,7 +314,7 @@ _SAME_KIND = tuple(
         "appointment booking reservation",
     )
 )
-_MARKS = frozenset("no nr num number ref reference code key uuid guid".split())
+_MARKS = frozenset("no nr num number ref reference code key uuid guid tag serial barcode".split())
 _IDS = frozenset("id ids".split())
 _ALWAYS_MARKS = frozenset("no nr ref reference uuid guid".split())
 _NAMES = frozenset("name title email".split())

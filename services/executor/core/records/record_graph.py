@@ -9,7 +9,6 @@ from functools import cached_property, lru_cache
 from typing import Final, TypeAlias
 
 from services.executor.core.figures.columns import same
-from services.executor.core.figures.dates import read_whole_days
 from services.executor.core.figures.numbers import figure
 from services.executor.core.records.called_records import (
     Noun,
@@ -41,7 +40,6 @@ from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 class GraphNode:
     """A record in the graph. ``names``: its ids, numbers and names. ``asked``: the arguments of the read that showed
     it. ``by_number``: whether it calls itself by no word of its kind, and is known by the only number that it has.
-    ``asked_as``: if it has no other name, the field by which it was asked for, or that tells it from the other rows.
     """
 
     seen: Seen
@@ -49,7 +47,6 @@ class GraphNode:
     names: tuple[frozenset[str], frozenset[str], frozenset[str]]
     asked: tuple[RecordReference, ...]
     by_number: bool = False
-    asked_as: tuple[Noun, str] | None = None
 
     @property
     def record(self) -> JsonObject:
@@ -81,7 +78,7 @@ class RecordGraph:
 
     def __init__(self, facts: Sequence[Fact]) -> None:
         records = find_records(one for one in latest_reads(facts) if not says_not_found(one))
-        self.nodes = [*_name_by_numbers(_name_rows([_build_node(record) for record in records]))]
+        self.nodes = [*_name_by_numbers([_build_node(record) for record in records])]
         self._by_seen = {id(node.seen): node for node in self.nodes}
         self._inside: dict[int, list[GraphNode]] = {}
         for node in self.nodes:
@@ -92,20 +89,12 @@ class RecordGraph:
             for called, names in zip(self._called, node.names, strict=True):
                 for name in names:
                     called.setdefault(name, []).append(node)
-        self._asked_as: dict[tuple[Noun, str], list[GraphNode]] = {}
-        for node in self.nodes:
-            if node.asked_as is not None:
-                self._asked_as.setdefault(node.asked_as, []).append(node)
 
     def find_meant(self, reference: RecordReference) -> list[GraphNode]:
-        """The records that a reference names: of the kind that it says, or asked for by that field; if none and the
-        text is an id, of any kind.
-        """
+        """The records that a reference names: of the kind that it says; if none and the text is an id, of any kind."""
         for called in self._called:
             if found := [node for node in called.get(reference.text, ()) if agree(reference.noun, node.kind)]:
                 return found
-        if (reference.noun, reference.text) in self._asked_as:
-            return self._asked_as[reference.noun, reference.text]
         if reference.is_number or not (reference.is_id or reference.looks_like_id):
             return []
         return [*self._called[0].get(reference.text, ())]
@@ -181,42 +170,7 @@ def _build_node(record: Seen) -> GraphNode:
     if answered := _requested_id(record, kind, names[0], asked):
         names[min(1, len(names[0]))].add(answered)
     first, second, third = map(frozenset, names)
-    asked_as = None if first or second else _find_asked_field(record)
-    return GraphNode(record, kind, (first, second, third), asked, asked_as=asked_as)
-
-
-def _name_rows(nodes: Sequence[GraphNode]) -> list[GraphNode]:
-    """The records, of which rows without a name are called by the only field that has another id in each row of their
-    list: ``asset_tag``.
-    """
-    lists: dict[tuple[str, str], list[GraphNode]] = {}
-    for node in nodes:
-        if node.seen.rows is not None and not (node.names[0] or node.names[1]):
-            lists.setdefault((node.seen.fact.ref, node.seen.rows), []).append(node)
-    named = {id(node): one for rows in lists.values() for node, one in _own_fields(rows)}
-    return [replace(node, asked_as=named[id(node)]) if id(node) in named else node for node in nodes]
-
-
-def _own_fields(rows: Sequence[GraphNode]) -> Iterator[tuple[GraphNode, tuple[Noun, str]]]:
-    """Yields each row with the name and value of the field that tells them apart, if there is only one."""
-    values = {key: [as_id(node.record.get(key)) for node in rows] for key in rows[0].record}
-    own = [
-        key
-        for key, texts in values.items()
-        if len(set(texts)) == len(texts)
-        and all(text and is_like_an_id(text) and not read_whole_days(text) for text in texts)
-    ]
-    if len(own) == 1:
-        yield from ((node, (words(own[0]), str(as_id(node.record[own[0]])))) for node in rows)
-
-
-def _find_asked_field(record: Seen) -> tuple[Noun, str] | None:
-    """The name and value of the first argument of the read that its only record repeats: ``asset_tag``; else None."""
-    if not record.is_alone:
-        return None
-    given = loads_object(record.fact.arguments_json).items()
-    texts = ((words(key), as_id(value)) for key, value in given if key in record.record and record.record[key] == value)
-    return next(((name, text) for name, text in texts if text), None)
+    return GraphNode(record, kind, (first, second, third), asked)
 
 
 def _requested_id(record: Seen, kind: Noun, own: set[str], asked: Sequence[RecordReference]) -> str | None:

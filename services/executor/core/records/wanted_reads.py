@@ -83,9 +83,7 @@ def _reads_for_rules(
 ) -> Iterator[ReadCall]:
     """Yields the reads of single records without which a field that rules ask for would be another record's."""
     view, readers = view_of(call.tool, call.arguments, facts), _list_readers(call, toolbox)
-    asked = fields_asked_of(call.tool, policies)
-    wanted = (one for name, is_named in asked for one in view.references_for(name, is_about_tool=is_named))
-    for reference in dict.fromkeys(wanted):
+    for reference in dict.fromkeys(view.references_for(fields_asked_of(call.tool, policies))):
         read = _by_noun(call, reference, readers)
         if read is not None and read.arguments:
             yield read
