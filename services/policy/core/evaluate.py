@@ -175,12 +175,17 @@ def decided_plans(task: ArchivedTask) -> tuple[DecidedPlan, ...]:
     asked about.
 
     Empty for a task that planned no writes, or that was archived before plans were noted. Single reads are not plans:
-    they were judged by tool rules alone.
+    they were judged by tool rules alone. Of a plan the last verdict counts that was about all of its calls.
     """
     noted = [loads_object(step.data) for step in task.journal if step.key.startswith(_NOTED)]
     found = [_read_plan(task, note) for note in noted if "request" in note and "verdict" in note]
     planned = [plan for plan in found if not any(call.call_id == contracts.HYPOTHETICAL for call in plan.request.calls)]
-    return tuple({plan.request.plan_hash: plan for plan in planned if plan.request.plan_hash is not None}.values())
+    by_hash: dict[str, DecidedPlan] = {}
+    for plan in planned:
+        known = by_hash.get(plan.request.plan_hash or "")
+        if plan.request.plan_hash and (known is None or len(plan.request.calls) >= len(known.request.calls)):
+            by_hash[plan.request.plan_hash] = plan
+    return tuple(by_hash.values())
 
 
 def _read_plan(task: ArchivedTask, note: JsonObject) -> DecidedPlan:

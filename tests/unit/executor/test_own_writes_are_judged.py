@@ -1,14 +1,16 @@
 """Rules see a record as the task's own writes left it, in the same plan and in a later one."""
 
+from functools import partial
+
 import pytest
 
-from shared.contracts.policy import Rule
+from shared.contracts.policy import Rule, ToolRule
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
 from tests.doubles.scripted_talk import Calls
 from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
-from tests.unit.executor.stage import READ_2, Stage, decision, schema, use
+from tests.unit.executor.stage import READ_2, RealRules, Stage, decision, schema, use
 
 pytestmark = pytest.mark.promise("policy.own_writes")
 
@@ -51,3 +53,76 @@ async def test_a_record_that_the_task_itself_changed_is_judged_as_it_is_now(roun
     assert (await replayed(stage)).difference == ""
     if is_asked:
         await stage.ends(TaskState.COMPLETED, ["C-1"], turn=decision("approve"))
+
+
+def _world(kind: str, verb: str, row: JsonObject, change: JsonObject, process: str) -> Stage:
+    """A record is changed in a way of its server's own, and then ``verb`` is done to it, in one plan."""
+    name = {f"{kind}_id": "X-1"}
+    parts = (f"Change {kind} X-1", f"{verb} {kind} X-1")
+    calls = [use(f"change_{kind}", 1, **name), use(f"{verb}_{kind}", 2, **name)]
+    stage = Stage(", then ".join(parts), [use(f"get_{kind}", **name)], calls, parts=parts, answer="It is done.")
+    own: JsonObject = {"id": "X-1", **row}
+    stage.servers.add(f"get_{kind}", lambda _: dict(own), ToolClass.READ, schema(f"{kind}_id"))
+    done: JsonObject = {"status": "done"}
+    for tool, leaves in ((f"change_{kind}", change), (f"{verb}_{kind}", done)):
+        stage.servers.add(tool, partial(_change, own, leaves), ToolClass.CHANGE, schema(f"{kind}_id"))
+    stage.talk.process = process
+    return stage.judge_by()
+
+
+def _change(own: JsonObject, leaves: JsonObject, _: JsonObject) -> Json:
+    own |= leaves
+    return {"ok": True}
+
+
+@each_row(
+    ("kind", "verb", "row", "change", "process", "why"),
+    ("dispute", "accept", {"amount": "50.00"}, {"amount": "5000.00"}, "dispute_resolution", "large-dispute"),
+    ("incident", "close", {"affected": "mail"}, {"affected": "card data"}, "incident_response", "it takes more people"),
+    (
+        "expense",
+        "approve",
+        {"amount": "500.00", "budget": {"available": "600.00"}},
+        {"amount": "900.00"},
+        "expense_approval",
+        "budget",
+    ),
+)
+async def test_rules_persons_and_figures_of_a_process_go_by_what_an_earlier_change_left(
+    kind: str, verb: str, row: JsonObject, change: JsonObject, process: str, why: str
+) -> None:
+    stage = _world(kind, verb, row, change, process)
+    record = await stage.run()
+    assert (stage.written, record.state) == ([f"change_{kind}"], TaskState.FAILED)
+    assert why in str(record.reason)
+
+
+async def test_a_block_that_was_undecided_when_a_person_said_yes_blocks_once_it_is_known() -> None:
+    held = Rule(id="HELD", condition='tool == "approve_claim" && frozen == true', action="block", level="manager")
+    stage = RaisedStage([RAISE, APPROVE])
+    stage.judge_by(held)
+    freezes = partial(_change, stage.claims.rows["C-1"], {"frozen": True})
+    stage.servers.add("set_amount", freezes, ToolClass.CHANGE, schema("claim_id", "new_amount:number"))
+    await stage.ends(TaskState.INPUT_REQUIRED, [])
+    await stage.ends(TaskState.FAILED, [], turn=decision("approve"), why="HELD")
+
+
+async def test_a_list_that_may_have_lost_the_record_since_is_not_read_again() -> None:
+    """Twenty approvals of rows of one list are judged once, and a worklist keeps no second change from being made."""
+    rows: list[JsonObject] = [{"ticket_id": f"T-{n}", "vip": False, "owner": ""} for n in range(1, 4)]
+    calls = [use(tool, part, ticket_id="T-1") for part, tool in enumerate(("take_ticket", "raise_ticket"), 1)]
+    parts = ("Take ticket T-1", "raise ticket T-1")
+    stage = Stage(", ".join(parts), [use("list_open_tickets")], calls, parts=parts, answer="Both are done.")
+    stage.servers.add("list_open_tickets", lambda _: [row for row in rows if not row["owner"]], ToolClass.READ)
+    for tool in ("take_ticket", "raise_ticket"):
+        stage.servers.add(tool, partial(_change, rows[0], {"owner": "me"}), ToolClass.CHANGE, schema("ticket_id"))
+    stage.judge_by(Rule(id="VIP", condition='tool == "raise_ticket" && vip == true', action="block"))
+    await stage.ends(TaskState.COMPLETED)
+    assert stage.written == ["take_ticket", "raise_ticket"]
+
+
+async def test_where_a_rule_keeps_the_record_from_being_read_again_what_it_showed_before_counts_no_more() -> None:
+    stage = RaisedStage([RAISE], [READ_2], [APPROVE])
+    stage.policy = RealRules()
+    stage.set_rules(LARGE, ToolRule(id="TWICE", kind="at_most", tool="get_claim", limit=2))
+    await stage.ends(TaskState.INPUT_REQUIRED, [], why="LARGE")

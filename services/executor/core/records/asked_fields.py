@@ -12,23 +12,25 @@ from shared.contracts.policy import Policy
 _TEXT = re.compile(r"\"(?:\\.|[^\"\\])*+\"?|'(?:\\.|[^'\\])*+'?", re.DOTALL)
 _NAME = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 _TOOL = re.compile(r"\btool\b")
-_EXCLUDES = re.compile(r"!|\bnot\b")
+_OF_CALLS = re.compile(r"\b(?:tool|verb)\b")
+_MORE_THAN_NAMES = re.compile(r"!|\bnot\b|\w\(|\|\||\bor\b|\bverb\b")
 _NO_FIELDS = frozenset("true false null in tool verb tool_class process_type call_id".split())
 
 
 class AskedFields(NamedTuple):
-    """The fields that a condition asks for; whether it says something of the call's tool, and may exclude some."""
+    """The fields that a condition asks for; whether it says which calls it is about, and so by names of tools alone."""
 
     names: tuple[str, ...]
-    is_about_tools: bool
-    excludes_tools: bool
+    is_about_calls: bool
+    lists_tools: bool
 
 
 @lru_cache(maxsize=16_384)
 def _read_condition(condition: str) -> AskedFields:
     plain = _TEXT.sub(" ", condition)
     names = (name for name in _NAME.findall(plain) if name not in _NO_FIELDS and not name.startswith("figures."))
-    return AskedFields(tuple(names), _TOOL.search(plain) is not None, _EXCLUDES.search(plain) is not None)
+    lists_tools = _TOOL.search(plain) is not None and _MORE_THAN_NAMES.search(plain) is None
+    return AskedFields(tuple(names), _OF_CALLS.search(plain) is not None, lists_tools)
 
 
 def asked_fields(policies: Iterable[Policy]) -> tuple[str, ...]:
@@ -42,15 +44,15 @@ def asked_fields(policies: Iterable[Policy]) -> tuple[str, ...]:
 
 
 def fields_asked_of(tool: str, policies: Iterable[Policy]) -> dict[str, bool]:
-    """The fields that conditions of rules ask of a call of the tool, each with whether such a rule is about tools; not
-    of rules about other tools alone.
+    """The fields that conditions of rules ask of a call of the tool, each with whether such a rule says which calls it
+    is about; not of rules that only name other tools.
     """
     found: dict[str, bool] = {}
     for policy in policies:
         for rule in policy.rules:
             asked = _read_condition(rule.condition)
-            if not asked.is_about_tools or asked.excludes_tools or tool in rule.condition:
-                found |= {name: asked.is_about_tools or found.get(name, False) for name in asked.names}
+            if not asked.lists_tools or tool in rule.condition:
+                found |= {name: asked.is_about_calls or found.get(name, False) for name in asked.names}
         of_tool = (rule.condition or "" for rule in policy.tool_rules if fnmatchcase(tool, rule.tool))
         found |= {name: True for text in of_tool for name in _read_condition(text).names}
     return found

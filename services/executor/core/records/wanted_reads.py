@@ -40,11 +40,16 @@ def missing_reads(
     """
     changes = [call for call in plan.every_call if call.tool_class is ToolClass.CHANGE]
     wanted = [read for call in changes for read in _reads_for(call, toolbox, facts)]
-    for call in changes:
-        wanted += islice(_reads_for_rules(call, toolbox, facts, policies), _MOST_NEAR)
     made = {(fact.connection_id, fact.tool, fact.arguments_json) for fact in facts}
-    found = {(read.tool.connection_id, read.tool.name, dumps(read.arguments)): read for read in wanted}
+    for call in changes:
+        fresh = (one for one in _reads_for_rules(call, toolbox, facts, policies) if _key_of_read(one) not in made)
+        wanted += islice(fresh, _MOST_NEAR)
+    found = {_key_of_read(read): read for read in wanted}
     return tuple(read for key, read in found.items() if key not in made)
+
+
+def _key_of_read(read: ReadCall) -> tuple[str, str, str]:
+    return (read.tool.connection_id, read.tool.name, dumps(read.arguments))
 
 
 def unfound_records(plan: WritePlan, toolbox: Toolbox, facts: Sequence[Fact]) -> Mapping[str, str]:

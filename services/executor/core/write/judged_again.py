@@ -26,11 +26,12 @@ async def why_barred_since(
     it than they said of the plan. Empty if it may; decided once for all attempts. ``entries``: the plan's, by call id.
     """
     plan, facts = progress.dossier.present_plan, progress.dossier.facts
-    if call not in plan.changes:
+    rules, template = ctx.policies, progress.template
+    if call not in plan.changes or not (rules or template.rules or template.figures or template.two_persons_about):
         return ""
     before = plan.changes[: plan.changes.index(call)]
     made = [one for one in before if one.call_id in entries and has_begun(entries[one.call_id])]
-    refs = reads_around(call, facts, made) if made else frozenset[str]()
+    refs = _find_touched(progress, call, made) if made else frozenset[str]()
     touched, key = [fact for fact in facts if fact.ref in refs], f"{left_out_key(plan, call)}:again:verdict"
     if not touched:
         return ""
@@ -49,15 +50,25 @@ async def why_barred_since(
     return await ctx.journal.note_step(key, decide)
 
 
+def _find_touched(progress: Progress, call: PlannedCall, made: Sequence[PlannedCall]) -> frozenset[str]:
+    """The references of the reads of records around one of the calls that were made, at which rules about the call may
+    look too, also by way of a figure.
+    """
+    facts, values = progress.dossier.facts, progress.dossier.values
+    under = {operand.ref for value in values if value.figure for operand in value.operands}
+    near_made = frozenset(ref for one in made for ref in reads_around(one, facts))
+    return reads_around(call, facts, made) | (near_made & under)
+
+
 def _plan_alone(ctx: TurnContext, progress: Progress, call: PlannedCall, fresh: Sequence[Fact]) -> Progress:
     """The progress with the call as a plan of its own, after the others of its plan. Figures are those of the ``fresh``
     facts; a calculated value that rests on what was read anew is not known any more.
     """
     dossier = progress.dossier
-    plan, facts = dossier.present_plan, (*dossier.facts, *fresh)
+    plan, anew = dossier.present_plan, {fact.ref: fact for fact in fresh}
+    facts = tuple(anew.get(fact.ref, fact) for fact in dossier.facts)
     alone = plan.model_copy(update={"calls": (call,)})
     others = plan.model_copy(update={"calls": tuple(one for one in plan.calls if one != call)})
-    anew = {fact.ref for fact in fresh}
     still = [value for value in dossier.values if all(operand.ref not in anew for operand in value.operands)]
     return progress.update_dossier(
         facts=facts,
