@@ -371,7 +371,7 @@ def reference_of(key: str, value: Json, about: Noun = ()) -> RecordReference | N
         sure = plain and (last[0] in _ALWAYS_MARKS or agree(own, about)) and (noun[:-1] != () or last[0] != "code")
         return RecordReference(own, text, value, is_number, True, must_exist=sure)
     sure = agree(noun, about) and (is_number or is_like_an_id(text))
-    return RecordReference(noun, text, value, is_number, False, must_exist=sure)
+    return RecordReference(noun, text, value, is_number, last in _OWN_NUMBERS, must_exist=sure)
 
 
 def as_id(value: Json) -> str | None:
