@@ -224,9 +224,9 @@ def test_a_record_to_which_the_named_one_leads_is_read_before_a_field_is_taken_f
 @pytest.mark.promise("policy.binding")
 @each_row(
     ("called", "fact", "is_it"),
-    ({"asset_tag": "A-1046"}, read("get_asset", {"asset_tag": "A-1046", "worth": 5}, asset_tag="A-1046"), True),
-    ({"asset_tag": "A-1046"}, read("list_assets", [{"asset_tag": "A-1046", "worth": 5}, {"asset_tag": "A-7"}]), True),
-    ({"asset_tag": "A-1"}, read("list_assets", [{"asset_tag": "A-1046", "worth": 5}]), False),
+    ({"sku": "A-1046"}, read("list_assets", [{"sku": "A-1046", "worth": 5}, {"sku": "A-7"}]), True),
+    ({"device_id": "D-1", "serial": "SN-2"}, read("get_asset", {"id": "D-2", "serial": "SN-2", "worth": 5}), False),
+    ({"sku": "A-1"}, read("list_assets", [{"sku": "A-1046", "worth": 5}]), False),
     ({"employee": "E-1"}, read("get_shift", {"employee": "E-1", "worth": 5}, employee="E-1"), False),  # his shift
     (
         {"supplier_id": "73"},

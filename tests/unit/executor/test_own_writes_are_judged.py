@@ -126,3 +126,16 @@ async def test_where_a_rule_keeps_the_record_from_being_read_again_what_it_showe
     stage.policy = RealRules()
     stage.set_rules(LARGE, ToolRule(id="TWICE", kind="at_most", tool="get_claim", limit=2))
     await stage.ends(TaskState.INPUT_REQUIRED, [], why="LARGE")
+
+
+@each_row("rounds", [[RAISE, APPROVE]], [[RAISE], [READ_2], [APPROVE]])
+async def test_the_row_of_a_list_gives_way_to_the_record_that_was_read_again(rounds: list[Calls]) -> None:
+    """What no rule looks at may change, too: a value that was worked out before is still known then."""
+    stage = RaisedStage(*rounds)
+    total = use("calculate", name="open_sum", operation="sum", operands=["r1.fee"])
+    stage.talk.rounds = [[READ, use("list_claims")], [total], *rounds]
+    stage.claims.rows["C-1"] |= {"fee": "7.00"}
+    stage.servers.add("list_claims", lambda _: [dict(row) for row in stage.claims.rows.values()], ToolClass.READ)
+    for name in ("amount", "open_sum"):
+        stage.judge_by(Rule(id="HUGE", condition=f'tool == "approve_claim" && {name} > 1000', action="block"))
+    await stage.ends(TaskState.COMPLETED, ["C-1"])

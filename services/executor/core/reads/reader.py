@@ -231,6 +231,7 @@ class TaskReader:
                 "ok": reading.tells,
                 "note": reading.note,
                 "by_machine": by_machine,
+                "again": by_machine and any(one.ref != ref for one in self._find_same(use, tool)),
             }
         )
         if ref in self._stale:  # the latest sight is the last of the facts
@@ -261,7 +262,7 @@ class TaskReader:
         if sum(_key_of_fact(fact) == key for fact in self._facts.values()) < _SIGHTS:
             self.forget(ref)
         else:
-            unread = {"result_json": dumps(why), "ok": False, "by_machine": True}
+            unread = {"result_json": dumps(why), "ok": False, "by_machine": True, "again": True}
             self._facts[ref] = self._facts[ref].model_copy(update=unread)
 
     def _refuse_forbidden(self, use: ToolUse, tool: Tool) -> None:

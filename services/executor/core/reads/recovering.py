@@ -80,7 +80,7 @@ async def read_again(ctx: TurnContext, key: str, fact: Fact, progress: Progress)
     except DispatchRefused as error:
         raise Failed(f"the inputs cannot be read again, so nothing was written: {error}") from error
     reading = await read(ctx, key, tool, loads_object(fact.arguments_json), known_corrections(ctx, progress))
-    renewed = {"result_json": dumps(reading.answer.content), "ok": reading.tells, "note": reading.note}
+    renewed = {"result_json": dumps(reading.answer.content), "ok": reading.tells, "note": reading.note, "again": True}
     return fact.model_copy(update=renewed)
 
 

@@ -183,7 +183,7 @@ class CallView:
         self._shapes = {*shapes, *(shape_of(one.text) for one in self._named.unread_subjects)} - {""}
         self.ids = self._named.ids
         self._strange: dict[int, bool] = {}
-        self._fields: dict[int, dict[tuple[Noun, str], Said]] = {}  # of a list of records, by its identity
+        self._fields: dict[int, dict[Noun, dict[str, Said]]] = {}  # by kind, of a list of records, by its identity
         self.own = graph.whole(self._named.records)
         self._own = {id(node) for node in self.own}
         self.mentioned = graph.whole(self._named.mentioned)
@@ -321,11 +321,12 @@ class CallView:
     def _shows(self, nodes: Sequence[GraphNode], kind: Noun, field: str) -> bool:
         """Whether one of the records, of the kind if there is one, has the field. Each name is looked at once."""
         if id(nodes) not in self._fields:
-            fields = {(node.kind, key): value for node in nodes for key, value in fields_of(node.record)}
-            self._fields[id(nodes)] = fields
-        found = {name: value for name, value in self._fields[id(nodes)].items() if not kind or agree(kind, name[0])}
-        kinds = dict.fromkeys(of for of, _ in found)
-        return bool(find_said(field, [(key, value) for (_, key), value in found.items()], kinds))
+            found: dict[Noun, dict[str, Said]] = {}
+            for node in nodes:
+                found.setdefault(node.kind, {}).update(fields_of(node.record))
+            self._fields[id(nodes)] = found
+        of_kind = ((of, fields) for of, fields in self._fields[id(nodes)].items() if not kind or agree(kind, of))
+        return any(find_said(field, [*fields.items()], (of,)) for of, fields in of_kind)
 
     @cached_property
     def _listed(self) -> list[RecordReference]:

@@ -15,7 +15,7 @@ from services.executor.core.tools.schema_drift import ALIASES
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 
 _MAKES = frozenset((verb,) for verb in "create add register insert make new draft generate".split())
-_OWN_NUMBERS = frozenset((word,) for word in "sku isbn vin tag serial barcode".split())  # of things, not of others
+_OWN_NUMBERS = frozenset((word,) for word in "sku isbn vin".split())  # of things, not of others
 _ENDS_NOUN = frozenset("by for of from in with to on at and".split())
 _SAYS_NOTHING = frozenset(
     """data result results item items record records row rows entry entries value values list all details detail info
@@ -314,7 +314,7 @@ _SAME_KIND = tuple(
         "appointment booking reservation",
     )
 )
-_MARKS = frozenset("no nr num number ref reference code key uuid guid tag serial barcode".split())
+_MARKS = frozenset("no nr num number ref reference code key uuid guid".split())
 _IDS = frozenset("id ids".split())
 _ALWAYS_MARKS = frozenset("no nr ref reference uuid guid".split())
 _NAMES = frozenset("name title email".split())

@@ -78,7 +78,7 @@ class RecordGraph:
 
     def __init__(self, facts: Sequence[Fact]) -> None:
         records = find_records(one for one in latest_reads(facts) if not says_not_found(one))
-        self.nodes = [*_name_by_numbers([_build_node(record) for record in records])]
+        self.nodes = _without_old_rows([*_name_by_numbers([_build_node(record) for record in records])])
         self._by_seen = {id(node.seen): node for node in self.nodes}
         self._inside: dict[int, list[GraphNode]] = {}
         for node in self.nodes:
@@ -211,6 +211,12 @@ def _only_number(node: GraphNode, kinds: Collection[Noun]) -> str | None:
     asked = [one for one in found if any((one.noun, one.text) == (given.noun, given.text) for given in node.asked)]
     own = [one for one in (found if len(found) == 1 else asked) if not any(agree(one.noun, kind) for kind in kinds)]
     return own[0].text if len(own) == 1 else None
+
+
+def _without_old_rows(nodes: Sequence[GraphNode]) -> list[GraphNode]:
+    """The records without the rows of lists that show one which was read again by itself since."""
+    anew = {node.identity for node in nodes if node.seen.fact.again and node.seen.is_of_one}
+    return [node for node in nodes if not (node.seen.is_row and node.identity in anew and not node.seen.fact.again)]
 
 
 class Unknown(Enum):

@@ -196,9 +196,11 @@ def past_calls_of_session(calls: Iterable[SessionCall], task_id: str) -> tuple[P
     return tuple(_build_past(call.tool, CallOutcome(call.outcome), loads_object(call.fields_json)) for call in others)
 
 
-def past_calls_of_facts(facts: Iterable[Fact]) -> tuple[PastCall, ...]:
-    """The reads of this task as past calls."""
-    return tuple(_build_past(fact.tool, read_outcome(fact), loads_object(fact.arguments_json)) for fact in facts)
+def past_calls_of_facts(facts: Sequence[Fact]) -> tuple[PastCall, ...]:
+    """The reads of this task as past calls; what the machine read again counts once."""
+    read = {(one.connection_id, one.tool, one.arguments_json) for one in facts if not one.again}
+    counted = (one for one in facts if not (one.again and (one.connection_id, one.tool, one.arguments_json) in read))
+    return tuple(_build_past(fact.tool, read_outcome(fact), loads_object(fact.arguments_json)) for fact in counted)
 
 
 def read_outcome(fact: Fact) -> CallOutcome:

@@ -24,7 +24,8 @@ class Fact(Contract):
     """One tool result, by reference. ``ok`` is false where the server answered with an error or only an echo.
 
     ``note``: what is to be said of a list that came in parts: how many, and why rows are missing if they are.
-    ``by_machine``: nobody but the machine asked for it, to know what a call names.
+    ``by_machine``: nobody but the machine asked for it, to know what a call names. ``again``: it did since the task's
+    own writes, to know what they left.
     """
 
     ref: str
@@ -35,6 +36,7 @@ class Fact(Contract):
     ok: bool = True
     note: str = ""
     by_machine: bool = False
+    again: bool = False
 
     @property
     def result(self) -> Json:

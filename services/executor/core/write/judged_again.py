@@ -3,18 +3,21 @@
 from collections.abc import Mapping, Sequence
 
 from services.executor.core.authorize.policy import persons_needed, reasons_to_ask_a_person, verdict_on
+from services.executor.core.figures.operands import select_cells
 from services.executor.core.process.figures import compute_figures
 from services.executor.core.reads.recovering import read_again
 from services.executor.core.records.binding import reads_around
 from services.executor.core.session.context import TurnContext, side_by_side
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.ledger import has_begun
-from services.executor.core.session.values import Fact, with_figures
+from services.executor.core.session.values import Fact, NamedValue, Operand, with_figures
 from services.executor.core.states.machine import Failed
+from services.executor.core.tools.record_tree import NoSuchPath
 from services.executor.core.write.notices import left_out_key
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall
 from shared.contracts.policy import TriggeredRule
+from shared.domain.words import RuleAction
 
 _PROPOSE_AGAIN = "Propose it again if it is still right"
 
@@ -69,7 +72,9 @@ def _plan_alone(ctx: TurnContext, progress: Progress, call: PlannedCall, fresh: 
     facts = tuple(anew.get(fact.ref, fact) for fact in dossier.facts)
     alone = plan.model_copy(update={"calls": (call,)})
     others = plan.model_copy(update={"calls": tuple(one for one in plan.calls if one != call)})
-    still = [value for value in dossier.values if all(operand.ref not in anew for operand in value.operands)]
+    by_name = {value.name: value for value in dossier.values}
+    before = {fact.ref: fact for fact in dossier.facts}
+    still = [one for one in dossier.values if all(_is_as_before(each, by_name, before, anew) for each in one.operands)]
     return progress.update_dossier(
         facts=facts,
         values=with_figures(still, compute_figures(progress.template, facts, ctx.task)),
@@ -77,6 +82,21 @@ def _plan_alone(ctx: TurnContext, progress: Progress, call: PlannedCall, fresh: 
         plans=(*dossier.plans, others),
         approved_hash=alone.hash if dossier.approved_hash == plan.hash else None,
     )
+
+
+def _is_as_before(
+    operand: Operand, values: Mapping[str, NamedValue], before: Mapping[str, Fact], anew: Mapping[str, Fact]
+) -> bool:
+    """Whether an operand is the same in what was read anew, also by way of other values."""
+    if operand.source == "value" and operand.ref in values:
+        return all(_is_as_before(each, values, before, anew) for each in values[operand.ref].operands)
+    if operand.source != "result" or operand.ref not in anew:
+        return True
+    try:
+        was, now = (select_cells(facts[operand.ref].result, operand.path) for facts in (before, anew))
+    except NoSuchPath:
+        return False
+    return [cell.value for cell in was.cells] == [cell.value for cell in now.cells]
 
 
 def _new_demands(ctx: TurnContext, before: Progress, alone: Progress) -> list[str]:
@@ -95,4 +115,6 @@ def _new_demands(ctx: TurnContext, before: Progress, alone: Progress) -> list[st
 
 
 def _key_of(rule: TriggeredRule) -> tuple[object, ...]:
-    return (rule.policy_id, rule.rule_id, rule.call_id, rule.action, rule.indeterminate)
+    """What tells a demand from others: a block that was undecided is none yet."""
+    is_undecided = rule.indeterminate and rule.action is RuleAction.BLOCK
+    return (rule.policy_id, rule.rule_id, rule.call_id, rule.action, is_undecided)
