@@ -942,3 +942,8 @@ async def test_a_list_stays_as_it_is_where_a_part_was_not_done() -> None:
     record = await stage.run()
     assert (record.state, record.answer) == (TaskState.FAILED, '[ "C-1",  "C-2" ]')
     assert "part 2 (approve claim C-1)" in (record.reason or "")
+
+
+@each_row("said", '["C-1"]', '["C-1"] ', '\n["C-1"]\n')
+async def test_a_list_that_is_the_answer_stays_to_the_byte_also_where_none_was_asked_for(said: str) -> None:
+    assert (await Stage(STATUS, [READ], kind="find out", answer=said).run()).answer == said

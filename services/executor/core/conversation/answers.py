@@ -117,7 +117,7 @@ class AnswerChecks:
             progress = progress.model_copy(update={"notes": {**progress.notes, "not_taken_up": [*missing]}})
         is_cut = bool(text) and text == self._cut
         text = (as_list(text) if progress.dossier.answer_format == "list" else None) or text
-        if is_exact_match(text):
+        if is_exact_match(text.strip()):  # what stands around a list stays, too: without it nobody said that list
             return progress.update_dossier(answer=text)
         finder = cache(lambda: self._build_finder(progress))  # few answers have an address
         text = without_addresses(text, lambda address: finder().is_address_of_free_text(address))
