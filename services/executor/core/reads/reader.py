@@ -147,8 +147,8 @@ class TaskReader:
     @property
     def outdated(self) -> tuple[Fact, ...]:
         """What was read before the task's last writes, and not again since."""
-        fresh = {_key_of_fact(fact) for fact in self.facts if fact.ref not in self._stale}
-        return tuple(fact for fact in self.facts if fact.ref in self._stale and _key_of_fact(fact) not in fresh)
+        fresh = {fact.call for fact in self.facts if fact.ref not in self._stale}
+        return tuple(fact for fact in self.facts if fact.ref in self._stale and fact.call not in fresh)
 
     @property
     def calls(self) -> tuple[PastCall, ...]:
@@ -258,8 +258,8 @@ class TaskReader:
         """Keeps that a read which was made before was not made again, so that what it showed counts no more; drops the
         reference of another one.
         """
-        key = _key_of_fact(self._facts[ref])
-        if sum(_key_of_fact(fact) == key for fact in self._facts.values()) < _SIGHTS:
+        key = self._facts[ref].call
+        if sum(fact.call == key for fact in self._facts.values()) < _SIGHTS:
             self.forget(ref)
         else:
             unread = {"result_json": dumps(why), "ok": False, "by_machine": True, "again": True}
@@ -287,7 +287,7 @@ class TaskReader:
     def _find_same(self, use: ToolUse, tool: Tool) -> Iterator[Fact]:
         """The facts of the same read, made or reserved."""
         key = _key_of_call(use, tool)
-        return (one for one in self._facts.values() if _key_of_fact(one) == key)
+        return (one for one in self._facts.values() if one.call == key)
 
     def _find_made(self, use: ToolUse, tool: Tool) -> Fact | None:
         """The fact of the same read, if it was made since the last writes."""
@@ -298,10 +298,6 @@ class TaskReader:
 def _build_unread(ref: str, use: ToolUse, tool: Tool) -> Fact:
     connection, name, arguments = _key_of_call(use, tool)
     return Fact(ref=ref, connection_id=connection, tool=name, arguments_json=arguments, result_json="")
-
-
-def _key_of_fact(fact: Fact) -> tuple[str, str, str]:
-    return (fact.connection_id, fact.tool, fact.arguments_json)
 
 
 def _key_of_call(use: ToolUse, tool: Tool) -> tuple[str, str, str]:

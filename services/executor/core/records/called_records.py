@@ -139,7 +139,7 @@ def aliases(name: str) -> tuple[str, ...]:
 
 def latest_reads(facts: Iterable[Fact]) -> list[Fact]:
     """The reads; of one that was made again with the same arguments, only the last."""
-    return list({(fact.connection_id, fact.tool, fact.arguments_json): fact for fact in facts}.values())
+    return list({fact.call: fact for fact in facts}.values())
 
 
 def find_records(facts: Iterable[Fact]) -> tuple[Seen, ...]:

@@ -40,7 +40,7 @@ def missing_reads(
     """
     changes = [call for call in plan.every_call if call.tool_class is ToolClass.CHANGE]
     wanted = [read for call in changes for read in _reads_for(call, toolbox, facts)]
-    made = {(fact.connection_id, fact.tool, fact.arguments_json) for fact in facts}
+    made = {fact.call for fact in facts}
     for call in changes:
         fresh = (one for one in _reads_for_rules(call, toolbox, facts, policies) if _key_of_read(one) not in made)
         wanted += islice(fresh, _MOST_NEAR)
@@ -57,7 +57,7 @@ def unfound_records(plan: WritePlan, toolbox: Toolbox, facts: Sequence[Fact]) ->
 
     A record that nobody can read does not count, nor one that is missing from a list of which not all rows were read.
     """
-    asked = {(fact.connection_id, fact.tool, fact.arguments_json): fact for fact in facts}
+    asked = {fact.call: fact for fact in facts}
     found: dict[str, str] = {}
     for call in plan.changes:
         for read in _reads_for(call, toolbox, facts):

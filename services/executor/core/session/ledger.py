@@ -198,8 +198,8 @@ def past_calls_of_session(calls: Iterable[SessionCall], task_id: str) -> tuple[P
 
 def past_calls_of_facts(facts: Sequence[Fact]) -> tuple[PastCall, ...]:
     """The reads of this task as past calls; what the machine read again counts once."""
-    read = {(one.connection_id, one.tool, one.arguments_json) for one in facts if not one.again}
-    counted = (one for one in facts if not (one.again and (one.connection_id, one.tool, one.arguments_json) in read))
+    read = {one.call for one in facts if not one.again}
+    counted = (one for one in facts if not (one.again and one.call in read))
     return tuple(_build_past(fact.tool, read_outcome(fact), loads_object(fact.arguments_json)) for fact in counted)
 
 

@@ -39,6 +39,11 @@ class Fact(Contract):
     again: bool = False
 
     @property
+    def call(self) -> tuple[str, str, str]:
+        """What was called: the same for every sight of one read."""
+        return (self.connection_id, self.tool, self.arguments_json)
+
+    @property
     def result(self) -> Json:
         return loads(self.result_json)
 
