@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from shared.domain.words import FsmState
 from tests.deployment.dockerfile import ROOT
 
 _LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]+))?\)")
@@ -43,16 +44,26 @@ def test_every_test_that_a_page_names_is_there() -> None:
 @pytest.mark.promise("docs.links")
 def test_every_file_and_function_of_the_way_of_one_task_is_there() -> None:
     """Each row names one file, and of a Python file one function."""
-    page = (ROOT / "docs" / "architecture.md").read_text("utf-8").partition("### Where it is in the code")[2]
-    rows = [
-        line.split("|") for line in page.partition("\n## ")[0].splitlines() if line.startswith("| ") and "`" in line
-    ]
-    assert len(rows) > 50
+    page = (ROOT / "docs" / "one-task-in-the-code.md").read_text("utf-8")
+    rows = [line.split("|") for line in page.splitlines() if line.startswith("| ") and "`" in line]
+    assert len(rows) > 60
     for _, _, file, function, _ in rows:
         path = ROOT / file.strip(" `")
         named = [] if path.suffix == ".lua" else [function.strip(" `")]
         assert path.exists(), file
         assert {*_functions(path)}.issuperset(named), f"{file}: {function}"
+
+
+@pytest.mark.promise("docs.links")
+def test_every_script_and_state_that_pages_and_pictures_name_is_there() -> None:
+    drawn = "".join(path.read_text("utf-8") for path in (ROOT / "docs" / "images").glob("*.svg"))
+    scripts = {
+        *re.findall(r"\b[a-z_]+\.lua\b", drawn + "".join(page.read_text("utf-8") for page in ROOT.glob("docs/**/*.md")))
+    }
+    states = {*re.findall(r'class="state"[^>]*>([A-Z_]+)<', drawn)}
+    assert {"accept.lua", "finish.lua"} <= scripts
+    assert [name for name in scripts if not (ROOT / "shared/infra/scripts" / name).exists()] == []
+    assert states == {*FsmState} - {FsmState.ESCALATE, FsmState.FAILED}
 
 
 @pytest.mark.promise("docs.links")
