@@ -46,7 +46,7 @@ class AgentCall(Contract):
 
 
 class LedgerEntry(Contract):
-    """One intended write. ``key`` identifies it for good: task, plan hash and call.
+    """One intended write. ``key`` identifies it for good: task, plan (round and hash) and call.
 
     ``open_until`` is set with ``SENDING``: until then the request may still arrive, so its result must not be judged.
     JSON texts are canonical; ``before_json`` is the read-back's answer just before the call.

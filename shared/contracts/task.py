@@ -148,7 +148,7 @@ class HistoryMessage(Contract):
 
 
 class TaskRecord(Contract):
-    """The task as every process knows it. It is changed only by the compare-and-set script of the state store."""
+    """The task as every process knows it. Only the state store's scripts change it: after a look at version or end."""
 
     tenant: str
     task_id: str

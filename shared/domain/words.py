@@ -71,11 +71,11 @@ class WriteStatus(StrEnum):
     SENT = "sent"  # the server's answer is known, the proof is not
     DENIED = "denied"  # the server answered with an error, and no read has shown yet whether it wrote all the same
     VERIFIED = "verified"  # read back and found
-    UNVERIFIED = "unverified"  # answered, but no read can show it
+    UNVERIFIED = "unverified"  # answered, and no read shows it: none can, it did so before, or it shows something else
     REFUSED = "refused"  # the server answered with an error, and no read-back shows the write
     UNSENT = "unsent"  # it is recorded that no connection was made
     ABSENT = "absent"  # the answer was lost and the read-back does not show the write
-    IN_DOUBT = "in_doubt"  # no read-back can tell what a lost answer would have, or it contradicts the answer
+    IN_DOUBT = "in_doubt"  # the answer was lost or an error, and no read-back settles what became of the write
     RESEND = "resend"  # it may be sent again: the server honours our key, or an operator said that it did not take hold
     ASKED = "asked"  # an agent has it, and waits until a person has answered its question
     SKIPPED = "skipped"  # an operator said that it is to be left undone

@@ -61,7 +61,7 @@ class TooManyWait(Exception):
 
 class Tasks(Protocol):
     async def accept(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> Accepted:
-        """Store the task (if it is new) and the turn in one atomic step.
+        """Store the task (if it is new) and the turn in one atomic step; on a cluster the task's id is stored before.
 
         A ``dedupe`` seen in the last 24 hours gives the first acceptance again.
         Raises ``SessionBelongsToOther``, ``TaskEnded``, ``TenantIsStopped`` and ``TooManyWait``; what was accepted

@@ -9,7 +9,7 @@ from pydantic import BaseModel, JsonValue
 
 from services.executor.core.model.model_calls import ModelQuestion, Unanswered, ask_checked
 from services.executor.core.session.context import TurnContext
-from services.executor.core.states.machine import Failed, Part
+from services.executor.core.states.machine import Failed, FailedPart
 from services.executor.core.states.prompts import TRANSLATION_SCHEMA
 from services.executor.ports.policy import PolicyUnavailable
 from services.executor.ports.tools import Tool
@@ -133,7 +133,7 @@ async def with_prose(ctx: TurnContext) -> TurnContext:
         except (PolicyUnavailable, StoreUnavailable, Unanswered) as error:
             if enforced:
                 why = f"the policy {source.id!r} could not be translated into rules: {error}"
-                part: Part = "model" if isinstance(error, Unanswered) else "policy_service"
+                part: FailedPart = "model" if isinstance(error, Unanswered) else "policy_service"
                 raise Failed(why, part) from error
             told.append({"policy": source.id, "enforced": False, "problem": str(error)})
             continue

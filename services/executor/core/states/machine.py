@@ -274,7 +274,7 @@ def is_end(state: FsmState) -> bool:
 
 
 REST_SUBJECT = "quiet:"  # begins the subject of the timer that ends a rest, whatever it is for
-Part = Literal["model", "tool_server", "policy_service"]
+FailedPart = Literal["model", "tool_server", "policy_service"]  # of the installation: what did not work
 NOTHING_WRITTEN = "Nothing was written or sent."
 
 
@@ -288,7 +288,7 @@ class EarlyEnd(Exception):
     escalated = False
     partial = False
 
-    def __init__(self, reason: str, part: Part | None = None) -> None:
+    def __init__(self, reason: str, part: FailedPart | None = None) -> None:
         """``part``: what did not work, where the cause lies in a part of the installation and not in the task."""
         super().__init__(reason)
         self.reason = reason

@@ -15,7 +15,7 @@ from typing_extensions import override
 from services.executor.core.session.context import AnswerRules, Limits, Ports
 from services.executor.core.session.dossier import RunEnd
 from services.executor.core.session.journal import Journal, early_end_note, present_step
-from services.executor.core.states.machine import EarlyEnd, Failed, ModelRests, Part
+from services.executor.core.states.machine import EarlyEnd, Failed, FailedPart, ModelRests
 from services.executor.core.tools.failures import says_out_of_time
 from services.executor.ports.orchestrators import OrchestratorName
 from services.executor.ports.policy import PolicyService, PolicyUnavailable
@@ -127,7 +127,7 @@ def _build_early_end(kind: type[EarlyEnd], noted: JsonObject) -> EarlyEnd:
     reason, after = str(noted["reason"]), noted.get("retry_after")
     if kind is ModelRests:
         return ModelRests(reason, None if after is None else float(str(after)))
-    return kind(reason, cast("Part | None", noted["part"]))
+    return kind(reason, cast("FailedPart | None", noted["part"]))
 
 
 def _list_kinds(kind: type[EarlyEnd]) -> dict[str, type[EarlyEnd]]:
