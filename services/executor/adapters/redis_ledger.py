@@ -15,21 +15,21 @@ _SENDABLE = f" {' '.join(SENDABLE)} "
 
 
 class RedisLedger:
-    """One turn's ledger, read once: nobody but the lease's owner writes it. ``lease_ms``: of a lease that is no longer
-    stretched over a call.
+    """A turn store's ledger, read once: nobody but the lease's owner writes it. ``lease_ms``: of a lease that is no
+    longer stretched over a call.
     """
 
     def __init__(self, redis: Scripts, scripts: TurnScripts, intents: Intents, lease_ms: int) -> None:
         self._redis, self._scripts, self._intents, self._lease_ms = redis, scripts, intents, lease_ms
         self._entries: dict[str, LedgerEntry] | None = None
 
-    async def entries(self) -> dict[str, LedgerEntry]:
+    async def ledger(self) -> Mapping[str, LedgerEntry]:
         """The entries in the order in which they were sent, since a Redis hash keeps none."""
         if self._entries is None:
             self._entries = await self._read()
         return dict(self._entries)
 
-    async def open(self, entry: LedgerEntry, hold_seconds: float, beside: JournalBatch) -> Pulse:
+    async def open_write(self, entry: LedgerEntry, hold_seconds: float, beside: JournalBatch = NOTHING) -> Pulse:
         """As ``TurnStore.open_write``. The server is looked at before the intent is stored and once more after, since
         it may have been replaced meanwhile; raises if the write must not be sent.
         """
@@ -42,11 +42,11 @@ class RedisLedger:
         if is_doubted:
             raise conflict(entry)
         if refusal := self._intents.find_refusal(entry, is_confirmed=is_confirmed):
-            await self.settle(refusal.entry, entry.status, NOTHING)
+            await self.settle_write(refusal.entry, entry.status)
             raise refusal.error
         return pulse
 
-    async def settle(self, entry: LedgerEntry, before: WriteStatus, beside: JournalBatch) -> Pulse:
+    async def settle_write(self, entry: LedgerEntry, before: WriteStatus, beside: JournalBatch = NOTHING) -> Pulse:
         """As ``TurnStore.settle_write``. An intent, or a last status, that a failover lost is stored anew: this turn
         knows what became of the write.
         """

@@ -1,7 +1,7 @@
 """The durable side of one turn, on Redis: every write is fenced inside its script."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from time import monotonic
 from typing import cast
@@ -17,9 +17,7 @@ from services.executor.adapters.turn_scripts import ClaimReply, TurnScripts
 from services.executor.ports import turns as ports
 from services.executor.ports.sessions import Lease, LeaseHeartbeat, SessionName, Work
 from shared.contracts.approval import Approval
-from shared.contracts.ledger import LedgerEntry
 from shared.contracts.task import TaskEvent, TaskRecord
-from shared.domain.words import WriteStatus
 from shared.infra.journal_rows import Row
 from shared.infra.lua import Scripts
 from shared.ports.archive import Archive
@@ -29,7 +27,7 @@ _NEWS_SECONDS = 1.0  # between two questions of a turn whose lease has no heartb
 log = structlog.get_logger()
 
 
-class RedisTurnStore(ports.TurnStore):
+class RedisTurnStore(RedisLedger, ports.TurnStore):
     """One turn's store; make one for each ``Work``."""
 
     def __init__(
@@ -48,14 +46,12 @@ class RedisTurnStore(ports.TurnStore):
         """``heartbeat``: the lease's own; without one the store is asked each time, and the lease is never given back
         with a turn's end.
         """
-        self._redis = scripts
+        super().__init__(scripts, TurnScripts(scripts, shared, lease, work), Intents(scripts.lineage, work), lease_ms)
         self._lease = lease
         self._halted = halted
         self._heartbeat = heartbeat
         self._archive = archive
         self._is_cluster = is_cluster
-        self._scripts = TurnScripts(scripts, shared, lease, work)
-        self._ledger = RedisLedger(scripts, self._scripts, Intents(scripts.lineage, work), lease_ms)
         # The session's state, when it was evicted and its owner, as the claim read them, until this turn has ended.
         self._session = work.claimed.session if isinstance(work.claimed, ClaimReply) else None
         # What the archive gave, which one turn asks for more than once.
@@ -65,9 +61,6 @@ class RedisTurnStore(ports.TurnStore):
         claimed = self._scripts.claimed
         rows = claimed.journal if claimed else await self._redis.command("XRANGE", self._scripts.task.journal, "-", "+")
         return await self._scripts.journal.read(cast("list[Row]", rows))
-
-    async def ledger(self) -> Mapping[str, LedgerEntry]:
-        return await self._ledger.entries()
 
     async def approval(self) -> Approval | None:
         claimed = self._scripts.claimed
@@ -111,16 +104,6 @@ class RedisTurnStore(ports.TurnStore):
     ) -> ports.Pulse:
         pulse, _ = await self._scripts.append(ports.JournalBatch(tuple(entries), tuple(events), record))
         return pulse
-
-    async def open_write(
-        self, entry: LedgerEntry, hold_seconds: float, beside: ports.JournalBatch = ports.NOTHING
-    ) -> ports.Pulse:
-        return await self._ledger.open(entry, hold_seconds, beside)
-
-    async def settle_write(
-        self, entry: LedgerEntry, before: WriteStatus, beside: ports.JournalBatch = ports.NOTHING
-    ) -> ports.Pulse:
-        return await self._ledger.settle(entry, before, beside)
 
     async def finish(self, end: ports.TurnEnd) -> None:
         days = end.charges

@@ -161,9 +161,16 @@ class JournalLimits(NamedTuple):
 class Journal:
     """Finished steps by key. A step that was finished is answered from memory and not done again.
 
-    What is added waits until something is stored anyway, and is stored with it in one step: the reservation of the next
-    model call, an intent and its settlement, the turn's end. A model's reply, which was paid for, and the state are
-    stored before a tool or a model is asked; the policy service may be asked before.
+    What is on disk when: all that is added or told waits in memory, and the next of these stores it, in one step:
+
+    - ``reserve``, before a request to a model leaves, with the most that its reply may cost;
+    - ``store_then_check``, before a tool is asked, if a reply or the task's progress waits (not before the verdict on a
+      plan);
+    - ``open_write``, before a call that writes leaves, with its intent; ``settle_write``, with what became of it;
+    - the turn's end, which ``take_unstored`` gives it to; ``flush``, where the turn breaks.
+
+    ``check_may_go_on`` stores nothing. The store is one turn's (``RedisTurnStore``); ``append.lua`` and ``finish.lua``
+    are its two steps.
     """
 
     def __init__(
