@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from heapq import nlargest
 from math import ceil
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, cast
 
 from shared.domain.identity_cache import IdentityCache
 from shared.domain.words import TaskState
@@ -60,13 +60,9 @@ def prune_log(log: Sequence[C], now: datetime) -> list[C]:
 
     If that would drop more than 70 % of the log, its better half is kept instead, and never fewer than three.
     """
-    repeated = _repeated(log) if isinstance(log, tuple) else _repeated_failures(log)
     since = now - _OLD
-    kept = [
-        case
-        for case, again in zip(log, repeated, strict=True)
-        if not again and case.at >= since and (case.quality >= _POOR or case.outcome is not CaseOutcome.FAILURE)
-    ]
+    teaching = cast("list[C]", _teaching(log)) if isinstance(log, tuple) else _find_teaching(log)
+    kept = [case for case in teaching if case.at >= since]
     if len(log) - len(kept) <= _MOST_PRUNED * len(log):
         return kept
     return sorted(log, key=lambda case: -case.quality)[: max(_FEWEST_LEFT, ceil(len(log) / 2))]
@@ -85,6 +81,18 @@ def relevant(log: Iterable[C], words: Iterable[str]) -> list[C]:
     return found
 
 
+def _find_teaching(log: Sequence[C]) -> list[C]:
+    """The cases that are neither poor failures nor repeated ones, of any age."""
+    return [
+        case
+        for case, again in zip(log, _repeated_failures(log), strict=True)
+        if not again and (case.quality >= _POOR or case.outcome is not CaseOutcome.FAILURE)
+    ]
+
+
+_teaching = IdentityCache[tuple[Case, ...], list[Case]](_find_teaching, 64)  # one log comes with several tasks
+
+
 def _repeated_failures(log: Sequence[Case]) -> list[bool]:
     """For each case, whether it is one of three or more failures with similar keywords."""
     words = [frozenset(case.keywords) if case.outcome is CaseOutcome.FAILURE else frozenset() for case in log]
@@ -95,9 +103,6 @@ def _repeated_failures(log: Sequence[Case]) -> list[bool]:
             about.setdefault(word, []).append(own)
     alike = {own: sum(times[other] for other in _find_alike(own, about)) for own in times}
     return [bool(own) and alike[own] >= _PATTERN for own in words]
-
-
-_repeated = IdentityCache[tuple[Case, ...], list[bool]](_repeated_failures, 64)  # a task looks at one log several times
 
 
 def _find_alike(own: frozenset[str], about: Mapping[str, Sequence[frozenset[str]]]) -> list[frozenset[str]]:

@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote, unquote
 from uuid import uuid4
@@ -60,14 +61,16 @@ class FolderArchive(Archive):
     def _put(self, path: Path, content: bytes) -> None:
         beside = path.with_name(f"{uuid4().hex}.part")
         try:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             try:
                 _write_synced(beside, content)
-                beside.replace(path)
-            finally:
-                beside.unlink(missing_ok=True)
+            except FileNotFoundError:  # the tenant's first
+                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                _write_synced(beside, content)
+            beside.replace(path)
             _sync_folder(path.parent)
         except OSError as error:
+            with suppress(OSError):
+                beside.unlink()
             raise _translate_error(error) from error
 
     def _get(self, path: Path) -> bytes | None:
