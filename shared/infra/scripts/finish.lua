@@ -18,6 +18,55 @@ local function ended_turn()
   return {'ok', 'released'}
 end
 
+local function keep_session()
+  if session_state == '' then
+    redis.call('HSET', session, 'last', task_id)
+  else
+    redis.call('HSET', session, 'last', task_id, 'state', session_state)
+    redis.call('HDEL', session, 'evicted')
+  end
+end
+
+-- The question that is over is asked no more; the present one is, while it waits.
+local function change_question()
+  if settled_id ~= '' then
+    redis.call('HSET', approvals, settled_id, settled)
+    asked_no_more(asked, settled_id, member, seconds)
+  end
+  if approval_id ~= '' then redis.call('HSET', approvals, approval_id, approval, 'latest', approval_id) end
+  local latest = redis.call('HGET', approvals, 'latest')
+  if approval_id ~= '' and deadline ~= '' then
+    now_asked(asked, approval_id, member, deadline)
+  elseif latest and (approval_id ~= '' or ended == '1') then
+    asked_no_more(asked, latest, member, seconds)
+  end
+end
+
+-- A turn that came too late to matter says nothing: a doubt stays one until the task waits for something else.
+local function note_doubt()
+  if string.find(timer, '^[^:]*:[^:]*:[^:]*:doubt%%3A') then
+    redis.call('ZADD', doubting_of(asked), 'NX', int(now_ms()), member)
+  elseif state ~= 'input-required' or approval_id ~= '' then
+    redis.call('ZREM', doubting_of(asked), member)
+  end
+end
+
+local function queue_notices()
+  for notice in string.gmatch(notice_members, '[^\n]+') do
+    redis.call('ZADD', notices, int(now_ms()), notice)
+    redis.call('PUBLISH', 'pa:notices', notices)
+  end
+end
+
+local function charge_days()
+  local at = 34
+  for place = 22, #KEYS do
+    local last = at + 4 * ARGV[at]
+    keep_spending(KEYS[place], kept_days, nil, at + 1, last, false)
+    at = last + 1
+  end
+end
+
 local is_stored = redis.call('HEXISTS', turns, turn_id) == 0
 if not holds(lease, owner, fence) then
   local now_owner, now_fence = unpack(redis.call('HMGET', lease, 'owner', 'fence'))
@@ -37,33 +86,10 @@ if now_ended == '0' then
     row[#row + 1], row[#row + 2] = 'buried', turn_id
   end
   redis.call('HSET', record, 'json', json, 'version', version + 1, 'state', state, 'ended', ended, unpack(row))
-  if session_state == '' then
-    redis.call('HSET', session, 'last', task_id)
-  else
-    redis.call('HSET', session, 'last', task_id, 'state', session_state)
-    redis.call('HDEL', session, 'evicted')
-  end
-  if settled_id ~= '' then
-    redis.call('HSET', approvals, settled_id, settled)
-    asked_no_more(asked, settled_id, member, seconds)
-  end
-  if approval_id ~= '' then redis.call('HSET', approvals, approval_id, approval, 'latest', approval_id) end
-  local latest = redis.call('HGET', approvals, 'latest')
-  if approval_id ~= '' and deadline ~= '' then
-    now_asked(asked, approval_id, member, deadline)
-  elseif latest and (approval_id ~= '' or ended == '1') then
-    asked_no_more(asked, latest, member, seconds)
-  end
-  -- A turn that came too late to matter says nothing: a doubt stays one until the task waits for something else.
-  if string.find(timer, '^[^:]*:[^:]*:[^:]*:doubt%%3A') then
-    redis.call('ZADD', doubting_of(asked), 'NX', int(now_ms()), member)
-  elseif state ~= 'input-required' or approval_id ~= '' then
-    redis.call('ZREM', doubting_of(asked), member)
-  end
-  for notice in string.gmatch(notice_members, '[^\n]+') do
-    redis.call('ZADD', notices, int(now_ms()), notice)
-    redis.call('PUBLISH', 'pa:notices', notices)
-  end
+  keep_session()
+  change_question()
+  note_doubt()
+  queue_notices()
   if timer ~= '' then redis.call('ZADD', timers, due, timer) end
 elseif emits then -- a script that was broken off has left the task ended, and nobody was told
   redis.call('HSET', record, unpack(row))
@@ -73,12 +99,7 @@ if emits then
   if trace ~= '' then fields[5], fields[6] = 't', trace end
   redis.call('XADD', outcomes, '*', unpack(fields))
 end
-local at = 34
-for place = 22, #KEYS do
-  local last = at + 4 * ARGV[at]
-  keep_spending(KEYS[place], kept_days, nil, at + 1, last, false)
-  at = last + 1
-end
+charge_days()
 emit(events, kept, count, event_entry)
 end_turn(inbox, signals, turns, begun, turn_id)
 if redis.call('HGET', record, 'ended') == '1' then
