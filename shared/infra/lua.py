@@ -42,13 +42,30 @@ PATIENCE_SECONDS = 0.5  # a cut is bridged; who waits for an answer is told soon
 CONFIRM_MS = 1000  # how long replicas may take to have what was written
 _PAUSE_SECONDS, _PAUSE_SECONDS_MOST = 0.05, 0.5
 _FOLDER = Path(__file__).parent / "scripts"
+_COMMENT = re.compile(r"--.*")
 _MAY_PASS = (ConnectionError, TimeoutError, OSError, ReadOnlyError, ClusterDownError, TryAgainError)
 
 
 @cache
 def source(name: str, *, again: bool = False) -> str:
-    """The text of a script with the common prelude. ``again``: for a call whose reply was lost."""
-    return f"local again = {'true' if again else 'false'}\n{text_of('prelude')}\n{text_of(name)}"
+    """The text of a script with what it uses of the prelude. ``again``: for a call whose reply was lost."""
+    text = text_of(name)
+    return f"local again = {'true' if again else 'false'}\n{_prelude_of(text)}\n{text}"
+
+
+def _prelude_of(script: str) -> str:
+    """The prelude without functions that are not called: each call of a script makes those anew that stand before it.
+
+    A function calls only such as stand above it.
+    """
+    head, *functions = re.split(r"^(?=local function )", text_of("prelude"), flags=re.MULTILINE)
+    used, kept = _COMMENT.sub("", script), list[str]()
+    for function in reversed(functions):
+        name = function.removeprefix("local function ").partition("(")[0]
+        if re.search(rf"\b{name}\b", used):
+            used += _COMMENT.sub("", function)
+            kept.append(function)
+    return head + "".join(reversed(kept))
 
 
 def text_of(name: str) -> str:

@@ -15,6 +15,7 @@ from shared.infra import keys
 from shared.infra.journal_rows import OWN_TEXT, StoredStep, read_rows
 from shared.infra.ledger_rows import entry_json
 from shared.infra.lua import Argument, Scripts
+from shared.infra.redis_cluster import ClusterRedis
 from shared.infra.signatures import keys_for
 from shared.infra.stored_tasks import events_json, record_json
 from shared.ports.store import StoreUnavailable
@@ -31,7 +32,7 @@ _Row = tuple[str, list[str]]  # a stream's entry: its id, and names and values b
 class RedisEndedTasks(EndedTasks):
     def __init__(self, redis: Redis, shared: SharedTexts | None = None) -> None:
         """``shared``: those that this process has stored or read already."""
-        self._scripts = Scripts(redis)
+        self._redis, self._scripts = redis, Scripts(redis)
         self._shared = shared or SharedTexts(redis)
 
     async def take(self, partitions: Collection[int], most: int, *, whole: bool) -> TakenTasks:
@@ -40,7 +41,8 @@ class RedisEndedTasks(EndedTasks):
         rows = cast("list[list[_Taken]]", await self._scripts.run_many("take_ended", calls))
         found = [await self._read_content(*row) for taken in rows for row in taken]
         tasks = tuple(one for one in found if one is not None)
-        return TakenTasks(tasks, more=any(len(taken) >= each for taken in rows))
+        more = [number for number, taken in zip(partitions, rows, strict=True) if len(taken) >= each]
+        return TakenTasks(tasks, more)
 
     async def _read_content(self, member: str, problem: str, found: list[object]) -> EndedContent | None:
         """The task's content for the archive; None if it cannot be read."""
@@ -63,10 +65,13 @@ class RedisEndedTasks(EndedTasks):
         calls: list[tuple[str, list[str], list[Argument]]] = []
         for task, _ in tasks:
             alias, named = keys.alias_key(task.tenant, task.task_id), f"{task.task_id}\n{task.session_id}"
-            calls.append(("let_go", [alias], [named, keys.TASK_RETENTION_SECONDS]))
             names = keys_for("archived", keys.task_keys(*task), keys.partition_keys_of(task.tenant, task.session_id))
+            if isinstance(self._redis, ClusterRedis):  # there the name lies in another slot
+                calls.append(("let_go", [alias], [named, keys.TASK_RETENTION_SECONDS]))
+            else:
+                names.append(alias)
             member = keys.pack(keys.EndedMember(*task))
-            calls.append(("archived", names, [member, *seconds, keys.TASK_RETENTION_SECONDS]))
+            calls.append(("archived", names, [member, *seconds, keys.TASK_RETENTION_SECONDS, named]))
         for (script, *_), reply in zip(calls, await self._scripts.run_all(calls), strict=True):
             if isinstance(reply, ResponseError):  # what the server refuses for one task keeps no other from leaving
                 log.warning("ended_task_stays", script=script, error=str(reply))

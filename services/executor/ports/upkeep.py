@@ -79,10 +79,10 @@ class EndedContent(NamedTuple):
 
 
 class TakenTasks(NamedTuple):
-    """Tasks to archive, without those whose content cannot be read. ``more``: there may be others to take."""
+    """Tasks to archive, without those whose content cannot be read. ``more``: partitions that may have others."""
 
     tasks: tuple[EndedContent, ...]
-    more: bool = False
+    more: Collection[int] = ()
 
 
 class EndedTasks(Protocol):

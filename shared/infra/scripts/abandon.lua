@@ -12,7 +12,7 @@ end
 redis.call('HDEL', begun, 'now')
 redis.call('HDEL', lease, 'owner', 'until')
 redis.call('ZREM', leased, member)
-if redis.call('LLEN', inbox) + redis.call('LLEN', signals) > 0 then
+if has_turns(inbox, signals) then
   redis.call('ZADD', waiting, looked_at_in(delay_ms), member)
 else
   leaves_in_time(open, session, lease, retention, idle, member)

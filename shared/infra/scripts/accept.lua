@@ -39,10 +39,10 @@ end
 if alias and not (named and known[1]) then redis.call('SET', alias, place) end
 if not known[1] then
   redis.call('HSET', record, 'json', json, 'version', 1, 'state', state, 'ended', '0', 'listed', listed)
-  enlist(record, state, '0')
+  enlist(listed, false, state, '0')
   redis.call('SADD', open, task_id)
 end
-redis.call('HSET', session, 'owner', owner)
+if not belongs then redis.call('HSET', session, 'owner', owner) end
 redis.call('PERSIST', session)
 redis.call('PERSIST', lease)
 redis.call('SET', dedupe, task_id .. '\n' .. turn_id, 'EX', dedupe_seconds)

@@ -10,8 +10,9 @@ local owner, fence, kept, version, json, state = unpack(ARGV, 1, 6)
 local write, key, allowed, status, entry, ms, member, heeded = unpack(ARGV, 7, 14)
 local steps, count, event_entry = unpack(ARGV, 15, 17) -- one row of steps, or none; how many events, and their entry
 
-if not holds(lease, owner, fence) then return {'lost'} end
-local row = status .. '\n' .. entry
+local now_owner, now_fence, before_ms = unpack(redis.call('HMGET', lease, 'owner', 'fence', 'until'))
+if now_owner ~= owner or now_fence ~= fence then return {'lost'} end
+local row, reason = status .. '\n' .. entry, stop_reason(stopped)
 local stored = write ~= '' and redis.call('HGET', ledger, key)
 
 -- Whether one of the newest entries of a stream has this value in its only field.
@@ -32,14 +33,12 @@ local function is_stored()
   return count == '0' or holds_entry(events, event_entry)
 end
 
-if again and is_stored() then return pulse(signals, turns, stopped) end
-if version ~= '' then
-  local now = redis.call('HMGET', record, 'version', 'ended')
-  if now[1] ~= version or now[2] ~= '0' then return {'conflict'} end
-end
+if again and is_stored() then return pulse(signals, turns, reason) end
+local now = version ~= '' and redis.call('HMGET', record, 'version', 'ended', 'listed', 'state')
+if now and (now[1] ~= version or now[2] ~= '0') then return {'conflict'} end
 if write == 'open' then
-  if heeded == '0' and (stop_reason(stopped) ~= '' or urgent(signals, begun)) then
-    local refusal = pulse(signals, turns, stopped)
+  if heeded == '0' and (reason ~= '' or urgent(signals, begun)) then
+    local refusal = pulse(signals, turns, reason)
     refusal[1] = 'refused'
     return refusal
   end
@@ -49,18 +48,18 @@ elseif write == 'settle' and (not stored or string.match(stored, '^[^\n]*') ~= a
   return {'conflict'}
 end
 
-if version ~= '' then
-  enlist(record, state, '0')
+if now then
+  enlist(now[3], now[4], state, '0')
   redis.call('HSET', record, 'json', json, 'version', version + 1, 'state', state)
 end
 if steps ~= '' then redis.call('XADD', journal, '*', 'y', steps) end
 if write ~= '' then
   redis.call('HSET', ledger, key, row)
-  local ends, before = now_ms() + ms, tonumber(redis.call('HGET', lease, 'until'))
+  local ends, before = now_ms() + ms, tonumber(before_ms)
   if (write == 'open' and ends > before) or (write == 'settle' and ends < before) then
     redis.call('HSET', lease, 'until', int(ends))
     redis.call('ZADD', leased, int(ends), member)
   end
 end
 emit(events, kept, count, event_entry)
-return pulse(signals, turns, stopped)
+return pulse(signals, turns, reason)

@@ -6,8 +6,9 @@ local owner, fence, turn_id, task_id, letter, event_id, outcome, member, seconds
 if not holds(lease, owner, fence) then return {'lost'} end
 if redis.call('HEXISTS', turns, turn_id) == 0 then return {'ok'} end
 redis.call('XADD', dead_turns, '*', 'letter', letter)
-if task_id ~= '' and redis.call('HGET', record, 'ended') ~= '1' then
-  enlist(record, 'failed', '1')
+local ended, listed, before = unpack(redis.call('HMGET', record, 'ended', 'listed', 'state'))
+if task_id ~= '' and ended ~= '1' then
+  enlist(listed, before, 'failed', '1')
   redis.call('HSET', record, 'json', json, 'state', 'failed', 'ended', '1', 'outcome', event_id, 'buried', turn_id)
   redis.call('HINCRBY', record, 'version', 1)
   redis.call('XADD', outcomes, '*', 'id', event_id, 'o', outcome)

@@ -19,9 +19,9 @@ elseif not holds(lease, owner, fence) then
   return {'lost'}
 end
 
-local turn_id, turn
+local turn_id, turn, reason = nil, nil, stop_reason(stopped)
 repeat
-  turn_id = next_turn(signals, inbox, begun, stopped)
+  turn_id = next_turn(signals, inbox, begun, reason)
   turn = turn_id and redis.call('HGET', turns, turn_id)
   if turn_id and not turn then -- an id whose turn is done: left standing, it would hold up the session for good
     redis.call('LREM', signals, 1, turn_id)
@@ -30,22 +30,22 @@ repeat
 until turn or not turn_id
 if not turn then
   redis.call('ZREM', waiting, member)
-  give_back(lease, inbox, signals, waiting, leased, session, open, idle, member, stopped_ms, retention)
+  give_back(lease, has_turns(inbox, signals), waiting, leased, session, open, idle, member, stopped_ms, retention)
   return false
 end
 
 local mended = ''
 if fence == '' then
   if last_owner then mended = owner_gone end
-  fence = int((redis.call('HGET', lease, 'fence') or 0) + 1)
+  fence = int((last_fence or 0) + 1)
   redis.call('HSET', lease, 'fence', fence, 'owner', owner, 'until', int(now + lease_ms))
   redis.call('ZREM', waiting, member)
   redis.call('ZADD', leased, int(now + lease_ms), member)
 end
-local repeated = again and redis.call('HGET', begun, 'now') == fence .. ' ' .. turn_id
-local attempts = (redis.call('HGET', begun, turn_id) or 0) + (repeated and 0 or 1)
+local known = redis.call('HMGET', begun, 'now', turn_id, turn_id .. ':at', turn_id .. ':error', turn_id .. ':of')
+local running, tries, accepted, problem, of = unpack(known)
+local attempts = (tries or 0) + (again and running == fence .. ' ' .. turn_id and 0 or 1)
 redis.call('HSET', begun, turn_id, int(attempts), 'now', fence .. ' ' .. turn_id)
-local accepted, problem, of = unpack(redis.call('HMGET', begun, turn_id .. ':at', turn_id .. ':error', turn_id .. ':of'))
 local waited = now_us() - tonumber(accepted or now_us())
 local state = redis.call('HMGET', session, 'state', 'evicted', 'owner')
 
@@ -61,5 +61,5 @@ if of then
 end
 return {
   fence, mended, turn, attempts, int(waited), problem or '', turn_id, task,
-  {state[1] or '', state[2] or '', state[3] or ''}, pulse(signals, turns, stopped),
+  {state[1] or '', state[2] or '', state[3] or ''}, pulse(signals, turns, reason),
 }

@@ -12,9 +12,10 @@ local session_state, approval_id, approval, timer, due, event_id, outcome, membe
 local settled_id, settled, deadline, seconds, notice_members, trace, steps = unpack(ARGV, 19, 25)
 local release, mine, stopped_ms, retention, letter, kept_days, count, event_entry = unpack(ARGV, 26, 33)
 
-local function ended_turn()
-  if release == '0' or next_turn(signals, inbox, begun, stopped) then return {'ok', 'kept'} end
-  give_back(lease, inbox, signals, waiting, leased, session, open, idle, mine, stopped_ms, retention)
+local function ended_turn(was_last)
+  if release == '0' or not was_last and next_turn(signals, inbox, begun, stop_reason(stopped)) then return {'ok', 'kept'} end
+  local waits = not was_last and has_turns(inbox, signals)
+  give_back(lease, waits, waiting, leased, session, open, idle, mine, stopped_ms, retention)
   return {'ok', 'released'}
 end
 
@@ -73,13 +74,14 @@ if not holds(lease, owner, fence) then
   local released = again and is_stored and not now_owner and now_fence == fence
   return released and {'ok', 'released'} or {'lost'}
 end
-if is_stored then return ended_turn() end
-local now_version, now_ended, emitted = unpack(redis.call('HMGET', record, 'version', 'ended', 'outcome'))
+if is_stored then return ended_turn(false) end
+local before = redis.call('HMGET', record, 'version', 'ended', 'outcome', 'listed', 'state')
+local now_version, now_ended, emitted = unpack(before, 1, 3)
 local emits = event_id ~= '' and now_ended and emitted ~= event_id
 local row = emits and {'outcome', event_id} or {}
 if now_ended == '0' then
   if now_version ~= version then return {'conflict'} end
-  enlist(record, state, ended)
+  enlist(before[4], before[5], state, ended)
   if steps ~= '' then redis.call('XADD', journal, '*', 'y', steps) end
   if letter ~= '' then
     redis.call('XADD', dead_turns, '*', 'letter', letter)
@@ -101,8 +103,8 @@ if emits then
 end
 charge_days()
 emit(events, kept, count, event_entry)
-end_turn(inbox, signals, turns, begun, turn_id)
-if redis.call('HGET', record, 'ended') == '1' then
+local was_last = end_turn(inbox, signals, turns, begun, turn_id)
+if now_ended == '1' or (now_ended == '0' and ended == '1') then
   redis.call('SREM', open, task_id)
   -- Until it is archived nothing of it expires; afterwards a late turn's events must not stay for good.
   if now_ended == '0' then
@@ -111,4 +113,4 @@ if redis.call('HGET', record, 'ended') == '1' then
     redis.call('EXPIRE', events, detail)
   end
 end
-return ended_turn()
+return ended_turn(was_last)

@@ -5,15 +5,17 @@ local knowledge, todos, memory = unpack(KEYS)
 local event, version, most, gone_count, come_count = unpack(ARGV)
 
 if redis.call('HEXISTS', todos, event) == 0 then return 0 end
-if version ~= '' and (redis.call('HGET', memory, 'version') or '0') ~= version then return -1 end
+local names, counts, first = {'version'}, {}, 6 + gone_count + come_count
+for at = first, #ARGV, 2 do names[#names + 1] = ARGV[at] end
+local had = redis.call('HMGET', memory, unpack(names))
+if version ~= '' and (had[1] or '0') ~= version then return -1 end
 
 redis.call('LLEN', knowledge)  -- whatever could fail is asked before anything is written
-local counts, first = {}, 6 + gone_count + come_count
 if version ~= '' then counts = {'version', version + 1} end
-for at = first, #ARGV, 2 do
-  local had = redis.call('HGET', memory, ARGV[at]) or '0'
-  if not string.match(had, '^%d+$') then return redis.error_reply('a count is not an integer') end
-  counts[#counts + 1], counts[#counts + 2] = ARGV[at], int(had + ARGV[at + 1])
+for n = 2, #names do
+  local count = had[n] or '0'
+  if not string.match(count, '^%d+$') then return redis.error_reply('a count is not an integer') end
+  counts[#counts + 1], counts[#counts + 2] = names[n], int(count + ARGV[first + 2 * n - 3])
 end
 
 for at = 6, 5 + gone_count do redis.call('LREM', knowledge, 1, ARGV[at]) end

@@ -1,7 +1,11 @@
--- Stands before every script. Lua here moves opaque strings; it never parses or builds JSON.
+-- What a script uses of this stands before it. Lua here moves opaque strings; it never parses or builds JSON.
+local moment -- of this call: for a script the clock stands still
 local function now_us()
-  local time = redis.call('TIME')
-  return tonumber(time[1]) * 1000000 + tonumber(time[2])
+  if not moment then
+    local time = redis.call('TIME')
+    moment = tonumber(time[1]) * 1000000 + tonumber(time[2])
+  end
+  return moment
 end
 
 local function now_ms()
@@ -46,11 +50,10 @@ end
 -- Whoever follows the task gets the entry itself, and need not read it.
 local function emit(events, kept, count, entry)
   if count == '0' then return end
-  local newest = redis.call('XREVRANGE', events, '+', '-', 'COUNT', 1)[1]
   local ms, last = now_ms(), -1
+  local newest = redis.call('XREVRANGE', events, '+', int(ms), 'COUNT', 1)[1] -- mostly none is as new as this
   if newest then
-    local newest_ms, newest_last = string.match(newest[1], '^(%d+)-(%d+)$')
-    if tonumber(newest_ms) >= ms then ms, last = tonumber(newest_ms), tonumber(newest_last) end
+    ms, last = string.match(newest[1], '^(%d+)-(%d+)$')
   end
   local id = redis.call('XADD', events, int(ms) .. '-' .. int(last + count), 'e', entry)
   redis.call('PUBLISH', events, id .. '\n' .. entry)
@@ -58,21 +61,19 @@ local function emit(events, kept, count, entry)
   tell_webhooks(events)
 end
 
--- Move a task between the lists of its states before its record is changed. ``listed`` of its record names them: what
--- the lists of its owner, its tenant and its session begin with, the task as they know it, and for how many seconds an
--- ended task stays listed. All of them are in the record's slot.
-local function enlist(record, state, ended)
-  local listed, before = unpack(redis.call('HMGET', record, 'listed', 'state'))
+-- Move a task between the lists of its states before its record is changed; ``before`` is the record's state till then.
+-- ``listed`` of the record names them: what the lists of its owner, its tenant and its session begin with, the task as
+-- they know it, and for how many seconds an ended task stays listed. All of them are in the record's slot.
+local function enlist(listed, before, state, ended)
   local owner, tenant, session, task, seconds = string.match(listed or '', '^(.-)\n(.-)\n(.-)\n(.-)\n(.*)$')
   if not owner then return end
   local now = now_us()
   for _, stem in ipairs({owner, tenant, session}) do
     redis.call('ZADD', stem .. state, int(now), task)  -- first: without memory it refuses before anything is changed
     if before and before ~= state then redis.call('ZREM', stem .. before, task) end
-    if ended == '1' then
+    if ended == '1' and redis.call('TTL', stem .. state) < seconds - 3600 then -- not with each task
       redis.call('ZREMRANGEBYSCORE', stem .. state, '-inf', int(now - tonumber(seconds) * 1000000))
-      local left = redis.call('TTL', stem .. state)
-      if left < seconds - 3600 then redis.call('EXPIRE', stem .. state, seconds) end  -- not with each task: it is logged
+      redis.call('EXPIRE', stem .. state, seconds)
     end
   end
 end
@@ -90,10 +91,10 @@ local function urgent(signals, begun)
   return false
 end
 
--- What a running turn is told with every answer: the time, why its tenant is stopped, and the signals that wait in its
--- session.
-local function pulse(signals, turns, stopped)
-  local reply = {'ok', int(now_us()), stop_reason(stopped)}
+-- What a running turn is told with every answer: the time, why its tenant is stopped ('' if it is not), and the signals
+-- that wait in its session.
+local function pulse(signals, turns, reason)
+  local reply = {'ok', int(now_us()), reason}
   for _, id in ipairs(redis.call('LRANGE', signals, 0, -1)) do
     reply[#reply + 1] = redis.call('HGET', turns, id) or ''
   end
@@ -119,18 +120,22 @@ local function looked_at_in(ms)
   return int(now_ms() + tonumber(ms)) .. '.5'
 end
 
--- The turn that is to be begun next: signals first; while the tenant is stopped, only cancels.
-local function next_turn(signals, inbox, begun, stopped)
-  if stop_reason(stopped) ~= '' then return urgent(signals, begun) end
+-- The turn that is to be begun next: signals first; while the tenant is stopped (for a ``reason``), only cancels.
+local function next_turn(signals, inbox, begun, reason)
+  if reason ~= '' then return urgent(signals, begun) end
   return redis.call('LINDEX', signals, 0) or redis.call('LINDEX', inbox, 0)
 end
 
--- Give a lease back under which nothing is to be begun now.
-local function give_back(lease, inbox, signals, waiting, leased, session, open, idle, member, stopped_ms, retention)
+local function has_turns(inbox, signals)
+  return redis.call('LLEN', inbox) + redis.call('LLEN', signals) > 0
+end
+
+-- Give a lease back under which nothing is to be begun now; if ``waits``, the session is looked at again in a while.
+local function give_back(lease, waits, waiting, leased, session, open, idle, member, later_ms, retention)
   redis.call('HDEL', lease, 'owner', 'until')
   redis.call('ZREM', leased, member)
-  if redis.call('LLEN', inbox) + redis.call('LLEN', signals) > 0 then
-    redis.call('ZADD', waiting, looked_at_in(stopped_ms), member)
+  if waits then
+    redis.call('ZADD', waiting, looked_at_in(later_ms), member)
   else
     leaves_in_time(open, session, lease, retention, idle, member)
   end
@@ -138,16 +143,16 @@ end
 
 -- Whether a session has nothing to do: no open task, so no approval, timer or doubt; no turn, and nobody who runs one.
 local function rests(open, inbox, signals, lease)
-  local work = redis.call('SCARD', open) + redis.call('LLEN', inbox) + redis.call('LLEN', signals)
-  return work == 0 and redis.call('HEXISTS', lease, 'owner') == 0
+  return redis.call('SCARD', open) == 0 and not has_turns(inbox, signals) and redis.call('HEXISTS', lease, 'owner') == 0
 end
 
--- A turn leaves its session; what is known of its beginning goes with it. Where no other waits, all leave at once.
+-- One of a session's turns leaves it; what is known of its beginning goes with it. Where no other waits, all leave at
+-- once, and the reply is true.
 local function end_turn(inbox, signals, turns, begun, turn_id)
-  if redis.call('HLEN', turns) == redis.call('HEXISTS', turns, turn_id) then
+  if redis.call('HLEN', turns) == 1 then
     redis.call('DEL', inbox, turns, begun)
     redis.call('DEL', signals)  -- mostly there are none, and then this is not logged
-    return
+    return true
   end
   redis.call('LREM', inbox, 1, turn_id)
   redis.call('LREM', signals, 1, turn_id)
@@ -197,17 +202,20 @@ end
 -- ``wanted``: the next call's name, tokens and nanos, which are set aside if they fit under the day's caps (I11) with all
 -- that is spent and set aside; 0 if they do not.
 local function keep_spending(spend, kept, wanted, first, last, repeated)
-  local FIELDS = {'tokens', 'nanos', 'calls', 'reserved_tokens', 'reserved_nanos'}
-  local sums, before, over = {}, {}, {}
-  for i, sum in ipairs(redis.call('HMGET', spend, unpack(FIELDS))) do
-    before[i] = tonumber(sum or '0')
-    sums[FIELDS[i]] = before[i]
+  local FIELDS, SUMS = {'tokens', 'nanos', 'calls', 'reserved_tokens', 'reserved_nanos'}, 5
+  for i = first, last, 4 do FIELDS[#FIELDS + 1] = 'r:' .. ARGV[i] end
+  local stored, sums, over, gone, is_new = redis.call('HMGET', spend, unpack(FIELDS)), {}, {}, {}, true
+  for i = 1, SUMS do
+    is_new = is_new and not stored[i]
+    stored[i] = tonumber(stored[i] or '0')
+    sums[FIELDS[i]] = stored[i]
   end
   local function add(field, amount) sums[field] = sums[field] + tonumber(amount) end
 
-  for i = first, last, 4 do
-    local call, tokens, nanos, reserved = 'r:' .. ARGV[i], unpack(ARGV, i + 1, i + 3)
-    local aside = not over[call] and redis.call('HGET', spend, call)
+  for n = SUMS + 1, #FIELDS do
+    local call = FIELDS[n]
+    local aside = not over[call] and stored[n]
+    local tokens, nanos, reserved = unpack(ARGV, first + 4 * (n - SUMS) - 3, first + 4 * (n - SUMS) - 1)
     if aside then
       local set_aside = {string.match(aside, '^(%d+) (%d+)$')}
       over[call] = true
@@ -235,13 +243,15 @@ local function keep_spending(spend, kept, wanted, first, last, repeated)
   end
 
   -- All that changes is written at once: a command in the log costs more than what it says.
-  for i, field in ipairs(FIELDS) do
-    if sums[field] ~= before[i] then row[#row + 1], row[#row + 2] = field, int(sums[field]) end
+  for i = 1, SUMS do
+    local field = FIELDS[i]
+    if sums[field] ~= stored[i] then row[#row + 1], row[#row + 2] = field, int(sums[field]) end
   end
   for call in pairs(over) do
-    if call ~= aside then redis.call('HDEL', spend, call) end
+    if call ~= aside then gone[#gone + 1] = call end
   end
+  if #gone > 0 then redis.call('HDEL', spend, unpack(gone)) end
   if #row > 0 then redis.call('HSET', spend, unpack(row)) end
-  if redis.call('TTL', spend) < 0 then redis.call('EXPIRE', spend, kept) end
+  if is_new then redis.call('EXPIRE', spend, kept) end
   return fits
 end

@@ -29,14 +29,14 @@ class Archiver:
 
     async def tick(self, partitions: Collection[int]) -> int:
         """Archives the ended tasks of these partitions; returns how many. Dying at any point repeats harmlessly."""
-        total, more = 0, True
-        while more:
-            tasks, more = await self._ended.take(partitions, _MOST, whole=self._archive is not None)
+        total = 0
+        while partitions:
+            tasks, partitions = await self._ended.take(partitions, _MOST, whole=self._archive is not None)
             done = await self._archive_tasks(tasks) if tasks else []
-            if done:
-                await self._ended.let_go(done, archived=self._archive is not None)
+            if not done:  # what could not be archived is taken again after a while, by whoever comes
+                break
+            await self._ended.let_go(done, archived=self._archive is not None)
             total += len(done)
-            more = more and bool(done)  # what could not be archived is taken again after a while, by whoever comes
         return total
 
     async def _archive_tasks(self, found: Sequence[EndedContent]) -> list[EndedContent]:
