@@ -6,6 +6,7 @@ module knows of spellings. Unknown fields are left out, as ProtoJSON parsers do.
 """
 
 import base64
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import cache
@@ -165,6 +166,7 @@ def _check_type(value: Json, kind: type[T], path: str) -> T:
 
 _FREE = frozenset({"metadata", "data"})  # what clients may fill as they like
 _CONFIG = "pushNotificationConfig"
+_is_camel_case = re.compile(r"[a-z][A-Za-z]*").fullmatch
 
 
 def read_params(params: JsonObject, schema: type[BaseModel]) -> JsonObject:
@@ -241,7 +243,7 @@ def _in_camel_case(value: Json, path: str) -> Json:
         return value
     read: JsonObject = {}
     for key, item in value.items():
-        name = to_camel_custom(key)
+        name = key if _is_camel_case(key) else to_camel_custom(key)
         at = f"{path}.{name}" if path else name
         if name in read:
             raise InvalidField(at, "is given twice, in two spellings; send one of them")

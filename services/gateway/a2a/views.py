@@ -2,15 +2,16 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import NamedTuple, cast
 from urllib.parse import quote
 
-from a2a.compat.v0_3 import types as types_0_3
-from a2a.compat.v0_3.conversions import to_compat_agent_card, to_compat_stream_response
+from a2a.compat.v0_3.conversions import to_compat_agent_card
 from a2a.compat.v0_3.proto_utils import ToProto
-from a2a.types.a2a_pb2 import AgentCard, StreamResponse
-from google.protobuf.json_format import MessageToDict, ParseDict
-from pydantic import BaseModel, JsonValue
+from a2a.compat.v0_3.types import SendStreamingMessageSuccessResponse
+from a2a.types.a2a_pb2 import AgentCard
+from google.protobuf.json_format import MessageToDict
+from pydantic import JsonValue
 from pydantic.alias_generators import to_camel
 from typing_extensions import override
 
@@ -136,7 +137,10 @@ def _show_metadata(ours: Mapping[str, JsonValue]) -> Shown:
     """The metadata with camel-case keys, those of progress too; other nested keys stay."""
     progress = ours.get("progress")
     told = {**ours, "progress": _show_metadata(progress)} if isinstance(progress, dict) else ours
-    return {to_camel(key): value for key, value in told.items()}
+    return {_in_camel_case(key): value for key, value in told.items()}
+
+
+_in_camel_case = lru_cache(256)(to_camel)  # there are few: clients name none of them
 
 
 def _format_time(at: datetime) -> str:
@@ -151,19 +155,45 @@ def _without_empty(**fields: JsonValue) -> Shown:
     return {name: value for name, value in fields.items() if value}
 
 
-_Event = types_0_3.Message | types_0_3.Task | types_0_3.TaskStatusUpdateEvent | types_0_3.TaskArtifactUpdateEvent
+_OLD_MESSAGE: Shown = {"kind": "message"}
+_ADDED: Mapping[str, Shown] = {  # what 0.3 says beside, by the name under which it stands
+    "task": {"kind": "task"},
+    "message": _OLD_MESSAGE,
+    "history": _OLD_MESSAGE,
+    "statusUpdate": {"kind": "status-update"},
+    "artifactUpdate": {"kind": "artifact-update", "append": False, "lastChunk": False},
+}
 
 
-def _build_event(payload: Shown, final: bool) -> _Event:
-    """An update as an event of 0.3, whose ``final`` means the stream's end; the SDK sets it only for ended tasks."""
-    event = to_compat_stream_response(ParseDict(payload, StreamResponse())).result
-    if isinstance(event, types_0_3.TaskStatusUpdateEvent):
-        event.final = final
-    return event
+def _in_old_words(name: str, shown: JsonValue) -> JsonValue:
+    """What stands under a name of 1.0 in the words of 0.3."""
+    match name, shown:
+        case "metadata", _:
+            return shown
+        case "state" | "role", str():
+            return shown.rpartition("STATE_" if name == "state" else "ROLE_")[2].lower().replace("_", "-")
+        case "parts", list():
+            return [_old_part(cast(Shown, part)) for part in shown]
+        case _, list():
+            return [_in_old_words(name, item) for item in shown]
+        case _, dict():
+            return {**_ADDED.get(name, {}), **{key: _in_old_words(key, item) for key, item in shown.items()}}
+    return shown
 
 
-def _dump(model: BaseModel) -> Shown:
-    return cast(Shown, model.model_dump(mode="json", by_alias=True, exclude_none=True))
+def _old_part(part: Shown) -> Shown:
+    metadata = cast("Shown | None", part.get("metadata"))
+    if "text" in part:
+        shown: Shown = {"kind": "text", "text": part["text"]}
+    elif "data" in part:
+        is_object = isinstance(part["data"], dict)
+        shown = {"kind": "data", "data": part["data"] if is_object else {"value": part["data"]}}
+        metadata = metadata if is_object else {**(metadata or {}), "data_part_compat": True}
+    else:
+        content: Shown = {"uri": part["url"]} if "url" in part else {"bytes": part["raw"]}
+        named = _without_empty(mimeType=part.get("mediaType"), name=part.get("filename"))
+        shown = {"kind": "file", "file": {**content, **named}}
+    return shown if metadata is None else {**shown, "metadata": metadata}
 
 
 class ClientView(NamedTuple):
@@ -226,7 +256,10 @@ class OldWording(Wording):
 
     @override
     def convert(self, payload: Shown, final: bool = False) -> Shown:
-        return _dump(_build_event(payload, final))
+        """The SDK says of a status that it is final only where the task has ended; here, where the stream ends."""
+        ((name, shown),) = payload.items()
+        read = cast(Shown, _in_old_words(name, shown))
+        return {**read, "final": final} if name == "statusUpdate" else read
 
     @override
     def webhook(self, webhook: TaskHook, task_id: str, token: str) -> Shown:
@@ -239,7 +272,7 @@ class OldWording(Wording):
 
     @override
     def card(self, card: AgentCard, keys: CardKeys | None) -> Shown:
-        shown = _dump(to_compat_agent_card(card))
+        shown = to_compat_agent_card(card).model_dump(mode="json", by_alias=True, exclude_none=True)
         return keys.sign_0_3(shown) if keys else shown
 
 
@@ -251,7 +284,8 @@ class OldRestWording(OldWording):
 
     @override
     def convert(self, payload: Shown, final: bool = False) -> Shown:
-        return cast(Shown, MessageToDict(ToProto.stream_response(_build_event(payload, final))))
+        read = SendStreamingMessageSuccessResponse.model_validate({"result": super().convert(payload, final)})
+        return cast(Shown, MessageToDict(ToProto.stream_response(read.result)))
 
     @override
     def webhook(self, webhook: TaskHook, task_id: str, token: str) -> Shown:

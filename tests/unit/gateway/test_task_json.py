@@ -5,6 +5,9 @@ from datetime import UTC, datetime
 from typing import TypeVar
 
 import pytest
+from a2a.compat.v0_3.conversions import to_compat_stream_response
+from a2a.compat.v0_3.proto_utils import ToProto
+from a2a.compat.v0_3.types import TaskStatusUpdateEvent
 from a2a.types.a2a_pb2 import StreamResponse, Task
 from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.message import Message
@@ -12,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from services.gateway.a2a.methods import WrittenTasks
-from services.gateway.a2a.views import NEW, ClientView, Shown, task_view, update_view
+from services.gateway.a2a.views import NEW, OLD, OLD_REST, ClientView, Shown, task_view, update_view
 from services.gateway.features.streams.updates import ArtifactUpdate, Snapshot, StatusUpdate, TasklessReply, Update
 from services.gateway.features.tasks.views import legacy_view
 from shared.contracts.task import Artifact, File, HistoryMessage, Principal, TaskRecord, TaskRequest
@@ -47,7 +50,12 @@ _ARTIFACTS = st.one_of(
     st.builds(Artifact, name=_TEXT, text=_TEXT, data=_maybe(_OBJECTS), media_type=_maybe(_TEXT)),
     st.builds(Artifact, name=_TEXT, file=_FILES),
 )
-_PARTS = st.lists(st.builds(lambda data: {"data": data}, _OBJECTS), max_size=2).map(tuple)
+_PART = st.one_of(
+    st.builds(lambda data: {"data": data}, _VALUES),
+    st.builds(lambda text, said: {"text": text, "metadata": said}, _TEXT, _OBJECTS),
+    st.just({"url": "https://example.com/f", "mediaType": "text/csv", "metadata": {}}),
+)
+_PARTS = st.lists(_PART, max_size=2).map(tuple)
 _SAID = st.builds(
     HistoryMessage,
     role=st.sampled_from(["user", "agent"]),
@@ -88,17 +96,35 @@ def test_a_task_is_written_as_the_official_type_is(record: TaskRecord, length: i
 def test_an_update_is_written_as_the_official_type_writes_it(
     record: TaskRecord, artifact: Artifact, text: str | None, flag: bool, kind: str
 ) -> None:
-    updates: dict[str, Update] = {
+    _check(update_view(_updates(record, artifact, text, flag)[kind], "2-0", record, ""), StreamResponse())
+
+
+def _updates(record: TaskRecord, artifact: Artifact, text: str | None, flag: bool) -> dict[str, Update]:
+    return {
         "snapshot": Snapshot(record, "1-0" if flag else None),
         "reply": TasklessReply(record),
         "status": StatusUpdate(record.state, record.updated_at, text, record=record if flag else None),
         "artifact": ArtifactUpdate(1, artifact, append=flag, last_chunk=not flag),
     }
-    _check(update_view(updates[kind], "2-0", record, ""), StreamResponse())
 
 
 def _check(shown: Shown, kind: Message) -> None:
     assert json.loads(json.dumps(shown)) == MessageToDict(ParseDict(shown, kind))
+
+
+@pytest.mark.promise("gateway.task_json")
+@settings(max_examples=40)
+@given(_RECORDS, _ARTIFACTS, st.booleans(), st.sampled_from(["snapshot", "reply", "status", "artifact"]))
+def test_an_update_is_in_the_words_of_0_3_as_the_sdk_converts_it(
+    record: TaskRecord, artifact: Artifact, flag: bool, kind: str
+) -> None:
+    payload = update_view(_updates(record, artifact, "", flag)[kind], "2-0", record, "")
+    event = to_compat_stream_response(ParseDict(payload, StreamResponse())).result
+    if isinstance(event, TaskStatusUpdateEvent):
+        event.final = flag
+    old = event.model_dump(mode="json", by_alias=True, exclude_none=True)
+    assert json.loads(json.dumps(OLD.convert(payload, flag))) == old
+    assert OLD_REST.convert(payload, flag) == MessageToDict(ToProto.stream_response(event))
 
 
 @pytest.mark.promise("gateway.task_json")
