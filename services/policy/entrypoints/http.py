@@ -8,6 +8,8 @@ import structlog
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ValidationError
+from starlette.routing import Match
+from starlette.types import Receive, Scope, Send
 from typing_extensions import override
 
 from services.policy.core.allowances import allowances
@@ -40,10 +42,8 @@ class RefusalBody(BaseModel):
     field: str | None = None
 
 
-async def answer_refused(_: Request, refused: Exception) -> JSONResponse:
+def answer_refused(refused: RequestRejected | TooMuch) -> JSONResponse:
     """The HTTP answer for a ``RequestRejected``, and for a request over the service's bounds (``TooMuch``)."""
-    if not isinstance(refused, RequestRejected | TooMuch):
-        raise refused
     refusal = RefusalBody(error=str(refused), field=refused.field)
     return JSONResponse(refusal.model_dump(), refused.status if isinstance(refused, RequestRejected) else 422)
 
@@ -149,7 +149,26 @@ class PolicyHealth(BaseModel):
 
 
 class PolicyApp(FastAPI):
-    """An application that describes the bodies it reads by itself; not before somebody asks what it does."""
+    """An application that describes the bodies it reads by itself; not before somebody asks what it does.
+
+    What FastAPI does around a function that reads a body costs as much as a verdict, and is left out there.
+    """
+
+    @override
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        for route in self.routes if scope["type"] == "http" and scope["method"] == "POST" else ():
+            match, found = route.matches(scope)
+            if match is Match.FULL:
+                scope.update(found)
+                return await self._answer_body(Request(scope, receive), send)
+        return await super().__call__(scope, receive, send)
+
+    async def _answer_body(self, request: Request, send: Send) -> None:
+        try:
+            answer: Response = await request["endpoint"](request=request, **request.path_params)
+        except (RequestRejected, TooMuch) as refused:
+            answer = answer_refused(refused)
+        await answer(request.scope, request.receive, send)
 
     @override
     def openapi(self) -> dict[str, Any]:  # as FastAPI types it
@@ -164,8 +183,6 @@ class PolicyApp(FastAPI):
 def application(conditions: ConditionCache, max_body_bytes: int, meter: Meter = _NOBODY) -> FastAPI:
     """The service as an ASGI application. Between requests it keeps only prepared policies and conditions."""
     app = PolicyApp(title="Purple Agent policy service", version="1", docs_url=None, redoc_url=None)
-    app.add_exception_handler(RequestRejected, answer_refused)
-    app.add_exception_handler(TooMuch, answer_refused)
     refusals: dict[int | str, dict[str, object]] = {status: {"model": RefusalBody} for status in (400, 413, 422)}
     or_unknown: dict[int | str, dict[str, object]] = {**refusals, 404: {"model": RefusalBody}}
     about_plans, about_tools = request_body(EvaluateRequest), request_body(AllowanceRequest)
