@@ -88,6 +88,7 @@ def _escape_literal(value: str) -> str:
 
 
 _WORD = "[secret]"
+_PARTS = ("://", "bearer", "basic", "sk-", "pa_", "eyj")  # one of them is in each of the shapes
 _SHAPES = re.compile(
     r"""
     (?<=://)[^\s/@:"']*:[^\s/@"']+(?=@)         # the user and password of an address
@@ -102,4 +103,7 @@ _SHAPES = re.compile(
 
 def without_secrets(text: str) -> str:
     """The text with a word in place of each credential, recognised by its shape."""
+    lowered = text.lower()
+    if text.isascii() and not any(part in lowered for part in _PARTS):
+        return text
     return _SHAPES.sub(_WORD, text)
