@@ -13,7 +13,7 @@ from rich.text import Text
 from cli.child_json import ask_module
 from cli.console import Complaint, err, join_values, out, say_found, text_table
 from cli.gateway.client import AsJson, Gateway, Name, ask_as_operator, say_rows
-from cli.gateway.messages import objects_in
+from cli.gateway.messages import as_list, as_object, objects_in
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import ToolClass
 
@@ -164,6 +164,10 @@ def discover_tools(
         err.print(f"{write_catalogue}: {_WRITTEN}", style="dim", markup=False, soft_wrap=True)
 
 
+_UNDECIDED = (
+    "and no argument names a record that a read here shows: that stays undecided, unless a task calculates it. "
+    "If an argument is a record's key, say so in the tenant's `records`."
+)
 _WRITTEN = "correct it, then put it among the connections of the tenant's record."
 _ADVICE = "Is the server running, and is this the URL of its tools? `purple up` shows the URL of the example company."
 
@@ -174,6 +178,10 @@ def _print_tools(found: JsonObject) -> None:
     err.print(_MEANING, style="dim", soft_wrap=True)
     if found.get("may_have_unlisted"):
         err.print("This protocol may have tools that it does not list: a task can name one.", style="dim")
+    for tool in listed:
+        if fields := as_list(tool.get("undecided")):
+            sentence = f"{tool.get('name')}: rules ask for {', '.join(map(str, fields))}, {_UNDECIDED}"
+            err.print(Text(sentence, "bold yellow"), soft_wrap=True)
 
 
 def as_table(found: JsonObject, listed: list[JsonObject], width: int) -> Table:
@@ -187,11 +195,16 @@ def as_table(found: JsonObject, listed: list[JsonObject], width: int) -> Table:
     table.add_column("tool", min_width=_measure_width(tool.get("name") for tool in listed), overflow="fold")
     table.add_column("class", min_width=_measure_width(counted))
     table.add_column("read back, or pages by", min_width=_measure_width(_read_by(tool).plain for tool in listed))
-    for heading in ("key", "why", *(("what it says of itself",) if wide else ())):
+    for heading in ("names", "key", "why", *(("what it says of itself",) if wide else ())):
         table.add_column(heading)
     for tool in listed:
         kind = str(tool.get("class"))
-        cells = (_key_in_words(tool), tool.get("why"), *((tool.get("description"),) if wide else ()))
+        cells = (
+            _kinds_in_words(tool),
+            _key_in_words(tool),
+            tool.get("why"),
+            *((tool.get("description"),) if wide else ()),
+        )
         row = (Text(str(tool.get("name"))), Text(kind, _STYLES.get(kind, "none")), _read_by(tool))
         table.add_row(*row, *(Text(str(cell or "")) for cell in cells))  # a server's words, no markup
     return table
@@ -207,6 +220,12 @@ def _key_in_words(tool: JsonObject) -> str:
     ("offered").
     """
     return "sent" if tool.get("idempotency_field") else "offered" if tool.get("key_offered") else ""
+
+
+def _kinds_in_words(tool: JsonObject) -> str:
+    """The kinds of records that the tool's arguments name; with the argument where its own name does not say it."""
+    named = [(name, str(kind)) for name, kind in as_object(tool.get("records")).items()]
+    return ", ".join(dict.fromkeys(kind if kind.split()[-1] in name else f"{kind} by {name}" for name, kind in named))
 
 
 def _read_by(tool: JsonObject) -> Text:

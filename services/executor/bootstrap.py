@@ -22,6 +22,7 @@ from services.executor.core.session.context import AnswerRules, Limits, Ports, r
 from services.executor.core.session.journal import JournalLimits
 from services.executor.core.states.prompts import Prompts
 from services.executor.core.states.prompts import load as load_prompts
+from services.executor.core.tools.classes import record_keys
 from services.executor.core.tools.listing import ListBounds
 from services.executor.entrypoints.tools import (
     CatalogueExists,
@@ -37,7 +38,7 @@ from services.executor.optional_parts import BuildPart, PartSetting
 from services.executor.ports.sessions import RunsTurns
 from services.executor.ports.tools import ToolSilent, ToolUnreachable
 from services.executor.settings import CredentialSettings, ExecutorSettings
-from shared.contracts.tenant import Connection
+from shared.contracts.tenant import Connection, TenantRecord
 from shared.domain.model_price import NANO
 from shared.domain.outgoing import Reach
 from shared.infra.guard import Guard
@@ -145,22 +146,21 @@ def show_tools(arguments: Sequence[str]) -> int:
 
 
 async def _discover_tools(wanted: WantedTools) -> ServerListing:
-    connection = _find_connection(wanted)
+    tenant = FileTenants.read(wanted.tenant_file).record if wanted.tenant_file else TenantRecord(id="default")
+    connection = _find_connection(wanted, tenant)
     async with (
         open_credentials(CredentialSettings().credentials_dir) as credentials,
         open_servers(Reach(), credentials) as servers,
     ):
         tools = await servers.discover(connection)
-        return ServerListing(servers.protocol_of(connection), servers.may_have_unlisted(connection), tools, connection)
+        protocol, is_open = servers.protocol_of(connection), servers.may_have_unlisted(connection)
+        return ServerListing(protocol, is_open, tools, connection, record_keys(tenant.records), tenant.policies)
 
 
-def _find_connection(wanted: WantedTools) -> Connection:
+def _find_connection(wanted: WantedTools, tenant: TenantRecord) -> Connection:
     """The connection as a tenant's record describes it, with its catalogue, or one of the endpoint alone."""
     plain = Connection.model_validate({"id": "default", "url": wanted.endpoint, "protocol": wanted.protocol})
-    if wanted.tenant_file is None:
-        return plain
-    record = FileTenants.read(wanted.tenant_file).record
-    known = (found for found in record.connections if found.url.rstrip("/") == wanted.endpoint.rstrip("/"))
+    known = (found for found in tenant.connections if found.url.rstrip("/") == wanted.endpoint.rstrip("/"))
     return next(known, plain)
 
 

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
+from functools import lru_cache
 from typing import Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -51,6 +52,35 @@ class Connection(Contract):
         if self.credential is None:
             return self.url
         return f"{self.url} {self.owner} {self.credential.model_dump_json()}"
+
+
+class RecordKind(Contract):
+    """How the records of one kind are known, where names do not say it.
+
+    ``keys``: the fields and arguments that hold the key of such a record, whichever record or tool has them.
+    ``reads``: the read tools that show one such record by its key, whatever they are called.
+    """
+
+    keys: tuple[str, ...] = Field(min_length=1)
+    reads: tuple[str, ...] = ()
+
+    @field_validator("keys", "reads")
+    @classmethod
+    def _are_names(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        if not all(map(key_name, names)):
+            raise ValueError("a name is empty")
+        if bare := _EVERY_RECORDS_KEY.intersection(map(key_name, names)):
+            raise ValueError(f"every kind of record has an {min(bare)!r}: name a field that only this kind's key has")
+        return names
+
+
+_EVERY_RECORDS_KEY = frozenset({"id", "uuid", "guid"})
+
+
+@lru_cache(maxsize=4_096)  # the same few names of fields, over and over
+def key_name(name: str) -> str:
+    """The name of a key as it is compared: ``assetTag``, ``asset_tag`` and ``ASSET TAGS`` are one."""
+    return "".join(filter(str.isalnum, name.casefold())).removesuffix("s")
 
 
 class ProsePolicy(Contract):
@@ -120,6 +150,22 @@ class TenantRecord(Contract):
     made_tools: bool = False  # whether calculators that are missing may be made at run time
     notices_after_proof: bool = False  # whether a notice waits for proof, also where a change was acknowledged
     connections: tuple[Connection, ...] = ()
+    records: dict[str, RecordKind] = Field(default={})  # by kind, in one word or more such as ``work_order``
+
+    @field_validator("records")
+    @classmethod
+    def _have_one_meaning(cls, records: dict[str, RecordKind]) -> dict[str, RecordKind]:
+        if nameless := [kind for kind in records if not key_name(kind)]:
+            raise ValueError(f"{nameless[0]!r} is no name of a kind of record")
+        told: dict[str, str] = {}
+        for kind, one in records.items():
+            for name, meaning in (
+                *((key, f"keys: {key_name(key)}") for key in one.keys),
+                *((tool, tool) for tool in one.reads),
+            ):
+                if (before := told.setdefault(meaning, kind)) != kind:
+                    raise ValueError(f"{kind} and {before} both have {name}: it can mean one of them")
+        return records
 
     @field_validator("approval_ladder")
     @classmethod

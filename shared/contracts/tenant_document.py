@@ -12,7 +12,7 @@ from shared.contracts.base import Contract
 from shared.contracts.credential import beyond_walls, parse_reference
 from shared.contracts.policy import Policy
 from shared.contracts.policy_document import sorted_document, strange_fields
-from shared.contracts.tenant import CatalogueEntry, Connection, TenantRecord
+from shared.contracts.tenant import CatalogueEntry, Connection, RecordKind, TenantRecord
 from shared.domain.exact_json import Json, JsonObject, loads_object
 
 _URL = re.compile(r"https?://[^\s/?#@\\]+(/[^\s?#@\\]*)?")
@@ -121,7 +121,7 @@ def _model_in(annotation: object) -> type[BaseModel] | None:
 def _inner_fields(value: Json, shape: type[BaseModel], where: str) -> Iterator[tuple[str, Json]]:
     if isinstance(value, list):
         yield from ((f"{where}.{place}", part) for place, part in enumerate(value))
-    elif isinstance(value, dict) and shape is CatalogueEntry:
+    elif isinstance(value, dict) and shape in (CatalogueEntry, RecordKind):
         yield from ((f"{where}.{name}", part) for name, part in value.items())
     else:
         yield where, value

@@ -23,9 +23,11 @@ from services.executor.adapters.mcp_tools import McpTools
 from services.executor.adapters.stored_tenants import FileTenants
 from services.executor.adapters.tool_servers import open_servers
 from services.executor.core.records.read_backs import likely_proof
+from services.executor.core.tools.classes import record_keys
 from services.executor.entrypoints.tools import CatalogueExists, ServerListing, describe_tools, document, write
 from services.executor.ports.tools import Tool, ToolSilent, ToolUnreachable
-from shared.contracts.tenant import CatalogueEntry, Connection
+from shared.contracts.policy import Policy, Rule
+from shared.contracts.tenant import CatalogueEntry, Connection, RecordKind
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.domain.outgoing import Reach
 from shared.domain.words import ToolClass
@@ -392,6 +394,27 @@ def test_a_list_of_another_kind_than_what_a_write_makes_is_marked_as_a_guess() -
     assert [entry.read_back for entry in entries] == [None, False]
     assert "read_back_guess" in dumps(guessed)
     assert "read_back_guess" not in dumps(kept)
+
+
+@pytest.mark.promise("policy.declared_keys")
+@each_row(
+    ("records", "names", "undecided"),
+    ({}, {}, ["held"]),
+    ({"asset": RecordKind(keys=("asset_tag",))}, {"asset_tag": "asset"}, []),
+    ({"equipment": RecordKind(keys=("asset_tag",))}, {"asset_tag": "equipment"}, ["held"]),
+    ({"equipment": RecordKind(keys=("asset_tag",), reads=("get_asset",))}, {"asset_tag": "equipment"}, []),
+)
+def test_a_rule_that_no_record_of_its_tool_can_decide_is_told_where_its_tools_are_listed(
+    records: dict[str, RecordKind], names: JsonObject, undecided: list[str]
+) -> None:
+    """With the arguments that name records; a field that is an argument or the policy's own needs none."""
+    condition = 'tool == "retire_asset" && (held == true || reason == "x" || limit > 1)'
+    policy = Policy(id="house", rules=(Rule(id="r", condition=condition, action="block"),), context={"limit": 1})
+    write, reader = _tool("retire_asset", ToolClass.CHANGE, "asset_tag", "reason"), _tool("get_asset", ToolClass.READ)
+    at = Connection(id="depot", url="http://depot")
+    told = by_name(ServerListing("mcp", False, [write, reader], at, record_keys(records), (policy,)))
+    assert (told["retire_asset"]["records"], told["retire_asset"]["undecided"]) == (names, undecided)
+    assert told["get_asset"]["undecided"] == []
 
 
 def _tool(name: str, tool_class: ToolClass, *arguments: str) -> Tool:

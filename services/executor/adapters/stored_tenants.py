@@ -92,7 +92,7 @@ class StoredTenants(Tenants):
         if before is None:
             log.warning("tenant_version_gone", tenant=tenant, version=version, now=record.version)
             return record
-        pinned = ("policies", "prose_policies", "enforce_prose", "unruled_writes", "strict_processes")
+        pinned = ("policies", "prose_policies", "enforce_prose", "unruled_writes", "strict_processes", "records")
         return record.model_copy(update={name: getattr(before, name) for name in pinned})
 
     async def _of_version(self, tenant: str, version: str) -> TenantRecord | None:

@@ -3,16 +3,21 @@
 import argparse
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from services.executor.core.records.asked_fields import fields_asked_of
+from services.executor.core.records.called_records import Noun, RecordReference, agree, noun_of_tool, reference_of
 from services.executor.core.records.read_backs import likely_proof
+from services.executor.core.records.record_graph import find_said
 from services.executor.core.tools.classes import identifies, subject_of, words_of_tool
 from services.executor.core.tools.near_names import words_of
 from services.executor.core.tools.paging import ListPage, PagingWord, paging_of
+from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys
 from services.executor.core.tools.toolbox import key_field
 from services.executor.ports.tools import Tool
+from shared.contracts.policy import Policy
 from shared.contracts.tenant import CatalogueEntry, Connection
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import ToolClass
@@ -20,6 +25,7 @@ from shared.domain.words import ToolClass
 _IN_PARTS = (PagingWord.PAGE, PagingWord.OFFSET, PagingWord.CURSOR, PagingWord.AFTER, PagingWord.SIZE)
 _KEYS = frozenset("idempotencykey idempotencytoken idempotencyid clienttoken clientrequestid".split())
 _NOTHING = ListPage((), [], ())
+_LIKE_AN_ID = "x-1"
 
 
 class WantedTools(NamedTuple):
@@ -37,10 +43,14 @@ class WantedTools(NamedTuple):
 
 
 class ServerListing(NamedTuple):
+    """What a server offers. ``keys`` and ``policies``: those of the tenant whose record was given."""
+
     protocol: str
     may_have_unlisted: bool
     tools: Sequence[Tool]
     connection: Connection
+    keys: RecordKeys = NO_KEYS
+    policies: tuple[Policy, ...] = ()
 
 
 def parse_arguments(arguments: Sequence[str]) -> WantedTools:
@@ -66,22 +76,54 @@ def format_report(wanted: WantedTools, found: ServerListing) -> str:
 
 
 def describe_tools(found: ServerListing) -> list[JsonObject]:
-    """Each tool as the worker takes it: class, proof, parts of lists, key; ``None`` for what it does not have."""
-    return [_describe_tool(tool, found.tools) for tool in found.tools]
+    """Each tool as the worker takes it: class, proof, kinds of records that it names, parts of lists, key; ``None`` for
+    what it does not have. ``undecided``: fields that rules ask for and that no record it names can have.
+    """
+    return [_describe_tool(tool, found) for tool in found.tools]
 
 
-def _describe_tool(tool: Tool, tools: Sequence[Tool]) -> JsonObject:
+def _describe_tool(tool: Tool, found: ServerListing) -> JsonObject:
+    undecided: list[Json] = [*_find_undecided(tool, found)]
     return {
         "name": tool.name,
         "class": tool.tool_class.value,
         "why": tool.why_class,
-        "read_back": _read_back(tool, tools),
+        "read_back": _read_back(tool, found.tools),
+        "records": {name: " ".join(one.noun) for name, one in _find_named(tool, found.keys).items() if one.is_id},
+        "undecided": undecided,
         "pages": _list_page_arguments(tool),
         "idempotency_field": key_field(tool),
         "key_offered": _key_offered(tool),
         "errors_change_nothing": tool.catalogue.errors_change_nothing,
         "description": tool.description,
     }
+
+
+def _find_named(tool: Tool, keys: RecordKeys) -> dict[str, RecordReference]:
+    """What the tool's arguments say of the records that they may name, by argument."""
+    about = noun_of_tool(tool.name, keys)
+    named = ((name, reference_of(name, _LIKE_AN_ID, about, keys)) for name in tool.parameters)
+    return {name: one for name, one in named if one and (one.must_exist or (one.is_id and identifies(name)))}
+
+
+def _find_undecided(tool: Tool, found: ServerListing) -> Iterator[str]:
+    """Yields the fields that rules ask of a write, where it has no such argument, and no read of its server shows a
+    record that it names.
+    """
+    if tool.tool_class not in (ToolClass.CHANGE, ToolClass.NOTIFY):
+        return
+    keys, kinds = found.keys, [one.noun for one in _find_named(tool, found.keys).values()]
+    shown: list[Noun] = []
+    for reader in (one for one in found.tools if one.tool_class is ToolClass.READ):
+        shown += [noun_of_tool(reader.name, keys), keys.kind_shown_by(reader.name)]
+        shown += [one.noun for one in _find_named(reader, NO_KEYS).values()]
+    if any(agree(kind, one) for kind in kinds for one in shown):
+        return
+    given = [(name, None) for name in tool.parameters]
+    told = {name for policy in found.policies for name in policy.context}
+    for name, is_about_tool in fields_asked_of(tool.name, found.policies).items():
+        if is_about_tool and name not in told and not find_said(name, given, kinds):
+            yield name
 
 
 def _read_back(tool: Tool, tools: Sequence[Tool]) -> Json:

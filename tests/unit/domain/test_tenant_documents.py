@@ -59,6 +59,13 @@ def _credential(**given: Json) -> JsonObject:
         ["connections.0.catalogue.pay.read_bak", "connections.0.catalogue.pay.tool_class"],
     ),
     ({"policies": [{"id": "p", "rules": [{"id": "r"}]}]}, ["policies.0.rules.0.condition"]),
+    ({"records": {"asset": {"keys": ["tag", "AssetTag"]}, "order": {"keys": ["asset_tags"]}}}, ["records"]),
+    ({"records": {"asset": {"keys": ["tag"], "reads": ["x"]}, "order": {"keys": ["no"], "reads": ["x"]}}}, ["records"]),
+    ({"records": {"--": {"keys": ["tag"]}}}, ["records"]),
+    ({"records": ["asset"]}, ["records"]),
+    ({"records": {"asset": {"keys": []}, "order": {"keys": [" "]}}}, ["records.asset.keys", "records.order.keys"]),
+    ({"records": {"asset": {"keys": ["ID"]}, "order": {"keys": "no"}}}, ["records.asset.keys", "records.order.keys"]),
+    ({"records": {"asset": {"reads": ["get_asset"], "of": "x"}}}, ["records.asset.keys", "records.asset.of"]),
     ({"max_running": 0, "quiet_hours": {"start": "22:00"}}, ["max_running", "quiet_hours.end"]),
 )
 def test_each_bad_field_is_named(change: JsonObject, fields: list[str]) -> None:

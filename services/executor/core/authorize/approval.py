@@ -10,6 +10,7 @@ from services.executor.core.records.references import references
 from services.executor.core.session.dossier import Progress, binding_hash
 from services.executor.core.session.values import Fact, NamedValue
 from services.executor.core.states import machine
+from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys
 from services.executor.core.tools.shorten import beginning
 from services.executor.ports.turns import Notice
 from shared.contracts.approval import (
@@ -36,7 +37,7 @@ _SHOWN, _MENTIONED = 2_000, 300  # characters of a read that something rests on,
 _READS = 40
 
 
-def approval_grounds(progress: Progress, verdict: Verdict, task: str) -> Grounds:
+def approval_grounds(progress: Progress, verdict: Verdict, task: str, keys: RecordKeys = NO_KEYS) -> Grounds:
     """What an approval rests on now: rules, policies, and the sources of the arguments, which code found when the calls
     were proposed.
     """
@@ -51,7 +52,10 @@ def approval_grounds(progress: Progress, verdict: Verdict, task: str) -> Grounds
         arguments=sources,
         reads=tuple(_read(fact, sources, dossier.values) for fact in dossier.facts[:_READS]),
         figures=tuple(map(_build_figure, dossier.values)),
-        not_known=(*not_known(progress.template, dossier, found), *filter(None, (unanswered_concern(progress),))),
+        not_known=(
+            *not_known(progress.template, dossier, found, keys),
+            *filter(None, (unanswered_concern(progress, keys),)),
+        ),
     )
 
 

@@ -47,6 +47,7 @@ from services.executor.core.session.values import Fact, NamedValue
 from services.executor.core.states import machine
 from services.executor.core.states.machine import POLICY_MARK, Failed, ProcessTemplate, Rejected
 from services.executor.core.tools.classes import verb_of
+from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys
 from services.executor.ports.policy import PolicyUnavailable
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import (
@@ -204,7 +205,10 @@ def request_for(
     plan = dossier.plan or WritePlan(task_id=ctx.record.task_id)
     kind = template.process_type
     found = compute_figures(template, dossier.facts, ctx.task)
-    policies = (*ctx.policies, *process_policy(template, dossier, found, strict=ctx.tenant.strict_processes))
+    policies = (
+        *ctx.policies,
+        *process_policy(template, dossier, found, strict=ctx.tenant.strict_processes, keys=ctx.toolbox.keys),
+    )
     around = _CallSurroundings(
         facts=dossier.facts,
         values=dossier.values,
@@ -214,6 +218,7 @@ def request_for(
         left=joint_remainders(template, plan.every_call, found, dossier.facts),
         trusts_requests=ctx.limits.trusts_requests,
         made=tuple(call for one in (*dossier.plans, plan) for call in one.calls),
+        keys=ctx.toolbox.keys,
     )
     values = {} if plan.calls else {value.name: field_of(value) for value in dossier.values}
     return EvaluateRequest(
@@ -262,11 +267,12 @@ class _CallSurroundings(NamedTuple):
     left: Left
     trusts_requests: bool
     made: tuple[PlannedCall, ...] = ()
+    keys: RecordKeys = NO_KEYS
 
 
 def _context_of(call: PlannedCall, around: _CallSurroundings) -> CallContext:
     """A call as the rules see it: its bound fields, calculated values, and what the executor knows of it."""
-    view = view_of(call.tool, call.arguments, around.facts)
+    view = view_of(call.tool, call.arguments, around.facts, around.keys)
     bound = bind(view, around.asked)
     ours = {**_own_fields(call, around, view), "process_type": around.process_type}
     values = calculated_fields(around.values, view)
@@ -278,21 +284,21 @@ def _context_of(call: PlannedCall, around: _CallSurroundings) -> CallContext:
         fields=said,
         unproven=() if around.trusts_requests else unproven(call.arguments, view, bound, around.values),
         recorded=_contradicting_values(said, ours, (bound.recorded, *bound.named, *bound.beyond)),
-        summed=cast(dict[str, ContextValue], _sums_over(call, around.made)),
+        summed=cast(dict[str, ContextValue], _sums_over(call, around.made, around.keys)),
         unknown_fields=tuple(name for name in bound.unknown if name not in said),
     )
 
 
-def _sums_over(call: PlannedCall, made: Sequence[PlannedCall]) -> JsonObject:
+def _sums_over(call: PlannedCall, made: Sequence[PlannedCall], keys: RecordKeys) -> JsonObject:
     """The figures of a change summed over the task's calls of its tool on the same record: a limit holds for them
     together, however they are split. Empty where it is the only one.
     """
-    ids = identifiers_in(call.arguments)
+    ids = identifiers_in(call.arguments, keys)
     alike = [
         one.arguments
         for one in made
         if (one.connection_id, one.tool, one.tool_class) == (call.connection_id, call.tool, ToolClass.CHANGE)
-        if identifiers_in(one.arguments) == ids
+        if identifiers_in(one.arguments, keys) == ids
     ]
     figures = {name: value for name, value in call.arguments.items() if name not in ids and _is_number(value)}
     if not ids or len(alike) < 2:
@@ -333,7 +339,7 @@ def approval_needed(ctx: TurnContext, progress: Progress) -> str | None:
         raise Failed("there is no policy verdict on the plan")
     if not needs_person(ctx, progress):
         return None
-    level, count, steps = verdict.escalation_level, persons_needed(progress), progress.template.confirmations
+    level, count, steps = verdict.escalation_level, persons_needed(ctx, progress), progress.template.confirmations
     who = decider(level)
     asked = (*verdict.reasons, *reasons_to_ask_a_person(ctx, progress))
     asked = (*asked, *((f"{len(steps)} confirmations in sequence ({', '.join(steps)})",) if steps else ()))
@@ -348,11 +354,11 @@ def needs_person(ctx: TurnContext, progress: Progress) -> bool:
     return verdict.requires_approval or not (verdict.passed or ends_escalated(template, verdict))
 
 
-def persons_needed(progress: Progress) -> int:
+def persons_needed(ctx: TurnContext, progress: Progress) -> int:
     """How many different people have to approve the plan."""
     verdict = progress.dossier.verdict
     approvers = max(progress.template.approvers, verdict.approvers if verdict else 1)
-    return max(approvers, 2) if concern(progress) else approvers
+    return max(approvers, 2) if concern(progress, ctx.toolbox.keys) else approvers
 
 
 def reasons_to_ask_a_person(ctx: TurnContext, progress: Progress) -> tuple[str, ...]:
@@ -384,9 +390,9 @@ def reasons_of_arguments(ctx: TurnContext, progress: Progress) -> tuple[str, ...
 
 
 def _reasons_of_process(ctx: TurnContext, progress: Progress) -> tuple[str, ...]:
-    if found := concern(progress):
+    if found := concern(progress, ctx.toolbox.keys):
         return (f"the process asks for two different people, because of {found}",)
-    left = unanswered_concern(progress) if ctx.tenant.strict_processes else None
+    left = unanswered_concern(progress, ctx.toolbox.keys) if ctx.tenant.strict_processes else None
     return (left,) if left else ()
 
 

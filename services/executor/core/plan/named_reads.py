@@ -146,7 +146,7 @@ class NamedReads:
             found: list[Json] = [[read.tool.connection_id, read.tool.name, read.arguments] for read in reads]
             # What rules may look at is read again once the task itself has written.
             outdated = self._reader.outdated
-            near = (reads_around(call, self._reader.facts) for call in plan.changes if outdated)
+            near = (reads_around(call, self._reader.facts, self._ctx.toolbox.keys) for call in plan.changes if outdated)
             refs = {ref for found_near in near for ref in found_near}
             again = (fact for fact in outdated if fact.ref in refs)
             found += [[fact.connection_id, fact.tool, loads_object(fact.arguments_json)] for fact in again]

@@ -40,6 +40,7 @@ from services.executor.core.records.called_records import stands_in, words
 from services.executor.core.records.references import references, value_at
 from services.executor.core.session.context import TurnContext, files_as_facts
 from services.executor.core.session.values import Fact, NamedValue
+from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys
 from services.executor.core.tools.toolbox import CALL
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import Origin, PlannedCall
@@ -52,7 +53,7 @@ class KnownSources(NamedTuple):
     """What arguments may come from. ``texts``: the task first, then earlier turns. ``now``: in the user's zone.
 
     ``told``: the user's own texts of these; only they can send the reader to a text that somebody wrote. ``trusted``:
-    patterns of such fields that the tenant trusts.
+    patterns of such fields that the tenant trusts. ``keys``: of records, as the tenant declares them.
     """
 
     texts: Sequence[str]
@@ -61,6 +62,7 @@ class KnownSources(NamedTuple):
     now: datetime
     told: Sequence[str] = ()
     trusted: Sequence[str] = ()
+    keys: RecordKeys = NO_KEYS
 
 
 def known_figures(ctx: TurnContext, facts: Sequence[Fact], values: Sequence[NamedValue] = ()) -> KnownFigures:
@@ -81,7 +83,7 @@ def known_sources(ctx: TurnContext, facts: Sequence[Fact], values: Sequence[Name
     """The sources of an argument or of a figure in an answer; the task's files count as texts that somebody wrote."""
     now, trusted = local_now(ctx), ctx.tenant.trusted_texts
     facts = (*facts, *files_as_facts(ctx.files))
-    return KnownSources(said_texts(ctx), facts, values, now, user_texts(ctx), trusted)
+    return KnownSources(said_texts(ctx), facts, values, now, user_texts(ctx), trusted, ctx.toolbox.keys)
 
 
 _FOR_A_PERSON = frozenset({ArgumentKind.AMOUNT, ArgumentKind.ACCOUNT, ArgumentKind.RECIPIENT})
@@ -126,7 +128,7 @@ class SourceFinder:
                 value.name: value.value if (number := figure(value.value)) is None else number for value in known.values
             },
         )
-        self._records = ToldRecords(self._facts, self._told, self._sources)
+        self._records = ToldRecords(self._facts, self._told, self._sources, known.keys)
         self._derived = DerivedValues(self._sources, self._facts)
         self._free = FreeTexts(self._sources, self._facts, self._told, known.trusted)
         self.is_address_of_free_text = self._free.is_address_of_free_text

@@ -26,7 +26,7 @@ from services.executor.core.records.called_records import (
 from services.executor.core.records.record_graph import GraphNode, RecordGraph, record_graph
 from services.executor.core.records.references import value_at
 from services.executor.core.session.values import Fact
-from services.executor.core.tools.record_tree import leaves_of
+from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys, leaves_of
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import PlannedCall
 from shared.domain.exact_json import Json, JsonObject, as_text, loads_object, walk_json
@@ -44,8 +44,10 @@ class ToldRecords:
     Made for one reply: each text is looked through once.
     """
 
-    def __init__(self, facts: Sequence[Fact], told: Sequence[str], sources: TraceSources) -> None:
-        self._facts, self._told, self._sources = facts, told, sources
+    def __init__(
+        self, facts: Sequence[Fact], told: Sequence[str], sources: TraceSources, keys: RecordKeys = NO_KEYS
+    ) -> None:
+        self._facts, self._told, self._sources, self._keys = facts, told, sources, keys
         self._named: dict[str, Sequence[GraphNode]] = {}  # records by the words that name them
         self._told_by_words: dict[str, Sequence[tuple[GraphNode, Set[tuple[str, str]]]]] = {}
 
@@ -64,7 +66,8 @@ class ToldRecords:
             return True
         if is_one and not leaf.free_text_only and self._is_other_written(as_text(value), part):
             return True
-        named = reference_of(leaf.path.rpartition(".")[2].partition("[")[0], value, noun_of_tool(tool.name))
+        name = leaf.path.rpartition(".")[2].partition("[")[0]
+        named = reference_of(name, value, noun_of_tool(tool.name), self._keys)
         calculated = {str(one).casefold() for one in self._sources.calculated.values()}
         if named is None or named.text in calculated:
             return False
@@ -120,7 +123,7 @@ class ToldRecords:
         """Whether an address is that of a record of which the user says nothing, and to which another one leads of the
         kind of those that they or the task's calls name, and none of these: the applicant of another file.
         """
-        graph, wanted = record_graph(tuple(self._facts)), as_text(address).casefold()
+        graph, wanted = self._graph, as_text(address).casefold()
         holders = [
             node for node in graph.nodes if any(as_text(one).casefold() == wanted for one in node.record.values())
         ]
@@ -172,7 +175,7 @@ class ToldRecords:
         text = self._words_of(part)
         if text not in self._named:
             said = find_mentions(text, self._sources.now)
-            nodes = record_graph(tuple(self._facts)).nodes
+            nodes = self._graph.nodes
             self._named[text] = [node for node in nodes if node.names[0] and _is_meant(node, said)]
         return self._named[text]
 
@@ -213,9 +216,13 @@ class ToldRecords:
         return False
 
     @cached_property
+    def _graph(self) -> RecordGraph:
+        return record_graph(tuple(self._facts), self._keys)
+
+    @cached_property
     def _read_nodes(self) -> Sequence[GraphNode]:
         """The records that the model asked for itself."""
-        return record_graph(tuple(fact for fact in self._facts if not fact.by_machine)).nodes
+        return record_graph(tuple(fact for fact in self._facts if not fact.by_machine), self._keys).nodes
 
     def tells_of(self, identifier: str) -> bool:
         """Whether the user's words tell of the record, by its id or a name, or of one that refers to it."""
@@ -225,13 +232,13 @@ class ToldRecords:
         return any(_is_named_by_field(node, text) for node in self.find_named(value) for text in self._told)
 
     def find_named(self, identifier: str) -> list[GraphNode]:
-        return [node for node in record_graph(tuple(self._facts)).nodes if identifier.casefold() in node.names[0]]
+        return [node for node in self._graph.nodes if identifier.casefold() in node.names[0]]
 
     @cached_property
     def titles(self) -> Mapping[str, Sequence[str]]:
         """What the records that were read are called, by their ids."""
         found: dict[str, list[str]] = {}
-        for node in record_graph(tuple(self._facts)).nodes:
+        for node in self._graph.nodes:
             own = [str(value) for key, value in node.record.items() if tells_apart(key) and isinstance(value, str)]
             for name in node.names[0]:
                 found.setdefault(name, []).extend(own)

@@ -27,7 +27,7 @@ from services.executor.core.states.machine import (
     parse_governed,
 )
 from services.executor.core.tools.classes import verb_of
-from services.executor.core.tools.record_tree import PARTIAL
+from services.executor.core.tools.record_tree import NO_KEYS, PARTIAL, RecordKeys
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Policy, Rule
 from shared.domain.exact_json import Json, JsonObject, as_text, walk_json
@@ -112,6 +112,7 @@ def unknown_inputs(
     found: FigureResults,
     facts: Sequence[Fact],
     values: Sequence[NamedValue] = (),
+    keys: RecordKeys = NO_KEYS,
 ) -> list[UnknownInput]:
     """Every figure and field that changes rest on and that is not known for all records they name; a calculated value
     of its name stands in.
@@ -123,7 +124,7 @@ def unknown_inputs(
     records = find_records(facts) if any(figure.about for figure, _ in figures) else ()
     figures = [(figure, some) for figure, some in figures if figure.name not in stands_in]
     asked = chain.from_iterable(_of_figure(figure, some, found, records) for figure, some in figures)
-    return _join_by_name([*asked, *_find_unread(template, changes, facts)])
+    return _join_by_name([*asked, *_find_unread(template, changes, facts, keys)])
 
 
 def _of_figure(
@@ -165,12 +166,12 @@ def _why_unknown(
 
 
 def _find_unread(
-    template: ProcessTemplate, changes: Sequence[PlannedCall], facts: Sequence[Fact]
+    template: ProcessTemplate, changes: Sequence[PlannedCall], facts: Sequence[Fact], keys: RecordKeys
 ) -> Iterator[UnknownInput]:
     """The fields that the template must know and that no record around a call gives."""
     for call in changes if template.must_know else ():
         wanted_names = [name for wanted in template.must_know for name in wanted.split("|")]
-        bound = bind(view_of(call.tool, call.arguments, facts), wanted_names)
+        bound = bind(view_of(call.tool, call.arguments, facts, keys), wanted_names)
         known = {name for one in (bound.fields, *bound.beyond) for name, value in one.items() if value is not None}
         for wanted in template.must_know:
             names = wanted.split("|")
@@ -217,19 +218,26 @@ def deviations(
 
 
 def process_policy(
-    template: ProcessTemplate, dossier: Dossier, found: FigureResults, *, strict: bool = False
+    template: ProcessTemplate,
+    dossier: Dossier,
+    found: FigureResults,
+    keys: RecordKeys = NO_KEYS,
+    *,
+    strict: bool = False,
 ) -> tuple[Policy, ...]:
     """The process's policy for a plan, if it has rules; ``strict``: what is not known asks a person, and is not only
     told.
     """
-    lacking = _ask_about_unknown(template, dossier, found) if strict else ()
+    lacking = _ask_about_unknown(template, dossier, found, keys) if strict else ()
     rules = (*template.rules, *lacking, *_ask_about_deviations(template, dossier.plan, found))
     return (Policy(id=f"{POLICY_MARK}{template.process_type}", rules=rules, judges_records=True),) if rules else ()
 
 
-def not_known(template: ProcessTemplate, dossier: Dossier, found: FigureResults) -> tuple[str, ...]:
+def not_known(
+    template: ProcessTemplate, dossier: Dossier, found: FigureResults, keys: RecordKeys = NO_KEYS
+) -> tuple[str, ...]:
     """Sentences on what a plan of this process rests on and nobody could find out, for whoever decides."""
-    return tuple(rule.reason or "" for rule in _ask_about_unknown(template, dossier, found))
+    return tuple(rule.reason or "" for rule in _ask_about_unknown(template, dossier, found, keys))
 
 
 def _governed_arguments(
@@ -272,13 +280,15 @@ def _without_cents(said: tuple[str, ...]) -> tuple[str, ...]:
     return said[:-1] if said[-1:] == ("cent",) else said[:-2] if said[-2:] == ("minor", "unit") else said
 
 
-def _ask_about_unknown(template: ProcessTemplate, dossier: Dossier, found: FigureResults) -> Iterator[Rule]:
+def _ask_about_unknown(
+    template: ProcessTemplate, dossier: Dossier, found: FigureResults, keys: RecordKeys
+) -> Iterator[Rule]:
     """A rule for each unknown figure or field and for partly read lists: then a person has to agree."""
     plan, facts = dossier.plan, dossier.facts
     if plan is None or not _has_change(plan):
         return
     level = _find_level(template)
-    for need in unknown_inputs(template, plan.every_call, found, facts, dossier.values):
+    for need in unknown_inputs(template, plan.every_call, found, facts, dossier.values, keys):
         yield _ask(f"needs-{need.name}", need.why, level, sorted(need.verbs))
     partial = [fact.tool for fact in facts if fact.note.startswith(PARTIAL)] if template.whole_lists else []
     if partial:
@@ -315,7 +325,7 @@ def _ask(rule_id: str, reason: str, level: str, verbs: Sequence[str] = ()) -> Ru
     return Rule(id=rule_id, condition=_CHANGES + only, action=action, level=level, reason=reason)
 
 
-def concern(progress: Progress) -> str | None:
+def concern(progress: Progress, keys: RecordKeys = NO_KEYS) -> str | None:
     """Where one of the template's ``two_persons_about`` words stands in a change or in the records around it; None if
     nowhere.
 
@@ -323,24 +333,24 @@ def concern(progress: Progress) -> str | None:
     record's field whose value is no, nothing or empty (``"cardholder_data": false``) does not count.
     """
     words = progress.template.two_persons_about
-    found = (_concern_of(call, view, words) for call, view in _changes_seen(progress)) if words else ()
+    found = (_concern_of(call, view, words) for call, view in _changes_seen(progress, keys)) if words else ()
     return next(filter(None, found), None)
 
 
-def unanswered_concern(progress: Progress) -> str | None:
+def unanswered_concern(progress: Progress, keys: RecordKeys = NO_KEYS) -> str | None:
     """A sentence on a change of which no record says whether a ``two_persons_about`` word concerns it; else None."""
     words = progress.template.two_persons_about
-    if not words or concern(progress):
+    if not words or concern(progress, keys):
         return None
-    silent = (call for call, view in _changes_seen(progress) if not _is_answered(view, words))
+    silent = (call for call, view in _changes_seen(progress, keys) if not _is_answered(view, words))
     return next((f"nothing that was read says of {call.tool} whether {words[0]} is concerned" for call in silent), None)
 
 
-def _changes_seen(progress: Progress) -> Iterator[tuple[PlannedCall, CallView]]:
+def _changes_seen(progress: Progress, keys: RecordKeys) -> Iterator[tuple[PlannedCall, CallView]]:
     plan, facts = progress.dossier.plan, progress.dossier.facts
     for call in plan.every_call if plan else ():
         if call.tool_class is ToolClass.CHANGE:
-            yield call, view_of(call.tool, call.arguments, facts)
+            yield call, view_of(call.tool, call.arguments, facts, keys)
 
 
 def _concern_of(call: PlannedCall, view: CallView, words: Sequence[str]) -> str | None:

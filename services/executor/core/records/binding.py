@@ -40,7 +40,7 @@ from services.executor.core.records.record_graph import (
 )
 from services.executor.core.session.values import Fact, FigureResults, NamedValue
 from services.executor.core.states.machine import ProcessTemplate
-from services.executor.core.tools.record_tree import NoSuchPath
+from services.executor.core.tools.record_tree import NO_KEYS, NoSuchPath, RecordKeys
 from shared.contracts.plan import PlannedCall
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 
@@ -94,24 +94,26 @@ class BoundFields(NamedTuple):
     beyond: tuple[JsonObject, ...] = ()
 
 
-def view_of(tool: str, arguments: JsonObject, facts: Sequence[Fact]) -> "CallView":
+def view_of(tool: str, arguments: JsonObject, facts: Sequence[Fact], keys: RecordKeys = NO_KEYS) -> "CallView":
     """The records around a call of this tool. Planning reads, judging and asking for rules all use the same view."""
-    return _build_view(record_graph(tuple(facts)), tool, dumps(arguments))
+    return _build_view(record_graph(tuple(facts), keys), tool, dumps(arguments))
 
 
-def reads_around(call: PlannedCall, facts: Sequence[Fact], made: Iterable[PlannedCall] | None = None) -> frozenset[str]:
+def reads_around(
+    call: PlannedCall, facts: Sequence[Fact], keys: RecordKeys, made: Iterable[PlannedCall] | None = None
+) -> frozenset[str]:
     """The references of the reads of single records at which rules about the call may look; with ``made``, only of
     those around one of these calls, too. A list may have lost the record since.
     """
-    near = _nodes_around(call, facts)
+    near = _nodes_around(call, facts, keys)
     if made is not None:
-        touched = frozenset(key for one in made for key in _nodes_around(one, facts))
+        touched = frozenset(key for one in made for key in _nodes_around(one, facts, keys))
         near = {key: node for key, node in near.items() if key in touched}
     return frozenset(node.seen.fact.ref for node in near.values() if node.seen.is_of_one)
 
 
-def _nodes_around(call: PlannedCall, facts: Sequence[Fact]) -> dict[int, GraphNode]:
-    view = view_of(call.tool, call.arguments, facts)
+def _nodes_around(call: PlannedCall, facts: Sequence[Fact], keys: RecordKeys) -> dict[int, GraphNode]:
+    view = view_of(call.tool, call.arguments, facts, keys)
     return {id(node): node for node in (*view.around, *view.mentioned, *view.records_beyond)}
 
 
@@ -141,8 +143,9 @@ def _build_view(graph: RecordGraph, tool: str, arguments_json: str) -> "CallView
 
 def named_records(tool: str, arguments: JsonObject, graph: RecordGraph) -> NamedRecords:
     """The records that a call names, by whatever argument; an identifier goes before a text that could be one."""
-    about = noun_of_tool(tool)
-    found = [(reference, _find_meant(graph, reference, about)) for reference in references_in(arguments, about)]
+    about = noun_of_tool(tool, graph.keys)
+    given = references_in(arguments, about, graph.keys)
+    found = [(reference, _find_meant(graph, reference, about)) for reference in given]
     if any(one.is_id and meant for one, meant in found):  # then a mere number names none: ``new_salary``
         found = [(one, meant) for one, meant in found if meant or one.is_id or not one.is_number or one.noun == about]
     nodes = _select_plainly_named(found)
@@ -175,9 +178,9 @@ class CallView:
 
     def __init__(self, graph: RecordGraph, tool: str, arguments: JsonObject) -> None:
         self._graph = graph
-        self._about = noun_of_tool(tool)
+        self._about = noun_of_tool(tool, graph.keys)
         self._named = named_records(tool, arguments, graph)
-        self._references = [*references_in(arguments, self._about)]
+        self._references = [*references_in(arguments, self._about, graph.keys)]
         self._arguments = arguments_of(arguments)
         shapes = [shape for node in self._named.subjects for shape in node.shapes]
         self._shapes = {*shapes, *(shape_of(one.text) for one in self._named.unread_subjects)} - {""}
@@ -330,21 +333,28 @@ class CallView:
 
     @cached_property
     def _listed(self) -> list[RecordReference]:
-        """The references of the call to records of which only a row of a list was seen."""
+        """The references of the call to records of which only a row of a list, or not every declared read, was seen."""
         called = ((one, _find_meant(self._graph, one, self._about)) for one in self._references)
         own = ((one, [node for node in meant if self.is_own(node)]) for one, meant in called)
-        return [one for one, nodes in own if nodes and all(node.seen.is_row for node in nodes)]
+        listed = ((one, nodes) for one, nodes in own if nodes)
+        return [one for one, nodes in listed if all(node.seen.is_row for node in nodes) or self._lacks(one, nodes)]
 
     @cached_property
     def _unread_near(self) -> list[RecordReference]:
-        """The references in the named records to others, of another kind, that nobody read."""
+        """The references in the named records to others, of another kind, that nobody read, or not by every read."""
         told = (one for node in self.own for one in node.references if one.must_exist)
         others = (one for one in told if not any(agree(kind, one.noun) for kind in self._named.kinds))
-        return [one for one in others if not self._graph.find_meant(one)]
+        found = ((one, self._graph.find_meant(one)) for one in others)
+        return [one for one, nodes in found if not nodes or self._lacks(one, nodes)]
+
+    def _lacks(self, reference: RecordReference, nodes: Sequence[GraphNode]) -> bool:
+        """Whether a read that is declared to show the record was not made."""
+        made = {node.seen.fact.tool for node in nodes}
+        return any(agree(kind, reference.noun) and tool not in made for tool, kind in self._graph.keys.reads)
 
     def has_read(self, argument: str, value: Json) -> bool:
         """Whether the argument names a record that was read."""
-        found = reference_of(argument, value, self._about)
+        found = reference_of(argument, value, self._about, self._graph.keys)
         return found is not None and any(map(self.is_own, self._graph.find_meant(found)))
 
     def is_field_of_records(self, name: str) -> bool:

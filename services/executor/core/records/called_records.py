@@ -10,8 +10,17 @@ from typing import NamedTuple
 from services.executor.core.figures.numbers import figure, number_bearing_tokens
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.near_names import singular, words_of
-from services.executor.core.tools.record_tree import PARTIAL, is_keyed, names_a_record, own_id, write_condition
+from services.executor.core.tools.record_tree import (
+    NO_KEYS,
+    PARTIAL,
+    RecordKeys,
+    is_keyed,
+    names_a_record,
+    own_id,
+    write_condition,
+)
 from services.executor.core.tools.schema_drift import ALIASES
+from shared.contracts.tenant import key_name
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 
 _MAKES = frozenset((verb,) for verb in "create add register insert make new draft generate".split())
@@ -142,13 +151,14 @@ def latest_reads(facts: Iterable[Fact]) -> list[Fact]:
     return list({fact.call: fact for fact in facts}.values())
 
 
-def find_records(facts: Iterable[Fact]) -> tuple[Seen, ...]:
-    """Every record of every successful answer, outermost first."""
-    answered = (fact for fact in latest_reads(facts) if fact.ok)
-    return tuple(record for fact in answered for record in _walk(fact, fact.result, "", (noun_of_tool(fact.tool),)))
+def find_records(facts: Iterable[Fact], keys: RecordKeys = NO_KEYS) -> tuple[Seen, ...]:
+    """Every record of every successful answer, outermost first. ``keys``: those that the tenant declares."""
+    answered = ((fact, (noun_of_tool(fact.tool, keys),)) for fact in latest_reads(facts) if fact.ok)
+    return tuple(record for fact, names in answered for record in _walk(keys, fact, fact.result, "", names))
 
 
 def _walk(
+    keys: RecordKeys,
     fact: Fact,
     value: Json,
     path: str,
@@ -162,17 +172,20 @@ def _walk(
         ids = Counter(own for item in value if isinstance(item, dict) and isinstance(own := own_id(item), str))
         for place, item in enumerate(value):
             if isinstance(item, dict):
-                yield from _walk(fact, item, _row_path(item, ids, place, path), names, path, within)
+                yield from _walk(keys, fact, item, _row_path(item, ids, place, path), names, path, within)
         return
     if not isinstance(value, dict):
         return
     if is_keyed(value):
         for own, inner in value.items():
-            yield from _walk(fact, inner, f"{path}.{own}" if path else own, names, None, within, own)
+            yield from _walk(keys, fact, inner, f"{path}.{own}" if path else own, names, None, within, own)
         return
     here = within
-    if any(map(_is_scalar, value.values())) and not (rows is None and key is None and _is_envelope(value, names)):
-        called_so = names if is_part or key is not None else _with_own_name(value, names)
+    is_row = rows is not None or key is not None
+    if any(map(_is_scalar, value.values())) and (is_row or not _is_envelope(value, names, keys)):
+        called_so = names if is_part or key is not None else _with_own_name(value, names, keys)
+        if within is None and not is_row and (shown := keys.kind_shown_by(fact.tool)):
+            called_so = (shown, *called_so)
         here = Seen(fact, path, value, called_so, rows, within, key, is_part and own_id(value) is None)
         yield here
     for field, inner in value.items():
@@ -180,9 +193,8 @@ def _walk(
             noun = words(field)
             plain = not noun or set(noun) <= _SAYS_NOTHING
             part = plain and here is not None and isinstance(inner, dict)
-            yield from _walk(
-                fact, inner, f"{path}.{field}" if path else field, names if plain else (noun,), None, here, None, part
-            )
+            there, called_so = f"{path}.{field}" if path else field, names if plain else (noun,)
+            yield from _walk(keys, fact, inner, there, called_so, None, here, None, part)
 
 
 def _row_path(row: JsonObject, ids: Mapping[str, int], place: int, path: str) -> str:
@@ -203,41 +215,44 @@ def _words_said_by(tool: str) -> tuple[str, ...]:
     return words(re.split(r"[./:]|__", tool)[-1])
 
 
-def noun_of_tool(tool: str) -> tuple[str, ...]:
-    """The words of a tool's name for what it is about: without its verb, and up to the first preposition."""
+def noun_of_tool(tool: str, keys: RecordKeys = NO_KEYS) -> tuple[str, ...]:
+    """The words of a tool's name for what it is about: without its verb, and up to the first preposition. One such as
+    ``item`` says nothing, unless it is a kind whose key is declared.
+    """
     said: list[str] = []
     for word in _words_said_by(tool)[1:]:
         if word in _ENDS_NOUN:
             break
         said.append(word)
-    while said and said[-1] in _SAYS_NOTHING:
+    declared = {kind[-1] for _, kind in keys.kinds}
+    while said and said[-1] in _SAYS_NOTHING - declared:
         said.pop()
     return tuple(said)
 
 
-def _with_own_name(record: JsonObject, names: tuple["Noun", ...]) -> tuple["Noun", ...]:
+def _with_own_name(record: JsonObject, names: tuple["Noun", ...], keys: RecordKeys) -> tuple["Noun", ...]:
     """The record's names; without an ``id`` it is also called by its first identifier: with an ``order_id``, an order.
-    One that has its ``sku`` before is no supplier, though it has a ``supplier_id``.
+    One that has its ``sku`` or a declared key before is no supplier, though it has a ``supplier_id``.
     """
     if own_id(record) is not None:
         return names
-    key = next((key for key in record if names_a_record(key) or words(key)[-1:] in _OWN_NUMBERS), "")
+    key = next((key for key in record if keys.name_a_record(key) or words(key)[-1:] in _OWN_NUMBERS), "")
     return (*names, words(key)[:-1]) if names_a_record(key) and len(words(key)) > 1 else names
 
 
-def _is_envelope(value: JsonObject, names: tuple[tuple[str, ...], ...]) -> bool:
+def _is_envelope(value: JsonObject, names: tuple[tuple[str, ...], ...], keys: RecordKeys) -> bool:
     """Whether an answer only wraps what was asked for: a list, so that its own fields are about the list, or one
     record, beside which only the request's own end is told.
     """
-    if any(names_a_record(key) for key in value):
+    if any(map(keys.name_a_record, value)):
         return False
-    if _wraps_record(value):
+    if _wraps_record(value, keys):
         return True
     lists = [words(key) for key, inner in value.items() if isinstance(inner, list)]
     return any(set(own) <= _SAYS_NOTHING or own[-1:] == name[-1:] for own in lists for name in names or ((),))
 
 
-def _wraps_record(value: Json) -> bool:
+def _wraps_record(value: Json, keys: RecordKeys) -> bool:
     """Whether an object says how a request ended, and holds the record under a name that says nothing."""
     if not isinstance(value, dict):
         return False
@@ -248,7 +263,7 @@ def _wraps_record(value: Json) -> bool:
     if len(held) != 1 or not all(set(words(key)) <= _SAYS_NOTHING for key in value if key not in told):
         return False
     inner = held[0]
-    return isinstance(inner, dict) and (any(names_a_record(key) for key in inner) or _wraps_record(inner))
+    return isinstance(inner, dict) and (any(map(keys.name_a_record, inner)) or _wraps_record(inner, keys))
 
 
 def tells_end(value: Json) -> bool:
@@ -328,7 +343,8 @@ _DIGITS = re.compile(r"\d+")
 class RecordReference(NamedTuple):
     """A value that may name a record. ``noun``: the kind that its field names, empty if none.
 
-    ``is_id``: its field is an identifier by its name. ``must_exist``: it can hardly be anything but a record.
+    ``is_id``: its field is an identifier by its name. ``must_exist``: it can hardly be anything but a record. ``key``:
+    the name of its field as names are compared, where the tenant declares it a key of that kind.
     """
 
     noun: Noun
@@ -337,27 +353,30 @@ class RecordReference(NamedTuple):
     is_number: bool
     is_id: bool
     must_exist: bool
+    key: str = ""
 
     @property
     def looks_like_id(self) -> bool:
         return not self.is_number and is_like_an_id(self.text)
 
 
-def references_in(value: Json, about: Noun = ()) -> Iterator[RecordReference]:
+def references_in(value: Json, about: Noun = (), keys: RecordKeys = NO_KEYS) -> Iterator[RecordReference]:
     """Yields every value, however deep, that may name a record. ``about``: the kind to which a plain ``id`` belongs."""
     if isinstance(value, dict):
         for key, inner in value.items():
-            yield from _references_under(key, inner, about)
+            yield from _references_under(key, inner, about, keys)
     elif isinstance(value, list):
         for item in value:
-            yield from references_in(item, about)
+            yield from references_in(item, about, keys)
 
 
-def reference_of(key: str, value: Json, about: Noun = ()) -> RecordReference | None:
+def reference_of(key: str, value: Json, about: Noun = (), keys: RecordKeys = NO_KEYS) -> RecordReference | None:
     """The reference that one field makes; None if its value cannot name a record."""
     text = as_id(value)
     if text is None:
         return None
+    if declared := keys.kind_of(key):
+        return RecordReference(declared, text, value, text.isdigit(), is_id=True, must_exist=True, key=key_name(key))
     is_number = text.isdigit()
     noun, last = words(key), words(key)[-1:]
     if not noun or noun[0] in _NO_RECORDS:
@@ -433,11 +452,11 @@ def shape_of(text: str) -> str:
     return _DIGITS.sub("#", text.casefold()) if is_like_an_id(text) else ""
 
 
-def _references_under(key: str, inner: Json, about: Noun) -> Iterator[RecordReference]:
+def _references_under(key: str, inner: Json, about: Noun, keys: RecordKeys) -> Iterator[RecordReference]:
     if isinstance(inner, dict):
-        yield from references_in(inner, words(key) or about)
+        yield from references_in(inner, words(key) or about, keys)
     elif isinstance(inner, list):
         for item in inner:
-            yield from _references_under(key, item, about)
-    elif found := reference_of(key, inner, about):
+            yield from _references_under(key, item, about, keys)
+    elif found := reference_of(key, inner, about, keys):
         yield found

@@ -1,7 +1,7 @@
 """The graph of the records that were read: which refer to each other, and what each says under a field's name."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import Enum
@@ -32,20 +32,25 @@ from services.executor.core.records.references import references
 from services.executor.core.session.ledger import is_sayable
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.classes import identifies
-from services.executor.core.tools.record_tree import names_a_record
+from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys
+from shared.contracts.tenant import key_name
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 
 
 @dataclass(frozen=True, eq=False)
 class GraphNode:
     """A record in the graph. ``names``: its ids, numbers and names. ``asked``: the arguments of the read that showed
-    it. ``by_number``: whether it calls itself by no word of its kind, and is known by the only number that it has.
+    it. ``keyed``: the values of its declared keys, empty for one without a value; ``plain``: its names without these.
+    ``by_number``: whether it calls itself by no word of its kind, and is known by the only number that it has.
     """
 
     seen: Seen
     kind: Noun
     names: tuple[frozenset[str], frozenset[str], frozenset[str]]
     asked: tuple[RecordReference, ...]
+    keys: RecordKeys
+    keyed: Mapping[str, str]
+    plain: frozenset[str]
     by_number: bool = False
 
     @property
@@ -56,7 +61,16 @@ class GraphNode:
     def references(self) -> tuple[RecordReference, ...]:
         """The references in the record's fields to other records."""
         fields = ((key, value) for key, value in self.record.items() if rank_of(key, self.kind) is None)
-        return tuple(found for key, value in fields if (found := reference_of(key, value)))
+        found = (reference_of(key, value, (), self.keys) for key, value in fields)
+        return tuple(one for one in found if one and one.key not in self.keyed)
+
+    def is_meant_by(self, reference: RecordReference) -> bool:
+        """Whether a reference to one of the node's names goes by the key that has it. A number tells only under its own
+        key: an asset with the tag 6 is not the one with the id 6.
+        """
+        if reference.key in self.keyed:
+            return self.keyed[reference.key] == reference.text
+        return not reference.is_number or reference.text in (self.keyed.values() if reference.key else self.plain)
 
     @cached_property
     def identity(self) -> tuple[str, ...]:
@@ -76,9 +90,10 @@ class GraphNode:
 class RecordGraph:
     """All records of what was read. A read that was made again with the same arguments replaces what it showed."""
 
-    def __init__(self, facts: Sequence[Fact]) -> None:
-        records = find_records(one for one in latest_reads(facts) if not says_not_found(one))
-        self.nodes = _without_old_rows([*_name_by_numbers([_build_node(record) for record in records])])
+    def __init__(self, facts: Sequence[Fact], keys: RecordKeys = NO_KEYS) -> None:
+        self.keys = keys
+        records = find_records((one for one in latest_reads(facts) if not says_not_found(one)), keys)
+        self.nodes = _without_old_rows([*_name_by_numbers([_build_node(record, keys) for record in records])])
         self._by_seen = {id(node.seen): node for node in self.nodes}
         self._inside: dict[int, list[GraphNode]] = {}
         for node in self.nodes:
@@ -93,11 +108,12 @@ class RecordGraph:
     def find_meant(self, reference: RecordReference) -> list[GraphNode]:
         """The records that a reference names: of the kind that it says; if none and the text is an id, of any kind."""
         for called in self._called:
-            if found := [node for node in called.get(reference.text, ()) if agree(reference.noun, node.kind)]:
+            of_kind = (node for node in called.get(reference.text, ()) if agree(reference.noun, node.kind))
+            if found := [node for node in of_kind if node.is_meant_by(reference)]:
                 return found
-        if reference.is_number or not (reference.is_id or reference.looks_like_id):
+        if reference.key or reference.is_number or not (reference.is_id or reference.looks_like_id):
             return []
-        return [*self._called[0].get(reference.text, ())]
+        return [node for node in self._called[0].get(reference.text, ()) if reference.text in node.plain]
 
     def find_plainly_named(self, node: GraphNode) -> Iterator[GraphNode]:
         """Yields the records that the node's fields name, of the kind that the fields say."""
@@ -152,34 +168,42 @@ def says_not_found(fact: Fact) -> bool:
 
 
 @lru_cache(maxsize=8)
-def record_graph(facts: tuple[Fact, ...]) -> RecordGraph:
+def record_graph(facts: tuple[Fact, ...], keys: RecordKeys = NO_KEYS) -> RecordGraph:
     """The graph of these facts, cached: every call of a plan asks for the same."""
-    return RecordGraph(facts)
+    return RecordGraph(facts, keys)
 
 
-def _build_node(record: Seen) -> GraphNode:
+def _build_node(record: Seen, keys: RecordKeys) -> GraphNode:
     kind = next((name for name in record.names if name), ())
-    asked = tuple(references_in(loads_object(record.fact.arguments_json), noun_of_tool(record.fact.tool)))
+    asked = tuple(references_in(loads_object(record.fact.arguments_json), noun_of_tool(record.fact.tool, keys), keys))
     names: tuple[set[str], set[str], set[str]] = (set(), set(), set())
+    keyed: dict[str, str] = {}
     for key, value in () if record.is_part else record.record.items():
         rank, text = rank_of(key, kind), as_id(value)
-        if rank is not None and text is not None:
+        if agree(keys.kind_of(key), kind):
+            keyed[key_name(key)] = text or keyed.get(key_name(key), "")
+        elif rank is not None and text is not None:
             names[rank].add(text)
     if record.key is not None and (own := as_id(record.key)):
         names[0].add(own)
-    if answered := _requested_id(record, kind, names[0], asked):
-        names[min(1, len(names[0]))].add(answered)
+    answered = _requested_id(record, kind, names[0], asked)
+    if answered and not answered.key:
+        names[min(1, len(names[0]))].add(answered.text)
+    elif answered and not keyed:
+        keyed[answered.key] = answered.text
+    plain = frozenset[str]().union(*names)
+    names[0].update(filter(None, keyed.values()))
     first, second, third = map(frozenset, names)
-    return GraphNode(record, kind, (first, second, third), asked)
+    return GraphNode(record, kind, (first, second, third), asked, keys, keyed, plain)
 
 
-def _requested_id(record: Seen, kind: Noun, own: set[str], asked: Sequence[RecordReference]) -> str | None:
+def _requested_id(record: Seen, kind: Noun, own: set[str], asked: Sequence[RecordReference]) -> RecordReference | None:
     """The id that a read asked for, if its answer is that one record and does not call itself otherwise; else None."""
     if not record.is_alone or (own and any(is_like_an_id(one) for one in own)):
         return None
     spoken = [one for one in asked if agree(one.noun, kind)] or [one for one in asked if speaks_of(one.noun, kind)]
-    texts = {one.text for one in spoken if one.is_id or one.looks_like_id}
-    return texts.pop() if len(texts) == 1 else None
+    found = {one.text: one for one in spoken if one.is_id or one.looks_like_id}
+    return found.popitem()[1] if len(found) == 1 else None
 
 
 def _name_by_numbers(nodes: Sequence[GraphNode]) -> Iterator[GraphNode]:
@@ -194,7 +218,8 @@ def _name_by_numbers(nodes: Sequence[GraphNode]) -> Iterator[GraphNode]:
         if number is None or shown[node.seen.fact.ref, node.kind, number] > 1:
             yield node
         else:
-            yield replace(node, names=(frozenset({number}), *node.names[1:]), by_number=True)
+            known = frozenset({number})
+            yield replace(node, names=(known, *node.names[1:]), plain=known, by_number=True)
 
 
 def _only_number(node: GraphNode, kinds: Collection[Noun]) -> str | None:
@@ -206,7 +231,7 @@ def _only_number(node: GraphNode, kinds: Collection[Noun]) -> str | None:
     found = [
         one
         for key, value in node.record.items()
-        if identifies(key) and not names_a_record(key) and (one := reference_of(key, value))
+        if identifies(key) and not node.keys.name_a_record(key) and (one := reference_of(key, value))
     ]
     asked = [one for one in found if any((one.noun, one.text) == (given.noun, given.text) for given in node.asked)]
     own = [one for one in (found if len(found) == 1 else asked) if not any(agree(one.noun, kind) for kind in kinds)]

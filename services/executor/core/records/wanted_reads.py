@@ -20,6 +20,7 @@ from services.executor.core.records.record_graph import says_not_found
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.classes import as_typed
 from services.executor.core.tools.failures import Failure, failure_of
+from services.executor.core.tools.record_tree import RecordKeys
 from services.executor.core.tools.toolbox import Toolbox
 from services.executor.ports.tools import ReadCall, Tool, ToolAnswer
 from shared.contracts.plan import PlannedCall, WritePlan
@@ -78,20 +79,20 @@ def _finds_nothing(fact: Fact) -> bool:
 
 
 def _reads_for(call: PlannedCall, toolbox: Toolbox, facts: Sequence[Fact]) -> Iterator[ReadCall]:
-    for reference in view_of(call.tool, call.arguments, facts).unread:
-        if read := proving_read(call, toolbox, reference) or _by_noun(call, reference, _list_readers(call, toolbox)):
+    for reference in view_of(call.tool, call.arguments, facts, toolbox.keys).unread:
+        if read := proving_read(call, toolbox, reference):
             yield read
+        else:
+            yield from _by_noun(call, reference, toolbox)
 
 
 def _reads_for_rules(
     call: PlannedCall, toolbox: Toolbox, facts: Sequence[Fact], policies: Sequence[Policy]
 ) -> Iterator[ReadCall]:
     """Yields the reads of single records without which a field that rules ask for would be another record's."""
-    view, readers = view_of(call.tool, call.arguments, facts), _list_readers(call, toolbox)
+    view = view_of(call.tool, call.arguments, facts, toolbox.keys)
     for reference in dict.fromkeys(view.references_for(fields_asked_of(call.tool, policies))):
-        read = _by_noun(call, reference, readers)
-        if read is not None and read.arguments:
-            yield read
+        yield from (read for read in _by_noun(call, reference, toolbox) if read.arguments)
 
 
 def _list_readers(call: PlannedCall, toolbox: Toolbox) -> list[Tool]:
@@ -100,24 +101,29 @@ def _list_readers(call: PlannedCall, toolbox: Toolbox) -> list[Tool]:
     return [tool for tool in tools if tool.tool_class is ToolClass.READ]
 
 
-def _by_noun(call: PlannedCall, reference: RecordReference, readers: Sequence[Tool]) -> ReadCall | None:
-    """The read of that kind that asks for the identifier alone; else the list of all; None without either."""
-    kind = reference.noun or noun_of_tool(call.tool)
-    fitting = [tool for tool in readers if agree(kind, noun_of_tool(tool.name))]
-    exact = sorted(fitting, key=lambda tool: (noun_of_tool(tool.name) != kind, len(noun_of_tool(tool.name)), tool.name))
-    for tool in exact:
-        if name := _find_identifier(tool, kind):
-            return ReadCall(tool, {name: as_typed(reference.value, tool, name)})
-    whole = next((tool for tool in exact if not tool.required), None)
-    return ReadCall(whole, {}) if whole else None
+def _by_noun(call: PlannedCall, reference: RecordReference, toolbox: Toolbox) -> list[ReadCall]:
+    """The reads that are declared to show one record of that kind; else the one of that name that asks for the
+    identifier alone; else the list of all.
+    """
+    keys, readers = toolbox.keys, _list_readers(call, toolbox)
+    kind = reference.noun or noun_of_tool(call.tool, keys)
+    nouns = {tool.name: noun_of_tool(tool.name, keys) for tool in readers}
+    fitting = [tool for tool in readers if agree(kind, nouns[tool.name])]
+    exact = sorted(fitting, key=lambda tool: (nouns[tool.name] != kind, len(nouns[tool.name]), tool.name))
+    declared = [tool for tool in readers if agree(kind, keys.kind_shown_by(tool.name))]
+    for tools in (declared, *([tool] for tool in exact)):
+        asked = [(tool, name) for tool in tools if (name := _find_identifier(tool, kind, keys))]
+        if asked:
+            return [ReadCall(tool, {name: as_typed(reference.value, tool, name)}) for tool, name in asked]
+    return [ReadCall(tool, {}) for tool in exact if not tool.required][:1]
 
 
-def _find_identifier(tool: Tool, kind: tuple[str, ...]) -> str | None:
+def _find_identifier(tool: Tool, kind: tuple[str, ...], keys: RecordKeys) -> str | None:
     """The argument by which the tool asks for one record of the kind, if it needs no other; else None."""
-    own = [name for name in tool.parameters if _identifies_kind(name, kind) and tool.required <= {name}]
+    own = [name for name in tool.parameters if _identifies_kind(name, kind, keys) and tool.required <= {name}]
     return next((name for name in own if name in tool.required), own[0] if own else None)
 
 
-def _identifies_kind(name: str, kind: tuple[str, ...]) -> bool:
-    found = reference_of(name, "x-1", kind)
+def _identifies_kind(name: str, kind: tuple[str, ...], keys: RecordKeys) -> bool:
+    found = reference_of(name, "x-1", kind, keys)
     return found is not None and agree(found.noun, kind) and (found.is_id or words(name)[-1:] == kind[-1:])

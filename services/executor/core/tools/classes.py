@@ -5,15 +5,15 @@ nothing, a connection of the tenant's own may say that the tool only reads.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
 from services.executor.core.tools.near_names import singular, words_of
-from services.executor.core.tools.record_tree import names_a_record
+from services.executor.core.tools.record_tree import RecordKeys, names_a_record
 from services.executor.ports.tools import Tool
-from shared.contracts.tenant import CatalogueEntry
+from shared.contracts.tenant import CatalogueEntry, RecordKind, key_name
 from shared.domain.exact_json import Json
 from shared.domain.keywords import stem
 from shared.domain.words import STRICTNESS, ToolClass
@@ -271,6 +271,15 @@ def identifies(name: str) -> bool:
     """Whether a field or argument of this name identifies a record: ``claim_id``, ``orderNumber``, ``reference``."""
     *others, last = words_of(name) or [""]
     return names_a_record(name) or (last in _NUMBERING and _NO_NUMBERING.isdisjoint(others))
+
+
+def record_keys(records: Mapping[str, RecordKind]) -> RecordKeys:
+    """What a tenant declares. A key that is its kind's id by its own name (``asset_id``) says nothing new."""
+    kinds = [(tuple(map(singular, words_of(kind))), one) for kind, one in records.items()]
+    return RecordKeys(
+        tuple((key_name(key), kind) for kind, one in kinds for key in one.keys if words_of(key) != [*kind, "id"]),
+        tuple((tool, kind) for kind, one in kinds for tool in one.reads),
+    )
 
 
 @lru_cache(maxsize=8192)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from shared.contracts.tenant import key_name
 from shared.domain.exact_json import Json, JsonObject, as_text
 
 _WORD_ENDS = re.compile(r"[_\-\s]|(?<=[a-z0-9])(?=[A-Z])")
@@ -21,6 +22,28 @@ def names_a_record(key: str) -> bool:
     return last.endswith("id") and last not in _NO_IDS
 
 
+class RecordKeys(NamedTuple):
+    """Declared keys: the words for the kind of each, by its name as it is compared, and by the read tools that show one
+    record by its key.
+    """
+
+    kinds: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    reads: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    def kind_of(self, name: str) -> tuple[str, ...]:
+        """The kind whose key a field or argument of this name holds; empty where none is declared."""
+        return dict(self.kinds).get(key_name(name), ()) if self.kinds else ()
+
+    def kind_shown_by(self, tool: str) -> tuple[str, ...]:
+        """The kind of which a read tool is declared to show one record; empty for any other tool."""
+        return dict(self.reads).get(tool, ())
+
+    def name_a_record(self, name: str) -> bool:
+        """Whether a field is an identifier by its name, or as a declared key."""
+        return names_a_record(name) or self.kind_of(name) != ()
+
+
+NO_KEYS = RecordKeys()
 _ITEM = ("sku", "code", "key", "number", "name")  # by which an item without an id is known
 _UNNAMED = "[]"
 

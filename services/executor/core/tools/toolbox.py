@@ -17,6 +17,7 @@ from referencing.jsonschema import EMPTY_REGISTRY
 
 from services.executor.core.states.machine import PERMITTED
 from services.executor.core.tools.near_names import stems_of
+from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys
 from services.executor.ports.tools import AGENT_TASK, CALL_ID, MESSAGE, PARTS, Tool
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.tenant import Connection
@@ -29,10 +30,14 @@ MOST_COMPILED = 4_096  # tools of which is kept what was worked out once
 
 
 class Toolbox(NamedTuple):
-    """Tools by the name a model calls them by: their own, or ``connection__tool`` where two servers share one."""
+    """Tools by the name a model calls them by: their own, or ``connection__tool`` where two servers share one.
+
+    ``keys``: what the tenant declares of the keys of records that tools take and show.
+    """
 
     tools: Mapping[str, Tool]
     connections: Mapping[str, Connection]
+    keys: RecordKeys = NO_KEYS
 
     @property
     def names(self) -> frozenset[str]:
@@ -55,14 +60,14 @@ class Toolbox(NamedTuple):
         return self.connections[tool.connection_id]
 
 
-def toolbox(discovered: Iterable[tuple[Connection, Iterable[Tool]]]) -> Toolbox:
+def toolbox(discovered: Iterable[tuple[Connection, Iterable[Tool]]], keys: RecordKeys = NO_KEYS) -> Toolbox:
     """A toolbox of all servers' tools, sorted by name, then connection."""
     connections: dict[str, Connection] = {}
     everything: list[Tool] = []
     for connection, tools in discovered:
         connections[connection.id] = connection
         everything += tools
-    return Toolbox(_named(_same_tools(tuple(everything))), connections)
+    return Toolbox(_named(_same_tools(tuple(everything))), connections, keys)
 
 
 def _name_tools(tools: tuple[Tool, ...]) -> Mapping[str, Tool]:

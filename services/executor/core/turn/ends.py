@@ -135,11 +135,11 @@ async def end_with_question(ctx: TurnContext, waits: WaitsForDecision) -> RunEnd
         requester_id=ctx.record.requester.id,
         now=ctx.journal.now,
         hours=ctx.tenant.approval_hours,
-        needed=persons_needed(progress),
+        needed=persons_needed(ctx, progress),
         why=(*waits.why, *reasons_to_ask_a_person(ctx, progress)),
         confirmation=confirmation_wanted(progress),
         ladder=ctx.tenant.approval_ladder,
-        grounds=approval_grounds(progress, verdict, ctx.task),
+        grounds=approval_grounds(progress, verdict, ctx.task, ctx.toolbox.keys),
         notices=ctx.tenant.notices,
     )
     asked: dict[str, JsonValue] = {"deadline": approval.deadline.isoformat(), "approval_id": approval.approval_id}

@@ -244,7 +244,7 @@ async def check_inputs_still_hold(ctx: TurnContext, progress: Progress) -> Stale
     verdict = await renew_verdict(ctx, fresh)
     if strange := _without_source(ctx, fresh, await answers_to(ctx, progress.dossier.plans)):
         return StaleInputs(fresh, "what the plan rests on changed since it was approved: " + "; ".join(strange))
-    if persons_needed(fresh) > persons_needed(progress):
+    if persons_needed(ctx, fresh) > persons_needed(ctx, progress):
         return StaleInputs(fresh, "what was read since then asks for more people than have approved")
     if not still_stands(ctx, progress, fresh, verdict):
         return StaleInputs(fresh, "the inputs or the rules changed since the plan was approved")

@@ -12,7 +12,7 @@ from services.executor.core.session.dossier import Progress
 from services.executor.core.session.ledger import has_begun
 from services.executor.core.session.values import Fact, NamedValue, Operand, with_figures
 from services.executor.core.states.machine import Failed
-from services.executor.core.tools.record_tree import NoSuchPath
+from services.executor.core.tools.record_tree import NoSuchPath, RecordKeys
 from services.executor.core.write.notices import left_out_key
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall
@@ -34,7 +34,7 @@ async def why_barred_since(
         return ""
     before = plan.changes[: plan.changes.index(call)]
     made = [one for one in before if one.call_id in entries and has_begun(entries[one.call_id])]
-    refs = _find_touched(progress, call, made) if made else frozenset[str]()
+    refs = _find_touched(ctx.toolbox.keys, progress, call, made) if made else frozenset[str]()
     touched, key = [fact for fact in facts if fact.ref in refs], f"{left_out_key(plan, call)}:again:verdict"
     if not touched:
         return ""
@@ -53,14 +53,16 @@ async def why_barred_since(
     return await ctx.journal.note_step(key, decide)
 
 
-def _find_touched(progress: Progress, call: PlannedCall, made: Sequence[PlannedCall]) -> frozenset[str]:
+def _find_touched(
+    keys: RecordKeys, progress: Progress, call: PlannedCall, made: Sequence[PlannedCall]
+) -> frozenset[str]:
     """The references of the reads of records around one of the calls that were made, at which rules about the call may
     look too, also by way of a figure.
     """
     facts, values = progress.dossier.facts, progress.dossier.values
     under = {operand.ref for value in values if value.figure for operand in value.operands}
-    near_made = frozenset(ref for one in made for ref in reads_around(one, facts))
-    return reads_around(call, facts, made) | (near_made & under)
+    near_made = frozenset(ref for one in made for ref in reads_around(one, facts, keys))
+    return reads_around(call, facts, keys, made) | (near_made & under)
 
 
 def _plan_alone(ctx: TurnContext, progress: Progress, call: PlannedCall, fresh: Sequence[Fact]) -> Progress:
@@ -109,7 +111,7 @@ def _new_demands(ctx: TurnContext, before: Progress, alone: Progress) -> list[st
     said += [refusal.sentence for refusal in verdict.refusals]
     said += [rule.sentence for rule in verdict.triggered_rules if _key_of(rule) not in known]
     said += () if before.dossier.by_person else reasons_to_ask_a_person(ctx, alone)
-    if persons_needed(alone) > persons_needed(before):
+    if persons_needed(ctx, alone) > persons_needed(ctx, before):
         said.append("it takes more people")
     return list(dict.fromkeys(said))
 

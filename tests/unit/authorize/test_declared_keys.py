@@ -1,0 +1,153 @@
+"""Records that a company keys by a word of its own are known by the keys that its tenant declares."""
+
+import pytest
+
+from services.executor.core.records.binding import BoundFields, bind, view_of
+from services.executor.core.records.wanted_reads import missing_reads
+from services.executor.core.session.values import Fact
+from services.executor.core.tools.classes import record_keys
+from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys
+from shared.contracts.policy import Policy, Rule
+from shared.contracts.tenant import RecordKind
+from shared.domain.exact_json import JsonObject
+from shared.domain.words import ToolClass
+from tests.each_row import each_row
+from tests.unit.authorize.verdicts import change, read
+from tests.unit.executor.stage import schema
+from tests.unit.executor_core.makers import plan, tool, tools
+
+pytestmark = pytest.mark.promise("policy.declared_keys")
+
+KEYS = record_keys(
+    {
+        "asset": RecordKind(keys=("asset_tag", "tag_no")),
+        "patient": RecordKind(keys=("mrn",), reads=("get_preop", "patient_card")),
+        "item": RecordKind(keys=("barcode",)),
+    }
+)
+FREE: JsonObject = {"asset_tag": "A-1", "held": False}
+
+
+def _bound(
+    *facts: Fact,
+    given: JsonObject | None = None,
+    tool: str = "retire_asset",
+    keys: RecordKeys = KEYS,
+    field: str = "held",
+) -> BoundFields:
+    """The field of a call, by default of one that is given the asset A-1."""
+    return bind(view_of(tool, given or {"asset_tag": "A-1"}, facts, keys), [field])
+
+
+@each_row(
+    "fact",
+    read("get_asset", FREE),
+    read("get_asset", {"held": False}, asset_tag="A-1"),
+    read("get_asset", {"ok": True, "data": FREE}),
+    read("get_asset", {"asset": {**FREE, "id": 77}}),
+    read("find_assets", [FREE, {"asset_tag": "A-2", "held": True}]),
+    read("list_assets", {"site": "HL", "assets": [{"assetTag": " a-1", "held": False}]}),
+)
+def test_a_record_is_known_by_its_declared_key_however_it_is_written(fact: Fact) -> None:
+    assert _bound(fact).fields["held"] is False
+    assert _bound(fact, field="asset.held").fields["asset"] == {"held": False}
+    assert _bound(fact, given={"assetTags": ["A-1"]}).fields["held"] is False
+    assert "held" not in _bound(fact, keys=NO_KEYS).fields
+
+
+@each_row(
+    "fact",
+    read("get_asset", {"asset_tag": "A-2", "held": False}),
+    read("get_asset", {"asset_tag": "A-2", "held": False}, asset_tag="A-1"),  # its server gave another one
+    read("get_work_order", {"order_no": "W-7", "asset_tag": "A-1", "held": False}),
+    read("find_orders_by_asset", {"wo": "W-7", "asset_tag": "A-1", "held": False}, asset_tag="A-1"),
+    read("get_order", {"id": "A-1", "held": False}),
+    read("get_patient", {"mrn": "A-1", "held": False}),
+    read("search", {"hits": [{"asset_tag": "A-1", "held": False}]}),
+    read("get_asset", {"asset_tag": None, "held": False}, asset_tag="A-1"),
+)
+def test_no_other_record_is_taken_for_it(fact: Fact) -> None:
+    """A neighbour, what only refers to it, an order of the same number, and what nothing calls an asset."""
+    found = _bound(fact)
+    assert "held" not in found.fields
+    held = read("get_asset", {"asset_tag": "A-1", "held": True}, "f2", asset_tag="A-1")
+    assert _bound(fact, held).fields["held"] is True
+
+
+@each_row(
+    ("given", "record"),
+    ({"asset_tag": "6"}, {"id": 6, "asset_tag": "5"}),
+    ({"asset_tag": "6"}, {"id": 6}),
+    ({"asset_id": 6}, {"id": 5, "asset_tag": "6"}),
+    ({"asset_id": 6}, {"asset_tag": "6"}),
+    ({"asset_tag": "A-1"}, {"asset_tag": "A-2", "tag_no": "A-1"}),
+)
+def test_a_value_of_one_key_is_none_of_another_key_of_the_same_kind(given: JsonObject, record: JsonObject) -> None:
+    assert "held" not in _bound(read("list_assets", [{**record, "held": False}]), given=given).fields
+    right = {**record, **{key.removeprefix("asset_") if key == "asset_id" else key: one for key, one in given.items()}}
+    assert _bound(read("list_assets", [{**right, "held": False}]), given=given).fields["held"] is False
+
+
+def test_a_leading_zero_makes_another_key_and_two_named_records_that_disagree_leave_it_open() -> None:
+    card = read("patient_card", {"patient": {"mrn": "0048213", "held": False}})
+    assert _bound(card, tool="admit_patient", given={"mrn": "0048213"}).fields["held"] is False
+    assert "held" not in _bound(card, tool="admit_patient", given={"mrn": 48213}).fields
+    rows = read("list_assets", [FREE, {"asset_tag": "A-2", "held": True}])
+    assert "held" not in _bound(rows, given={"asset_tags": ["A-1", "A-2"]}).fields
+    assert "held" not in _bound(rows, tool="close_order", given={"id": "A-1"}).fields
+
+
+def test_a_declared_key_in_the_row_of_another_record_leads_to_the_record_that_it_names() -> None:
+    """The order has no flag of its own, the asset that it names has, and the other one is nothing to it."""
+    order = read("get_work_order", {"order_no": "W-7", "asset_tag": "A-1"})
+    other = read("get_asset", {"asset_tag": "A-2", "held": True}, "f2", asset_tag="A-2")
+    asset = read("get_asset", FREE, "f3", asset_tag="A-1")
+    assert "held" not in _bound(order, other, tool="close_work_order", given={"order_no": "W-7"}).fields
+    assert _bound(order, other, asset, tool="close_work_order", given={"order_no": "W-7"}).fields["held"] is False
+
+
+def test_a_kind_whose_word_says_nothing_by_itself_says_what_it_is_declared_for() -> None:
+    line: JsonObject = {"order_id": 5, "items": [{"barcode": "B-1", "held": False}]}
+    item = read("get_item", {"barcode": "B-1", "held": True}, "f2")
+    assert _bound(item, tool="move_stock", given={"barcode": "B-1"}).fields["held"] is True
+    assert "held" not in _bound(read("get_order", line), tool="move_stock", given={"barcode": "B-1"}).fields
+
+
+def test_what_is_declared_to_show_a_record_says_it_of_the_record_that_it_was_asked_for() -> None:
+    """An assessment says of the patient whether he is fit; a stay leads to its own patient alone."""
+    stay = read("get_stay", {"stay_id": 5511, "mrn": "0048213"})
+    own = read("get_preop", {"preop": {"mrn": "0048213", "fit": True}}, "f2", mrn="0048213")
+    other = read("get_preop", {"preop": {"mrn": "0070450", "fit": False}}, "f3", mrn="0070450")
+    assert _bound(stay, own, other, tool="schedule_stay", field="fit", given={"stay_id": 5511}).fields["fit"] is True
+    assert "fit" not in _bound(stay, other, tool="schedule_stay", field="fit", given={"stay_id": 5511}).fields
+
+
+_READERS = (
+    tool("get_asset", ToolClass.READ, schema("asset_tag")),
+    tool("get_preop", ToolClass.READ, schema("mrn")),
+    tool("get_stay", ToolClass.READ, schema("stay_id:integer")),
+    tool("patient_card", ToolClass.READ, schema("mrn")),
+)
+
+
+@each_row(
+    ("called", "given", "facts", "expected"),
+    ("retire_asset", {"tag_no": "A-1"}, (), [("get_asset", {"asset_tag": "A-1"})]),
+    ("retire_asset", {"asset_tag": "A-1"}, (read("get_order", {"id": "A-1"}),), [("get_asset", {"asset_tag": "A-1"})]),
+    ("admit", {"mrn": "7"}, (), [("get_preop", {"mrn": "7"}), ("patient_card", {"mrn": "7"})]),
+    ("admit", {"mrn": "7"}, (read("patient_card", {"mrn": "7"}, mrn="7"),), [("get_preop", {"mrn": "7"})]),
+    ("book", {"stay_id": 5}, (), [("get_stay", {"stay_id": 5})]),
+    (
+        "book",
+        {"stay_id": 5},
+        (read("get_stay", {"stay_id": 5, "mrn": "7"}, stay_id=5),),
+        [("get_preop", {"mrn": "7"}), ("patient_card", {"mrn": "7"})],
+    ),
+)
+def test_what_a_declared_key_names_and_nobody_read_is_read_with_all_that_is_declared_to_show_it(
+    called: str, given: JsonObject, facts: tuple[Fact, ...], expected: list[tuple[str, JsonObject]]
+) -> None:
+    rule = Rule(id="fit", condition=f'tool == "{called}" && fit == false', action="block")
+    box = tools(tool(called, ToolClass.CHANGE), *_READERS)._replace(keys=KEYS)
+    found = missing_reads(plan(change(called, given)), box, facts, (Policy(id="house", rules=(rule,)),))
+    assert [(one.tool.name, one.arguments) for one in found] == expected

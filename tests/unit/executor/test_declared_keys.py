@@ -1,0 +1,62 @@
+"""A company keys its equipment by a word of its own: rules about it can be decided once the tenant says which."""
+
+import pytest
+
+from shared.contracts.policy import Rule
+from shared.contracts.tenant import RecordKind
+from shared.domain.exact_json import Json, JsonObject
+from shared.domain.words import TaskState, ToolClass
+from tests.each_row import each_row
+from tests.unit.executor.stage import Stage, schema, use
+
+pytestmark = pytest.mark.promise("policy.declared_keys")
+
+HELD = Rule(id="HELD", condition='tool == "retire_asset" && held == true', action="block", reason="It is held")
+ASSET = {"asset": RecordKind(keys=("asset_tag",))}
+
+
+def _office(tag: str, *reads: tuple[str, JsonObject], declared: bool = True) -> Stage:
+    """Of two pieces of equipment A-2 is held; a work order about either says that it is not."""
+    stage = Stage(f"Retire {tag}", [*reads], [use("retire_asset", asset_tag=tag)], answer=f"{tag} is retired.")
+    rows: dict[str, dict[str, Json]] = {
+        "A-1": {"asset_tag": "A-1", "held": False, "status": "in use"},
+        "A-2": {"asset_tag": "A-2", "held": True, "status": "in use"},
+    }
+
+    def retire(given: JsonObject) -> Json:
+        stage.claims.applied.append(str(given["asset_tag"]))
+        rows[str(given["asset_tag"])]["status"] = "retired"
+        return {"ok": True}
+
+    named = schema("asset_tag")
+    stage.servers.add("get_asset", lambda given: {"asset": {**rows[str(given["asset_tag"])]}}, input_schema=named)
+    stage.servers.add("list_assets", lambda _: {"assets": [{"asset_tag": one, "site": "HL"} for one in rows]})
+    order: JsonObject = {"order_no": "W-7", "held": False, "status": "open"}
+    stage.servers.add("get_work_order", lambda given: {**order, **given}, input_schema=schema("asset_tag"))
+    stage.servers.add("retire_asset", retire, ToolClass.CHANGE, named)
+    stage.change_tenant(records=ASSET if declared else {})
+    return stage.judge_by(HELD)
+
+
+LIST, FREE, FLAGGED = use("list_assets"), use("get_asset", asset_tag="A-1"), use("get_asset", asset_tag="A-2")
+
+
+@each_row(
+    "reads",
+    (),
+    (LIST,),
+    (FREE,),
+    (FLAGGED,),
+    (FREE, FLAGGED),
+    (LIST, FLAGGED, use("get_work_order", asset_tag="A-1"), use("get_work_order", asset_tag="A-2")),
+)
+async def test_a_rule_about_the_equipment_blocks_what_is_held_and_asks_nobody_about_the_rest(
+    reads: tuple[tuple[str, JsonObject], ...],
+) -> None:
+    """Whatever the model has read, and of whichever."""
+    await _office("A-1", *reads).ends(TaskState.COMPLETED, ["A-1"])
+    await _office("A-2", *reads).ends(TaskState.REJECTED, [], why="It is held")
+
+
+async def test_without_the_declaration_it_stays_undecided_and_nothing_is_written() -> None:
+    await _office("A-1", FREE, declared=False).ends(TaskState.REJECTED, [], why="cannot be decided: held")
