@@ -1,6 +1,7 @@
 """No rule is decided by a record that the call does not lead to, in whatever process and any world of records."""
 
 from collections.abc import Iterator
+from typing import cast
 
 import pytest
 from hypothesis import given
@@ -9,11 +10,14 @@ from hypothesis import strategies as st
 from services.executor.core.records.binding import bind, view_of
 from services.executor.core.session.values import Fact, NamedValue, Operand
 from services.executor.core.states.machine import TEMPLATES
+from services.executor.core.tools.classes import record_keys
+from services.executor.core.tools.record_tree import NO_KEYS
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from shared.contracts.plan import PlannedCall
 from shared.contracts.policy import Rule
-from shared.domain.exact_json import Json, JsonObject
+from shared.contracts.tenant import RecordKind
+from shared.domain.exact_json import Json, JsonObject, dumps, loads
 from tests.each_row import each_row
 from tests.unit.authorize.verdicts import change, is_let_through, read, request, verdict
 
@@ -207,11 +211,25 @@ def _facts_of(kind: str, rows: list[JsonObject], shape: str) -> list[Fact]:
     return [read(f"list_{kind}s", enveloped if shape == "envelope" else every, kind)]
 
 
-@pytest.mark.promise("policy.never_by_a_sibling", "policy.calls.number_ids")
-@given(data=st.data(), numbered=st.booleans())
+def _call_by_tags(value: Json, kind: str = "") -> Json:
+    """The same by keys of the company's own: a ``claim_tag`` in place of a claim's ``id`` and of each ``claim_id``."""
+    if isinstance(value, list):
+        return [_call_by_tags(one, kind) for one in value]
+    if not isinstance(value, dict):
+        return value
+    own = {name: f"{kind}_id" if name == "id" else name for name in value}
+    return {own[name].replace("_id", "_tag"): _call_by_tags(one, kind) for name, one in value.items()}
+
+
+_TAGS = record_keys({kind: RecordKind(keys=(f"{kind}_tag",)) for kind in _LETTERS})
+
+
+@pytest.mark.promise("policy.never_by_a_sibling", "policy.calls.number_ids", "policy.declared_keys")
+@given(data=st.data(), numbered=st.booleans(), tagged=st.booleans())
 def test_what_is_seen_is_the_arguments_or_of_a_record_that_the_call_leads_to(
-    data: st.DataObject, numbered: bool
+    data: st.DataObject, numbered: bool, tagged: bool
 ) -> None:
+    """By ids, and as well by declared keys; a number that keys a table is none of these."""
     world = data.draw(_worlds(numbered))
     call: JsonObject = {"claim_id": data.draw(st.sampled_from([1, 2, 3, 4]))}
     if data.draw(st.booleans()):
@@ -219,10 +237,23 @@ def test_what_is_seen_is_the_arguments_or_of_a_record_that_the_call_leads_to(
     if not numbered:
         call = {key: f"{_LETTERS[key.removesuffix('_id')]}-{value}" for key, value in call.items()}
     order = data.draw(st.permutations([*_LETTERS]))
-    facts = [fact for kind in order for fact in _facts_of(kind, world.rows[kind], data.draw(st.sampled_from(_SHAPES)))]
+    may, shapes = world.reach(call), [one for one in _SHAPES if one != "keyed" or not (numbered and tagged)]
+    drawn = {kind: _facts_of(kind, world.rows[kind], data.draw(st.sampled_from(shapes))) for kind in order}
+    facts = [
+        one.model_copy(
+            update={
+                "arguments_json": dumps(_call_by_tags(loads(one.arguments_json))),
+                "result_json": dumps(_call_by_tags(one.result, kind)),
+            }
+        )
+        if tagged
+        else one
+        for kind, some in drawn.items()
+        for one in some
+    ]
+    given_call = cast(JsonObject, _call_by_tags(call)) if tagged else call
 
-    found = bind(view_of("approve_claim", call, facts), _FIELDS)
-    may = world.reach(call)
+    found = bind(view_of("approve_claim", given_call, facts, _TAGS if tagged else NO_KEYS), _FIELDS)
     strange = {name: world.of[str(found.fields[name])] for name in _FIELDS if name in found.fields}
     assert all(one in may for one in strange.values()), (strange, may)
 
