@@ -2,7 +2,7 @@
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from typing import cast
 
@@ -14,14 +14,21 @@ from typing_extensions import override
 from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.ports.learned import Experience, Learned
 from services.gateway.features.learning.store import RedisStatistics
+from services.learner.adapters.redis_forgetting import RedisForgetting
+from services.learner.adapters.redis_knowledge import RedisFactRepository, RedisKnowledge
+from services.learner.adapters.redis_learned_files import change_learned
 from services.learner.adapters.redis_lessons import RedisLessons
 from services.learner.core.memory.lesson import lesson_of
-from shared.contracts.knowledge import KnownEntity, KnownFact
+from services.learner.ports.files import Versions
+from services.learner.ports.memory import FactChange, FactTodo, MemoryChange
+from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact
+from shared.contracts.learning_files import ForgetRequest, ForgetScope
 from shared.contracts.outcome import TaskOutcome
 from shared.domain.bandit import Arm
 from shared.domain.cases import CASES_KEPT
 from shared.domain.words import Strategy
 from shared.infra import keys
+from shared.infra.lua import Scripts
 from shared.infra.redis import connect
 from shared.ports.store import StoreUnavailable
 from tests.doubles.memory_learned import MemoryLearned
@@ -198,18 +205,48 @@ async def test_spoiled_statistics_are_no_worse_than_none(redis: Redis) -> None:
 
 
 @pytest.mark.promise("prime.one_round_trip")
-async def test_what_was_learned_is_read_with_six_commands_however_much_there_is(redis: Redis) -> None:
-    """All go out in one pipeline; tools that are known are not written again."""
+async def test_what_was_learned_is_read_in_one_step_and_what_did_not_change_comes_once(redis: Redis) -> None:
+    """Tools that are known are not written again."""
     stage = RedisStage(redis)
     await stage.learns([an_outcome(number) for number in range(CASES_KEPT)])
     await stage.learned.note_tools("acme", frozenset({"a"}))
+    expected = await RedisLearned(redis).recall("acme", "expense_approval")
     async with redis.monitor() as monitor:
         await redis.echo("begin")
         await _commands(monitor)  # a new connection's greeting
-        await stage.learned.recall("acme", "expense_approval")
-        await stage.learned.note_tools("acme", frozenset({"a"}))
-        await redis.echo("end")
-        assert await _commands(monitor) == ["HMGET", "LRANGE", "LRANGE", "HVALS", "HMGET", "HKEYS"]
+        for read in (["EVALSHA", "LRANGE", "LRANGE", "HVALS"], ["EVALSHA"]):
+            assert await stage.learned.recall("acme", "expense_approval") == expected
+            await stage.learned.note_tools("acme", frozenset({"a"}))
+            await redis.echo("end")
+            assert [word for word in await _commands(monitor) if word not in _SHORT] == read
+
+
+_SHORT = {"INFO", "HGET", "HMGET", "HKEYS"}
+
+
+@pytest.mark.promise("prime.knowledge")
+async def test_whoever_has_read_before_sees_each_change_of_what_was_learned(redis: Redis) -> None:
+    """A task that is counted, entities and facts that come, an import, a request to forget."""
+    learned, now = RedisLearned(redis), datetime.now(UTC)
+    todo = FactTodo.model_validate(
+        {"tenant": "acme", "event_id": "t1:1", "task_id": "t1", "session_id": "s", "process_type": "payroll"}
+        | {"quality": 1.0, "ended_at": now, "task": "", "answer": ""}
+    )
+    named = MemoryChange("acme", ("t1:1",), {"vendor:Initech": ENTITY}, {"vendor:Initech": EntityLinks()}, {}, (todo,))
+    emptied = [("DEL", keys.learned_keys("acme").cases, ())]
+    asked = ForgetRequest(request_id="r", tenant="acme", scope=ForgetScope.TENANT, asked_by="amy", asked_at=now)
+    changes: Sequence[Callable[[], Awaitable[object]]] = (
+        lambda: RedisLessons(redis).learn([lesson_of(an_outcome(1))]),
+        lambda: RedisKnowledge(redis).keep(named, "0"),
+        lambda: RedisFactRepository(redis).keep(todo, FactChange((), (FACT,)), {}, "1"),
+        lambda: change_learned(Scripts(redis), "acme", emptied, Versions()),
+        lambda: RedisForgetting(redis, None).take_away(asked),
+    )
+    seen = await learned.recall("acme", "payroll")
+    for change in changes:
+        await change()
+        before, seen = seen, await learned.recall("acme", "payroll")
+        assert seen == await RedisLearned(redis).recall("acme", "payroll") != before
 
 
 async def _commands(monitor: Monitor) -> list[str]:

@@ -1,9 +1,8 @@
 """What the learner keeps for a tenant, read in one round trip."""
 
-import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Sequence
-from typing import TypeVar, cast
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import NamedTuple, TypeVar, cast
 
 import structlog
 from pydantic import ValidationError
@@ -18,7 +17,8 @@ from shared.domain.cases import CASES_KEPT
 from shared.domain.known import ENTITIES_KEPT, FACTS_KEPT
 from shared.domain.words import Strategy
 from shared.infra import keys
-from shared.infra.lua import Scripts, answering
+from shared.infra.lua import Argument, Scripts, answering
+from shared.infra.signatures import keys_for
 from shared.ports.store import StoreUnavailable
 
 _SECONDS = 1.0  # a task goes on without experience rather than wait for it
@@ -40,26 +40,23 @@ class RedisLearned(Learned):
         self._lessons = _Lessons()
 
     async def recall(self, tenant: str, process_type: str) -> Experience:
-        names = keys.learned_keys(tenant)
         fields = [field for strategy in Strategy for field in keys.arm_fields(process_type, strategy)]
         tried = [keys.accuracy_field(process_type, kind.value) for kind in ThresholdKind]
+        mark, held = self._lessons.find(tenant)
+        asked: list[Argument] = [mark, CASES_KEPT, FACTS_KEPT, len(fields), *fields, *tried]
         async with answering(_SECONDS):
-            found = await asyncio.gather(
-                self._scripts.command("HMGET", names.arms, *fields),
-                self._scripts.command("LRANGE", names.cases, 0, CASES_KEPT - 1),
-                self._scripts.command("LRANGE", names.knowledge, 0, FACTS_KEPT - 1),
-                self._scripts.command("HVALS", names.entities),
-                self._scripts.command("HMGET", names.accuracy, *tried),
-                self._scripts.command("HKEYS", names.synthesized),
-            )
-        numbers, cases, facts, entities, accuracy, designed = cast(
-            "tuple[list[str | None], list[str], list[str], list[str], list[str | None], list[str]]", found
+            found = await self._scripts.run("recall", keys_for("recall", keys.learned_keys(tenant)), asked)
+        mark, numbers, accuracy, designed, *changed = cast(
+            "tuple[str, list[str | None], list[str | None], list[str], list[list[str]]]", found
         )
+        for rows in changed:
+            held = self._lessons.read(tenant, mark, (*rows[:2], rows[2][:ENTITIES_KEPT]))
+        cases, facts, entities = (one.lessons for one in held)
         return Experience(
             _read_arms(numbers),
-            self._lessons.read(CaseEntry, tenant, cases),
-            self._lessons.read(KnownFact, tenant, facts),
-            self._lessons.read(KnownEntity, tenant, entities[:ENTITIES_KEPT]),
+            cast("tuple[CaseEntry, ...]", cases),
+            cast("tuple[KnownFact, ...]", facts),
+            cast("tuple[KnownEntity, ...]", entities),
             {
                 kind: read
                 for kind, row in zip(ThresholdKind, accuracy, strict=True)
@@ -120,32 +117,58 @@ def _read_arms(numbers: Sequence[str | None]) -> dict[Strategy, Arm]:
         raise StoreUnavailable(f"the statistics are spoiled: {error}") from error
 
 
+class _Held(NamedTuple):
+    """Lessons of one kind, and the rows that they were read from."""
+
+    rows: list[str]
+    lessons: tuple[Contract, ...]
+    by_row: Mapping[str, Contract]
+
+
+_KINDS: tuple[type[Contract], ...] = (CaseEntry, KnownFact, KnownEntity)
+_NONE = tuple(_Held([], (), {}) for _ in _KINDS)
+
+
 class _Lessons:
-    """Parsed lessons of each tenant from the last read: the next task reads nearly the same rows, and parses only the
-    new ones.
+    """Parsed lessons of each tenant from the last read: the next task reads the same rows or nearly the same, and
+    parses only the new ones.
 
     Bounded by rows of all tenants together: those are forgotten first that were read longest ago.
     """
 
     def __init__(self) -> None:
-        self._held: OrderedDict[tuple[str, type[Contract]], tuple[list[str], tuple[Contract, ...], dict[str, Contract]]]
-        self._held = OrderedDict()
+        self._held = OrderedDict[str, tuple[str, tuple[_Held, ...]]]()
         self._rows = 0
 
-    def read(self, kind: type[Lesson], tenant: str, rows: list[str]) -> tuple[Lesson, ...]:
-        """The lessons of the rows, the same objects for the same rows."""
-        before = self._held.pop((tenant, kind), ([], (), {}))
-        self._rows -= len(before[0])
-        if before[0] != rows:
-            rows_before = before[2]
-            new = _read(kind, tenant, [row for row in rows if row not in rows_before])
-            parsed = {row: new.get(row) or rows_before[row] for row in rows if row in new or row in rows_before}
-            before = rows, tuple(parsed[row] for row in rows if row in parsed), parsed
-        self._held[tenant, kind] = before
-        self._rows += len(rows)
+    def find(self, tenant: str) -> tuple[str, tuple[_Held, ...]]:
+        """The mark with which the tenant's lessons came last, and the lessons of each kind."""
+        if tenant in self._held:
+            self._held.move_to_end(tenant)
+        return self._held.get(tenant, ("", _NONE))
+
+    def read(self, tenant: str, mark: str, rows: Sequence[list[str]]) -> tuple[_Held, ...]:
+        """The lessons of the rows of each kind, the same objects for the same rows."""
+        _, before = self._held.pop(tenant, ("", _NONE))
+        found = tuple(
+            _read_again(kind, tenant, now, held) for kind, now, held in zip(_KINDS, rows, before, strict=True)
+        )
+        self._held[tenant] = mark, found
+        self._rows += _count_rows(found) - _count_rows(before)
         while self._rows > _MOST_ROWS and len(self._held) > 1:
-            self._rows -= len(self._held.popitem(last=False)[1][0])
-        return cast("tuple[Lesson, ...]", before[1])
+            self._rows -= _count_rows(self._held.popitem(last=False)[1][1])
+        return found
+
+
+def _read_again(kind: type[Contract], tenant: str, rows: list[str], before: _Held) -> _Held:
+    if before.rows == rows:
+        return before
+    new = _read(kind, tenant, [row for row in rows if row not in before.by_row])
+    by_row = {row: new.get(row) or before.by_row[row] for row in rows if row in new or row in before.by_row}
+    return _Held(rows, tuple(by_row[row] for row in rows if row in by_row), by_row)
+
+
+def _count_rows(held: Sequence[_Held]) -> int:
+    return sum(len(one.rows) for one in held)
 
 
 def _read(kind: type[Lesson], tenant: str, rows: Sequence[str]) -> dict[str, Lesson]:
