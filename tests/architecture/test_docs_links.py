@@ -43,7 +43,7 @@ def test_every_test_that_a_page_names_is_there() -> None:
 
 @pytest.mark.promise("docs.links")
 def test_every_file_and_function_of_the_way_of_one_task_is_there() -> None:
-    """Each row names one file, and of a Python file one function."""
+    """Each row names one file, and of a Python file one function; the way itself names some of these rows."""
     page = (ROOT / "docs" / "one-task-in-the-code.md").read_text("utf-8")
     rows = [line.split("|") for line in page.splitlines() if line.startswith("| ") and "`" in line]
     assert len(rows) > 60
@@ -52,6 +52,10 @@ def test_every_file_and_function_of_the_way_of_one_task_is_there() -> None:
         named = [] if path.suffix == ".lua" else [function.strip(" `")]
         assert path.exists(), file
         assert {*_functions(path)}.issuperset(named), f"{file}: {function}"
+    way = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    begun = {*re.findall(r"\*\*`(\w+\.py)`:\s`([\w.]+)`\*\*", way)}
+    assert len(begun) > 10
+    assert begun <= {(Path(file.strip(" `")).name, function.strip(" `")) for _, _, file, function, _ in rows}
 
 
 @pytest.mark.promise("docs.links")
