@@ -22,8 +22,7 @@ from cli.console import Complaint, err, out, say_json
 from cli.gateway.client import connect_gateway
 from cli.launcher import stop_on_signals
 from shared.contracts.assessment import messages
-from shared.contracts.assessment.results import Assessment, Run
-from shared.contracts.assessment.results import agent_key as checked_key
+from shared.contracts.assessment.results import Assessment, Run, agent_key as checked_key
 from shared.domain.exact_json import loads_object
 
 

@@ -3,8 +3,15 @@
 from collections.abc import Mapping
 
 from mcp.server.lowlevel import Server
-from mcp.types import CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams, TextContent, Tool
-from mcp.types import ToolAnnotations as Annotations
+from mcp.types import (
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    TextContent,
+    Tool,
+    ToolAnnotations as Annotations,
+)
 from pydantic import JsonValue
 
 from examples.company.calls import CallReply, Calls, ToolOutcome

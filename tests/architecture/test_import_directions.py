@@ -38,7 +38,7 @@ PLANTED = {
     "a core does I/O": ("services/executor/core/odd.py", "redis"),
     "a core knows an adapter": ("services/executor/core/odd.py", "services.executor.adapters"),
     "a core file in no layer": ("services/executor/core/odd.py", "services.executor.ports"),
-    "write knows plan": ("services/executor/core/write/odd.py", "services.executor.core.plan"),
+    "the plan knows who carries it out": ("services/executor/core/plan/odd.py", "services.executor.core.write"),
     "PRIME knows REFLECT": ("services/executor/core/prime/odd.py", "services.executor.core.reflect"),
     "the command line knows a service": ("cli/odd.py", "services.gateway"),
     "the command line knows a tool otherwise than by finding it": ("cli/odd.py", "tools.chaos"),

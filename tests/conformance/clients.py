@@ -12,8 +12,7 @@ from typing import NamedTuple, cast
 
 import httpx
 from a2a.client import Client, ClientConfig, ClientFactory
-from a2a.compat.v0_3 import conversions as convert
-from a2a.compat.v0_3 import types as old
+from a2a.compat.v0_3 import conversions as convert, types as old
 from a2a.types import a2a_pb2 as pb
 from a2a.utils.errors import JSON_RPC_ERROR_CODE_MAP, A2AError
 from google.protobuf.json_format import MessageToDict, ParseDict

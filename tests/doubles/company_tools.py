@@ -2,8 +2,7 @@
 
 from functools import lru_cache
 
-from mcp.types import Tool as ListedTool
-from mcp.types import ToolAnnotations
+from mcp.types import Tool as ListedTool, ToolAnnotations
 from typing_extensions import override
 
 from examples.company.books import CompanyBooks

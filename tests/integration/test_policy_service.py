@@ -12,8 +12,7 @@ from contextlib import contextmanager
 import httpx
 import jsonschema
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from services.policy.bootstrap import build
 from services.policy.settings import PolicySettings

@@ -5,8 +5,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_sessions import RedisSessions

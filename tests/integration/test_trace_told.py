@@ -26,8 +26,7 @@ from shared.contracts.tenant import Connection
 from shared.infra.anthropic_model import AnthropicModel
 from shared.infra.service_settings import TracingSettings
 from shared.infra.tracing import tracing
-from shared.ports.models import Message as ModelMessage
-from shared.ports.models import ModelRequest, TextBlock, Tier
+from shared.ports.models import Message as ModelMessage, ModelRequest, TextBlock, Tier
 from shared.ports.tracing import Tracer
 from tests.company_stage import open_books
 from tests.doubles.kept_spans import KeptSpans

@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from redis.asyncio import Redis
 from typing_extensions import override
 

@@ -10,8 +10,7 @@ from pydantic import ValidationError
 
 from examples.company.books import ToolRefused
 from examples.company.catalogue import TOOLS
-from examples.demo.books import BookChange
-from examples.demo.books import Books as Picture
+from examples.demo.books import BookChange, Books as Picture
 from shared.contracts.approval import Approval
 from shared.domain.exact_json import JsonObject, loads, wire
 from shared.domain.words import Strategy, TaskState

@@ -18,8 +18,7 @@ from services.simulator.core.world import SimulatorWorld
 from services.simulator.entrypoints.app import build_routes
 from services.simulator.entrypoints.strict_bodies import StrictBodies
 from services.simulator.entrypoints.world_routing import WorldRouting
-from tests.doubles.simulated_surroundings import WALL as WALL
-from tests.doubles.simulated_surroundings import StillSurroundings as StillSurroundings
+from tests.doubles.simulated_surroundings import WALL as WALL, StillSurroundings as StillSurroundings
 from tests.simulator.notes import Notes
 
 ADMIN = "a" * 40

@@ -6,8 +6,7 @@ from random import Random
 from types import FrameType
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from services.simulator.core import lifecycle, time_control
 from services.simulator.core.events import Queue, Status, WorldEvent

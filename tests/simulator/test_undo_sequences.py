@@ -4,8 +4,7 @@ import json
 from datetime import timedelta
 
 import pytest
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from services.simulator.core import lifecycle, saving, scheduling, taking_back, time_control

@@ -11,8 +11,14 @@ import structlog
 from jsonschema import SchemaError
 from jsonschema.validators import Draft202012Validator, validator_for
 from mcp import ClientSession
-from mcp.types import CallToolResult, EmbeddedResource, PaginatedRequestParams, TextContent, TextResourceContents
-from mcp.types import Tool as ListedTool
+from mcp.types import (
+    CallToolResult,
+    EmbeddedResource,
+    PaginatedRequestParams,
+    TextContent,
+    TextResourceContents,
+    Tool as ListedTool,
+)
 from pydantic import ValidationError
 
 from services.executor.core.tools.classes import Annotations, classify

@@ -13,8 +13,7 @@ from shared.contracts.allowance import AllowanceRequest, Allowances
 from shared.contracts.policy import EvaluateRequest, Policy, PolicyContract, Verdict, verdict_word
 from shared.contracts.policy_hash import context_hash, policy_hash
 from shared.contracts.prose import ProseAnswer, ProseRequest
-from shared.domain import metric_names
-from shared.domain import span_names as names
+from shared.domain import metric_names, span_names as names
 from shared.domain.lru_cache import LruCache
 from shared.infra.aiohttp_transport import AiohttpTransport
 from shared.infra.patiently import PAUSES, retry_patiently

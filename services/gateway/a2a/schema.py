@@ -14,8 +14,7 @@ from typing import NamedTuple, TypeVar, cast
 from uuid import uuid4
 
 from a2a._base import to_camel_custom
-from a2a.compat.v0_3 import a2a_v0_3_pb2 as old
-from a2a.compat.v0_3 import types
+from a2a.compat.v0_3 import a2a_v0_3_pb2 as old, types
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from pydantic import BaseModel, ValidationError
 

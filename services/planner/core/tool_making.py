@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from decimal import ROUND_HALF_UP, Decimal
 
 from services.planner.core.compute import subjects
-from services.planner.core.figures import FigureOperand, numeric_fields
-from services.planner.core.figures import operand as operand_of
+from services.planner.core.figures import FigureOperand, numeric_fields, operand as operand_of
 from services.planner.core.formula import NoFormula, as_function, compute_terms, formula
 from services.planner.core.general import NEEDS_A_MODEL
 from services.planner.core.request import CALCULATE, Request

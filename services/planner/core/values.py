@@ -9,8 +9,7 @@ from services.planner.core.figures import FigureOperand, PlannedFigure, numeric_
 from services.planner.core.groups import all_figures
 from services.planner.core.request import CALCULATE, Request, ToolSpec
 from services.planner.core.situation import Situation
-from services.planner.core.tool_making import MADE_HERE
-from services.planner.core.tool_making import calculations as made_calculations
+from services.planner.core.tool_making import MADE_HERE, calculations as made_calculations
 from services.planner.core.toolset import Toolset
 from services.planner.core.words import field_stems, stems, text_stems
 from shared.domain.exact_json import Json, JsonObject

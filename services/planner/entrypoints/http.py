@@ -10,8 +10,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from starlette.exceptions import HTTPException
 
 from services.planner.core import faults as faulty
-from services.planner.core.request import PlannerReply, parse
-from services.planner.core.request import Request as ModelRequest
+from services.planner.core.request import PlannerReply, Request as ModelRequest, parse
 from services.planner.entrypoints import messages
 from services.planner.entrypoints.checks import RequestRefused, answer_refused, check, error_body
 from shared.domain.exact_json import JsonObject, dumps, loads_object

@@ -6,8 +6,7 @@ from datetime import datetime
 from typing import TypedDict, TypeVar
 
 import httpx
-from pydantic import BaseModel, JsonValue
-from pydantic import ValidationError as Unreadable
+from pydantic import BaseModel, JsonValue, ValidationError as Unreadable
 
 from shared.contracts.base import first_fault
 from shared.ports.simulator import SimulatorFailed, SimulatorRefused

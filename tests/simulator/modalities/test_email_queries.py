@@ -5,8 +5,7 @@ from datetime import timedelta
 from uuid import UUID
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from services.simulator.core.modalities.email import EmailModality
 from services.simulator.core.modality import EventMoment

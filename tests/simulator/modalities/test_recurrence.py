@@ -5,8 +5,7 @@ from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from services.simulator.core.modalities.recurrence import Recurrence, dates_between
 from tests.simulator.modalities.asking import do, fails, part, rows, undo

@@ -6,8 +6,7 @@ from typing import NamedTuple, cast
 from uuid import UUID
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from pydantic import JsonValue
 
 from services.simulator.core.modalities.all import MODALITIES

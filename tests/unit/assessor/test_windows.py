@@ -3,8 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from services.assessor.core.delays import chance, delay_of
 from services.assessor.core.scenario import ResponseTiming

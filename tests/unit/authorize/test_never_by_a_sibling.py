@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from typing import cast
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from services.executor.core.records.binding import bind, view_of
 from services.executor.core.session.values import Fact, NamedValue, Operand

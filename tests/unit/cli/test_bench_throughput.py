@@ -14,8 +14,7 @@ from tools.bench.capacity.burst import BurstFigures
 from tools.bench.capacity.command import missed_targets as missed_of_capacity
 from tools.bench.gateway.client import encode_request, open_connections, pace_requests
 from tools.bench.gateway.load import Beside, GatewayFigures, OpenStreams, Plan, RequestRates, Streaming, measure_gateway
-from tools.bench.overhead.command import OURS
-from tools.bench.overhead.command import missed_targets as missed_of_overhead
+from tools.bench.overhead.command import OURS, missed_targets as missed_of_overhead
 from tools.bench.overhead.load import Measured, overhead
 from tools.bench.overhead.spending import Costs, OfRedis, Spent, a_task, idle_second
 from tools.bench.scale.command import measure_scale

@@ -3,8 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from shared.domain.answer import as_list, is_exact_match
 from shared.domain.partition import PARTITIONS, partition_of

@@ -7,8 +7,7 @@ from http import HTTPStatus
 from typing import cast
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from shared.domain.exact_json import MAX_DEPTH, Json, dumps, i_json, loads
 from shared.domain.words import TaskState

@@ -1,11 +1,9 @@
 """Quality: verified facts raise it, penalties lower it, and nothing else counts."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from shared.domain.quality import WEAK, Evidence, Formula
-from shared.domain.quality import quality as scored
+from shared.domain.quality import WEAK, Evidence, Formula, quality as scored
 from shared.domain.words import TaskState
 from tests.each_row import each_row
 

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from typing_extensions import override
 
 from services.executor.core.states.machine import GENERAL, TEMPLATES

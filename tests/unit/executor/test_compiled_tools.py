@@ -4,8 +4,7 @@ import hashlib
 import json
 from decimal import Decimal
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from pydantic import JsonValue
 
 from services.executor.core.model.masking import mask_request

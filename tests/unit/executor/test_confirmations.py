@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from services.executor.core.states.machine import TEMPLATES
 from shared.contracts.approval import ApprovalStatus

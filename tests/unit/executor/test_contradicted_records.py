@@ -5,8 +5,7 @@ import pytest
 from services.executor.core.process.synthesis import ProposedProcess, build_template
 from services.executor.core.states.machine import TEMPLATES, ProcessTemplate
 from shared.domain.exact_json import Json, JsonObject, dumps
-from shared.domain.words import FsmState as S
-from shared.domain.words import TaskState
+from shared.domain.words import FsmState as S, TaskState
 from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import judged, made

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from services.executor.core.session.ledger import open_doubts
 from services.executor.core.turn.given_up import give_up

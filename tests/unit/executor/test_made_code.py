@@ -4,8 +4,7 @@ from datetime import UTC, datetime
 from decimal import ROUND_HALF_UP, Decimal
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from services.executor.adapters.made_tools import MontySandbox
 from services.executor.core.figures.calculator import CannotCalculate, MadeToolResults, parse_outcome

@@ -4,8 +4,8 @@ import contextlib
 
 import pytest
 
+from services.executor.core.plan.notices import is_addressed_to
 from services.executor.core.states.machine import TEMPLATES, ProcessTemplate
-from services.executor.core.write.notices import is_addressed_to
 from services.executor.ports.tools import ToolAnswer
 from shared.contracts.tenant import CatalogueEntry
 from shared.domain.exact_json import Json, JsonObject

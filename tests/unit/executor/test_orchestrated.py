@@ -3,8 +3,7 @@
 import asyncio
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from services.executor.core.session.context import side_by_side
 from services.executor.core.session.ledger import open_doubts

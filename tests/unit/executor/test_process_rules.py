@@ -12,8 +12,7 @@ from shared.contracts.plan import PlannedCall
 from shared.contracts.policy import Rule, TriggeredRule
 from shared.contracts.task import Principal
 from shared.domain.exact_json import Json, JsonObject, loads_object
-from shared.domain.words import FsmState, Role, RuleAction, TaskState, ToolClass
-from shared.domain.words import FsmState as S
+from shared.domain.words import FsmState, FsmState as S, Role, RuleAction, TaskState, ToolClass
 from tests.doubles.scripted_talk import texts_in
 from tests.each_row import each_row
 from tests.unit.executor.archived import replayed

@@ -5,8 +5,7 @@ import json
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from pydantic import JsonValue
 
 from services.executor.core.reflect.quality import ReflectedRun

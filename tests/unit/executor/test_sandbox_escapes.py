@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from services.executor.adapters.made_tools import MEMORY_BYTES, MontySandbox
 from services.executor.ports.sandbox import CodeFailed, SandboxUnavailable

@@ -5,8 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from services.executor.core.authorize.approval import (
     NotCounted,

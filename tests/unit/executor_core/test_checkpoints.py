@@ -4,8 +4,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.journal import Checkpoints, Journal, latest

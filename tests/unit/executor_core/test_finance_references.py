@@ -5,8 +5,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from services.executor.core.figures.calculator import split
 from services.executor.core.figures.finance import CALCULATORS, amortize_loan, cumulative, quantile, run_calculator

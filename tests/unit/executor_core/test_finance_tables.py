@@ -5,8 +5,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from services.executor.core.figures.calculator import CannotCalculate
 from services.executor.core.figures.evaluate import recheck_figures, recompute

@@ -5,18 +5,16 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from services.executor.core.process import synthesis
 from services.executor.core.process.figures import compute_figures
+from services.executor.core.session.context import DispatchRefused, require_permitted
 from services.executor.core.states import machine
-from services.executor.core.tools.toolbox import DispatchRefused, require_permitted
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.prepared import prepare
 from shared.contracts.policy import Policy
-from shared.domain.words import FsmState, ToolClass
-from shared.domain.words import FsmState as S
+from shared.domain.words import FsmState, FsmState as S, ToolClass
 from tests.each_row import each_row
 from tests.unit.executor_core.makers import fact, tool
 

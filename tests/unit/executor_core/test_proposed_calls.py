@@ -6,8 +6,7 @@ from decimal import Decimal
 from typing import cast
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from services.executor.core.conversation.understanding import CannotUnderstand, read_understanding
 from services.executor.core.plan.proposals import NotProposed, Proposal, ProposalContext, order_calls, propose

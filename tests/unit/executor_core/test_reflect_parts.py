@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from pydantic import JsonValue
 
 from services.executor.core.reflect.client_answer import final_answer, without_footer

@@ -4,8 +4,7 @@ import json
 from decimal import Decimal
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from pydantic import JsonValue
 
 from services.executor.core.prime.prime import RequestPolicy, read_policy

@@ -1,8 +1,7 @@
 """Limits known before a task acts, each with its source, and what they proved to be."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from services.executor.core.prime.known import describe_limits, thresholds
 from services.executor.core.reflect.outcome import threshold_outcomes

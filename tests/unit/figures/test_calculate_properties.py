@@ -6,8 +6,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from services.executor.core.figures.calculate import calculate, describe_value
 from services.executor.core.figures.calculator import CannotCalculate

@@ -4,8 +4,7 @@ from datetime import date
 from decimal import Decimal
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from services.executor.core.figures.calculate import LOOK, MOST_SHOWN, look
 from services.executor.core.figures.calculator import CannotCalculate

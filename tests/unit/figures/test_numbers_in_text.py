@@ -5,8 +5,7 @@ from decimal import Decimal
 
 import pytest
 from babel.dates import format_date
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from services.executor.core.figures.mentions import Mention, find_mentions
 from services.executor.core.figures.numbers import Number, figure, normal, number_bearing_tokens

@@ -2,8 +2,7 @@
 
 from decimal import Decimal
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from services.executor.core.figures.arguments import ArgumentKind, hints_of, kind_of_argument
 from services.executor.core.figures.trace import (

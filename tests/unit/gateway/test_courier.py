@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from standardwebhooks import Webhook, WebhookVerificationError
 from typing_extensions import override
 

@@ -11,8 +11,7 @@ from a2a.types import a2a_pb2 as new
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.json_format import ParseDict
 from google.protobuf.message_factory import GetMessageClass
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from services.gateway.a2a.schema import read_by_schema, read_query
 from services.gateway.edge.errors import InvalidField

@@ -10,8 +10,7 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from typing_extensions import override
 
 from services.gateway.edge.errors import IssuerUnavailable, NotEntitled, RateLimitStatus, Unauthenticated

@@ -1,8 +1,7 @@
 """The parser chain: every form in which a model hands over a list; and the status of what is no answer."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from pydantic import JsonValue
 
 from services.gateway.features.solver.service import (

@@ -5,8 +5,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from starlette.types import Message
 
 from services.gateway.a2a.streams import BARE, Envelope, StreamAnswer, rpc_envelope, sse

@@ -11,8 +11,7 @@ from a2a.compat.v0_3.types import TaskStatusUpdateEvent
 from a2a.types.a2a_pb2 import StreamResponse, Task
 from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.message import Message
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from services.gateway.a2a.methods import WrittenTasks
 from services.gateway.a2a.views import NEW, OLD, OLD_REST, ClientView, Shown, task_view, update_view

@@ -4,8 +4,7 @@ from base64 import b64decode
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as some
+from hypothesis import given, strategies as some
 from typing_extensions import override
 
 from services.learner.core.memory.fact_worker import ModelFacts, sections_of

@@ -3,8 +3,7 @@
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from services.learner.core.memory.lesson import Unreadable, lesson_by, lesson_in, lesson_of, read
 from services.learner.ports.outcomes import Delivery, Lesson, Pull

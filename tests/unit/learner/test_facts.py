@@ -10,9 +10,7 @@ from itertools import pairwise
 import pytest
 from babel.dates import format_date
 from babel.numbers import format_currency, format_decimal
-from hypothesis import given
-from hypothesis import strategies as some
-from hypothesis import strategies as st
+from hypothesis import given, strategies as some, strategies as st
 from pydantic import JsonValue
 
 from services.learner.core.memory.entities import MOST, EntityKind, find_entities, names_of, plain, read_number

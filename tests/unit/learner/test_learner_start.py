@@ -1,8 +1,7 @@
 """A learner that lacks something does not start; how learners divide the partitions."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as some
+from hypothesis import given, strategies as some
 
 from services.learner.__main__ import main
 from services.learner.core.learner import partitions_of_learner

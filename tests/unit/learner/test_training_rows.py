@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from services.learner.core.files import importer
 from services.learner.core.files.formats import Statistics

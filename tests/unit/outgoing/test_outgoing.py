@@ -4,8 +4,7 @@ from contextlib import suppress
 from ipaddress import ip_address
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from pydantic import ValidationError
 
 from services.executor.settings import ExecutorSettings as ExecutorSettings

@@ -13,8 +13,7 @@ from services.planner.core.situation import observe
 from services.planner.core.values import known_calculations
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from tests.each_row import each_row
-from tests.unit.planner.planner_requests import asked as request_of
-from tests.unit.planner.planner_requests import fact
+from tests.unit.planner.planner_requests import asked as request_of, fact
 
 TASKS = [
     ("What is the prorated remaining amount of a total of $1,200 with 73 days used out of 365 total days?",

@@ -1,7 +1,6 @@
 """Whatever a request holds, the planner answers in the form that was asked, and soon."""
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from services.planner.core.request import parse
 from services.planner.core.roles import reply

@@ -5,8 +5,7 @@ from itertools import product
 from uuid import uuid4
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate

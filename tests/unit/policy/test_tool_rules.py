@@ -1,8 +1,7 @@
 """Rules about tools: what a plan or a turn without one may call, how often, after what, and with whose yes."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from services.policy.core.allowances import allowances
 from services.policy.core.conditions import ConditionCache

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 import structlog
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from services.executor.core.model.masking import MASKS_TOLD, mask_before, mask_request, restore_values
 from services.executor.core.reads.one_call import format_arguments

@@ -3,8 +3,7 @@
 import time
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from services.executor.core.prime.privacy import find_asked
 from services.executor.core.prime.privacy_words import PROTECTED

@@ -4,8 +4,7 @@ import asyncio
 
 import httpx
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from services.executor.adapters.resilience import MAX_REMEMBERED, Breaker, BreakerLimits, Circuit, Resilience
 from services.executor.core.turn.reaper import FaultCounts

@@ -3,8 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from services.executor.core.tools.listing import ListBounds, Listing, listing
 from services.executor.core.tools.paging import page_in

@@ -3,8 +3,7 @@
 from decimal import Decimal
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from services.executor.core.tools import classes as verbs
 from services.executor.core.tools.failures import Failure, failure_of, with_wanted_types

@@ -3,8 +3,7 @@
 from decimal import Decimal
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from services.executor.core.reads.one_call import read_told_record
 from services.executor.core.tools.failures import ErrorMeaning, classify_error, is_echo, says_absent, says_out_of_time

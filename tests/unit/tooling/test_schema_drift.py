@@ -1,8 +1,7 @@
 """Renamed columns: recognised in errors, found by name or alias, corrected where names stand, never in values."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from services.executor.core.reads.recovering import inquiries
 from services.executor.core.tools.failures import UnknownName, table_in, unknown_name

@@ -3,8 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from services.executor.core.tools import classes as verbs
 from services.executor.core.tools.classes import Annotations, by_name, classify

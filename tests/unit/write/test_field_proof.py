@@ -3,8 +3,7 @@
 from decimal import Decimal
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from services.executor.core.write.field_proof import WriteEvidence, find_proof
 from services.executor.core.write.settling import judge_answered, judge_error, judge_lost

@@ -1,10 +1,9 @@
 """Notices: proved changes are told plainly, acknowledged ones with a frozen sentence, all others not at all."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from services.executor.core.write import notices
+from services.executor.core.plan import notices
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain.exact_json import JsonObject

@@ -25,8 +25,7 @@ from tests.doubles.memory_turns import MemoryTurns
 from tools.bench.worth.guarded_model import GuardedModel
 from tools.bench.worth.judge import RunResult, WorthEnd
 from tools.bench.worth.models import PlayingModel
-from tools.bench.worth.worlds.data import Json as Value
-from tools.bench.worth.worlds.data import ServerRefusal
+from tools.bench.worth.worlds.data import Json as Value, ServerRefusal
 from tools.bench.worth.worlds.task import WorthTask
 from tools.bench.worth.worlds.world import ForeignWorld
 

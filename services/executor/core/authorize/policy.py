@@ -15,6 +15,7 @@ from services.executor.core.process.figures import compute_figures
 from services.executor.core.process.rules import (
     Left,
     concern,
+    figures_seen,
     joint_remainders,
     lower_remainders,
     process_policy,
@@ -29,7 +30,6 @@ from services.executor.core.records.binding import (
     calculated_fields,
     field_of,
     figures_of_call,
-    figures_seen,
     speaks_about,
     view_of,
 )

@@ -10,11 +10,11 @@ from services.executor.core.prime.prose import unenforced_sentence
 from services.executor.core.reflect.quality import collect_found, says_failure, tells_what_was_found, untraced_tokens
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Dossier, Progress
+from services.executor.core.session.left_out import append_remarks
 from services.executor.core.session.values import Fact, open_questions
 from services.executor.core.states.machine import NOTHING_WRITTEN, Failed
 from services.executor.core.tools.failures import Failure, failure_of
 from services.executor.core.tools.record_tree import found_nothing
-from services.executor.core.write.notices import append_remarks
 from services.executor.ports.tools import ToolAnswer
 from shared.contracts.ledger import LedgerEntry
 from shared.domain.answer import as_list, is_exact_match

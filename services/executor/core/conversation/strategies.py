@@ -9,10 +9,10 @@ from typing_extensions import override
 from services.executor.core.figures.numbers import normal, number_bearing_tokens
 from services.executor.core.model.model_calls import HelperUnavailable, affords_all, ask_if_possible, user
 from services.executor.core.model.talk import Talk
-from services.executor.core.plan.outcomes import writes_as_json
 from services.executor.core.session.budget import BudgetShare, Tariff, TaskSpending, size_of
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress
+from services.executor.core.session.ledger import writes_as_json
 from services.executor.core.session.values import Fact
 from services.executor.core.states.prompts import render
 from services.executor.core.tools.shorten import shorten_result

@@ -465,3 +465,15 @@ def _is_half_hour(tokens: Sequence[WrittenToken], place: int) -> bool:
     """Whether the word is part of a time of day, ``half past nine``, ``a quarter to``."""
     after = tokens[place + 1].folded if place + 1 < len(tokens) else ""
     return after in ("past", "to", "nach", "vor")
+
+
+_DATE = re.compile(r"\d{4}-\d\d(-\d\d.*)?")
+
+
+@lru_cache(maxsize=8_192)  # the texts of a record are looked at by rules, sources and proof
+def is_like_an_id(text: str) -> bool:
+    """Whether a text looks like an id, ``C-1``: one word with a digit that is no figure and no date."""
+    text = text.strip()
+    if not text or " " in text or _DATE.fullmatch(text):
+        return False
+    return figure(text) is None and any(mark.isdigit() for mark in text)

@@ -25,8 +25,14 @@ from services.executor.core.figures.numbers import WrittenAmount, read_amount, r
 from services.executor.core.figures.vocabulary import is_currency, one_currency
 from services.executor.core.session.values import Fact, NamedValue, Operand
 from services.executor.core.tools.paging import page_in
-from services.executor.core.tools.record_tree import NoSuchPath, is_empty, is_keyed, item_key, write_condition
-from services.executor.core.tools.shorten import list_names
+from services.executor.core.tools.record_tree import (
+    NoSuchPath,
+    is_empty,
+    is_keyed,
+    item_key,
+    list_names,
+    write_condition,
+)
 from shared.domain.exact_json import Json, as_text, dumps
 
 _STEP = re.compile(rf"\.?([^.\[\]]+)|\[(\*|\d+)\]|\[({CONDITION})\]|\[\]")

@@ -17,6 +17,7 @@ from services.executor.core.figures.mentions import find_mentions
 from services.executor.core.model.made_tools import compute_with_tools
 from services.executor.core.model.model_calls import ModelQuestion, Unanswered, UnusableAnswer, ask_checked
 from services.executor.core.model.talk import local_now
+from services.executor.core.plan.notices import notice_wanted, with_sentences
 from services.executor.core.plan.proposals import CLOSING, ClosedPlan, NotProposed, Proposal, order_calls
 from services.executor.core.plan.sources import known_figures, user_texts
 from services.executor.core.process.figures import calls_off_route, with_process_figures
@@ -33,7 +34,6 @@ from services.executor.core.states.prompts import COVERAGE_SCHEMA
 from services.executor.core.tools.classes import identifies
 from services.executor.core.tools.near_names import words_of
 from services.executor.core.tools.toolbox import Toolbox, key_field
-from services.executor.core.write.notices import notice_wanted, with_sentences
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Verdict
 from shared.domain.exact_json import Json, JsonObject, dumps, walk_json

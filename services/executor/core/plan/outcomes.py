@@ -21,22 +21,6 @@ _UNANSWERED = "it has no answer"
 _ASKING = frozenset("quote estimate preview check simulate calculate compute validate lookup inquire".split())
 
 
-def writes_as_json(written: Iterable[LedgerEntry]) -> list[Json]:
-    """The ledger's entries for prompts and metadata, in the order of their intents."""
-    ordered = sorted(written, key=lambda entry: (entry.sending_at is None, entry.sending_at))
-    return [
-        {
-            "call_id": entry.call.call_id,
-            "tool": entry.call.tool,
-            "arguments": loads(entry.arguments_json),
-            "status": entry.status.value,
-            "result": loads(entry.result_json or "null"),
-            "note": entry.note,
-        }
-        for entry in ordered
-    ]
-
-
 async def outcomes_of(
     ctx: TurnContext, plan: WritePlan, reasons: Mapping[str, str], why_not: str = ""
 ) -> dict[str, Json]:

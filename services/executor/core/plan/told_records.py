@@ -8,14 +8,13 @@ from services.executor.core.figures.arguments import ArgumentKind
 from services.executor.core.figures.dates import read_machine_moment
 from services.executor.core.figures.identifiers import IdentifierForm, blank_special, whole_form
 from services.executor.core.figures.mentions import Mentions, find_mentions
-from services.executor.core.figures.numbers import figure, number_bearing_tokens
+from services.executor.core.figures.numbers import figure, is_like_an_id, number_bearing_tokens
 from services.executor.core.figures.trace import OriginKind, Trace, TraceSources
 from services.executor.core.figures.vocabulary import leaves_open
 from services.executor.core.plan.agreement import is_excluded
 from services.executor.core.plan.stated_amounts import THE_WHOLE, PartOfCall
 from services.executor.core.records.called_records import (
     agree,
-    is_like_an_id,
     noun_of_tool,
     reference_of,
     shape_of,

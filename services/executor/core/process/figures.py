@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 from services.executor.core.figures.calculator import CannotCalculate, decimal_text
 from services.executor.core.figures.evaluate import evaluate
-from services.executor.core.figures.numbers import figure as plain_figure
-from services.executor.core.figures.numbers import number_bearing_tokens
+from services.executor.core.figures.numbers import figure as plain_figure, number_bearing_tokens
 from services.executor.core.figures.operands import KnownFigures, OperandSources, select_cells
 from services.executor.core.process.rows import (
     Ambiguous,

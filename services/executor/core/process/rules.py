@@ -10,10 +10,9 @@ from itertools import chain
 from typing import NamedTuple
 
 from services.executor.core.figures.calculator import decimal_text
-from services.executor.core.figures.numbers import figure as plain_figure
-from services.executor.core.figures.numbers import number_bearing_tokens
+from services.executor.core.figures.numbers import figure as plain_figure, number_bearing_tokens
 from services.executor.core.process.rows import ids_of_kind
-from services.executor.core.records.binding import CallView, bind, figures_seen, view_of
+from services.executor.core.records.binding import CallView, ProcessFigures, adopt_values, bind, view_of
 from services.executor.core.records.called_records import Seen, aliases, find_records, says, words
 from services.executor.core.records.references import literal_parts
 from services.executor.core.session.dossier import Dossier, Progress
@@ -375,3 +374,16 @@ def _texts_of(value: Json) -> Iterator[str]:
 
 def _first_word_said(texts: Iterable[str], words: Sequence[str]) -> str | None:
     return next((word for text in texts for word in words if says(text, word)), None)
+
+
+def figures_seen(template: ProcessTemplate, values: Sequence[NamedValue], found: FigureResults) -> ProcessFigures:
+    """The figures as rules see them; a calculated value replaces a figure of its name that could not be computed."""
+    own = tuple(value for value in values if value.figure)
+    known = {value.figure for value in own}
+    names: dict[str, list[str]] = {}
+    for one in found.missing:
+        if one.name not in known and any(figure.name == one.name for figure in template.figures):
+            ids = found.subjects.get(one.name, frozenset())
+            names.setdefault(one.name, []).extend((one.about, *sorted(ids if len(ids) == 1 else ())))
+    others = adopt_values([value for value in values if not value.figure], names)
+    return ProcessFigures(own, tuple(value for value in others if value.figure), found.subjects)

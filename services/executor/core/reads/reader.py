@@ -5,12 +5,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from services.executor.core.reads.one_call import as_expected
 from services.executor.core.reads.recovering import read
-from services.executor.core.session.context import TurnContext
+from services.executor.core.session.context import DispatchRefused, TurnContext, require_permitted
 from services.executor.core.session.ledger import has_tool_rules, past_calls_of_session, read_outcome, sayable
 from services.executor.core.session.values import Fact
 from services.executor.core.states.machine import PERMITTED, Failed
 from services.executor.core.tools.schema_drift import Corrections
-from services.executor.core.tools.toolbox import DispatchRefused, problems_with, require_permitted
+from services.executor.core.tools.toolbox import problems_with
 from services.executor.ports.policy import PolicyUnavailable
 from services.executor.ports.tools import Tool
 from shared.contracts.allowance import AllowanceRequest, Allowances, OfferedTool

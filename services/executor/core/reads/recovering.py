@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from services.executor.core.model.model_calls import ModelQuestion, Unanswered, UnusableAnswer, ask_checked
 from services.executor.core.reads.one_call import as_expected, send_call
-from services.executor.core.session.context import TurnContext
+from services.executor.core.session.context import DispatchRefused, TurnContext, require_permitted
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.ledger import has_tool_rules
 from services.executor.core.session.values import Fact
@@ -32,7 +32,7 @@ from services.executor.core.tools.near_names import words_of
 from services.executor.core.tools.record_tree import PARTIAL
 from services.executor.core.tools.recover import check_proposal, may_be_proposed, singles, synonyms
 from services.executor.core.tools.schema_drift import PARAMETER, TABLES, ColumnMatch, Corrections, rename_arguments
-from services.executor.core.tools.toolbox import DispatchRefused, problems_with, require_permitted
+from services.executor.core.tools.toolbox import problems_with
 from services.executor.ports.tools import ReadCall, Tool, ToolAnswer
 from shared.contracts.base import Contract
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object

@@ -38,8 +38,7 @@ from services.executor.core.records.record_graph import (
     one_value,
     record_graph,
 )
-from services.executor.core.session.values import Fact, FigureResults, NamedValue
-from services.executor.core.states.machine import ProcessTemplate
+from services.executor.core.session.values import Fact, NamedValue
 from services.executor.core.tools.record_tree import NO_KEYS, NoSuchPath, RecordKeys
 from shared.contracts.plan import PlannedCall
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
@@ -517,16 +516,3 @@ def _records_under(value: NamedValue, known: Mapping[str, NamedValue], view: Cal
             yield from _records_under(known[operand.ref], rest, view)
         elif operand.source == "result":
             yield from view.records_at(operand.ref, operand.path)
-
-
-def figures_seen(template: ProcessTemplate, values: Sequence[NamedValue], found: FigureResults) -> ProcessFigures:
-    """The figures as rules see them; a calculated value replaces a figure of its name that could not be computed."""
-    own = tuple(value for value in values if value.figure)
-    known = {value.figure for value in own}
-    names: dict[str, list[str]] = {}
-    for one in found.missing:
-        if one.name not in known and any(figure.name == one.name for figure in template.figures):
-            ids = found.subjects.get(one.name, frozenset())
-            names.setdefault(one.name, []).extend((one.about, *sorted(ids if len(ids) == 1 else ())))
-    others = adopt_values([value for value in values if not value.figure], names)
-    return ProcessFigures(own, tuple(value for value in others if value.figure), found.subjects)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-from services.executor.core.figures.numbers import figure, number_bearing_tokens
+from services.executor.core.figures.numbers import figure, is_like_an_id, number_bearing_tokens
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.near_names import singular, words_of
 from services.executor.core.tools.record_tree import (
@@ -336,7 +336,6 @@ _NAMES = frozenset("name title email".split())
 _NO_RECORDS = frozenset(
     "idempotency request correlation trace session nonce token message thread conversation tenant".split()
 )
-_DATE = re.compile(r"\d{4}-\d\d(-\d\d.*)?")
 _DIGITS = re.compile(r"\d+")
 
 
@@ -432,15 +431,6 @@ def speaks_of(noun: Noun, kind: Noun) -> bool:
 @lru_cache(maxsize=4_096)
 def same_kind(one: str, other: str) -> bool:
     return one == other or any(one in group and other in group for group in _SAME_KIND)
-
-
-@lru_cache(maxsize=8_192)  # the texts of a record are looked at by rules, sources and proof
-def is_like_an_id(text: str) -> bool:
-    """Whether a text looks like an id, ``C-1``: one word with a digit that is no figure and no date."""
-    text = text.strip()
-    if not text or " " in text or _DATE.fullmatch(text):
-        return False
-    return figure(text) is None and any(mark.isdigit() for mark in text)
 
 
 def looks_like_an_id_value(value: Json) -> bool:

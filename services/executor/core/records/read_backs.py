@@ -6,10 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from services.executor.core.records.called_records import (
-    RecordReference,
-    looks_like_an_id_value,
-)
+from services.executor.core.records.called_records import RecordReference, looks_like_an_id_value
 from services.executor.core.records.references import REFERENCE, reference_to_made, references
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.classes import ToolWords, as_typed, identifies, noun_of, subject_of, words_of_tool

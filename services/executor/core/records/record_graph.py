@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 from typing import Final, TypeAlias
 
 from services.executor.core.figures.columns import same
-from services.executor.core.figures.numbers import figure
+from services.executor.core.figures.numbers import figure, is_like_an_id
 from services.executor.core.records.called_records import (
     Noun,
     RecordReference,
@@ -18,7 +18,6 @@ from services.executor.core.records.called_records import (
     aliases,
     as_id,
     find_records,
-    is_like_an_id,
     latest_reads,
     noun_of_tool,
     rank_of,

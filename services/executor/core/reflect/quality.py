@@ -6,9 +6,8 @@ from itertools import chain
 from typing import NamedTuple
 
 from services.executor.core.figures.identifiers import is_duration
-from services.executor.core.figures.numbers import figure, normal, number_bearing_tokens
+from services.executor.core.figures.numbers import figure, is_like_an_id, normal, number_bearing_tokens
 from services.executor.core.figures.vocabulary import spaced_words
-from services.executor.core.records.called_records import is_like_an_id
 from services.executor.core.reflect.documents import asked_documents
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.values import Fact

@@ -20,7 +20,6 @@ from services.executor.core.model.model_calls import (
     helper_request,
     parse_reply,
 )
-from services.executor.core.plan.outcomes import writes_as_json
 from services.executor.core.reflect.documents import (
     Material,
     Section,
@@ -41,11 +40,12 @@ from services.executor.core.reflect.quality import (
 from services.executor.core.session.budget import BudgetShare
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress, is_dry_run
+from services.executor.core.session.ledger import writes_as_json
+from services.executor.core.session.left_out import remarks_below
 from services.executor.core.session.values import Fact
 from services.executor.core.states.machine import Failed
 from services.executor.core.states.prompts import DOCUMENT_SCHEMA
 from services.executor.core.tools.shorten import beginning
-from services.executor.core.write.notices import remarks_below
 from shared.contracts.task import Artifact
 from shared.domain.answer import is_exact_match
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_object

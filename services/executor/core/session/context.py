@@ -16,7 +16,7 @@ from services.executor.core.session.budget import Ceilings
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.journal import Checkpoints, Journal, JournalLimits
 from services.executor.core.session.values import Fact
-from services.executor.core.states.machine import GENERAL, TEMPLATES, Processes, ProcessTemplate, Rejected
+from services.executor.core.states.machine import GENERAL, PERMITTED, TEMPLATES, Processes, ProcessTemplate, Rejected
 from services.executor.core.states.prompts import Prompts
 from services.executor.core.tools.listing import ListBounds
 from services.executor.core.tools.toolbox import Toolbox
@@ -25,7 +25,7 @@ from services.executor.ports.learned import Experience, Learned
 from services.executor.ports.orchestrators import Orchestrator, OrchestratorName
 from services.executor.ports.policy import PolicyService, Tenants
 from services.executor.ports.sandbox import MadeTools, NoSandbox, NothingKept, Sandbox
-from services.executor.ports.tools import ToolServers
+from services.executor.ports.tools import Tool, ToolServers
 from services.executor.ports.turns import DailySpend, SessionState, TurnStore, Unmetered
 from shared.contracts.outcome import Threshold
 from shared.contracts.policy import Policy
@@ -297,3 +297,18 @@ async def run_together(*steps: Coroutine[object, Never, object]) -> tuple[object
 def _find_first_error(several: BaseExceptionGroup[BaseException]) -> BaseException:
     first = several.exceptions[0]
     return _find_first_error(first) if isinstance(first, BaseExceptionGroup) else first
+
+
+class DispatchRefused(Exception):
+    """A call must not be made; the message is told to whoever asked for it."""
+
+
+def require_permitted(state: FsmState, tool: Tool) -> None:
+    """Raises ``DispatchRefused`` if ``state`` does not permit the tool's class."""
+    if tool.tool_class in PERMITTED[state]:
+        return
+    permitted = ", ".join(sorted(PERMITTED[state])) or "no server's tools"
+    raise DispatchRefused(
+        f"{tool.name} is a tool of class {tool.tool_class} ({tool.why_class}); {state} permits {permitted}. "
+        "It was not called."
+    )

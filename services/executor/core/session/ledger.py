@@ -294,3 +294,19 @@ def is_sayable(value: Json) -> bool:
     if isinstance(value, list):
         return all(not isinstance(item, dict | list) for item in value)
     return not isinstance(value, dict)
+
+
+def writes_as_json(written: Iterable[LedgerEntry]) -> list[Json]:
+    """The ledger's entries for prompts and metadata, in the order of their intents."""
+    ordered = sorted(written, key=lambda entry: (entry.sending_at is None, entry.sending_at))
+    return [
+        {
+            "call_id": entry.call.call_id,
+            "tool": entry.call.tool,
+            "arguments": loads(entry.arguments_json),
+            "status": entry.status.value,
+            "result": loads(entry.result_json or "null"),
+            "note": entry.note,
+        }
+        for entry in ordered
+    ]

@@ -170,6 +170,7 @@ def write_condition(field: str, sign: str, value: Json) -> str:
     return f"{field}{sign}" + "'" + text.replace("'", "''") + "'"
 
 
+_MOST_NAMES = 12  # of fields in a message
 _ABOUT = frozenset({"status", "message", "note", "next", "cursor", "next_cursor", "next_page", "error", "detail"})
 
 
@@ -187,3 +188,9 @@ def found_nothing(result: Json) -> bool:
 def is_empty(value: Json) -> bool:
     """Whether a field's value is null, empty or only white space."""
     return value is None or value in ("", [], {}) or (isinstance(value, str) and not value.strip())
+
+
+def list_names(records: Iterator[Json] | Sequence[Json]) -> str:
+    """The field names of the records as text for a message."""
+    names = dict.fromkeys(key for record in records if isinstance(record, dict) for key in record)
+    return ", ".join([*list(names)[:_MOST_NAMES], *(["..."] if len(names) > _MOST_NAMES else [])])

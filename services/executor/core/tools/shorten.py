@@ -1,15 +1,13 @@
 """Results that are shown shortened: the first rows of a list, the beginnings of long texts, and a note on the rest."""
 
-from collections.abc import Iterator, Sequence
-
 from services.executor.core.tools.paging import ListPage, page_in, put
+from services.executor.core.tools.record_tree import list_names
 from shared.domain.exact_json import Json, dumps
 
 # Tried in turn until the whole fits: the longest text, and the most items of a list within.
 _STEPS = ((4_000, 100), (1_000, 40), (400, 15), (120, 6), (60, 3), (30, 1))
 MOST = 16_000  # characters of one result that a prompt holds
 MOST_OF_A_RESULT = 6_000  # in a conversation
-_MOST_NAMES = 12
 _COMPUTED = "what is computed over them takes all."
 
 
@@ -85,9 +83,3 @@ def shorten_result(content: Json, most: int = MOST_OF_A_RESULT) -> tuple[Json, s
     rows = f"{len(page.rows)} rows{place}, the first {min(len(part.rows), len(page.rows))} are shown"
     inside = "; long texts and lists in them are cut" if "within" in cut else ""
     return shown, f"{rows}{inside}{f'; fields {fields}' if fields else ''}; look shows the rest"
-
-
-def list_names(records: Iterator[Json] | Sequence[Json]) -> str:
-    """The field names of the records as text for a message."""
-    names = dict.fromkeys(key for record in records if isinstance(record, dict) for key in record)
-    return ", ".join([*list(names)[:_MOST_NAMES], *(["..."] if len(names) > _MOST_NAMES else [])])

@@ -15,7 +15,6 @@ from pydantic import JsonValue
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import EMPTY_REGISTRY
 
-from services.executor.core.states.machine import PERMITTED
 from services.executor.core.tools.near_names import stems_of
 from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys
 from services.executor.ports.tools import AGENT_TASK, CALL_ID, MESSAGE, PARTS, Tool
@@ -23,7 +22,7 @@ from shared.contracts.ledger import LedgerEntry
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object, plain, wire
 from shared.domain.identity_cache import IdentityCache, SameTuples
-from shared.domain.words import FsmState, ToolClass
+from shared.domain.words import ToolClass
 from shared.ports.models import ToolDefinition, ToolUse
 
 MOST_COMPILED = 4_096  # tools of which is kept what was worked out once
@@ -389,18 +388,3 @@ _use_tool_in_outline_of: IdentityCache[Mapping[str, Tool], ToolDefinition] = Ide
     lambda tools: _define_use_tool(tools, is_asked_only=True), 64
 )
 _definitions: IdentityCache[Tool, dict[str, ToolDefinition]] = IdentityCache(lambda _: {}, MOST_COMPILED)
-
-
-class DispatchRefused(Exception):
-    """A call must not be made; the message is told to whoever asked for it."""
-
-
-def require_permitted(state: FsmState, tool: Tool) -> None:
-    """Raises ``DispatchRefused`` if ``state`` does not permit the tool's class."""
-    if tool.tool_class in PERMITTED[state]:
-        return
-    permitted = ", ".join(sorted(PERMITTED[state])) or "no server's tools"
-    raise DispatchRefused(
-        f"{tool.name} is a tool of class {tool.tool_class} ({tool.why_class}); {state} permits {permitted}. "
-        "It was not called."
-    )

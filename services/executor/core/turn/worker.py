@@ -68,7 +68,7 @@ from services.executor.core.turn.waits import (
     speaks_of_doubts,
 )
 from services.executor.core.write.agent_calls import AgentAsks
-from services.executor.core.write.mutations import settle_open
+from services.executor.core.write.one_write import settle_open
 from services.executor.core.write.settling import settle_without_reading
 from services.executor.ports.sessions import RunsTurns, Work
 from services.executor.ports.turns import DayCharges, JournalEntry, LeaseLost, TurnStore

@@ -10,10 +10,10 @@ from services.executor.core.records.binding import reads_around
 from services.executor.core.session.context import TurnContext, side_by_side
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.ledger import has_begun
+from services.executor.core.session.left_out import left_out_key
 from services.executor.core.session.values import Fact, NamedValue, Operand, with_figures
 from services.executor.core.states.machine import Failed
 from services.executor.core.tools.record_tree import NoSuchPath, RecordKeys
-from services.executor.core.write.notices import left_out_key
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall
 from shared.contracts.policy import TriggeredRule

@@ -17,8 +17,7 @@ from services.gateway.features.audit.rows import audit_rows, rows_of_record
 from services.gateway.features.console.context import ConsolePages
 from services.gateway.features.console.pages import go_to, in_path
 from services.gateway.features.console.sessions import Visitor
-from services.gateway.features.console.views import evidence
-from services.gateway.features.console.views import tasks as views
+from services.gateway.features.console.views import evidence, tasks as views
 from services.gateway.features.console.views.timeline import TimedEvents, rail, stages
 from services.gateway.features.identity.model import may_stop
 from services.gateway.features.tasks.listing import TaskQuery

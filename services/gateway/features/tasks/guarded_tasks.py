@@ -8,8 +8,7 @@ import structlog
 
 from services.gateway.edge.errors import StoppedTenant, TooManyRequests
 from shared.contracts.task import TaskEvent, TaskRecord, Turn
-from shared.domain import metric_names as names
-from shared.domain import span_names as spans
+from shared.domain import metric_names as names, span_names as spans
 from shared.ports import tasks as ports
 from shared.ports.meter import Meter
 from shared.ports.store import StoreUnavailable

@@ -6,8 +6,7 @@ from typing import ClassVar
 
 from typing_extensions import override
 
-from services.simulator.core.modalities import sms_conversations as conversations
-from services.simulator.core.modalities import sms_messages as messages
+from services.simulator.core.modalities import sms_conversations as conversations, sms_messages as messages
 from services.simulator.core.modalities.actions import Action, read_as
 from services.simulator.core.modalities.fields import iso
 from services.simulator.core.modalities.loading import Exported, read_state, require_same_keys

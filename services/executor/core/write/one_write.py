@@ -1,24 +1,16 @@
-"""MUTATE and SCHEDULE_NOTIFY: a plan's calls in order, each through what may refuse it, the read before it, intent,
-call, result and proof (I3, I4). The way of one write:
-
-    send_plan_calls        the plan's calls in order, and what a failure stops or takes back
-      _carry_out_call      one call, made or left out
-        _make_and_settle   from one status of its entry to the next, until that is settled
-          _send_call       refuse_too_early, refuse_out_of_turn, prepare or an earlier sending may hold it back
-            send           the verdict renewed, _open stores the intent, call_tool makes the request, store_answer
-          settle_open_call the agent's word, or settle_by_reading: the proof
-"""
+"""One write of a plan: what may refuse it, the read before it, intent, call, answer and proof (I3, I4)."""
 
 import asyncio
 import base64
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
 from services.executor.core.authorize.policy import has_fresh_verdict, renew_verdict, still_stands
+from services.executor.core.plan.notices import may_go_out, text_place, with_sentence
 from services.executor.core.reads.one_call import dispatch_call
-from services.executor.core.records.references import references, resolve
-from services.executor.core.session.context import TurnContext
+from services.executor.core.records.references import resolve
+from services.executor.core.session.context import DispatchRefused, TurnContext, require_permitted
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.ledger import (
     Doubtful,
@@ -29,26 +21,11 @@ from services.executor.core.session.ledger import (
     took_hold,
     write_key,
 )
-from services.executor.core.states.machine import EarlyEnd, Escalated, Failed, Rejected
+from services.executor.core.states.machine import Escalated, Failed, Rejected
 from services.executor.core.tools.classes import identifies
 from services.executor.core.tools.record_tree import NoSuchPath
-from services.executor.core.tools.toolbox import (
-    DispatchRefused,
-    arguments_to_send,
-    key_field,
-    problems_with,
-    require_permitted,
-)
+from services.executor.core.tools.toolbox import arguments_to_send, key_field, problems_with
 from services.executor.core.write.agent_calls import hear_reply, is_answer_overdue, is_with_agent, settle_by_agent
-from services.executor.core.write.judged_again import why_barred_since
-from services.executor.core.write.notices import (
-    is_left_out,
-    leave_out,
-    may_go_out,
-    text_place,
-    why_not_told,
-    with_sentence,
-)
 from services.executor.core.write.settling import (
     judge_before_resend,
     read_state_before,
@@ -63,9 +40,8 @@ from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import CallOutcome
 from shared.contracts.task import FILE_ID
-from shared.domain import span_names as names
 from shared.domain.exact_json import Json, JsonObject, dumps
-from shared.domain.words import DID_NOTHING, DONE, DOUBTS, SENDABLE, FsmState, Resolution, ToolClass, WriteStatus
+from shared.domain.words import DID_NOTHING, DOUBTS, SENDABLE, FsmState, Resolution, ToolClass, WriteStatus
 
 _HELD_UP_SECONDS = 0.5  # between storing an intent and making its request, at the least
 _OPEN = (WriteStatus.SENDING, WriteStatus.DENIED, WriteStatus.ASKED, *SENDABLE)  # and a change that waits for its proof
@@ -253,26 +229,6 @@ async def renew_if_old(write: PlannedWrite) -> None:
         raise Escalated(f"the plan is half done, and its remaining calls were not sent: {why}") from error
 
 
-async def send_plan_calls(ctx: TurnContext, progress: Progress, state: FsmState, classes: Iterable[ToolClass]) -> None:
-    """Carry out the plan's calls of some classes in order, each at most once, whoever began it.
-
-    A call that fails for good stops those after it that share its part of the task or need its answer, unless the plan
-    says "continue"; where it says "compensate", what the calls before it did is taken back, and the run ends. A write
-    in doubt raises ``Doubtful``.
-    """
-    wanted, plan = frozenset(classes), progress.dossier.present_plan
-    for call in plan.calls:
-        if call.tool_class not in wanted or is_left_out(ctx, plan, call):
-            continue
-        if why := await _why_stopped(ctx, progress, plan, call):
-            await leave_out(ctx, plan, call, why)
-            continue
-        write = PlannedWrite(ctx, progress, plan, call, state)
-        failure = await _carry_out_call(write)
-        if failure is not None and call.on_failure == "compensate":
-            raise await _take_back(write, failure)
-
-
 async def settle_open(ctx: TurnContext, *, ends: bool = True) -> None:
     """Settles every write that is still in flight, so that none is left undecided whatever happens to the task.
 
@@ -283,56 +239,19 @@ async def settle_open(ctx: TurnContext, *, ends: bool = True) -> None:
             await settle_open_call(ctx, entry, may_resend=False)
 
 
-async def _why_stopped(ctx: TurnContext, progress: Progress, plan: WritePlan, call: PlannedCall) -> str:
-    """Why a call that was not made is left out: it tells of a change that may not be done, an earlier call failed that
-    shares its part of the task or whose answer it needs, or rules say more of it by what earlier calls left. Empty if
-    it may go out.
-    """
-    entries = await plan_entries(ctx.store, plan)
-    statuses = {call_id: entry.status for call_id, entry in entries.items()}
-    if statuses.get(call.call_id) not in (None, *SENDABLE):
-        return ""
-    if call.tool_class is ToolClass.NOTIFY and (untold := why_not_told(ctx, call, plan, entries)):
-        return untold
-    needed = frozenset(references(call.arguments))
-    for one in plan.calls[: plan.calls.index(call)]:
-        failed = is_left_out(ctx, plan, one) or statuses.get(one.call_id) in DID_NOTHING
-        if failed and (one.call_id in needed or (one.part == call.part and one.on_failure != "continue")):
-            return f"{one.tool} before it was not carried out"
-    return await why_barred_since(ctx, progress, call, entries)
-
-
-async def _carry_out_call(write: PlannedWrite) -> Failed | None:
-    """Makes the call, unless it was made, and settles it. Returns the failure if the call failed, else None."""
-    ctx, call = write.ctx, write.call
-    try:
-        with ctx.ports.tracer.span(names.WRITE.format(tool=call.tool)) as span:
-            entry = await _make_and_settle(write)
-            span.note({names.WRITE_STATUS: entry.status.value})
-    except NotSent as unprepared:
-        if call.on_failure == "compensate":
-            return Failed(str(unprepared))
-        await leave_out(ctx, write.plan, call, str(unprepared))
-        return None
-    return Failed(f"{call.call_id} {call.tool}: {entry.note}") if entry.status in DID_NOTHING else None
-
-
-async def _make_compensation(write: PlannedWrite, call: PlannedCall) -> str:
-    """Makes a compensation, once, like any write. Returns why it did not take hold; empty if it did."""
-    try:
-        entry = await _make_and_settle(write._replace(call=call, state=FsmState.MUTATE))
-    except (NotSent, Failed, Escalated, Rejected) as error:
-        return f" ({error})"
-    return "" if took_hold(entry) else f" ({entry.call.call_id} {entry.call.tool}: {entry.note})"
-
-
-async def _make_and_settle(write: PlannedWrite) -> LedgerEntry:
+async def make_and_settle(write: PlannedWrite) -> LedgerEntry:
     """Takes the call from its entry's status to one that is settled, step by step; returns its entry. One that could
     not be sent stays so. Raises ``Doubtful`` for a write in doubt. The one step from each status:
 
     - no entry, ``unsent``, ``resend``: it is sent, which ends as ``sent``, ``denied``, ``asked`` or ``unsent``;
     - ``asked``: a person's answer goes to the agent (``resend``), which is told to stop when that is overdue;
     - ``sent``, ``denied``, ``sending``: it is settled by its agent's word or by reading: here a write is proved.
+
+    What is called on the way:
+
+    - ``_send_call``: ``refuse_too_early``, ``refuse_out_of_turn``, ``prepare`` or an earlier sending may hold it back;
+    - ``send``: the verdict is renewed, ``_open`` stores the intent, ``call_tool`` makes the request, ``store_answer``;
+    - ``settle_open_call``: the agent's word, or ``settle_by_reading``, the proof.
     """
     ctx = write.ctx
     entry = (await ctx.store.ledger()).get(write_key(write.plan, write.call))
@@ -400,34 +319,6 @@ async def _settle_instead(prepared: PreparedCall, entry: LedgerEntry) -> LedgerE
     attempt = entry.attempt + int(found.status is WriteStatus.IN_DOUBT)  # another doubt, to be decided anew
     settled = entry.model_copy(update={"proof_json": read, "attempt": attempt})
     return await store_status(ctx, settled, found.status, f"it was not sent again: {found.note}; before: {entry.note}")
-
-
-async def _take_back(write: PlannedWrite, failure: Failed) -> EarlyEnd:
-    """Compensates what the calls of its part before the failed one did, the latest first, and returns how the run ends.
-
-    Only what was proved, or what an operator said, counts as done: an unproved write is never taken back blindly. Stops
-    at the first compensation that fails: a person decides about the rest.
-    """
-    ctx, plan, failed = write.ctx, write.plan, write.call
-    before = [call for call in plan.calls[: plan.calls.index(failed)] if call.part == failed.part]
-    entries, done, problem = await plan_entries(ctx.store, plan), list[str](), ""
-    for call in reversed(before):
-        if call.compensation is None or not took_hold(entries.get(call.call_id)):
-            continue
-        if problem := await _make_compensation(write, call.compensation):
-            break
-        done.append(f"{call.call_id} {call.tool}")
-    entries = await plan_entries(ctx.store, plan)
-    undone = {entry.compensates for entry in entries.values() if entry.compensates and took_hold(entry)}
-    left = [
-        f"{call.call_id} {call.tool} ({entries[call.call_id].status.value})"
-        for call in before
-        if call.call_id in entries and entries[call.call_id].status in DONE and call.call_id not in undone
-    ]
-    taken_back = f"taken back: {', '.join(done)}" if done else "nothing was taken back"
-    standing = f"; still standing: {', '.join(left)}" if left else ""
-    reason = f"{failure.reason}; {taken_back}{standing}{problem}"
-    return Escalated(reason) if left or problem else Failed(reason)
 
 
 async def is_being_taken_back(ctx: TurnContext, plan: WritePlan) -> bool:

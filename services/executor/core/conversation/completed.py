@@ -1,0 +1,85 @@
+"""The end of a conversation: the answer with what is said below it, and the parts that were not done."""
+
+from collections.abc import Mapping, Sequence
+
+from pydantic import JsonValue
+
+from services.executor.core.plan.notices import append_missing_notice
+from services.executor.core.plan.outcomes import parts_not_done
+from services.executor.core.process.figures import with_rows_left
+from services.executor.core.session.context import TurnContext
+from services.executor.core.session.dossier import AnsweredTask, Progress
+from services.executor.core.session.left_out import not_made
+from services.executor.core.states.machine import Failed, Rejected
+from shared.contracts.ledger import LedgerEntry
+from shared.domain.answer import as_list
+from shared.domain.words import UNDECIDED, ToolClass, WriteStatus
+
+_NOTHING = "Nothing was written."
+
+
+def with_insight(progress: Progress) -> Progress:
+    """The progress with its insight: an event and a part of the outcome, stored with the end of the turn."""
+    dossier = progress.dossier
+    answered = dict.fromkeys(fact.tool for fact in dossier.facts if fact.ok)
+    insight: dict[str, JsonValue] = {
+        "strategy": progress.strategy.value,
+        "parts": len(dossier.parts),
+        "plans": len(dossier.every_plan),
+        "reads": len(dossier.facts),
+        "helpful_tools": list(answered),
+        "unhelpful_tools": list(dict.fromkeys(fact.tool for fact in dossier.facts if fact.tool not in answered)),
+        "figures": len(dossier.values),
+        "writes": [call.tool for plan in dossier.every_plan for call in plan.calls],
+        "model_calls": progress.model_calls,
+    }
+    return progress.model_copy(update={"insight": {**progress.insight, **insight}})
+
+
+async def answer_by_ledger(ctx: TurnContext, progress: Progress) -> Progress:
+    """The progress at its end, with each write and its status as the answer."""
+    written = sorted((await ctx.store.ledger()).values(), key=lambda entry: entry.call.call_id)
+    lines = [f"{entry.call.tool}: {entry.status.value.replace('_', ' ')} ({entry.note})" for entry in written]
+    return progress.move_to(progress.path[-1]).update_dossier(answer="\n".join(lines) or _NOTHING)
+
+
+async def complete_answer(
+    ctx: TurnContext, progress: Progress, corrected: Mapping[int, str], unnamed: Mapping[int, Sequence[str]]
+) -> AnsweredTask:
+    """The answered task, with the remarks below its answer, and the parts that were not done.
+
+    By part, ``corrected``: what was wrong with calls that never stood in a plan; ``unnamed``: the identifiers that it
+    lists and no call names.
+    """
+    if progress.dossier.answer is None:
+        raise Failed("the conversation ended without an answer")
+    said = with_rows_left(await append_missing_notice(ctx, with_insight(progress)), ctx.task)
+    dossier, ledger = said.dossier, await ctx.store.ledger()
+    if any(_is_open(entry) for entry in ledger.values()):
+        raise Failed("the conversation ended before it was known what became of a write")
+    reasons = {one.call.call_id: one.why for one in not_made(ctx, dossier)}
+    left = parts_not_done(dossier.parts, dossier.every_plan, ledger, reasons, corrected)
+    lists = ((part, unnamed[part.number]) for part in dossier.parts if part.number in unnamed)
+    left += [(part, f"no call names {', '.join(ids)}") for part, ids in lists]
+    if not ledger and any(part.is_to_do for part, _ in left):
+        _raise_if_text_forbids(progress)
+    not_done = [f"part {part.number} ({part.quote[:120]}): {why}" for part, why in left]
+    is_read_as_list = dossier.answer_format == "list" and ctx.record.request.solver is None
+    if is_read_as_list and as_list(dossier.answer or "") is None:
+        not_done.append("the answer is not the JSON list that was asked for")
+    return AnsweredTask(said, "; ".join(not_done))
+
+
+def _raise_if_text_forbids(progress: Progress) -> None:
+    """Raises ``Rejected`` where the rules about the text forbid the task as it is written: no plan of it may pass."""
+    found = progress.notes.get("text_policy")
+    violations = found.get("violations") if isinstance(found, dict) else None
+    if isinstance(violations, list) and violations:
+        told = "; ".join(map(str, violations))
+        raise Rejected(f"the policy forbids the task as it is written, so nothing was written: {told}")
+
+
+def _is_open(entry: LedgerEntry) -> bool:
+    """Whether it is not known, or nobody has decided, what became of a write: no answer can be given then."""
+    waits_for_proof = entry.status is WriteStatus.SENT and entry.call.tool_class is ToolClass.CHANGE
+    return waits_for_proof or entry.status in UNDECIDED

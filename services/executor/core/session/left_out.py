@@ -1,0 +1,77 @@
+"""Calls that a plan went on without, and what is said of them below the answer."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from services.executor.core.session.context import TurnContext, files_not_read
+from services.executor.core.session.dossier import Dossier
+from services.executor.core.session.ledger import write_key
+from shared.contracts.plan import PlannedCall, WritePlan
+from shared.domain.answer import is_exact_match
+from shared.domain.exact_json import Json
+
+
+class LeftOut(NamedTuple):
+    """A call that was not made, and why."""
+
+    call: PlannedCall
+    why: str
+
+    def as_json(self) -> Json:
+        """The call as a model sees it, beside the writes that were made."""
+        call = self.call
+        about: dict[str, Json] = {"call_id": call.call_id, "tool": call.tool, "arguments": call.arguments}
+        return {**about, "status": "not made", "result": None, "note": self.why}
+
+
+def append_remarks(ctx: TurnContext, dossier: Dossier, text: str) -> str:
+    """The answer with the remarks below it; a list stays as it is, to the byte (I9)."""
+    said = remarks_below(ctx, dossier)
+    return text if is_exact_match(text) or not said else text.rstrip() + said
+
+
+def remarks_below(ctx: TurnContext, dossier: Dossier) -> str:
+    """What is said below an answer of this run: calls not made, files not read; empty if nothing."""
+    missing, endpoint = not_made(ctx, dossier), ctx.record.request.tools_endpoint
+    said = ["\n".join(["Not made:", *(f"- {one.call.tool}: {one.why}" for one in missing)])] if missing else []
+    if not ctx.toolbox.tools and endpoint is not None:
+        said.append(f"The tool server {endpoint} offers no tools.")
+    if unread := files_not_read(ctx.files, saw_pictures=ctx.journal.saw_pictures):
+        said.append("\n".join(["Not read:", *(f"- {one}" for one in unread)]))
+    return "".join(f"\n\n{part}" for part in said)
+
+
+def not_made(ctx: TurnContext, dossier: Dossier) -> list[LeftOut]:
+    """The calls that the plans of the task went on without, except those that a later plan made after all."""
+    missing: list[LeftOut] = []
+    made: set[tuple[str, str, str]] = set()
+    for plan in reversed(dossier.every_plan):
+        left = left_out_calls(ctx, plan)
+        missing = [*(one for one in left if _call_identity(one.call) not in made), *missing]
+        made |= {_call_identity(call) for call in plan.calls} - {_call_identity(one.call) for one in left}
+    return missing
+
+
+async def leave_out(ctx: TurnContext, plan: WritePlan, call: PlannedCall, why: str) -> None:
+    """Stores that the plan goes on without the call, so that no later attempt makes it out of order."""
+    ctx.journal.tell("note", call=call.call_id, tool=call.tool, left_out=why)
+    ctx.journal.add(left_out_key(plan, call), "note", why)
+
+
+def is_left_out(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> bool:
+    return ctx.journal.get(left_out_key(plan, call)) is not None
+
+
+def left_out_calls(ctx: TurnContext, plan: WritePlan | None) -> Sequence[LeftOut]:
+    """The calls that the plan went on without, in their order."""
+    noted = [(call, ctx.journal.get(left_out_key(plan, call))) for call in plan.calls] if plan else []
+    return [LeftOut(call, why) for call, why in noted if why is not None]
+
+
+def _call_identity(call: PlannedCall) -> tuple[str, str, str]:
+    return (call.connection_id, call.tool, call.arguments_json)
+
+
+def left_out_key(plan: WritePlan, call: PlannedCall) -> str:
+    """The journal's name for the note that the plan goes on without the call."""
+    return f"left-out:{write_key(plan, call)}"

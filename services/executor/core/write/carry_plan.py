@@ -1,0 +1,256 @@
+"""A closed plan on its way: it is let through or waits, then its calls are made in order (I1, I2)."""
+
+from collections.abc import Iterable, Sequence
+
+from services.executor.core.authorize.approval import is_let_through, let_through
+from services.executor.core.authorize.policy import (
+    has_fresh_verdict,
+    needs_person,
+    persons_needed,
+    renew_verdict,
+    still_stands,
+)
+from services.executor.core.figures.calculator import CannotCalculate, MadeToolResults
+from services.executor.core.figures.evaluate import recompute
+from services.executor.core.model.made_tools import compute_with_tools
+from services.executor.core.plan.notices import quiet_rest, why_not_told
+from services.executor.core.plan.outcomes import answers_to
+from services.executor.core.plan.sources import SourceFinder, known_figures, known_sources
+from services.executor.core.process.figures import compute_figures
+from services.executor.core.reads.recovering import read_again
+from services.executor.core.records.references import references
+from services.executor.core.session.context import TurnContext, enter_state, in_state, side_by_side
+from services.executor.core.session.dossier import Progress, Resting, StaleInputs, WaitsForDecision
+from services.executor.core.session.ledger import has_begun, plan_entries, took_hold
+from services.executor.core.session.left_out import is_left_out, leave_out
+from services.executor.core.session.values import Fact, NamedValue, with_figures
+from services.executor.core.states import machine
+from services.executor.core.states.machine import EarlyEnd, Escalated, Failed, Rejected
+from services.executor.core.tools.record_tree import NoSuchPath
+from services.executor.core.write.agent_calls import AgentAtWork
+from services.executor.core.write.judged_again import why_barred_since
+from services.executor.core.write.one_write import NotSent, PlannedWrite, make_and_settle
+from shared.contracts.plan import PlannedCall, WritePlan
+from shared.domain import span_names as names
+from shared.domain.words import DID_NOTHING, DONE, SENDABLE, FsmState, ToolClass
+
+
+async def carry_plan(ctx: TurnContext, progress: Progress) -> Progress | WaitsForDecision | Resting | StaleInputs:
+    """Carries out the plan from where it stands, until it is done, a person has to decide, or a time has to come."""
+    if progress.state not in machine.PLAN_STATES:
+        progress = await enter_state(ctx, progress, machine.after_planning(progress.path))
+    while not machine.is_end(progress.state):
+        if progress.state in (FsmState.APPROVAL_GATE, FsmState.MUTATE):
+            released = await _release_plan(ctx, progress)
+            if not isinstance(released, Progress):
+                return released
+            progress = released
+        if pause := await quiet_rest(ctx, progress):
+            return Resting(progress, pause)
+        try:
+            with in_state(ctx, progress):
+                progress = await _work_in_state(ctx, progress)
+        except AgentAtWork as busy:
+            return Resting(progress, busy.rest)
+        following = machine.state_after(progress.path, progress.state)
+        if machine.is_end(following):
+            return progress
+        progress = await enter_state(ctx, progress, following)
+    return progress
+
+
+async def _release_plan(ctx: TurnContext, progress: Progress) -> Progress | WaitsForDecision | StaleInputs:
+    """The progress if the plan may be carried out, on inputs that still hold; else what it waits for, or what has
+    changed.
+    """
+    if progress.dossier.verdict is None:
+        raise Failed("there is no policy verdict on the plan; nothing was written")
+    asks_person = not is_let_through(progress) and needs_person(ctx, progress)
+    if asks_person and not progress.confirmed:  # none of the process's confirmations was given yet
+        return WaitsForDecision(progress)
+    if not asks_person and not is_let_through(progress):
+        progress = let_through(progress, "automatic: no rule and no setting of the tenant asks for an approval")
+    # Before a further confirmation is asked for, and before the first change: what was approved has to hold still.
+    if (asks_person or progress.state is FsmState.MUTATE) and (stale := await check_inputs_still_hold(ctx, progress)):
+        return stale
+    return WaitsForDecision(progress) if asks_person else progress
+
+
+async def _work_in_state(ctx: TurnContext, progress: Progress) -> Progress:
+    match progress.state:
+        case FsmState.MUTATE:
+            return await _make_changes(ctx, progress)
+        case FsmState.SCHEDULE_NOTIFY:
+            await send_plan_calls(ctx, progress, FsmState.SCHEDULE_NOTIFY, (ToolClass.NOTIFY,))
+            return _count_calls(progress, (ToolClass.NOTIFY,))
+        case _:
+            return progress
+
+
+async def _make_changes(ctx: TurnContext, progress: Progress) -> Progress:
+    """Makes the plan's changes; and its notices too, if the template has no state for them."""
+    if not is_let_through(progress):
+        raise Failed("the plan is not the one that was let through; nothing was written")
+    await send_plan_calls(ctx, progress, FsmState.MUTATE, (ToolClass.CHANGE,))
+    if FsmState.SCHEDULE_NOTIFY in progress.path:
+        return _count_calls(progress, (ToolClass.CHANGE,))
+    await send_plan_calls(ctx, progress, FsmState.MUTATE, (ToolClass.NOTIFY,))
+    return _count_calls(progress, (ToolClass.CHANGE, ToolClass.NOTIFY))
+
+
+def _count_calls(progress: Progress, classes: tuple[ToolClass, ...]) -> Progress:
+    made = sum(call.tool_class in classes for call in progress.dossier.present_plan.calls)
+    return progress.model_copy(update={"tool_calls": progress.tool_calls + made})
+
+
+async def send_plan_calls(ctx: TurnContext, progress: Progress, state: FsmState, classes: Iterable[ToolClass]) -> None:
+    """Carry out the plan's calls of some classes in order, each at most once, whoever began it.
+
+    A call that fails for good stops those after it that share its part of the task or need its answer, unless the plan
+    says "continue"; where it says "compensate", what the calls before it did is taken back, and the run ends. A write
+    in doubt raises ``Doubtful``.
+    """
+    wanted, plan = frozenset(classes), progress.dossier.present_plan
+    for call in plan.calls:
+        if call.tool_class not in wanted or is_left_out(ctx, plan, call):
+            continue
+        if why := await _why_stopped(ctx, progress, plan, call):
+            await leave_out(ctx, plan, call, why)
+            continue
+        write = PlannedWrite(ctx, progress, plan, call, state)
+        failure = await _carry_out_call(write)
+        if failure is not None and call.on_failure == "compensate":
+            raise await _take_back(write, failure)
+
+
+async def _why_stopped(ctx: TurnContext, progress: Progress, plan: WritePlan, call: PlannedCall) -> str:
+    """Why a call that was not made is left out: it tells of a change that may not be done, an earlier call failed that
+    shares its part of the task or whose answer it needs, or rules say more of it by what earlier calls left. Empty if
+    it may go out.
+    """
+    entries = await plan_entries(ctx.store, plan)
+    statuses = {call_id: entry.status for call_id, entry in entries.items()}
+    if statuses.get(call.call_id) not in (None, *SENDABLE):
+        return ""
+    if call.tool_class is ToolClass.NOTIFY and (untold := why_not_told(ctx, call, plan, entries)):
+        return untold
+    needed = frozenset(references(call.arguments))
+    for one in plan.calls[: plan.calls.index(call)]:
+        failed = is_left_out(ctx, plan, one) or statuses.get(one.call_id) in DID_NOTHING
+        if failed and (one.call_id in needed or (one.part == call.part and one.on_failure != "continue")):
+            return f"{one.tool} before it was not carried out"
+    return await why_barred_since(ctx, progress, call, entries)
+
+
+async def _carry_out_call(write: PlannedWrite) -> Failed | None:
+    """Makes the call, unless it was made, and settles it. Returns the failure if the call failed, else None."""
+    ctx, call = write.ctx, write.call
+    try:
+        with ctx.ports.tracer.span(names.WRITE.format(tool=call.tool)) as span:
+            entry = await make_and_settle(write)
+            span.note({names.WRITE_STATUS: entry.status.value})
+    except NotSent as unprepared:
+        if call.on_failure == "compensate":
+            return Failed(str(unprepared))
+        await leave_out(ctx, write.plan, call, str(unprepared))
+        return None
+    return Failed(f"{call.call_id} {call.tool}: {entry.note}") if entry.status in DID_NOTHING else None
+
+
+async def _make_compensation(write: PlannedWrite, call: PlannedCall) -> str:
+    """Makes a compensation, once, like any write. Returns why it did not take hold; empty if it did."""
+    try:
+        entry = await make_and_settle(write._replace(call=call, state=FsmState.MUTATE))
+    except (NotSent, Failed, Escalated, Rejected) as error:
+        return f" ({error})"
+    return "" if took_hold(entry) else f" ({entry.call.call_id} {entry.call.tool}: {entry.note})"
+
+
+async def _take_back(write: PlannedWrite, failure: Failed) -> EarlyEnd:
+    """Compensates what the calls of its part before the failed one did, the latest first, and returns how the run ends.
+
+    Only what was proved, or what an operator said, counts as done: an unproved write is never taken back blindly. Stops
+    at the first compensation that fails: a person decides about the rest.
+    """
+    ctx, plan, failed = write.ctx, write.plan, write.call
+    before = [call for call in plan.calls[: plan.calls.index(failed)] if call.part == failed.part]
+    entries, done, problem = await plan_entries(ctx.store, plan), list[str](), ""
+    for call in reversed(before):
+        if call.compensation is None or not took_hold(entries.get(call.call_id)):
+            continue
+        if problem := await _make_compensation(write, call.compensation):
+            break
+        done.append(f"{call.call_id} {call.tool}")
+    entries = await plan_entries(ctx.store, plan)
+    undone = {entry.compensates for entry in entries.values() if entry.compensates and took_hold(entry)}
+    left = [
+        f"{call.call_id} {call.tool} ({entries[call.call_id].status.value})"
+        for call in before
+        if call.call_id in entries and entries[call.call_id].status in DONE and call.call_id not in undone
+    ]
+    taken_back = f"taken back: {', '.join(done)}" if done else "nothing was taken back"
+    standing = f"; still standing: {', '.join(left)}" if left else ""
+    reason = f"{failure.reason}; {taken_back}{standing}{problem}"
+    return Escalated(reason) if left or problem else Failed(reason)
+
+
+async def check_inputs_still_hold(ctx: TurnContext, progress: Progress) -> StaleInputs | None:
+    """None if the plan may still be made, else why not; also raises ``Rejected``. Its inputs are read again only if a
+    person has approved them.
+
+    Once a write of the plan has begun, its inputs change by our own doing: then only the verdict is renewed, before
+    each call that is sent (``renew_if_old``).
+    """
+    plan = progress.dossier.plan
+    if plan is None or progress.dossier.verdict is None:
+        raise Failed("there is no plan with a verdict; nothing was written")
+    if any(has_begun(entry) for entry in (await plan_entries(ctx.store, plan)).values()):
+        return None
+    seen_by_person = progress.dossier.by_person or progress.confirmed
+    if not seen_by_person and has_fresh_verdict(ctx, plan.hash):
+        return None
+    fresh = await _read_facts_again(ctx, progress) if seen_by_person else progress
+    verdict = await renew_verdict(ctx, fresh)
+    if strange := _without_source(ctx, fresh, await answers_to(ctx, progress.dossier.plans)):
+        return StaleInputs(fresh, "what the plan rests on changed since it was approved: " + "; ".join(strange))
+    if persons_needed(ctx, fresh) > persons_needed(ctx, progress):
+        return StaleInputs(fresh, "what was read since then asks for more people than have approved")
+    if not still_stands(ctx, progress, fresh, verdict):
+        return StaleInputs(fresh, "the inputs or the rules changed since the plan was approved")
+    return None
+
+
+def _without_source(ctx: TurnContext, fresh: Progress, written: tuple[Fact, ...]) -> tuple[str, ...]:
+    """Sentences on arguments that are no longer where they were taken from. ``written``: earlier answers."""
+    dossier = fresh.dossier
+    finder = SourceFinder(known_sources(ctx, (*dossier.facts, *written), dossier.values))
+    calls = dossier.plan.every_call if dossier.plan else ()
+    tools = [(call, ctx.toolbox.find(call.connection_id, call.tool)) for call in calls]
+    return tuple(problem for call, tool in tools if tool for problem in finder.find(call, tool).problems)
+
+
+async def _read_facts_again(ctx: TurnContext, progress: Progress) -> Progress:
+    """The progress with its facts read anew, and its values computed again from them; also in a resumed turn: what the
+    journal holds may be from long before.
+    """
+    key = _name_anew(ctx, progress)
+    facts = await side_by_side(read_again(ctx, f"{key}:{fact.ref}", fact, progress) for fact in progress.dossier.facts)
+    values = with_figures(progress.dossier.values, compute_figures(progress.template, facts, ctx.task))
+    if values:
+        values = await _compute_again(ctx, progress, values, facts)
+    return progress.update_dossier(facts=tuple(facts), values=values)
+
+
+async def _compute_again(
+    ctx: TurnContext, progress: Progress, values: Sequence[NamedValue], facts: Sequence[Fact]
+) -> tuple[NamedValue, ...]:
+    made, known = MadeToolResults(progress.dossier.made), known_figures(ctx, facts)
+    try:
+        return await compute_with_tools(ctx, _name_anew(ctx, progress), made, lambda: recompute(values, known, made))
+    except (CannotCalculate, NoSuchPath) as error:
+        raise Failed(f"the inputs changed so that the plan's figures cannot be computed again: {error}") from error
+
+
+def _name_anew(ctx: TurnContext, progress: Progress) -> str:
+    """Begins the names of the steps in which this attempt at the turn reads and computes anew."""
+    return f"{progress.step}:again:{ctx.journal.began:%Y%m%dT%H%M%S.%f}"
