@@ -1,6 +1,4 @@
-"""The files that come with messages: fetched if the sender gave an address, kept in the archive, and parsed in a
-process of their own.
-"""
+"""Files of messages: fetched from the address given, kept in the archive, and parsed in a process of their own."""
 
 import asyncio
 import base64

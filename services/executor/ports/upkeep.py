@@ -1,6 +1,4 @@
-"""Upkeep beside the turns: faults that are found and mended, and the way of ended tasks and idle sessions to the
-archive.
-"""
+"""Upkeep beside the turns: what mends faults, and what brings ended tasks and idle sessions to the archive."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime

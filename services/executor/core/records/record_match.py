@@ -1,6 +1,4 @@
-"""Finds the records of a read-back that a call is about, by the identifiers it names, and whether they say what
-it set.
-"""
+"""Finds the records of a read-back that a call is about, by its identifiers, and whether they say what it set."""
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal

@@ -1,6 +1,4 @@
-"""Wakes sessions that a crash or a lost wake left behind, and turns due timers into turns; counts the faults that are
-found and mended.
-"""
+"""Wakes sessions that a crash or a lost wake left behind, makes due timers turns, and counts both."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping
