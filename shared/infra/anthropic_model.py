@@ -1,7 +1,7 @@
 """The ``Model`` port on the official ``anthropic`` SDK: any endpoint that speaks the Messages API.
 
-The SDK says where the endpoint is, what it is shown and over which HTTP client; the request, one body that stands as
-bytes already, goes over that client as it is. The SDK's own way from a body to a reply costs twice the call.
+The SDK says where the endpoint is and what it is shown; the request, one body that stands as bytes already, goes there
+over ``aiohttp``. The SDK's own way from a body to a reply, and the clients between, cost twice the call.
 """
 
 import asyncio
@@ -12,15 +12,18 @@ import time
 from collections.abc import Mapping, Set
 from email.utils import mktime_tz, parsedate_tz
 from typing import NamedTuple
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import anthropic
 import httpx2
 import structlog
+from yarl import URL
 
 from shared.domain import span_names as names
 from shared.infra.anthropic_request import Feature, encode_request, read_reply
 from shared.infra.patiently import retry_patiently
+from shared.infra.tls import trusted_certificates
 from shared.ports.models import Model, ModelAway, ModelReply, ModelRequest, ModelUnavailable, Tier
 from shared.ports.tracing import NO_TRACER, Tracer
 
@@ -58,9 +61,9 @@ class Invalid(ModelUnavailable):
         self.said = said
 
 
-def status_failure(model: str, answer: httpx2.Response) -> ModelUnavailable:
+def status_failure(model: str, answer: aiohttp.ClientResponse, body: bytes) -> ModelUnavailable:
     """The error for an answer other than 2xx, with a message of ours; the endpoint's own words are logged."""
-    said, status = _reason_in(answer.content), answer.status_code
+    said, status = _reason_in(body), answer.status
     log.warning("model_endpoint_refused", model=model, status=status, said=said)
     if status == 404:
         return Absent(f"the endpoint has no model {model}")
@@ -78,8 +81,7 @@ def status_failure(model: str, answer: httpx2.Response) -> ModelUnavailable:
 
 
 def connection_failure(error: BaseException) -> Unreached:
-    cause = error.__cause__ or error
-    return Unreached(f"the model endpoint could not be reached: {str(cause)[:200] or type(cause).__name__}")
+    return Unreached(f"the model endpoint could not be reached: {str(error)[:200] or type(error).__name__}")
 
 
 def both_failed(first: Absent | ModelBusy, second: Absent | ModelBusy) -> ModelUnavailable:
@@ -124,7 +126,7 @@ def _read_message(body: object) -> str:
             return ""
 
 
-def _retry_after(answer: httpx2.Response) -> float | None:
+def _retry_after(answer: aiohttp.ClientResponse) -> float | None:
     """Seconds after which the endpoint wants to be asked again; None if it gives none that can be read."""
     headers = answer.headers
     for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
@@ -138,7 +140,17 @@ def _retry_after(answer: httpx2.Response) -> float | None:
     return None if date is None else max(0.0, mktime_tz(date) - time.time())
 
 
+def _find_proxy(url: URL) -> str | None:
+    """The proxy that the environment names for an endpoint."""
+    if proxy_bypass(url.host or ""):
+        return None
+    named = getproxies()
+    proxy = named.get(url.scheme) or named.get("all")
+    return f"http://{proxy}" if proxy and "://" not in proxy else proxy
+
+
 _PATH = "/v1/messages"
+_MOST_CONNECTIONS, _KEPT_SECONDS = 1000, 5.0
 _PATIENCE_SECONDS = 8.0  # an endpoint that is being restarted is back by then
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 5.0  # an overloaded model that wants a longer pause is left to the caller
 
@@ -183,18 +195,15 @@ class AnthropicModel(Model):
         self._tiers = dict(tiers)
         self._fallbacks = dict(fallbacks or {})
         self._without: dict[str, frozenset[Feature]] = {}
-        self._http = anthropic.DefaultAioHttpClient()  # by a proxy where the environment names one
         self._client = anthropic.AsyncAnthropic(
             api_key=api_key or "none",  # an endpoint of one's own may need no key; the SDK insists on one
             base_url=base_url,
-            timeout=httpx2.Timeout(self._limits.seconds, connect=self._limits.connect_seconds),
-            http_client=self._http,
-            max_retries=0,  # the SDK would sleep for as long as the endpoint says
+            http_client=httpx2.AsyncClient(verify=trusted_certificates()),
         )
-        self._url = httpx2.URL(f"{str(self._client.base_url).rstrip('/')}{_PATH}")
-        self._shown = httpx2.Headers()  # with every request, once there was one
-        times = httpx2.Timeout(self._limits.seconds, connect=self._limits.connect_seconds)
-        self._extensions = {"timeout": times.as_dict()}
+        self._url = URL(f"{str(self._client.base_url).rstrip('/')}{_PATH}", encoded=True)
+        self._proxy = _find_proxy(self._url)
+        self._session: aiohttp.ClientSession | None = None
+        self._shown: dict[str, str] = {}  # with every request, once there was one
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         return await retry_patiently(
@@ -203,6 +212,8 @@ class AnthropicModel(Model):
 
     async def close(self) -> None:
         await self._client.close()
+        if self._session is not None:
+            await self._session.close()
 
     async def _complete(self, request: ModelRequest) -> ModelReply:
         model = self._tiers[request.tier]
@@ -250,18 +261,28 @@ class AnthropicModel(Model):
                 return reply._replace(saw_images=Feature.IMAGES not in without)
 
     async def _send(self, model: str, body: bytes) -> str:
-        request = httpx2.Request("POST", self._url, headers=self._build_headers(), content=body)
-        request.extensions.update(self._extensions)
+        session = self._session = self._session or self._open()
+        asked = session.post(self._url, data=body, headers=self._build_headers(), proxy=self._proxy)
         try:
-            async with asyncio.timeout(self._limits.seconds):
-                response = await self._http.send(request)
-        except (httpx2.TimeoutException, TimeoutError) as error:
+            async with asyncio.timeout(self._limits.seconds), asked as answer:
+                said = await answer.read()
+        except TimeoutError as error:
             raise ModelAway(f"the model {model} did not answer in time") from error
-        except (httpx2.HTTPError, aiohttp.ClientError, OSError) as error:
+        except (aiohttp.ClientError, OSError) as error:
             raise connection_failure(error) from error
-        if not response.is_success:
-            raise status_failure(model, response)
-        return response.content.decode(errors="replace")
+        if answer.status // 100 != 2:
+            raise status_failure(model, answer, said)
+        return said.decode(errors="replace")
+
+    def _open(self) -> aiohttp.ClientSession:
+        seconds, connect = self._limits.seconds, self._limits.connect_seconds
+        return aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(
+                limit=_MOST_CONNECTIONS, keepalive_timeout=_KEPT_SECONDS, ssl=trusted_certificates()
+            ),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=aiohttp.ClientTimeout(connect=seconds, sock_connect=connect, sock_read=seconds),
+        )
 
     def _note_on_span(self, model: str, request: ModelRequest) -> None:
         span = self._tracer.current_span()
@@ -269,10 +290,10 @@ class AnthropicModel(Model):
             span.rename(names.CHAT.format(model=model))
             span.note({names.REQUEST_MODEL: model, names.MAX_TOKENS: request.max_tokens, names.PROVIDER: "anthropic"})
 
-    def _build_headers(self) -> httpx2.Headers:
+    def _build_headers(self) -> dict[str, str]:
         if not self._shown:
             named = self._client.default_headers
-            self._shown = httpx2.Headers({name: value for name, value in named.items() if isinstance(value, str)})
+            self._shown = {name: value for name, value in named.items() if isinstance(value, str)}
         if self._tells_trace and (here := self._tracer.traceparent()):
-            return httpx2.Headers([*self._shown.raw, (b"traceparent", here.encode())])
+            return {**self._shown, "traceparent": here}
         return self._shown

@@ -110,6 +110,23 @@ async def test_a_refused_connection_is_said_to_be_one() -> None:
             await model.complete(_REQUEST)
 
 
+@each_row(("variable", "scheme"), ("http_proxy", "http://"), ("all_proxy", ""))
+async def test_an_endpoint_is_asked_by_the_proxy_that_the_environment_names_unless_it_excepts_it(
+    variable: str, scheme: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The proxy may be named without its scheme."""
+    async with mock_anthropic(message("hello")) as mock:
+        with monkeypatch.context() as here:
+            here.setenv(variable, mock.url.replace("http://", scheme))
+            async with model_at("http://127.0.0.2:9", _ONCE) as model:
+                await model.complete(_REQUEST)
+            here.setenv("no_proxy", "127.0.0.2")
+            async with model_at("http://127.0.0.2:9", _ONCE) as model:
+                with pytest.raises(ModelUnavailable, match="could not be reached"):
+                    await model.complete(_REQUEST)
+    assert [asked.headers["host"] for asked in mock.asked] == ["127.0.0.2:9"]
+
+
 @pytest.mark.promise("model.failures")
 @each_row(
     ("play", "kind"),
