@@ -8,7 +8,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from services.executor.core.records.asked_fields import fields_asked_of
-from services.executor.core.records.called_records import Noun, RecordReference, agree, noun_of_tool, reference_of
+from services.executor.core.records.called_records import (
+    Noun,
+    RecordReference,
+    agree,
+    is_of_kind,
+    noun_of_tool,
+    reference_of,
+)
 from services.executor.core.records.read_backs import likely_proof
 from services.executor.core.records.record_graph import find_said
 from services.executor.core.tools.classes import identifies, subject_of, words_of_tool
@@ -112,17 +119,17 @@ def _find_undecided(tool: Tool, found: ServerListing) -> Iterator[str]:
     """
     if tool.tool_class not in (ToolClass.CHANGE, ToolClass.NOTIFY):
         return
-    keys, kinds = found.keys, [one.noun for one in _find_named(tool, found.keys).values()]
+    keys, named = found.keys, [*_find_named(tool, found.keys).values()]
     shown: list[Noun] = []
     for reader in (one for one in found.tools if one.tool_class is ToolClass.READ):
         shown += [noun_of_tool(reader.name, keys), keys.kind_shown_by(reader.name)]
         shown += [one.noun for one in _find_named(reader, NO_KEYS).values()]
-    if any(agree(kind, one) for kind in kinds for one in shown):
+    if any(is_of_kind(kind, one.noun) if one.key else agree(kind, one.noun) for one in named for kind in shown):
         return
     given = [(name, None) for name in tool.parameters]
     told = {name for policy in found.policies for name in policy.context}
     for name, is_about_tool in fields_asked_of(tool.name, found.policies).items():
-        if is_about_tool and name not in told and not find_said(name, given, kinds):
+        if is_about_tool and name not in told and not find_said(name, given, [one.noun for one in named]):
             yield name
 
 

@@ -107,10 +107,13 @@ def test_a_declared_key_in_the_row_of_another_record_leads_to_the_record_that_it
 
 
 def test_a_kind_whose_word_says_nothing_by_itself_says_what_it_is_declared_for() -> None:
-    line: JsonObject = {"order_id": 5, "items": [{"barcode": "B-1", "held": False}]}
+    line: JsonObject = {"barcode": "B-1", "held": False}
     item = read("get_item", {"barcode": "B-1", "held": True}, "f2")
     assert _bound(item, tool="move_stock", given={"barcode": "B-1"}).fields["held"] is True
-    assert "held" not in _bound(read("get_order", line), tool="move_stock", given={"barcode": "B-1"}).fields
+    lines = [read("get_order", {"order_id": 5, name: [line]}) for name in ("items", "line_items", "order_lines")]
+    for shown in (*lines, read("get_order_item", {**line, "line_no": 3}, line_no=3), read("list_line_items", [line])):
+        assert "held" not in _bound(shown, tool="move_stock", given={"barcode": "B-1"}).fields
+        assert _bound(shown, item, tool="move_stock", given={"barcode": "B-1"}).fields["held"] is True
 
 
 def test_what_is_declared_to_show_a_record_says_it_of_the_record_that_it_was_asked_for() -> None:
@@ -120,6 +123,16 @@ def test_what_is_declared_to_show_a_record_says_it_of_the_record_that_it_was_ask
     other = read("get_preop", {"preop": {"mrn": "0070450", "fit": False}}, "f3", mrn="0070450")
     assert _bound(stay, own, other, tool="schedule_stay", field="fit", given={"stay_id": 5511}).fields["fit"] is True
     assert "fit" not in _bound(stay, other, tool="schedule_stay", field="fit", given={"stay_id": 5511}).fields
+    bare = read("get_preop", {"fit": True}, "f4", mrn="0048213")
+    assert _bound(stay, bare, tool="schedule_stay", field="fit", given={"stay_id": 5511}).fields["fit"] is True
+    ids = record_keys({"patient": RecordKind(keys=("patient_id",), reads=("get_preop",))})
+    by_id = read("get_preop", {"preop": {"patient_id": 7, "fit": True}}, patient_id=7)
+    assert _bound(by_id, tool="admit", keys=ids, field="fit", given={"patient_id": 7}).fields["fit"] is True
+    with_own_id = read("get_preop", {"id": 3, "mrn": "0048213", "fit": True}, mrn="0048213")
+    assert "fit" not in _bound(with_own_id, tool="admit", field="fit", given={"patient_id": 3}).fields
+    beside: JsonObject = {"preop": {"mrn": "0048213", "fit": False}, "nurse": {"login": "x", "fit": True}}
+    shown = read("get_preop", beside, "f5", mrn="0048213")
+    assert _bound(shown, tool="admit_patient", field="fit", given={"mrn": "0048213"}).fields["fit"] is False
 
 
 _READERS = (

@@ -21,6 +21,7 @@ def _office(tag: str, *reads: tuple[str, JsonObject], declared: bool = True) -> 
     rows: dict[str, dict[str, Json]] = {
         "A-1": {"asset_tag": "A-1", "held": False, "status": "in use"},
         "A-2": {"asset_tag": "A-2", "held": True, "status": "in use"},
+        "A-3": {"asset_tag": "A-3", "held": False, "status": "in use"},
     }
 
     def retire(given: JsonObject) -> Json:
@@ -60,3 +61,11 @@ async def test_a_rule_about_the_equipment_blocks_what_is_held_and_asks_nobody_ab
 
 async def test_without_the_declaration_it_stays_undecided_and_nothing_is_written() -> None:
     await _office("A-1", FREE, declared=False).ends(TaskState.REJECTED, [], why="cannot be decided: held")
+
+
+@each_row(("declared", "ends"), [(True, TaskState.FAILED), (False, TaskState.COMPLETED)])
+async def test_a_listed_key_that_no_call_names_is_told(declared: bool, ends: TaskState) -> None:
+    stage = _office("A-1 and A-3", FREE, use("get_asset", asset_tag="A-3"), declared=declared)
+    stage.change_tenant(policies=())
+    stage.talk.rounds[1:] = [[use("retire_asset", asset_tag="A-1")]]
+    await stage.ends(ends, ["A-1"], why="no call names A-3" if declared else "")

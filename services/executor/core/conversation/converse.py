@@ -149,7 +149,7 @@ class Conversation:
         """By part, the identifiers that it lists and no call names, though calls name others of the same list."""
         calls = [call for plan in self._draft.plans for call in plan.calls]
         parts = [part for part in parts_to_do(self._parts) if not part.unmet]
-        found = {part.number: unnamed_ids(part, calls, self._reader.facts) for part in parts}
+        found = {part.number: unnamed_ids(part, calls, self._reader.facts, self.ctx.toolbox.keys) for part in parts}
         return {number: ids for number, ids in found.items() if ids}
 
     async def go_on(self) -> AnswerFound | PlanClosed:

@@ -14,7 +14,7 @@ from services.executor.core.records.wanted_reads import missing_reads
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.values import Fact, PartOfTask
 from services.executor.core.tools.near_names import words_of
-from services.executor.core.tools.record_tree import leaves_of, names_a_record, nodes_of
+from services.executor.core.tools.record_tree import RecordKeys, leaves_of, names_a_record, nodes_of
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_object
@@ -28,7 +28,9 @@ _LAST_WORD = re.compile(r"(\w+)\W*\Z")
 _NEAR = 60  # characters before an identifier in which the word before it stands
 
 
-def unnamed_ids(part: PartOfTask, calls: Sequence[PlannedCall], facts: Sequence[Fact]) -> tuple[str, ...]:
+def unnamed_ids(
+    part: PartOfTask, calls: Sequence[PlannedCall], facts: Sequence[Fact], keys: RecordKeys
+) -> tuple[str, ...]:
     """The identifiers of a list in the part of which its calls name others of the same kind, and not these.
 
     The kind is what records that were read, or reads that were asked, say of them: both are the ``id`` of a fee. A call
@@ -41,7 +43,7 @@ def unnamed_ids(part: PartOfTask, calls: Sequence[PlannedCall], facts: Sequence[
     if not named or CHOOSES.search(part.quote):
         return ()
     lists = [listed for listed in _lists_in(part.quote) if not named.issuperset(map(identifier_key, listed))]
-    kinds = _kinds_by_key(facts) if lists else {}
+    kinds = _kinds_by_key(facts, keys) if lists else {}
     return tuple(dict.fromkeys(one for listed in lists for one in _find_left_out(listed, named, kinds)))
 
 
@@ -73,7 +75,7 @@ def _continues_list(text: str, listed: Sequence[WrittenIdentifier], following: W
     return joint[1] is None or (before is not None and stem(joint[1].lower()) == stem(before[1].lower()))
 
 
-def _kinds_by_key(facts: Sequence[Fact]) -> dict[_Key, set[_Key]]:
+def _kinds_by_key(facts: Sequence[Fact], keys: RecordKeys) -> dict[_Key, set[_Key]]:
     """The kinds of each identifier in the reads: the own id of a record at a place, or the value of a field by its
     name.
     """
@@ -81,16 +83,16 @@ def _kinds_by_key(facts: Sequence[Fact]) -> dict[_Key, set[_Key]]:
     for fact in facts:
         for node in nodes_of(loads(fact.result_json)):
             _note(kinds, node.own, (fact.tool, *node.place))
-            _note_fields(kinds, node.record)
+            _note_fields(kinds, node.record, keys)
         asked = loads(fact.arguments_json)
-        _note_fields(kinds, asked if isinstance(asked, dict) else {})
+        _note_fields(kinds, asked if isinstance(asked, dict) else {}, keys)
     return kinds
 
 
-def _note_fields(kinds: dict[_Key, set[_Key]], record: JsonObject) -> None:
+def _note_fields(kinds: dict[_Key, set[_Key]], record: JsonObject, keys: RecordKeys) -> None:
     for name, value in record.items():
-        if names_a_record(name) and len(words_of(name)) > 1:
-            _note(kinds, value, ("", *words_of(name)))
+        if keys.kind_of(name) or (names_a_record(name) and len(words_of(name)) > 1):
+            _note(kinds, value, ("", *(keys.kind_of(name) or words_of(name))))
 
 
 def _note(kinds: dict[_Key, set[_Key]], value: Json, kind: _Key) -> None:

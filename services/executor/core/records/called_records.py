@@ -184,7 +184,8 @@ def _walk(
     is_row = rows is not None or key is not None
     if any(map(_is_scalar, value.values())) and (is_row or not _is_envelope(value, names, keys)):
         called_so = names if is_part or key is not None else _with_own_name(value, names, keys)
-        if within is None and not is_row and (shown := keys.kind_shown_by(fact.tool)):
+        shown = () if within or is_row else keys.kind_shown_by(fact.tool)
+        if shown and (not path or any(shown in (keys.kind_of(one), words(one)[:-1]) for one in value)):
             called_so = (shown, *called_so)
         here = Seen(fact, path, value, called_so, rows, within, key, is_part and own_id(value) is None)
         yield here
@@ -224,8 +225,8 @@ def noun_of_tool(tool: str, keys: RecordKeys = NO_KEYS) -> tuple[str, ...]:
         if word in _ENDS_NOUN:
             break
         said.append(word)
-    declared = {kind[-1] for _, kind in keys.kinds}
-    while said and said[-1] in _SAYS_NOTHING - declared:
+    declared = {kind for _, kind in keys.kinds}
+    while said and said[-1] in _SAYS_NOTHING and tuple(said) not in declared:
         said.pop()
     return tuple(said)
 
@@ -421,6 +422,11 @@ def rank_of(key: str, kind: Noun) -> int | None:
 def agree(one: Noun, other: Noun) -> bool:
     """Whether two nouns are of one kind, as ``claim`` and ``expense_claim`` are, and ``claim`` and ``expense``."""
     return bool(one and other) and same_kind(one[-1], other[-1])
+
+
+def is_of_kind(noun: Noun, kind: Noun) -> bool:
+    """Whether a noun is a declared kind in all its words: a ``line_item`` is no ``item``."""
+    return agree(noun, kind) and noun[:-1] == kind[:-1]
 
 
 def speaks_of(noun: Noun, kind: Noun) -> bool:

@@ -18,6 +18,7 @@ from services.executor.core.records.called_records import (
     aliases,
     as_id,
     find_records,
+    is_of_kind,
     latest_reads,
     noun_of_tool,
     rank_of,
@@ -67,8 +68,8 @@ class GraphNode:
         """Whether a reference to one of the node's names goes by the key that has it. A number tells only under its own
         key: an asset with the tag 6 is not the one with the id 6.
         """
-        if reference.key in self.keyed:
-            return self.keyed[reference.key] == reference.text
+        if reference.key and (reference.key in self.keyed or not is_of_kind(self.kind, reference.noun)):
+            return self.keyed.get(reference.key) == reference.text
         return not reference.is_number or reference.text in (self.keyed.values() if reference.key else self.plain)
 
     @cached_property
@@ -177,9 +178,11 @@ def _build_node(record: Seen, keys: RecordKeys) -> GraphNode:
     asked = tuple(references_in(loads_object(record.fact.arguments_json), noun_of_tool(record.fact.tool, keys), keys))
     names: tuple[set[str], set[str], set[str]] = (set(), set(), set())
     keyed: dict[str, str] = {}
+    is_shown = len(record.names) > 1 and record.names[0] == keys.kind_shown_by(record.fact.tool)
+    is_other = is_shown and not agree(record.names[1], kind)  # an assessment, whose bare ``id`` is no patient's
     for key, value in () if record.is_part else record.record.items():
-        rank, text = rank_of(key, kind), as_id(value)
-        if agree(keys.kind_of(key), kind):
+        rank, text = None if is_other and len(words(key)) == 1 else rank_of(key, kind), as_id(value)
+        if is_of_kind(kind, keys.kind_of(key)):
             keyed[key_name(key)] = text or keyed.get(key_name(key), "")
         elif rank is not None and text is not None:
             names[rank].add(text)
@@ -188,7 +191,7 @@ def _build_node(record: Seen, keys: RecordKeys) -> GraphNode:
     answered = _requested_id(record, kind, names[0], asked)
     if answered and not answered.key:
         names[min(1, len(names[0]))].add(answered.text)
-    elif answered and not keyed:
+    elif answered and not keyed and is_of_kind(kind, answered.noun):
         keyed[answered.key] = answered.text
     plain = frozenset[str]().union(*names)
     names[0].update(filter(None, keyed.values()))
