@@ -23,10 +23,7 @@ from shared.infra.stored_outcomes import pack_outcome
 from shared.infra.stored_tasks import pack_events, pack_record
 
 STOPPED_MS = 60_000  # until a stopped tenant's session is looked at again; lifting the stop does so at once
-_NO_WRITE: Mapping[str, Argument] = {
-    **dict.fromkeys(("write", "key", "allowed", "status", "entry", "member"), ""),
-    **dict.fromkeys(("ms", "heeded"), 0),
-}
+_NO_WRITE: Mapping[str, Argument] = {}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -99,7 +96,7 @@ class TurnScripts:
             reply = await self._redis.run("append", *words)
         pulse = self._read_pulse(cast(list[str], reply))
         self._version += batch.record is not None and not pulse.refused
-        if batch != ports.NOTHING or write is not _NO_WRITE:
+        if batch != ports.NOTHING or write:
             self.claimed = None
         return pulse, is_confirmed
 

@@ -7,33 +7,35 @@
 -- call that is settled, should this owner die.
 local lease, signals, turns, journal, events, record, ledger, leased, begun, stopped = unpack(KEYS)
 local owner, fence, kept, version, json, state = unpack(ARGV, 1, 6)
-local write, key, allowed, status, entry, ms, member, heeded = unpack(ARGV, 7, 14)
-local steps, count, event_entry = unpack(ARGV, 15, 17) -- one row of steps, or none; how many events, and their entry
+local steps, count, event_entry = unpack(ARGV, 7, 9) -- one row of steps, or none; how many events, and their entry
+local write, key, allowed, status, entry, ms, member, heeded = unpack(ARGV, 10, 17) -- none for a step without a write
 
 local now_owner, now_fence, before_ms = unpack(redis.call('HMGET', lease, 'owner', 'fence', 'until'))
 if now_owner ~= owner or now_fence ~= fence then return {'lost'} end
-local row, reason = status .. '\n' .. entry, stop_reason(stopped)
-local stored = write ~= '' and redis.call('HGET', ledger, key)
+local row, reason = write and status .. '\n' .. entry, stop_reason(stopped)
+local stored = write and redis.call('HGET', ledger, key)
 
--- Whether one of the newest entries of a stream has this value in its only field.
-local function holds_entry(stream, value)
-  for _, found in ipairs(redis.call('XREVRANGE', stream, '+', '-', 'COUNT', 100)) do
-    if found[2][2] == value then return true end
+if again then
+  -- Whether one of the newest entries of a stream has this value in its only field.
+  local function holds_entry(stream, value)
+    for _, found in ipairs(redis.call('XREVRANGE', stream, '+', '-', 'COUNT', 100)) do
+      if found[2][2] == value then return true end
+    end
+    return false
   end
-  return false
-end
 
-local function is_stored()
-  if write ~= '' then return stored == row end
-  if version ~= '' then
-    local now = redis.call('HMGET', record, 'version', 'json')
-    return now[1] == int(version + 1) and now[2] == json
+  local function is_stored()
+    if write then return stored == row end
+    if version ~= '' then
+      local now = redis.call('HMGET', record, 'version', 'json')
+      return now[1] == int(version + 1) and now[2] == json
+    end
+    if steps ~= '' then return holds_entry(journal, steps) end
+    return count == '0' or holds_entry(events, event_entry)
   end
-  if steps ~= '' then return holds_entry(journal, steps) end
-  return count == '0' or holds_entry(events, event_entry)
-end
 
-if again and is_stored() then return pulse(signals, turns, reason) end
+  if is_stored() then return pulse(signals, turns, reason) end
+end
 local now = version ~= '' and redis.call('HMGET', record, 'version', 'ended', 'listed', 'state')
 if now and (now[1] ~= version or now[2] ~= '0') then return {'conflict'} end
 if write == 'open' then
@@ -53,7 +55,7 @@ if now then
   redis.call('HSET', record, 'json', json, 'version', version + 1, 'state', state)
 end
 if steps ~= '' then redis.call('XADD', journal, '*', 'y', steps) end
-if write ~= '' then
+if write then
   redis.call('HSET', ledger, key, row)
   local ends, before = now_ms() + ms, tonumber(before_ms)
   if (write == 'open' and ends > before) or (write == 'settle' and ends < before) then

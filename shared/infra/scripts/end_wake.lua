@@ -4,10 +4,12 @@ local queue, taken, job, claim, tries = unpack(KEYS)
 local id, place, taken_ms = unpack(ARGV)
 
 local now, own = now_ms(), redis.call('ZSCORE', queue, id)
-redis.call('DEL', claim, tries)
-if own and tonumber(own) ~= tonumber(place) then return 0 end
+if own and tonumber(own) ~= tonumber(place) then
+  redis.call('DEL', claim, tries)
+  return 0
+end
 redis.call('ZREM', queue, id)
-redis.call('DEL', job)
+redis.call('DEL', claim, tries, job)
 redis.call('ZREMRANGEBYSCORE', taken, '-inf', int(now))
 redis.call('ZADD', taken, int(now + taken_ms), id)
 redis.call('PEXPIRE', taken, taken_ms)

@@ -50,12 +50,16 @@ end
 -- Whoever follows the task gets the entry itself, and need not read it.
 local function emit(events, kept, count, entry)
   if count == '0' then return end
-  local ms, last = now_ms(), -1
-  local newest = redis.call('XREVRANGE', events, '+', int(ms), 'COUNT', 1)[1] -- mostly none is as new as this
-  if newest then
-    ms, last = string.match(newest[1], '^(%d+)-(%d+)$')
+  local id = '*'
+  if count ~= '1' then
+    local ms, last = now_ms(), -1
+    local newest = redis.call('XREVRANGE', events, '+', int(ms), 'COUNT', 1)[1] -- mostly none is as new as this
+    if newest then
+      ms, last = string.match(newest[1], '^(%d+)-(%d+)$')
+    end
+    id = int(ms) .. '-' .. int(last + count)
   end
-  local id = redis.call('XADD', events, int(ms) .. '-' .. int(last + count), 'e', entry)
+  id = redis.call('XADD', events, id, 'e', entry)
   redis.call('PUBLISH', events, id .. '\n' .. entry)
   if redis.call('XLEN', events) > tonumber(kept) then redis.call('XTRIM', events, 'MAXLEN', '~', kept) end
   tell_webhooks(events)

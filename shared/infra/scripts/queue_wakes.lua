@@ -8,7 +8,7 @@ local queue, places, taken, bell = unpack(KEYS)
 local unattended, begun, rings, job_ms, places_ms = ARGV[1] == '1', ARGV[2] == '1', ARGV[3], ARGV[4], ARGV[5]
 local job_prefix, claim_prefix, middle = ARGV[6], ARGV[7], 500000000
 
-local now, put = now_ms(), {}
+local now, put, rung = now_ms(), {}, 0
 for i = 8, #ARGV, 2 do
   local id, job = ARGV[i], ARGV[i + 1]
   local own = redis.call('ZSCORE', queue, id)
@@ -16,7 +16,7 @@ for i = 8, #ARGV, 2 do
   local head = redis.call('ZRANGE', queue, 0, 0, 'WITHSCORES')[2]
   if begun and stands and tonumber(own) > tonumber(head) then
     redis.call('ZADD', queue, 'XX', int(math.max(1, head - 1)), id)
-    redis.call('RPUSH', bell, '1')
+    rung = redis.call('RPUSH', bell, '1')
   end
   local attended = unattended and (own or tonumber(redis.call('ZSCORE', taken, id) or '0') > now)
   if not stands and not attended then
@@ -33,9 +33,9 @@ for i = 8, #ARGV, 2 do
     end
     redis.call('SET', job_prefix .. id, job, 'PX', job_ms)
     redis.call('ZADD', queue, int(math.min(place, now)), id)
-    redis.call('RPUSH', bell, '1')
+    rung = redis.call('RPUSH', bell, '1')
     put[#put + 1] = id
   end
 end
-if #put > 0 or begun then redis.call('LTRIM', bell, -rings, -1) end
+if rung > tonumber(rings) then redis.call('LTRIM', bell, -rings, -1) end
 return put
