@@ -322,13 +322,16 @@ async def test_a_changed_record_holds_at_once_and_a_begun_task_keeps_its_policie
     tenants = StoredTenants(RedisTenantRecords(redis), file, "http://tools")
     async with operator(redis_url) as olga:
         before = await tenants.get("default")
-        await olga.put({**RECORD, "policies": [{"id": "p", "rules": [rule]}]}, 0)
+        keyed: JsonObject = {"policies": [{"id": "p", "rules": [rule]}], "records": {"asset": {"keys": ["asset_tag"]}}}
+        await olga.put({**RECORD, **keyed}, 0)
         first = await tenants.get("default")
         await olga.put({"id": "default", "connections": [{"id": "here", "url": ""}]}, 1)
         second = await tenants.get("default")
     begun = await tenants.get_at_version("default", first.version)
     older = await tenants.get_at_version("default", before.version)
-    assert [len(one.policies) for one in (before, first, second, begun, older)] == [0, 1, 0, 1, 0]
+    for kept in ([len(one.policies), len(one.records)] for one in (first, begun)):
+        assert kept == [1, 1]
+    assert not any((*one.policies, *one.records) for one in (before, second, older))
     assert (older.unruled_writes, begun.unruled_writes) == ("allow", "approve")
     assert [one.connections[0].url for one in (first, second, begun)] == [
         "http://erp.internal/mcp",

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from services.executor.core.records.asked_fields import fields_asked_of
 from services.executor.core.records.called_records import (
-    Noun,
     RecordReference,
     agree,
     is_of_kind,
@@ -114,23 +113,28 @@ def _find_named(tool: Tool, keys: RecordKeys) -> dict[str, RecordReference]:
 
 
 def _find_undecided(tool: Tool, found: ServerListing) -> Iterator[str]:
-    """Yields the fields that rules ask of a write, where it has no such argument, and no read of its server shows a
-    record that it names.
+    """Yields the fields that rules ask of a write, where it has no such argument and names no record, or only by
+    declared keys of kinds that no read of its server shows.
     """
     if tool.tool_class not in (ToolClass.CHANGE, ToolClass.NOTIFY):
         return
-    keys, named = found.keys, [*_find_named(tool, found.keys).values()]
-    shown: list[Noun] = []
-    for reader in (one for one in found.tools if one.tool_class is ToolClass.READ):
-        shown += [noun_of_tool(reader.name, keys), keys.kind_shown_by(reader.name)]
-        shown += [one.noun for one in _find_named(reader, NO_KEYS).values()]
-    if any(is_of_kind(kind, one.noun) if one.key else agree(kind, one.noun) for one in named for kind in shown):
+    named = [*_find_named(tool, found.keys).values()]
+    if any(_may_be_shown(one, found) for one in named):
         return
-    given = [(name, None) for name in tool.parameters]
+    given, kinds = [(name, None) for name in tool.parameters], [one.noun for one in named]
     told = {name for policy in found.policies for name in policy.context}
     for name, is_about_tool in fields_asked_of(tool.name, found.policies).items():
-        if is_about_tool and name not in told and not find_said(name, given, [one.noun for one in named]):
+        if is_about_tool and name not in told and not find_said(name, given, kinds):
             yield name
+
+
+def _may_be_shown(named: RecordReference, found: ServerListing) -> bool:
+    """Whether a read of the server may show the record: for an id that needs no declaration any read may."""
+    readers = [one.name for one in found.tools if one.tool_class is ToolClass.READ]
+    shown = [kind for name in readers for kind in (noun_of_tool(name, found.keys), found.keys.kind_shown_by(name))]
+    if named.key:
+        return any(is_of_kind(kind, named.noun) for kind in shown)
+    return named.is_id or any(agree(kind, named.noun) for kind in shown)
 
 
 def _read_back(tool: Tool, tools: Sequence[Tool]) -> Json:

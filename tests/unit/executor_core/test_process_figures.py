@@ -13,6 +13,7 @@ from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.values import Fact, FigureResults, find_figures_about, with_figures
 from services.executor.core.states.machine import GENERAL, TEMPLATES, Figure, ProcessTemplate
 from services.executor.core.tools.classes import verb_of
+from services.executor.core.tools.record_tree import NO_KEYS
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Rule
 from shared.domain.exact_json import Json, JsonObject
@@ -293,7 +294,7 @@ def test_what_a_process_does_not_know_is_told_and_asks_nobody() -> None:
     payroll = TEMPLATES["payroll"]
     known = dossier(_PARTLY).model_copy(update={"plan": plan(_CHANGE)})
     assert {rule.id for rule in _rules(payroll, _CHANGE, strict=False)} == {rule.id for rule in payroll.rules}
-    assert "not all rows were read of list_runs" in not_known(payroll, known, _figures(payroll, known))
+    assert "not all rows were read of list_runs" in not_known(payroll, known, _figures(payroll, known), NO_KEYS)
     twice = known.model_copy(update={"plan": plan(_CHANGE, _CHANGE.model_copy(update={"call_id": "c2"}))})
     [policy] = process_policy(payroll, twice, _figures(payroll, twice))
     assert "same-call-twice" in {rule.id for rule in policy.rules}

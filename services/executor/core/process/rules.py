@@ -217,12 +217,7 @@ def deviations(
 
 
 def process_policy(
-    template: ProcessTemplate,
-    dossier: Dossier,
-    found: FigureResults,
-    keys: RecordKeys = NO_KEYS,
-    *,
-    strict: bool = False,
+    template: ProcessTemplate, dossier: Dossier, found: FigureResults, keys: RecordKeys = NO_KEYS, strict: bool = False
 ) -> tuple[Policy, ...]:
     """The process's policy for a plan, if it has rules; ``strict``: what is not known asks a person, and is not only
     told.
@@ -232,9 +227,7 @@ def process_policy(
     return (Policy(id=f"{POLICY_MARK}{template.process_type}", rules=rules, judges_records=True),) if rules else ()
 
 
-def not_known(
-    template: ProcessTemplate, dossier: Dossier, found: FigureResults, keys: RecordKeys = NO_KEYS
-) -> tuple[str, ...]:
+def not_known(template: ProcessTemplate, dossier: Dossier, found: FigureResults, keys: RecordKeys) -> tuple[str, ...]:
     """Sentences on what a plan of this process rests on and nobody could find out, for whoever decides."""
     return tuple(rule.reason or "" for rule in _ask_about_unknown(template, dossier, found, keys))
 
