@@ -28,9 +28,9 @@ if most == '-1' then return {'full', ''} end
 local counted = ''
 if most ~= '0' then
   local soon, number = int(now_ms() + 5000), 0
+  local stem, rest = string.match(waiting, '^(.-{p)%d+(}.*)$')
   for partition = 0, partitions - 1 do
-    local sessions = string.gsub(waiting, '{p%d+}', string.format('{p%02d}', partition), 1)
-    number = number + redis.call('ZCOUNT', sessions, '-inf', soon)
+    number = number + redis.call('ZCOUNT', stem .. string.format('%02d', partition) .. rest, '-inf', soon)
   end
   if number >= tonumber(most) then return {'full', int(number)} end
   counted = int(number)

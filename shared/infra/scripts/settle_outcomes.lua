@@ -15,26 +15,29 @@ local function before(one, other)
   return tonumber(ms) < tonumber(other_ms)
 end
 
-local function each_group(act)
-  for _, info in ipairs(redis.call('XINFO', 'GROUPS', outcomes)) do
+local own
+local function list_groups()
+  local found = redis.call('XINFO', 'GROUPS', outcomes)
+  for n, info in ipairs(found) do
     local of = {}
     for i = 1, #info, 2 do of[info[i]] = info[i + 1] end
-    act(of)
+    found[n] = of
+    if of['name'] == group then own = of end
   end
+  return found
 end
 
-local in_hand = 0
-each_group(function(of)
-  if of['name'] ~= group then return end
-  in_hand = of['pending']
-  if not before(of['last-delivered-id'], through) then return end
-  if all == '1' then
+local groups, in_hand = list_groups(), 0
+if own then
+  in_hand = own['pending']
+  if before(own['last-delivered-id'], through) and all == '1' then
     redis.call('XGROUP', 'SETID', outcomes, group, through)
-  else
+    own['last-delivered-id'] = through
+  elseif before(own['last-delivered-id'], through) then
     redis.call('XREADGROUP', 'GROUP', group, consumer, 'COUNT', count, 'STREAMS', outcomes, '>')
     in_hand = in_hand + count
   end
-end)
+end
 
 local ids = {}
 for id in string.gmatch(applied, '%S+') do ids[#ids + 1] = id end
@@ -55,10 +58,10 @@ end
 -- main one that is far behind is not waited for.
 local first
 local is_long = redis.call('XLEN', outcomes) > tonumber(behind_most)
-each_group(function(of)
+for _, of in ipairs(in_hand > 0 and list_groups() or groups) do
   local needed = of['last-delivered-id']
   if of['pending'] > 0 then needed = redis.call('XPENDING', outcomes, of['name'])[2] end
   if (of['name'] == main or not is_long) and (not first or before(needed, first)) then first = needed end
-end)
+end
 if first then redis.call('XTRIM', outcomes, 'MINID', first) end
 return 1

@@ -28,22 +28,21 @@ local function taken(after)
   return read and read[1][2] or {}
 end
 
-local entries = taken('0')
-local tries = {}
+local own
+for _, info in ipairs(outlived == '1' and redis.pcall('XINFO', 'GROUPS', outcomes) or {}) do
+  local of = {}
+  for i = 1, #info, 2 do of[info[i]] = info[i + 1] end
+  if of['name'] == group then own = of end
+end
+local entries = own and own['pending'] == 0 and {} or taken('0')
+local tries, newest = {}, nil
 if #entries > 0 then
   for _, row in ipairs(redis.call('XPENDING', outcomes, group, '-', '+', count)) do tries[row[1]] = row[4] end
-elseif outlived == '1' then
-  for _, info in ipairs(redis.call('XINFO', 'GROUPS', outcomes)) do
-    local of = {}
-    for i = 1, #info, 2 do of[info[i]] = info[i + 1] end
-    if of['name'] == group then
-      entries = redis.call('XRANGE', outcomes, '(' .. of['last-delivered-id'], '+', 'COUNT', count)
-    end
-  end
 else
-  entries = taken('>')
+  entries = own and redis.call('XRANGE', outcomes, '(' .. own['last-delivered-id'], '+', 'COUNT', count) or taken('>')
+  newest = #entries < tonumber(count) and entries[#entries]
 end
-local newest = redis.call('XREVRANGE', outcomes, '+', '-', 'COUNT', 1)
-local reply = {'ok', newest[1] and newest[1][1] or '0-0', line_of_writes()}
+newest = newest or redis.call('XREVRANGE', outcomes, '+', '-', 'COUNT', 1)[1]
+local reply = {'ok', newest and newest[1] or '0-0', line_of_writes()}
 for _, entry in ipairs(entries) do reply[#reply + 1] = {entry[1], tries[entry[1]] or 1, entry[2] or {}} end
 return reply
