@@ -156,7 +156,8 @@ class AnswerChecks:
             return ""
         return (
             f"No call was made for part {', '.join(quotes)}. Make the calls that it needs now, or `leave_part` where "
-            "its own condition is not met; if it cannot or must not be done, give the answer and say in it why."
+            "its own condition is not met, or a result shows that it is so already; if it cannot or must not be done, "
+            "give the answer and say in it why."
         )
 
     def _ask_to_leave(
