@@ -52,10 +52,13 @@ def as_json(value: Json, kind: str) -> Json:
 
 
 class Unplanned(NamedTuple):
-    """Why an action is left out; ``settled`` if there is nothing to do, and not something missing."""
+    """Why an action is left out; ``settled`` if there is nothing to do, and not something missing. ``needless``: the
+    call that would change nothing.
+    """
 
     why: str = ""
     settled: bool = False
+    needless: BoundWay | None = None
 
 
 class WriteStep(NamedTuple):

@@ -5,6 +5,7 @@ from functools import cache
 
 from services.executor.core.figures.identifiers import without_addresses
 from services.executor.core.figures.vocabulary import spaced_words
+from services.executor.core.plan.needless import SO_ALREADY
 from services.executor.core.plan.sources import SourceFinder, known_sources
 from services.executor.core.prime.prose import unenforced_sentence
 from services.executor.core.reflect.quality import collect_found, says_failure, tells_what_was_found, untraced_tokens
@@ -197,7 +198,10 @@ class AnswerChecks:
         if self._told.get("unread") and not progress.dossier.facts:
             said.append("Nothing was read for this answer.")
         left = [part for part in progress.dossier.parts if part.unmet and part.is_excused]  # others: not done
-        said += [f"Not done: {part.quote}: {part.unmet}." for part in left if not _tells_reason(text, part.unmet)]
+        for part in left:
+            if not _tells_reason(text, part.unmet):
+                how = "Not needed" if part.unmet.startswith(SO_ALREADY) else "Not done"
+                said.append(f"{how}: {part.quote}: {part.unmet}.")
         said += [f"Not taken up: {sentence}" for sentence in missing]
         said += filter(None, [unenforced_sentence(self._ctx)])
         return "".join(f"\n\n{one}" for one in said)

@@ -24,7 +24,7 @@ from services.executor.core.figures.operands import select_cells
 from services.executor.core.figures.vocabulary import has_condition
 from services.executor.core.model.made_tools import compute_with_tools
 from services.executor.core.model.talk import local_now
-from services.executor.core.plan.needless import describe_needless
+from services.executor.core.plan.needless import SO_ALREADY, describe_needless
 from services.executor.core.plan.proposals import NotProposed, ProposalContext, propose
 from services.executor.core.plan.sources import SourceFinder, known_figures, known_sources, user_texts
 from services.executor.core.plan.stated_amounts import PartOfCall
@@ -159,7 +159,7 @@ class LocalTools:
             raise ValueError("say why, and name the result that shows it, such as r2")
         needless = call.given.get("call")
         shown = self._find_needless(part, fact, needless, call.facts) if isinstance(needless, dict) else ""
-        because = f"it is so already: {shown} ({ref})" if shown else f"{because} ({ref})"
+        because = f"{SO_ALREADY}: {shown} ({ref})" if shown else f"{because} ({ref})"
         return {"part": part.number, "left": True, **self._leave_part(part, because, is_excused=bool(shown))}
 
     def _find_needless(self, part: PartOfTask, fact: Fact, given: JsonObject, facts: Sequence[Fact]) -> str:

@@ -10,6 +10,7 @@ from shared.contracts.plan import PlannedCall
 from shared.domain.exact_json import JsonObject, as_text, loads_object
 from shared.domain.keywords import stem
 
+SO_ALREADY = "it is so already"
 _SETTING = frozenset("set update change edit modify correct adjust amend patch replace".split())  # lead to no status
 
 
