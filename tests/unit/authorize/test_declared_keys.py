@@ -81,6 +81,9 @@ def test_no_other_record_is_taken_for_it(fact: Fact) -> None:
     ({"asset_id": 6}, {"id": 5, "asset_tag": "6"}),
     ({"asset_id": 6}, {"asset_tag": "6"}),
     ({"asset_tag": "A-1"}, {"asset_tag": "A-2", "tag_no": "A-1"}),
+    ({"asset_tag": "A-1"}, {"asset_tag": "A-2", "id": "A-1"}),
+    ({"asset_id": "A-1"}, {"asset_tag": "A-1"}),
+    ({"asset_id": "A-1"}, {"asset_tag": "A-1", "id": "A-2"}),
 )
 def test_a_value_of_one_key_is_none_of_another_key_of_the_same_kind(given: JsonObject, record: JsonObject) -> None:
     assert "held" not in _bound(read("list_assets", [{**record, "held": False}]), given=given).fields

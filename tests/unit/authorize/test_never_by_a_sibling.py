@@ -211,13 +211,19 @@ def _facts_of(kind: str, rows: list[JsonObject], shape: str) -> list[Fact]:
 
 
 def _call_by_tags(value: Json, kind: str = "") -> Json:
-    """The same by keys of the company's own: a ``claim_tag`` in place of a claim's ``id`` and of each ``claim_id``."""
+    """The same by a ``claim_tag`` in place of a claim's ``id`` and each ``claim_id``; its ``id`` is another's tag."""
     if isinstance(value, list):
         return [_call_by_tags(one, kind) for one in value]
     if not isinstance(value, dict):
         return value
     own = {name: f"{kind}_id" if name == "id" else name for name in value}
-    return {own[name].replace("_id", "_tag"): _call_by_tags(one, kind) for name, one in value.items()}
+    others: JsonObject = {"id": _tag_of_another(value["id"])} if value.get("id") else {}
+    return {**{own[name].replace("_id", "_tag"): _call_by_tags(one, kind) for name, one in value.items()}, **others}
+
+
+def _tag_of_another(key: Json) -> Json:
+    """Of four records the one that stands as far from the end as this one from the beginning."""
+    return 5 - key if isinstance(key, int) else f"{str(key)[:-1]}{5 - int(str(key)[-1])}"
 
 
 _TAGS = record_keys({kind: RecordKind(keys=(f"{kind}_tag",)) for kind in _LETTERS})

@@ -65,12 +65,14 @@ class GraphNode:
         return tuple(one for one in found if one and one.key not in self.keyed)
 
     def is_meant_by(self, reference: RecordReference) -> bool:
-        """Whether a reference to one of the node's names goes by the key that has it. A number tells only under its own
-        key: an asset with the tag 6 is not the one with the id 6.
+        """Whether a reference to one of the node's names goes by the key that has it: an asset tagged 6 is not the one
+        with the id 6. Without a declared key in the record, a text that is no number may be its ``id``.
         """
-        if reference.key and (reference.key in self.keyed or not is_of_kind(self.kind, reference.noun)):
+        if not reference.key:
+            return reference.text in self.plain
+        if reference.key in self.keyed or not is_of_kind(self.kind, reference.noun):
             return self.keyed.get(reference.key) == reference.text
-        return not reference.is_number or reference.text in (self.keyed.values() if reference.key else self.plain)
+        return reference.text in self.keyed.values() or not (reference.is_number or self.keyed)
 
     @cached_property
     def identity(self) -> tuple[str, ...]:
@@ -182,8 +184,9 @@ def _build_node(record: Seen, keys: RecordKeys) -> GraphNode:
     is_other = is_shown and not agree(record.names[1], kind)  # an assessment, whose bare ``id`` is no patient's
     for key, value in () if record.is_part else record.record.items():
         rank, text = None if is_other and len(words(key)) == 1 else rank_of(key, kind), as_id(value)
-        if is_of_kind(kind, keys.kind_of(key)):
-            keyed[key_name(key)] = text or keyed.get(key_name(key), "")
+        own_key = "_".join((*kind, key)) if words(key) == ("id",) else key  # an asset's ``id`` is its ``asset_id``
+        if is_of_kind(kind, keys.kind_of(own_key)):
+            keyed[key_name(own_key)] = text or keyed.get(key_name(own_key), "")
         elif rank is not None and text is not None:
             names[rank].add(text)
     if record.key is not None and (own := as_id(record.key)):

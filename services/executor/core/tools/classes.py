@@ -274,10 +274,10 @@ def identifies(name: str) -> bool:
 
 
 def record_keys(records: Mapping[str, RecordKind]) -> RecordKeys:
-    """What a tenant declares. A key that is its kind's id by its own name (``asset_id``) says nothing new."""
+    """What a tenant declares, with the words for each kind."""
     kinds = [(tuple(map(singular, words_of(kind))), one) for kind, one in records.items()]
     return RecordKeys(
-        tuple((key_name(key), kind) for kind, one in kinds for key in one.keys if words_of(key) != [*kind, "id"]),
+        tuple((key_name(key), kind) for kind, one in kinds for key in one.keys),
         tuple((tool, kind) for kind, one in kinds for tool in one.reads),
     )
 
