@@ -89,7 +89,7 @@ def test_a_text_keeps_its_words_when_the_sentence_is_added(body: str) -> None:
     message = told["message"]
     assert isinstance(message, dict)
     assert str(message["body"]).startswith(body.rstrip())
-    assert str(message["body"]).endswith("not yet confirmed: change address.")
+    assert str(message["body"]).endswith("was accepted by the system, but is not yet confirmed.")
     assert told["to"] == 1
 
 

@@ -41,7 +41,7 @@ _ENDS = {
 _MOST_TURNS = 6
 
 
-_CAVEAT = re.compile(r"\n+Please note: accepted by the system, but .*confirmed.*\.$", re.DOTALL)
+_CAVEAT = re.compile(r"\n+Please note: .*accepted by the system, but .*confirmed.*\.$", re.DOTALL)
 
 
 class WorldServers(ToolServers):

@@ -33,10 +33,12 @@ class NoticeRelease(NamedTuple):
 
 
 def acknowledged_sentence(*changes: PlannedCall) -> str:
-    """The sentence in a notice on changes that their servers acknowledged and no read could prove."""
-    named = "; ".join(dict.fromkeys(" ".join(words_of(change.tool)) for change in changes))
-    confirmed = "not yet confirmed" if len(changes) == 1 else "not all of it confirmed yet"
-    return f"Please note: accepted by the system, but {confirmed}: {named}."
+    """The sentence in a notice on changes that their servers acknowledged and no read could prove.
+
+    It names no tool: who is told knows none.
+    """
+    confirmed = "is not yet confirmed" if len(changes) == 1 else "not all of it is confirmed yet"
+    return f"Please note: what this message tells of was accepted by the system, but {confirmed}."
 
 
 def with_sentences(plan: WritePlan, tools: Mapping[tuple[str, str], Tool]) -> WritePlan:
@@ -77,7 +79,7 @@ def may_go_out(
     """Whether every change that the notice tells of is proved, or acknowledged and contradicted by no read.
 
     ``ledger``: the plan's entries by call id. ``after_proof``: the tenant wants proof and nothing less. A notice that
-    was frozen without a sentence waits for proof, too.
+    was frozen without a sentence waits for proof, too; an empty one has nothing to add.
     """
     open_ones = [change for change in changes_told_by(notice, plan) if not took_hold(ledger.get(change.call_id))]
     if not open_ones:
@@ -88,18 +90,19 @@ def may_go_out(
         for change, entry in begun
         if entry is None or entry.status is not WriteStatus.UNVERIFIED or entry.contradicted
     ]
-    if unsure or after_proof or not notice.if_acknowledged:
+    if unsure or after_proof or notice.if_acknowledged is None:
         return NoticeRelease(allowed=False, why_not=_describe_unproved(unsure or open_ones, ledger))
     return NoticeRelease(allowed=True, sentence=notice.if_acknowledged)
 
 
 def changes_told_by(notice: PlannedCall, plan: WritePlan) -> list[PlannedCall]:
-    """The changes of the notice's own part; all of the plan where either says no part, or the part has no change.
+    """The changes of the notice's own part; all of the plan where either says no part, or the part has no change,
+    without those that the notice was found apart from.
 
     A task that says "close it, and tell somebody that it is closed" has the notice in a part of its own.
     """
     own = [call for call in plan.changes if None in (notice.part, call.part) or notice.part == call.part]
-    return own or list(plan.changes)
+    return own or [call for call in plan.changes if call.call_id not in notice.apart_from]
 
 
 class _Text(NamedTuple):
