@@ -131,6 +131,43 @@ def test_a_record_in_place_of_the_one_that_the_part_writes_out_is_sent_back(task
     assert any(origin.untold for origin in found.call.origins) == is_told
 
 
+LIMIT = _tool("set_limit", "customer_id", "limit")
+CUSTOMERS = tuple(
+    _read(f"r{number}", "get_customer", {"customer_id": number, "name": name}, customer_id=number)
+    for number, name in (
+        (4103, "Moreau Freres SARL"),
+        (4107, "Oduya Trading Plc"),
+        (4109, "Vistula Sp. z o.o."),
+        (4110, "Trading GmbH & Co. KG"),
+        (4111, "Plan SE"),
+    )
+)
+
+
+@each_row(
+    ("task", "customer", "is_told"),
+    [
+        ("Set the limit of Oduya Trading to 500.", 4103, True),
+        ("Set the limit of Oduya Trading to 500.", 4107, False),
+        ("Lower the limit of Oduya Trading to 500.", 4103, True),  # it lowers, and chooses nothing
+        ("Set the limit of customer 4107 to 5,000.", 4103, True),  # no customers from 4107 to 5
+        ("Set the limit of customers 4103 to 4107 to 500.", 4107, False),
+        ("Set the lower limit of Moreau Freres and Oduya Trading to 500.", 4107, False),
+        ("Set the limit of the customer who is lower, Oduya Trading or Moreau Freres, to 500.", 4103, False),
+        ("Set the limit of Vistula to 500.", 4103, True),
+        ("Set the limit of Vistula to 500.", 4109, False),
+        ("Set the limit to 500, as the plan for trading has it.", 4103, False),  # words, no names
+        ("Set the limit of Moreau Freres to 500.", 4107, True),
+        ("Set the limit of all customers except Oduya Trading to 500.", 4103, False),
+        ("Set the limit of Oduya Trading and of Moreau to 500.", 4103, False),  # a part of its name is enough for it
+        ("Set the limit of Oduya Trading and of that customer to 500.", 4103, True),
+    ],
+)
+def test_a_company_is_named_without_its_legal_form(task: str, customer: int, is_told: bool) -> None:
+    found = _find(task, LIMIT, {"customer_id": customer, "limit": 5000 if "5,000" in task else 500}, CUSTOMERS)
+    assert any("no word of the task tells of this record" in doubt for doubt in found.doubts) == is_told
+
+
 def test_a_telephone_number_writes_out_no_record() -> None:
     number = "0048213"
     facts = (_read("r1", "find_person", [{"person_no": number, "name": "Ann Lee"}]),)

@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -355,10 +355,33 @@ def spaced_words(text: str) -> str:
     return f" {' '.join(PIECE.findall(fold(text)))} "
 
 
+_LEGAL_FORMS = frozenset(  # without marks and spaces; what also ends the names of people and plans is left out
+    """ltd limited plc llc llp lp inc incorporated corp corporation co ptyltd pteltd pvtltd gmbh mbh ag kg kgaa ohg gbr
+    ug se eg ev sarl sas sasu eurl sa sci snc spa srl sl slu bv nv ab as aps asa oy oyj spzoo spj spk sro doo kft zrt
+    nyrt lda ltda sdnbhd bhd kk ooo uab ou""".split()
+)
+_LONGEST_FORM = 3  # words: "Sp. z o.o."
+
+
+@lru_cache(maxsize=8192)
+def without_legal_form(name: str) -> str:
+    """A company's name without its legal form, which is written with a capital or dots: "Oduya Trading" of "Oduya
+    Trading Plc". The name itself if it has none.
+    """
+    words = name.split()
+    for count in range(min(_LONGEST_FORM, len(words) - 1), 0, -1):
+        form = " ".join(words[-count:])
+        is_written_as_one = form[0].isupper() or "." in form
+        if is_written_as_one and "".join(PIECE.findall(fold(form))) in _LEGAL_FORMS:
+            return without_legal_form(" ".join(words[:-count]).rstrip(" ,&+"))
+    return name
+
+
 # A part that chooses among what it lists, or holds one thing against another, is not meant for each of them.
 CHOOSES = re.compile(
     r"\b(?:or|either|neither|not|except|which|whichever|one of|compare|between|duplicates?|first|last|better|best|"
-    r"worse|cheap\w*|(?:larg|small|high|low|new|old)(?:er|est)|latest|earliest|"
+    r"worse|cheap\w*|(?:larg|small|high|new|old)(?:er|est)|lowest|latest|earliest|"
+    r"(?<!^)(?<!please )lower(?! (?:the|its|their|his|her|my|our)\b)|"  # no verb
     r"(?<!day )(?<!days )(?<!week )(?<!weeks )(?<!month )(?<!months )(?<!hour )(?<!hours )(?:later|earlier)|"
     r"merge|same|difference)\b",
     re.IGNORECASE,

@@ -57,7 +57,7 @@ _INTO = re.compile(
 )
 _SOURCE_NAMES = frozenset("from source origin debit".split())
 _TARGET_NAMES = frozenset("to target destination credit".split())
-_LITTLE = frozenset(
+LITTLE = frozenset(
     "the a for of to from this that only just with number no der die das den dem für an zu le la les pour à".split()
 )
 _LISTED = re.compile(  # what is listed before an identifier: each piece has a digit and is matched in one way only
@@ -167,7 +167,7 @@ def _find_excepted(given: Sequence[SaidArgument], setting: PartWords) -> Iterato
 
 def is_excluded(text: str, name: str, said: Mentions) -> bool:
     """Whether an identifier stands in a text as an exception. ``name``: of the field that it is the value of."""
-    allowed = _LITTLE | {*words_of(name), *words(name)}
+    allowed = LITTLE | {*words_of(name), *words(name)}
     for place in re.finditer(rf"(?<!\w){re.escape(text)}(?!\w)", said.text, re.IGNORECASE):
         before = said.text[max(0, place.start() - _LOOKED_BACK) : place.start()].rstrip("\"'«„“‘(")
         before = _LISTED.sub("", before)

@@ -10,8 +10,8 @@ from services.executor.core.figures.identifiers import IdentifierForm, blank_spe
 from services.executor.core.figures.mentions import Mentions, find_mentions
 from services.executor.core.figures.numbers import figure, is_like_an_id, number_bearing_tokens
 from services.executor.core.figures.trace import OriginKind, Trace, TraceSources
-from services.executor.core.figures.vocabulary import leaves_open
-from services.executor.core.plan.agreement import is_excluded
+from services.executor.core.figures.vocabulary import leaves_open, spaced_words, without_legal_form
+from services.executor.core.plan.agreement import LITTLE, is_excluded
 from services.executor.core.plan.stated_amounts import THE_WHOLE, PartOfCall
 from services.executor.core.records.called_records import (
     agree,
@@ -31,7 +31,9 @@ from shared.contracts.plan import PlannedCall
 from shared.domain.exact_json import Json, JsonObject, as_text, loads_object, walk_json
 
 NAMING = frozenset({ArgumentKind.IDENTIFIER, ArgumentKind.RECIPIENT})
-_RANGE = re.compile(r"\d\s+(?:to|through|thru|until|bis|à|a|hasta)\s+[\w/-]*\d", re.IGNORECASE)  # "A-4 to A-6"
+_RANGE = re.compile(  # "A-4 to A-6", not "A-4 to 5,000"
+    r"\d\s+(?:to|through|thru|until|bis|à|a|hasta)\s+[\w/-]*\d(?![\w/-]|[.,]\d\d)", re.IGNORECASE
+)
 _ADDRESSES = frozenset({IdentifierForm.EMAIL, IdentifierForm.PHONE})
 _STEPS = 2  # from a record that is named to the one that has an address
 _PLAIN_ID = 4  # digits of a number that a text can name a record by
@@ -96,10 +98,15 @@ class ToldRecords:
         given = {as_text(one).casefold() for _, one in walk_json(call.arguments) if not isinstance(one, dict | list)}
         given |= {title.casefold() for one in [*given] for title in self.titles.get(one, ())}
         kinds, mine = {node.kind for node in own}, {key for node in own for key in _told_values(node.record, text)}
-        others = ((node, told) for node, told in self._list_told(text) if node.kind in kinds)
-        told = (values for node, values in others if name.casefold() not in node.names[0])
+        others = (
+            (node, values - mine)
+            for node, values in self._list_told(text)
+            if node.kind in kinds and name.casefold() not in node.names[0] and mine <= values
+        )
         return any(
-            mine <= values and any(value.casefold() not in given for _, value in values - mine) for values in told
+            any(value.casefold() not in given for _, value in values)
+            and not any(_is_said_in_short(one, [node], (text,)) for one in own)
+            for node, values in others
         )
 
     def _is_other_written(self, name: str, part: PartOfCall) -> bool:
@@ -200,7 +207,7 @@ class ToldRecords:
     def _is_told_of(self, node: GraphNode, others: Sequence[GraphNode]) -> bool:
         """Whether the user's words have any value of the record that those others do not have as well."""
         texts = self._sources.texts
-        if _names_in(node, texts):
+        if _names_in(node, texts) or _is_said_in_short(node, others, [text.text for text in texts]):
             return True
         for key, value in node.record.items():
             if any(one.record.get(key) == value for one in others):
@@ -208,7 +215,7 @@ class ToldRecords:
             number, moment = figure(value), None
             if isinstance(value, str) and value.strip():
                 moment = read_machine_moment(value, self._sources.now.tzinfo)
-                if any(stands_in(value, text.text) for text in texts):
+                if any(_name_said(value, text.text) for text in texts):
                     return True
             if any(number in text.numbers_by_value or (moment and moment.day in text.days) for text in texts):
                 return True
@@ -238,9 +245,8 @@ class ToldRecords:
         """What the records that were read are called, by their ids."""
         found: dict[str, list[str]] = {}
         for node in self._graph.nodes:
-            own = [str(value) for key, value in node.record.items() if tells_apart(key) and isinstance(value, str)]
             for name in node.names[0]:
-                found.setdefault(name, []).extend(own)
+                found.setdefault(name, []).extend(_titles_of(node))
         return found
 
     def is_in_words_of_user(self, value: str) -> bool:
@@ -266,7 +272,7 @@ def _told_values(record: JsonObject, text: str, path: str = "") -> Iterator[tupl
             yield from _told_values(value, text, f"{path}{key}.")
         elif isinstance(value, str):
             pieces = (piece.strip() for piece in value.split(","))
-            if any(len(piece) > 2 and piece[0].isupper() and stands_in(piece, text) for piece in pieces):
+            if any(len(piece) > 2 and piece[0].isupper() and _name_said(piece, text) for piece in pieces):
                 yield f"{path}{key}", value
         elif isinstance(value, int) and not isinstance(value, bool):
             named = [word for word in words(f"{path}{key}".replace(".", "_")) if word != "id"][-1:]
@@ -292,12 +298,44 @@ def _is_left_out(node: GraphNode, said: Mentions) -> bool:
 
 def _titles_in(node: GraphNode, text: Mentions) -> list[str]:
     """The record's names and numbers, which are no ids, that the text has."""
-    own = (str(value) for key, value in node.record.items() if tells_apart(key) and isinstance(value, str))
-    return [name for name in own if name.strip() and stands_in(name, text.text)]
+    return [said for name in _titles_of(node) if (said := _name_said(name, text.text))]
+
+
+def _titles_of(node: GraphNode) -> list[str]:
+    return [
+        value for key, value in node.record.items() if tells_apart(key) and isinstance(value, str) and value.strip()
+    ]
+
+
+def _is_said_in_short(node: GraphNode, others: Sequence[GraphNode], texts: Sequence[str]) -> bool:
+    """Whether the texts have a word of the record's name that is in no name of the others: "Moreau" of Moreau Freres.
+    Enough for a record that a call names; what tells of another one is a whole name.
+    """
+    own, theirs = _words_of_titles(node), {word for one in others for word in _words_of_titles(one)}
+    said = {word for text in texts for word in spaced_words(text).split()}
+    return any(words(word) != node.kind[-1:] for word in (own - theirs - LITTLE) & said)
+
+
+def _words_of_titles(node: GraphNode) -> set[str]:
+    titles = (without_legal_form(title) for title in _titles_of(node))
+    found = {word for title in titles for word in spaced_words(title).split() if not is_like_an_id(title)}
+    return {word for word in found if len(word) > 2 and not word.isdecimal()}
 
 
 def _is_named_by_field(node: GraphNode, text: str) -> bool:
     """Whether a text has a full name of the record: of the holder of an account."""
     values = (leaf.value for leaf in leaves_of(node.record))
     names = (one for one in values if isinstance(one, str) and " " in one and one[:1].isupper())
-    return any(stands_in(name, text) for name in names)
+    return any(_name_said(name, text) for name in names)
+
+
+def _name_said(name: str, text: str) -> str:
+    """A name as a text has it: whole, or a company's without its legal form, which has its capital if it is one word;
+    empty if the text has neither.
+    """
+    if stands_in(name, text):
+        return name
+    short = without_legal_form(name)
+    if len(short) <= 2 or short == name or not stands_in(short, text):
+        return ""
+    return short if " " in short or re.search(rf"\b{re.escape(short)}\b", text) else ""
