@@ -103,6 +103,11 @@ def test_a_polite_letter_to_a_known_address_is_about_its_records_all_the_same(as
     says("S-1 leaves on 3 May without planks."),
     says("S-1 leaves on 3 May without Lindholm."),
     says("S-1 leaves on 3 May for K-2."),
+    says("S-1 leaves on 3 May instead."),
+    Asked(tell=f"{TELL} too"),
+    Asked(notice={"customer_id": "K-1", "body": SAYS, "cancelled": True}),
+    Asked(notice={"customer_id": "K-1", "body": SAYS, "refund": 30}),
+    Asked(notice={"customer_id": "K-1", "body": SAYS, "kind": "booked"}),
     Asked(tell="tell Baltic Timber so"),
     Asked(tell="tell Baltic Timber that it is done and that S-1 leaves on 3 May"),
     Asked(tell=f"{TELL} since the cancellation is through"),
@@ -144,8 +149,10 @@ def statement(to: str = "K-1", tell: str = "send Baltic Timber a statement", **m
 
 
 @pytest.mark.promise("notify.own_part", "notify.after_proof")
-def test_a_statement_to_another_party_waits_until_the_change_is_acknowledged_and_for_no_proof() -> None:
-    asked = statement()
+@each_row(
+    "asked", statement(), statement("17", facts=(*KNOWN, read({"id": "17", "customer_name": "X"}, "get_customer")))
+)
+def test_a_statement_to_another_party_waits_until_the_change_is_acknowledged_and_for_no_proof(asked: Asked) -> None:
     assert asked.release(UNVERIFIED) == notices.NoticeRelease(allowed=True)
     assert not asked.release(UNVERIFIED, after_proof=True).allowed
     assert not asked.release(REFUSED).allowed
@@ -156,6 +163,7 @@ def test_a_statement_to_another_party_waits_until_the_change_is_acknowledged_and
     "asked",
     statement("K-2"),
     statement("K-9"),
+    Asked(tools=("cancel_shipment", "send_statement"), notice={"customer_id": "K-1", "refund": 30}),
     statement(tell="send Baltic Timber a statement of the cancellation"),
     statement(tell="then send Baltic Timber a statement"),
     statement(tools=("cancel_shipment", "notify_customer")),

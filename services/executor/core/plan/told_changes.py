@@ -25,7 +25,8 @@ _ENDS_PIECE = re.compile(
     re.IGNORECASE,
 )
 _FOLLOWS = re.compile(
-    r"\b(?:then|after\w*|upon|following|result\w*|confirm\w*|dann|danach|nachdem|puis|ensuite|après|luego|después)\b",
+    r"\b(?:then|after\w*|upon|following|result\w*|confirm\w*|now|instead|in place|therefore|thus|hence|so|too|both|"
+    r"likewise|dann|danach|nachdem|stattdessen|deshalb|daher|puis|ensuite|après|donc|luego|después|lugar)\b",
     re.IGNORECASE,
 )
 _POLITE = frozenset("dear hello hi sir madam kind best warm regards wishes yours sincerely thank thanks you".split())
@@ -36,13 +37,13 @@ def mark_apart(
 ) -> WritePlan:
     """The plan whose notices say of which changes they do not tell. ``texts``: all that the user said.
 
-    Only a notice without a change in its part leaves any out: where each piece of its part and of its text names a
-    record that was read, its text one by its identifier, no path of records leads from these to the change's, and no
-    word is of the change, its part or its records. One without a text, such as a statement to another party than the
-    change's, waits until the changes are acknowledged, and for no proof. Where the user's words say that something
-    depends on something or follows it, each notice tells of all.
+    Only a notice without a change in its part leaves any out: where each piece of its part names a record that was read
+    by its identifier, and each piece of its text one by identifier or name, no path of records leads from these to the
+    change's, and no word is of the change, its part or its records. One without a text, such as a statement to another
+    party than the change's, waits until the changes are acknowledged, and for no proof. Where the user's words say that
+    something depends on something or follows it, each notice tells of all.
     """
-    if any(has_condition(text) or _FOLLOWS.search(text) for text in texts):
+    if any(map(_follows, texts)):
         return plan
     graph, quotes = record_graph(tuple(facts), keys), {part.number: part.quote for part in parts}
     return plan.model_copy(update={"calls": tuple(_mark(call, plan, quotes, graph) for call in plan.calls)})
@@ -72,8 +73,9 @@ class _Named(NamedTuple):
 def _find_named(notice: PlannedCall, quote: str, graph: RecordGraph) -> _Named | None:
     """None if it is not known which records the notice is about."""
     given, called = named_records(notice.tool, notice.arguments, graph), _nodes_by_text(graph)
-    leaves = list(_texts_in(notice.arguments))
-    texts = [leaf for leaf in leaves if as_id(leaf) not in called]
+    leaves = [str(leaf) for leaf in literal_parts(notice.arguments) if leaf not in (None, "")]
+    meant = called.keys() | {name for node in given.mentioned for names in node.names for name in names}
+    texts = [leaf for leaf in leaves if as_id(leaf) not in meant]
     ids = {one.casefold() for text in (quote, *leaves) for one in number_bearing_tokens(text) if is_like_an_id(one)}
     nodes = [*given.mentioned, *(node for one in (*ids, *map(as_id, leaves)) for node in called.get(one or "", ()))]
     names = {
@@ -83,18 +85,24 @@ def _find_named(notice: PlannedCall, quote: str, graph: RecordGraph) -> _Named |
         if not name.isdigit()
     }
     is_about = all(_is_about(piece, names) for text in texts for piece in _ENDS_PIECE.split(text))
+    is_bound = any(map(_follows, texts))
     is_asked = not texts or all(any(one in piece.casefold() for one in ids) for piece in _ENDS_PIECE.split(quote))
     own = noun_of_tool(notice.tool, graph.keys)
     is_document = bool(own) and not any(agree(own, node.kind) for node in nodes)
     tells_itself = any(one in text.casefold() for one in ids for text in texts) if texts else is_document
     is_unknown = given.unread or [*references(notice.arguments)] or not nodes or not ids <= called.keys()
-    if is_unknown or not (is_about and is_asked and tells_itself):
+    if is_unknown or is_bound or not (is_about and is_asked and tells_itself):
         return None
     kinds = sorted({word for node in nodes for word in node.kind})
     called_so = rf"(?:\b(?:{'|'.join(map(re.escape, kinds))})s?\s+)?(?:{'|'.join(map(re.escape, ids)) or '(?!)'})(?!\w)"
     said = (re.sub(called_so, " ", text, flags=re.IGNORECASE) for text in (quote, *texts))
     tool = (word for word in words_of(notice.tool) if word not in kinds)
     return _Named(nodes, texts, _tokens_of(*said, *tool))
+
+
+def _follows(text: str) -> bool:
+    """Whether something in a text depends on something else, or follows it."""
+    return has_condition(text) or _FOLLOWS.search(text) is not None
 
 
 def _is_about(piece: str, names: Collection[str]) -> bool:
@@ -145,12 +153,13 @@ def _keys_of(node: GraphNode) -> Iterator[tuple[str, ...]]:
 
 @lru_cache(maxsize=8)
 def _nodes_by_text(graph: RecordGraph) -> dict[str, list[GraphNode]]:
-    """The records by their identifiers, else by the texts that stand in them; mere figures name none."""
+    """The records by their names, else by the identifiers and addresses that stand in them; no mere figure is one."""
     own, others = dict[str, list[GraphNode]](), dict[str, list[GraphNode]]()
     for node in graph.nodes:
-        for found, texts in ((own, node.names[0] | node.names[1]), (others, set(map(as_id, _texts_in(node.record))))):
+        stand = {as_id(text) or "" for text in _texts_in(node.record) if "@" in text or is_like_an_id(text)}
+        for found, texts in ((own, frozenset().union(*node.names)), (others, stand)):
             for text in texts:
-                if text and not text.isdigit():
+                if not text.isdigit():
                     found.setdefault(text, []).append(node)
     return {**others, **own}
 
