@@ -109,6 +109,17 @@ def test_a_declared_key_in_the_row_of_another_record_leads_to_the_record_that_it
     assert _bound(order, other, asset, tool="close_work_order", given={"order_no": "W-7"}).fields["held"] is False
 
 
+def test_a_key_that_nothing_has_is_what_a_call_gives_to_the_record_that_it_names_besides() -> None:
+    """One that may be another record's leaves the field open: nobody asked for it, or only for what belongs to it."""
+    own = read("get_asset", {"id": 5, "asset_tag": "A-1", "held": False})
+    none = read("get_asset", {"found": False}, "f2", asset_tag="A-9")
+    given: JsonObject = {"asset_id": 5, "asset_tag": "A-9"}
+    assert _bound(own, none, tool="update_asset", given=given).fields["held"] is False
+    assert "held" not in _bound(none, tool="update_asset", given=given).fields
+    for other in (none.model_copy(update={"tool": "list_orders"}), read("get_asset", [], "f2", asset_tag="A-8")):
+        assert "held" not in _bound(own, other, tool="update_asset", given=given).fields
+
+
 def test_a_kind_whose_word_says_nothing_by_itself_says_what_it_is_declared_for() -> None:
     line: JsonObject = {"barcode": "B-1", "held": False}
     item = read("get_item", {"barcode": "B-1", "held": True}, "f2")

@@ -69,3 +69,15 @@ async def test_a_listed_key_that_no_call_names_is_told(declared: bool, ends: Tas
     stage.change_tenant(policies=())
     stage.talk.rounds[1:] = [[use("retire_asset", asset_tag="A-1")]]
     await stage.ends(ends, ["A-1"], why="no call names A-3" if declared else "")
+
+
+async def test_a_new_key_of_a_record_is_no_record_that_is_missing() -> None:
+    stage = _office("A-1", LIST)
+    stage.talk.rounds[1:] = [[use("relabel_asset", asset_id=5, asset_tag="A-1")]]
+    row: dict[str, Json] = {"id": 5, "asset_tag": "A-7", "held": False}
+    stage.servers.add("list_assets", lambda _: [{**row}])
+    stage.servers.add("get_asset", lambda _: {"found": False}, input_schema=schema("asset_tag"))
+    stage.servers.add("relabel_asset", lambda given: row.update(given) or row, ToolClass.CHANGE)
+    stage.change_tenant(policies=())
+    await stage.run()
+    assert row["asset_tag"] == "A-1", stage.turns.record.reason

@@ -150,6 +150,8 @@ def named_records(tool: str, arguments: JsonObject, graph: RecordGraph) -> Named
     nodes = _select_plainly_named(found)
     makes = about if makes_something(tool) else ()
     unread = [one for one, meant in found if one.must_exist and not meant and not agree(one.noun, makes)]
+    known = {one.noun for one, meant in found if meant}  # which the call gives a new key, if nothing has that yet
+    unread = [one for one in unread if one.noun not in known or (one.key, one.text) not in graph.asked_in_vain]
     subjects = [node for node in nodes if agree(about, node.kind)]
     unread_subjects = [one for one in unread if agree(about, one.noun)]
     if not subjects and not unread_subjects:

@@ -32,7 +32,9 @@ from services.executor.core.records.references import references
 from services.executor.core.session.ledger import is_sayable
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.classes import identifies
+from services.executor.core.tools.failures import Failure, failure_of
 from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys
+from services.executor.ports.tools import ToolAnswer
 from shared.contracts.tenant import key_name
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 
@@ -93,7 +95,7 @@ class RecordGraph:
     """All records of what was read. A read that was made again with the same arguments replaces what it showed."""
 
     def __init__(self, facts: Sequence[Fact], keys: RecordKeys = NO_KEYS) -> None:
-        self.keys = keys
+        self.keys, self._facts = keys, facts
         records = find_records((one for one in latest_reads(facts) if not says_not_found(one)), keys)
         self.nodes = _without_old_rows([*_name_by_numbers([_build_node(record, keys) for record in records])])
         self._by_seen = {id(node.seen): node for node in self.nodes}
@@ -143,6 +145,17 @@ class RecordGraph:
         return found
 
     @cached_property
+    def asked_in_vain(self) -> frozenset[tuple[str, str]]:
+        """The declared keys, each with a value, for which a read of their kind was asked that found no such record."""
+        found: set[tuple[str, str]] = set()
+        for fact in latest_reads(self._facts) if self.keys.kinds else ():
+            asked = [*references_in(loads_object(fact.arguments_json), (), self.keys)]
+            shown = self.keys.kind_shown_by(fact.tool) or noun_of_tool(fact.tool, self.keys)
+            if len(asked) == 1 and is_of_kind(shown, asked[0].noun) and finds_nothing(fact):
+                found.add((asked[0].key, asked[0].text))
+        return frozenset(found)
+
+    @cached_property
     def field_names(self) -> frozenset[str]:
         return frozenset(key for node in self.nodes for key in node.record)
 
@@ -167,6 +180,16 @@ class RecordGraph:
 def says_not_found(fact: Fact) -> bool:
     """Whether a read answered that there is no such record: its answer is none itself."""
     return isinstance(fact.result, dict) and fact.result.get("found") is False
+
+
+def finds_nothing(fact: Fact) -> bool:
+    """Whether a read says that there is no such record; one that was refused or failed says nothing of it."""
+    result = fact.result
+    if says_not_found(fact):
+        return True
+    if not fact.ok:
+        return failure_of(ToolAnswer(result, is_error=True)) is Failure.NOT_FOUND
+    return result in (None, "") or (isinstance(result, dict | list) and not find_records((fact,)))
 
 
 @lru_cache(maxsize=8)

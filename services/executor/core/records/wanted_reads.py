@@ -10,19 +10,17 @@ from services.executor.core.records.binding import view_of
 from services.executor.core.records.called_records import (
     RecordReference,
     agree,
-    find_records,
     noun_of_tool,
     reference_of,
     words,
 )
 from services.executor.core.records.read_backs import proving_read
-from services.executor.core.records.record_graph import says_not_found
+from services.executor.core.records.record_graph import finds_nothing
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.classes import as_typed
-from services.executor.core.tools.failures import Failure, failure_of
 from services.executor.core.tools.record_tree import RecordKeys
 from services.executor.core.tools.toolbox import Toolbox
-from services.executor.ports.tools import ReadCall, Tool, ToolAnswer
+from services.executor.ports.tools import ReadCall, Tool
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Policy
 from shared.domain.exact_json import dumps
@@ -63,19 +61,9 @@ def unfound_records(plan: WritePlan, toolbox: Toolbox, facts: Sequence[Fact]) ->
     for call in plan.changes:
         for read in _reads_for(call, toolbox, facts):
             fact = asked.get((read.tool.connection_id, read.tool.name, dumps(read.arguments)))
-            if fact is not None and read.arguments and _finds_nothing(fact):
+            if fact is not None and read.arguments and finds_nothing(fact):
                 found.setdefault(call.call_id, f"{read.tool.name} {fact.arguments_json} finds no such record")
     return found
-
-
-def _finds_nothing(fact: Fact) -> bool:
-    """Whether a read says that there is no such record; one that was refused or failed says nothing of it."""
-    result = fact.result
-    if says_not_found(fact):
-        return True
-    if not fact.ok:
-        return failure_of(ToolAnswer(result, is_error=True)) is Failure.NOT_FOUND
-    return result in (None, "") or (isinstance(result, dict | list) and not find_records((fact,)))
 
 
 def _reads_for(call: PlannedCall, toolbox: Toolbox, facts: Sequence[Fact]) -> Iterator[ReadCall]:
