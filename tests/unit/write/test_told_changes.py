@@ -30,6 +30,8 @@ BALTIC: JsonObject = {"id": "K-1", "name": "Baltic Timber Ltd", "mail": "x@balti
 LINDHOLM: JsonObject = {"id": "K-2", "name": "Lindholm Mobel AB", "mail": "x@lindholm.example"}
 SHIPMENTS = (read(SHIPMENT_1, "get_shipment"), read(SHIPMENT_2, "get_shipment"))
 KNOWN = (*SHIPMENTS, read(BALTIC, "get_customer"), read(LINDHOLM, "get_customer"))
+OAK = read({"id": 3, "name": "Oak"}, "get_customer")
+INVOICE = read({"id": 5011, "shipment_id": "S-2", "payer_id": 66}, "get_invoice")
 TRIP = read({"id": "T-1", "shipment_id": "S-1", "customer_id": "K-2"}, "get_trip")
 
 
@@ -80,6 +82,7 @@ def test_a_notice_about_other_records_waits_for_no_change_and_has_no_sentence_on
     says("Dear Baltic Timber,\n\nyour shipment S-1 leaves on 3 May.\n\nKind regards"),
     Asked(notice={"to": "x@baltic.example", "subject": "S-1", "body": SAYS}),
     Asked(tell="write to Baltic Timber that shipment S-1 leaves on 3 May"),
+    Asked(cancel="Hold K-2", change={"customer_id": "K-2"}, tools=("hold_customer", "notify_customer")),
 )
 def test_a_polite_letter_to_a_known_address_is_about_its_records_all_the_same(asked: Asked) -> None:
     assert asked.plan.calls[-1].apart_from == ("c1",)
@@ -104,11 +107,23 @@ def test_a_polite_letter_to_a_known_address_is_about_its_records_all_the_same(as
     says("S-1 leaves on 3 May without Lindholm."),
     says("S-1 leaves on 3 May for K-2."),
     says("S-1 leaves on 3 May instead."),
+    says("S-1 leaves on 3 May with all else gone."),
     Asked(tell=f"{TELL} too"),
     Asked(notice={"customer_id": "K-1", "body": SAYS, "cancelled": True}),
     Asked(notice={"customer_id": "K-1", "body": SAYS, "refund": 30}),
+    Asked(notice={"customer_id": "K-1", "body": SAYS, "refund": 3}, facts=(*KNOWN, OAK)),
     Asked(notice={"customer_id": "K-1", "body": SAYS, "kind": "booked"}),
+    says("S-1 leaves on 3 May without S-9."),
+    Asked(cancel="Take S-2 back", notice={"customer_id": "K-1", "body": "S-1 leaves on 3 May without cancellation."}),
+    Asked(tools=("withdraw", "notify_customer"), notice={"customer_id": "K-1", "body": f"{SAYS} S-1 is a shipment"}),
+    Asked(
+        change={"shipment_id": "S-2", "why": "strike"}, notice={"customer_id": "K-1", "body": "S-1 leaves, strike S-1"}
+    ),
+    Asked(notice={"customer_id": 3, "body": "S-1 leaves on 3 May. It goes on 3 May."}, facts=(*KNOWN, OAK)),
+    Asked(notice={"customer_id": "K-1", "body": "S-1 leaves on 3 May without 5011."}, facts=(*KNOWN, INVOICE)),
+    Asked(notice={"customer_id": "K-1", "body": "S-1 leaves on 3 May for 66."}, facts=(*KNOWN, INVOICE)),
     Asked(tell="tell Baltic Timber so"),
+    Asked(tell="inform Baltic Timber"),
     Asked(tell="tell Baltic Timber that it is done and that S-1 leaves on 3 May"),
     Asked(tell=f"{TELL} since the cancellation is through"),
     Asked(cancel="Cancel S-2 of Arko", notice={"customer_id": "K-1", "body": "S-1 leaves on 3 May without Arko."}),
@@ -125,6 +140,7 @@ def test_a_polite_letter_to_a_known_address_is_about_its_records_all_the_same(as
     Asked(notice={"customer_id": "K-1", "ref": {"$ref": "c1.id"}, "body": SAYS}),
     Asked(change={"shipment_id": {"$ref": "c0.id"}, "customer_id": "K-2"}),
     Asked(change={"reason": "late"}),
+    Asked(change={"shipment_id": "S-2", "claim_id": "C-9"}),
     # a path of records leads from one to the other
     Asked(notice={"customer_id": "K-2", "body": SAYS}),
     Asked(notice={"to": "x@lindholm.example", "body": SAYS}),
@@ -168,6 +184,8 @@ def test_a_statement_to_another_party_waits_until_the_change_is_acknowledged_and
     statement(tell="then send Baltic Timber a statement"),
     statement(tools=("cancel_shipment", "notify_customer")),
     statement(tools=("cancel_shipment", "send_cancellation")),
+    statement(tools=("cancel_shipment", "alert")),
+    Asked(tell="send a statement", tools=("cancel_shipment", "send_statement"), notice={"customer_id": None}),
     statement(facts=(KNOWN[0], read({"id": "S-2", "state": "planned"}, "get_shipment"), KNOWN[2])),
     statement(more=(call({"shipment_id": "S-1"}, "c2", ToolClass.CHANGE, "cancel_shipment", part=3),)),
 )

@@ -11,7 +11,7 @@ from services.executor.core.plan.notices import changes_told_by
 from services.executor.core.records.binding import named_records
 from services.executor.core.records.called_records import agree, as_id, noun_of_tool
 from services.executor.core.records.record_graph import GraphNode, RecordGraph, record_graph
-from services.executor.core.records.references import literal_parts, references
+from services.executor.core.records.references import literal_parts
 from services.executor.core.session.values import Fact, PartOfTask
 from services.executor.core.tools.near_names import words_of
 from services.executor.core.tools.record_tree import RecordKeys
@@ -26,7 +26,8 @@ _ENDS_PIECE = re.compile(
 )
 _FOLLOWS = re.compile(
     r"\b(?:then|after\w*|upon|following|result\w*|confirm\w*|now|instead|in place|therefore|thus|hence|so|too|both|"
-    r"likewise|dann|danach|nachdem|stattdessen|deshalb|daher|puis|ensuite|après|donc|luego|después|lugar)\b",
+    r"else|everything|rest|others?|done|likewise|dann|danach|nachdem|stattdessen|deshalb|daher|puis|ensuite|après|donc|"
+    r"luego|después|lugar)\b",
     re.IGNORECASE,
 )
 _POLITE = frozenset("dear hello hi sir madam kind best warm regards wishes yours sincerely thank thanks you".split())
@@ -90,7 +91,7 @@ def _find_named(notice: PlannedCall, quote: str, graph: RecordGraph) -> _Named |
     own = noun_of_tool(notice.tool, graph.keys)
     is_document = bool(own) and not any(agree(own, node.kind) for node in nodes)
     tells_itself = any(one in text.casefold() for one in ids for text in texts) if texts else is_document
-    is_unknown = given.unread or [*references(notice.arguments)] or not nodes or not ids <= called.keys()
+    is_unknown = given.unread or not nodes or not ids <= called.keys()
     if is_unknown or is_bound or not (is_about and is_asked and tells_itself):
         return None
     kinds = sorted({word for node in nodes for word in node.kind})
@@ -113,7 +114,7 @@ def _is_about(piece: str, names: Collection[str]) -> bool:
 def _is_apart(change: PlannedCall, quote: str, notice: _Named, graph: RecordGraph) -> bool:
     given = named_records(change.tool, change.arguments, graph)
     joined = _connected_records(graph, given.mentioned)
-    is_known = given.records and not given.unread and not [*references(change.arguments)]
+    is_known = given.records and not given.unread
     if not is_known or any(id(node) in joined for node in notice.nodes):
         return False
     kinds = (word for noun in given.kinds for word in noun)
@@ -126,29 +127,15 @@ def _is_apart(change: PlannedCall, quote: str, notice: _Named, graph: RecordGrap
 
 def _connected_records(graph: RecordGraph, named: Iterable[GraphNode]) -> dict[int, GraphNode]:
     """Every record to which a path of records leads, in whatever direction they refer to each other."""
-    found, near, sights = dict[int, GraphNode](), [*named], _sights(graph)
+    found, near, called = dict[int, GraphNode](), [*named], _nodes_by_text(graph)
     while near:
         node = near.pop()
         if id(node) not in found:
             found[id(node)] = node
             near += [*graph.records_around(node), *graph.records_about(node)]
-            near += [one for key in _keys_of(node) for one in sights[key]]
+            ids = (name for name in node.names[0] | node.names[1] if is_like_an_id(name))
+            near += [one for name in ids for one in called[name]]  # other sights of it, whatever they call it
     return found
-
-
-@lru_cache(maxsize=8)
-def _sights(graph: RecordGraph) -> dict[tuple[str, ...], list[GraphNode]]:
-    found: dict[tuple[str, ...], list[GraphNode]] = {}
-    for node in graph.nodes:
-        for key in _keys_of(node):
-            found.setdefault(key, []).append(node)
-    return found
-
-
-def _keys_of(node: GraphNode) -> Iterator[tuple[str, ...]]:
-    """What each sight of one record shares: its kind and ids, and an identifier by itself if it is no number."""
-    yield node.identity
-    yield from ((name,) for name in node.names[0] | node.names[1] if is_like_an_id(name))
 
 
 @lru_cache(maxsize=8)
