@@ -753,6 +753,16 @@ async def test_of_long_definitions_each_tool_stands_in_a_line_and_is_used_withou
     (TASK, [[READ], [APPROVE, APPROVE]], DONE, ""),
     (TASK, [[READ, APPROVE], [APPROVE, APPROVE]], DONE, ""),
     ("Book claim C-1 twice, as two bookings.", [[READ], [APPROVE, APPROVE]], WAITS, "the same call twice for this"),
+    (
+        "Approve claim C-1 for Monday and another for Tuesday",
+        [[READ], [APPROVE, APPROVE]],
+        WAITS,
+        "the same call twice",
+    ),
+    ("Claim C-1 freigeben und noch einmal freigeben", [[READ], [APPROVE, APPROVE]], WAITS, "the same call twice"),
+    ("Approuver C-1 puis en approuver une autre", [[READ], [APPROVE, APPROVE]], WAITS, "the same call twice"),
+    ("Approve the second claim, C-1, again", [[READ], [APPROVE, APPROVE]], DONE, ""),
+    ("Approve claim C-1 and another", [[READ], [APPROVE], [APPROVE]], DONE, ""),  # proposed again, not twice
 )
 async def test_a_call_that_one_reply_proposes_twice_is_made_once_or_seen_by_a_person_where_the_part_asks_for_several(
     text: str, rounds: list[Calls], state: TaskState, says: str

@@ -91,14 +91,17 @@ _ASKS_NOT_TO = re.compile(
 
 
 _REPEATS = re.compile(
-    r"\b(?:twice|thrice|(?:two|three|four|[2-9])\s+times|as\s+(?:two|three|four|[2-9])\s|zweimal|dreimal|deux\s+fois|"
-    r"trois\s+fois|dos\s+veces|tres\s+veces)",
+    r"\b(?:twice|thrice|(?:two|three|four|[2-9])\s+times|as\s+(?:two|three|four|[2-9])\s|another|(?:once|one)\s+more|"
+    r"once\s+again|the\s+same\s+again|an?\s+(?:second|further|additional|extra)\b|"
+    r"zweimal|dreimal|nochmals?\b|noch\s+ein|weitere|eine?n?\s+zweite|"
+    r"(?:deux|trois)\s+fois|une?\s+(?:autre|second|deuxième)|encore\s+une?\b|"
+    r"(?:dos|tres)\s+veces|otr[ao]\b)",
     re.IGNORECASE,
 )
 
 
 def asks_to_repeat(quote: str) -> bool:
-    """Whether the words ask for the very same thing more than once: "twice", "as two bookings"."""
+    """Whether the words ask for the very same thing more than once: "twice", "as two bookings", "another 150"."""
     return _REPEATS.search(quote) is not None
 
 
