@@ -256,6 +256,12 @@ def test_a_text_brings_up_another_deed_on_the_things_of_a_part_with_a_condition(
         ("Move visit V-1 up by 3 days and tell Ann afterwards.", "2026-12-01", True),
         ("Bring visit V-1 forward by 3 days.", "2026-12-07", False),
         ("Verschiebe V-1 um drei Tage nach hinten.", "2026-12-01", False),
+        ("Move visit V-1 to the second Tuesday of December.", "2026-12-08", True),
+        ("Move visit V-1 to the second Tuesday of December.", "2026-12-15", False),
+        ("Move visit V-1 to Friday the 11th.", "2026-12-11", True),
+        ("Move visit V-1 to Friday the 11th.", "2026-12-18", False),
+        ("Move visit V-1 to Tuesday week.", "2026-12-08", True),
+        ("Move visit V-1 to the last Friday of January.", "2027-01-29", True),
     ],
 )
 def test_a_day_is_moved_as_far_and_to_the_side_that_the_part_says(task: str, day: str, is_right: bool) -> None:

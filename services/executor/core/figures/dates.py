@@ -14,7 +14,14 @@ from typing import Literal, NamedTuple
 
 from dateutil.relativedelta import relativedelta
 
-from services.executor.core.figures.vocabulary import SpelledNumber, WordRole, WrittenToken, roles_of_words, split_words
+from services.executor.core.figures.vocabulary import (
+    SpelledNumber,
+    WordRole,
+    WrittenToken,
+    fold,
+    roles_of_words,
+    split_words,
+)
 from shared.domain.exact_json import Json
 
 
@@ -157,6 +164,11 @@ def _read_weekday(group: _DateWords) -> Sequence[Period]:
     return _each_day(first) if ahead or "t" in group.signs else _each_day(first, first + timedelta(weeks=1))
 
 
+def _read_weekday_after_next(group: _DateWords) -> Sequence[Period]:
+    """``Tuesday week`` is a week after the coming Tuesday."""
+    return _each_day(group.today + timedelta(days=(group.values["W"] - group.today.weekday()) % 7 + 7))
+
+
 def _each_day(*days: date) -> Sequence[Period]:
     return [Period(day, day) for day in dict.fromkeys(days)]
 
@@ -232,6 +244,19 @@ def _read_day_of_unit(group: _DateWords) -> Sequence[Period]:
     return _days_written([(first.year, first.month, group.values["N"])])
 
 
+def _read_weekday_of_month(group: _DateWords) -> Sequence[Period]:
+    """The day of ``the second Tuesday of December``, ``the last Friday of next month``."""
+    signs = group.signs[group.signs.index("W") + 1 :]
+    inner = _DateWords(signs, group.values, group.today)
+    months = _read_month(inner) if "M" in signs else _read_calendar_unit(inner)
+    count, weekday = group.values.get("N", 0), group.values["W"]
+    if not count:
+        return _each_day(*(one.last - timedelta(days=(one.last.weekday() - weekday) % 7) for one in months))
+    firsts = (one.first + timedelta(days=(weekday - one.first.weekday()) % 7) for one in months)
+    days = [(first, first + timedelta(weeks=count - 1)) for first in firsts if 0 < count <= 5]
+    return _each_day(*(day for first, day in days if day.month == first.month))
+
+
 def _read_last_day(group: _DateWords) -> Sequence[Period]:
     signs = group.signs[group.signs.index("D") + 1 :]
     inner = _DateWords(signs, group.values, group.today)
@@ -242,6 +267,8 @@ def _read_last_day(group: _DateWords) -> Sequence[Period]:
 _GRAMMAR: tuple[tuple[re.Pattern[str], _Reader, bool], ...] = tuple(
     (re.compile(pattern), reader, is_relative)
     for pattern, reader, is_relative in (
+        (r"(?:(?P<N>N)|l)(?P<W>W)[oi]+(?P<M>M)(?:o*(?P<Y>Y))?", _read_weekday_of_month, False),
+        (r"(?:(?P<N>N)|l)(?P<W>W)[oi]+(?:[nlt]o*H|H[nlt]?)", _read_weekday_of_month, True),
         (r"(?P<A>N)[r&]o*(?P<B>N)o*(?P<M>M)o*(?P<Y>Y)?", _read_day_range, False),
         (r"(?P<M>M)o*(?P<A>N)[r&]o*(?P<B>N)(?:o*(?P<Y>Y))?", _read_day_range, False),
         (r"(?:[WX]o*)?(?P<N>N)o*(?P<M>M)(?:o*(?P<Y>Y))?", _read_month_day, False),
@@ -256,6 +283,7 @@ _GRAMMAR: tuple[tuple[re.Pattern[str], _Reader, bool], ...] = tuple(
         (r"(?P<M>M)o*(?P<Y>Y)", _read_month, False),
         (r"(?P<q>q)o*(?P<Y>Y)?", _read_year_quarter, False),
         (r"(?P<W>W)[oi]*nK|nK[oi]*(?P<V>W)|Kn[oi]*(?P<U>W)", _read_weekday, True),
+        (r"(?P<W>W)K(?![N#Y])", _read_weekday_after_next, True),
         (r"(?<![iof])[iof]*i[of]*(?:t|n)?(?P<N>N)w?[DKHJ]w?", _read_periods_away, True),
         (r"vo*(?P<N>N)w?[DKHJ]|(?P<L>N)w?[DKHJ]w?a|y(?:N|r)?(?P<K>N)[DKHJ]w?", _read_periods_away, True),
         (r"(?P<T>T)", lambda group: _each_day(group.today + timedelta(days=group.values["T"])), True),
@@ -310,6 +338,10 @@ _NUMERIC = re.compile(
 _BARE_DAY = re.compile(
     r"\b(?:on|by|until|till|from|before)\s+the\s+(\d{1,2})(?:st|nd|rd|th)\b|\bam\s+(\d{1,2})\.(?=\s*$|\s+[a-z])", re.I
 )
+_DAY_OF_WEEK = re.compile(
+    r"\b([^\W\d_]{5,10}),?\s+(?:the\s+(\d{1,2})(?:st|nd|rd|th)\b|de[mnr]\s+(\d{1,2})\.(?=\s*$|\s+[a-z]|[,;]))", re.I
+)
+_MONTHS_AHEAD = 3  # in which a weekday is looked for that falls on a day: "Friday the 13th"
 
 
 def find_dates(
@@ -321,6 +353,9 @@ def find_dates(
     signs = "".join(word.sign for word in words)
     found = sorted([*numeric, *_read_words(words, signs, today)])
     found = _shift_by_offsets(text, words, signs, found)
+    of_week = [*_find_days_of_week(text, found, today)]
+    found = [one for one in found if all(one.start != other.start for other in of_week)]
+    found = sorted([*found, *of_week])
     found = sorted([*found, *_find_days_without_month(text, found, today)])
     joined = [*found, *_join_ranges(words, signs, found), *_find_repetitions(words, signs)]
     return joined if relative else [mention for mention in joined if not mention.is_relative and not mention.step]
@@ -346,6 +381,19 @@ def _read_numeric(match: re.Match[str], today: date) -> DateMention | None:
         case _:
             periods = []
     return DateMention(*match.span(), tuple(dict.fromkeys(periods))) if periods else None
+
+
+def _find_days_of_week(text: str, found: Sequence[DateMention], today: date) -> Iterator[DateMention]:
+    """Yields days such as ``Friday the 11th``: the first such Friday in these months, if there is one."""
+    spans = {(one.start, one.end) for one in found}
+    for match in _DAY_OF_WEEK.finditer(text) if spans else ():
+        role, *_ = roles_of_words().get(fold(match[1]), (WordRole("."),))
+        if role.sign == "W" and match.span(1) in spans:
+            months = (today.replace(day=1) + relativedelta(months=ahead) for ahead in range(_MONTHS_AHEAD))
+            days = _days_written([(one.year, one.month, int(match[2] or match[3])) for one in months])
+            right = [one for one in days if one.first >= today and one.first.weekday() == role.value]
+            if right:
+                yield DateMention(match.start(1), match.end(), (right[0],), is_relative=True)
 
 
 def _find_days_without_month(text: str, found: Sequence[DateMention], today: date) -> Iterator[DateMention]:
