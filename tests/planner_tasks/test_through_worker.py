@@ -43,16 +43,6 @@ async def test_the_tasks_of_the_demo_hold_one_after_the_other(strategy: Strategy
     assert {name: said for name, said in found.items() if said} == {}
 
 
-async def test_a_claim_that_is_decided_already_is_left_as_it_is_and_the_task_is_done(tmp_path: Path) -> None:
-    office = Office(tmp_path)
-    course = await office.send("Approve expense claim EXP-1011.")
-    assert (course.record.state, course.questions, course.turns.writes) == (TaskState.COMPLETED, [], {})
-    assert "EXP-1011 is already approved" in course.answer
-    rejected = await office.send("Approve expense claim EXP-1014.")
-    assert (rejected.record.state, rejected.questions, rejected.turns.writes) == (TaskState.FAILED, [], {})
-    office.close()
-
-
 @pytest.mark.parametrize(
     ("tasks", "least"),
     [

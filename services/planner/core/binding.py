@@ -52,13 +52,10 @@ def as_json(value: Json, kind: str) -> Json:
 
 
 class Unplanned(NamedTuple):
-    """Why an action is left out; ``settled`` if there is nothing to do, and not something missing. ``needless``: the
-    call that would change nothing.
-    """
+    """Why an action is left out; ``settled`` if there is nothing to do, and not something missing."""
 
     why: str = ""
     settled: bool = False
-    needless: BoundWay | None = None
 
 
 class WriteStep(NamedTuple):

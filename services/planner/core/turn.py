@@ -6,7 +6,7 @@ from functools import partial
 
 from services.planner.core import improve
 from services.planner.core.answer import ToldAnswer, answer, find_unanswered, is_list_wanted
-from services.planner.core.binding import BoundWay, WriteStep
+from services.planner.core.binding import WriteStep
 from services.planner.core.compute import subject_of
 from services.planner.core.finding import searches, wrap_searched_calls
 from services.planner.core.groups import all_figures
@@ -131,27 +131,20 @@ def _without_conditions(situation: Situation) -> Situation:
 def departures(
     request: Request, situation: Situation, steps: Sequence[WriteStep], toolset: Toolset
 ) -> tuple[tuple[str, JsonObject], ...]:
-    """A call for each part whose condition a result shows not to be met, or that is so already; none again, none where
-    something is done.
-    """
+    """A call for each part whose condition a result shows not to be met; none again, none where something is done."""
     if not toolset.has(LEAVE_PART):
         return ()
     told = {call.arguments.get("part") for call in request.calls if call.tool == LEAVE_PART}
     busy = {number_of(step.intent, request, situation, toolset.writers) for step in steps if step.calls}
     found: dict[int, JsonObject] = {}
     for step in steps:
-        intent, needless = step.intent, step.reason.needless
-        if step.calls or not (step.reason.settled and (intent.condition or needless)):
+        intent = step.intent
+        if step.calls or not (step.reason.settled and intent.condition):
             continue
         part, ref = number_of(intent, request, situation, toolset.writers), _find_shown_by(intent, situation)
         if ref and part not in told | busy:
-            why = f"{intent.condition}: {step.reason.why}" if intent.condition else step.reason.why
-            found.setdefault(part, {"part": part, "because": why, "ref": ref, **_as_call(needless)})
+            found.setdefault(part, {"part": part, "because": f"{intent.condition}: {step.reason.why}", "ref": ref})
     return tuple((LEAVE_PART, given) for given in found.values())
-
-
-def _as_call(needless: BoundWay | None) -> JsonObject:
-    return {"call": {"tool": needless.tool.name, "arguments": needless.arguments}} if needless else {}
 
 
 _UNANSWERED = "nothing that was read answers it"

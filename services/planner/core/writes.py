@@ -253,7 +253,7 @@ def _check_ways(
         if unchanged := _why_nothing_changes(way, situation):
             return [], Unplanned(unchanged)
         if settled := _why_already_done(way, intent, situation):
-            return [], Unplanned(settled, settled=True, needless=way)
+            return [], Unplanned(settled, settled=True)
     if not (intent.means_every or intent.is_notice):
         words = find_unread_of_clause(ways, intent, situation)
         return ([], Unplanned(f"not understood: {', '.join(words)}")) if words else (ways, Unplanned())

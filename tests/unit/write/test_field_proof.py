@@ -54,21 +54,6 @@ def test_each_rule_proves_its_own_kind_of_write_and_is_named(shown: WriteEvidenc
     assert (found.rule, bool(found.shown)) == (rule, bool(rule))
 
 
-@each_row(
-    ("after", "is_shown"),
-    [
-        (order(credited=80, open=310), True),  # two sides of one entry
-        (order(credited=80, open=310, changed="2026-12-01"), True),
-        (order(credited=80, open=310, points=7), False),  # another figure moved otherwise
-    ],
-)
-def test_an_amount_is_shown_by_figures_that_all_moved_by_it(after: JsonObject, is_shown: bool) -> None:
-    before = order(credited=50, open=340, points=3, changed="2026-11-30")
-    after = {"points": 3, "changed": "2026-11-30", **after}
-    found = find_proof(wrote("credit_order", {**SHOP, "amount": 30}, before, after))
-    assert bool(found.shown) is is_shown
-
-
 IN_BONN: JsonObject = {"address": {"city": "Bonn"}}
 BONN: JsonObject = {"order_id": "O-1", "address": {"city": "Bonn"}}
 LINE: JsonObject = {"order_id": "O-1", "line_id": "L-2", "quantity": 5}

@@ -5,7 +5,6 @@ from functools import cache
 
 from services.executor.core.figures.identifiers import without_addresses
 from services.executor.core.figures.vocabulary import spaced_words
-from services.executor.core.plan.needless import SO_ALREADY
 from services.executor.core.plan.sources import SourceFinder, known_sources
 from services.executor.core.prime.prose import unenforced_sentence
 from services.executor.core.reflect.quality import collect_found, says_failure, tells_what_was_found, untraced_tokens
@@ -157,8 +156,7 @@ class AnswerChecks:
             return ""
         return (
             f"No call was made for part {', '.join(quotes)}. Make the calls that it needs now, or `leave_part` where "
-            "its own condition is not met, or a result shows that it is so already; if it cannot or must not be done, "
-            "give the answer and say in it why."
+            "its own condition is not met; if it cannot or must not be done, give the answer and say in it why."
         )
 
     def _ask_to_leave(
@@ -198,10 +196,7 @@ class AnswerChecks:
         if self._told.get("unread") and not progress.dossier.facts:
             said.append("Nothing was read for this answer.")
         left = [part for part in progress.dossier.parts if part.unmet and part.is_excused]  # others: not done
-        for part in left:
-            if not _tells_reason(text, part.unmet):
-                how = "Not needed" if part.unmet.startswith(SO_ALREADY) else "Not done"
-                said.append(f"{how}: {part.quote}: {part.unmet}.")
+        said += [f"Not done: {part.quote}: {part.unmet}." for part in left if not _tells_reason(text, part.unmet)]
         said += [f"Not taken up: {sentence}" for sentence in missing]
         said += filter(None, [unenforced_sentence(self._ctx)])
         return "".join(f"\n\n{one}" for one in said)

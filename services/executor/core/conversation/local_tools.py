@@ -24,23 +24,18 @@ from services.executor.core.figures.operands import select_cells
 from services.executor.core.figures.vocabulary import has_condition
 from services.executor.core.model.made_tools import compute_with_tools
 from services.executor.core.model.talk import local_now
-from services.executor.core.plan.needless import SO_ALREADY, describe_needless
-from services.executor.core.plan.proposals import NotProposed, ProposalContext, propose
-from services.executor.core.plan.sources import SourceFinder, known_figures, known_sources, user_texts
-from services.executor.core.plan.stated_amounts import PartOfCall
-from services.executor.core.reads.recovering import known_corrections
+from services.executor.core.plan.sources import known_figures, user_texts
 from services.executor.core.session.context import TurnContext, files_to_look_at
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.values import Fact, NamedValue, Operand, PartOfTask
 from services.executor.core.tools.near_names import words_of
 from services.executor.core.tools.record_tree import NoSuchPath
-from services.executor.core.tools.toolbox import CALL, FIND_TOOLS, LEAVE_PART, WHAT_WOULD_POLICY_SAY, find_tools
+from services.executor.core.tools.toolbox import FIND_TOOLS, LEAVE_PART, WHAT_WOULD_POLICY_SAY, find_tools
 from shared.contracts.made_tool import MadeTool
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import HYPOTHETICAL, Verdict
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 from shared.domain.identity_cache import IdentityCache
-from shared.domain.words import ToolClass
 from shared.ports.models import ToolDefinition, ToolResult, ToolUse
 
 _OPEN = re.compile(
@@ -52,10 +47,7 @@ _OPEN = re.compile(
 _MOST_HYPOTHETICAL = 5
 _LONGEST_REASON = 300
 _LONGEST_OPERAND = 60
-_NO_CONDITION = (
-    "the task sets no condition for this part, so it counts as not done; if it is so already, name the `call` that "
-    "would change nothing"
-)
+_NO_CONDITION = "the task sets no condition for this part, so it counts as not done"
 _NO_ANSWER = "this part counts as not answered"
 _RELATIONS = {
     "is_less": "is less than", "is_at_most": "is at most", "is_more": "is more than", "is_at_least": "is at least",
@@ -118,7 +110,7 @@ class LocalTools:
             return ToolResult(use.id, f"There is no tool named {use.name!r}.", is_error=True)
         try:
             return ToolResult(use.id, dumps(await _METHODS[use.name](self, _LocalCall(key, use.input, facts))))
-        except (CannotUnderstand, CannotCalculate, NoSuchPath, NotProposed, ValueError) as why:
+        except (CannotUnderstand, CannotCalculate, NoSuchPath, ValueError) as why:
             return ToolResult(use.id, str(why), is_error=True)
 
     async def _understand(self, call: _LocalCall) -> Json:
@@ -154,34 +146,9 @@ class LocalTools:
             self.unanswered[part.number] = because
             return {"part": part.number, "left": True, "note": _NO_ANSWER}
         ref = str(call.given.get("ref", ""))
-        fact = next((fact for fact in call.facts if fact.ref == ref), None)
-        if not because or fact is None:
+        if not because or all(fact.ref != ref for fact in call.facts):
             raise ValueError("say why, and name the result that shows it, such as r2")
-        needless = call.given.get("call")
-        shown = self._find_needless(part, fact, needless, call.facts) if isinstance(needless, dict) else ""
-        because = f"{SO_ALREADY}: {shown} ({ref})" if shown else f"{because} ({ref})"
-        return {"part": part.number, "left": True, **self._leave_part(part, because, is_excused=bool(shown))}
-
-    def _find_needless(self, part: PartOfTask, fact: Fact, given: JsonObject, facts: Sequence[Fact]) -> str:
-        """What the fact shows of a change that the part would take. Raises ``ValueError`` if the change does not serve
-        the part, or something of it is not so yet; after a plan, since what was read before it may be so no more.
-        """
-        tool, arguments = self.ctx.toolbox.tools.get(str(given.get("tool"))), given.get("arguments")
-        if tool is None or tool.tool_class is not ToolClass.CHANGE or not isinstance(arguments, dict):
-            raise ValueError("name in `call` a tool that changes something, and its arguments as an object")
-        if self.progress.dossier.every_plan:
-            raise ValueError("make the call: what was read before the changes of this task may be so no more")
-        parts = self.progress.dossier.parts
-        use = ToolUse("", tool.name, {**arguments, CALL: {_PART: part.number}})
-        proposal = propose(use, tool, (), ProposalContext(parts, known_corrections(self.ctx, self.progress), reply=0))
-        others = [one.quote for one in parts if one is not part]
-        finder = SourceFinder(known_sources(self.ctx, facts, self.every_value))
-        sourced = finder.find(proposal.call, tool, PartOfCall(part.quote, others))
-        if against := (*sourced.problems, *sourced.doubts):
-            raise ValueError("; ".join(against))
-        if shown := describe_needless(sourced.call, fact, part.quote):
-            return shown
-        raise ValueError(f"{fact.ref} does not show that all of it is so already: make the call")
+        return {"part": part.number, "left": True, **self._leave_part(part, f"{because} ({ref})")}
 
     async def _ask_policy(self, call: _LocalCall) -> Json:
         """Asks the policy service about a call that is not planned, as a journal step."""
@@ -215,14 +182,14 @@ class LocalTools:
         """The part of the task that the call names; None if it names none."""
         return next((one for one in self.progress.dossier.parts if one.number == call.given.get(_PART)), None)
 
-    def _leave_part(self, part: PartOfTask, because: str, *, is_excused: bool = False) -> JsonObject:
-        """Notes why a part has nothing to do; returns a note for the model if nothing excuses it: a record, or a
-        condition in the part's words, the task's or those of its world.
+    def _leave_part(self, part: PartOfTask, because: str) -> JsonObject:
+        """Notes why a part has nothing to do; returns a note for the model if no condition excuses it, in the part's
+        words, the task's or those of its world.
         """
         self.unmet[part.number] = because
         practice = self.ctx.record.request.practice
         words = (part.quote, self.ctx.task, practice.instructions if practice else "")
-        if is_excused or any(map(may_come_to_nothing, words)) or part.number in self.asked_about:
+        if any(map(may_come_to_nothing, words)) or part.number in self.asked_about:
             self.unexcused.discard(part.number)
             return {}
         self.unexcused.add(part.number)

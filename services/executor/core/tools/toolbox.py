@@ -180,21 +180,14 @@ WHAT_WOULD_POLICY_SAY = ToolDefinition(
 )
 LEAVE_PART = ToolDefinition(
     "leave_part",
-    "Leave a part undone because a condition that the task itself sets for it is not met, or it is so already, as a "
-    "result shows; or a part to find out that has no answer.",
+    "Leave a part undone because a condition that the task itself sets for it is not met, as a result shows; or a part "
+    "to find out that has no answer.",
     {
         "type": "object",
         "properties": {
             "part": {"type": "integer"},
             "because": {"type": "string", "description": "the condition and what the result says, or what is missing"},
-            "ref": {"type": "string", "description": "of a part to do: the result that shows it, such as r2"},
-            "call": {
-                "type": "object",
-                "description": "of what is so already: the change that is not needed",
-                "properties": {"tool": {"type": "string"}, "arguments": {"type": "object"}},
-                "required": ["tool", "arguments"],
-                "additionalProperties": False,
-            },
+            "ref": {"type": "string", "description": "of a condition: the result that shows it, such as r2"},
         },
         "required": ["part", "because"],
         "additionalProperties": False,

@@ -331,13 +331,7 @@ def _find_by_value(claim: Leaf, changed: Sequence[Leaf], old: Mapping[tuple[str,
         leaf for leaf in told if says_the_same(claim, leaf._replace(value=_compute_distance(old.get(leaf.path), leaf)))
     ]
     found = alike or moved
-    is_one = len({leaf.path[-1] for leaf in found}) == 1
-    return found[0] if is_one or (moved and not alike and _are_all_figures(moved, changed, old)) else None
-
-
-def _are_all_figures(moved: Sequence[Leaf], changed: Sequence[Leaf], old: Mapping[tuple[str, ...], Json]) -> bool:
-    """Whether no other figure changed: ``credited`` more and ``open`` less by one amount are two sides of one entry."""
-    return all(leaf in moved or _compute_distance(old.get(leaf.path), leaf) is None for leaf in changed)
+    return found[0] if found and len({leaf.path[-1] for leaf in found}) == 1 else None
 
 
 def _is_telling(value: Json) -> bool:
