@@ -128,10 +128,10 @@ class CallContext(PolicyContract):
 
     ``unproven`` names fields that only the request gives: they can set a rule off, and cannot keep one from it.
     ``recorded``: what the records say instead, of fields in which the call or the records contradict each other; one
-    for each record of which that is so. ``summed``: its figures, summed over all calls of its tool on the same record:
-    what these set off holds for the call. ``unknown_fields``: those that the call or records of its kind have, without
-    a value that is known; a field that is neither here nor in ``fields`` has nothing to do with the call. None: the
-    sender does not tell, and every missing field counts as unknown.
+    for each record of which that is so. ``summed``: its figures, summed over the calls of its tool that may concern the
+    same record: what these set off holds for the call. ``unknown_fields``: those that the call or records of its kind
+    have, without a value that is known; a field that is neither here nor in ``fields`` has nothing to do with the call.
+    None: the sender does not tell, and every missing field counts as unknown.
     """
 
     call_id: str

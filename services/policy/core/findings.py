@@ -33,7 +33,7 @@ class CallScene(NamedTuple):
 
     ``recorded``: the facts as a record has them, for each record that differs; ``judges_records``: whether the policy
     looks at these where the call itself decides. ``proven_by_record``: the proven facts, completed from such a record.
-    ``summed``: the facts with the figures of all calls on the same record together; None if there is only this one.
+    ``summed``: the facts with the figures of all calls that may concern the same record; None if it is the only one.
     """
 
     call: CallContext | None

@@ -11,8 +11,6 @@ from services.executor.core.session.values import Fact, NamedValue, Operand
 from services.executor.core.states.machine import TEMPLATES
 from services.executor.core.tools.classes import record_keys
 from services.executor.core.tools.record_tree import NO_KEYS
-from services.policy.core.conditions import ConditionCache
-from services.policy.core.evaluate import evaluate
 from shared.contracts.plan import PlannedCall
 from shared.contracts.policy import Rule
 from shared.contracts.tenant import RecordKind
@@ -110,38 +108,6 @@ def _shown(kind: str, rows: list[JsonObject], shape: str) -> list[Fact]:
             return [read("get_employee", {"id": "E-1", "amount": "1", "blocked": False, f"{kind}s": every})]
         case _:
             return [read(f"get_{kind}", row, f"f{place}", id=row["id"]) for place, row in enumerate(rows)]
-
-
-LIMIT = Rule(id="R1", condition='tool == "discount_invoice" && amount > 100', action="escalate", reason="over 100")
-INVOICE: JsonObject = {"invoice_id": "V-1", "total": 500}
-
-
-@pytest.mark.promise("policy.split_amounts")
-@each_row(
-    ("first", "second", "asks"),
-    ({"invoice_id": "V-1", "amount": 90}, {"invoice_id": "V-1", "amount": 90}, True),
-    ({"invoice_id": "V-1", "amount": 60}, {"invoice_id": "V-1", "amount": 40}, False),
-    ({"invoice_id": "V-1", "amount": 90}, {"invoice_id": "V-2", "amount": 90}, False),
-    ({"invoice_id": "V-1", "amount": 120}, {"invoice_id": "V-2", "amount": 1}, True),
-)
-def test_calls_on_one_record_are_judged_by_their_sum(first: JsonObject, second: JsonObject, asks: bool) -> None:
-    calls = (change("discount_invoice", first), change("discount_invoice", second, "c2"))
-    facts = [read("get_invoice", INVOICE, "f1"), read("get_invoice", {**INVOICE, "invoice_id": "V-2"}, "f2")]
-    found = verdict([LIMIT], calls, facts)
-    assert (found.escalate or found.requires_approval) is asks
-
-
-@pytest.mark.promise("policy.split_amounts")
-@each_row(("pieces", "asks"), [((140, 60), True), ((80, 60), False), ((90, 40, 30), True)])
-def test_pieces_whose_amounts_were_calculated_are_summed(pieces: tuple[int, ...], asks: bool) -> None:
-    """Each piece is proven, and the record has an amount of its own: neither stands in for the sum."""
-    limit = LIMIT.model_copy(update={"condition": "amount > 150", "action": "require_approval"})
-    calls = [change("waive_charge", {"charge_id": "C-1", "amount": one}, f"c{one}") for one in pieces]
-    values = [NamedValue(name=f"v{one}", operation="difference", operands=(), value=str(one)) for one in pieces]
-    facts = [read("list_charges", {"charges": [{"id": "C-1", "amount": 260, "waived": 0}, {"id": "C-2", "amount": 1}]})]
-    found = evaluate(request([limit], calls, facts, values=values), ConditionCache())
-    assert found.requires_approval is asks
-    assert {rule.call_id for rule in found.triggered_rules} == ({call.call_id for call in calls} if asks else set())
 
 
 _FIELDS = ("amount", "blocked", "status")

@@ -9,7 +9,7 @@ from services.executor.core.session.context import Limits, TurnContext
 from services.executor.core.session.dossier import Dossier
 from services.executor.core.session.values import Fact, NamedValue
 from services.executor.core.states.machine import GENERAL, ProcessTemplate
-from services.executor.core.tools.toolbox import toolbox
+from services.executor.core.tools.toolbox import Toolbox, toolbox
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from shared.contracts.plan import PlannedCall, WritePlan
@@ -34,6 +34,7 @@ def request(
     template: ProcessTemplate = GENERAL,
     values: Sequence[NamedValue] = (),
     task: str = "Do it",
+    box: Toolbox | None = None,
 ) -> EvaluateRequest:
     """What the executor asks of a plan of these calls; it travels as it does between services."""
     context = SimpleNamespace(
@@ -41,7 +42,7 @@ def request(
         task=task,
         limits=Limits(),
         tenant=TenantRecord(id="acme"),
-        toolbox=toolbox(()),
+        toolbox=box or toolbox(()),
         record=SimpleNamespace(task_id="t"),
     )
     dossier = Dossier(facts=tuple(facts), values=tuple(values), plan=WritePlan(task_id="t", calls=tuple(calls)))

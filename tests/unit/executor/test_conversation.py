@@ -783,12 +783,16 @@ async def test_for_two_parts_the_same_call_is_made_twice_with_ids_of_their_own()
 
 
 @pytest.mark.promise("policy.split_amounts")
-async def test_a_limit_holds_for_a_further_plan_together_with_the_one_before() -> None:
-    first, second = (use("waive_claim", claim_id="C-1", amount=amount) for amount in (140, 60))
+@each_row("words", ["delay delay", "delay damage"])
+async def test_a_limit_holds_for_a_further_plan_together_with_the_one_before(words: str) -> None:
+    """Whatever else the calls on the record name."""
+    given = zip((140, 60), words.split(), strict=True)
+    first, second = (use("waive_claim", claim_id="C-1", amount=amount, reason_id=word) for amount, word in given)
     over = Rule(id="OVER", condition='tool == "waive_claim" && amount > 150', action="require_approval")
-    stage = Stage("Waive 140 and then 60 of claim C-1.", [READ], [first], [second]).judge_by(over)
+    stage = Stage("Waive 140 of claim C-1 for delay, then 60 for delay or damage.", [READ], [first], [second])
+    stage.judge_by(over)
     stage.servers.add("waive_claim", lambda _: {"ok": True}, ToolClass.CHANGE)
-    await stage.ends(WAITS, says="all calls on the same record together")
+    await stage.ends(WAITS, says="other calls of the task that may concern the same record")
     assert stage.servers.called("waive_claim") == [first[1]]
 
 

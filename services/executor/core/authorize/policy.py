@@ -5,10 +5,10 @@ It also says when a plan needs a person's decision, and how many different peopl
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from datetime import timedelta
-from decimal import Decimal
 from fnmatch import fnmatchcase
 from typing import NamedTuple, cast
 
+from services.executor.core.authorize.sums import CallSums
 from services.executor.core.figures.columns import same
 from services.executor.core.figures.numbers import normal
 from services.executor.core.process.figures import compute_figures
@@ -33,7 +33,6 @@ from services.executor.core.records.binding import (
     speaks_about,
     view_of,
 )
-from services.executor.core.records.record_match import identifiers_in
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Dossier, Progress, binding_hash
 from services.executor.core.session.ledger import (
@@ -47,7 +46,7 @@ from services.executor.core.session.values import Fact, NamedValue
 from services.executor.core.states import machine
 from services.executor.core.states.machine import POLICY_MARK, Failed, ProcessTemplate, Rejected
 from services.executor.core.tools.classes import verb_of
-from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys
+from services.executor.core.tools.record_tree import RecordKeys
 from services.executor.ports.policy import PolicyUnavailable
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import (
@@ -217,7 +216,7 @@ def request_for(
         asked=asked_fields(policies),
         left=joint_remainders(template, plan.every_call, found, dossier.facts),
         trusts_requests=ctx.limits.trusts_requests,
-        made=tuple(call for one in (*dossier.plans, plan) for call in one.calls),
+        sums=CallSums([call for one in (*dossier.plans, plan) for call in one.calls], dossier.facts, ctx.toolbox),
         keys=ctx.toolbox.keys,
     )
     values = {} if plan.calls else {value.name: field_of(value) for value in dossier.values}
@@ -257,7 +256,7 @@ def _list_confirmations(dossier: Dossier) -> tuple[Confirmation, ...]:
 
 
 class _CallSurroundings(NamedTuple):
-    """What a plan's calls are judged with. ``asked``: the fields that rules need; ``made``: all calls of the task."""
+    """What a plan's calls are judged with. ``asked``: the fields that rules need; ``sums``: over the task's calls."""
 
     facts: tuple[Fact, ...]
     values: tuple[NamedValue, ...]
@@ -266,8 +265,8 @@ class _CallSurroundings(NamedTuple):
     asked: tuple[str, ...]
     left: Left
     trusts_requests: bool
-    made: tuple[PlannedCall, ...] = ()
-    keys: RecordKeys = NO_KEYS
+    sums: CallSums
+    keys: RecordKeys
 
 
 def _context_of(call: PlannedCall, around: _CallSurroundings) -> CallContext:
@@ -284,30 +283,9 @@ def _context_of(call: PlannedCall, around: _CallSurroundings) -> CallContext:
         fields=said,
         unproven=() if around.trusts_requests else unproven(call.arguments, view, bound, around.values),
         recorded=_contradicting_values(said, ours, (bound.recorded, *bound.named, *bound.beyond)),
-        summed=cast(dict[str, ContextValue], _sums_over(call, around.made, around.keys)),
+        summed=cast(dict[str, ContextValue], around.sums.sum_figures(call, view, bound.fields, around.asked)),
         unknown_fields=tuple(name for name in bound.unknown if name not in said),
     )
-
-
-def _sums_over(call: PlannedCall, made: Sequence[PlannedCall], keys: RecordKeys) -> JsonObject:
-    """The figures of a change summed over the task's calls of its tool on the same record: a limit holds for them
-    together, however they are split. Empty where it is the only one.
-    """
-    ids = identifiers_in(call.arguments, keys)
-    alike = [
-        one.arguments
-        for one in made
-        if (one.connection_id, one.tool, one.tool_class) == (call.connection_id, call.tool, ToolClass.CHANGE)
-        if identifiers_in(one.arguments, keys) == ids
-    ]
-    figures = {name: value for name, value in call.arguments.items() if name not in ids and _is_number(value)}
-    if not ids or len(alike) < 2:
-        return {}
-    return {name: sum(Decimal(str(one[name])) for one in alike if _is_number(one.get(name))) for name in figures}
-
-
-def _is_number(value: Json) -> bool:
-    return isinstance(value, int | Decimal) and not isinstance(value, bool)
 
 
 def _contradicting_values(

@@ -125,7 +125,7 @@ def bind(view: "CallView", asked: Iterable[str] = ()) -> BoundFields:
     for dotted in (name for name in wanted if "." in name):
         said[dotted] = value = view.value_of_kind(dotted)
         if not isinstance(value, Unknown):
-            _put(fields, dotted, value)
+            put_field(fields, dotted, value)
     unknown = tuple(name for name in wanted if isinstance(said[name], Unknown) and view.has_field(name))
     more = [
         {key: value for key, value in fields_of(node.record) if not view.has_field(key)} for node in view.records_beyond
@@ -301,6 +301,11 @@ class CallView:
         return any(node is one for one in self.around)
 
     @property
+    def kinds(self) -> tuple[Noun, ...]:
+        """The kinds of the records that the call is about."""
+        return self._named.kinds
+
+    @property
     def unread(self) -> tuple[RecordReference, ...]:
         """What the call names and nobody read."""
         return self._named.unread
@@ -427,10 +432,12 @@ def _select_plainly_named(found: Sequence[tuple[RecordReference, list[GraphNode]
     return [node for key, node in every.items() if key in plain or not any(agree(node.kind, kind) for kind in settled)]
 
 
-def _put(fields: dict[str, Json], dotted: str, value: Json) -> None:
+def put_field(fields: dict[str, Json], dotted: str, value: Json) -> None:
+    """Sets a field by its name; one written as ``kind.field`` within the object of that name."""
     head, _, name = dotted.partition(".")
     inner = fields.get(head)
-    fields[head] = {**inner, name: value} if isinstance(inner, dict) else {name: value}
+    within = {**inner, name: value} if isinstance(inner, dict) else {name: value}
+    fields[head] = within if name else value
 
 
 def field_of(value: NamedValue) -> Decimal | str:

@@ -330,6 +330,7 @@ _SAME_KIND = tuple(
         "appointment booking reservation",
     )
 )
+COMMON_KINDS = frozenset(min(group) for group in _SAME_KIND)  # by their ``name_of_kind``
 _MARKS = frozenset("no nr num number ref reference code key uuid guid".split())
 _IDS = frozenset("id ids".split())
 _ALWAYS_MARKS = frozenset("no nr ref reference uuid guid".split())
@@ -432,6 +433,12 @@ def is_of_kind(noun: Noun, kind: Noun) -> bool:
 def speaks_of(noun: Noun, kind: Noun) -> bool:
     """Whether the noun is an aspect of the kind, as ``claim`` of a ``claim_status``."""
     return bool(noun) and any(same_kind(noun[-1], word) for word in kind)
+
+
+def name_of_kind(noun: Noun) -> str:
+    """One word for all nouns of a kind, so that ``expense_claim`` and ``expense`` have the same; empty for none."""
+    last = noun[-1] if noun else ""
+    return next((min(group) for group in _SAME_KIND if last in group), last)
 
 
 @lru_cache(maxsize=4_096)

@@ -9,9 +9,7 @@ from services.executor.core.figures.numbers import figure
 from services.executor.core.records.called_records import looks_like_an_id_value
 from services.executor.core.tools.near_names import may_be, words_of
 from services.executor.core.tools.record_tree import (
-    NO_KEYS,
     Leaf,
-    RecordKeys,
     RecordNode,
     leaves_of,
     names_a_record,
@@ -62,9 +60,9 @@ def find_subjects(shown: Json, arguments: JsonObject, result: Json, asked: JsonO
     return Subjects([nodes[place] for place in sorted(direct)], within)
 
 
-def identifiers_in(arguments: JsonObject, keys: RecordKeys = NO_KEYS) -> dict[str, Json]:
-    """The call's identifiers by name, at any depth: by the field's name, else declared keys, or else texts with a digit
-    that are no figure or date.
+def identifiers_in(arguments: JsonObject) -> dict[str, Json]:
+    """The call's identifiers by name, at any depth: by the field's name, or else texts with a digit that are no figure
+    or date.
 
     An ``id`` inside another argument goes by both names: ``order`` and ``id`` name an order.
     """
@@ -74,7 +72,6 @@ def identifiers_in(arguments: JsonObject, keys: RecordKeys = NO_KEYS) -> dict[st
         if leaf.value is not None and not isinstance(leaf.value, list) and not leaf.items
     }
     by_key = {key: value for key, value in scalars.items() if names_a_record(key)}
-    by_key = by_key or {key: value for key, value in scalars.items() if keys.kind_of(key)}
     return by_key or {key: value for key, value in scalars.items() if looks_like_an_id_value(value)}
 
 

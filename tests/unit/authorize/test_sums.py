@@ -1,0 +1,137 @@
+"""A limit holds for the task's calls on one record together, however the record is named and the amount is written."""
+
+import pytest
+
+from services.executor.core.session.values import Fact, NamedValue
+from services.executor.core.tools.toolbox import Toolbox
+from services.policy.core.conditions import ConditionCache
+from services.policy.core.evaluate import evaluate
+from shared.contracts.policy import Rule
+from shared.domain.exact_json import JsonObject
+from shared.domain.words import ToolClass
+from tests.each_row import each_row
+from tests.unit.authorize.verdicts import change, read, request
+from tests.unit.executor_core.makers import tool, tools
+
+pytestmark = pytest.mark.promise("policy.split_amounts")
+
+LIMIT = Rule(id="LIMIT", condition="amount > 250", action="require_approval")
+
+
+def _asks(
+    name: str, *given: JsonObject, facts: tuple[Fact, ...] = (), box: Toolbox | None = None, limit: str = "amount > 250"
+) -> bool:
+    """Whether a person is asked about calls of one tool by a limit that each of them keeps."""
+    calls = [change(name, arguments, f"c{place}") for place, arguments in enumerate(given)]
+    rule = LIMIT.model_copy(update={"condition": limit})
+    asked = [request([rule], some, facts, box=box) for some in (*([call] for call in calls), calls)]
+    *alone, together = (evaluate(one, ConditionCache()) for one in asked)
+    assert not any(one.requires_approval or one.escalate or one.problems for one in alone)
+    assert (together.problems, together.escalate) == ((), False)
+    return any(one.rule_id == LIMIT.id for one in together.triggered_rules)
+
+
+def _two(name: str, ours: JsonObject, theirs: JsonObject) -> tuple[str, JsonObject, JsonObject]:
+    return name, {**ours, "amount": 150}, {**theirs, "amount": 140}
+
+
+PEOPLE = read("list_employees", {"employees": [{"id": "E-1", "name": "Ann Lee"}, {"id": "E-2", "name": "Bo Ek"}]})
+SHIPMENTS = read("list_shipments", {"shipments": [{"shipmentRef": "SHP-1"}, {"shipmentRef": "SHP-2"}]})
+ACCOUNT, SAME_ACCOUNT, ANOTHER = "NL91ABNA0417164300", "NL91 ABNA 0417 1643 00", "NL02ABNA0123456789"
+
+
+@each_row(
+    ("name", "ours", "theirs"),
+    ("issue_credit", {"invoice_id": "V-1"}, {"invoice_id": "V-1"}),
+    ("issue_credit", {"invoice_no": 5012}, {"invoice_no": "5012"}),
+    ("issue_credit", {"target": {"invoice_no": 5012}}, {"target": {"invoice_no": 5012}}),
+    ("issue_credit", {"invoice_no": 5012, "reason": "delay L1"}, {"invoice_no": 5012, "reason": "damage L2"}),
+    ("issue_credit", {"invoice_id": 5012, "reason_id": 1}, {"invoice_id": 5012, "reason_id": 2}),
+    ("issue_credit", {"invoice_no": "INV-1", "memo": "SHP-1"}, {"invoice_no": "INV-1", "memo": "SHP-2"}),
+    ("issue_credit", {"invoice_no": 5012, "credit_no": "C-1"}, {"invoice_no": 5012, "credit_no": "C-2"}),
+    ("update_shipment", {"shipmentRef": "SHP-1", "handlerId": 8}, {"shipmentRef": "SHP-1", "handlerId": 9}),
+    ("approve_claims", {"claim_ids": ["C-1", "C-2"]}, {"claim_ids": ["C-2", "C-3"]}),
+    ("grant_bonus", {"employee": "jdoe", "cost_centre_id": 1}, {"employee": "jdoe", "cost_centre_id": 2}),
+    ("grant_bonus", {"employee": "Ann Lee"}, {"employee": "E-1"}),
+    ("grant_bonus", {"employee": "Ann"}, {"employee": "Ann Lee"}),
+    ("transfer", {"to_account": ACCOUNT}, {"to_account": SAME_ACCOUNT}),
+    ("transfer", {"to_account": ACCOUNT}, {"customer_id": 7}),
+    ("transfer", {"on": "2026-12-01", "memo": "L1"}, {"on": "2026-12-02", "memo": "L2"}),
+    ("create_order", {"customer_id": 7, "city": "MIL"}, {"customer_id": 7, "city": "MAD"}),
+    ("create_claim", {"claim_id": "C-8", "employee_id": 1}, {"claim_id": "C-9", "employee_id": 1}),
+)
+def test_calls_that_may_concern_one_record_are_judged_by_their_sum(
+    name: str, ours: JsonObject, theirs: JsonObject
+) -> None:
+    """No other identifier tells two calls on one record apart, and what is not sure to be two records is summed."""
+    assert _asks(*_two(name, ours, theirs), facts=(PEOPLE, SHIPMENTS))
+
+
+@each_row(
+    ("name", "ours", "theirs"),
+    ("issue_credit", {"invoice_id": "V-1"}, {"invoice_id": "V-2"}),
+    ("issue_credit", {"invoice_no": 5012}, {"invoice_no": 5013}),
+    ("update_shipment", {"shipmentRef": "SHP-1", "handlerId": 9}, {"shipmentRef": "SHP-2", "handlerId": 9}),
+    ("set_employee_bonus", {"employee_id": "E-1", "team_id": 3}, {"employee_id": "E-2", "team_id": 3}),
+    ("grant_bonus", {"employee": "Ann Lee"}, {"employee": "Bo Ek"}),
+    ("transfer", {"to_account": ACCOUNT, "currency": "EUR"}, {"to_account": ANOTHER, "currency": "EUR"}),
+    ("send_gift_card", {"email": "ann@acme.example"}, {"email": "bo@acme.example"}),
+    ("create_order", {"customer_id": 7}, {"customer_id": 8}),
+    ("create_voucher", {"title": "Thanks"}, {"title": "Sorry"}),
+)
+def test_calls_that_surely_concern_two_records_are_judged_each_by_itself(
+    name: str, ours: JsonObject, theirs: JsonObject
+) -> None:
+    assert not _asks(*_two(name, ours, theirs), facts=(PEOPLE, SHIPMENTS))
+
+
+def test_a_word_of_a_closed_list_names_no_record() -> None:
+    listed: JsonObject = {"properties": {"reason_id": {"enum": ["delay", "damage"]}}}
+    box = tools(tool("issue_credit", ToolClass.CHANGE, listed))
+    first: JsonObject = {"invoice_id": 5012, "reason_id": "delay"}
+    second: JsonObject = {"invoice_id": 5013, "reason_id": "delay"}
+    assert not _asks(*_two("issue_credit", first, second), box=box)
+    assert _asks(*_two("issue_credit", first, {**first, "reason_id": "damage"}), box=box)
+
+
+@each_row(
+    ("first", "second", "limit"),
+    ({"credit": {"amount": 150}}, {"credit": {"amount": 140}}, "amount > 250"),
+    ({"credit": {"amount": 150, "kind": "a"}}, {"credit": {"amount": 140}}, "credit.amount > 250"),
+    ({"amount": "150.00"}, {"amount": "140.00"}, "amount > 250"),
+    ({"amount": "€150"}, {"amount": 140}, "amount > 250"),
+    ({"total": 150}, {"amount": 140}, "amount > 250"),
+    ({"amount_cents": 15000}, {"amount_cents": 14000}, "amount_cents > 25000"),
+    ({"credit": 150}, {"credit": 150}, "credit > 250"),
+)
+def test_amounts_are_summed_as_rules_read_them(first: JsonObject, second: JsonObject, limit: str) -> None:
+    one, other = ({"invoice_no": 5012, **amount} for amount in (first, second))
+    assert _asks("issue_credit", one, other, limit=limit)
+    assert not _asks("issue_credit", one, {**other, "invoice_no": 5013}, limit=limit)
+    assert not _asks("issue_credit", one, limit=limit)
+
+
+@each_row(("field", "asks"), [("weightKg", False), ("total", True), ("days", True)])
+def test_a_measure_of_what_a_call_makes_is_its_own(field: str, asks: bool) -> None:
+    one: JsonObject = {"customerId": 4103, "city": "MIL", field: 150}
+    other: JsonObject = {**one, "city": "MAD"}
+    assert _asks("create_shipment", one, other, limit=f"{field} > 250") is asks
+    assert _asks("update_shipment", one, other, limit=f"{field} > 250")
+
+
+def test_calls_that_stay_within_the_limit_together_ask_nobody() -> None:
+    some: list[JsonObject] = [{"invoice_no": 5012, "amount": amount} for amount in (90, 80, 80)]
+    assert not _asks("issue_credit", *some)
+    assert _asks("issue_credit", *some, {"invoice_no": 5012, "amount": 1})
+
+
+@each_row(("pieces", "asks"), [((140, 60), True), ((80, 60), False), ((90, 40, 30), True)])
+def test_pieces_whose_amounts_were_calculated_are_summed(pieces: tuple[int, ...], asks: bool) -> None:
+    """Each piece is proven, and the record has an amount of its own: neither stands in for the sum."""
+    limit = LIMIT.model_copy(update={"condition": "amount > 150"})
+    calls = [change("waive_charge", {"charge_id": "C-1", "amount": one}, f"c{one}") for one in pieces]
+    values = [NamedValue(name=f"v{one}", operation="difference", operands=(), value=str(one)) for one in pieces]
+    facts = [read("list_charges", {"charges": [{"id": "C-1", "amount": 260, "waived": 0}, {"id": "C-2", "amount": 1}]})]
+    found = evaluate(request([limit], calls, facts, values=values), ConditionCache())
+    assert found.requires_approval is asks
+    assert {rule.call_id for rule in found.triggered_rules} == ({call.call_id for call in calls} if asks else set())
