@@ -81,3 +81,29 @@ async def test_a_new_key_of_a_record_is_no_record_that_is_missing() -> None:
     stage.change_tenant(policies=())
     await stage.run()
     assert row["asset_tag"] == "A-1", stage.turns.record.reason
+
+
+async def test_a_value_of_one_key_is_no_other_key_of_the_same_kind() -> None:
+    """The asset with serial number 6001 is held, and another one is tagged 6001: whatever was read decides nothing."""
+    rows: list[dict[str, Json]] = [
+        {"asset_tag": "77", "serial_no": "6001", "held": True},
+        {"asset_tag": "6001", "serial_no": "12", "held": False},
+    ]
+    read = use("get_asset", asset_tag="6001")
+    for reads in ((), (use("list_assets"),), (read,)):
+        stage = Stage("Retire the asset 6001", [*reads], [use("retire_asset", serial_no="6001")])
+        stage.servers.add(
+            "get_asset", lambda given: _without(rows, "serial_no", given), input_schema=schema("asset_tag")
+        )
+        stage.servers.add(
+            "list_assets", lambda _: [{"asset_tag": row["asset_tag"], "serial_no": row["serial_no"]} for row in rows]
+        )
+        stage.servers.add("retire_asset", lambda _: {"ok": True}, ToolClass.CHANGE, schema("serial_no"))
+        stage.change_tenant(records={"asset": RecordKind(keys=("asset_tag", "serial_no"))})
+        await stage.judge_by(HELD).ends(TaskState.REJECTED, [])
+        assert stage.turns.writes == {}
+
+
+def _without(rows: list[dict[str, Json]], key: str, given: JsonObject) -> Json:
+    found = next((row for row in rows if row["asset_tag"] == given["asset_tag"]), None)
+    return {name: value for name, value in found.items() if name != key} if found else {"found": False}

@@ -74,7 +74,7 @@ class GraphNode:
             return reference.text in self.plain
         if reference.key in self.keyed or not is_of_kind(self.kind, reference.noun):
             return self.keyed.get(reference.key) == reference.text
-        return reference.text in self.keyed.values() or not (reference.is_number or self.keyed)
+        return not (reference.is_number or self.keyed)
 
     @cached_property
     def identity(self) -> tuple[str, ...]:

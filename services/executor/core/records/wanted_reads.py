@@ -100,18 +100,22 @@ def _by_noun(call: PlannedCall, reference: RecordReference, toolbox: Toolbox) ->
     exact = sorted(fitting, key=lambda tool: (nouns[tool.name] != kind, len(nouns[tool.name]), tool.name))
     declared = [tool for tool in readers if agree(kind, keys.kind_shown_by(tool.name))]
     for tools in (declared, *([tool] for tool in exact)):
-        asked = [(tool, name) for tool in tools if (name := _find_identifier(tool, kind, keys))]
+        asked = [(tool, name) for tool in tools if (name := _find_identifier(tool, kind, reference.key, keys))]
         if asked:
             return [ReadCall(tool, {name: as_typed(reference.value, tool, name)}) for tool, name in asked]
     return [ReadCall(tool, {}) for tool in exact if not tool.required][:1]
 
 
-def _find_identifier(tool: Tool, kind: tuple[str, ...], keys: RecordKeys) -> str | None:
-    """The argument by which the tool asks for one record of the kind, if it needs no other; else None."""
-    own = [name for name in tool.parameters if _identifies_kind(name, kind, keys) and tool.required <= {name}]
+def _find_identifier(tool: Tool, kind: tuple[str, ...], key: str, keys: RecordKeys) -> str | None:
+    """The argument by which the tool asks for one record of the kind, if it needs no other; else None. ``key``: the
+    declared key whose value is known, which is none of another declared one.
+    """
+    own = [name for name in tool.parameters if _identifies_kind(name, kind, key, keys) and tool.required <= {name}]
     return next((name for name in own if name in tool.required), own[0] if own else None)
 
 
-def _identifies_kind(name: str, kind: tuple[str, ...], keys: RecordKeys) -> bool:
+def _identifies_kind(name: str, kind: tuple[str, ...], key: str, keys: RecordKeys) -> bool:
     found = reference_of(name, "x-1", kind, keys)
-    return found is not None and agree(found.noun, kind) and (found.is_id or words(name)[-1:] == kind[-1:])
+    if found is None or (key and found.key and found.key != key):
+        return False
+    return agree(found.noun, kind) and (found.is_id or words(name)[-1:] == kind[-1:])
