@@ -68,6 +68,7 @@ class LedgerEntry(Contract):
     refusal: str | None = None  # the server's words, where it answered with an error
     not_begun: bool = False  # whether that error means that nothing was written: by protocol, operator or reason
     idempotency_field: str | None = None  # the argument in which ``key`` was sent, where the server honours one
+    is_replanned: bool = False  # whether an earlier plan of the task had a call of its tool, under a key of that plan
     compensates: str | None = None  # the id of the call that this one takes back
     attempt: int = 1  # how often it was begun to be sent, this time included
     earlier: tuple[Attempt, ...] = ()

@@ -382,6 +382,20 @@ async def test_after_a_crash_only_a_write_that_a_read_already_shows_is_in_doubt(
 
 
 @pytest.mark.promise("redis.tail_lost")
+async def test_after_a_crash_a_key_of_a_later_plan_makes_no_second_request_the_same_write(
+    own_server: EmbeddedRedis, own_redis: Redis
+) -> None:
+    """The end of the log may have had what an earlier plan sent under another key."""
+    await _accept_a_turn(own_redis)
+    own_server.kill()
+    own_server.start()
+    begun = await begin(sessions_of(own_redis, "one"))
+    keyed = {"idempotency_field": "request_id"}
+    await begun.store.open_write(_SHOWN.model_copy(update={"key": "t:h:c0", **keyed}), 1.0)
+    await _in_doubt(begun.store, _SHOWN.model_copy(update={**keyed, "is_replanned": True}))
+
+
+@pytest.mark.promise("redis.tail_lost")
 async def test_after_a_stop_nothing_is_missing(own_server: EmbeddedRedis, own_redis: Redis) -> None:
     await _accept_a_turn(own_redis)
     own_server.stop()

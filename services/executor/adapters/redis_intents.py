@@ -63,12 +63,13 @@ class Intents:
     def may_have_been_sent(self, entry: LedgerEntry) -> bool:
         """Whether the write may have been sent although the ledger knows nothing of it.
 
-        Not where the server takes our key: there a second request is no second write. After a failover not where this
+        Not where the server takes our key: there a second request is no second write, unless an earlier plan may have
+        sent it under another one. After a failover not where this
         process alone worked on the turn, from its first beginning on: it knows what it sent. After a restore nobody
         knows, and no replica's confirmation helps: the backup is older than what they confirmed. After a crash, which
         may have taken the end of the log, it may have been where the read before it already shows what it sets.
         """
-        if entry.idempotency_field is not None:
+        if entry.idempotency_field is not None and not entry.is_replanned:
             return False
         if self._is_older_than(self._lineage.restored):
             return True

@@ -200,6 +200,7 @@ async def _open(prepared: PreparedCall) -> LedgerEntry:
         before_json=prepared.before_json,
         idempotency_field=key_field(prepared.tool),
         decide_hours=ctx.tenant.approval_hours,
+        is_replanned=_is_replanned(prepared.write),
         compensates=next((other.call_id for other in plan.calls if other.compensation == call), None),
         attempt=earlier.attempt + int(over) if earlier else 1,
         earlier=earlier.earlier if earlier else (),
@@ -209,6 +210,13 @@ async def _open(prepared: PreparedCall) -> LedgerEntry:
     entry = entry.model_copy(update={"shown_before": was_so_before(entry)})
     await ctx.journal.open_write(entry, hold)
     return entry
+
+
+def _is_replanned(write: PlannedWrite) -> bool:
+    """Whether an earlier plan of the task has a call of the same tool: each plan sends under keys of its own."""
+    before = [plan for plan in write.progress.dossier.every_plan if plan.round < write.plan.round]
+    called = (write.call.connection_id, write.call.tool)
+    return any((one.connection_id, one.tool) == called for plan in before for one in plan.every_call)
 
 
 async def renew_if_old(write: PlannedWrite) -> None:
