@@ -40,8 +40,7 @@ class PlannedCall(Contract):
     ``arguments_json`` is canonical JSON; ``{"$ref": "c1.path"}`` stands for an earlier call's result.
     ``compensation`` takes the call back: it is made if a later call fails whose ``on_failure`` is "compensate".
     ``part``: the part of the task that the call carries out. ``if_acknowledged``, of a notice: the sentence that goes
-    out with it where a change that it tells of was answered by the server, and could not be proved by reading; empty if
-    nothing has to be added. ``apart_from``, of a notice: the changes of the plan that it does not tell of.
+    out with it where a change that it tells of was answered by the server, and could not be proved by reading.
     """
 
     call_id: str
@@ -56,7 +55,6 @@ class PlannedCall(Contract):
     part: int | None = None  # the part of the task that the call carries out
     origins: tuple[Origin, ...] = ()
     if_acknowledged: str | None = None
-    apart_from: tuple[str, ...] = ()
     idempotency_field: str | None = None  # our key goes out in this argument; it is no part of what is approved
 
     @property
@@ -107,7 +105,6 @@ def _hashed_fields(call: PlannedCall) -> Json:
         "compensation": _hashed_fields(call.compensation) if call.compensation else None,
         **({"part": call.part} if call.part is not None else {}),
         **({"if_acknowledged": call.if_acknowledged} if call.if_acknowledged is not None else {}),
-        **({"apart_from": list(call.apart_from)} if call.apart_from else {}),
     }
 
 

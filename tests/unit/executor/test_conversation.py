@@ -754,13 +754,13 @@ async def test_of_long_definitions_each_tool_stands_in_a_line_and_is_used_withou
     (TASK, [[READ, APPROVE], [APPROVE, APPROVE]], DONE, ""),
     ("Book claim C-1 twice, as two bookings.", [[READ], [APPROVE, APPROVE]], WAITS, "the same call twice for this"),
     (
-        "Approve claim C-1 for Monday and another for Tuesday",
+        "Approve claim C-1 over 150 for Monday and another 150 for Tuesday",
         [[READ], [APPROVE, APPROVE]],
         WAITS,
         "the same call twice",
     ),
-    ("Claim C-1 freigeben und noch einmal freigeben", [[READ], [APPROVE, APPROVE]], WAITS, "the same call twice"),
-    ("Approuver C-1 puis en approuver une autre", [[READ], [APPROVE, APPROVE]], WAITS, "the same call twice"),
+    ("Claim C-1 für 90 und noch einmal 90 freigeben", [[READ], [APPROVE, APPROVE]], WAITS, "the same call twice"),
+    ("Approve claim C-1, not another one", [[READ], [APPROVE, APPROVE]], DONE, ""),
     ("Approve the second claim, C-1, again", [[READ], [APPROVE, APPROVE]], DONE, ""),
     ("Approve claim C-1 and another", [[READ], [APPROVE], [APPROVE]], DONE, ""),  # proposed again, not twice
 )

@@ -7,7 +7,6 @@ import pytest
 from services.executor.core.plan.notices import is_addressed_to
 from services.executor.core.states.machine import TEMPLATES, ProcessTemplate
 from services.executor.ports.tools import ToolAnswer
-from shared.contracts.policy import Rule
 from shared.contracts.tenant import CatalogueEntry
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
@@ -16,7 +15,7 @@ from tests.doubles.scripted_talk import of_conversation, results_in
 from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import NOTICE, begun_as
-from tests.unit.executor.stage import APPROVE, ONE, READ, READ_2, TASK, Stage, Use, use
+from tests.unit.executor.stage import APPROVE, ONE, READ_2, TASK, Stage, Use, use
 from tests.unit.executor_core.makers import call, fact, plan
 
 CLOSE = TEMPLATES["month_end_close"]
@@ -75,22 +74,6 @@ async def test_a_change_of_another_part_holds_no_notice_back_and_adds_nothing_to
     stage.talk.parts = [(part, "do") for part in parts]
     await stage.run()
     assert (stage.statuses[:2], told(stage)) == (["unverified", "verified"], ["Claim C-1 is approved."])
-
-
-@pytest.mark.promise("notify.own_part")
-@each_row("is_blocked", [True, False])
-@each_row(("says", "goes"), [("Claim C-2 comes to 7.00.", True), ("Claim C-2 comes to 7.00. It is approved.", False)])
-async def test_a_notice_about_other_records_goes_out_though_a_change_of_another_part_is_blocked_or_refused(
-    is_blocked: bool, says: str, goes: bool
-) -> None:
-    parts = (TASK, "tell Bo that claim C-2 comes to 7.00")
-    calls = [use("approve_claim", 1, claim_id="C-1"), use("notify_person", 2, text=says)]
-    stage = Stage(", and ".join(parts), [READ, READ_2], calls, parts=parts)
-    stage.judge_by(*[Rule(id="NONE", condition='tool == "approve_claim"', action="block")] * is_blocked)
-    stage.servers.add("approve_claim", lambda _: REFUSED, ToolClass.CHANGE)
-    await stage.run()
-    assert (stage.claims.applied, told(stage)) == ([], [says] * goes)
-    assert (await replayed(stage)).difference == ""
 
 
 @pytest.mark.promise("I4.proof")

@@ -145,6 +145,31 @@ CUSTOMERS = tuple(
 
 
 @each_row(
+    ("called", "meant", "task"),
+    [
+        ("Vistula Sp. z o.o.", "Vistula S.A.", "Set the limit of Vistula S.A. to 500."),
+        ("Nordwind GmbH & Co. KG", "Nordwind AG", "Set the limit of Nordwind AG to 500."),
+        ("Nordic Credit AB", "Oduya Plc", "Set the credit limit of Oduya Plc to 500."),
+        (
+            "Oduya Logistics Plc",
+            "Oduya Trading Plc",
+            "Set the limit of Oduya Trading Plc to 500, their logistics grow.",
+        ),
+        ("Ann Marsh", "Bo Ek", "Ann here. Set the limit of Bo Ek to 500."),
+    ],
+)
+def test_a_word_of_the_called_records_name_is_no_excuse_where_another_one_is_named_whole(
+    called: str, meant: str, task: str
+) -> None:
+    named = enumerate((called, meant), 4103)
+    facts = [
+        _read(f"r{number}", "get_customer", {"customer_id": number, "name": name}, customer_id=number)
+        for number, name in named
+    ]
+    assert _find(task, LIMIT, {"customer_id": 4103, "limit": 500}, tuple(facts)).doubts
+
+
+@each_row(
     ("task", "customer", "is_told"),
     [
         ("Set the limit of Oduya Trading to 500.", 4103, True),

@@ -91,11 +91,9 @@ _ASKS_NOT_TO = re.compile(
 
 
 _REPEATS = re.compile(
-    r"\b(?:twice|thrice|(?:two|three|four|[2-9])\s+times|as\s+(?:two|three|four|[2-9])\s|another|(?:once|one)\s+more|"
-    r"once\s+again|the\s+same\s+again|an?\s+(?:second|further|additional|extra)\b|"
-    r"zweimal|dreimal|nochmals?\b|noch\s+ein|weitere|eine?n?\s+zweite|"
-    r"(?:deux|trois)\s+fois|une?\s+(?:autre|second|deuxième)|encore\s+une?\b|"
-    r"(?:dos|tres)\s+veces|otr[ao]\b)",
+    r"\b(?:twice|thrice|(?:two|three|four|[2-9])\s+times|as\s+(?:two|three|four|[2-9])\s|zweimal|dreimal|"
+    r"(?:deux|trois)\s+fois|(?:dos|tres)\s+veces|"
+    r"(?:another|an?\s+(?:further|additional|extra)|weitere|noch(?:mals?|\s+einmal)|encore|otr[ao]s)\s+\W?\d)",
     re.IGNORECASE,
 )
 

@@ -20,7 +20,6 @@ from services.executor.core.model.talk import local_now
 from services.executor.core.plan.notices import notice_wanted, with_sentences
 from services.executor.core.plan.proposals import CLOSING, ClosedPlan, NotProposed, Proposal, order_calls
 from services.executor.core.plan.sources import known_figures, user_texts
-from services.executor.core.plan.told_changes import mark_apart
 from services.executor.core.process.figures import calls_off_route, with_process_figures
 from services.executor.core.reads.reader import TaskReader
 from services.executor.core.records.read_backs import choose_read_back
@@ -205,8 +204,6 @@ class Closing:
         wrong = unfound_records(plan, self._ctx.toolbox, self._reader.facts)
         if wrong := wrong or calls_off_route(progress, user_texts(self._ctx), plan):
             return send_back({call_id: f"Not made: {why}" for call_id, why in wrong.items()})
-        keys, said = self._ctx.toolbox.keys, user_texts(self._ctx)
-        plan = mark_apart(plan, said, progress.dossier.parts, self._reader.facts, keys)
         plan = with_proofs(with_compensations(plan, self._ctx.toolbox), self._ctx.toolbox, self._reader)
         refuse_unprovable(progress.template, plan)
         if self._asks_for_notice and (wanted := notice_wanted(self._ctx, progress, plan)):
@@ -336,14 +333,11 @@ def _find_blocked(plan: WritePlan, verdict: Verdict) -> dict[str, str]:
 
 
 def _may_tell_of(notice: PlannedCall, plan: WritePlan, barred: Mapping[str, str]) -> bool:
-    """Whether a call is a notice or letter that may tell of blocked changes: no change of its own part is made, and it
-    is not apart from all that are blocked.
-    """
+    """Whether a call is a notice or letter that may tell of blocked changes: no change of its own part is made."""
     if notice.call_id in barred or not (notice.tool_class is ToolClass.NOTIFY or _writes_to_somebody(notice)):
         return False
     own = (call for call in plan.changes if call.part == notice.part and call.call_id != notice.call_id)
-    blocked = {call.call_id for call in plan.changes if call.call_id in barred}
-    return all(call.call_id in blocked for call in own) and not blocked.issubset(notice.apart_from)
+    return all(call.call_id in barred for call in own)
 
 
 def _writes_to_somebody(call: PlannedCall) -> bool:

@@ -79,7 +79,7 @@ def may_go_out(
     """Whether every change that the notice tells of is proved, or acknowledged and contradicted by no read.
 
     ``ledger``: the plan's entries by call id. ``after_proof``: the tenant wants proof and nothing less. A notice that
-    was frozen without a sentence waits for proof, too; an empty one has nothing to add.
+    was frozen without a sentence waits for proof, too.
     """
     open_ones = [change for change in changes_told_by(notice, plan) if not took_hold(ledger.get(change.call_id))]
     if not open_ones:
@@ -90,19 +90,18 @@ def may_go_out(
         for change, entry in begun
         if entry is None or entry.status is not WriteStatus.UNVERIFIED or entry.contradicted
     ]
-    if unsure or after_proof or notice.if_acknowledged is None:
+    if unsure or after_proof or not notice.if_acknowledged:
         return NoticeRelease(allowed=False, why_not=_describe_unproved(unsure or open_ones, ledger))
     return NoticeRelease(allowed=True, sentence=notice.if_acknowledged)
 
 
 def changes_told_by(notice: PlannedCall, plan: WritePlan) -> list[PlannedCall]:
-    """The changes of the notice's own part; all of the plan where either says no part, or the part has no change,
-    without those that the notice was found apart from.
+    """The changes of the notice's own part; all of the plan where either says no part, or the part has no change.
 
     A task that says "close it, and tell somebody that it is closed" has the notice in a part of its own.
     """
     own = [call for call in plan.changes if None in (notice.part, call.part) or notice.part == call.part]
-    return own or [call for call in plan.changes if call.call_id not in notice.apart_from]
+    return own or list(plan.changes)
 
 
 class _Text(NamedTuple):

@@ -36,6 +36,7 @@ _RANGE = re.compile(  # "A-4 to A-6", not "A-4 to 5,000"
 )
 _ADDRESSES = frozenset({IdentifierForm.EMAIL, IdentifierForm.PHONE})
 _STEPS = 2  # from a record that is named to the one that has an address
+_FORM_WORDS = 3  # at most, of a legal form: "Sp. z o.o."
 _PLAIN_ID = 4  # digits of a number that a text can name a record by
 
 
@@ -104,9 +105,10 @@ class ToldRecords:
             if node.kind in kinds and name.casefold() not in node.names[0] and mine <= values
         )
         return any(
-            any(value.casefold() not in given for _, value in values)
-            and not any(_is_said_in_short(one, [node], (text,)) for one in own)
+            value.casefold() not in given
+            and (_is_said_whole(value, text) or not any(_is_said_in_short(one, [node], (text,)) for one in own))
             for node, values in others
+            for _, value in values
         )
 
     def _is_other_written(self, name: str, part: PartOfCall) -> bool:
@@ -309,11 +311,18 @@ def _titles_of(node: GraphNode) -> list[str]:
 
 def _is_said_in_short(node: GraphNode, others: Sequence[GraphNode], texts: Sequence[str]) -> bool:
     """Whether the texts have a word of the record's name that is in no name of the others: "Moreau" of Moreau Freres.
-    Enough for a record that a call names; what tells of another one is a whole name.
+    Enough for a record that a call names, unless the texts have a whole name of one of the others.
     """
+    if any(stands_in(title, text) for one in others for title in _titles_of(one) for text in texts):
+        return False
     own, theirs = _words_of_titles(node), {word for one in others for word in _words_of_titles(one)}
     said = {word for text in texts for word in spaced_words(text).split()}
     return any(words(word) != node.kind[-1:] for word in (own - theirs - LITTLE) & said)
+
+
+def _is_said_whole(value: str, text: str) -> bool:
+    """Whether a text has a value, or a piece of one with commas, just as it stands."""
+    return any(stands_in(piece.strip(), text) for piece in value.split(",") if len(piece.strip()) > 2)
 
 
 def _words_of_titles(node: GraphNode) -> set[str]:
@@ -330,12 +339,19 @@ def _is_named_by_field(node: GraphNode, text: str) -> bool:
 
 
 def _name_said(name: str, text: str) -> str:
-    """A name as a text has it: whole, or a company's without its legal form, which has its capital if it is one word;
-    empty if the text has neither.
+    """A name as a text has it: whole, or a company's without its legal form, which has its capital if it is one word
+    and no legal form behind it; empty if the text has neither.
     """
     if stands_in(name, text):
         return name
     short = without_legal_form(name)
     if len(short) <= 2 or short == name or not stands_in(short, text):
         return ""
-    return short if " " in short or re.search(rf"\b{re.escape(short)}\b", text) else ""
+    places = list(re.finditer(rf"\b{re.escape(short)}\b", text, re.IGNORECASE if " " in short else 0))
+    return short if any(not _has_form_behind(short, text[place.end() :]) for place in places) else ""
+
+
+def _has_form_behind(short: str, rest: str) -> bool:
+    """Whether a legal form follows a name: "Vistula AG" is not Vistula GmbH."""
+    behind = rest.split()[:_FORM_WORDS] if rest[:1].isspace() else []
+    return any(without_legal_form(" ".join((short, *behind[:count]))) == short for count in range(1, len(behind) + 1))
