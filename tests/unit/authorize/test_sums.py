@@ -135,3 +135,11 @@ def test_pieces_whose_amounts_were_calculated_are_summed(pieces: tuple[int, ...]
     found = evaluate(request([limit], calls, facts, values=values), ConditionCache())
     assert found.requires_approval is asks
     assert {rule.call_id for rule in found.triggered_rules} == ({call.call_id for call in calls} if asks else set())
+
+
+@each_row("name", ["reward", "loan", "credit"])
+def test_an_amount_called_as_its_tool_is_no_identifier_but_what_is_summed(name: str) -> None:
+    """Two of one amount are for two people; two amounts for one are a split."""
+    tool_name, limit = f"pay_{name}", f"{name} > 250"
+    assert _asks(tool_name, {"payee": "Ann Lee", name: 150}, {"payee": "Ann Lee", name: 140}, limit=limit)
+    assert not _asks(tool_name, {"employee_id": "E-1", name: 150}, {"employee_id": "E-2", name: 150}, limit=limit)

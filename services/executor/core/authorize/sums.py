@@ -65,7 +65,7 @@ class _GivenName(NamedTuple):
         one = self.reference
         if self.nodes or (one.must_exist and (one.is_id or not one.is_number)):
             return True
-        return whole_form(one.text) is not None and kind_of_argument("_".join(one.noun), {}, one.text) in _NAMING
+        return whole_form(one.text) is not None and kind_of_argument("_".join(one.noun), {}, one.value) in _NAMING
 
 
 class _RecordNames(NamedTuple):
@@ -120,7 +120,7 @@ class CallSums:
     def _is_no_amount(self, name: str, value: Decimal, call: PlannedCall) -> bool:
         """Whether a figure identifies a record, or measures the record that the call makes."""
         reference = reference_of(name.rpartition(".")[2], int(value), (), self._graph.keys)
-        if reference is not None and reference.must_exist:
+        if reference is not None and reference.must_exist and (reference.is_id or self._graph.find_meant(reference)):
             return True
         unit = hints_of(name, self._schema_of(call, name), value).unit if makes_something(call.tool) else None
         return unit is not None and unit.measure in _OF_A_THING
