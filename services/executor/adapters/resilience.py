@@ -1,6 +1,4 @@
-"""Asks a tool server as long as it is worth it: counts each question, asks again while the server is being replaced,
-and pauses one that fails again and again.
-"""
+"""Asks a tool server as long as it is worth it: again while it is replaced, and not while it fails again and again."""
 
 import asyncio
 from collections import Counter

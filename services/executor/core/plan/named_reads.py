@@ -1,6 +1,4 @@
-"""Reads the records that a plan's calls name and nobody read since the task's last writes, and finds identifiers of a
-part's list that no call names.
-"""
+"""Reads what a plan's calls name and nobody read since the last writes; finds listed identifiers that no call names."""
 
 import re
 from collections.abc import Iterator, Sequence

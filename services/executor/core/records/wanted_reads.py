@@ -1,6 +1,4 @@
-"""The reads that are wanting before rules can be asked about a plan: of records that it names and nobody read, and of
-those that have a field which rules ask for.
-"""
+"""The reads that are wanting before rules can judge a plan: of what it names, and of what has a field they ask for."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice

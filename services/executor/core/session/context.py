@@ -1,6 +1,4 @@
-"""What one turn works with: the task and its files, the ports, the limits and the journal; what practice changes; and
-how independent steps run at once.
-"""
+"""What one turn works with: the task and its files, ports, limits, journal; and how independent steps run at once."""
 
 import asyncio
 import base64

@@ -1,6 +1,4 @@
-"""The journal of one task: every paid or binding step is done once, whichever attempt runs it (I5); and what an attempt
-counts for in the metrics.
-"""
+"""The journal of one task: every paid or binding step is done once, whichever attempt runs it (I5)."""
 
 import asyncio
 import json

@@ -1,6 +1,4 @@
-"""Runs one claimed session's turns, one after the other, for as long as its lease is kept: each is run, skipped as it
-came too late, or given up.
-"""
+"""Runs a claimed session's turns, one by one, while its lease is kept: each is run, skipped or given up."""
 
 import asyncio
 from collections.abc import Callable, Sequence

@@ -1,6 +1,4 @@
-"""Calls of an agent's skill, which take their time: what became of one is asked, what the agent asks a person is
-answered, and an agent that has not finished is stopped.
-"""
+"""Calls of an agent's skill, which take their time: it is asked what became of one, answered, and told to stop."""
 
 from datetime import timedelta
 
