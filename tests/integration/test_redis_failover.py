@@ -396,6 +396,23 @@ async def test_after_a_crash_a_key_of_a_later_plan_makes_no_second_request_the_s
 
 
 @pytest.mark.promise("redis.tail_lost")
+async def test_what_an_earlier_turn_of_the_task_may_have_sent_is_not_sent_by_a_plan_made_anew(
+    own_server: EmbeddedRedis, own_redis: Redis
+) -> None:
+    """The plan was outdated by its own write, of which the log lost the intent; who approves it anew comes later."""
+    await _accept_a_turn(own_redis)
+    own_server.kill()
+    own_server.start()
+    sessions = sessions_of(own_redis, "one")
+    begun = await begin(sessions)
+    turn = begun.work.turn.model_copy(update={"received_at": datetime.now(UTC) + timedelta(hours=1)})
+    later = sessions.turn_store(begun.lease, begun.work._replace(turn=turn))
+    await later.open_write(_SHOWN.model_copy(update={"key": "t:h:c0"}), 1.0)
+    await later.open_write(an_entry().model_copy(update={"key": "t:h:c2", "is_replanned": True}), 1.0)
+    await _in_doubt(later, _SHOWN.model_copy(update={"is_replanned": True}))
+
+
+@pytest.mark.promise("redis.tail_lost")
 async def test_after_a_stop_nothing_is_missing(own_server: EmbeddedRedis, own_redis: Redis) -> None:
     await _accept_a_turn(own_redis)
     own_server.stop()

@@ -67,7 +67,8 @@ class Intents:
         sent it under another one. After a failover not where this
         process alone worked on the turn, from its first beginning on: it knows what it sent. After a restore nobody
         knows, and no replica's confirmation helps: the backup is older than what they confirmed. After a crash, which
-        may have taken the end of the log, it may have been where the read before it already shows what it sets.
+        may have taken the end of the log, it may have been where the read before it already shows what it sets. Of a
+        plan that was made anew it may have been, where that is so, in any earlier turn of the task.
         """
         if entry.idempotency_field is not None and not entry.is_replanned:
             return False
@@ -75,11 +76,18 @@ class Intents:
             return True
         if entry.shown_before and self._was_begun_before(self._lineage.crashed, self._began_after):
             return True
+        if entry.shown_before and entry.is_replanned and self._is_task_older_than_a_loss:
+            return True
         return not self.to_confirm and self._was_begun_before(self._lineage.failed_over, self._began_under)
 
     def _was_begun_before(self, moment: datetime | None, known_at_begin: datetime | None) -> bool:
         """Whether the turn is older than the moment, and not this process's own work from its first beginning on."""
         return self._is_older_than(moment) and not (known_at_begin != moment and self._work.attempts == 1)
+
+    @property
+    def _is_task_older_than_a_loss(self) -> bool:
+        lost = (self._lineage.restored, self._lineage.crashed, None if self.to_confirm else self._lineage.failed_over)
+        return any(moment and self._work.record.accepted_at <= moment + _CLOCKS_APART for moment in lost)
 
     def _is_older_than(self, moment: datetime | None) -> bool:
         return moment is not None and self._work.turn.received_at <= moment + _CLOCKS_APART
