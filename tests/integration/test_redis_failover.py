@@ -43,7 +43,7 @@ from tests.doubles.redis_tasks import a_record, a_turn
 from tests.each_row import each_row
 from tests.integration.learner_stage import an_outcome, hash_of, leave, unsettled
 from tests.integration.redis_pair import Pair, free_ports, pair_of_servers
-from tests.integration.state_stage import accepted, an_entry, begin, break_lease, sessions_of, turn_on
+from tests.integration.state_stage import Begun, accepted, an_entry, begin, break_lease, sessions_of, turn_on
 from tools.tcp_proxy import TcpProxy
 
 
@@ -369,14 +369,19 @@ async def _accept_a_turn(redis: Redis) -> None:
         await accepted(TaskStore(redis, live))
 
 
+async def _begin_after_a_crash(server: EmbeddedRedis, redis: Redis) -> Begun:
+    """A turn that was accepted before the server was killed."""
+    await _accept_a_turn(redis)
+    server.kill()
+    server.start()
+    return await begin(sessions_of(redis, "one"))
+
+
 @pytest.mark.promise("redis.tail_lost")
 async def test_after_a_crash_only_a_write_that_a_read_already_shows_is_in_doubt(
     own_server: EmbeddedRedis, own_redis: Redis
 ) -> None:
-    await _accept_a_turn(own_redis)
-    own_server.kill()
-    own_server.start()
-    begun = await begin(sessions_of(own_redis, "one"))
+    begun = await _begin_after_a_crash(own_server, own_redis)
     await begun.store.open_write(an_entry().model_copy(update={"key": "t:h:c0"}), 1.0)
     await _in_doubt(begun.store, _SHOWN)
 
@@ -386,10 +391,7 @@ async def test_after_a_crash_a_key_of_a_later_plan_makes_no_second_request_the_s
     own_server: EmbeddedRedis, own_redis: Redis
 ) -> None:
     """The end of the log may have had what an earlier plan sent under another key."""
-    await _accept_a_turn(own_redis)
-    own_server.kill()
-    own_server.start()
-    begun = await begin(sessions_of(own_redis, "one"))
+    begun = await _begin_after_a_crash(own_server, own_redis)
     keyed = {"idempotency_field": "request_id"}
     await begun.store.open_write(_SHOWN.model_copy(update={"key": "t:h:c0", **keyed}), 1.0)
     await _in_doubt(begun.store, _SHOWN.model_copy(update={**keyed, "is_replanned": True}))
@@ -400,13 +402,9 @@ async def test_what_an_earlier_turn_of_the_task_may_have_sent_is_not_sent_by_a_p
     own_server: EmbeddedRedis, own_redis: Redis
 ) -> None:
     """The plan was outdated by its own write, of which the log lost the intent; who approves it anew comes later."""
-    await _accept_a_turn(own_redis)
-    own_server.kill()
-    own_server.start()
-    sessions = sessions_of(own_redis, "one")
-    begun = await begin(sessions)
+    begun = await _begin_after_a_crash(own_server, own_redis)
     turn = begun.work.turn.model_copy(update={"received_at": datetime.now(UTC) + timedelta(hours=1)})
-    later = sessions.turn_store(begun.lease, begun.work._replace(turn=turn))
+    later = sessions_of(own_redis, "one").turn_store(begun.lease, begun.work._replace(turn=turn))
     await later.open_write(_SHOWN.model_copy(update={"key": "t:h:c0"}), 1.0)
     await later.open_write(an_entry().model_copy(update={"key": "t:h:c2", "is_replanned": True}), 1.0)
     await _in_doubt(later, _SHOWN.model_copy(update={"is_replanned": True}))

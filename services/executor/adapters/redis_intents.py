@@ -64,11 +64,11 @@ class Intents:
         """Whether the write may have been sent although the ledger knows nothing of it.
 
         Not where the server takes our key: there a second request is no second write, unless an earlier plan may have
-        sent it under another one. After a failover not where this
-        process alone worked on the turn, from its first beginning on: it knows what it sent. After a restore nobody
-        knows, and no replica's confirmation helps: the backup is older than what they confirmed. After a crash, which
-        may have taken the end of the log, it may have been where the read before it already shows what it sets. Of a
-        plan that was made anew it may have been, where that is so, in any earlier turn of the task.
+        sent it under another one. After a failover not where this process alone worked on the turn, from its first
+        beginning on: it knows what it sent. After a restore nobody knows, and no replica's confirmation helps: the
+        backup is older than what they confirmed. After a crash, which may have taken the end of the log, it may have
+        been where the read before it already shows what it sets. Of a plan that was made anew it may have been, where
+        that is so, in any earlier turn of the task.
         """
         if entry.idempotency_field is not None and not entry.is_replanned:
             return False

@@ -23,7 +23,6 @@ from shared.infra.stored_outcomes import pack_outcome
 from shared.infra.stored_tasks import pack_events, pack_record
 
 STOPPED_MS = 60_000  # until a stopped tenant's session is looked at again; lifting the stop does so at once
-_NO_WRITE: Mapping[str, Argument] = {}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -83,7 +82,7 @@ class TurnScripts:
             self._read_pulse(read.pulse)
 
     async def append(
-        self, batch: ports.JournalBatch, write: Mapping[str, Argument] = _NO_WRITE, replicas: int = 0
+        self, batch: ports.JournalBatch, write: Mapping[str, Argument] = {}, replicas: int = 0
     ) -> tuple[ports.Pulse, bool]:
         """Stores one step of the turn: see ``append.lua``, whose arguments of a ledger's entry ``write`` are.
 
