@@ -1,5 +1,6 @@
 """Calls of an agent's skill, which take their time: it is asked what became of one, answered, and told to stop."""
 
+import base64
 from datetime import timedelta
 
 from services.executor.core.session.context import TurnContext
@@ -7,10 +8,11 @@ from services.executor.core.session.dossier import Rest
 from services.executor.core.session.ledger import with_attempt
 from services.executor.core.tools.toolbox import MOST_SENDINGS, arguments_to_send
 from services.executor.core.write.settling import store_answer, store_status, store_unfinished, wait_until_closed
-from services.executor.ports.tools import NEVER_TAKEN, ToolAnswer, ToolSilent, ToolUnreachable
+from services.executor.ports.tools import NEVER_TAKEN, PARTS, ToolAnswer, ToolSilent, ToolUnreachable
 from services.executor.ports.turns import Timer
 from shared.contracts.ledger import LedgerEntry
-from shared.contracts.task import TurnKind
+from shared.contracts.task import FILE_ID, TurnKind
+from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import WriteStatus
 
 _SUBJECT = "question:"  # begins the subject of the timer that ends the wait for an answer
@@ -79,6 +81,26 @@ async def hear_reply(ctx: TurnContext, entry: LedgerEntry) -> LedgerEntry:
     note = f"{turn.principal.id} answered what the agent asks"
     await store_status(ctx, entry.model_copy(update={"agent": replied}), WriteStatus.RESEND, note)
     return (await ctx.store.ledger())[entry.key]  # a replay knows already what came of it
+
+
+async def with_file_contents(ctx: TurnContext, arguments: JsonObject) -> JsonObject:
+    """The arguments with the bytes of the files in a person's answer to an agent, which no journal holds."""
+    parts = arguments.get(PARTS)
+    if not isinstance(parts, list):
+        return arguments
+    return {**arguments, PARTS: [await _with_bytes(ctx, part) for part in parts]}
+
+
+async def _with_bytes(ctx: TurnContext, part: Json) -> Json:
+    """The part with its file's bytes, or a text that names the file if it is no longer kept."""
+    file_id = part.get(FILE_ID) if isinstance(part, dict) else None
+    if not isinstance(part, dict) or not isinstance(file_id, str):
+        return part
+    content = await ctx.ports.files.content(ctx.record.tenant, file_id)
+    if content is None:
+        return {"text": f"(The file {part.get('filename') or 'without a name'} is no longer kept.)"}
+    others = {name: value for name, value in part.items() if name != FILE_ID}
+    return {"raw": base64.b64encode(content).decode(), **others}
 
 
 async def _ask_outcome(ctx: TurnContext, entry: LedgerEntry, *, stop_agent: bool) -> LedgerEntry | None:

@@ -199,7 +199,7 @@ async def check_inputs_still_hold(ctx: TurnContext, progress: Progress) -> Stale
     person has approved them.
 
     Once a write of the plan has begun, its inputs change by our own doing: then only the verdict is renewed, before
-    each call that is sent (``renew_if_old``).
+    each call that is sent (``one_write``).
     """
     plan = progress.dossier.plan
     if plan is None or progress.dossier.verdict is None:

@@ -1,7 +1,9 @@
-"""One write of a plan: what may refuse it, the read before it, intent, call, answer and proof (I3, I4)."""
+"""One write of a plan, step by step: what may hold it back, the read before it, intent, call, answer, proof (I3, I4).
+
+``make_and_settle`` says which step follows from which status; below it the steps stand in their order.
+"""
 
 import asyncio
-import base64
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import NamedTuple
@@ -25,7 +27,13 @@ from services.executor.core.states.machine import Escalated, Failed, Rejected
 from services.executor.core.tools.classes import identifies
 from services.executor.core.tools.record_tree import NoSuchPath
 from services.executor.core.tools.toolbox import arguments_to_send, key_field, problems_with
-from services.executor.core.write.agent_calls import hear_reply, is_answer_overdue, is_with_agent, settle_by_agent
+from services.executor.core.write.agent_calls import (
+    hear_reply,
+    is_answer_overdue,
+    is_with_agent,
+    settle_by_agent,
+    with_file_contents,
+)
 from services.executor.core.write.settling import (
     judge_before_resend,
     read_state_before,
@@ -35,16 +43,14 @@ from services.executor.core.write.settling import (
     under_our_key,
     was_so_before,
 )
-from services.executor.ports.tools import PARTS, Tool, ToolAnswer, ToolSilent, ToolUnreachable
+from services.executor.ports.tools import Tool, ToolSilent, ToolUnreachable
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import CallOutcome
-from shared.contracts.task import FILE_ID
-from shared.domain.exact_json import Json, JsonObject, dumps
-from shared.domain.words import DID_NOTHING, DOUBTS, SENDABLE, FsmState, Resolution, ToolClass, WriteStatus
+from shared.domain.exact_json import JsonObject, dumps
+from shared.domain.words import DID_NOTHING, SENDABLE, FsmState, Resolution, ToolClass, WriteStatus
 
 _HELD_UP_SECONDS = 0.5  # between storing an intent and making its request, at the least
-_OPEN = (WriteStatus.SENDING, WriteStatus.DENIED, WriteStatus.ASKED, *SENDABLE)  # and a change that waits for its proof
 _CONNECT_PAUSES = (0.2, 0.5, 1.0)  # seconds between attempts of a call that provably was not sent
 
 
@@ -74,7 +80,57 @@ class PreparedCall(NamedTuple):
     entry: LedgerEntry | None
 
 
-async def prepare(write: PlannedWrite, entry: LedgerEntry | None) -> PreparedCall:
+async def make_and_settle(write: PlannedWrite) -> LedgerEntry:
+    """Takes the call from its entry's status to one that is settled, and returns its entry; one that could not be sent
+    stays so. Raises ``Doubtful`` for a write in doubt.
+    """
+    ctx = write.ctx
+    entry = (await ctx.store.ledger()).get(write_key(write.plan, write.call))
+    while True:
+        match entry:
+            case None | LedgerEntry(status=WriteStatus.UNSENT | WriteStatus.RESEND):
+                entry = await _send(write, entry)
+                if entry.status in SENDABLE:
+                    return entry
+            case LedgerEntry(status=WriteStatus.ASKED) if not is_answer_overdue(ctx, entry):
+                entry = await hear_reply(ctx, entry)
+            case LedgerEntry(status=WriteStatus.ASKED):  # its agent is told to stop
+                entry = await _settle(ctx, entry, may_resend=False)
+            case LedgerEntry(status=WriteStatus.SENDING | WriteStatus.DENIED) | LedgerEntry(waits_for_proof=True):
+                entry = await _settle(ctx, entry, may_resend=True)
+            case LedgerEntry(status=WriteStatus.ABSENT | WriteStatus.IN_DOUBT):
+                raise Doubtful
+            case _:
+                return entry
+
+
+async def _send(write: PlannedWrite, entry: LedgerEntry | None) -> LedgerEntry:
+    """Sends the call, unless something refuses it, or what became of an earlier sending; returns its entry."""
+    ctx, call = write.ctx, write.call
+    if call in write.plan.calls and await _is_being_taken_back(ctx, write.plan):
+        if entry is None:
+            raise NotSent(f"{call.call_id}: {call.tool} could not be made, and is not made any more")
+        return entry
+    try:
+        await _refuse_too_early(write)
+        await _refuse_out_of_turn(write)
+        prepared = await _prepare(write, entry)
+    except NotSent as unprepared:
+        if entry is None or not under_our_key(entry):
+            raise
+        note = f"no answer came, and it cannot be sent again: {unprepared}"
+        return await store_status(ctx, entry, WriteStatus.IN_DOUBT, note)
+    if entry is not None and (settled := await _settle_instead(prepared, entry)):
+        return settled
+    return await _send_prepared(prepared)
+
+
+async def _is_being_taken_back(ctx: TurnContext, plan: WritePlan) -> bool:
+    """Whether an attempt has begun to take back what the plan did: then nothing of the plan itself is sent."""
+    return any(entry.compensates is not None for entry in (await plan_entries(ctx.store, plan)).values())
+
+
+async def _prepare(write: PlannedWrite, entry: LedgerEntry | None) -> PreparedCall:
     """Checks the call, resolves its arguments, reads the state before it; sends nothing. Raises ``NotSent``."""
     ctx, call = write.ctx, write.call
     tool = ctx.toolbox.find(call.connection_id, call.tool)
@@ -104,7 +160,35 @@ async def _with_notice_sentence(write: PlannedWrite, tool: Tool, arguments: Json
     return with_sentence(arguments, place, going.sentence) if going.sentence and place else arguments
 
 
-async def send(prepared: PreparedCall) -> LedgerEntry:
+async def _state_before(write: PlannedWrite, entry: LedgerEntry | None) -> str:
+    """What the read-back shows before the call, as JSON; before the first sending, for a resend under our key."""
+    if entry is not None and under_our_key(entry) and entry.before_json is not None:
+        return entry.before_json
+    if write.call.read_back is not None:
+        await write.ctx.journal.store_then_check()  # the plan and its state are stored before anything is asked for it
+    return dumps(await read_state_before(write.ctx, write.plan, write.call))
+
+
+async def _settle_instead(prepared: PreparedCall, entry: LedgerEntry) -> LedgerEntry | None:
+    """The settled entry of a write that was sent before and must not be sent again; None if it may.
+
+    A resend under our key has to carry it as the first sending did: to an agent only what it never had goes out again,
+    or a person's answer for the first time. What an operator wants sent again must not have taken hold since.
+    """
+    ctx, tool, read = prepared.write.ctx, prepared.tool, prepared.before_json
+    has_key = tool.is_skill or (entry.idempotency_field is not None and entry.idempotency_field == key_field(tool))
+    if under_our_key(entry) and not has_key:
+        note = "no answer came, and the server no longer takes our key"
+        return await store_status(ctx, entry, WriteStatus.IN_DOUBT, note)
+    found = judge_before_resend(entry, read)
+    if found is None:
+        return None
+    attempt = entry.attempt + int(found.status is WriteStatus.IN_DOUBT)  # another doubt, to be decided anew
+    settled = entry.model_copy(update={"proof_json": read, "attempt": attempt})
+    return await store_status(ctx, settled, found.status, f"it was not sent again: {found.note}; before: {entry.note}")
+
+
+async def _send_prepared(prepared: PreparedCall) -> LedgerEntry:
     """Stores the intent, makes the call and stores the answer. Repeats it only while no connection could be made."""
     for pause in _CONNECT_PAUSES:
         entry = await _send_once(prepared, is_last=False)
@@ -119,12 +203,14 @@ async def _send_once(prepared: PreparedCall, *, is_last: bool) -> LedgerEntry:
     """One attempt at the call. No intent is stored on an old verdict: the read before it may have taken its time."""
     ctx, tool = prepared.write.ctx, prepared.tool
     await ctx.journal.check_may_go_on()
-    await renew_if_old(prepared.write)
+    await _renew_if_old(prepared.write)
     opening = asyncio.get_running_loop().time()
     entry = await _open(prepared)
     try:
         _refuse_if_held_up(ctx, opening)
-        answer = await call_tool(ctx, tool, arguments_to_send(entry, tool))
+        answer = await dispatch_call(
+            ctx, tool, await with_file_contents(ctx, arguments_to_send(entry, tool)), reads=False
+        )
     except ToolUnreachable as error:
         return await _store_unsent(prepared, entry, str(error), is_last=is_last)
     except ToolSilent as error:
@@ -133,56 +219,22 @@ async def _send_once(prepared: PreparedCall, *, is_last: bool) -> LedgerEntry:
     return await store_answer(ctx, entry, answer)
 
 
-async def call_tool(ctx: TurnContext, tool: Tool, arguments: JsonObject) -> ToolAnswer:
-    """Makes one call and never repeats it; raises ``ToolUnreachable`` or ``ToolSilent``."""
-    return await dispatch_call(ctx, tool, await _with_contents(ctx, arguments), reads=False)
+async def _renew_if_old(write: PlannedWrite) -> None:
+    """Asks for the verdict again before an intent is stored, unless it was had within ``verdict_seconds`` (I2).
 
-
-async def _with_contents(ctx: TurnContext, arguments: JsonObject) -> JsonObject:
-    """The arguments with the bytes of the files in a person's answer to an agent, which no journal holds."""
-    parts = arguments.get(PARTS)
-    if not isinstance(parts, list):
-        return arguments
-    return {**arguments, PARTS: [await _with_bytes(ctx, part) for part in parts]}
-
-
-async def _with_bytes(ctx: TurnContext, part: Json) -> Json:
-    """The part with its file's bytes, or a text that names the file if it is no longer kept."""
-    file_id = part.get(FILE_ID) if isinstance(part, dict) else None
-    if not isinstance(part, dict) or not isinstance(file_id, str):
-        return part
-    content = await ctx.ports.files.content(ctx.record.tenant, file_id)
-    if content is None:
-        return {"text": f"(The file {part.get('filename') or 'without a name'} is no longer kept.)"}
-    others = {name: value for name, value in part.items() if name != FILE_ID}
-    return {"raw": base64.b64encode(content).decode(), **others}
-
-
-def _refuse_if_held_up(ctx: TurnContext, opening: float) -> None:
-    """Raises ``ToolUnreachable`` if the process was frozen since the intent: another may have judged the call."""
-    late = asyncio.get_running_loop().time() - opening
-    if late > max(ctx.limits.settle_margin_seconds, _HELD_UP_SECONDS):
-        raise ToolUnreachable(f"this process was held up for {late:.1f} s before the request, which was not made")
-
-
-async def _store_unsent(prepared: PreparedCall, entry: LedgerEntry, why: str, *, is_last: bool) -> LedgerEntry:
-    """Stores that nothing went out this time. What became of an earlier sending stays open."""
-    ctx = prepared.write.ctx
-    if not under_our_key(prepared.entry):
-        return await store_status(ctx, entry, WriteStatus.UNSENT, f"no connection was made: {why}")
-    status = WriteStatus.IN_DOUBT if is_last else WriteStatus.RESEND
-    return await store_status(
-        ctx, entry, status, f"no answer came, and it could not be sent again under the same key: {why}"
-    )
-
-
-async def _state_before(write: PlannedWrite, entry: LedgerEntry | None) -> str:
-    """What the read-back shows before the call, as JSON; before the first sending, for a resend under our key."""
-    if entry is not None and under_our_key(entry) and entry.before_json is not None:
-        return entry.before_json
-    if write.call.read_back is not None:
-        await write.ctx.journal.store_then_check()  # the plan and its state are stored before anything is asked for it
-    return dumps(await read_state_before(write.ctx, write.plan, write.call))
+    Raises if the plan may not go on: ``Escalated`` if a part of it is done already, else ``Failed`` or ``Rejected``.
+    """
+    ctx, progress = write.ctx, write.progress
+    if has_fresh_verdict(ctx, write.plan.hash):
+        return
+    try:
+        if not still_stands(ctx, progress, progress, await renew_verdict(ctx, progress)):
+            raise Failed("the rules changed since the plan was let through")
+    except (Failed, Rejected) as error:
+        if not any(has_begun(entry) for entry in (await plan_entries(ctx.store, write.plan)).values()):
+            raise
+        why = error.reason.replace(", so nothing was written", "")
+        raise Escalated(f"the plan is half done, and its remaining calls were not sent: {why}") from error
 
 
 async def _open(prepared: PreparedCall) -> LedgerEntry:
@@ -219,65 +271,25 @@ def _is_replanned(write: PlannedWrite) -> bool:
     return any((one.connection_id, one.tool) == called for plan in before for one in plan.every_call)
 
 
-async def renew_if_old(write: PlannedWrite) -> None:
-    """Asks for the verdict again before an intent is stored, unless it was had within ``verdict_seconds`` (I2).
-
-    Raises if the plan may not go on: ``Escalated`` if a part of it is done already, else ``Failed`` or ``Rejected``.
-    """
-    ctx, progress = write.ctx, write.progress
-    if has_fresh_verdict(ctx, write.plan.hash):
-        return
-    try:
-        if not still_stands(ctx, progress, progress, await renew_verdict(ctx, progress)):
-            raise Failed("the rules changed since the plan was let through")
-    except (Failed, Rejected) as error:
-        if not any(has_begun(entry) for entry in (await plan_entries(ctx.store, write.plan)).values()):
-            raise
-        why = error.reason.replace(", so nothing was written", "")
-        raise Escalated(f"the plan is half done, and its remaining calls were not sent: {why}") from error
+def _refuse_if_held_up(ctx: TurnContext, opening: float) -> None:
+    """Raises ``ToolUnreachable`` if the process was frozen since the intent: another may have judged the call."""
+    late = asyncio.get_running_loop().time() - opening
+    if late > max(ctx.limits.settle_margin_seconds, _HELD_UP_SECONDS):
+        raise ToolUnreachable(f"this process was held up for {late:.1f} s before the request, which was not made")
 
 
-async def settle_open(ctx: TurnContext, *, ends: bool = True) -> None:
-    """Settles every write that is still in flight, so that none is left undecided whatever happens to the task.
-
-    An agent that is at work or asks is told to stop where the task ``ends``.
-    """
-    for entry in (await ctx.store.ledger()).values():
-        if ends or not is_with_agent(entry):
-            await settle_open_call(ctx, entry, may_resend=False)
-
-
-async def make_and_settle(write: PlannedWrite) -> LedgerEntry:
-    """Takes the call from its entry's status to one that is settled, step by step; returns its entry. One that could
-    not be sent stays so. Raises ``Doubtful`` for a write in doubt. The one step from each status:
-
-    - no entry, ``unsent``, ``resend``: it is sent, which ends as ``sent``, ``denied``, ``asked`` or ``unsent``;
-    - ``asked``: a person's answer goes to the agent (``resend``), which is told to stop when that is overdue;
-    - ``sent``, ``denied``, ``sending``: it is settled by its agent's word or by reading: here a write is proved.
-
-    What is called on the way:
-
-    - ``_send_call``: ``refuse_too_early``, ``refuse_out_of_turn``, ``prepare`` or an earlier sending may hold it back;
-    - ``send``: the verdict is renewed, ``_open`` stores the intent, ``call_tool`` makes the request, ``store_answer``;
-    - ``settle_open_call``: the agent's word, or ``settle_by_reading``, the proof.
-    """
-    ctx = write.ctx
-    entry = (await ctx.store.ledger()).get(write_key(write.plan, write.call))
-    while entry is None or entry.status in _OPEN or entry.waits_for_proof:
-        if entry is None or entry.status in SENDABLE:
-            entry = await _send_call(write, entry)
-            if entry.status in SENDABLE:
-                break
-        elif entry.status is WriteStatus.ASKED and not is_answer_overdue(ctx, entry):
-            entry = await hear_reply(ctx, entry)
-        else:
-            entry = await settle_open_call(ctx, entry, may_resend=entry.status is not WriteStatus.ASKED)
-    if entry.status in DOUBTS:
-        raise Doubtful
-    return entry
+async def _store_unsent(prepared: PreparedCall, entry: LedgerEntry, why: str, *, is_last: bool) -> LedgerEntry:
+    """Stores that nothing went out this time. What became of an earlier sending stays open."""
+    ctx = prepared.write.ctx
+    if not under_our_key(prepared.entry):
+        return await store_status(ctx, entry, WriteStatus.UNSENT, f"no connection was made: {why}")
+    status = WriteStatus.IN_DOUBT if is_last else WriteStatus.RESEND
+    return await store_status(
+        ctx, entry, status, f"no answer came, and it could not be sent again under the same key: {why}"
+    )
 
 
-async def settle_open_call(ctx: TurnContext, entry: LedgerEntry, *, may_resend: bool) -> LedgerEntry:
+async def _settle(ctx: TurnContext, entry: LedgerEntry, *, may_resend: bool) -> LedgerEntry:
     """Settles what is open about a call that was sent: by its agent's word if an agent has it, else by reading, which
     is the proof of an ordinary write. Returns its entry. Without ``may_resend`` nothing more is sent.
     """
@@ -289,52 +301,17 @@ async def settle_open_call(ctx: TurnContext, entry: LedgerEntry, *, may_resend: 
     return await settle_by_reading(ctx, entry, may_resend=may_resend)
 
 
-async def _send_call(write: PlannedWrite, entry: LedgerEntry | None) -> LedgerEntry:
-    """Sends the call, unless something refuses it, or what became of an earlier sending; returns its entry."""
-    ctx, call = write.ctx, write.call
-    if call in write.plan.calls and await is_being_taken_back(ctx, write.plan):
-        if entry is None:
-            raise NotSent(f"{call.call_id}: {call.tool} could not be made, and is not made any more")
-        return entry
-    try:
-        await refuse_too_early(write)
-        await refuse_out_of_turn(write)
-        prepared = await prepare(write, entry)
-    except NotSent as unprepared:
-        if entry is None or not under_our_key(entry):
-            raise
-        note = f"no answer came, and it cannot be sent again: {unprepared}"
-        return await store_status(ctx, entry, WriteStatus.IN_DOUBT, note)
-    if entry is not None and (settled := await _settle_instead(prepared, entry)):
-        return settled
-    return await send(prepared)
+async def settle_open(ctx: TurnContext, *, ends: bool = True) -> None:
+    """Settles every write that is still in flight, so that none is left undecided whatever happens to the task.
 
-
-async def _settle_instead(prepared: PreparedCall, entry: LedgerEntry) -> LedgerEntry | None:
-    """The settled entry of a write that was sent before and must not be sent again; None if it may.
-
-    A resend under our key has to carry it as the first sending did: to an agent only what it never had goes out again,
-    or a person's answer for the first time. What an operator wants sent again must not have taken hold since.
+    An agent that is at work or asks is told to stop where the task ``ends``.
     """
-    ctx, tool, read = prepared.write.ctx, prepared.tool, prepared.before_json
-    has_key = tool.is_skill or (entry.idempotency_field is not None and entry.idempotency_field == key_field(tool))
-    if under_our_key(entry) and not has_key:
-        note = "no answer came, and the server no longer takes our key"
-        return await store_status(ctx, entry, WriteStatus.IN_DOUBT, note)
-    found = judge_before_resend(entry, read)
-    if found is None:
-        return None
-    attempt = entry.attempt + int(found.status is WriteStatus.IN_DOUBT)  # another doubt, to be decided anew
-    settled = entry.model_copy(update={"proof_json": read, "attempt": attempt})
-    return await store_status(ctx, settled, found.status, f"it was not sent again: {found.note}; before: {entry.note}")
+    for entry in (await ctx.store.ledger()).values():
+        if ends or not is_with_agent(entry):
+            await _settle(ctx, entry, may_resend=False)
 
 
-async def is_being_taken_back(ctx: TurnContext, plan: WritePlan) -> bool:
-    """Whether an attempt has begun to take back what the plan did: then nothing of the plan itself is sent."""
-    return any(entry.compensates is not None for entry in (await plan_entries(ctx.store, plan)).values())
-
-
-async def refuse_too_early(write: PlannedWrite) -> None:
+async def _refuse_too_early(write: PlannedWrite) -> None:
     """Raises ``NotSent``, naming the rule, if a call that a rule wants made first did not succeed."""
     call, verdict = write.call, write.progress.dossier.verdict
     needs = [need for need in verdict.needs if need.call_id == call.call_id] if verdict else []
@@ -345,6 +322,25 @@ async def refuse_too_early(write: PlannedWrite) -> None:
     for need in needs:
         if done.isdisjoint(need.any_of):
             raise NotSent(f"{call.call_id}: {call.tool} was not called: {need.rule_id}: {need.reason}")
+
+
+async def _refuse_out_of_turn(write: PlannedWrite) -> None:
+    """Raises ``NotSent`` if a change before this one is not verified, and no operator said that it may go on.
+
+    The change before may stand in an earlier plan. What did nothing there may be made good: the same change, proposed
+    again, takes its place.
+    """
+    call = write.call
+    if not write.progress.template.sequence or call.tool_class is not ToolClass.CHANGE:
+        return
+    before = await _changes_before(write)
+    place = next((at for at, one in enumerate(before) if one.did_nothing and _makes_good(call, one.call)), len(before))
+    open_one = next((one for at, one in enumerate(before[:place]) if not _is_done(one, before[at + 1 :])), None)
+    if open_one is not None:
+        entry, failed = open_one.entry, open_one.call
+        standing = f"{entry.status.value.replace('_', ' ')} ({entry.note})" if entry else "not made"
+        told = f"{failed.call_id} {failed.tool} before it is {standing}"
+        raise NotSent(f"{call.call_id}: {call.tool} was not called: this process goes step by step, and {told}")
 
 
 class _Change(NamedTuple):
@@ -362,25 +358,6 @@ class _Change(NamedTuple):
     @property
     def did_nothing(self) -> bool:
         return self.entry is None or self.entry.status in DID_NOTHING
-
-
-async def refuse_out_of_turn(write: PlannedWrite) -> None:
-    """Raises ``NotSent`` if a change before this one is not verified, and no operator said that it may go on.
-
-    The change before may stand in an earlier plan. What did nothing there may be made good: the same change, proposed
-    again, takes its place.
-    """
-    call = write.call
-    if not write.progress.template.sequence or call.tool_class is not ToolClass.CHANGE:
-        return
-    before = await _changes_before(write)
-    place = next((at for at, one in enumerate(before) if one.did_nothing and _makes_good(call, one.call)), len(before))
-    open_one = next((one for at, one in enumerate(before[:place]) if not _is_done(one, before[at + 1 :])), None)
-    if open_one is not None:
-        entry, failed = open_one.entry, open_one.call
-        standing = f"{entry.status.value.replace('_', ' ')} ({entry.note})" if entry else "not made"
-        told = f"{failed.call_id} {failed.tool} before it is {standing}"
-        raise NotSent(f"{call.call_id}: {call.tool} was not called: this process goes step by step, and {told}")
 
 
 async def _changes_before(write: PlannedWrite) -> list[_Change]:
