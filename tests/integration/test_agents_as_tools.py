@@ -235,6 +235,16 @@ async def test_a_question_that_nobody_answers_ends_with_the_agent_stopped() -> N
     assert (record.state, stage.statuses, len(agent.stopped)) == (TaskState.INPUT_REQUIRED, ["in_doubt"], 1)
 
 
+async def test_a_question_of_an_agent_that_is_no_connection_any_more_is_in_doubt_when_its_time_is_over() -> None:
+    async with _stage(RemoteAgent(), "ask me") as stage:
+        await stage.run()
+        timer = stage.turns.ends[-1].timer
+        assert timer is not None
+        stage.tenants.record = stage.tenants.record.model_copy(update={"connections": ()})
+        record = await stage.run(_due(timer.subject))
+    assert (record.state, stage.statuses) == (TaskState.INPUT_REQUIRED, ["in_doubt"])
+
+
 async def test_a_message_whose_answer_was_lost_is_found_again_and_not_sent_twice() -> None:
     agent = RemoteAgent()
     async with _stage(agent, "parcels") as stage:

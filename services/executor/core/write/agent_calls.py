@@ -17,6 +17,7 @@ from shared.domain.words import WriteStatus
 
 _SUBJECT = "question:"  # begins the subject of the timer that ends the wait for an answer
 _FIRST_LOOK, _LONGEST_PAUSE = 2.0, 60.0  # seconds until an agent that is at work is looked at again
+UNSTOPPED = "the agent could not be told to stop"  # why a call that it asked about is in doubt
 
 
 class AgentAsks(Exception):
@@ -58,7 +59,7 @@ async def settle_by_agent(ctx: TurnContext, entry: LedgerEntry, *, may_resend: b
     await wait_until_closed(ctx.store, ctx.journal, entry)
     said = await _ask_outcome(ctx, entry, stop_agent=not may_resend)
     if said is None and entry.status is WriteStatus.ASKED:
-        return await store_status(ctx, entry, WriteStatus.IN_DOUBT, "the agent could not be told to stop")
+        return await store_status(ctx, entry, WriteStatus.IN_DOUBT, UNSTOPPED)
     return said
 
 

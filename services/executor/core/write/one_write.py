@@ -28,6 +28,7 @@ from services.executor.core.tools.classes import identifies
 from services.executor.core.tools.record_tree import NoSuchPath
 from services.executor.core.tools.toolbox import arguments_to_send, key_field, problems_with
 from services.executor.core.write.agent_calls import (
+    UNSTOPPED,
     hear_reply,
     is_answer_overdue,
     is_with_agent,
@@ -298,6 +299,8 @@ async def _settle(ctx: TurnContext, entry: LedgerEntry, *, may_resend: bool) -> 
         settled = await settle_by_agent(ctx, entry, may_resend=may_resend)
         if settled is not None:
             return settled
+    elif entry.status is WriteStatus.ASKED:
+        return await store_status(ctx, entry, WriteStatus.IN_DOUBT, UNSTOPPED)
     return await settle_by_reading(ctx, entry, may_resend=may_resend)
 
 
