@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from services.executor.core.conversation.understanding import UNDERSTAND
 from services.executor.core.figures.identifiers import opened_addresses
 from services.executor.core.model.talk import PROPOSE_AGAIN
+from services.executor.core.plan.faults import PartOfCall
 from services.executor.core.plan.proposals import NotProposed, Proposal, ProposalContext, propose
 from services.executor.core.plan.sources import KnownSources, SourceFinder
-from services.executor.core.plan.stated_amounts import PartOfCall
 from services.executor.core.reads.reader import CallRefused, TaskReader
 from services.executor.core.session.context import TurnContext, side_by_side
 from services.executor.core.session.values import Fact

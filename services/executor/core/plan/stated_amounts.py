@@ -2,26 +2,23 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
-from types import MappingProxyType
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from services.executor.core.figures.arguments import ArgumentKind, fields_of, kind_of_argument
 from services.executor.core.figures.mentions import Mentions
 from services.executor.core.figures.numbers import Number, NumberMention, figure, read_amount
 from services.executor.core.figures.vocabulary import PERCENT
+from services.executor.core.plan.faults import EDITING, CallFault, SaidArgument, SaidChange, name_of
 from services.executor.core.records.called_records import words
 from services.executor.core.records.references import value_at
 from services.executor.core.session.values import Fact, NamedValue, Operand
 from services.executor.core.tools.classes import words_of_tool
 from services.executor.core.tools.record_tree import names_a_record
-from services.executor.ports.tools import Tool
-from shared.domain.exact_json import Json, JsonObject, as_text
+from shared.domain.exact_json import as_text
 
-EDITING = frozenset("update edit modify change set amend correct patch adjust".split())
 _COMPARES = re.compile(
     r"(?:\b(?:over|above|below|under|than|least|most|exceed\w*|up\s+to|minimum|maximum|between|before|after|if|unless|"
     r"when|while|until|über|unter|mehr\s+als|wenn|falls|plus\s+de|moins\s+de|si)\b|[<>≤≥])[^.;]{0,40}$",
@@ -71,99 +68,37 @@ _SHARES = re.compile(
 NamesByNumber: TypeAlias = Mapping[Number, frozenset[str]]
 
 
-class Disagreement(NamedTuple):
-    """What of a call does not agree with its part. ``argument``: its path, empty where it is the tool itself."""
-
-    argument: str
-    why: str
-
-
-class SaidArgument(NamedTuple):
-    """A scalar argument of a call. ``origin``: the kind of source that its value has; ``figure``: the calculated value
-    that it is, if it is one. ``is_minor``: whether it is an amount in cents or the like; ``now``: what the records that
-    the call names have in a field of its name.
-    """
-
-    path: str
-    kind: ArgumentKind
-    origin: str
-    value: Json
-    figure: str = ""
-    is_minor: bool = False
-    now: tuple[Decimal, ...] = ()
-
-
-class PartOfCall(NamedTuple):
-    """The part that a call carries out. ``quote``: its words; ``others``: those of the task's other parts.
-
-    ``writes``: the names of its server's tools that write; ``calls``: tool and arguments of all calls that the task
-    proposes by now.
-    """
-
-    quote: str = ""
-    others: Sequence[str] = ()
-    writes: Sequence[str] = ()
-    calls: Sequence[tuple[str, JsonObject]] = ()
-
-
-THE_WHOLE = PartOfCall()  # where a call is looked at without a part
-
-
-class PartWords(NamedTuple):
-    """What a call is held against. ``quote``: the words of its part, or of the task; ``said``: all that the user wrote.
-
-    ``facts``: what was read, the task's files among them; ``values``: what was calculated, by name; ``titles``: what
-    the records that were read are called, by their ids; ``stated``: the figures of the part to act with.
-    """
-
-    quote: str
-    said: Sequence[Mentions]
-    facts: Sequence[Fact]
-    now: datetime
-    part: PartOfCall
-    values: Mapping[str, NamedValue]
-    titles: Mapping[str, Sequence[str]] = MappingProxyType({})
-    stated: Sequence[NumberMention] = ()
-
-
-def find_wrong_amounts(
-    tool: Tool, given: Sequence[SaidArgument], quoted: Mentions, setting: PartWords
-) -> Iterator[Disagreement]:
+def find_wrong_amounts(change: SaidChange) -> Iterator[CallFault]:
     """Yields the amounts of a call that are not what its part says: another figure, more than it allows, another step,
     a share of which it does not speak.
     """
-    amounts = [one for one in given if one.kind is ArgumentKind.AMOUNT and figure(one.value) is not None]
-    stated = setting.stated
-    is_used = any(_is_amount(mention, one) for mention in stated for one in given)
+    amounts = [one for one in change.given if one.kind is ArgumentKind.AMOUNT and figure(one.value) is not None]
+    is_used = any(_is_amount(mention, one) for mention in change.stated for one in change.given)
     for one in amounts:
-        yield from _find_beyond_limit(one, quoted)
-        steps = [*_find_wrong_step(tool, one, quoted)]
+        yield from _find_beyond_limit(one, change.quoted)
+        steps = [*_find_wrong_step(one, change)]
         yield from steps
-        if stated and not is_used and not steps and not _comes_to_stated(tool, one, given, stated, setting.part):
-            yield from _find_other_amount(one, stated, quoted, setting)
+        if change.stated and not is_used and not steps and not _comes_to_stated(one, change):
+            yield from _find_other_amount(one, change)
 
 
-def _find_other_amount(
-    one: SaidArgument, stated: Sequence[NumberMention], quoted: Mentions, setting: PartWords
-) -> Iterator[Disagreement]:
+def _find_other_amount(one: SaidArgument, change: SaidChange) -> Iterator[CallFault]:
     """An amount that is some record's, another part's, or worked out from neither the figure that the part states nor
     as it says.
     """
-    told = ", ".join(mention.text for mention in stated)[:_SHOWN]
-    if one.origin == "fact" and not _WHOLE.search(quoted.text):
-        yield Disagreement(one.path, f"{one.path} {as_text(one.value)}: this part says {told}")
-    if one.origin == "task" and not any(_is_amount(mention, one) for mention in quoted.numbers):
-        yield Disagreement(one.path, f"{one.path} {as_text(one.value)}: this part says {told}")
-    value = setting.values.get(one.figure)
-    if value is None:
-        return
-    operands = [operand for _, operand in trace_operands(value, setting.values)]
-    is_from_part = any(_is_mention(operand, mention) for operand in operands for mention in quoted.numbers)
-    if not is_from_part or any(_is_share_of(value, mention, quoted, setting) for mention in stated):
-        yield Disagreement(one.path, f"{one.path} {as_text(one.value)}: this part says {told}")
+    quoted, value = change.quoted, change.values.get(one.figure)
+    is_other = one.origin == "fact" and not _WHOLE.search(quoted.text)
+    is_other |= one.origin == "task" and not any(_is_amount(mention, one) for mention in quoted.numbers)
+    if value is not None:
+        operands = [operand for _, operand in trace_operands(value, change.values)]
+        is_from_part = any(_is_mention(operand, mention) for operand in operands for mention in quoted.numbers)
+        is_other |= not is_from_part or any(_is_share_of(value, mention, change) for mention in change.stated)
+    if is_other:
+        told = ", ".join(mention.text for mention in change.stated)[:_SHOWN]
+        yield CallFault(one.path, f"{one.path} {as_text(one.value)}: this part says {told}")
 
 
-def _find_beyond_limit(one: SaidArgument, quoted: Mentions) -> Iterator[Disagreement]:
+def _find_beyond_limit(one: SaidArgument, quoted: Mentions) -> Iterator[CallFault]:
     """An amount above what the part says that it may be at most."""
     for mention in quoted.numbers:
         before = quoted.text[max(0, mention.start - 30) : mention.start]
@@ -171,18 +106,18 @@ def _find_beyond_limit(one: SaidArgument, quoted: Mentions) -> Iterator[Disagree
             continue
         likeliest, *_ = _in_units(one, mention)
         if all(likeliest > whole for whole in mention.values):
-            yield Disagreement(one.path, f"{one.path} {as_text(one.value)}: this part says at most {mention.text}")
+            yield CallFault(one.path, f"{one.path} {as_text(one.value)}: this part says at most {mention.text}")
 
 
-def _find_wrong_step(tool: Tool, one: SaidArgument, quoted: Mentions) -> Iterator[Disagreement]:
+def _find_wrong_step(one: SaidArgument, change: SaidChange) -> Iterator[CallFault]:
     """A new value of a field that is not as far from the present one, or not in the direction, that the part says."""
-    number = figure(one.value)
+    number, quoted = figure(one.value), change.quoted
     is_up, is_down = _UP.search(quoted.text) is not None, _DOWN.search(quoted.text) is not None
     is_exact = not _ROUNDED.search(quoted.text)
     if (
         number is None
         or not (one.now and is_exact and (is_up or is_down))
-        or words_of_tool(tool.name).verb not in EDITING
+        or words_of_tool(change.tool.name).verb not in EDITING
     ):
         return
     signs = ([1] if is_up else []) + ([-1] if is_down else [])
@@ -201,7 +136,7 @@ def _find_wrong_step(tool: Tool, one: SaidArgument, quoted: Mentions) -> Iterato
             abs(now + sign * step - Fraction(number)) <= half for now, step in steps for sign in signs
         ):
             told = f"by {mention.text}, and the record has {', '.join(map(str, one.now))}"
-            yield Disagreement(one.path, f"{one.path} {as_text(one.value)}: this part says {told}")
+            yield CallFault(one.path, f"{one.path} {as_text(one.value)}: this part says {told}")
 
 
 def _share_of(mention: NumberMention, said: Number) -> Fraction:
@@ -228,27 +163,26 @@ def _is_amount(mention: NumberMention, one: SaidArgument) -> bool:
     return any(Fraction(number) in _in_units(one, mention) for number in mention.values)
 
 
-def _comes_to_stated(
-    tool: Tool, one: SaidArgument, given: Sequence[SaidArgument], stated: Sequence[NumberMention], part: PartOfCall
-) -> bool:
+def _comes_to_stated(one: SaidArgument, change: SaidChange) -> bool:
     """Whether an argument comes to a stated figure in all the different calls of its tool on the record of this
     call.
     """
-    named = {other.path: other.value for other in given if names_a_record(_name_of(other.path))}
-    own = (arguments for name, arguments in part.calls if name == tool.name)
+    named = {other.path: other.value for other in change.given if names_a_record(name_of(other.path))}
+    own = change.list_same()
     same = (arguments for arguments in own if all(value_at(arguments, key) == value for key, value in named.items()))
     amounts = {number for arguments in same if (number := figure(value_at(arguments, one.path))) is not None}
     total = sum(amounts, Decimal())
-    return any(_is_amount(mention, one._replace(value=total)) for mention in stated)
+    return any(_is_amount(mention, one._replace(value=total)) for mention in change.stated)
 
 
-def _is_share_of(value: NamedValue, mention: NumberMention, quoted: Mentions, setting: PartWords) -> bool:
+def _is_share_of(value: NamedValue, mention: NumberMention, change: SaidChange) -> bool:
     """Whether a value is a share of a stated number, though the part speaks of none: worked out from it with constants
     alone, or by a division by a whole number, and from no other number of the part.
     """
+    quoted = change.quoted
     if _SHARES.search(quoted.text) or any(map(_is_fraction, quoted.numbers)):
         return False
-    found = [*trace_operands(value, setting.values)]
+    found = [*trace_operands(value, change.values)]
     leaves = [operand for _, operand in found if operand.source != "value"]
     others = [operand for operand in leaves if not _is_mention(operand, mention)]
     number, operations = value.number, {operation for operation, _ in found}
@@ -333,7 +267,3 @@ def names_by_number(facts: Sequence[Fact]) -> NamesByNumber:
 @lru_cache(maxsize=4096)
 def _words_of_path(path: str) -> frozenset[str]:
     return frozenset(word for step in re.split(r"[.\[\]]+", path) for word in words(step))
-
-
-def _name_of(path: str) -> str:
-    return path.rpartition(".")[2].partition("[")[0]

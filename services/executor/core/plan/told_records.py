@@ -1,7 +1,7 @@
 """Which records the user's words tell of: by an id, a name, or what a field of theirs has."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 
 from services.executor.core.figures.arguments import ArgumentKind
@@ -11,8 +11,7 @@ from services.executor.core.figures.mentions import Mentions, find_mentions
 from services.executor.core.figures.numbers import figure, is_like_an_id, number_bearing_tokens
 from services.executor.core.figures.trace import OriginKind, Trace, TraceSources
 from services.executor.core.figures.vocabulary import leaves_open, spaced_words, without_legal_form
-from services.executor.core.plan.agreement import LITTLE, is_excluded
-from services.executor.core.plan.stated_amounts import THE_WHOLE, PartOfCall
+from services.executor.core.plan.faults import THE_WHOLE, PartOfCall, name_of
 from services.executor.core.records.called_records import (
     agree,
     noun_of_tool,
@@ -25,6 +24,7 @@ from services.executor.core.records.called_records import (
 from services.executor.core.records.record_graph import GraphNode, RecordGraph, record_graph
 from services.executor.core.records.references import value_at
 from services.executor.core.session.values import Fact
+from services.executor.core.tools.near_names import words_of
 from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys, leaves_of
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import PlannedCall
@@ -34,6 +34,27 @@ NAMING = frozenset({ArgumentKind.IDENTIFIER, ArgumentKind.RECIPIENT})
 _RANGE = re.compile(  # "A-4 to A-6", not "A-4 to 5,000"
     r"\d\s+(?:to|through|thru|until|bis|à|a|hasta)\s+[\w/-]*\d(?![\w/-]|[.,]\d\d)", re.IGNORECASE
 )
+_EXCLUDES = re.compile(
+    r"(?:\b(?:do\s+not|don't|don’t|never|must\s+not|may\s+not|should\s+not)\s+(?!forget|fail|hesitate|skip|miss|omit|leave|"
+    r"neglect|delay|lose|let|wait|keep|stop|hold|postpone|worry|mind)[^\W\d]+\s+|"
+    r"\b(?:except(?:ing)?(?:\s+for)?|excluding|but\s+not|not|other\s+than|apart\s+from|leave|leaving|skip|spare|"
+    r"with\s+the\s+exception\s+of|save|keep|bis\s+auf|mit\s+Ausnahme\s+von|"
+    r"außer|ausser|nicht|sauf|excepté|à\s+l'exception\s+de|salvo|excepto|menos)\s+)(?P<between>(?:[^\W\d]+\s+){0,2})$",
+    re.IGNORECASE,
+)
+_STAYS = re.compile(
+    r"\s+(?:(?:stays?|remains?|keeps?)\b|(?:must|may|should|shall)\s+not\b|mustn't\b|(?:is|are)\s+not\s+to\b|"
+    r"bleibt|bleiben|darf\s+nicht|dürfen\s+nicht|reste|restent|se\s+queda)",
+    re.IGNORECASE,
+)
+_LISTED = re.compile(  # what is listed before an identifier: each piece has a digit and is matched in one way only
+    r"(?:(?<![\w/.-])(?=[\w/.-]*\d)(?>[\w/.-]+)(?>\s*)(?:[,;&]|(?<=\s)(?:and|or|und|oder|et|ou)(?=\s))(?>\s*))+$",
+    re.IGNORECASE,
+)
+_LITTLE = frozenset(
+    "the a for of to from this that only just with number no der die das den dem für an zu le la les pour à".split()
+)
+_LOOKED_BACK = 160  # characters before an identifier in which an exception is looked for
 _ADDRESSES = frozenset({IdentifierForm.EMAIL, IdentifierForm.PHONE})
 _STEPS = 2  # from a record that is named to the one that has an address
 _FORM_WORDS = 3  # at most, of a legal form: "Sp. z o.o."
@@ -68,8 +89,7 @@ class ToldRecords:
             return True
         if is_one and not leaf.free_text_only and self._is_other_written(as_text(value), part):
             return True
-        name = leaf.path.rpartition(".")[2].partition("[")[0]
-        named = reference_of(name, value, noun_of_tool(tool.name), self._keys)
+        named = reference_of(name_of(leaf.path), value, noun_of_tool(tool.name), self._keys)
         calculated = {str(one).casefold() for one in self._sources.calculated.values()}
         if named is None or named.text in calculated:
             return False
@@ -298,6 +318,25 @@ def _is_left_out(node: GraphNode, said: Mentions) -> bool:
     return any(is_excluded(name, kind, said) for name in (*_names_in(node, (said,)), *_titles_in(node, said)))
 
 
+def is_excluded(text: str, name: str, said: Mentions) -> bool:
+    """Whether an identifier stands in a text as an exception. ``name``: of the field that it is the value of."""
+    allowed = _LITTLE | {*words_of(name), *words(name)}
+    for place in re.finditer(rf"(?<!\w){re.escape(text)}(?!\w)", said.text, re.IGNORECASE):
+        before = said.text[max(0, place.start() - _LOOKED_BACK) : place.start()].rstrip("\"'«„“‘(")
+        before = _LISTED.sub("", before)
+        found = _EXCLUDES.search(before)
+        if found is not None and all(word.casefold() in allowed for word in _singularize(found["between"].split())):
+            return True
+        if _STAYS.match(said.text, place.end()):
+            return True
+    return False
+
+
+def _singularize(said: Iterable[str]) -> Iterator[str]:
+    for word in said:
+        yield (words(word) or (word,))[0]
+
+
 def _titles_in(node: GraphNode, text: Mentions) -> list[str]:
     """The record's names and numbers, which are no ids, that the text has."""
     return [said for name in _titles_of(node) if (said := _name_said(name, text.text))]
@@ -317,7 +356,7 @@ def _is_said_in_short(node: GraphNode, others: Sequence[GraphNode], texts: Seque
         return False
     own, theirs = _words_of_titles(node), {word for one in others for word in _words_of_titles(one)}
     said = {word for text in texts for word in spaced_words(text).split()}
-    return any(words(word) != node.kind[-1:] for word in (own - theirs - LITTLE) & said)
+    return any(words(word) != node.kind[-1:] for word in (own - theirs - _LITTLE) & said)
 
 
 def _is_said_whole(value: str, text: str) -> bool:
