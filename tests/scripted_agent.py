@@ -18,7 +18,7 @@ from redis.asyncio import Redis
 
 from services.gateway.bootstrap import build
 from services.gateway.features.identity.api_keys import KeyRequest, make
-from services.gateway.features.identity.store import RedisKeyring
+from services.gateway.features.identity.store import Keyring
 from services.gateway.first_key import fresh
 from services.gateway.settings import GatewaySettings
 from shared.domain.words import Role
@@ -71,7 +71,7 @@ async def start_worker(stack: AsyncExitStack, redis: Redis, url: str, slow: floa
 
 async def make_keys(redis: Redis, people: Mapping[str, tuple[str, tuple[Role, ...]]]) -> dict[str, str]:
     """A key for everybody, without limits. ``people``: of each the tenant and the roles."""
-    keyring, tokens = RedisKeyring(redis), dict[str, str]()
+    keyring, tokens = Keyring(redis), dict[str, str]()
     for person, (tenant, roles) in people.items():
         wish = KeyRequest(person, roles, requests_a_minute=0, messages_a_minute=0, messages_a_day=0)
         made = make(wish, tenant, "olga", fresh())

@@ -35,16 +35,15 @@ from services.gateway.features.audit.store import ArchivedAudit, RedisAudit
 from services.gateway.features.dead_letters.routes import DeadLetterEndpoints
 from services.gateway.features.dead_letters.service import DeadLetterService
 from services.gateway.features.dead_letters.store import RedisDeadLetters
-from services.gateway.features.identity.api_keys import KeyService
 from services.gateway.features.identity.api_paths import ApiRouterFactory
 from services.gateway.features.identity.middleware import CallerMiddleware
 from services.gateway.features.identity.routes import KeyEndpoints
-from services.gateway.features.identity.store import RedisKeyring, RedisMeter
+from services.gateway.features.identity.store import Keyring, RedisMeter
 from services.gateway.features.learning.routes import LearningEndpoints
-from services.gateway.features.learning.store import RedisLearningFiles, RedisStatistics
+from services.gateway.features.learning.store import LearningFiles, RedisStatistics
 from services.gateway.features.made_tools import MadeToolEndpoints, MadeToolRepository
 from services.gateway.features.memory.routes import MemoryEndpoints
-from services.gateway.features.memory.store import RedisForgets, RedisMemories
+from services.gateway.features.memory.store import Forgets, Memories
 from services.gateway.features.records.policy_check import find_problems
 from services.gateway.features.records.routes import RecordEndpoints
 from services.gateway.features.records.service import Addresses, RecordService
@@ -58,9 +57,9 @@ from services.gateway.features.tasks.listing import TaskListService
 from services.gateway.features.tasks.routes import resolve_routes
 from services.gateway.features.tasks.service import TaskService
 from services.gateway.features.tasks.signals import TaskSignals
-from services.gateway.features.tasks.store import RedisClientIds, RedisReadiness, RedisStories, RedisTaskLists
+from services.gateway.features.tasks.store import RedisClientIds, RedisReadiness, RedisTaskLists, TaskStories
 from services.gateway.features.tenants.routes import TenantEndpoints
-from services.gateway.features.tenants.store import RedisTenantStates
+from services.gateway.features.tenants.store import TenantStates
 from services.gateway.features.webhooks.routes import WebhookEndpoints
 from services.gateway.features.webhooks.service import WebhookService
 from services.gateway.first_key import fresh
@@ -178,12 +177,12 @@ def _build_services(
         signals=signals,
         lists=TaskListService(RedisTaskLists(state)),
         approvals=ApprovalService(RedisApprovals(state), signals.hand_over, _now),
-        tenants=RedisTenantStates(state),
+        tenants=TenantStates(state),
         statistics=RedisStatistics(state),
-        stories=RedisStories(state),
+        stories=TaskStories(state),
         webhooks=WebhookService(tasks.read, opened.webhooks.registrar),
         dead_letters=DeadLetterService(RedisDeadLetters(state), stored, wakes, _now),
-        memory=RedisMemories(state),
+        memory=Memories(state),
         audit=AuditService(RedisAudit(state, stored, RedisTaskLists(state)), ArchivedAudit(kept) if kept else None),
         assessments=AssessmentService(RedisAssessments(state)),
     )
@@ -229,10 +228,10 @@ def _own_routers(settings: GatewaySettings, opened: _Connections, services: Feat
         TenantEndpoints(services.tenants, _now).routes(own),
         SolverEndpoint(services.tasks, identity, settings.max_body_bytes).routes(),
         DeadLetterEndpoints(services.dead_letters).routes(own),
-        KeyEndpoints(KeyService(RedisKeyring(state), fresh)).routes(own),
+        KeyEndpoints(Keyring(state), fresh).routes(own),
         MadeToolEndpoints(MadeToolRepository(state), _now).routes(own),
-        MemoryEndpoints(services.memory, RedisForgets(state), _now, lambda: token_hex(16)).routes(own),
-        LearningEndpoints(RedisLearningFiles(state), services.statistics).routes(own),
+        MemoryEndpoints(services.memory, Forgets(state), _now, lambda: token_hex(16)).routes(own),
+        LearningEndpoints(LearningFiles(state), services.statistics).routes(own),
         RecordEndpoints(records).routes(own),
         WebhookEndpoints(services.webhooks).routes(own),
         ApprovalEndpoints(services.approvals).routes(own),

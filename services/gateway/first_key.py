@@ -17,7 +17,7 @@ from services.gateway.features.identity.api_keys import (
     make,
     operator_of,
 )
-from services.gateway.features.identity.store import RedisKeyring
+from services.gateway.features.identity.store import Keyring
 from shared.domain.words import Role
 from shared.infra.redis import StateSettings, connect
 from shared.infra.starting import CannotStart, read_settings, refuse_start
@@ -52,7 +52,7 @@ async def first_key(redis_url: str, tenant: str, principal_id: str, again: bool)
     """Make an operator's key, without a gateway. Raises ``HasOperator`` if one has a valid key and not ``again``."""
     state = connect(redis_url)
     try:
-        keyring, now = RedisKeyring(state), fresh()
+        keyring, now = Keyring(state), fresh()
         operator = operator_of(await keyring.keys_of(tenant), now.now)
         if operator and not again:
             raise HasOperator(tenant, operator)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from redis.asyncio import Redis
 
-from services.gateway.features.memory.store import RedisForgets, RedisMemories
+from services.gateway.features.memory.store import Forgets, Memories
 from services.learner.adapters.redis_budgets import RedisTenantBudgets
 from services.learner.adapters.redis_forgetting import RedisForgetting
 from services.learner.adapters.redis_knowledge import RedisFactRepository, RedisKnowledge
@@ -43,8 +43,8 @@ class MemoryStage:
     def __init__(self, redis: Redis, say: Callable[[JsonObject], Sequence[RawFact]] | None = None) -> None:
         self.redis = redis
         self.facts = ScriptedFacts(say or (lambda _: [TERMS]))
-        self.memories = RedisMemories(redis)
-        self.forgets = RedisForgets(redis)
+        self.memories = Memories(redis)
+        self.forgets = Forgets(redis)
         self.learner = Learner(RedisOutcomes(redis, "one", LEASE), RedisLessons(redis))
         self.rememberer = Rememberer(RedisKnowledge(redis), wants_facts=True)
         self.follower = self.a_follower("one")

@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 
 from services.gateway.bootstrap import build
 from services.gateway.features.identity.api_keys import Fresh, HasOperator, KeyRequest, make
-from services.gateway.features.identity.store import RedisKeyring
+from services.gateway.features.identity.store import Keyring
 from services.gateway.first_key import first_key
 from services.gateway.settings import GatewaySettings
 from shared.domain.exact_json import Json, JsonObject, loads_object
@@ -83,7 +83,7 @@ async def test_a_key_that_is_wrong_expired_or_revoked_lets_nobody_in(locked: Loc
     """The answer does not tell which it was. A revocation holds from the next request on."""
     long_ago = Fresh(datetime.now(UTC) - timedelta(days=2), "abcdef012345", "s" * 43)
     expired = make(KeyRequest("casey", days=1), "acme", "olga", long_ago)
-    await RedisKeyring(redis).add(expired.key)
+    await Keyring(redis).add(expired.key)
     token = await locked.key("casey")
     before, _ = await locked.post("/", _send("t1"), token)
     await locked.post(f"/keys/{token.split('_')[1]}/revoke", {})

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from cli.keys import keys as keys_command
 from services.gateway.features.identity.api_keys import Fresh, MadeKey, digest_of, make, read_wish
 from services.gateway.features.identity.model import Allowance, Caller, RequestCost
-from services.gateway.features.identity.store import RedisKeyring, RedisMeter
+from services.gateway.features.identity.store import Keyring, RedisMeter
 from shared.contracts.task import Principal
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.infra import keys
@@ -149,7 +149,7 @@ async def _made(redis: Redis, **limits: int) -> MadeKey:
     fresh = Fresh(datetime.now(UTC), next(_KEY_ID), SECRET)
     wish = read_wish({"principal": "casey", "roles": ["client", "operator"], **limits})
     made = make(wish, "acme", "olga", fresh)
-    await RedisKeyring(redis).add(made.key)
+    await Keyring(redis).add(made.key)
     return made
 
 
@@ -348,7 +348,7 @@ async def test_a_bearers_limits_are_those_of_the_principal(redis: Redis) -> None
 @pytest.mark.promise("keys.used")
 async def test_a_keys_last_use_is_listed_and_seldom_written(redis: Redis, redis_url: str) -> None:
     async with limited(redis, redis_url) as (play, key):
-        name = keys.api_key(next(iter(await RedisKeyring(redis).keys_of("acme"))).key_id)
+        name = keys.api_key(next(iter(await Keyring(redis).keys_of("acme"))).key_id)
         listed = loads_object((await play.client.post("/keys/list", json={}, headers=key)).text)
         first = await redis.hget(name, "used_at")  # type: ignore[misc]  # redis-py types it for both clients
         await play.client.get("/tasks/t1", headers=key)

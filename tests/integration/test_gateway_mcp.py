@@ -18,7 +18,7 @@ from pydantic import JsonValue
 from redis.asyncio import Redis
 
 from services.gateway.features.identity.api_keys import KeyRequest, make
-from services.gateway.features.identity.store import RedisKeyring
+from services.gateway.features.identity.store import Keyring
 from services.gateway.first_key import fresh
 from shared.domain.words import Role
 from tests.integration.gateway_stage import Stage, stage
@@ -43,7 +43,7 @@ PEOPLE = {
 async def _locked(redis: Redis, redis_url: str) -> AsyncIterator[tuple[Stage, dict[str, str]]]:
     keys = await make_keys(redis, PEOPLE)
     boss = make(KeyRequest("boss", (Role.APPROVER,), levels=("manager",)), "acme", "olga", fresh())
-    await RedisKeyring(redis).add(boss.key)
+    await Keyring(redis).add(boss.key)
     keys["boss"] = boss.token
     async with stage(redis, redis_url, **LOCKED) as play:
         yield play, keys

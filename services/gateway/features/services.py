@@ -7,12 +7,12 @@ from services.gateway.features.assessments.service import AssessmentService
 from services.gateway.features.audit.service import AuditService
 from services.gateway.features.dead_letters.service import DeadLetterService
 from services.gateway.features.learning.service import LearningStatistics
-from services.gateway.features.memory.service import Memories
+from services.gateway.features.memory.store import Memories
 from services.gateway.features.tasks.listing import TaskListService
-from services.gateway.features.tasks.model import Stories
 from services.gateway.features.tasks.service import TaskService
 from services.gateway.features.tasks.signals import TaskSignals
-from services.gateway.features.tenants.service import TenantStates
+from services.gateway.features.tasks.store import TaskStories
+from services.gateway.features.tenants.store import TenantStates
 from services.gateway.features.webhooks.service import WebhookService
 
 
@@ -24,7 +24,7 @@ class FeatureServices:
     approvals: ApprovalService
     tenants: TenantStates
     statistics: LearningStatistics
-    stories: Stories
+    stories: TaskStories
     webhooks: WebhookService
     dead_letters: DeadLetterService
     memory: Memories

@@ -1,14 +1,20 @@
 """Signed-in visitors of the console: the credential behind the cookie is checked at each request."""
 
 import hmac
+import json
+from base64 import urlsafe_b64encode
+from secrets import token_urlsafe
 from typing import NamedTuple
 
+from cryptography.fernet import Fernet, InvalidToken
 from starlette.requests import Request
 
 from services.gateway.edge.errors import IssuerUnavailable, NotEntitled, Unauthenticated
-from services.gateway.features.identity.model import Caller, Identity, SignInCredential, SignIns
+from services.gateway.features.identity.model import Caller, Identity
 from shared.domain.exact_json import Json
 from shared.domain.words import Level, Role
+from shared.infra import keys
+from shared.infra.lua import ScriptedStore
 
 
 def form_token(secret: str) -> str:
@@ -61,6 +67,58 @@ class Visitor(NamedTuple):
     def has(self, *roles: Role) -> bool:
         """Whether the visitor has one of the roles. Where nobody checks keys, every visitor has all roles."""
         return bool({*roles} & {*self.caller.principal.roles})
+
+
+class SignInCredential(NamedTuple):
+    """What somebody signed in to the console with: a key or token or, where nobody checks, a name."""
+
+    token: str = ""
+    name: str = ""
+
+
+class SignIns(ScriptedStore):
+    """Who is signed in to the console, for all replicas. All methods may raise ``StoreUnavailable``."""
+
+    async def begin(self, credential: SignInCredential) -> str:
+        """Sign in; returns the secret for the browser's cookie, which expires or is ended."""
+        secret = token_urlsafe(32)
+        sealed = _seal(secret).encrypt(json.dumps(credential._asdict()).encode()).decode()
+        await self._scripts.command("SET", _cookie_key(secret), sealed, "EX", keys.CONSOLE_SECONDS)
+        return secret
+
+    async def find(self, secret: str) -> SignInCredential | None:
+        sealed = await self._scripts.command("GET", _cookie_key(secret))
+        if sealed is None:
+            return None
+        try:
+            return SignInCredential(**json.loads(_seal(secret).decrypt(str(sealed).encode())))
+        except (InvalidToken, TypeError, ValueError):  # written by another version: sign in anew
+            return None
+
+    async def end(self, secret: str) -> None:
+        await self._scripts.command("DEL", _cookie_key(secret))
+
+    async def count_refusal(self, address: str) -> None:
+        """Count a refused sign-in in a fixed window, which the first refusal opens."""
+        name = keys.console_refused_key(address)
+        await self._scripts.command("INCR", name)
+        await self._scripts.command("EXPIRE", name, keys.REFUSED_SECONDS, "NX")
+
+    async def refusals(self, address: str) -> int:
+        """How many sign-ins were refused lately."""
+        return int(str(await self._scripts.command("GET", keys.console_refused_key(address)) or 0))
+
+
+def _cookie_key(secret: str) -> str:
+    return keys.console_key(_derive_key(secret, b"name").hex())
+
+
+def _seal(secret: str) -> Fernet:
+    return Fernet(urlsafe_b64encode(_derive_key(secret, b"seal")))
+
+
+def _derive_key(secret: str, use: bytes) -> bytes:
+    return hmac.digest(secret.encode(), b"purple console " + use, "sha256")
 
 
 class ConsoleSessions:

@@ -8,8 +8,14 @@ from starlette.responses import Response
 from services.gateway.edge.errors import InvalidField, NotEntitled, Unauthenticated
 from services.gateway.features.console.context import ConsolePages
 from services.gateway.features.console.pages import THEME, THEMES, go_to
-from services.gateway.features.console.sessions import COOKIE, Visitor, form_token, place_after, read_form
-from services.gateway.features.identity.model import SignInCredential
+from services.gateway.features.console.sessions import (
+    COOKIE,
+    SignInCredential,
+    Visitor,
+    form_token,
+    place_after,
+    read_form,
+)
 from shared.infra.keys import CONSOLE_SECONDS, REFUSED_SECONDS
 
 _FORM_COOKIE = "purple_console_form"

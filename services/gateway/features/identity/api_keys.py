@@ -10,7 +10,7 @@ from typing import NamedTuple
 from pydantic import JsonValue
 from typing_extensions import override
 
-from services.gateway.edge.errors import InvalidField, NotFound, RateLimitStatus, Unauthenticated
+from services.gateway.edge.errors import InvalidField, RateLimitStatus, Unauthenticated
 from services.gateway.edge.fields import count_at, required_id, short_text_at
 from services.gateway.features.identity import model as identity
 from services.gateway.features.identity.middleware import check
@@ -139,33 +139,6 @@ class HasOperator(Exception):
 def operator_of(keys: Sequence[ApiKey], now: datetime) -> str | None:
     """The principal of a valid operator's key; None if there is none."""
     return next((key.principal_id for key in keys if Role.OPERATOR in key.roles and key.is_good(now)), None)
-
-
-class KeyService:
-    """Makes, lists and revokes the keys of the caller's tenant, for operators."""
-
-    def __init__(self, keyring: identity.Keyring, fresh: Callable[[], Fresh]) -> None:
-        self._keyring, self._fresh = keyring, fresh
-
-    async def create(self, wish: KeyRequest, caller: identity.Caller) -> tuple[MadeKey, datetime]:
-        fresh = self._fresh()
-        made = make(wish, caller.tenant, caller.principal.id, fresh)
-        await self._keyring.add(made.key)
-        return made, fresh.now
-
-    async def list_keys(self, caller: identity.Caller) -> tuple[list[ApiKey], datetime]:
-        """The tenant's keys, newest first, with revoked and expired ones while they are stored."""
-        keys = await self._keyring.keys_of(caller.tenant)
-        return sorted(keys, key=lambda key: key.created_at, reverse=True), self._fresh().now
-
-    async def revoke(self, key_id: str, caller: identity.Caller) -> tuple[ApiKey, datetime]:
-        """Revoke a key; a repeat changes nothing. Raises ``NotFound``."""
-        now = self._fresh().now
-        key = await self._keyring.find(key_id)
-        if key is None or key.tenant != caller.tenant:
-            raise NotFound(f"key {key_id!r}")
-        await self._keyring.revoke(key, now)
-        return await self._keyring.find(key_id) or key, now
 
 
 def digest_of(secret: str) -> str:

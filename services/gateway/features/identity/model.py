@@ -1,7 +1,6 @@
 """Callers: who they are, what they may do, and how much they may ask for."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Awaitable, Callable, Mapping
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
@@ -84,43 +83,6 @@ class RateMeter(Protocol):
         """
 
     async def of_bearer(self, caller: Caller, cost: RequestCost, usual: Allowance) -> RateLimitStatus: ...
-
-
-class Keyring(Protocol):
-    """The API keys. All methods may raise ``StoreUnavailable`` and may be repeated."""
-
-    async def find(self, key_id: str) -> ApiKey | None: ...
-
-    async def keys_of(self, tenant: str) -> Sequence[ApiKey]: ...
-
-    async def add(self, key: ApiKey) -> None: ...
-
-    async def revoke(self, key: ApiKey, at: datetime) -> None:
-        """Revoke a key; only the first time counts."""
-
-
-class SignInCredential(NamedTuple):
-    """What somebody signed in to the console with: a key or token or, where nobody checks, a name."""
-
-    token: str = ""
-    name: str = ""
-
-
-class SignIns(Protocol):
-    """Who is signed in to the console, for all replicas. All methods may raise ``StoreUnavailable``."""
-
-    async def begin(self, credential: SignInCredential) -> str:
-        """Sign in; returns the secret for the browser's cookie, which expires or is ended."""
-
-    async def find(self, secret: str) -> SignInCredential | None: ...
-
-    async def end(self, secret: str) -> None: ...
-
-    async def count_refusal(self, address: str) -> None:
-        """Count a refused sign-in."""
-
-    async def refusals(self, address: str) -> int:
-        """How many sign-ins were refused lately."""
 
 
 DEFAULT_TENANT = "default"

@@ -1,19 +1,23 @@
 """``/keys``: an operator makes a tenant's API keys, lists them, revokes one."""
 
+from collections.abc import Callable
+
 from fastapi import APIRouter
 from pydantic import JsonValue
 from starlette.responses import JSONResponse, Response
 
+from services.gateway.edge.errors import NotFound
 from services.gateway.edge.fields import object_at
-from services.gateway.features.identity.api_keys import KeyService, key_view, read_wish
+from services.gateway.features.identity.api_keys import Fresh, key_view, make, read_wish
 from services.gateway.features.identity.api_paths import ApiCall, ApiPath, ApiRouterFactory, PathRules
+from services.gateway.features.identity.store import Keyring
 
 _SECRET = {"Cache-Control": "no-store"}  # the one answer with a key's secret in it
 
 
 class KeyEndpoints:
-    def __init__(self, service: KeyService) -> None:
-        self._service = service
+    def __init__(self, keyring: Keyring, fresh: Callable[[], Fresh]) -> None:
+        self._keyring, self._fresh = keyring, fresh
 
     def routes(self, own: ApiRouterFactory) -> APIRouter:
         return own.router(
@@ -29,14 +33,23 @@ class KeyEndpoints:
         ``{"key": {"principal", "roles", "levels", "label", "days"}, "metadata"}``.
         The token is in this answer and nowhere else.
         """
-        made, now = await self._service.create(read_wish(object_at(call.body, "key", "key")), call.caller)
-        return JSONResponse({**key_view(made.key, now), "token": made.token}, 201, _SECRET)
+        fresh, wish = self._fresh(), read_wish(object_at(call.body, "key", "key"))
+        made = make(wish, call.caller.tenant, call.caller.principal.id, fresh)
+        await self._keyring.add(made.key)
+        return JSONResponse({**key_view(made.key, fresh.now), "token": made.token}, 201, _SECRET)
 
     async def list_all(self, call: ApiCall) -> JsonValue:
         """List the tenant's API keys, the newest first, without their secrets."""
-        keys, now = await self._service.list_keys(call.caller)
-        return {"keys": [key_view(key, now) for key in keys]}
+        # Revoked and expired ones too, while they are stored.
+        keys, now = await self._keyring.keys_of(call.caller.tenant), self._fresh().now
+        newest_first = sorted(keys, key=lambda key: key.created_at, reverse=True)
+        return {"keys": [key_view(key, now) for key in newest_first]}
 
     async def revoke(self, call: ApiCall) -> JsonValue:
         """Revoke an API key: it lets nobody in any more."""
-        return key_view(*await self._service.revoke(call.path_word("key_id"), call.caller))
+        key_id, now = call.path_word("key_id"), self._fresh().now
+        key = await self._keyring.find(key_id)
+        if key is None or key.tenant != call.caller.tenant:
+            raise NotFound(f"key {key_id!r}")
+        await self._keyring.revoke(key, now)  # a repeat changes nothing
+        return key_view(await self._keyring.find(key_id) or key, now)

@@ -1,14 +1,8 @@
-"""API keys, use of rate limits, and console sign-ins, in Redis."""
+"""API keys and the use of rate limits, in Redis."""
 
-import hmac
-import json
-from base64 import urlsafe_b64encode
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from secrets import token_urlsafe
 from typing import cast
-
-from cryptography.fernet import Fernet, InvalidToken
 
 from services.gateway.edge.errors import QuotaUsage, RateLimitStatus
 from services.gateway.features.identity import model as identity
@@ -74,7 +68,9 @@ def _measure(name: str, window: int, numbers: Sequence[str]) -> QuotaUsage:
     return QuotaUsage(name, quota, window, left, whole_in / _MICRO)
 
 
-class RedisKeyring(ScriptedStore, identity.Keyring):
+class Keyring(ScriptedStore):
+    """The API keys. All methods may raise ``StoreUnavailable`` and may be repeated."""
+
     async def find(self, key_id: str) -> ApiKey | None:
         row = await self._scripts.command("HMGET", keys.api_key(key_id), "json", "revoked_at", "used_at")
         return read_key(*cast("tuple[str | None, str | None, str | None]", row))
@@ -96,6 +92,7 @@ class RedisKeyring(ScriptedStore, identity.Keyring):
             await self._keep_until(name, key.expires_at)
 
     async def revoke(self, key: ApiKey, at: datetime) -> None:
+        """Revoke a key; only the first time counts."""
         name = keys.api_key(key.key_id)
         await self._scripts.command("HSETNX", name, "revoked_at", at.isoformat())
         await self._keep_until(name, at)
@@ -109,44 +106,3 @@ def _format_limits(key: ApiKey) -> str:
     """The key's limits as the counting script reads them; empty where the usual ones hold."""
     own = (key.requests_a_minute, key.messages_a_minute, key.messages_a_day)
     return ":".join("" if limit is None else str(limit) for limit in own)
-
-
-class RedisSignIns(ScriptedStore, identity.SignIns):
-    async def begin(self, credential: identity.SignInCredential) -> str:
-        secret = token_urlsafe(32)
-        sealed = _seal(secret).encrypt(json.dumps(credential._asdict()).encode()).decode()
-        await self._scripts.command("SET", _cookie_key(secret), sealed, "EX", keys.CONSOLE_SECONDS)
-        return secret
-
-    async def find(self, secret: str) -> identity.SignInCredential | None:
-        sealed = await self._scripts.command("GET", _cookie_key(secret))
-        if sealed is None:
-            return None
-        try:
-            return identity.SignInCredential(**json.loads(_seal(secret).decrypt(str(sealed).encode())))
-        except (InvalidToken, TypeError, ValueError):  # written by another version: sign in anew
-            return None
-
-    async def end(self, secret: str) -> None:
-        await self._scripts.command("DEL", _cookie_key(secret))
-
-    async def count_refusal(self, address: str) -> None:
-        """Count a refusal in a fixed window, which the first refusal opens."""
-        name = keys.console_refused_key(address)
-        await self._scripts.command("INCR", name)
-        await self._scripts.command("EXPIRE", name, keys.REFUSED_SECONDS, "NX")
-
-    async def refusals(self, address: str) -> int:
-        return int(str(await self._scripts.command("GET", keys.console_refused_key(address)) or 0))
-
-
-def _cookie_key(secret: str) -> str:
-    return keys.console_key(_derive_key(secret, b"name").hex())
-
-
-def _seal(secret: str) -> Fernet:
-    return Fernet(urlsafe_b64encode(_derive_key(secret, b"seal")))
-
-
-def _derive_key(secret: str, use: bytes) -> bytes:
-    return hmac.digest(secret.encode(), b"purple console " + use, "sha256")

@@ -7,10 +7,11 @@ from services.gateway.edge.errors import Unavailable
 from services.gateway.features.identity.api_paths import ApiCall, ApiPath, ApiRouterFactory, PathRules
 from services.gateway.features.identity.model import check_operator
 from services.gateway.features.learning import service as learning
+from services.gateway.features.learning.store import LearningFiles
 
 
 class LearningEndpoints:
-    def __init__(self, files: learning.LearningFiles, statistics: learning.LearningStatistics) -> None:
+    def __init__(self, files: LearningFiles, statistics: learning.LearningStatistics) -> None:
         self._files, self._statistics = files, statistics
 
     def routes(self, own: ApiRouterFactory) -> APIRouter:

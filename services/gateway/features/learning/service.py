@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from services.gateway.edge.errors import InvalidField
 from services.gateway.edge.fields import word_at
-from shared.contracts.learning_files import FileReport, LearningFile
+from shared.contracts.learning_files import LearningFile
 from shared.domain.bandit import REWARD_UNITS, Arm, ucb1
 from shared.domain.cases import CASES_KEPT, CaseOutcome
 from shared.domain.estimates import Moment
@@ -46,16 +46,6 @@ class LearningStatistics(Protocol):
 
     async def history(self, tenant: str) -> LearningHistory:
         """The tenant's statistics over time; may raise ``StoreUnavailable``."""
-
-
-class LearningFiles(Protocol):
-    """The learning files of tenants. Both methods may raise ``StoreUnavailable``."""
-
-    async def export(self, tenant: str) -> Mapping[LearningFile, JsonValue]:
-        """The present content of each file."""
-
-    async def bring(self, tenant: str, file: LearningFile, content: Json, *, dry_run: bool) -> FileReport | None:
-        """Have the responsible service import a file; None if it does not answer in time. It may be repeated."""
 
 
 def learning_view(learning: Learning) -> dict[str, JsonValue]:

@@ -7,7 +7,7 @@ from typing import cast
 from pydantic import JsonValue, ValidationError
 from redis.asyncio import Redis
 
-from services.gateway.features.learning.service import Learning, LearningFiles, LearningHistory, LearningStatistics
+from services.gateway.features.learning.service import Learning, LearningHistory, LearningStatistics
 from shared.contracts.learning_files import FileReport, LearningFile
 from shared.domain.estimates import Moment, moments, read_points
 from shared.domain.exact_json import Json, dumps
@@ -73,14 +73,18 @@ def _read_days(counts: Mapping[str, str]) -> Mapping[str, Mapping[str, int]]:
 _IMPORT_SECONDS = 20.0
 
 
-class RedisLearningFiles(LearningFiles):
+class LearningFiles:
+    """The learning files of tenants. Both methods may raise ``StoreUnavailable``."""
+
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
 
     async def export(self, tenant: str) -> Mapping[LearningFile, JsonValue]:
+        """The present content of each file."""
         return await learned_files(self._redis, tenant)
 
     async def bring(self, tenant: str, file: LearningFile, content: Json, *, dry_run: bool) -> FileReport | None:
+        """Have the responsible service import a file; None if it does not answer in time. It may be repeated."""
         doer = "executor" if file is LearningFile.SYNTHESIZED else "learner"
         request: Json = {"tenant": tenant, "file": file.value, "content": content, "dry_run": dry_run}
         answer = await RpcQueue(self._redis, doer).ask(dumps(request), _IMPORT_SECONDS)

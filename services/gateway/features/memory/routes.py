@@ -9,15 +9,12 @@ from pydantic import JsonValue
 from services.gateway.edge.errors import NotFound
 from services.gateway.features.identity.api_paths import ApiCall, ApiPath, ApiRouterFactory, PathRules
 from services.gateway.features.memory import service as memory
+from services.gateway.features.memory.store import Forgets, Memories
 
 
 class MemoryEndpoints:
     def __init__(
-        self,
-        memories: memory.Memories,
-        forgets: memory.Forgets,
-        clock: Callable[[], datetime],
-        new_id: Callable[[], str],
+        self, memories: Memories, forgets: Forgets, clock: Callable[[], datetime], new_id: Callable[[], str]
     ) -> None:
         self._memories, self._forgets, self._clock, self._new_id = memories, forgets, clock, new_id
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from pydantic import JsonValue
 
@@ -34,27 +34,6 @@ class TenantMemory(NamedTuple):
     things: tuple[Thing, ...] = ()
     accuracy: Mapping[tuple[str, str], Accuracy] = MappingProxyType({})
     finding: Mapping[str, int] = MappingProxyType({})
-
-
-class Memories(Protocol):
-    """Reads tenants' memories; unreadable rows are left out. Both methods may raise ``StoreUnavailable``."""
-
-    async def cases(self, tenant: str) -> Sequence[CaseEntry]:
-        """The case log, newest first."""
-
-    async def read_memory(self, tenant: str) -> TenantMemory: ...
-
-
-class Forgets(Protocol):
-    """Requests to forget, which the learner carries out. All methods may raise ``StoreUnavailable``."""
-
-    async def ask(self, request: ForgetRequest) -> None:
-        """Store a request; it may be repeated."""
-
-    async def find(self, tenant: str, request_id: str) -> ForgetRequest | None: ...
-
-    async def requests_of(self, tenant: str) -> Sequence[ForgetRequest]:
-        """The tenant's requests, newest first."""
 
 
 def cases_view(cases: Sequence[CaseEntry]) -> dict[str, JsonValue]:

@@ -6,7 +6,7 @@ from typing import cast
 
 from redis.asyncio import Redis
 
-from services.gateway.features.memory.service import Forgets, Memories, TenantMemory, Thing
+from services.gateway.features.memory.service import TenantMemory, Thing
 from shared.contracts.knowledge import Accuracy, CaseEntry, EntityLinks, KnownEntity, KnownFact
 from shared.contracts.learning_files import ForgetRequest
 from shared.domain.cases import CASES_KEPT
@@ -18,11 +18,14 @@ from shared.infra.lua import ScriptedStore, answering
 _SECONDS = 2.0
 
 
-class RedisMemories(Memories):
+class Memories:
+    """Reads tenants' memories; unreadable rows are left out. Both methods may raise ``StoreUnavailable``."""
+
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
 
     async def cases(self, tenant: str) -> Sequence[CaseEntry]:
+        """The case log, newest first."""
         async with answering(_SECONDS), self._redis.pipeline(transaction=False) as pipe:
             pipe.lrange(keys.learned_keys(tenant).cases, 0, CASES_KEPT - 1)
             (rows,) = cast("list[list[str]]", await pipe.execute())
@@ -46,9 +49,11 @@ class RedisMemories(Memories):
         )
 
 
-class RedisForgets(ScriptedStore, Forgets):
+class Forgets(ScriptedStore):
+    """Requests to forget, which the learner carries out. All methods may raise ``StoreUnavailable``."""
+
     async def ask(self, request: ForgetRequest) -> None:
-        """Store the request, then the mark by which a learner finds it: a repeat mends a lost mark."""
+        """Store the request, then the mark by which a learner finds it. It may be repeated, which mends a lost mark."""
         name = keys.learned_keys(request.tenant).forgets
         row = request.model_copy(update={"asked_at": await self._read_clock()}).model_dump_json()
         await self._scripts.command("HSETNX", name, request.request_id, row)
@@ -65,6 +70,7 @@ class RedisForgets(ScriptedStore, Forgets):
         return ForgetRequest.read_row(row)
 
     async def requests_of(self, tenant: str) -> Sequence[ForgetRequest]:
+        """The tenant's requests, newest first."""
         rows = cast("list[str]", await self._scripts.command("HVALS", keys.learned_keys(tenant).forgets))
         requests = read_rows(ForgetRequest, enumerate(rows)).values()
         return sorted(requests, key=lambda request: request.asked_at, reverse=True)

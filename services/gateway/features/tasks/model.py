@@ -1,14 +1,8 @@
-"""The gateway's ports to tasks: events, clients' own ids, readiness."""
+"""The gateway's port to clients' own ids."""
 
-from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from shared.contracts.task import TaskEvent, TaskRecord
-
-
-class Stories(Protocol):
-    async def events_of(self, record: TaskRecord) -> Sequence[tuple[str, TaskEvent]]:
-        """The task's events so far, with their ids; empty once they have expired. May raise ``StoreUnavailable``."""
+from shared.contracts.task import TaskRecord
 
 
 class MessageKey(NamedTuple):

@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from services.gateway.edge.shutdown import ShutdownState
 from services.gateway.features.tasks.listing import ListPlace, Page, TaskLists, WantedTasks
-from services.gateway.features.tasks.model import ClientIds, FoundTask, MessageKey, Stories
+from services.gateway.features.tasks.model import ClientIds, FoundTask, MessageKey
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.lru_cache import LruCache
 from shared.domain.partition import PARTITIONS, partition_of
@@ -178,8 +178,9 @@ def _listed_rows(partition: int, tenant: str, reply: list[str]) -> Iterable[_Lis
         yield _Listed(ListPlace(int(micros), member), keys.listed_record(partition, tenant, member))
 
 
-class RedisStories(ScriptedStore, Stories):
+class TaskStories(ScriptedStore):
     async def events_of(self, record: TaskRecord) -> Sequence[tuple[str, TaskEvent]]:
+        """The task's events so far, with their ids; empty once they have expired. May raise ``StoreUnavailable``."""
         stream = keys.task_keys(record.tenant, record.session_id, record.task_id).events
         rows = cast("list[tuple[str, dict[str, str]]]", await self._scripts.command("XRANGE", stream, "-", "+"))
         return [row for entry_id, fields in rows for row in read_events(entry_id, fields["e"])]

@@ -7,7 +7,8 @@ from fastapi import APIRouter
 from pydantic import JsonValue
 
 from services.gateway.features.identity.api_paths import ApiCall, ApiPath, ApiRouterFactory, PathRules
-from services.gateway.features.tenants.service import TenantStates, read_reason, read_switch, state_view
+from services.gateway.features.tenants.service import read_reason, read_switch, state_view
+from services.gateway.features.tenants.store import TenantStates
 
 
 class TenantEndpoints:

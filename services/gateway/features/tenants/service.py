@@ -1,9 +1,7 @@
 """The state of a tenant: whether it is stopped, what waits and runs, what it spent."""
 
-from collections.abc import Sequence
-from datetime import datetime
 from decimal import Decimal
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from pydantic import JsonValue
 
@@ -34,28 +32,6 @@ class TenantState(NamedTuple):
     running: int = 0
     spent: tuple[DaySpent, ...] = ()
     made_tools: bool | None = None
-
-
-class TenantStates(Protocol):
-    """The states of tenants. All methods may raise ``StoreUnavailable`` and may be repeated."""
-
-    async def stop(self, tenant: str, reason: str) -> None:
-        """Refuse messages, and stop running turns before their next call, until ``resume``.
-
-        A repeat changes the reason.
-        """
-
-    async def resume(self, tenant: str) -> None:
-        """Accept messages again, and let stopped turns go on from where they were."""
-
-    async def switch_made_tools(self, tenant: str, on: bool) -> None:
-        """Switch the making of tools on or off, from the next turn on."""
-
-    async def state(self, tenant: str, now: datetime) -> TenantState:
-        """The tenant's present state, with its days around ``now``."""
-
-    async def spending_of(self, tenant: str, dates: Sequence[str]) -> Sequence[DaySpent]:
-        """One row for each of these days of the tenant's calendar, also for those without spending."""
 
 
 _LONGEST_REASON = 500

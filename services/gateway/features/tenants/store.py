@@ -6,7 +6,7 @@ from typing import cast
 
 from redis.asyncio import Redis
 
-from services.gateway.features.tenants.service import DaySpent, TenantState, TenantStates
+from services.gateway.features.tenants.service import DaySpent, TenantState
 from shared.infra import keys
 from shared.infra.lua import Scripts, answering
 from shared.infra.tenant_records import TenantStops
@@ -15,8 +15,8 @@ _SECONDS = 2.0
 _FIELDS = ("tokens", "nanos", "calls", "reserved_tokens", "reserved_nanos")
 
 
-class RedisTenantStates(TenantStates):
-    """The state of tenants on Redis. Every method may raise ``StoreUnavailable``."""
+class TenantStates:
+    """The states of tenants. All methods may raise ``StoreUnavailable`` and may be repeated."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
@@ -24,16 +24,23 @@ class RedisTenantStates(TenantStates):
         self._stops = TenantStops(redis)
 
     async def stop(self, tenant: str, reason: str) -> None:
+        """Refuse messages, and stop running turns before their next call, until ``resume``.
+
+        A repeat changes the reason.
+        """
         await self._stops.stop(tenant, reason)
 
     async def resume(self, tenant: str) -> None:
+        """Accept messages again, and let stopped turns go on from where they were."""
         await self._stops.resume(tenant)
 
     async def switch_made_tools(self, tenant: str, on: bool) -> None:
+        """Switch the making of tools on or off, from the next turn on."""
         key = keys.learned_keys(tenant).switches
         await self._scripts.command("HSET", key, keys.MADE_TOOLS_SWITCH, "on" if on else "off")
 
     async def state(self, tenant: str, now: datetime) -> TenantState:
+        """The tenant's present state, with its days around ``now``."""
         members = keys.members_of(tenant)
         calls = [([one.waiting, one.leased], [members]) for one in keys.all_partitions()]
         counts = cast("list[list[int]]", await self._scripts.run_many("census", calls))
@@ -45,6 +52,7 @@ class RedisTenantStates(TenantStates):
         return TenantState(await self._stops.reason(tenant), waiting, running, spent, made_tools)
 
     async def spending_of(self, tenant: str, dates: Sequence[str]) -> Sequence[DaySpent]:
+        """One row for each of these days of the tenant's calendar, also for those without spending."""
         async with answering(_SECONDS), self._redis.pipeline(transaction=False) as pipe:
             for day in dates:
                 pipe.hmget(keys.spend_key(tenant, day), list(_FIELDS))
