@@ -128,8 +128,6 @@ class LimitSettings(Settings):
         description="the largest body of a message where files are kept (ARCHIVE_URL); MAX_BODY_BYTES at least",
     )
     max_body_seconds: float = Field(default=30, gt=0, description="seconds that a body may take to arrive")
-    max_header_bytes: int = Field(default=32 * 1024, ge=1024, description="the largest head of a request")
-    max_url_bytes: int = Field(default=8 * 1024, ge=256, description="the longest target of a request")
     max_open_requests: int = Field(default=2000, ge=1, description="requests in hand at once; more get 503")
     max_parts: int = Field(default=100, ge=1, description="parts of one message")
     files_per_message: int = Field(default=10, ge=0, le=100, description="files of one message")
@@ -208,9 +206,6 @@ class GatewaySettings(
         pattern=_URL,
         description="where executors reach this gateway, for the worlds of assessments; empty: HOST and PORT",
     )
-    world_seconds: float = Field(
-        default=8.0, gt=0, description="seconds for which a simulated world is waited for, in one call"
-    )
     gateway_parts: WordList = Field(
         default=("console",),
         description="the optional parts that are loaded: console, mcp (tasks and approvals as tools over MCP, at "
@@ -268,8 +263,6 @@ class GatewaySettings(
             body_bytes=self.max_body_bytes,
             message_bytes=self.message_bytes,
             body_seconds=self.max_body_seconds,
-            header_bytes=self.max_header_bytes,
-            url_bytes=self.max_url_bytes,
             open_requests=self.max_open_requests,
         )
 

@@ -65,7 +65,7 @@ class IdentityWiring:
     def __init__(self, settings: IdentitySettings, meter: RateMeter, now: Callable[[], datetime]) -> None:
         tls = trusted_certificates()
         self._http = httpx.AsyncClient(trust_env=True, verify=tls)  # a proxy to the issuer is the operator's to name
-        patience = Patience(settings.jwt_keys_renewed, settings.jwt_keys_again, settings.jwt_keys_stale)
+        patience = Patience(stale=settings.jwt_keys_stale)
         source = HttpJwks(self._http, settings.jwt_issuer, settings.jwt_jwks_url)
         self._keys = SigningKeys(source.fetch, monotonic, patience) if "jwt" in settings.ways else None
         self.identity = self._build_identity(settings, meter, now)
@@ -171,7 +171,7 @@ def participation(
         clock=now,
         new_id=lambda: str(uuid4()),
         worlds=reach,
-        read_words=partial(read_words, Guard(reach), settings.world_seconds),
+        read_words=partial(read_words, Guard(reach)),
         endpoint=partial(world_endpoint, settings.worlds_base),
     )
 

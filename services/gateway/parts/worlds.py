@@ -27,5 +27,5 @@ def build_worlds(host: PartHost) -> GatewayPart:
     keys = settings.world_sealing_keys
     guard = Guard(tools_reach(settings.tools_allowed_hosts, loopback=settings.profile == "embedded"))
     kept = RedisParticipations(host.state, keys) if keys else None
-    endpoint = WorldsEndpoint(partial(find_world, kept), WorldCalls(guard), settings.world_seconds)
+    endpoint = WorldsEndpoint(partial(find_world, kept), WorldCalls(guard))
     return GatewayPart(endpoint.routes, endpoint.open)

@@ -110,6 +110,7 @@ _ALL: tuple[type[Operation], ...] = (*MAIL, *TEXTS, *APPOINTMENTS, *TALK)
 OPERATIONS: Mapping[str, type[Operation]] = {kind.tool: kind for kind in sorted(_ALL, key=lambda kind: kind.tool)}
 _LIMITS = httpx.Limits(max_connections=200, max_keepalive_connections=50, keepalive_expiry=2.0)
 _NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+CALL_SECONDS = 8.0  # an executor waits for a tool a little longer
 _CLOSED = 401
 _INSTEAD = "(the key)"
 
@@ -254,10 +255,10 @@ _MOST = 1000  # messages
 _LONGEST = 20_000  # characters
 
 
-async def read_words(guard: Guard, seconds: float, ues_url: str, key: str) -> str:
+async def read_words(guard: Guard, ues_url: str, key: str) -> str:
     """What the user said in the chat of a world, in order. Raises ``UserUnheard``."""
     async with WorldCalls(guard) as calls:
-        reply = await calls.call(BridgedWorld(ues_url, key), _TOOL, {"limit": _MOST}, seconds)
+        reply = await calls.call(BridgedWorld(ues_url, key), _TOOL, {"limit": _MOST}, CALL_SECONDS)
     if reply.result is not CallResult.DONE:
         raise UserUnheard(f"the assessed world cannot be asked: {reply.content}")
     return users_words(reply.content)

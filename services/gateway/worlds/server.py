@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.routing import BaseRoute, Route
 
 from services.gateway.worlds.addresses import ASSESSED_WORLD
-from services.gateway.worlds.calls import OPERATIONS, BridgedWorld, CallResult, WorldCalls
+from services.gateway.worlds.calls import CALL_SECONDS, OPERATIONS, BridgedWorld, CallResult, WorldCalls
 from services.gateway.worlds.world import Operation
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object, plain, wire
 from shared.domain.version import VERSION
@@ -38,7 +38,7 @@ FindWorld: TypeAlias = Callable[[str, str, str], Awaitable[BridgedWorld | None]]
 class WorldsEndpoint:
     """The MCP endpoint of worlds. ``routes`` answer inside ``open``. ``seconds``: how long a call may take."""
 
-    def __init__(self, find: FindWorld, calls: WorldCalls, seconds: float) -> None:
+    def __init__(self, find: FindWorld, calls: WorldCalls, seconds: float = CALL_SECONDS) -> None:
         self._find, self._calls, self._seconds = find, calls, seconds
         server: Server[object] = Server(
             "ues-bridge",

@@ -44,10 +44,6 @@ class IdentitySettings(Settings):
         default="levels", min_length=1, description="the claim that lists an approver's levels"
     )
     jwt_leeway: float = Field(default=30, ge=0, le=300, description="seconds by which clocks may differ")
-    jwt_keys_renewed: float = Field(default=300, ge=1, description="seconds between two fetches of the issuer's keys")
-    jwt_keys_again: float = Field(
-        default=10, gt=0, description="seconds between two tries to find a key that is not known"
-    )
     jwt_keys_stale: float = Field(
         default=3600, ge=1, description="seconds for which keys count while none can be fetched"
     )
