@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import cast
 
-from services.executor.core.authorize.policy import find_unruled, request_for
+from services.executor.core.authorize.persons import find_unruled
+from services.executor.core.authorize.policy import request_for
 from services.executor.core.session.context import Limits, TurnContext
 from services.executor.core.session.dossier import Dossier
 from services.executor.core.session.values import Fact, NamedValue

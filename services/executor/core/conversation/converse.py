@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from pydantic import TypeAdapter
 
-from services.executor.core.authorize.policy import path_for
+from services.executor.core.authorize.persons import path_for
 from services.executor.core.conversation.answers import AnswerChecks, why_unanswered
 from services.executor.core.conversation.dispatch import ReplyDispatch, ReplyProposals
 from services.executor.core.conversation.local_tools import LocalTools, may_come_to_nothing

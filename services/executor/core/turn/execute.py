@@ -1,6 +1,6 @@
 """EXECUTE: the conversation, plan by plan, to its answer, or to where it has to wait for a person or a time."""
 
-from services.executor.core.authorize.policy import approval_needed
+from services.executor.core.authorize.persons import approval_needed
 from services.executor.core.conversation.completed import answer_by_ledger, complete_answer
 from services.executor.core.conversation.converse import (
     AnswerFound,

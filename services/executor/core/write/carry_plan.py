@@ -3,13 +3,8 @@
 from collections.abc import Iterable, Sequence
 
 from services.executor.core.authorize.approval import is_let_through, let_through
-from services.executor.core.authorize.policy import (
-    has_fresh_verdict,
-    needs_person,
-    persons_needed,
-    renew_verdict,
-    still_stands,
-)
+from services.executor.core.authorize.persons import needs_person, persons_needed, still_stands
+from services.executor.core.authorize.policy import has_fresh_verdict, renew_verdict
 from services.executor.core.figures.calculator import CannotCalculate, MadeToolResults
 from services.executor.core.figures.evaluate import recompute
 from services.executor.core.model.made_tools import compute_with_tools

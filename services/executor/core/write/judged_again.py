@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from services.executor.core.authorize.policy import persons_needed, reasons_to_ask_a_person, verdict_on
+from services.executor.core.authorize.persons import persons_needed, reasons_to_ask_a_person
+from services.executor.core.authorize.policy import verdict_on
 from services.executor.core.figures.operands import select_cells
 from services.executor.core.process.figures import compute_figures
 from services.executor.core.reads.recovering import read_again

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
-from services.executor.core.authorize.policy import has_fresh_verdict, renew_verdict, still_stands
+from services.executor.core.authorize.persons import still_stands
+from services.executor.core.authorize.policy import has_fresh_verdict, renew_verdict
 from services.executor.core.plan.notices import may_go_out, text_place, with_sentence
 from services.executor.core.reads.one_call import dispatch_call
 from services.executor.core.records.references import resolve

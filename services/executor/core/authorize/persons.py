@@ -1,0 +1,138 @@
+"""When a plan needs a person's decision, why, and of how many different people; and where its path leads."""
+
+from fnmatch import fnmatchcase
+
+from services.executor.core.process.rules import concern, unanswered_concern
+from services.executor.core.session.context import TurnContext
+from services.executor.core.session.dossier import Progress, binding_hash
+from services.executor.core.states import machine
+from services.executor.core.states.machine import POLICY_MARK, Failed, ProcessTemplate
+from shared.contracts.plan import WritePlan
+from shared.contracts.policy import Verdict
+from shared.domain.answer import is_exact_match
+from shared.domain.words import FsmState, RuleAction, ToolClass, decider
+
+
+def needs_person(ctx: TurnContext, progress: Progress) -> bool:
+    """Whether a rule or the process asks for a person, or the tenant does for writes that no rule speaks about."""
+    verdict, template = progress.dossier.verdict, progress.template
+    if verdict is None or template.confirmations or reasons_to_ask_a_person(ctx, progress):
+        return True
+    return verdict.requires_approval or not (verdict.passed or ends_escalated(template, verdict))
+
+
+def persons_needed(ctx: TurnContext, progress: Progress) -> int:
+    """How many different people have to approve the plan."""
+    verdict = progress.dossier.verdict
+    approvers = max(progress.template.approvers, verdict.approvers if verdict else 1)
+    return max(approvers, 2) if concern(progress, ctx.toolbox.keys) else approvers
+
+
+def reasons_to_ask_a_person(ctx: TurnContext, progress: Progress) -> tuple[str, ...]:
+    """The reasons to ask a person that no rule gives: the arguments' sources, the process's own, writes without a
+    rule.
+    """
+    found = (*_reasons_of_arguments(ctx, progress), *_reasons_of_process(ctx, progress))
+    return (*found, *_reasons_of_tenant(ctx, progress))
+
+
+def _reasons_of_arguments(ctx: TurnContext, progress: Progress) -> tuple[str, ...]:
+    """Sentences on arguments that a person has to look at: money, accounts and payees from free text that the tenant
+    does not trust, records that the task does not mention, and what does not agree with the task's words.
+    """
+    plan = progress.dossier.plan
+    found = [(call.tool, origin) for call in (plan.calls if plan else ()) for origin in call.origins]
+    free = (
+        f"{tool}: {origin.argument} stands only in free text ({origin.ref})"
+        for tool, origin in found
+        if origin.free_text and not any(fnmatchcase(origin.ref, field) for field in ctx.tenant.trusted_texts)
+    )
+    untold = (
+        f"{tool}: no word of the task tells of the record in {origin.argument} ({origin.ref})"
+        for tool, origin in found
+        if origin.untold
+    )
+    against = (f"{tool}: {origin.against}" for tool, origin in found if origin.against)
+    return (*free, *untold, *against)
+
+
+def _reasons_of_process(ctx: TurnContext, progress: Progress) -> tuple[str, ...]:
+    if found := concern(progress, ctx.toolbox.keys):
+        return (f"the process asks for two different people, because of {found}",)
+    left = unanswered_concern(progress, ctx.toolbox.keys) if ctx.tenant.strict_processes else None
+    return (left,) if left else ()
+
+
+def _reasons_of_tenant(ctx: TurnContext, progress: Progress) -> tuple[str, ...]:
+    verdict = progress.dossier.verdict
+    if verdict is None or ctx.tenant.unruled_writes != "approve":
+        return ()
+    tools = dict.fromkeys(find_unruled(verdict, progress.dossier.plan))
+    if not tools:
+        return ()
+    return (f"no rule applies to {', '.join(filter(None, tools)) or 'the plan'}: unruled writes need a person here",)
+
+
+def find_unruled(verdict: Verdict, plan: WritePlan | None) -> tuple[str, ...]:
+    """The tools of a plan's changes, else notices, to which no rule of tenant or request applies; the process's do not
+    count.
+    """
+    calls = plan.every_call if plan else ()
+    changes = [call for call in calls if call.tool_class is ToolClass.CHANGE] or calls
+    acting = {rule.call_id for rule in verdict.triggered_rules if not rule.policy_id.startswith(POLICY_MARK)}
+    if verdict.ruled_calls is None or None in acting:  # of an older policy service, or about the task's text
+        return () if acting else tuple(call.tool for call in changes) or ("",)
+    ruled = {
+        call_id for call_id, ids in verdict.ruled_calls.items() if any(not one.startswith(POLICY_MARK) for one in ids)
+    }
+    return tuple(call.tool for call in changes if call.call_id not in ruled | acting)
+
+
+def ends_escalated(template: ProcessTemplate, verdict: Verdict) -> bool:
+    """Whether rules that escalate let the process go on to its end ESCALATE: only where its template says so, and never
+    for a missing field (I2).
+    """
+    if not template.escalates or not verdict.escalate or verdict.blocked or verdict.problems:
+        return False
+    return not any(rule.indeterminate for rule in verdict.triggered_rules)
+
+
+def still_stands(ctx: TurnContext, progress: Progress, fresh: Progress, verdict: Verdict) -> bool:
+    """Whether the plan, as it was let through, may go on by the renewed ``verdict`` on ``fresh`` inputs."""
+    before, was_asked = progress.dossier.verdict, needs_person(ctx, progress)
+    asks_now = needs_person(ctx, progress.update_dossier(verdict=verdict)) and not was_asked
+    if before is not None and binding_hash(verdict) == binding_hash(before) and not asks_now:
+        return True  # it is the same verdict, and asks nobody whom it did not ask before
+    if progress.dossier.approved_hash is None:
+        return False
+    return not needs_person(ctx, fresh.update_dossier(verdict=verdict))  # it was let through, and nobody is asked now
+
+
+def path_for(ctx: TurnContext, progress: Progress) -> tuple[FsmState, ...]:
+    """The path of the plan in hand: with the gate if a person is asked, and to the end that its verdict leads to."""
+    verdict = progress.dossier.verdict
+    path = machine.with_gate(progress.path) if needs_person(ctx, progress) else progress.path
+    return machine.with_end(path, verdict is not None and ends_escalated(progress.template, verdict))
+
+
+def approval_needed(ctx: TurnContext, progress: Progress) -> str | None:
+    """Who has to decide on the plan, and why; None if nobody."""
+    verdict = progress.dossier.verdict
+    if verdict is None:
+        raise Failed("there is no policy verdict on the plan")
+    if not needs_person(ctx, progress):
+        return None
+    level, count, steps = verdict.escalation_level, persons_needed(ctx, progress), progress.template.confirmations
+    who = decider(level)
+    asked = (*verdict.reasons, *reasons_to_ask_a_person(ctx, progress))
+    asked = (*asked, *((f"{len(steps)} confirmations in sequence ({', '.join(steps)})",) if steps else ()))
+    return f"{who}{f' ({count} different people)' if count > 1 else ''}: {'; '.join(asked)}"
+
+
+def answer_with_escalation(progress: Progress) -> str:
+    """The answer; for an escalated case it says to whom and why, but a list stays a list to the byte (I9)."""
+    answer, verdict = progress.dossier.answer or "", progress.dossier.verdict
+    if progress.state is not FsmState.ESCALATE or verdict is None or is_exact_match(answer):
+        return answer
+    why = dict.fromkeys(rule.sentence for rule in verdict.triggered_rules if rule.action is RuleAction.ESCALATE)
+    return f"{answer.rstrip()}\n\nEscalated to {verdict.escalation_level or 'a person'}: {'; '.join(why)}"
