@@ -4,8 +4,8 @@ from decimal import Decimal
 
 import pytest
 
-from services.executor.core.plan.closing import with_compensations
-from services.executor.core.plan.proposals import NotProposed, Proposal, ProposalContext, order_calls, propose
+from services.executor.core.plan.closing import order_calls, with_compensations
+from services.executor.core.plan.proposals import NotProposed, Proposal, ProposalContext, propose
 from services.executor.core.records.references import find_at, literal_parts, references, resolve
 from services.executor.core.session.values import PartOfTask
 from services.executor.core.tools.record_tree import NoSuchPath

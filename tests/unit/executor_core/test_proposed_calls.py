@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from services.executor.core.conversation.understanding import CannotUnderstand, read_understanding
-from services.executor.core.plan.proposals import NotProposed, Proposal, ProposalContext, order_calls, propose
+from services.executor.core.plan.closing import order_calls
+from services.executor.core.plan.proposals import NotProposed, Proposal, ProposalContext, propose
 from services.executor.core.plan.sources import KnownSources, SourceFinder
 from services.executor.core.session.ledger import read_outcome
 from services.executor.core.session.values import PartOfTask

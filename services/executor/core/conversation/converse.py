@@ -30,9 +30,9 @@ from services.executor.core.model.made_tools import add_made_tools
 from services.executor.core.model.talk import Exchange, Talk, opening_sections
 from services.executor.core.plan.agreement import asks_for_several
 from services.executor.core.plan.closing import Closing
+from services.executor.core.plan.draft import ClosedPlan, PlanDraft, answer_held, answer_outcome
 from services.executor.core.plan.named_reads import NamedReads, unnamed_ids
 from services.executor.core.plan.outcomes import answers_to, parts_not_done
-from services.executor.core.plan.proposals import ClosedPlan, PlanDraft, ProposalContext
 from services.executor.core.plan.sources import KnownSources, known_sources
 from services.executor.core.process.figures import describe_process, render_figures, with_process_figures
 from services.executor.core.reads.reader import TaskReader, gather_read_rules
@@ -40,7 +40,7 @@ from services.executor.core.reads.recovering import known_corrections
 from services.executor.core.session.budget import BudgetShare
 from services.executor.core.session.context import TurnContext, enter_state, in_state
 from services.executor.core.session.dossier import Progress
-from services.executor.core.session.ledger import past_calls_of_writes, plan_entries
+from services.executor.core.session.ledger import list_entries, past_calls_of_writes, plan_entries
 from services.executor.core.session.values import (
     Fact,
     PartOfTask,
@@ -107,7 +107,7 @@ class Conversation:
         self._is_understood = False  # whether a reply with calls was heard: it says what the task's parts are
         self._talk = Talk(mind, sections, self._offered_tools(), prefix)
         self._exchange = Exchange(self._talk)
-        self._draft = PlanDraft(ctx, self._exchange)
+        self._draft = PlanDraft(ctx.limits.plans)
         self._proposed = False  # whether the model has called a tool that writes
         self._closed: ClosedPlan | None = None
         self._notice_asked = False  # whether the model was told once whom the process has to tell
@@ -171,7 +171,9 @@ class Conversation:
         self._reader.note_writes(past_calls_of_writes((await plan_entries(self.ctx.store, closed.plan)).values()))
         self._has_outcomes = True
         self._written += await answers_to(self.ctx, (closed.plan,))
-        self._talk.so_far += self._draft.take_outcomes(closed, outcomes, self._parts)
+        told = self._draft.settle(closed, outcomes, self._parts)
+        self._exchange.settle([answer_outcome(one, outcome) for one, outcome in told])
+        self._talk.so_far += [{**one.as_json(), "result": outcome} for one, outcome in told]
 
     async def _hear(self, reply: ModelReply) -> AnswerFound | PlanClosed | None:
         """Takes the reply; None if a further one is to be asked for."""
@@ -253,8 +255,7 @@ class Conversation:
             await self._reach(FsmState.COMPUTE)
         self._learn()
         if is_first and self._local_thinks and proposed.use_ids:
-            for use_id in proposed.use_ids:
-                self._exchange.refuse(use_id, _PROPOSE_NOW)
+            self._exchange.answer(ToolResult(use_id, _PROPOSE_NOW, is_error=True) for use_id in proposed.use_ids)
             self._answer_calls()
             return None
         return await self._propose(proposed, is_cut=reply.is_cut)
@@ -275,9 +276,7 @@ class Conversation:
             if self.ctx.journal.of_earlier_attempt(key) is not None:
                 await self._read_named(key, ())  # what was read for them then is known again
         elif dispatch.writes:
-            parts, corrections = self._parts_by_now, self._reader.corrections
-            sent_back = frozenset(self._draft.sent_back)
-            setting = ProposalContext(parts, corrections, self._talk.replies, self._draft.last_number, sent_back)
+            setting = self._draft.read_with(self._parts_by_now, self._reader.corrections, self._talk.replies)
             sourceless = dispatch.propose_all(self._draft.held, setting, self._known_by_now)
             if sourceless and await self._read_named(key, sourceless):
                 dispatch.propose_all(self._draft.held, setting, self._known_by_now)
@@ -290,15 +289,23 @@ class Conversation:
         """
         self._draft.sent_back.update(proposed.doubts)
         if wrong := {**proposed.wrong, **self._draft.list_left(self._parts)}:
-            self._draft.correct(wrong)
+            self._send_back(wrong)
             return None
-        fresh = await self._draft.take(proposed.proposals, self._parts)
+        made = await list_entries(self.ctx.store, self._draft.plans)
+        fresh, answered = self._draft.take(proposed.proposals, self._parts, made)
+        self._exchange.answer(answered)
         is_whole = not fresh or not self._draft.parts_without_calls(self._parts)
         if self._draft.held and is_whole and not is_cut:
             return await self._close_plan()
-        self._draft.hold(fresh)
+        self._exchange.answer(answer_held(one, one) for one in fresh)
         self._answer_calls()
         return None
+
+    def _send_back(self, errors: Mapping[str, str]) -> None:
+        """Has all that is held proposed again, with what is wrong. Raises ``Failed`` after three corrections."""
+        answers = self._draft.correct(errors)
+        self.ctx.journal.tell("note", corrected=[*dict.fromkeys(errors.values())])
+        self._exchange.settle(answers)
 
     async def _read_named(self, key: str, calls: Sequence[PlannedCall]) -> bool:
         """Reads the records that calls name and nobody read; whether there were any."""
@@ -318,7 +325,7 @@ class Conversation:
     async def _close_plan(self) -> PlanClosed | None:
         """Freeze what is held; None where something of it is to be mended first."""
         if early := self._draft.mark_early_notices(self._parts):
-            self._draft.correct(early)
+            self._send_back(early)
             return None
         number = self._draft.number
         await self._read_named(f"{self.key}:named", [one.call for one in self._draft.held])
@@ -329,7 +336,7 @@ class Conversation:
         self._local.values = [*without_values(self._local.values, closed.stale)]
         self._learn()
         if not closed.stands:
-            self._draft.correct(closed.errors)
+            self._send_back(closed.errors)
             return None
         self._closed = closed
         self.progress = await self._with_plan(closed)

@@ -1,8 +1,9 @@
 """The history of one task's conversation with a model: it only grows, and begins anew when another tier takes over."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from fnmatch import fnmatchcase
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from services.executor.core.model.model_calls import ask, thrift_of
@@ -221,6 +222,13 @@ class Talk:
         return len(self.messages) > 2 and length > _MOST_HISTORY
 
 
+class CallAnswer(NamedTuple):
+    """What a call is answered: its result; if it had one before, ``later`` is told of it in a text instead."""
+
+    result: ToolResult
+    later: JsonObject | None = None
+
+
 class Exchange:
     """The results of the last reply's calls, until all of them go back to the model."""
 
@@ -232,15 +240,15 @@ class Exchange:
         """Starts with the results that calls of a new reply already have."""
         self._results = dict(results)
 
-    def is_open(self, use_id: str) -> bool:
-        """Whether a call of the last reply has no result yet."""
-        return use_id in self._list_call_ids() and use_id not in self._results
+    def answer(self, results: Iterable[ToolResult]) -> None:
+        self._results |= {one.tool_use_id: one for one in results}
 
-    def answer(self, use_id: str, told: Json) -> None:
-        self._results[use_id] = ToolResult(use_id, dumps(told))
-
-    def refuse(self, use_id: str, why: str) -> None:
-        self._results[use_id] = ToolResult(use_id, why, is_error=True)
+    def settle(self, answers: Sequence[CallAnswer]) -> None:
+        """Closes with these results; of calls that were answered before, a text beside them tells."""
+        waiting = {use_id for use_id in self._list_call_ids() if use_id not in self._results}
+        later: list[Json] = [one.later for one in answers if one.later and one.result.tool_use_id not in waiting]
+        self.answer(one.result for one in answers if one.result.tool_use_id in waiting)
+        self.close(render({"outcomes": later}) if later else "")
 
     def close(self, said: str = "") -> None:
         """Answers every call of the last reply, with ``said`` beside; a call without a result is told as not made."""

@@ -17,8 +17,9 @@ from services.executor.core.figures.mentions import find_mentions
 from services.executor.core.model.made_tools import compute_with_tools
 from services.executor.core.model.model_calls import ModelQuestion, Unanswered, UnusableAnswer, ask_checked
 from services.executor.core.model.talk import local_now
+from services.executor.core.plan.draft import CLOSING, ClosedPlan
 from services.executor.core.plan.notices import notice_wanted, with_sentences
-from services.executor.core.plan.proposals import CLOSING, ClosedPlan, NotProposed, Proposal, order_calls
+from services.executor.core.plan.proposals import NotProposed, Proposal
 from services.executor.core.plan.sources import known_figures, user_texts
 from services.executor.core.process.figures import calls_off_route, with_process_figures
 from services.executor.core.reads.reader import TaskReader
@@ -110,6 +111,19 @@ def _build_question(ctx: TurnContext, progress: Progress, plan: WritePlan, key: 
         max_tokens=512,
         share=BudgetShare.WHOLE,
     )
+
+
+def order_calls(calls: Sequence[PlannedCall], task_id: str, number: int) -> WritePlan:
+    """A plan of the calls in the order in which they are made: changes before notices.
+
+    Raises ``NotProposed`` for a change that needs a notice's answer.
+    """
+    ordered = sorted(calls, key=lambda call: call.tool_class is ToolClass.NOTIFY)
+    for place, call in enumerate(ordered):
+        made = {one.call_id for one in ordered[:place]}
+        if any(ref not in made for ref in references(call.arguments)):
+            raise NotProposed(f"{call.tool} needs the answer of a notice, which is sent after every change")
+    return WritePlan(task_id=task_id, round=number, calls=tuple(ordered))
 
 
 def with_proofs(plan: WritePlan, toolbox: Toolbox, reader: TaskReader) -> WritePlan:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from services.executor.core.session.context import TurnContext
-from services.executor.core.session.ledger import plan_entries
+from services.executor.core.session.ledger import list_entries, plan_entries
 from services.executor.core.session.values import Fact, PartOfTask
 from services.executor.core.tools.classes import words_of_tool
 from services.executor.core.tools.near_names import words_of
@@ -36,7 +36,6 @@ async def outcomes_of(
 
 async def answers_to(ctx: TurnContext, plans: Iterable[WritePlan]) -> tuple[Fact, ...]:
     """The servers' answers to the plans' calls that took hold, as facts, on which a later plan may rest."""
-    made = [entry for plan in plans for entry in (await plan_entries(ctx.store, plan)).values()]
     return tuple(
         Fact(
             ref=entry.call.call_id,
@@ -45,7 +44,7 @@ async def answers_to(ctx: TurnContext, plans: Iterable[WritePlan]) -> tuple[Fact
             arguments_json=entry.arguments_json,
             result_json=entry.result_json,
         )
-        for entry in made
+        for entry in await list_entries(ctx.store, plans)
         if entry.status in DONE and entry.result_json is not None
     )
 

@@ -28,6 +28,11 @@ async def plan_entries(store: TurnStore, plan: WritePlan) -> dict[str, LedgerEnt
     return {entry.call.call_id: entry for entry in (await store.ledger()).values() if entry.plan_hash == plan.hash}
 
 
+async def list_entries(store: TurnStore, plans: Iterable[WritePlan]) -> list[LedgerEntry]:
+    """The ledger's entries of several plans."""
+    return [entry for plan in plans for entry in (await plan_entries(store, plan)).values()]
+
+
 async def plan_results(store: TurnStore, plan: WritePlan) -> dict[str, Json]:
     """The servers' answers to the plan's calls, by call id."""
     entries = await plan_entries(store, plan)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from services.executor.core.plan.proposals import CLOSING, ClosedPlan
+from services.executor.core.plan.draft import CLOSING, ClosedPlan
 from services.executor.core.session.journal import CHECKPOINT, ENDED_AT, INPUT, NO_STEPS, TURN
 from services.executor.core.states.machine import EarlyEnd, ProcessTemplate
 from services.executor.core.turn.recording import AttemptStart, NotedEnd, read_early_end, read_turn

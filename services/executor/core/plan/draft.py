@@ -1,0 +1,217 @@
+"""The draft of a task's next plan: what the model has proposed by now, what it was told, and the plans before."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from pydantic import JsonValue
+
+from services.executor.core.model.talk import PROPOSE_AGAIN, CallAnswer
+from services.executor.core.plan.agreement import asks_to_repeat
+from services.executor.core.plan.outcomes import NOT_MADE, only_asks, outcome_of_call
+from services.executor.core.plan.proposals import Proposal, ProposalContext, call_number, why_left
+from services.executor.core.session.values import PartOfTask, parts_to_do
+from services.executor.core.states.machine import Failed
+from services.executor.core.tools.schema_drift import Corrections
+from shared.contracts.base import Contract
+from shared.contracts.ledger import LedgerEntry
+from shared.contracts.plan import WritePlan
+from shared.contracts.policy import Verdict
+from shared.domain.exact_json import Json, dumps, loads
+from shared.domain.words import SENDABLE, ToolClass, WriteStatus
+from shared.ports.models import ToolResult
+
+_MOST_CORRECTIONS = 3
+_HELD = "held: propose what else the task needs"
+_HELD_ALREADY = "proposed already: it will be made once"
+_AGAIN = "propose it again"
+CLOSING = ":closing"  # ends the name of the journal step that closes a plan
+
+
+class ClosedPlan(Contract):
+    """What closing a plan gave, as its journal step stores it.
+
+    ``plan``: the frozen plan; without calls none was frozen. ``errors``: by the id of the model's call, what it may
+    mend. ``barred``: the same for calls that a rule forbids for good.
+    """
+
+    plan: WritePlan
+    verdict: Verdict | None = None
+    errors: dict[str, str] = {}
+    barred: dict[str, str] = {}
+    refused: str = ""  # why the task ends here: the policy itself is broken, or it blocks all that was left to do
+    asks_for_notice: bool = False  # whether what is wrong is that it does not tell whom the process has to tell
+    calls: dict[str, str] = {}  # ids of the plan's calls by those of the model's
+    model_calls: int = 0  # what it took to ask whether the plan does what the task asks
+    stale: tuple[str, ...] = ()  # values that do not come out again, and that nothing rests on
+    judged: tuple[Verdict, ...] = ()  # all verdicts in their order: calls that one bars are left out for the next
+    judged_at: datetime | None = None  # when the last of them came, if no model was asked since
+
+    @property
+    def events(self) -> tuple[dict[str, JsonValue], ...]:
+        """The verdicts as events, which are sent once POLICY_CHECK is entered."""
+        return tuple(map(_verdict_as_event, self.judged))
+
+    @property
+    def stands(self) -> bool:
+        return bool(self.plan.calls) and not self.errors and not self.refused
+
+
+class PlanDraft:
+    """The proposals that are not made yet, the plans that were made, and how often the model was corrected."""
+
+    def __init__(self, most: int) -> None:
+        """``most``: how many plans a task may make."""
+        self._most = most
+        self.held: list[Proposal] = []
+        self.plans: list[WritePlan] = []
+        self.corrected: dict[int, str] = {}  # by part, what was wrong with its calls last
+        self.sent_back: set[str] = set()  # doubts about values that the model was told of
+        self._effects: dict[int, bool] = {}  # by part, whether any of its calls did more than ask
+        self._corrections = 0
+
+    @property
+    def number(self) -> int:
+        """The number of the plan that would close next, counted from 1. Raises ``Failed`` if there were enough."""
+        if len(self.plans) >= self._most:
+            raise Failed(f"the task made {len(self.plans)} plans, and a further one is not made")
+        return len(self.plans) + 1
+
+    def read_with(self, parts: Sequence[PartOfTask], corrections: Corrections, reply: int) -> ProposalContext:
+        """What the calls of a reply are read with; the ids go on from those of the plans before."""
+        last = max((call_number(call) for plan in self.plans for call in plan.calls), default=0)
+        return ProposalContext(parts, corrections, reply, last, frozenset(self.sent_back))
+
+    def parts_without_calls(self, parts: Sequence[PartOfTask]) -> list[int]:
+        """The numbers of the parts to be done that have no call yet, in a plan or held."""
+        planned = {call.part for plan in self.plans for call in plan.calls} | {one.call.part for one in self.held}
+        return [part.number for part in parts_to_do(parts) if part.number not in planned and not part.unmet]
+
+    def without_effect(self, parts: Sequence[PartOfTask]) -> list[int]:
+        """The numbers of the parts to be done that have no call yet, or whose calls so far only asked."""
+        asked = [
+            part.number for part in parts_to_do(parts) if not part.unmet and not self._effects.get(part.number, True)
+        ]
+        return sorted({*self.parts_without_calls(parts), *asked})
+
+    def take(
+        self, proposals: Sequence[Proposal], parts: Sequence[PartOfTask], made: Sequence[LedgerEntry]
+    ) -> tuple[list[Proposal], list[ToolResult]]:
+        """Holds the new proposals and returns them, with the results of those that are held or ``made`` already.
+
+        The same call twice in a reply is one call, too, unless the part's words ask to repeat it; a person sees it
+        then.
+        """
+        quotes = {part.number: part.quote for part in parts}
+        fresh: list[Proposal] = []
+        answered: list[ToolResult] = []
+        for one in proposals:
+            twin = next(
+                (held for held in self.held if held.is_same_call(one) and held.call.part == one.call.part), None
+            )
+            if twin and twin.reply == one.reply and asks_to_repeat(quotes.get(one.call.part or 0, "")):
+                fresh.append(one.mark("the same call twice for this part"))
+            elif twin:
+                answered.append(answer_held(one, twin, _HELD_ALREADY))
+                continue
+            elif known := next((entry for entry in made if _is_taken(entry, one)), None):
+                answered.append(ToolResult(one.use_id, dumps(outcome_of_call(known))))
+                continue
+            else:
+                fresh.append(one)
+            self.held.append(fresh[-1])
+        return fresh, answered
+
+    def list_left(self, parts: Sequence[PartOfTask]) -> dict[str, str]:
+        """By the model's call id, why a held call is not made: its part was left since."""
+        left = {part.number: why_left(part) for part in parts if part.unmet}
+        return {one.use_id: f"Not made: {left[one.call.part]}" for one in self.held if one.call.part in left}
+
+    def mark_early_notices(self, parts: Sequence[PartOfTask]) -> dict[str, str]:
+        """By the model's call id, why a held notice is sent back, once: a part before its own has no call, of which it
+        may tell. One that was sent back before is marked instead, so that a person is asked.
+        """
+        lacking = self.parts_without_calls(parts)
+        notices = (one for one in self.held if one.call.tool_class is ToolClass.NOTIFY)
+        early = {
+            one.use_id: f"{one.call.tool}: part {lacking[0]} has no call yet, and this may tell of it"
+            for one in notices
+            if lacking and lacking[0] < (one.call.part or 0)
+        }
+        fresh = {use_id: f"Not made: {why}" for use_id, why in early.items() if why not in self.sent_back}
+        self.sent_back.update(early.values())
+        if not fresh:
+            self.held = [one.mark(early[one.use_id]) if one.use_id in early else one for one in self.held]
+        return fresh
+
+    def correct(self, errors: Mapping[str, str]) -> list[CallAnswer]:
+        """Lets go of all that is held, and returns what its calls and the wrong ones are answered: one error means that
+        everything has to be proposed again. ``errors``: by the model's call id.
+
+        Raises ``Failed`` after three corrections.
+        """
+        self._corrections += 1
+        wrong = [one for one in self.held if one.use_id in errors]
+        self.corrected |= {one.call.part: errors[one.use_id] for one in wrong if one.call.part is not None}
+        if self._corrections > _MOST_CORRECTIONS:
+            why = "; ".join(dict.fromkeys(errors.values()))
+            raise Failed(
+                f"the calls that the model proposed could not be made after {_MOST_CORRECTIONS} corrections: {why}"
+            )
+        held, self.held = self.held, []
+        answers = [_answer_again(one, errors.get(one.use_id)) for one in held]
+        return answers + [CallAnswer(ToolResult(use_id, why, is_error=True)) for use_id, why in errors.items()]
+
+    def settle(
+        self, closed: ClosedPlan, outcomes: Mapping[str, Json], parts: Sequence[PartOfTask]
+    ) -> list[tuple[Proposal, Json]]:
+        """Lets go of all that is held, which the closed plan took up; returns it with what became of each."""
+        quotes = {part.number: part.quote for part in parts}
+        for call in closed.plan.calls:
+            if call.part is not None:
+                outcome = outcomes[call.call_id]
+                is_verified = isinstance(outcome, dict) and outcome.get("status") == WriteStatus.VERIFIED.value
+                acts = is_verified or not only_asks(call, quotes.get(call.part, ""))
+                self._effects[call.part] = self._effects.get(call.part, False) or acts
+        told = {use_id: outcomes[call_id] for use_id, call_id in closed.calls.items()}
+        told |= {use_id: {"status": NOT_MADE, "note": why} for use_id, why in closed.barred.items()}
+        proposals = {one.use_id: one for one in self.held}
+        self.held = []
+        self.plans.append(closed.plan)
+        return [(proposals[use_id], outcome) for use_id, outcome in told.items()]
+
+
+def _is_taken(entry: LedgerEntry, one: Proposal) -> bool:
+    """Whether the entry's call was planned, or sent with its references filled in, with the same arguments; not if it
+    was refused, or never went out: then it may be proposed again.
+    """
+    if entry.status in (*SENDABLE, WriteStatus.REFUSED):
+        return False
+    if (entry.call.connection_id, entry.call.tool) != (one.call.connection_id, one.call.tool):
+        return False
+    return one.call.arguments in (entry.call.arguments, loads(entry.arguments_json))
+
+
+def answer_held(one: Proposal, held: Proposal, note: str = _HELD) -> ToolResult:
+    """The result of a call that waits as that proposal: until the task's other calls are proposed."""
+    return ToolResult(one.use_id, dumps({"held": held.name, "note": note}))
+
+
+def answer_outcome(one: Proposal, outcome: Json) -> CallAnswer:
+    return CallAnswer(ToolResult(one.use_id, dumps(outcome)), one.describe_outcome(outcome))
+
+
+def _answer_again(one: Proposal, why: str | None) -> CallAnswer:
+    result = ToolResult(one.use_id, why or PROPOSE_AGAIN, is_error=True)
+    return CallAnswer(result, one.describe_outcome({"status": why or _AGAIN}))
+
+
+def _verdict_as_event(verdict: Verdict) -> dict[str, JsonValue]:
+    """A plan's verdict in short, as an event's data."""
+    rules = verdict.triggered_rules
+    return {
+        "passed": verdict.passed,
+        "blocked": verdict.blocked,
+        "escalates": verdict.escalate,
+        "rules": [*dict.fromkeys(rule.rule_id for rule in rules)],
+        "why": [*dict.fromkeys(rule.reason for rule in rules)],
+    }
