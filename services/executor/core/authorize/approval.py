@@ -2,11 +2,14 @@
 
 from collections.abc import Container, Iterator, Sequence
 from datetime import datetime, timedelta
+from enum import StrEnum
 
+from services.executor.core.authorize.persons import needs_person
 from services.executor.core.process.figures import compute_figures
 from services.executor.core.process.rules import not_known, unanswered_concern
 from services.executor.core.reads.one_call import content_as_received
 from services.executor.core.records.references import references
+from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress, binding_hash
 from services.executor.core.session.values import Fact, NamedValue
 from services.executor.core.states import machine
@@ -336,6 +339,24 @@ def _format_call(call: PlannedCall) -> str:
 def is_let_through(progress: Progress) -> bool:
     """Whether the plan, exactly as it stands, was let through and may be carried out."""
     return progress.dossier.approved_hash == progress.dossier.present_plan.hash
+
+
+class Consent(StrEnum):
+    """What has been said to a plan, exactly as it stands."""
+
+    GIVEN = "given"  # it was let through
+    NOT_NEEDED = "not needed"  # nobody is to be asked
+    BEGUN = "begun"  # by some of its process's confirmations; a person is asked for the next
+    WANTED = "wanted"  # a person is to be asked, and has said nothing yet
+
+
+def find_consent(ctx: TurnContext, progress: Progress) -> Consent:
+    """How far the plan has been let through, by persons or because none is to be asked."""
+    if is_let_through(progress):
+        return Consent.GIVEN
+    if not needs_person(ctx, progress):
+        return Consent.NOT_NEEDED
+    return Consent.BEGUN if progress.confirmed else Consent.WANTED
 
 
 def let_through(progress: Progress, note: str, *, by_person: bool = False, level: str | None = None) -> Progress:

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from services.executor.core.authorize.approval import is_let_through, let_through
-from services.executor.core.authorize.persons import needs_person, persons_needed, still_stands
+from services.executor.core.authorize.approval import Consent, find_consent, is_let_through, let_through
+from services.executor.core.authorize.persons import persons_needed, still_stands
 from services.executor.core.authorize.policy import has_fresh_verdict, renew_verdict
 from services.executor.core.figures.calculator import CannotCalculate, MadeToolResults
 from services.executor.core.figures.evaluate import recompute
@@ -60,15 +60,78 @@ async def _release_plan(ctx: TurnContext, progress: Progress) -> Progress | Wait
     """
     if progress.dossier.verdict is None:
         raise Failed("there is no policy verdict on the plan; nothing was written")
-    asks_person = not is_let_through(progress) and needs_person(ctx, progress)
-    if asks_person and not progress.confirmed:  # none of the process's confirmations was given yet
-        return WaitsForDecision(progress)
-    if not asks_person and not is_let_through(progress):
-        progress = let_through(progress, "automatic: no rule and no setting of the tenant asks for an approval")
-    # Before a further confirmation is asked for, and before the first change: what was approved has to hold still.
-    if (asks_person or progress.state is FsmState.MUTATE) and (stale := await check_inputs_still_hold(ctx, progress)):
-        return stale
-    return WaitsForDecision(progress) if asks_person else progress
+    match find_consent(ctx, progress):
+        case Consent.WANTED:
+            return WaitsForDecision(progress)
+        case Consent.BEGUN:  # a further confirmation is asked for only if what was confirmed still holds
+            return await _check_inputs_still_hold(ctx, progress) or WaitsForDecision(progress)
+        case Consent.NOT_NEEDED:
+            progress = let_through(progress, "automatic: no rule and no setting of the tenant asks for an approval")
+        case Consent.GIVEN:
+            pass
+    if progress.state is not FsmState.MUTATE:
+        return progress
+    return await _check_inputs_still_hold(ctx, progress) or progress
+
+
+async def _check_inputs_still_hold(ctx: TurnContext, progress: Progress) -> StaleInputs | None:
+    """None if the plan may still be made, else why not; also raises ``Rejected``. Its inputs are read again only if a
+    person has approved them.
+
+    Once a write of the plan has begun, its inputs change by our own doing: then only the verdict is renewed, before
+    each call that is sent (``one_write``).
+    """
+    plan = progress.dossier.present_plan
+    if any(has_begun(entry) for entry in (await plan_entries(ctx.store, plan)).values()):
+        return None
+    seen_by_person = progress.dossier.by_person or progress.confirmed
+    if not seen_by_person and has_fresh_verdict(ctx, plan.hash):
+        return None
+    fresh = await _read_facts_again(ctx, progress) if seen_by_person else progress
+    verdict = await renew_verdict(ctx, fresh)
+    if strange := _without_source(ctx, fresh, await answers_to(ctx, progress.dossier.plans)):
+        return StaleInputs(fresh, "what the plan rests on changed since it was approved: " + "; ".join(strange))
+    if persons_needed(ctx, fresh) > persons_needed(ctx, progress):
+        return StaleInputs(fresh, "what was read since then asks for more people than have approved")
+    if not still_stands(ctx, progress, fresh, verdict):
+        return StaleInputs(fresh, "the inputs or the rules changed since the plan was approved")
+    return None
+
+
+async def _read_facts_again(ctx: TurnContext, progress: Progress) -> Progress:
+    """The progress with its facts read anew, and its values computed again from them; also in a resumed turn: what the
+    journal holds may be from long before.
+    """
+    key = _name_anew(ctx, progress)
+    facts = await side_by_side(read_again(ctx, f"{key}:{fact.ref}", fact, progress) for fact in progress.dossier.facts)
+    values = with_figures(progress.dossier.values, compute_figures(progress.template, facts, ctx.task))
+    if values:
+        values = await _compute_again(ctx, progress, values, facts)
+    return progress.update_dossier(facts=tuple(facts), values=values)
+
+
+async def _compute_again(
+    ctx: TurnContext, progress: Progress, values: Sequence[NamedValue], facts: Sequence[Fact]
+) -> tuple[NamedValue, ...]:
+    made, known = MadeToolResults(progress.dossier.made), known_figures(ctx, facts)
+    try:
+        return await compute_with_tools(ctx, _name_anew(ctx, progress), made, lambda: recompute(values, known, made))
+    except (CannotCalculate, NoSuchPath) as error:
+        raise Failed(f"the inputs changed so that the plan's figures cannot be computed again: {error}") from error
+
+
+def _name_anew(ctx: TurnContext, progress: Progress) -> str:
+    """Begins the names of the steps in which this attempt at the turn reads and computes anew."""
+    return f"{progress.step}:again:{ctx.journal.began:%Y%m%dT%H%M%S.%f}"
+
+
+def _without_source(ctx: TurnContext, fresh: Progress, written: tuple[Fact, ...]) -> tuple[str, ...]:
+    """Sentences on arguments that are no longer where they were taken from. ``written``: earlier answers."""
+    dossier = fresh.dossier
+    finder = SourceFinder(known_sources(ctx, (*dossier.facts, *written), dossier.values))
+    calls = dossier.plan.every_call if dossier.plan else ()
+    tools = [(call, ctx.toolbox.find(call.connection_id, call.tool)) for call in calls]
+    return tuple(problem for call, tool in tools if tool for problem in finder.find(call, tool).problems)
 
 
 async def _work_in_state(ctx: TurnContext, progress: Progress) -> Progress:
@@ -152,15 +215,6 @@ async def _carry_out_call(write: PlannedWrite) -> Failed | None:
     return Failed(f"{call.call_id} {call.tool}: {entry.note}") if entry.status in DID_NOTHING else None
 
 
-async def _make_compensation(write: PlannedWrite, call: PlannedCall) -> str:
-    """Makes a compensation, once, like any write. Returns why it did not take hold; empty if it did."""
-    try:
-        entry = await make_and_settle(write._replace(call=call, state=FsmState.MUTATE))
-    except (NotSent, Failed, Escalated, Rejected) as error:
-        return f" ({error})"
-    return "" if took_hold(entry) else f" ({entry.call.call_id} {entry.call.tool}: {entry.note})"
-
-
 async def _take_back(write: PlannedWrite, failure: Failed) -> EarlyEnd:
     """Compensates what the calls of its part before the failed one did, the latest first, and returns how the run ends.
 
@@ -189,63 +243,10 @@ async def _take_back(write: PlannedWrite, failure: Failed) -> EarlyEnd:
     return Escalated(reason) if left or problem else Failed(reason)
 
 
-async def check_inputs_still_hold(ctx: TurnContext, progress: Progress) -> StaleInputs | None:
-    """None if the plan may still be made, else why not; also raises ``Rejected``. Its inputs are read again only if a
-    person has approved them.
-
-    Once a write of the plan has begun, its inputs change by our own doing: then only the verdict is renewed, before
-    each call that is sent (``one_write``).
-    """
-    plan = progress.dossier.plan
-    if plan is None or progress.dossier.verdict is None:
-        raise Failed("there is no plan with a verdict; nothing was written")
-    if any(has_begun(entry) for entry in (await plan_entries(ctx.store, plan)).values()):
-        return None
-    seen_by_person = progress.dossier.by_person or progress.confirmed
-    if not seen_by_person and has_fresh_verdict(ctx, plan.hash):
-        return None
-    fresh = await _read_facts_again(ctx, progress) if seen_by_person else progress
-    verdict = await renew_verdict(ctx, fresh)
-    if strange := _without_source(ctx, fresh, await answers_to(ctx, progress.dossier.plans)):
-        return StaleInputs(fresh, "what the plan rests on changed since it was approved: " + "; ".join(strange))
-    if persons_needed(ctx, fresh) > persons_needed(ctx, progress):
-        return StaleInputs(fresh, "what was read since then asks for more people than have approved")
-    if not still_stands(ctx, progress, fresh, verdict):
-        return StaleInputs(fresh, "the inputs or the rules changed since the plan was approved")
-    return None
-
-
-def _without_source(ctx: TurnContext, fresh: Progress, written: tuple[Fact, ...]) -> tuple[str, ...]:
-    """Sentences on arguments that are no longer where they were taken from. ``written``: earlier answers."""
-    dossier = fresh.dossier
-    finder = SourceFinder(known_sources(ctx, (*dossier.facts, *written), dossier.values))
-    calls = dossier.plan.every_call if dossier.plan else ()
-    tools = [(call, ctx.toolbox.find(call.connection_id, call.tool)) for call in calls]
-    return tuple(problem for call, tool in tools if tool for problem in finder.find(call, tool).problems)
-
-
-async def _read_facts_again(ctx: TurnContext, progress: Progress) -> Progress:
-    """The progress with its facts read anew, and its values computed again from them; also in a resumed turn: what the
-    journal holds may be from long before.
-    """
-    key = _name_anew(ctx, progress)
-    facts = await side_by_side(read_again(ctx, f"{key}:{fact.ref}", fact, progress) for fact in progress.dossier.facts)
-    values = with_figures(progress.dossier.values, compute_figures(progress.template, facts, ctx.task))
-    if values:
-        values = await _compute_again(ctx, progress, values, facts)
-    return progress.update_dossier(facts=tuple(facts), values=values)
-
-
-async def _compute_again(
-    ctx: TurnContext, progress: Progress, values: Sequence[NamedValue], facts: Sequence[Fact]
-) -> tuple[NamedValue, ...]:
-    made, known = MadeToolResults(progress.dossier.made), known_figures(ctx, facts)
+async def _make_compensation(write: PlannedWrite, call: PlannedCall) -> str:
+    """Makes a compensation, once, like any write. Returns why it did not take hold; empty if it did."""
     try:
-        return await compute_with_tools(ctx, _name_anew(ctx, progress), made, lambda: recompute(values, known, made))
-    except (CannotCalculate, NoSuchPath) as error:
-        raise Failed(f"the inputs changed so that the plan's figures cannot be computed again: {error}") from error
-
-
-def _name_anew(ctx: TurnContext, progress: Progress) -> str:
-    """Begins the names of the steps in which this attempt at the turn reads and computes anew."""
-    return f"{progress.step}:again:{ctx.journal.began:%Y%m%dT%H%M%S.%f}"
+        entry = await make_and_settle(write._replace(call=call, state=FsmState.MUTATE))
+    except (NotSent, Failed, Escalated, Rejected) as error:
+        return f" ({error})"
+    return "" if took_hold(entry) else f" ({entry.call.call_id} {entry.call.tool}: {entry.note})"
