@@ -163,8 +163,9 @@ class Conversation:
             if (event := await self._hear(reply)) is not None:
                 return event
 
-    async def hear_outcomes(self, outcomes: Mapping[str, Json]) -> None:
-        """Gives the model what became of the plan's calls, by call id, as the results of its calls."""
+    async def hear_outcomes(self, progress: Progress, outcomes: Mapping[str, Json]) -> None:
+        """Goes on from there, with what became of the plan's calls, by call id, as the results of the model's calls."""
+        self.progress = progress
         closed, self._closed = self._closed, None
         if closed is None:
             raise Failed("no plan was closed")

@@ -1,5 +1,7 @@
 """EXECUTE: the conversation, plan by plan, to its answer, or to where it has to wait for a person or a time."""
 
+from typing import NamedTuple
+
 from services.executor.core.authorize.persons import approval_needed
 from services.executor.core.conversation.completed import answer_by_ledger, complete_answer
 from services.executor.core.conversation.converse import (
@@ -29,6 +31,15 @@ from services.executor.ports.turns import JournalEntry
 from shared.contracts.plan import WritePlan
 from shared.domain.exact_json import Json, dumps, loads_object
 
+_OUTCOMES = "plan:{}:outcomes"  # the journal's name for what became of the calls of a plan
+
+
+class _CarriedPlan(NamedTuple):
+    """A plan that was carried out, or outdated before any of it was made. ``outcomes``: what became of its calls."""
+
+    progress: Progress
+    outcomes: dict[str, Json]
+
 
 async def execute_task(ctx: TurnContext, progress: Progress) -> AnsweredTask | WaitsForDecision | Resting:
     """Continues the task from where it stands. Whatever was said and done before is taken again from the journal.
@@ -40,15 +51,13 @@ async def execute_task(ctx: TurnContext, progress: Progress) -> AnsweredTask | W
         try:
             return await _carry_conversation(conversation)
         except Failed as failed:
-            following = await _pass_to_next(conversation, failed)
-            if following is None:
+            if not _may_pass_on(conversation.progress, failed):
                 raise
-            progress = following
+            progress = _pass_to_next(conversation, failed)
 
 
 async def _carry_conversation(conversation: Conversation) -> AnsweredTask | WaitsForDecision | Resting:
     """Lets the model speak, carries out each plan that closes, and tells the model what became of its calls."""
-    ctx = conversation.ctx
     while True:
         try:
             event = await conversation.go_on()
@@ -56,14 +65,17 @@ async def _carry_conversation(conversation: Conversation) -> AnsweredTask | Wait
             if conversation.may_end_by_ledger:
                 return await _complete_by_ledger(conversation)
             return await _begin_rest(conversation, away)
-        if isinstance(event, AnswerFound):
-            return await _complete(conversation, event.progress)
-        if is_dry_run(ctx.record):
-            return AnsweredTask(answer_with_plan(event.progress, approval_needed(ctx, event.progress)))
-        outcomes = await _carry_closed_plan(conversation, event)
-        if not isinstance(outcomes, dict):
-            return outcomes
-        await conversation.hear_outcomes(outcomes)
+        ctx = conversation.ctx  # with the process that the model chose
+        match event:
+            case AnswerFound(progress):
+                return await _complete(conversation, progress)
+            case PlanClosed(progress) if is_dry_run(ctx.record):
+                return AnsweredTask(answer_with_plan(progress, approval_needed(ctx, progress)))
+            case PlanClosed():
+                carried = await _carry_closed_plan(ctx, event)
+        if not isinstance(carried, _CarriedPlan):
+            return carried
+        await conversation.hear_outcomes(carried.progress, carried.outcomes)
         if ctx.tenant.answer_from_ledger and conversation.may_end_by_ledger:
             return await _complete_by_ledger(conversation)
 
@@ -76,30 +88,31 @@ async def _complete(conversation: Conversation, progress: Progress) -> AnsweredT
     return await complete_answer(conversation.ctx, progress, conversation.corrected, conversation.unnamed)
 
 
-async def _carry_closed_plan(
-    conversation: Conversation, closed: PlanClosed
-) -> dict[str, Json] | WaitsForDecision | Resting:
+async def _carry_closed_plan(ctx: TurnContext, closed: PlanClosed) -> _CarriedPlan | WaitsForDecision | Resting:
     """Carries out the plan and returns what became of its calls, as a journal step, or how it waits."""
-    ctx, key = conversation.ctx, f"plan:{closed.plan.round}:outcomes"
-    stored = ctx.journal.of_earlier_attempt(key)
+    stored = ctx.journal.of_earlier_attempt(_OUTCOMES.format(closed.plan.round))
     if stored is not None:
-        return loads_object(stored)
-    carried = await carry_plan(ctx, closed.progress)
-    if isinstance(carried, WaitsForDecision):
-        return carried._replace(why=_why_asked_again(ctx, closed.plan))
-    if isinstance(carried, Resting):
-        return carried
-    why = _why_outdated(ctx, carried, closed.plan) if isinstance(carried, StaleInputs) else ""
-    conversation.progress = carried.progress if isinstance(carried, StaleInputs) else carried
-    reasons = {one.call.call_id: one.why for one in left_out_calls(ctx, closed.plan)}
-    outcomes = await outcomes_of(ctx, closed.plan, reasons, why)
-    ctx.checkpoints.save(
-        conversation.progress, f"carried{closed.plan.round}", (JournalEntry(key, "note", dumps(outcomes)),)
-    )
-    return outcomes
+        return _CarriedPlan(closed.progress, loads_object(stored))
+    match await carry_plan(ctx, closed.progress):
+        case WaitsForDecision() as waits:
+            return waits._replace(why=_why_asked_again(ctx, closed.plan))
+        case Resting() as resting:
+            return resting
+        case StaleInputs() as stale:
+            return await _store_outcomes(ctx, closed.plan, stale.progress, _say_outdated(ctx, closed.plan, stale))
+        case Progress() as progress:
+            return await _store_outcomes(ctx, closed.plan, progress)
 
 
-def _why_outdated(ctx: TurnContext, stale: StaleInputs, plan: WritePlan) -> str:
+async def _store_outcomes(ctx: TurnContext, plan: WritePlan, progress: Progress, outdated: str = "") -> _CarriedPlan:
+    reasons = {one.call.call_id: one.why for one in left_out_calls(ctx, plan)}
+    outcomes = await outcomes_of(ctx, plan, reasons, outdated)
+    noted = JournalEntry(_OUTCOMES.format(plan.round), "note", dumps(outcomes))
+    ctx.checkpoints.save(progress, f"carried{plan.round}", (noted,))
+    return _CarriedPlan(progress, outcomes)
+
+
+def _say_outdated(ctx: TurnContext, plan: WritePlan, stale: StaleInputs) -> str:
     ctx.journal.tell("note", plan=plan.round, outdated=stale.why)
     ctx.journal.decide_once(OUTDATED.format(plan.round), lambda: stale.why)
     return f"nothing of the plan was made: {stale.why}. Read again what it rests on, and propose what is right now"
@@ -120,14 +133,15 @@ async def _begin_rest(conversation: Conversation, away: ModelRests) -> Resting:
     return Resting(conversation.progress, pause)
 
 
-async def _pass_to_next(conversation: Conversation, failed: Failed) -> Progress | None:
-    """The progress with which the next orchestrator begins; None if there is none, or something is planned."""
+def _may_pass_on(progress: Progress, failed: Failed) -> bool:
+    """Whether the next orchestrator may begin: there is one, and nothing is planned."""
+    return len(progress.orchestrators) > 1 and failed.part == "model" and progress.dossier.plan is None
+
+
+def _pass_to_next(conversation: Conversation, failed: Failed) -> Progress:
+    """The progress with which the next orchestrator begins."""
     ctx, progress = conversation.ctx, conversation.progress
     name = progress.orchestrator
-    if len(progress.orchestrators) < 2 or failed.part != "model":
-        return None
-    if progress.dossier.plan is not None:
-        return None
     key = f"passed-over:{name.value}"
     if ctx.journal.get(key) is None:
         ctx.journal.note_run_continues()
