@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from services.executor.core.plan.closing import order_calls, with_compensations
+from services.executor.core.plan.assembly import order_calls, with_compensations
 from services.executor.core.plan.proposals import NotProposed, Proposal, ProposalContext, propose
 from services.executor.core.records.references import find_at, literal_parts, references, resolve
 from services.executor.core.session.values import PartOfTask

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from services.executor.core.conversation.understanding import CannotUnderstand, read_understanding
-from services.executor.core.plan.closing import order_calls
+from services.executor.core.plan.assembly import order_calls
 from services.executor.core.plan.proposals import NotProposed, Proposal, ProposalContext, propose
 from services.executor.core.plan.sources import KnownSources, SourceFinder
 from services.executor.core.session.ledger import read_outcome

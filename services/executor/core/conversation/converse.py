@@ -29,7 +29,7 @@ from services.executor.core.figures.calculate import CALCULATE
 from services.executor.core.model.made_tools import add_made_tools
 from services.executor.core.model.talk import Exchange, Talk, opening_sections
 from services.executor.core.plan.agreement import asks_for_several
-from services.executor.core.plan.closing import Closing
+from services.executor.core.plan.closing import Closing, SentBack
 from services.executor.core.plan.draft import ClosedPlan, PlanDraft, answer_held, answer_outcome
 from services.executor.core.plan.named_reads import NamedReads, unnamed_ids
 from services.executor.core.plan.outcomes import answers_to, parts_not_done
@@ -332,13 +332,14 @@ class Conversation:
         await self._read_named(f"{self.key}:named", [one.call for one in self._draft.held])
         closing = Closing(self.ctx, self._reader, self.key, asks_for_notice=not self._notice_asked)
         closed = await closing.close(self.progress, self._draft.held, number)
-        self._notice_asked |= closed.asks_for_notice
         self._count_calls(closed.model_calls, is_new=self._is_new)
-        self._local.values = [*without_values(self._local.values, closed.stale)]
-        self._learn()
-        if not closed.stands:
+        if isinstance(closed, SentBack):
+            self._notice_asked |= closed.asks_for_notice
+            self._learn()
             self._send_back(closed.errors)
             return None
+        self._local.values = [*without_values(self._local.values, closed.stale)]
+        self._learn()
         self._closed = closed
         self.progress = await self._with_plan(closed)
         return PlanClosed(self.progress, closed.plan)

@@ -5,10 +5,11 @@ would be bad.
 """
 
 from collections.abc import Container, Mapping, Sequence
+from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
-from pydantic import BaseModel
+from pydantic import BaseModel, JsonValue
 
 from services.executor.core.authorize.policy import refuse_if_blocked, verdict_on
 from services.executor.core.figures.calculator import MadeToolResults
@@ -17,31 +18,233 @@ from services.executor.core.figures.mentions import find_mentions
 from services.executor.core.model.made_tools import compute_with_tools
 from services.executor.core.model.model_calls import ModelQuestion, Unanswered, UnusableAnswer, ask_checked
 from services.executor.core.model.talk import local_now
-from services.executor.core.plan.draft import CLOSING, ClosedPlan
-from services.executor.core.plan.notices import notice_wanted, with_sentences
-from services.executor.core.plan.proposals import NotProposed, Proposal
+from services.executor.core.plan.assembly import (
+    UNFIT,
+    UnfitPlan,
+    order_calls,
+    refuse_unprovable,
+    with_compensations,
+    with_proofs,
+)
+from services.executor.core.plan.draft import ClosedPlan
+from services.executor.core.plan.notices import notice_wanted
+from services.executor.core.plan.proposals import Proposal
 from services.executor.core.plan.sources import known_figures, user_texts
 from services.executor.core.process.figures import calls_off_route, with_process_figures
 from services.executor.core.reads.reader import TaskReader
-from services.executor.core.records.read_backs import choose_read_back
-from services.executor.core.records.references import reference_to_made, references
+from services.executor.core.records.references import references
 from services.executor.core.records.wanted_reads import unfound_records
 from services.executor.core.session.budget import BudgetShare
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.values import NamedValue, without_values
-from services.executor.core.states.machine import Escalated, Failed, ProcessTemplate, Rejected
+from services.executor.core.states.machine import Failed, Rejected
 from services.executor.core.states.prompts import COVERAGE_SCHEMA
-from services.executor.core.tools.classes import identifies
 from services.executor.core.tools.near_names import words_of
-from services.executor.core.tools.toolbox import Toolbox, key_field
+from shared.contracts.base import Contract
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Verdict
-from shared.domain.exact_json import Json, JsonObject, dumps, walk_json
+from shared.domain.exact_json import Json, walk_json
 from shared.domain.words import FsmState, PlanAudit, ToolClass
 
 _RISKS = ("medium", "high")
+_TELLS_OF_BLOCKED = "not made: a change of the plan is blocked by policy. Propose it again if it is still right"
+_LETTERS = frozenset("letter mail email sms message".split())
+CLOSING = ":closing"  # ends the name of the journal step that closes a plan
 OUTDATED = "plan:{}:outdated"  # the journal key of why a plan was not made after a person's yes
+
+
+class SentBack(NamedTuple):
+    """A plan that is not made as it stands: ``errors``, by the id of the model's call, are what the model may mend.
+
+    ``asks_for_notice``: whether what is wrong is that it does not tell whom the process has to tell.
+    """
+
+    errors: Mapping[str, str]
+    asks_for_notice: bool
+    model_calls: int
+
+
+class StoredClosing(Contract):
+    """What closing a plan gave, as its journal step stores it: the frozen plan, why the task ends, or what is wrong."""
+
+    plan: WritePlan  # without calls none was frozen
+    verdict: Verdict | None = None
+    errors: dict[str, str] = {}
+    barred: dict[str, str] = {}
+    refused: str = ""  # why the task ends here: the policy itself is broken, or it blocks all that was left to do
+    asks_for_notice: bool = False
+    calls: dict[str, str] = {}
+    model_calls: int = 0  # what it took to ask whether the plan does what the task asks
+    stale: tuple[str, ...] = ()
+    judged: tuple[Verdict, ...] = ()  # all verdicts in their order: calls that one bars are left out for the next
+    judged_at: datetime | None = None  # when the last of them came, if no model was asked since
+
+    def read(self) -> ClosedPlan | SentBack:
+        """What it means for a task that goes on."""
+        if self.errors or not self.plan.calls:
+            return SentBack(self.errors, self.asks_for_notice, self.model_calls)
+        events = tuple(map(_verdict_as_event, self.judged))
+        return ClosedPlan(self.plan, self.verdict, self.calls, self.barred, events, self.stale, self.model_calls)
+
+
+class JudgedPlan(NamedTuple):
+    """A plan without what rules block, whole if nothing is left.
+
+    ``verdicts``: in their order, calls that one blocks are left out for the next; ``barred``: by call id, why one is
+    left out.
+    """
+
+    plan: WritePlan
+    verdicts: tuple[Verdict, ...]
+    barred: Mapping[str, str]
+
+    @property
+    def verdict(self) -> Verdict:
+        """The last one, on the plan as it is."""
+        return self.verdicts[-1]
+
+    @property
+    def why_refused(self) -> str:
+        """Why the task ends here: the policy itself is broken, or it blocks all that was left to do; else empty."""
+        if not (self.verdict.problems or _find_blocked(self.plan, self.verdict)):
+            return ""
+        try:
+            refuse_if_blocked(self.verdict, self.plan)
+        except Rejected as rejected:
+            return rejected.reason
+        return "blocked by policy"
+
+
+class Closing:
+    """Closes one plan, as one journal step that is named after ``key``, as are the steps within it."""
+
+    def __init__(self, ctx: TurnContext, reader: TaskReader, key: str, *, asks_for_notice: bool = False) -> None:
+        """``asks_for_notice``: whether a plan goes back that does not tell whom its process has to tell."""
+        self._asks_for_notice = asks_for_notice
+        self._ctx = ctx
+        self._reader = reader
+        self._key = f"{key}{CLOSING}"
+
+    async def close(self, progress: Progress, proposals: Sequence[Proposal], number: int) -> ClosedPlan | SentBack:
+        """The frozen plan, or what is wrong with it; decided once for all attempts. Raises ``Rejected``."""
+
+        async def decide() -> str:
+            return (await self._decide(progress, proposals, number)).model_dump_json()
+
+        stored = StoredClosing.model_validate_json(await self._ctx.journal.note_step(self._key, decide))
+        self._note_verdict(stored)
+        if stored.refused:
+            update = {"plan": stored.plan, "plans": _earlier_plans(progress, stored.plan), "verdict": stored.verdict}
+            judged = progress.update_dossier(**update).move_to(FsmState.POLICY_CHECK)
+            events = tuple(map(_verdict_as_event, stored.judged))
+            self._ctx.checkpoints.save(judged, verdicts=events)  # whoever asks why is shown the verdict
+            raise Rejected(stored.refused)
+        return stored.read()
+
+    async def _decide(self, progress: Progress, proposals: Sequence[Proposal], number: int) -> StoredClosing:
+        uses = {one.call.call_id: one.use_id for one in proposals}
+        try:
+            return await self._freeze(progress, [one.call for one in proposals], number, uses)
+        except UnfitPlan as unfit:
+            return StoredClosing(
+                plan=WritePlan(task_id="", round=number),
+                errors={use_id: unfit.by_call.get(call_id, unfit.otherwise) for call_id, use_id in uses.items()},
+                model_calls=unfit.model_calls,
+                asks_for_notice=unfit.asks_for_notice,
+            )
+
+    async def _freeze(
+        self, progress: Progress, calls: Sequence[PlannedCall], number: int, uses: Mapping[str, str]
+    ) -> StoredClosing:
+        """Takes the calls through each check in turn. ``uses``: the ids of the model's calls by theirs.
+
+        Raises ``UnfitPlan`` where the model may mend the plan.
+        """
+        ctx = self._ctx
+        plan = order_calls(calls, ctx.record.task_id, number)
+        progress = with_process_figures(ctx, progress.update_dossier(facts=self._reader.facts))
+        self._check_records(progress, plan)
+        plan = with_compensations(plan, ctx.toolbox)
+        plan = with_proofs(plan, ctx.toolbox, self._reader.facts, self._reader.rules.barring_rule)
+        refuse_unprovable(progress.template, plan)
+        self._check_notice(progress, plan)
+        stale = await self._find_stale_values(progress.dossier, plan)
+        progress = progress.update_dossier(values=without_values(progress.dossier.values, stale))
+        judged = await self._judge_without_blocked(progress, plan)
+        if why := judged.why_refused:
+            return StoredClosing(plan=judged.plan, verdict=judged.verdict, refused=why, judged=judged.verdicts)
+        _check_tool_rules(judged)
+        asked = await self._check_coverage(progress, judged.plan)
+        return StoredClosing(
+            plan=judged.plan,
+            verdict=judged.verdict,
+            barred={uses[call_id]: why for call_id, why in judged.barred.items()},
+            calls={uses[call.call_id]: call.call_id for call in judged.plan.calls},
+            model_calls=asked,
+            stale=stale,
+            judged=judged.verdicts,
+            judged_at=None if asked else ctx.journal.judged_at,  # a model may have taken its time since
+        )
+
+    def _check_records(self, progress: Progress, plan: WritePlan) -> None:
+        """A call that names a record which does not exist, or takes another way than its process wants, goes back."""
+        wrong = unfound_records(plan, self._ctx.toolbox, self._reader.facts)
+        if wrong := wrong or calls_off_route(progress, user_texts(self._ctx), plan):
+            raise UnfitPlan(by_call={call_id: f"Not made: {why}" for call_id, why in wrong.items()})
+
+    def _check_notice(self, progress: Progress, plan: WritePlan) -> None:
+        if self._asks_for_notice and (wanted := notice_wanted(self._ctx, progress, plan)):
+            raise UnfitPlan(f"{UNFIT}: {wanted}", asks_for_notice=True)
+
+    async def _check_coverage(self, progress: Progress, plan: WritePlan) -> int:
+        """How many model calls it took to hear no objection."""
+        objections = await ask_objections(self._ctx, progress, plan, f"{self._key}:coverage")
+        if objections.by_call:
+            raise UnfitPlan(by_call=objections.by_call, model_calls=objections.model_calls)
+        return objections.model_calls
+
+    async def _judge_without_blocked(self, progress: Progress, plan: WritePlan) -> JudgedPlan:
+        """Has the rules judge the plan, and again without what they block, until nothing of it is blocked."""
+        judged = JudgedPlan(plan, (await self._judge(progress, plan),), {})
+        while blocked := _find_blocked(judged.plan, judged.verdict):
+            left = tuple(call for call in judged.plan.calls if call.call_id not in blocked)
+            if not left:
+                break
+            plan = judged.plan.model_copy(update={"calls": left})
+            verdicts = (*judged.verdicts, await self._judge(progress, plan))
+            judged = JudgedPlan(plan, verdicts, {**judged.barred, **blocked})
+        return judged
+
+    def _note_verdict(self, stored: StoredClosing) -> None:
+        """Remembers the verdict as fresh if it came in this attempt, so that a replay of it does too."""
+        if stored.judged_at is not None and stored.judged_at >= self._ctx.journal.began:
+            self._ctx.journal.judged_plan, self._ctx.journal.judged_at = stored.plan.hash, stored.judged_at
+
+    async def _judge(self, progress: Progress, plan: WritePlan) -> Verdict:
+        """The rules' verdict on the plan, together with those that were made before it."""
+        dossier = progress.update_dossier(plan=plan, plans=_earlier_plans(progress, plan)).dossier
+        return await verdict_on(self._ctx, progress.template, dossier)
+
+    async def _find_stale_values(self, dossier: Dossier, plan: WritePlan) -> tuple[str, ...]:
+        """The names of values that do not come out again and that nothing rests on, once a plan was outdated: their
+        inputs were read anew, and the model calculated others. Raises ``Failed`` for any other such value.
+        """
+        if not dossier.values:
+            return ()
+        known, made = known_figures(self._ctx, dossier.facts), MadeToolResults(dossier.made)
+        wrong = await compute_with_tools(
+            self._ctx, self._key, made, lambda: recheck_figures(dossier.values, known, made)
+        )
+        if not wrong:
+            return ()
+        used = {one.ref for call in plan.every_call for one in call.origins if one.source == "value"}
+        used |= {value.name for value in dossier.values if value.figure or value.made_by or value.kind == "boolean"}
+        used |= _names_in_texts(self._ctx, dossier.values, plan)
+        was_outdated = any(self._ctx.journal.get(OUTDATED.format(one.round)) for one in dossier.every_plan)
+        if problems := [why for name, why in wrong.items() if name in used or not was_outdated]:
+            raise Failed(f"the audit of the plan's figures is not clean, so nothing was written: {'; '.join(problems)}")
+        return tuple(wrong)
 
 
 class Objection(BaseModel):
@@ -113,182 +316,6 @@ def _build_question(ctx: TurnContext, progress: Progress, plan: WritePlan, key: 
     )
 
 
-def order_calls(calls: Sequence[PlannedCall], task_id: str, number: int) -> WritePlan:
-    """A plan of the calls in the order in which they are made: changes before notices.
-
-    Raises ``NotProposed`` for a change that needs a notice's answer.
-    """
-    ordered = sorted(calls, key=lambda call: call.tool_class is ToolClass.NOTIFY)
-    for place, call in enumerate(ordered):
-        made = {one.call_id for one in ordered[:place]}
-        if any(ref not in made for ref in references(call.arguments)):
-            raise NotProposed(f"{call.tool} needs the answer of a notice, which is sent after every change")
-    return WritePlan(task_id=task_id, round=number, calls=tuple(ordered))
-
-
-def with_proofs(plan: WritePlan, toolbox: Toolbox, reader: TaskReader) -> WritePlan:
-    """The plan with a read-back for each change that some read can show, and the sentence that a notice may get."""
-    proved = plan.model_copy(update={"calls": tuple(_add_read_back(call, toolbox, reader) for call in plan.calls)})
-    return with_sentences(proved, {(tool.connection_id, tool.name): tool for tool in toolbox.tools.values()})
-
-
-def _add_read_back(call: PlannedCall, toolbox: Toolbox, reader: TaskReader) -> PlannedCall:
-    tool = toolbox.find(call.connection_id, call.tool)
-    if tool is None:
-        return call
-    chosen = choose_read_back(tool, call.arguments, toolbox, reader.facts, call.call_id, reader.rules.barring_rule)
-    undo = _add_read_back(call.compensation, toolbox, reader) if call.compensation else None
-    return call.model_copy(update={"read_back": chosen, "compensation": undo})
-
-
-def with_compensations(plan: WritePlan, toolbox: Toolbox) -> WritePlan:
-    """The plan with the call that takes each change back; a later change of its part asks for it on failure."""
-    calls: list[PlannedCall] = []
-    for call in plan.calls:
-        is_change = call.tool_class is ToolClass.CHANGE
-        asks = is_change and any(one.part == call.part and one.compensation for one in calls)
-        undo = _build_compensation(call, toolbox) if is_change else None
-        on_failure = "compensate" if asks else call.on_failure
-        calls.append(call.model_copy(update={"compensation": undo, "on_failure": on_failure}))
-    return plan.model_copy(update={"calls": tuple(calls)})
-
-
-def _build_compensation(call: PlannedCall, toolbox: Toolbox) -> PlannedCall | None:
-    """The call that takes the change back; None if the catalogue names none that the server has and that changes."""
-    tool = toolbox.find(call.connection_id, call.tool)
-    undo = toolbox.find(call.connection_id, (tool.catalogue.compensated_by if tool else None) or "")
-    if undo is None or undo.tool_class is not ToolClass.CHANGE:
-        return None
-    # What the call was given under the same names; what else is needed is what it answers with.
-    arguments = {name: call.arguments[name] for name in undo.parameters if name in call.arguments}
-    for name in sorted(undo.required - {key_field(undo)} - arguments.keys()):
-        of_answer: JsonObject = {"$ref": f"{call.call_id}.{name}"}
-        arguments[name] = reference_to_made(call.call_id, name) if identifies(name) else of_answer
-    return PlannedCall(
-        call_id=f"undo-{call.call_id}",
-        connection_id=undo.connection_id,
-        tool=undo.name,
-        tool_class=undo.tool_class,
-        arguments_json=dumps(arguments),
-        part=call.part,
-        origins=tuple(origin for origin in call.origins if origin.argument in arguments),
-        idempotency_field=key_field(undo),
-    )
-
-
-_TELLS_OF_BLOCKED = "not made: a change of the plan is blocked by policy. Propose it again if it is still right"
-_AGAIN = "not made, propose again"
-_LETTERS = frozenset("letter mail email sms message".split())
-
-
-class Closing:
-    """Closes one plan, as one journal step that is named after ``key``, as are the steps within it."""
-
-    def __init__(self, ctx: TurnContext, reader: TaskReader, key: str, *, asks_for_notice: bool = False) -> None:
-        """``asks_for_notice``: whether a plan goes back that does not tell whom its process has to tell."""
-        self._asks_for_notice = asks_for_notice
-        self._ctx = ctx
-        self._reader = reader
-        self._key = f"{key}{CLOSING}"
-
-    async def close(self, progress: Progress, proposals: Sequence[Proposal], number: int) -> ClosedPlan:
-        """The frozen plan, or what is wrong with it; decided once for all attempts. Raises ``Rejected``."""
-
-        async def decide() -> str:
-            return (await self._decide_plan(progress, proposals, number)).model_dump_json()
-
-        closed = ClosedPlan.model_validate_json(await self._ctx.journal.note_step(self._key, decide))
-        self._note_verdict(closed)
-        if closed.refused:
-            update = {"plan": closed.plan, "plans": _earlier_plans(progress, closed.plan), "verdict": closed.verdict}
-            judged = progress.update_dossier(**update).move_to(FsmState.POLICY_CHECK)
-            self._ctx.checkpoints.save(judged, verdicts=closed.events)  # whoever asks why is shown the verdict
-            raise Rejected(closed.refused)
-        return closed
-
-    async def _decide_plan(self, progress: Progress, proposals: Sequence[Proposal], number: int) -> ClosedPlan:
-        """Takes the proposals through each check in turn; one that fails sends the plan back, or ends the task."""
-        uses = {one.call.call_id: one.use_id for one in proposals}
-        send_back = partial(_send_back, number, uses)
-        try:
-            plan = order_calls([one.call for one in proposals], self._ctx.record.task_id, number)
-        except NotProposed as why:
-            return send_back(otherwise=str(why))
-        progress = with_process_figures(self._ctx, progress.update_dossier(facts=self._reader.facts))
-        wrong = unfound_records(plan, self._ctx.toolbox, self._reader.facts)
-        if wrong := wrong or calls_off_route(progress, user_texts(self._ctx), plan):
-            return send_back({call_id: f"Not made: {why}" for call_id, why in wrong.items()})
-        plan = with_proofs(with_compensations(plan, self._ctx.toolbox), self._ctx.toolbox, self._reader)
-        refuse_unprovable(progress.template, plan)
-        if self._asks_for_notice and (wanted := notice_wanted(self._ctx, progress, plan)):
-            return send_back(otherwise=f"{_AGAIN}: {wanted}", asks_for_notice=True)
-        stale = await self._find_stale_values(progress.dossier, plan)
-        progress = progress.update_dossier(values=without_values(progress.dossier.values, stale))
-        plan, verdicts, barred = await self._leave_out_blocked(progress, plan)
-        verdict = verdicts[-1]
-        if verdict.problems or _find_blocked(plan, verdict):
-            return _refuse_plan(plan, verdicts)
-        if verdict.refusals:
-            return send_back(barred | {one.call_id: f"{one.rule_id}: {one.reason}" for one in verdict.refusals})
-        objections = await ask_objections(self._ctx, progress, plan, f"{self._key}:coverage")
-        asked = objections.model_calls
-        if objections.by_call:
-            return send_back(objections.by_call, model_calls=asked)
-        return ClosedPlan(
-            plan=plan,
-            verdict=verdict,
-            barred={uses[call_id]: why for call_id, why in barred.items()},
-            calls={uses[call.call_id]: call.call_id for call in plan.calls},
-            model_calls=asked,
-            stale=stale,
-            judged=tuple(verdicts),
-            judged_at=None if asked else self._ctx.journal.judged_at,  # a model may have taken its time since
-        )
-
-    async def _leave_out_blocked(
-        self, progress: Progress, plan: WritePlan
-    ) -> tuple[WritePlan, list[Verdict], dict[str, str]]:
-        """The plan without what rules block (whole if nothing is left), its verdicts, and why calls are left out."""
-        verdicts, barred = [await self._judge(progress, plan)], dict[str, str]()
-        while blocked := _find_blocked(plan, verdicts[-1]):
-            left = tuple(call for call in plan.calls if call.call_id not in blocked)
-            if not left:
-                break
-            barred, plan = {**barred, **blocked}, plan.model_copy(update={"calls": left})
-            verdicts.append(await self._judge(progress, plan))
-        return plan, verdicts, barred
-
-    def _note_verdict(self, closed: ClosedPlan) -> None:
-        """Remembers the verdict as fresh if it came in this attempt, so that a replay of it does too."""
-        if closed.judged_at is not None and closed.judged_at >= self._ctx.journal.began:
-            self._ctx.journal.judged_plan, self._ctx.journal.judged_at = closed.plan.hash, closed.judged_at
-
-    async def _judge(self, progress: Progress, plan: WritePlan) -> Verdict:
-        """The rules' verdict on the plan, together with those that were made before it."""
-        dossier = progress.update_dossier(plan=plan, plans=_earlier_plans(progress, plan)).dossier
-        return await verdict_on(self._ctx, progress.template, dossier)
-
-    async def _find_stale_values(self, dossier: Dossier, plan: WritePlan) -> tuple[str, ...]:
-        """The names of values that do not come out again and that nothing rests on, once a plan was outdated: their
-        inputs were read anew, and the model calculated others. Raises ``Failed`` for any other such value.
-        """
-        if not dossier.values:
-            return ()
-        known, made = known_figures(self._ctx, dossier.facts), MadeToolResults(dossier.made)
-        wrong = await compute_with_tools(
-            self._ctx, self._key, made, lambda: recheck_figures(dossier.values, known, made)
-        )
-        if not wrong:
-            return ()
-        used = {one.ref for call in plan.every_call for one in call.origins if one.source == "value"}
-        used |= {value.name for value in dossier.values if value.figure or value.made_by or value.kind == "boolean"}
-        used |= _names_in_texts(self._ctx, dossier.values, plan)
-        was_outdated = any(self._ctx.journal.get(OUTDATED.format(one.round)) for one in dossier.every_plan)
-        if problems := [why for name, why in wrong.items() if name in used or not was_outdated]:
-            raise Failed(f"the audit of the plan's figures is not clean, so nothing was written: {'; '.join(problems)}")
-        return tuple(wrong)
-
-
 def _names_in_texts(ctx: TurnContext, values: Sequence[NamedValue], plan: WritePlan) -> set[str]:
     """The names of the values of which a text among the plan's arguments has the figure."""
     leaves = (one for call in plan.every_call for _, one in walk_json(call.arguments))
@@ -300,29 +327,11 @@ def _earlier_plans(progress: Progress, plan: WritePlan) -> tuple[WritePlan, ...]
     return tuple(one for one in progress.dossier.every_plan if one.round < plan.round)
 
 
-def _refuse_plan(plan: WritePlan, verdicts: Sequence[Verdict]) -> ClosedPlan:
-    """What ends the task: the policy itself is broken, or it blocks all that was left to do."""
-    why = "blocked by policy"
-    try:
-        refuse_if_blocked(verdicts[-1], plan)
-    except Rejected as rejected:
-        why = rejected.reason
-    return ClosedPlan(plan=plan, verdict=verdicts[-1], refused=why, judged=tuple(verdicts))
-
-
-def _send_back(
-    number: int,
-    uses: Mapping[str, str],
-    by_call: Mapping[str, str] = {},  # read only
-    otherwise: str = _AGAIN,
-    *,
-    model_calls: int = 0,
-    asks_for_notice: bool = False,
-) -> ClosedPlan:
-    """No plan: the model is told what is wrong ``by_call``, and ``otherwise`` of every other call of the plan."""
-    errors = {use_id: by_call.get(call_id, otherwise) for call_id, use_id in uses.items()}
-    plan = WritePlan(task_id="", round=number)
-    return ClosedPlan(plan=plan, errors=errors, model_calls=model_calls, asks_for_notice=asks_for_notice)
+def _check_tool_rules(judged: JudgedPlan) -> None:
+    """A call that a rule about tools refuses goes back."""
+    if judged.verdict.refusals:
+        refused = {one.call_id: f"{one.rule_id}: {one.reason}" for one in judged.verdict.refusals}
+        raise UnfitPlan(by_call={**judged.barred, **refused})
 
 
 def _find_blocked(plan: WritePlan, verdict: Verdict) -> dict[str, str]:
@@ -360,12 +369,13 @@ def _writes_to_somebody(call: PlannedCall) -> bool:
     return "to" in named[1:2] or not _LETTERS.isdisjoint(named)
 
 
-def refuse_unprovable(template: ProcessTemplate, plan: WritePlan) -> None:
-    """Raises ``Escalated`` for a plan that would stop halfway, because no read can prove a change before another."""
-    unproved = [call for call in plan.changes[:-1] if call.read_back is None]
-    if template.sequence and unproved:
-        names = ", ".join(f"{call.call_id} {call.tool}" for call in unproved)
-        raise Escalated(
-            f"each change is made only after the one before it is proved, and no read can prove {names}; "
-            "nothing was written"
-        )
+def _verdict_as_event(verdict: Verdict) -> dict[str, JsonValue]:
+    """A plan's verdict in short, as an event's data."""
+    rules = verdict.triggered_rules
+    return {
+        "passed": verdict.passed,
+        "blocked": verdict.blocked,
+        "escalates": verdict.escalate,
+        "rules": [*dict.fromkeys(rule.rule_id for rule in rules)],
+        "why": [*dict.fromkeys(rule.reason for rule in rules)],
+    }

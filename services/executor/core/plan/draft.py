@@ -1,7 +1,7 @@
 """The draft of a task's next plan: what the model has proposed by now, what it was told, and the plans before."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from typing import NamedTuple
 
 from pydantic import JsonValue
 
@@ -12,7 +12,6 @@ from services.executor.core.plan.proposals import Proposal, ProposalContext, cal
 from services.executor.core.session.values import PartOfTask, parts_to_do
 from services.executor.core.states.machine import Failed
 from services.executor.core.tools.schema_drift import Corrections
-from shared.contracts.base import Contract
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import WritePlan
 from shared.contracts.policy import Verdict
@@ -24,36 +23,21 @@ _MOST_CORRECTIONS = 3
 _HELD = "held: propose what else the task needs"
 _HELD_ALREADY = "proposed already: it will be made once"
 _AGAIN = "propose it again"
-CLOSING = ":closing"  # ends the name of the journal step that closes a plan
 
 
-class ClosedPlan(Contract):
-    """What closing a plan gave, as its journal step stores it.
-
-    ``plan``: the frozen plan; without calls none was frozen. ``errors``: by the id of the model's call, what it may
-    mend. ``barred``: the same for calls that a rule forbids for good.
+class ClosedPlan(NamedTuple):
+    """A frozen plan. ``calls``: its calls' ids by those of the model's; ``barred``: why a rule forbids a call of the
+    model's, which is left out. ``events``: the verdicts, sent once POLICY_CHECK is entered; ``stale``: values that do
+    not come out again, and that nothing rests on.
     """
 
     plan: WritePlan
-    verdict: Verdict | None = None
-    errors: dict[str, str] = {}
-    barred: dict[str, str] = {}
-    refused: str = ""  # why the task ends here: the policy itself is broken, or it blocks all that was left to do
-    asks_for_notice: bool = False  # whether what is wrong is that it does not tell whom the process has to tell
-    calls: dict[str, str] = {}  # ids of the plan's calls by those of the model's
-    model_calls: int = 0  # what it took to ask whether the plan does what the task asks
-    stale: tuple[str, ...] = ()  # values that do not come out again, and that nothing rests on
-    judged: tuple[Verdict, ...] = ()  # all verdicts in their order: calls that one bars are left out for the next
-    judged_at: datetime | None = None  # when the last of them came, if no model was asked since
-
-    @property
-    def events(self) -> tuple[dict[str, JsonValue], ...]:
-        """The verdicts as events, which are sent once POLICY_CHECK is entered."""
-        return tuple(map(_verdict_as_event, self.judged))
-
-    @property
-    def stands(self) -> bool:
-        return bool(self.plan.calls) and not self.errors and not self.refused
+    verdict: Verdict | None
+    calls: Mapping[str, str]
+    barred: Mapping[str, str]
+    events: tuple[dict[str, JsonValue], ...]
+    stale: tuple[str, ...]
+    model_calls: int
 
 
 class PlanDraft:
@@ -203,15 +187,3 @@ def answer_outcome(one: Proposal, outcome: Json) -> CallAnswer:
 def _answer_again(one: Proposal, why: str | None) -> CallAnswer:
     result = ToolResult(one.use_id, why or PROPOSE_AGAIN, is_error=True)
     return CallAnswer(result, one.describe_outcome({"status": why or _AGAIN}))
-
-
-def _verdict_as_event(verdict: Verdict) -> dict[str, JsonValue]:
-    """A plan's verdict in short, as an event's data."""
-    rules = verdict.triggered_rules
-    return {
-        "passed": verdict.passed,
-        "blocked": verdict.blocked,
-        "escalates": verdict.escalate,
-        "rules": [*dict.fromkeys(rule.rule_id for rule in rules)],
-        "why": [*dict.fromkeys(rule.reason for rule in rules)],
-    }

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from services.executor.core.plan.draft import CLOSING, ClosedPlan
+from services.executor.core.plan.closing import CLOSING, StoredClosing
 from services.executor.core.session.journal import CHECKPOINT, ENDED_AT, INPUT, NO_STEPS, TURN
 from services.executor.core.states.machine import EarlyEnd, ProcessTemplate
 from services.executor.core.turn.recording import AttemptStart, NotedEnd, read_early_end, read_turn
@@ -136,7 +136,7 @@ class Writes:
     def note_plan(self, entry: JournalEntry) -> None:
         """Notes the plan that the step closed, if it closed one, so that its writes may be shown."""
         if entry.key.endswith(CLOSING):
-            self._plans.add(ClosedPlan.model_validate_json(entry.data_json).plan.hash)
+            self._plans.add(StoredClosing.model_validate_json(entry.data_json).plan.hash)
 
     def show_planned(self) -> None:
         """Shows the writes of all plans that the run has closed by now."""

@@ -1,0 +1,118 @@
+"""A plan of the calls that the model proposed: in order, with what proves each change and what takes it back."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from services.executor.core.plan.notices import with_sentences
+from services.executor.core.records.read_backs import choose_read_back
+from services.executor.core.records.references import reference_to_made, references
+from services.executor.core.session.values import Fact
+from services.executor.core.states.machine import Escalated, ProcessTemplate
+from services.executor.core.tools.classes import identifies
+from services.executor.core.tools.toolbox import Toolbox, key_field
+from shared.contracts.plan import PlannedCall, WritePlan
+from shared.domain.exact_json import JsonObject, dumps
+from shared.domain.words import ToolClass
+
+UNFIT = "not made, propose again"
+
+
+class UnfitPlan(Exception):
+    """The plan cannot be made as it stands, and the model may mend it: ``by_call`` says by the plan's call ids what is
+    wrong, and ``otherwise`` is told of every other call.
+
+    ``asks_for_notice``: whether it does not tell whom the process has to tell. ``model_calls``: what it took to see it.
+    """
+
+    def __init__(
+        self,
+        otherwise: str = UNFIT,
+        by_call: Mapping[str, str] = {},  # read only
+        *,
+        asks_for_notice: bool = False,
+        model_calls: int = 0,
+    ) -> None:
+        super().__init__(otherwise)
+        self.otherwise, self.by_call = otherwise, by_call
+        self.asks_for_notice, self.model_calls = asks_for_notice, model_calls
+
+
+def order_calls(calls: Sequence[PlannedCall], task_id: str, number: int) -> WritePlan:
+    """A plan of the calls in the order in which they are made: changes before notices.
+
+    Raises ``UnfitPlan`` for a change that needs a notice's answer.
+    """
+    ordered = sorted(calls, key=lambda call: call.tool_class is ToolClass.NOTIFY)
+    for place, call in enumerate(ordered):
+        made = {one.call_id for one in ordered[:place]}
+        if any(ref not in made for ref in references(call.arguments)):
+            raise UnfitPlan(f"{call.tool} needs the answer of a notice, which is sent after every change")
+    return WritePlan(task_id=task_id, round=number, calls=tuple(ordered))
+
+
+def with_proofs(
+    plan: WritePlan, toolbox: Toolbox, facts: Sequence[Fact], barred: Callable[[str], str | None]
+) -> WritePlan:
+    """The plan with a read-back for each change that some read can show, and the sentence that a notice may get.
+
+    ``barred``: the rule that forbids every call of a tool, or None.
+    """
+    calls = tuple(_add_read_back(call, toolbox, facts, barred) for call in plan.calls)
+    proved = plan.model_copy(update={"calls": calls})
+    return with_sentences(proved, {(tool.connection_id, tool.name): tool for tool in toolbox.tools.values()})
+
+
+def _add_read_back(
+    call: PlannedCall, toolbox: Toolbox, facts: Sequence[Fact], barred: Callable[[str], str | None]
+) -> PlannedCall:
+    tool = toolbox.find(call.connection_id, call.tool)
+    if tool is None:
+        return call
+    chosen = choose_read_back(tool, call.arguments, toolbox, facts, call.call_id, barred)
+    undo = _add_read_back(call.compensation, toolbox, facts, barred) if call.compensation else None
+    return call.model_copy(update={"read_back": chosen, "compensation": undo})
+
+
+def with_compensations(plan: WritePlan, toolbox: Toolbox) -> WritePlan:
+    """The plan with the call that takes each change back; a later change of its part asks for it on failure."""
+    calls: list[PlannedCall] = []
+    for call in plan.calls:
+        is_change = call.tool_class is ToolClass.CHANGE
+        asks = is_change and any(one.part == call.part and one.compensation for one in calls)
+        undo = _build_compensation(call, toolbox) if is_change else None
+        on_failure = "compensate" if asks else call.on_failure
+        calls.append(call.model_copy(update={"compensation": undo, "on_failure": on_failure}))
+    return plan.model_copy(update={"calls": tuple(calls)})
+
+
+def _build_compensation(call: PlannedCall, toolbox: Toolbox) -> PlannedCall | None:
+    """The call that takes the change back; None if the catalogue names none that the server has and that changes."""
+    tool = toolbox.find(call.connection_id, call.tool)
+    undo = toolbox.find(call.connection_id, (tool.catalogue.compensated_by if tool else None) or "")
+    if undo is None or undo.tool_class is not ToolClass.CHANGE:
+        return None
+    # What the call was given under the same names; what else is needed is what it answers with.
+    arguments = {name: call.arguments[name] for name in undo.parameters if name in call.arguments}
+    for name in sorted(undo.required - {key_field(undo)} - arguments.keys()):
+        of_answer: JsonObject = {"$ref": f"{call.call_id}.{name}"}
+        arguments[name] = reference_to_made(call.call_id, name) if identifies(name) else of_answer
+    return PlannedCall(
+        call_id=f"undo-{call.call_id}",
+        connection_id=undo.connection_id,
+        tool=undo.name,
+        tool_class=undo.tool_class,
+        arguments_json=dumps(arguments),
+        part=call.part,
+        origins=tuple(origin for origin in call.origins if origin.argument in arguments),
+        idempotency_field=key_field(undo),
+    )
+
+
+def refuse_unprovable(template: ProcessTemplate, plan: WritePlan) -> None:
+    """Raises ``Escalated`` for a plan that would stop halfway, because no read can prove a change before another."""
+    unproved = [call for call in plan.changes[:-1] if call.read_back is None]
+    if template.sequence and unproved:
+        names = ", ".join(f"{call.call_id} {call.tool}" for call in unproved)
+        raise Escalated(
+            f"each change is made only after the one before it is proved, and no read can prove {names}; "
+            "nothing was written"
+        )
