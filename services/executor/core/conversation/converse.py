@@ -10,19 +10,16 @@ from typing import NamedTuple
 
 from pydantic import TypeAdapter
 
-from services.executor.core.authorize.persons import path_for
 from services.executor.core.conversation.answers import AnswerChecks, why_unanswered
+from services.executor.core.conversation.course import TaskCourse
 from services.executor.core.conversation.dispatch import ReplyDispatch, ReplyProposals
 from services.executor.core.conversation.local_tools import LocalTools, may_come_to_nothing
 from services.executor.core.conversation.strategies import MARK, SingleDraft, drafting_for, with_orchestrator
 from services.executor.core.conversation.understanding import (
     UNDERSTAND,
-    Understanding,
-    choose_process,
     known_of_kind,
     still_missing,
     whole_task,
-    with_parts,
     with_process,
 )
 from services.executor.core.figures.calculate import CALCULATE
@@ -38,7 +35,7 @@ from services.executor.core.process.figures import describe_process, render_figu
 from services.executor.core.reads.reader import TaskReader, gather_read_rules
 from services.executor.core.reads.recovering import known_corrections
 from services.executor.core.session.budget import BudgetShare
-from services.executor.core.session.context import TurnContext, enter_state, in_state
+from services.executor.core.session.context import TurnContext, in_state
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.ledger import list_entries, past_calls_of_writes, plan_entries
 from services.executor.core.session.values import (
@@ -50,7 +47,7 @@ from services.executor.core.session.values import (
     parts_with_conditions,
     without_values,
 )
-from services.executor.core.states.machine import GENERAL, Failed, after_planning, is_complex
+from services.executor.core.states.machine import GENERAL, Failed, is_complex
 from services.executor.core.tools.toolbox import offered_tools, unwrap
 from services.executor.ports.orchestrators import OrchestratorName
 from shared.contracts.plan import PlannedCall, WritePlan
@@ -77,35 +74,18 @@ class PlanClosed(NamedTuple):
     plan: WritePlan
 
 
-class EarlierAttempts:
-    """How far the attempts before this one came, by their last checkpoint. What they did is walked again, and the
-    progress knows of it already.
-    """
-
-    def __init__(self, progress: Progress) -> None:
-        self._replies = progress.replies
-        self._plan = progress.dossier.plan.round if progress.dossier.plan else 0
-
-    def has_reply(self, number: int) -> bool:
-        return number <= self._replies
-
-    def has_plan(self, plan: WritePlan) -> bool:
-        return plan.round <= self._plan
-
-
 class Conversation:
     """One task's conversation, as far as it has come."""
 
     def __init__(self, ctx: TurnContext, progress: Progress, sections: dict[str, Json], reader: TaskReader) -> None:
         self.ctx = ctx
-        self.progress = progress.update_dossier(values=())  # each is calculated again, where it was calculated
-        self._earlier = EarlierAttempts(progress)
         self._reader = reader
         self._local = LocalTools(ctx, progress)
         self._local_thinks = progress.orchestrator is OrchestratorName.LOCAL
         mind, prefix = (ctx, "talk") if self._local_thinks else (with_orchestrator(ctx), f"talk:{MARK}")
         self._is_understood = False  # whether a reply with calls was heard: it says what the task's parts are
         self._talk = Talk(mind, sections, self._offered_tools(), prefix)
+        self._course = TaskCourse(progress, self._talk)
         self._exchange = Exchange(self._talk)
         self._draft = PlanDraft(ctx.limits.plans)
         self._proposed = False  # whether the model has called a tool that writes
@@ -115,6 +95,10 @@ class Conversation:
         self._has_outcomes = False  # whether the last thing that was heard is what became of a plan
         self._drafting = SingleDraft()  # until then it is the same for every strategy
         self._answers = AnswerChecks(ctx)
+
+    @property
+    def progress(self) -> Progress:
+        return self._course.progress
 
     @property
     def key(self) -> str:
@@ -165,7 +149,7 @@ class Conversation:
 
     async def hear_outcomes(self, progress: Progress, outcomes: Mapping[str, Json]) -> None:
         """Goes on from there, with what became of the plan's calls, by call id, as the results of the model's calls."""
-        self.progress = progress
+        self._course.progress = progress
         closed, self._closed = self._closed, None
         if closed is None:
             raise Failed("no plan was closed")
@@ -178,7 +162,7 @@ class Conversation:
 
     async def _hear(self, reply: ModelReply) -> AnswerFound | PlanClosed | None:
         """Takes the reply; None if a further one is to be asked for."""
-        self._count_calls(1, is_new=self._is_new)
+        self._count_calls(1)
         self._talk.hear(reply)
         if reply.tool_uses:
             return await self._dispatch_calls(reply)
@@ -199,11 +183,6 @@ class Conversation:
         return bool(parts_to_do(self._parts))
 
     @property
-    def _is_new(self) -> bool:
-        """Whether the last reply is one that the progress does not know of."""
-        return not self._earlier.has_reply(self._talk.replies)
-
-    @property
     def _tier(self) -> Tier:
         """The model for the next reply: the small one first; then the large one if the task acts, or is a question with
         one of the complex words.
@@ -221,25 +200,43 @@ class Conversation:
         # the answer to what was written, too
         return BudgetShare.PLAN if self.progress.dossier.plans else BudgetShare.PROPOSING
 
-    def _count_calls(self, calls: int, *, is_new: bool) -> None:
-        """Counts calls of the model, and those that the strategy made beside them, if the progress has not counted
-        them.
-        """
-        calls, self._drafting.extra_calls = calls + self._drafting.extra_calls, 0
-        if is_new:
-            self.progress = self.progress.model_copy(update={"model_calls": self.progress.model_calls + calls})
+    def _count_calls(self, calls: int) -> None:
+        """Counts the calls of the model that a reply took, and those that the strategy made beside them."""
+        self._course.count_calls(calls + self._drafting.take_extra_calls(), is_counted=self._course.is_stored)
 
     async def _dispatch_calls(self, reply: ModelReply) -> PlanClosed | None:
         """Carries out the calls of one reply; returns the plan if it closes with them."""
         uses = self._whole_calls(reply)
-        # ``understand`` fixes the parts, and so does any call that a server may have to do with.
-        settles = any(use.name == UNDERSTAND or not self._local.has(use.name) for use in uses)
-        is_first = not self._is_understood and settles
-        self._is_understood |= is_first
+        is_first = self._settles_parts(uses)
         understood = await self._understand(uses) if is_first else {}
-        uses = tuple(use for use in uses if use.id not in understood)
+        dispatch = await self._read_and_calculate([use for use in uses if use.id not in understood])
+        self._exchange.begin({**understood, **dispatch.results})
+        self._talk.so_far += dispatch.shown
+        if any(use.name == CALCULATE.name for use in uses):
+            await self._course.reach(self.ctx, FsmState.COMPUTE)
+        self._learn()
+        if is_first and self._local_thinks and dispatch.proposed.use_ids:
+            self._ask_larger_model(dispatch.proposed)
+            return None
+        return await self._propose(dispatch.proposed, is_cut=reply.is_cut)
+
+    def _whole_calls(self, reply: ModelReply) -> tuple[ToolUse, ...]:
+        """The calls of a reply that are complete. A reply that was cut off before it said the parts has none."""
+        if not reply.is_cut:
+            return reply.tool_uses
+        whole = reply.tool_uses[:-1]
+        return whole if self._is_understood or any(use.name == UNDERSTAND for use in whole) else ()
+
+    def _settles_parts(self, uses: Sequence[ToolUse]) -> bool:
+        """Whether these calls settle the task's parts: the first of which one is ``understand``, or may concern a
+        server.
+        """
+        return not self._is_understood and any(use.name == UNDERSTAND or not self._local.has(use.name) for use in uses)
+
+    async def _read_and_calculate(self, uses: Sequence[ToolUse]) -> ReplyDispatch:
+        """Carries out what may be done at once, reads and then local tools, and finds what is proposed."""
         if any(self.ctx.toolbox.reads(unwrap(use).name) for use in uses):
-            await self._reach(FsmState.ASSESS)  # before the first of them goes out (I1)
+            await self._course.reach(self.ctx, FsmState.ASSESS)  # before the first of them goes out (I1)
         self._local.progress = self.progress
         dispatch = ReplyDispatch(self.ctx, self._reader, self.key, uses)
         with in_state(self.ctx, self.progress):
@@ -248,25 +245,8 @@ class Conversation:
                 result = await self._local.call(dispatch.local_key(use), use, self._reader.facts)
                 dispatch.answer(use, result)
             await self._find_proposals(dispatch)
-        proposed = dispatch.proposed
-        self._proposed |= bool(proposed.use_ids)
-        self._exchange.begin({**understood, **dispatch.results})
-        self._talk.so_far += dispatch.shown
-        if any(use.name == CALCULATE.name for use in uses):
-            await self._reach(FsmState.COMPUTE)
-        self._learn()
-        if is_first and self._local_thinks and proposed.use_ids:
-            self._exchange.answer(ToolResult(use_id, _PROPOSE_NOW, is_error=True) for use_id in proposed.use_ids)
-            self._answer_calls()
-            return None
-        return await self._propose(proposed, is_cut=reply.is_cut)
-
-    def _whole_calls(self, reply: ModelReply) -> tuple[ToolUse, ...]:
-        """The calls of a reply that are complete. A reply that was cut off before it said the parts has none."""
-        if not reply.is_cut:
-            return reply.tool_uses
-        whole = reply.tool_uses[:-1]
-        return whole if self._is_understood or any(use.name == UNDERSTAND for use in whole) else ()
+        self._proposed |= bool(dispatch.proposed.use_ids)
+        return dispatch
 
     async def _find_proposals(self, dispatch: ReplyDispatch) -> None:
         """Has the reply's writes proposed; if an argument has no source, once more after reading the records that they
@@ -282,6 +262,11 @@ class Conversation:
             if sourceless and await self._read_named(key, sourceless):
                 dispatch.propose_all(self._draft.held, setting, self._known_by_now)
             dispatch.keep_proposed()
+
+    def _ask_larger_model(self, proposed: ReplyProposals) -> None:
+        """Has the next reply, which is the larger model's, propose what the smaller model's first one did."""
+        self._exchange.answer(ToolResult(use_id, _PROPOSE_NOW, is_error=True) for use_id in proposed.use_ids)
+        self._answer_calls()
 
     async def _propose(self, proposed: ReplyProposals, *, is_cut: bool) -> PlanClosed | None:
         """Takes the reply's proposals; returns the plan if every part has its calls now, or nothing was added to it.
@@ -311,8 +296,8 @@ class Conversation:
     async def _read_named(self, key: str, calls: Sequence[PlannedCall]) -> bool:
         """Reads the records that calls name and nobody read; whether there were any."""
         named = NamedReads(self.ctx, self._reader, key, calls)
-        if named.is_any_open and self.progress.state is not FsmState.ASSESS:
-            self.progress = await enter_state(self.ctx, self._with_replies(), FsmState.ASSESS)
+        if named.is_any_open:
+            await self._course.enter(self.ctx, FsmState.ASSESS)
         return await named.make()
 
     def _answer_calls(self) -> None:
@@ -332,7 +317,7 @@ class Conversation:
         await self._read_named(f"{self.key}:named", [one.call for one in self._draft.held])
         closing = Closing(self.ctx, self._reader, self.key, asks_for_notice=not self._notice_asked)
         closed = await closing.close(self.progress, self._draft.held, number)
-        self._count_calls(closed.model_calls, is_new=self._is_new)
+        self._count_calls(closed.model_calls)
         if isinstance(closed, SentBack):
             self._notice_asked |= closed.asks_for_notice
             self._learn()
@@ -341,24 +326,8 @@ class Conversation:
         self._local.values = [*without_values(self._local.values, closed.stale)]
         self._learn()
         self._closed = closed
-        self.progress = await self._with_plan(closed)
+        await self._course.begin_plan(self.ctx, closed)
         return PlanClosed(self.progress, closed.plan)
-
-    async def _with_plan(self, closed: ClosedPlan) -> Progress:
-        """The progress at the plan's first state. If an earlier attempt closed the plan it stays as it is: it has come
-        further, with the approval that a person may have given since, and the plan is carried on from there.
-        """
-        plan = closed.plan
-        if self._earlier.has_plan(plan):
-            return self.progress
-        fresh: dict[str, object] = {
-            "plan": plan, "plans": self.progress.dossier.every_plan, "verdict": closed.verdict,
-            "approved_hash": None, "approval_note": None, "by_person": False, "approved_level": None,
-        }  # fmt: skip
-        self.ctx.journal.tell("plan", calls=[call.tool for call in plan.calls], number=plan.round)
-        planned = self._with_replies().update_dossier(**fresh).model_copy(update={"confirmed": ()})
-        planned = planned.model_copy(update={"path": path_for(self.ctx, planned)})
-        return await enter_state(self.ctx, planned, after_planning(planned.path), closed.events)
 
     @property
     def _parts_by_now(self) -> tuple[PartOfTask, ...]:
@@ -380,18 +349,19 @@ class Conversation:
             parts=mark_unanswered(self._parts_by_now, self._local.unanswered),
             made=self._local.made_used,
         )
-        self.progress = with_process_figures(self.ctx, learned)
+        self._course.progress = with_process_figures(self.ctx, learned)
 
     async def _understand(self, uses: Sequence[ToolUse]) -> dict[str, ToolResult]:
         """Settles the task's parts and process by the first reply with calls, before any is made; returns the result of
         its ``understand``.
         """
+        self._is_understood = True
         use = next((use for use in uses if use.name == UNDERSTAND), None)
         result = await self._local.call(self.key, use, ()) if use else None
         said = self._local.understanding or whole_task(self.ctx.task)
         if not said.parts:
             said = said._replace(parts=whole_task(self.ctx.task).parts)
-        await self._fix_parts(said)
+        self.ctx = await self._course.settle_parts(self.ctx, said)
         self._reader.adopt_process(with_process(self.ctx, self.progress))
         self._drafting = drafting_for(self.ctx, self.progress)
         await self._make_tools()
@@ -408,31 +378,17 @@ class Conversation:
             result = result._replace(content=dumps(self._talk.understood))
         return {use.id: result}
 
-    async def _fix_parts(self, said: Understanding) -> None:
-        """Fixes the task's parts, process and strategy, unless an earlier attempt did."""
-        if self._is_new:
-            self.ctx, self.progress = await choose_process(self.ctx, self.progress, said)
-        self.progress = with_parts(self.ctx, self.progress, said)
-
     async def _make_tools(self) -> None:
         """Has calculators made that the task needs and lacks, if its tenant allows it."""
         if self.ctx.tenant.made_tools:
             progress, self._local.made = await add_made_tools(self.ctx, self.progress, f"{self.key}:tools")
-            self.progress = progress if self._is_new else self.progress
+            self._course.progress = self.progress if self._course.is_stored else progress
 
     def _offered_tools(self) -> tuple[ToolDefinition, ...]:
         """The tools of a request. Until the parts are known, and in a task that only asks, nothing can be proposed."""
         acts = self._is_understood and self._acts
         local, is_remote = self._local.definitions(), not self._local_thinks
         return offered_tools(self.ctx.toolbox, local, is_asked_only=not (acts or is_remote), is_remote=is_remote)
-
-    async def _reach(self, state: FsmState) -> None:
-        """Enters a state, unless an earlier attempt has already passed through it."""
-        if self._is_new and self.progress.state is not state:
-            self.progress = await enter_state(self.ctx, self._with_replies(), state)
-
-    def _with_replies(self) -> Progress:
-        return self.progress.model_copy(update={"replies": max(self.progress.replies, self._talk.replies)})
 
     async def _conclude(self, reply: ModelReply) -> bool:
         """Whether the reply is the answer; if not, the model was told what is wrong with it."""
@@ -443,7 +399,7 @@ class Conversation:
             self._talk.say(problem)
             return False
         if not self._is_understood:
-            await self._fix_parts(whole_task(self.ctx.task))
+            self.ctx = await self._course.settle_parts(self.ctx, whole_task(self.ctx.task))
         await self._take_answer(reply.text)
         return True
 
@@ -459,27 +415,21 @@ class Conversation:
         key = f"{self.key}:artifact"
         with in_state(self.ctx, self.progress):
             text = await self._drafting.write_artifact(self.ctx, key, self.progress)
-        self._count_calls(0, is_new=not self._has_ended)
+        self._course.count_calls(self._drafting.take_extra_calls(), is_counted=self._course.has_ended)
         if not text.strip() or not await self._answers.is_traced(f"{key}:traced", text, self.progress):
             return False
         await self._take_answer(text)
         return True
 
-    @property
-    def _has_ended(self) -> bool:
-        """Whether an earlier attempt reached the answer."""
-        return self.progress.state is self.progress.path[-1]
-
     async def _take_answer(self, text: str) -> None:
         why = why_unanswered(text, self.ctx, self.progress.dossier)
         reasons = {part.number: why for part in open_questions(self._parts)} if why else {}
-        self.progress = self.progress.update_dossier(parts=mark_unanswered(self._parts, reasons))
-        if not self._has_ended:
-            self.progress = await enter_state(self.ctx, self._with_replies(), self.progress.path[-1])
+        self._course.progress = self.progress.update_dossier(parts=mark_unanswered(self._parts, reasons))
+        await self._course.enter(self.ctx, self.progress.path[-1])
         with in_state(self.ctx, self.progress):
             missing = still_missing(self._local.not_taken_up, self.progress.dossier)
             refused = self._proposed and not self._acts
-            self.progress = self._answers.with_answer(self.progress, text, missing, was_refused=refused)
+            self._course.progress = self._answers.with_answer(self.progress, text, missing, was_refused=refused)
 
 
 def reads_key(name: str) -> str:

@@ -108,6 +108,10 @@ class SingleDraft:
     async def next_reply(self, talk: Talk, share: BudgetShare, tier: Tier) -> ModelReply:
         return await talk.ask(share, tier)
 
+    def take_extra_calls(self) -> int:
+        calls, self.extra_calls = self.extra_calls, 0
+        return calls
+
     def after_results(self, replies: int) -> str:  # noqa: ARG002
         """What is said beside the results of that reply."""
         return ""

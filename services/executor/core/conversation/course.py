@@ -1,0 +1,76 @@
+"""The course of one task through its states, of which an attempt before this one may have stored a part."""
+
+from services.executor.core.authorize.persons import path_for
+from services.executor.core.conversation.understanding import Understanding, choose_process, with_parts
+from services.executor.core.model.talk import Talk
+from services.executor.core.plan.draft import ClosedPlan
+from services.executor.core.session.context import TurnContext, enter_state
+from services.executor.core.session.dossier import Progress
+from services.executor.core.states.machine import after_planning
+from shared.domain.words import FsmState
+
+
+class TaskCourse:
+    """How far one task has come, in this attempt and before.
+
+    After a crash the conversation hears the stored replies again. What they brought stands in the progress already: it
+    is not counted again, no state is entered anew, and nothing of it is saved, but for the answer itself.
+    """
+
+    def __init__(self, progress: Progress, talk: Talk) -> None:
+        """``progress``: at the last checkpoint."""
+        self.progress = progress.update_dossier(values=())  # each is calculated again, where it was calculated
+        self._talk = talk
+        self._stored_replies = progress.replies
+        self._stored_plan = progress.dossier.plan.round if progress.dossier.plan else 0
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the progress knows already what the last reply brought."""
+        return self._talk.replies <= self._stored_replies
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether an answer was reached."""
+        return self.progress.state is self.progress.path[-1]
+
+    def count_calls(self, calls: int, *, is_counted: bool) -> None:
+        """Counts calls of the model, if the progress has not counted them."""
+        if not is_counted:
+            self.progress = self.progress.model_copy(update={"model_calls": self.progress.model_calls + calls})
+
+    async def settle_parts(self, ctx: TurnContext, said: Understanding) -> TurnContext:
+        """Fixes the task's parts, process and strategy; returns the context with what is known of such tasks."""
+        if not self.is_stored:
+            ctx, self.progress = await choose_process(ctx, self.progress, said)
+        self.progress = with_parts(ctx, self.progress, said)
+        return ctx
+
+    async def reach(self, ctx: TurnContext, state: FsmState) -> None:
+        """Enters a state, unless an earlier attempt has already passed through it."""
+        if not self.is_stored:
+            await self.enter(ctx, state)
+
+    async def enter(self, ctx: TurnContext, state: FsmState) -> None:
+        """Enters a state, unless the task is in it."""
+        if self.progress.state is not state:
+            self.progress = await enter_state(ctx, self._with_replies(), state)
+
+    async def begin_plan(self, ctx: TurnContext, closed: ClosedPlan) -> None:
+        """Enters the plan's first state. If an earlier attempt closed it the progress stays as it is: it has come
+        further, with the approval that a person may have given since, and the plan is carried on from there.
+        """
+        plan = closed.plan
+        if plan.round <= self._stored_plan:
+            return
+        fresh: dict[str, object] = {
+            "plan": plan, "plans": self.progress.dossier.every_plan, "verdict": closed.verdict,
+            "approved_hash": None, "approval_note": None, "by_person": False, "approved_level": None,
+        }  # fmt: skip
+        ctx.journal.tell("plan", calls=[call.tool for call in plan.calls], number=plan.round)
+        planned = self._with_replies().update_dossier(**fresh).model_copy(update={"confirmed": ()})
+        planned = planned.model_copy(update={"path": path_for(ctx, planned)})
+        self.progress = await enter_state(ctx, planned, after_planning(planned.path), closed.events)
+
+    def _with_replies(self) -> Progress:
+        return self.progress.model_copy(update={"replies": max(self.progress.replies, self._talk.replies)})
