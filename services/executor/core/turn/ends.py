@@ -17,20 +17,22 @@ from services.executor.core.plan.outcomes import parts_not_done
 from services.executor.core.prime.prime import OpenedTurn
 from services.executor.core.reflect.review import ReviewedRun
 from services.executor.core.session.budget import BudgetSpent, Partial
-from services.executor.core.session.context import IN_DOUBT, TurnContext, is_practice
+from services.executor.core.session.context import IN_DOUBT, NOBODY_APPROVES, TurnContext, is_practice
 from services.executor.core.session.dossier import NO_PROGRESS, Progress, Resting, RunEnd, WaitsForDecision
 from services.executor.core.session.ledger import Doubtful, GivenUp, brief_operator, doubts_deadline, open_doubts
 from services.executor.core.session.values import parts_to_do
-from services.executor.core.states.machine import Canceled, EarlyEnd, Failed
+from services.executor.core.states.machine import Canceled, EarlyEnd, Failed, Rejected
 from services.executor.core.turn.waits import StillInDoubt, StillWaiting
 from services.executor.core.write.agent_calls import AgentAsks, question_timer
 from services.executor.ports.turns import TurnStore
 from shared.contracts.approval import Approval
 from shared.contracts.ledger import LedgerEntry
+from shared.domain import span_names as names
 from shared.domain.answer import is_exact_match
 from shared.domain.words import DONE, UNDECIDED, FsmState, TaskState
 
 _WaitsForPerson: TypeAlias = StillWaiting | StillInDoubt | AgentAsks | Doubtful
+WAITS_FOR_PERSON = (StillWaiting, StillInDoubt, AgentAsks, Doubtful)  # the same, to be caught
 
 
 async def end_answered(ctx: TurnContext, done: ReviewedRun, not_done: str) -> RunEnd:
@@ -124,7 +126,10 @@ async def end_waiting(opened: OpenedTurn, waiting: _WaitsForPerson) -> RunEnd:
 
 
 async def end_with_question(ctx: TurnContext, waits: WaitsForDecision) -> RunEnd:
-    """The end of a run that asks a person to approve its plan."""
+    """The end of a run that asks a person to approve its plan; raises ``Rejected`` in practice."""
+    if is_practice(ctx.record):
+        raise Rejected(NOBODY_APPROVES)
+    ctx.ports.tracer.current_span().event(names.APPROVAL_WAITS)
     plan, verdict = waits.progress.dossier.plan, waits.progress.dossier.verdict
     if plan is None or verdict is None:
         raise Failed("there is no plan with a verdict to be approved; nothing was written")
@@ -149,6 +154,7 @@ async def end_with_question(ctx: TurnContext, waits: WaitsForDecision) -> RunEnd
 
 async def end_resting(ctx: TurnContext, resting: Resting) -> RunEnd:
     """The end of a run that goes on by itself when the time has come; until then no lease is held."""
+    ctx.ports.tracer.current_span().event(names.RESTS)
     progress, rest = _store_waiting(ctx, resting.progress, f"rests:{ctx.turn.turn_id}"), resting.rest
     ctx.journal.tell("note", rests_until=rest.until.isoformat(), why=rest.why)
     writes = await _list_writes(ctx.store)

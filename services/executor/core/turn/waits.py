@@ -7,10 +7,14 @@ from datetime import datetime, timedelta
 from services.executor.core.authorize.approval import (
     NotCounted,
     add_decision,
+    apply_approval,
     approval_refusal,
     escalate_approval,
     is_expired,
+    is_let_through,
+    waits_for,
 )
+from services.executor.core.prime.prime import OpenedTurn
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Rest
 from services.executor.core.session.journal import Journal
@@ -22,7 +26,7 @@ from services.executor.core.session.ledger import (
     open_doubts,
     with_attempt,
 )
-from services.executor.core.states.machine import ModelRests, Rejected
+from services.executor.core.states.machine import ModelRests, Rejected, ends_rest
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import TurnStore
 from shared.contracts.approval import Approval, ApprovalStatus
@@ -31,9 +35,37 @@ from shared.contracts.task import Turn, TurnKind
 from shared.domain.words import Resolution, Role, WriteStatus
 
 
-def acceptance_time(work: Work, journal: Journal) -> datetime:
-    """When the turn was accepted, by the store's clock, and never earlier."""
-    return journal.began - timedelta(microseconds=max(0, work.waited_us))
+async def changes_nothing(work: Work, store: TurnStore, asked: Approval | None) -> bool:
+    """Whether the turn can no longer change anything: its task has ended, or nothing is open any more that it answers.
+    A decision on a doubt that an attempt before a crash has stored is still to be carried on from.
+    """
+    turn = work.turn
+    if work.record.state.is_terminal:
+        return True
+    if _speaks_of_doubts(turn):
+        ledger = tuple((await store.ledger()).values())
+        return not (open_doubts(ledger) or _is_heeded(turn, ledger))
+    if turn.kind not in (TurnKind.DECISION, TurnKind.DEADLINE) or ends_rest(turn):
+        return False
+    if asked is not None and asked.status is ApprovalStatus.WAITING:
+        return False
+    return not any(entry.status is WriteStatus.ASKED for entry in (await store.ledger()).values())
+
+
+async def hear_turn(opened: OpenedTurn, asked: Approval | None) -> None:
+    """Applies what the turn says of writes in doubt, and of the approval that was ``asked`` for; a cancel says nothing
+    of either. Raises ``StillInDoubt``, ``StillWaiting`` or how the task ends by it.
+
+    This needs no tool server: a refusal, an expiry or a question is answered although none can be reached.
+    """
+    work, journal, latest = opened.work, opened.journal, opened.checkpoints.latest
+    if work.turn.kind is TurnKind.CANCEL:
+        return
+    accepted = journal.began - timedelta(microseconds=max(0, work.waited_us))  # by the store's clock
+    await _answer_doubts(opened.store, journal, work.turn, accepted)
+    if latest is not None and asked is not None and waits_for(asked, latest):
+        passed = apply_approval(latest, await _answer_approval(journal, work.turn, asked, accepted))
+        opened.checkpoints.save(passed, "approved" if is_let_through(passed) else "entered")
 
 
 class StillWaiting(Exception):
@@ -45,7 +77,7 @@ class StillWaiting(Exception):
         self.note = note
 
 
-async def answer_approval(journal: Journal, turn: Turn, approval: Approval, accepted: datetime) -> Approval:
+async def _answer_approval(journal: Journal, turn: Turn, approval: Approval, accepted: datetime) -> Approval:
     """The approval with this turn's approving decision. Raises ``StillWaiting``, or ``Rejected`` for a refusal and for
     an expiry.
 
@@ -119,7 +151,7 @@ class StillInDoubt(Exception):
     """The task goes on waiting for an operator; the message says why this turn did not end the wait."""
 
 
-async def answer_doubts(store: TurnStore, journal: Journal, turn: Turn, accepted: datetime) -> None:
+async def _answer_doubts(store: TurnStore, journal: Journal, turn: Turn, accepted: datetime) -> None:
     """Applies what the turn says of writes in doubt; returns when none is left, as far as this turn decides.
 
     A word counts if it was ``accepted`` before the doubt's deadline, however late it is heeded. What an operator says
@@ -144,12 +176,12 @@ async def answer_doubts(store: TurnStore, journal: Journal, turn: Turn, accepted
         raise StillInDoubt(f"{remaining[0].call.call_id} is in doubt as well")
 
 
-def is_heeded(turn: Turn, ledger: Sequence[LedgerEntry]) -> bool:
+def _is_heeded(turn: Turn, ledger: Sequence[LedgerEntry]) -> bool:
     """Whether an earlier attempt at this turn has stored the decision that it brings."""
     return any(word.turn_id == turn.turn_id for entry in ledger for word in entry.resolutions)
 
 
-def speaks_of_doubts(turn: Turn) -> bool:
+def _speaks_of_doubts(turn: Turn) -> bool:
     """Whether a turn is only for a task with a write in doubt: an operator's decision, or the deadline for it."""
     ends_the_wait = turn.kind is TurnKind.DEADLINE and str(turn.data.get("subject", "")).startswith(DOUBT_SUBJECT)
     return ends_the_wait or turn.kind is TurnKind.RESOLUTION

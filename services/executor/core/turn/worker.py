@@ -8,13 +8,7 @@ from operator import attrgetter
 import structlog
 from typing_extensions import override
 
-from services.executor.core.authorize.approval import (
-    apply_approval,
-    approval_notices,
-    ended_approval,
-    is_let_through,
-    waits_for,
-)
+from services.executor.core.authorize.approval import approval_notices, ended_approval
 from services.executor.core.prime.known import compress_session, with_history, with_thresholds
 from services.executor.core.prime.prime import Equipment, OpenedTurn, first_progress, prime
 from services.executor.core.prime.privacy import refuse_protected
@@ -22,61 +16,31 @@ from services.executor.core.prime.prose import with_prose
 from services.executor.core.reflect.review import review_answer, with_documents
 from services.executor.core.reflect.turn_end import build_turn_end, unchanged_end
 from services.executor.core.session.budget import Settlement, settlements_of_turn
-from services.executor.core.session.context import (
-    NOBODY_APPROVES,
-    Limits,
-    Ports,
-    TurnContext,
-    is_practice,
-    note_files,
-    own_session,
-    run_together,
-)
+from services.executor.core.session.context import Limits, Ports, TurnContext, note_files, own_session, run_together
 from services.executor.core.session.dossier import AnsweredTask, Resting, RunEnd, WaitsForDecision
 from services.executor.core.session.journal import Checkpoints, Journal, MakesJournal, TurnCounts, latest
-from services.executor.core.session.ledger import Doubtful, open_doubts
-from services.executor.core.states.machine import (
-    TEMPLATES,
-    Canceled,
-    EarlyEnd,
-    Processes,
-    Rejected,
-    TenantStopped,
-    ends_rest,
-    is_end,
-)
+from services.executor.core.states.machine import TEMPLATES, Canceled, EarlyEnd, Processes, TenantStopped, is_end
 from services.executor.core.states.prompts import Prompts
-from services.executor.core.turn.ends import end_answered, end_early, end_resting, end_waiting, end_with_question
+from services.executor.core.turn import recording
+from services.executor.core.turn.ends import (
+    WAITS_FOR_PERSON,
+    end_answered,
+    end_early,
+    end_resting,
+    end_waiting,
+    end_with_question,
+)
 from services.executor.core.turn.execute import execute_task
-from services.executor.core.turn.recording import (
-    note_early_end,
-    note_session,
-    note_turn,
-    record_inputs,
-    tell_beginning,
-    tell_end,
-    turn_span,
-)
-from services.executor.core.turn.waits import (
-    StillInDoubt,
-    StillWaiting,
-    acceptance_time,
-    answer_approval,
-    answer_doubts,
-    is_heeded,
-    recorded_approval,
-    speaks_of_doubts,
-)
-from services.executor.core.write.agent_calls import AgentAsks
+from services.executor.core.turn.waits import changes_nothing, hear_turn, recorded_approval
 from services.executor.core.write.one_write import settle_open
 from services.executor.core.write.settling import settle_without_reading
 from services.executor.ports.sessions import RunsTurns, Work
 from services.executor.ports.turns import DayCharges, JournalEntry, LeaseLost, TurnStore
-from shared.contracts.approval import Approval, ApprovalStatus
+from shared.contracts.approval import Approval
 from shared.contracts.task import Turn, TurnKind
 from shared.domain import span_names as names
 from shared.domain.marks import marked_values
-from shared.domain.words import Phase, TaskState, WriteStatus
+from shared.domain.words import Phase, TaskState
 from shared.ports.store import StoreUnavailable
 
 log = structlog.get_logger()
@@ -103,18 +67,18 @@ class Worker(RunsTurns):
     async def run(self, work: Work, store: TurnStore) -> None:
         """Runs the turn to its end and stores what it leaves. Raises ``LeaseLost`` if another owner has it now."""
         counts, waited = TurnCounts(self._ports.meter), work.waited_us if work.attempts == 1 else None
-        with counts.count_turn(work.turn.kind, waited), turn_span(self._ports.tracer, work) as span:
-            tell_beginning(span, work)
+        with counts.count_turn(work.turn.kind, waited), recording.turn_span(self._ports.tracer, work) as span:
+            recording.tell_beginning(span, work)
             await self._run_counted(work, store, counts)
 
     async def _run_counted(self, work: Work, store: TurnStore, counts: TurnCounts) -> None:
         entries, pulse, approval = await run_together(store.journal(), store.pulse(), store.approval())
-        if await _comes_too_late(work, store, approval) or await _says_nothing_new(work, store):
+        if await changes_nothing(work, store, approval):
             end = unchanged_end(work, await store.session(), pulse.now)
             await store.finish(end)
             return counts.count_end(end, approval)
         opened = self._open_turn(work, store, entries, pulse.now, counts)
-        note_turn(opened.journal, work.turn, await store.ledger() if entries else {}, self._limits)
+        recording.note_turn(opened.journal, work.turn, await store.ledger() if entries else {}, self._limits)
         try:
             ended = await self._run_phases(opened, approval)
             charges = _list_charges(work, entries, opened.journal.spending.uncounted)
@@ -143,43 +107,22 @@ class Worker(RunsTurns):
         journal.hide(marked_values(work.record.request.text))
         return OpenedTurn(work, store, journal, Checkpoints(journal, earlier))
 
-    async def _count_spending(self, work: Work, earlier: Sequence[JournalEntry]) -> None:
-        """Adds what the attempts at a turn that is given up cost to the tenant's days."""
-        try:
-            for day, charges in _list_charges(work, earlier):
-                await self._ports.daily.settle(work.record.tenant, day, charges)
-        except StoreUnavailable as error:  # the writes are to be settled all the same
-            log.warning("spending_not_counted", task=work.record.task_id, error=str(error))
-
-    @override
-    async def settle_open_writes(self, work: Work, store: TurnStore) -> None:
-        """Settles by reading the open writes of a turn that is given up; does nothing else of it.
-
-        Any error may be raised: what broke the turn may break this too.
-        """
-        entries, pulse = await run_together(store.journal(), store.pulse())
-        await self._count_spending(work, entries)
-        opened = self._open_turn(work, store, entries, pulse.now, TurnCounts(self._ports.meter), given_up=True)
-        await settle_open(await prime(self._equipment, opened))
-
     async def _run_phases(self, opened: OpenedTurn, asked: Approval | None) -> RunEnd:
-        """PRIME and EXECUTE, with the answer's review; returns how the run ends, early or not."""
-        ctx: TurnContext | None = None
-        canceled = _cancellation(opened.work.turn)
+        """PRIME, EXECUTE and REFLECT; returns how the run ends.
+
+        What ends it before its answer is raised, from whatever depth, so that nothing after it is done. A cancellation
+        of the process and a lost lease are not caught: then the successor settles what is open, and not this process.
+        """
+        ctx, canceled = None, _cancellation(opened.work.turn)
         try:
             _begin(opened)
-            if opened.checkpoints.latest is None:
-                refuse_protected(opened.work.record.request.text)
-            if canceled is None:  # this needs no tool server
-                accepted = acceptance_time(opened.work, opened.journal)
-                await answer_doubts(opened.store, opened.journal, opened.work.turn, accepted)
-                await _resolve_approval(opened, asked, accepted)
-            with opened.journal.counts.time_span(Phase.PRIME, self._ports.tracer.span(names.PRIME)):
-                ctx = await self._prime_turn(opened)
+            await hear_turn(opened, asked)
+            ctx = await self._prime_turn(opened)
             if canceled is not None:
                 raise canceled
-            return await self._execute_turn(ctx)
-        except (StillWaiting, StillInDoubt, AgentAsks, Doubtful) as waiting:
+            executed = await self._execute_turn(ctx)
+            return await self._reflect_on(ctx, executed)
+        except WAITS_FOR_PERSON as waiting:
             return await end_waiting(opened, waiting)
         except TenantStopped as stopped:
             if ctx is not None:
@@ -187,7 +130,7 @@ class Worker(RunsTurns):
             await _hand_back(opened, stopped)
             raise
         except EarlyEnd as early:
-            note_early_end(opened.journal, early)
+            recording.note_early_end(opened.journal, early)
             if ctx is not None:
                 await settle_open(ctx)
             else:
@@ -198,34 +141,32 @@ class Worker(RunsTurns):
         """The turn's context, with what the task's documents, prose policies, earlier turns and limits add to it."""
         earlier = opened.checkpoints.latest
         is_over = earlier is not None and is_end(earlier.state)
-        ports = record_inputs(self._ports, opened.journal, calls_no_more=is_over)
-        primed = await prime(self._equipment._replace(ports=ports), opened)
-        note_session(opened.journal, primed.session)
-        return with_thresholds(await with_history(await with_prose(with_documents(primed))))
+        with opened.journal.counts.time_span(Phase.PRIME, self._ports.tracer.span(names.PRIME)):
+            ports = recording.record_inputs(self._ports, opened.journal, calls_no_more=is_over)
+            primed = await prime(self._equipment._replace(ports=ports), opened)
+            recording.note_session(opened.journal, primed.session)
+            return with_thresholds(await with_history(await with_prose(with_documents(primed))))
 
-    async def _execute_turn(self, ctx: TurnContext) -> RunEnd:
-        """EXECUTE, and the review of its answer."""
+    async def _execute_turn(self, ctx: TurnContext) -> AnsweredTask | WaitsForDecision | Resting:
         ctx.journal.enter_phase(Phase.EXECUTE)
-        tracer = self._ports.tracer
-        with ctx.journal.counts.time_span(Phase.EXECUTE, tracer.span(names.EXECUTE)):
+        with ctx.journal.counts.time_span(Phase.EXECUTE, self._ports.tracer.span(names.EXECUTE)):
             if (earlier := ctx.checkpoints.latest) is None:
                 progress = first_progress(ctx)
                 ctx.checkpoints.save(progress)
             else:  # with notes on all files of the task, also those of later messages
                 progress = earlier.note(**note_files(ctx.files))
-            executed = await execute_task(ctx, progress)
+            return await execute_task(ctx, progress)
+
+    async def _reflect_on(self, ctx: TurnContext, executed: AnsweredTask | WaitsForDecision | Resting) -> RunEnd:
+        """REFLECT, if there is an answer; and how the run ends."""
         match executed:
-            case AnsweredTask(done, not_done):
+            case AnsweredTask(progress, not_done):
                 ctx.journal.enter_phase(Phase.REFLECT)
-                with ctx.journal.counts.time_span(Phase.REFLECT, tracer.span(names.REFLECT)):
-                    return await end_answered(ctx, await review_answer(ctx, done), not_done)
-            case WaitsForDecision() if is_practice(ctx.record):
-                raise Rejected(NOBODY_APPROVES)
+                with ctx.journal.counts.time_span(Phase.REFLECT, self._ports.tracer.span(names.REFLECT)):
+                    return await end_answered(ctx, await review_answer(ctx, progress), not_done)
             case WaitsForDecision():
-                tracer.current_span().event(names.APPROVAL_WAITS)
                 return await end_with_question(ctx, executed)
             case Resting():
-                tracer.current_span().event(names.RESTS)
                 return await end_resting(ctx, executed)
 
     async def _store_end(
@@ -247,11 +188,30 @@ class Worker(RunsTurns):
         spend = journal.spending.as_json(self._limits.ceilings)
         ended = ended._replace(approval=asked, settled=over, spend=spend)
         end = build_turn_end(work, ended, session, journal, self._limits.answers)
-        tell_end(self._ports.tracer.current_span(), ended)
+        recording.tell_end(self._ports.tracer.current_span(), ended)
         with self._ports.tracer.span(names.STORE):
             notices = approval_notices(asked_before, asked, over)
             await store.finish(end._replace(notices=notices, charges=charges))
         journal.counts.count_end(end, asked_before)
+
+    @override
+    async def settle_open_writes(self, work: Work, store: TurnStore) -> None:
+        """Settles by reading the open writes of a turn that is given up; does nothing else of it.
+
+        Any error may be raised: what broke the turn may break this too.
+        """
+        entries, pulse = await run_together(store.journal(), store.pulse())
+        await self._count_spending(work, entries)
+        opened = self._open_turn(work, store, entries, pulse.now, TurnCounts(self._ports.meter), given_up=True)
+        await settle_open(await prime(self._equipment, opened))
+
+    async def _count_spending(self, work: Work, earlier: Sequence[JournalEntry]) -> None:
+        """Adds what the attempts at a turn that is given up cost to the tenant's days."""
+        try:
+            for day, charges in _list_charges(work, earlier):
+                await self._ports.daily.settle(work.record.tenant, day, charges)
+        except StoreUnavailable as error:  # the writes are to be settled all the same
+            log.warning("spending_not_counted", task=work.record.task_id, error=str(error))
 
 
 def _list_charges(
@@ -265,32 +225,14 @@ def _list_charges(
     )
 
 
-async def _comes_too_late(work: Work, store: TurnStore, asked: Approval | None) -> bool:
-    """Whether the turn can no longer change anything: its task has ended, or its question is no longer open."""
-    if work.record.state.is_terminal:
-        return True
-    answers = work.turn.kind in (TurnKind.DECISION, TurnKind.DEADLINE) and not (
-        speaks_of_doubts(work.turn) or ends_rest(work.turn)
-    )
-    if not answers or (asked is not None and asked.status is ApprovalStatus.WAITING):
-        return False
-    return not any(entry.status is WriteStatus.ASKED for entry in (await store.ledger()).values())
-
-
-async def _says_nothing_new(work: Work, store: TurnStore) -> bool:
-    """Whether the turn decides on doubts that do not exist, and no attempt before a crash heeded it."""
-    if not speaks_of_doubts(work.turn):
-        return False
-    ledger = tuple((await store.ledger()).values())
-    return not (open_doubts(ledger) or is_heeded(work.turn, ledger))
-
-
 def _begin(opened: OpenedTurn) -> None:
-    """Tells that the task is worked on, and has its record say so."""
+    """Tells that the task is worked on, and has its record say so. Raises ``Rejected`` for protected data."""
     opened.journal.enter_phase(Phase.PRIME)
     record, now = opened.work.record, opened.journal.now
     update = {"state": TaskState.WORKING, "reason": None, "started_at": record.started_at or now, "updated_at": now}
     opened.journal.keep_record(record.model_copy(update=update))
+    if opened.checkpoints.latest is None:
+        refuse_protected(record.request.text)
 
 
 async def _hand_back(opened: OpenedTurn, stopped: TenantStopped) -> None:
@@ -300,18 +242,6 @@ async def _hand_back(opened: OpenedTurn, stopped: TenantStopped) -> None:
     opened.journal.tell("status", state=record.state.value, reason=record.reason)
     entries, events, _ = opened.journal.take_unstored()
     await opened.store.append(entries, events, record)
-
-
-async def _resolve_approval(opened: OpenedTurn, asked: Approval | None, accepted: datetime) -> None:
-    """Lets the plan through if this turn brings the approval that it waits for.
-
-    This needs no tool server: a refusal, an expiry or a question is answered although none can be reached.
-    """
-    earlier = opened.checkpoints.latest
-    if earlier is None or asked is None or not waits_for(asked, earlier):
-        return
-    passed = apply_approval(earlier, await answer_approval(opened.journal, opened.work.turn, asked, accepted))
-    opened.checkpoints.save(passed, "approved" if is_let_through(passed) else "entered")
 
 
 def _cancellation(turn: Turn) -> Canceled | None:
