@@ -15,12 +15,12 @@ from redis.asyncio import Redis
 from redis.asyncio.connection import parse_url
 from typing_extensions import override
 
-from shared.infra.lua import ANSWER_SECONDS, answering, unavailable
+from shared.infra.lua import ANSWER_SECONDS, Scripts, unavailable
 from shared.infra.packed import ESCAPES
 from shared.infra.redis_address import read_address
 from shared.infra.redis_pools import CONNECT_SECONDS
 
-ReadReply = bytes | int | None | list["ReadReply"]
+ReadReply = str | int | None | list["ReadReply"]
 _LIVES_SECONDS = 1.0  # a name that leads to another server by then is followed there
 _AGAIN_SECONDS = 0.5  # between two attempts to connect
 
@@ -44,25 +44,25 @@ class Reads:
     """
 
     def __init__(self, redis: Redis, url: str) -> None:
-        self._redis, self._address = redis, _plain_address(url)
+        self._scripts, self._address = Scripts(redis), _plain_address(url)
         self._connection: _ReadConnection | None = None
         self._connecting = False
         self._next_attempt = 0.0
 
     async def ask(self, reads: PackedReads) -> Sequence[ReadReply]:
-        """The reply to each command, with texts as bytes. Raises ``StoreUnavailable``."""
+        """The reply to each command. Raises ``StoreUnavailable``."""
         connection = await self._open_connection() if self._address else None
         if connection is not None:
             try:
                 replies = await connection.ask(reads)
             except TimeoutError as error:
                 raise unavailable(error) from error
-            except OSError:  # a read is simply repeated, with the patience that redis-py has
+            except OSError:  # a read is simply repeated, with the patience that other commands have
                 pass
             else:
                 if not any(isinstance(reply, Exception) for reply in replies):
                     return replies
-        return await self._ask_client(reads)
+        return cast("Sequence[ReadReply]", await self._scripts.commands(*reads.commands))
 
     def close(self) -> None:
         if self._connection is not None:
@@ -92,12 +92,6 @@ class Reads:
         self._connection = fresh
         return fresh
 
-    async def _ask_client(self, reads: PackedReads) -> Sequence[ReadReply]:
-        async with answering(), self._redis.pipeline(transaction=False) as pipe:
-            for command in reads.commands:
-                pipe.execute_command(*command)
-            return [_as_bytes(reply) for reply in cast("list[object]", await pipe.execute())]
-
 
 class _Asked(NamedTuple):
     waiting: "asyncio.Future[list[ReadReply]]"
@@ -110,7 +104,7 @@ class _ReadConnection(asyncio.Protocol):
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._reader = hiredis.Reader()
+        self._reader = hiredis.Reader(encoding="utf-8", errors=ESCAPES)
         self._asked: deque[_Asked] = deque()
         self._replies: list[ReadReply] = []
         self._unsent: list[bytes] = []
@@ -228,9 +222,3 @@ def _plain_address(url: str) -> "dict[str, object] | None":
 
 def _pack(command: tuple[str, ...]) -> bytes:
     return bytes(hiredis.pack_command(cast("tuple[str | int | float | bytes | memoryview[int]]", command)))
-
-
-def _as_bytes(reply: object) -> ReadReply:
-    if isinstance(reply, list):
-        return [_as_bytes(one) for one in reply]
-    return reply.encode(errors=ESCAPES) if isinstance(reply, str) else cast(ReadReply, reply)

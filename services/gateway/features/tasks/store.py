@@ -24,7 +24,7 @@ from shared.ports.tasks import Tasks
 
 _TASK = "task"
 _MOST_KNOWN = 1024
-_LARGEST = 64 * 1024  # bytes; with ``_MOST_KNOWN``, what is kept stays within bounds
+_LARGEST = 64 * 1024  # characters; with ``_MOST_KNOWN``, what is kept stays within bounds
 MOST = 4096  # notes under one id: a client that uses one id for ever must not fill the store
 
 
@@ -32,18 +32,14 @@ class _KnownTask(NamedTuple):
     """The place of a task that was found under its own id, and its record as last read, if that is cached."""
 
     session_id: str
-    place: bytes
+    place: str
     reads: PackedReads
-    stored: bytes = b""
+    stored: str = ""
     record: TaskRecord | None = None
 
 
 def _note_fields(fingerprint: str) -> list[str]:
     return [_TASK, f"signalled:{fingerprint}", f"answered:{fingerprint}"]
-
-
-def _decode_text(noted: bytes | None) -> str:
-    return (noted or b"").decode()
 
 
 def _packed_reads(key: MessageKey, session_id: str) -> PackedReads:
@@ -55,11 +51,12 @@ def _packed_reads(key: MessageKey, session_id: str) -> PackedReads:
     )
 
 
-class RedisClientIds(ClientIds):
+class RedisClientIds(ScriptedStore, ClientIds):
     """Clients' own task ids on Redis. Every method may raise ``StoreUnavailable``."""
 
     def __init__(self, redis: Redis, reads: Reads, tasks: Tasks) -> None:
-        self._redis, self._reads, self._tasks = redis, reads, tasks
+        super().__init__(redis)
+        self._reads, self._tasks = reads, tasks
         self._known = LruCache[tuple[str, str], _KnownTask](_MOST_KNOWN)
 
     @override
@@ -71,9 +68,9 @@ class RedisClientIds(ClientIds):
             return await self._find_anew(key)
         reads = known.reads if not fingerprint else _packed_reads(key, known.session_id)
         noted, place, stored = await self._reads.ask(reads)
-        task_id, signalled, answered = map(_decode_text, cast("list[bytes | None]", noted))
+        task_id, signalled, answered = (field or "" for field in cast("list[str | None]", noted))
         is_there = place == known.place and task_id in ("", alias)
-        if not is_there or not isinstance(stored, bytes):
+        if not is_there or not isinstance(stored, str):
             self._known.pop((tenant, alias), None)
             return await self._find_anew(key)
         if known.record is not None and stored == known.stored:
@@ -84,17 +81,16 @@ class RedisClientIds(ClientIds):
         return FoundTask(key, record, signalled, answered)
 
     async def _find_anew(self, key: MessageKey) -> FoundTask:
-        async with answering():
-            asked = self._redis.hmget(thread_key(key.tenant, key.alias), _note_fields(key.fingerprint))
-            task_id, signalled, answered = await cast(Awaitable[list[str | None]], asked)
+        noted = await self._scripts.command("HMGET", thread_key(key.tenant, key.alias), *_note_fields(key.fingerprint))
+        task_id, signalled, answered = cast("list[str | None]", noted)
         record = await self._tasks.record(key.tenant, task_id or key.alias)
         if record is not None and record.task_id == key.alias and task_id in (None, key.alias):
-            self._keep(record, b"")
+            self._keep(record, "")
         return FoundTask(key, record, signalled or "", answered or "")
 
-    def _keep(self, record: TaskRecord, stored: bytes) -> None:
+    def _keep(self, record: TaskRecord, stored: str) -> None:
         """Cache a task's place, and its record unless that is large."""
-        place = f"{record.task_id}\n{record.session_id}".encode()
+        place = f"{record.task_id}\n{record.session_id}"
         reads = _packed_reads(MessageKey(record.tenant, record.task_id), record.session_id)
         cached = (stored, record) if 0 < len(stored) <= _LARGEST else ()
         self._known.keep((record.tenant, record.task_id), _KnownTask(record.session_id, place, reads, *cached))
@@ -151,13 +147,8 @@ class RedisTaskLists(ScriptedStore, TaskLists):
 
     async def _read_records(self, names: Sequence[str]) -> tuple[TaskRecord, ...]:
         """The records that still exist."""
-        if not names:
-            return ()
-        async with answering(), self._redis.pipeline(transaction=False) as pipe:
-            for name in names:
-                pipe.hget(name, "json")
-            found = cast("list[str | None]", await pipe.execute())
-        return tuple(read_record(stored) for stored in found if stored)
+        found = await self._scripts.commands(*(("HGET", name, "json") for name in names)) if names else ()
+        return tuple(read_record(stored) for stored in cast("Sequence[str | None]", found) if stored)
 
 
 def _list_partitions(wanted: WantedTasks) -> Sequence[int]:
