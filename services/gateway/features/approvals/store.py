@@ -4,15 +4,13 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, cast
 
-from redis.asyncio import Redis
-
 from services.gateway.features.approvals import service as approvals
 from services.gateway.features.approvals.views import Question
 from shared.contracts.approval import Approval, ApprovalStatus, NoticeEvent
 from shared.contracts.credential import beyond_walls, parse_reference
 from shared.domain.partition import PARTITIONS, partition_of
 from shared.infra import keys
-from shared.infra.lua import ScriptedStore, answering
+from shared.infra.lua import ScriptedStore
 from shared.infra.stored_tasks import read_record
 
 
@@ -21,42 +19,33 @@ class _Row(NamedTuple):
     record: str | None
 
 
-class RedisApprovals(approvals.Approvals):
+class RedisApprovals(ScriptedStore, approvals.Approvals):
     """Reads approvals in two round trips: their names in each partition, then their contents."""
 
-    def __init__(self, redis: Redis) -> None:
-        self._redis = redis
-
     async def waiting(self, tenant: str) -> Sequence[Question]:
-        async with answering(), self._redis.pipeline(transaction=False) as pipe:
-            for partition in range(PARTITIONS):
-                pipe.zrange(keys.asked_key(partition, tenant), 0, -1)
-            rows = cast("list[list[str]]", await pipe.execute())
+        asked = (("ZRANGE", keys.asked_key(partition, tenant), 0, -1) for partition in range(PARTITIONS))
+        rows = cast("list[list[str]]", await self._scripts.commands(*asked))
         found = await self._read_questions(keys.unpack(keys.AskedMember, member) for row in rows for member in row)
         return [
             one for one in found if one.approval.status is ApprovalStatus.WAITING and not one.record.state.is_terminal
         ]
 
     async def find(self, tenant: str, approval_id: str) -> Question | None:
-        async with answering(), self._redis.pipeline(transaction=False) as pipe:
-            for partition in range(PARTITIONS):
-                pipe.get(keys.approval_key(partition, tenant, approval_id))
-            rows = cast("list[str | None]", await pipe.execute())
+        names = (keys.approval_key(partition, tenant, approval_id) for partition in range(PARTITIONS))
+        rows = cast("list[str | None]", await self._scripts.commands(*(("GET", name) for name in names)))
         tasks = [keys.unpack(keys.EndedMember, row) for row in rows if row is not None]
         asked = [keys.AskedMember(approval_id, *task) for task in tasks if task.tenant == tenant]
         return next(iter(await self._read_questions(asked)), None)
 
     async def _read_questions(self, asked: Iterable[keys.AskedMember]) -> list[Question]:
         """The approvals that still exist, with their tasks."""
-        wanted = [*asked]
+        wanted = [(one.approval_id, keys.task_keys(one.tenant, one.session_id, one.task_id)) for one in asked]
         if not wanted:
             return []
-        async with answering(), self._redis.pipeline(transaction=False) as pipe:
-            for one in wanted:
-                names = keys.task_keys(one.tenant, one.session_id, one.task_id)
-                pipe.hget(names.approvals, one.approval_id)
-                pipe.hget(names.record, "json")
-            found = cast("list[str | None]", await pipe.execute())
+        fields = [
+            field for approval, names in wanted for field in ((names.approvals, approval), (names.record, "json"))
+        ]
+        found = cast("list[str | None]", await self._scripts.commands(*(("HGET", *field) for field in fields)))
         rows = [_Row(*pair) for pair in zip(found[::2], found[1::2], strict=True)]
         return [
             Question(Approval.model_validate_json(row.approval), read_record(row.record))

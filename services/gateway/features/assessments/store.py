@@ -14,14 +14,14 @@ from redis.asyncio import Redis
 from services.gateway.features.assessments.service import MOST_CHARACTERS, MOST_KEPT, KeptAssessment, KeptAssessments
 from shared.contracts.assessment.results import Assessment, AssessmentCard
 from shared.infra import keys
-from shared.infra.lua import Scripts
+from shared.infra.lua import ScriptedStore
 
 log = structlog.get_logger()
 
 
-class RedisAssessments(KeptAssessments):
+class RedisAssessments(ScriptedStore, KeptAssessments):
     def __init__(self, redis: Redis, most: int = MOST_KEPT) -> None:
-        self._scripts = Scripts(redis)
+        super().__init__(redis)
         self._most = most
 
     async def keep(self, tenant: str, kept: KeptAssessment) -> bool:
@@ -51,9 +51,8 @@ class RedisAssessments(KeptAssessments):
 
     async def find(self, tenant: str, assessment_id: str) -> KeptAssessment | None:
         names = keys.assessment_keys(tenant)
-        score = await self._scripts.command("ZSCORE", names.order, assessment_id)
-        card = await self._scripts.command("HGET", names.cards, assessment_id)
-        body = await self._scripts.command("HGET", names.bodies, assessment_id)
+        asked = (("ZSCORE", names.order), ("HGET", names.cards), ("HGET", names.bodies))
+        score, card, body = await self._scripts.commands(*((*each, assessment_id) for each in asked))
         if score is None or card is None or body is None:
             return None
         read, assessment = _read_card(str(card), _read_moment(score)), _read_assessment(str(body))

@@ -15,7 +15,7 @@ from shared.contracts.task import TaskRecord
 from shared.domain.lru_cache import LruCache
 from shared.infra import keys
 from shared.infra.ledger_rows import read_entry
-from shared.infra.lua import answering
+from shared.infra.lua import ScriptedStore
 from shared.ports.archive import Archive, ArchiveUnavailable
 from shared.ports.tasks import Tasks
 
@@ -53,9 +53,10 @@ class ArchivedAudit(ArchivedTasks):
         return found if found.record.tenant == tenant else None
 
 
-class RedisAudit(LiveTasks):
+class RedisAudit(ScriptedStore, LiveTasks):
     def __init__(self, redis: Redis, tasks: Tasks, lists: TaskLists) -> None:
-        self._redis, self._tasks, self._lists = redis, tasks, lists
+        super().__init__(redis)
+        self._tasks, self._lists = tasks, lists
 
     async def page(self, tenant: str, session: str | None, since: datetime | None, size: int, after: str) -> KeptPage:
         wanted = WantedTasks(tenant, session=session, since=since)
@@ -70,12 +71,9 @@ class RedisAudit(LiveTasks):
     async def _with_details(self, records: Sequence[TaskRecord]) -> list[Kept]:
         if not records:
             return []
-        async with answering(), self._redis.pipeline(transaction=False) as pipe:
-            for record in records:
-                names = keys.task_keys(record.tenant, record.session_id, record.task_id)
-                pipe.hgetall(names.ledger)
-                pipe.hgetall(names.approvals)
-            found = cast("list[dict[str, str]]", await pipe.execute())
+        of_tasks = [keys.task_keys(record.tenant, record.session_id, record.task_id) for record in records]
+        asked = (("HGETALL", name) for names in of_tasks for name in (names.ledger, names.approvals))
+        found = cast("list[dict[str, str]]", await self._scripts.commands(*asked))
         return [
             Kept(record, _read_details(record, ledger, approvals))
             for record, ledger, approvals in zip(records, found[::2], found[1::2], strict=True)

@@ -12,10 +12,9 @@ from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.outcome import TaskOutcome
 from shared.domain.partition import PARTITIONS
 from shared.infra import keys
-from shared.infra.lua import ScriptedStore, answering
+from shared.infra.lua import ScriptedStore
 from shared.infra.stored_outcomes import read_stored
 
-_SECONDS = 5.0
 _ROUNDS = 50  # of reading further in streams that are full of others' letters
 _LAST = 2**64 - 1  # no stream's id has a larger part
 _ID = re.compile(r"(turn|outcome)-(\d{1,4})-(\d{1,20}-\d{1,20})")
@@ -56,10 +55,8 @@ class RedisDeadLetters(ScriptedStore, DeadLetters):
         return sorted(mine, key=lambda letter: letter.at, reverse=True)[:limit]
 
     async def _rows_before(self, places: Sequence[_LetterPlace], limit: int) -> list[list[Row]]:
-        async with answering(_SECONDS), self._redis.pipeline(transaction=False) as pipe:
-            for place in places:
-                pipe.xrevrange(place.stream, max=place.entry_id, count=limit)
-            return cast("list[list[Row]]", await pipe.execute())
+        asked = (("XREVRANGE", place.stream, place.entry_id, "-", "COUNT", limit) for place in places)
+        return cast("list[list[Row]]", await self._scripts.commands(*asked))
 
     async def find(self, tenant: str, letter_id: str) -> DeadLetter | None:
         place = _parse_letter_id(letter_id)

@@ -13,26 +13,21 @@ from shared.domain.estimates import Moment, moments, read_points
 from shared.domain.exact_json import Json, dumps
 from shared.infra import keys
 from shared.infra.learned_files import learned_files, read_arms
-from shared.infra.lua import answering
+from shared.infra.lua import ScriptedStore
 from shared.infra.rpc import RpcQueue
 from shared.ports.store import StoreUnavailable
 
-_SECONDS = 2.0
 
-
-class RedisStatistics(LearningStatistics):
-    def __init__(self, redis: Redis) -> None:
-        self._redis = redis
-
+class RedisStatistics(ScriptedStore, LearningStatistics):
     async def learning(self, tenant: str) -> Learning:
         names = keys.learned_keys(tenant)
-        async with answering(_SECONDS), self._redis.pipeline(transaction=False) as pipe:
-            pipe.llen(names.cases)
-            pipe.hgetall(names.counts)
-            pipe.hgetall(names.arms)
-            pipe.scard(names.tools)
-            pipe.hlen(names.synthesized)
-            found = await pipe.execute()
+        found = await self._scripts.commands(
+            ("LLEN", names.cases),
+            ("HGETALL", names.counts),
+            ("HGETALL", names.arms),
+            ("SCARD", names.tools),
+            ("HLEN", names.synthesized),
+        )
         cases, counts, arms, tools, synthesized = cast("tuple[int, dict[str, str], dict[str, str], int, int]", found)
         try:
             numbers = {name: int(count) for name, count in counts.items()}
@@ -42,10 +37,8 @@ class RedisStatistics(LearningStatistics):
 
     async def history(self, tenant: str) -> LearningHistory:
         names = keys.learned_keys(tenant)
-        async with answering(_SECONDS), self._redis.pipeline(transaction=False) as pipe:
-            pipe.hgetall(names.trends)
-            pipe.hgetall(names.days)
-            trends, days = cast("tuple[dict[str, str], dict[str, str]]", await pipe.execute())
+        found = await self._scripts.commands(("HGETALL", names.trends), ("HGETALL", names.days))
+        trends, days = cast("list[dict[str, str]]", found)
         try:
             drawn = {name: moments(read_points(text)) for name, text in trends.items()}
             return LearningHistory(drawn.pop(keys.QUALITY_TREND, ()), _arm_trends(drawn), _read_days(days))

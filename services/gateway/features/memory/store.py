@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import cast
 
-from redis.asyncio import Redis
-
 from services.gateway.features.memory.service import TenantMemory, Thing
 from shared.contracts.knowledge import Accuracy, CaseEntry, EntityLinks, KnownEntity, KnownFact
 from shared.contracts.learning_files import ForgetRequest
@@ -13,31 +11,22 @@ from shared.domain.cases import CASES_KEPT
 from shared.domain.known import FACTS_KEPT
 from shared.infra import keys
 from shared.infra.learned_files import read_rows
-from shared.infra.lua import ScriptedStore, answering
-
-_SECONDS = 2.0
+from shared.infra.lua import ScriptedStore
 
 
-class Memories:
+class Memories(ScriptedStore):
     """Reads tenants' memories; unreadable rows are left out. Both methods may raise ``StoreUnavailable``."""
-
-    def __init__(self, redis: Redis) -> None:
-        self._redis = redis
 
     async def cases(self, tenant: str) -> Sequence[CaseEntry]:
         """The case log, newest first."""
-        async with answering(_SECONDS), self._redis.pipeline(transaction=False) as pipe:
-            pipe.lrange(keys.learned_keys(tenant).cases, 0, CASES_KEPT - 1)
-            (rows,) = cast("list[list[str]]", await pipe.execute())
-        return tuple(read_rows(CaseEntry, enumerate(rows)).values())
+        rows = await self._scripts.command("LRANGE", keys.learned_keys(tenant).cases, 0, CASES_KEPT - 1)
+        return tuple(read_rows(CaseEntry, enumerate(cast("list[str]", rows))).values())
 
     async def read_memory(self, tenant: str) -> TenantMemory:
         names = keys.learned_keys(tenant)
-        async with answering(_SECONDS), self._redis.pipeline(transaction=False) as pipe:
-            pipe.lrange(names.knowledge, 0, FACTS_KEPT - 1)
-            for name in (names.entities, names.entity_links, names.accuracy, names.memory):
-                pipe.hgetall(name)
-            found = await pipe.execute()
+        hashes = (names.entities, names.entity_links, names.accuracy, names.memory)
+        asked = (("HGETALL", name) for name in hashes)
+        found = await self._scripts.commands(("LRANGE", names.knowledge, 0, FACTS_KEPT - 1), *asked)
         facts, things, links, accuracy, finding = cast(
             "tuple[list[str], dict[str, str], dict[str, str], dict[str, str], dict[str, str]]", found
         )

@@ -1,7 +1,7 @@
 """Reads of tasks in Redis: lists, events, clients' own ids."""
 
 import asyncio
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, cast
 
 from redis.asyncio import Redis
@@ -116,10 +116,9 @@ class RedisClientIds(ScriptedStore, ClientIds):
 
     async def _forget_some(self, name: str, newest: str) -> None:
         """Delete some random fields: each matters only to a client that sends the very same message again."""
-        async with answering():
-            found = await cast(Awaitable[list[str]], self._redis.hrandfield(name, MOST // 4))
-            if some := [field for field in found if field not in (_TASK, newest)]:
-                await cast(Awaitable[int], self._redis.hdel(name, *some))
+        found = cast("list[str]", await self._scripts.command("HRANDFIELD", name, MOST // 4))
+        if some := [field for field in found if field not in (_TASK, newest)]:
+            await self._scripts.command("HDEL", name, *some)
 
 
 class _Listed(NamedTuple):

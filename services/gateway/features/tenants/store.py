@@ -8,19 +8,17 @@ from redis.asyncio import Redis
 
 from services.gateway.features.tenants.service import DaySpent, TenantState
 from shared.infra import keys
-from shared.infra.lua import Scripts, answering
+from shared.infra.lua import ScriptedStore
 from shared.infra.tenant_records import TenantStops
 
-_SECONDS = 2.0
 _FIELDS = ("tokens", "nanos", "calls", "reserved_tokens", "reserved_nanos")
 
 
-class TenantStates:
+class TenantStates(ScriptedStore):
     """The states of tenants. All methods may raise ``StoreUnavailable`` and may be repeated."""
 
     def __init__(self, redis: Redis) -> None:
-        self._redis = redis
-        self._scripts = Scripts(redis)
+        super().__init__(redis)
         self._stops = TenantStops(redis)
 
     async def stop(self, tenant: str, reason: str) -> None:
@@ -53,8 +51,6 @@ class TenantStates:
 
     async def spending_of(self, tenant: str, dates: Sequence[str]) -> Sequence[DaySpent]:
         """One row for each of these days of the tenant's calendar, also for those without spending."""
-        async with answering(_SECONDS), self._redis.pipeline(transaction=False) as pipe:
-            for day in dates:
-                pipe.hmget(keys.spend_key(tenant, day), list(_FIELDS))
-            rows = cast("list[list[str | None]]", await pipe.execute())
+        asked = (("HMGET", keys.spend_key(tenant, day), *_FIELDS) for day in dates)
+        rows = cast("list[list[str | None]]", await self._scripts.commands(*asked))
         return [DaySpent(day, *(int(number or 0) for number in row)) for day, row in zip(dates, rows, strict=True)]
