@@ -1,6 +1,6 @@
 """A closed plan on its way: it is let through or waits, then its calls are made in order (I1, I2)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from services.executor.core.authorize.approval import Consent, find_consent, is_let_through, let_through
 from services.executor.core.authorize.persons import persons_needed, still_stands
@@ -135,47 +135,35 @@ def _without_source(ctx: TurnContext, fresh: Progress, written: tuple[Fact, ...]
 
 
 async def _work_in_state(ctx: TurnContext, progress: Progress) -> Progress:
-    match progress.state:
-        case FsmState.MUTATE:
-            return await _make_changes(ctx, progress)
-        case FsmState.SCHEDULE_NOTIFY:
-            await send_plan_calls(ctx, progress, FsmState.SCHEDULE_NOTIFY, (ToolClass.NOTIFY,))
-            return _count_calls(progress, (ToolClass.NOTIFY,))
-        case _:
-            return progress
-
-
-async def _make_changes(ctx: TurnContext, progress: Progress) -> Progress:
-    """Makes the plan's changes; and its notices too, if the template has no state for them."""
-    if not is_let_through(progress):
+    """Makes the plan's calls that the state is for; where the path has no state for notices, MUTATE is for them too."""
+    if progress.state is FsmState.MUTATE and not is_let_through(progress):
         raise Failed("the plan is not the one that was let through; nothing was written")
-    await send_plan_calls(ctx, progress, FsmState.MUTATE, (ToolClass.CHANGE,))
-    if FsmState.SCHEDULE_NOTIFY in progress.path:
-        return _count_calls(progress, (ToolClass.CHANGE,))
-    await send_plan_calls(ctx, progress, FsmState.MUTATE, (ToolClass.NOTIFY,))
-    return _count_calls(progress, (ToolClass.CHANGE, ToolClass.NOTIFY))
-
-
-def _count_calls(progress: Progress, classes: tuple[ToolClass, ...]) -> Progress:
+    changes, notices = (ToolClass.CHANGE,), (ToolClass.NOTIFY,)
+    classes = {
+        FsmState.MUTATE: changes if FsmState.SCHEDULE_NOTIFY in progress.path else (*changes, *notices),
+        FsmState.SCHEDULE_NOTIFY: notices,
+    }.get(progress.state, ())
+    for tool_class in classes:
+        await _send_plan_calls(ctx, progress, tool_class)
     made = sum(call.tool_class in classes for call in progress.dossier.present_plan.calls)
     return progress.model_copy(update={"tool_calls": progress.tool_calls + made})
 
 
-async def send_plan_calls(ctx: TurnContext, progress: Progress, state: FsmState, classes: Iterable[ToolClass]) -> None:
-    """Carry out the plan's calls of some classes in order, each at most once, whoever began it.
+async def _send_plan_calls(ctx: TurnContext, progress: Progress, tool_class: ToolClass) -> None:
+    """Carries out the plan's calls of a class in order, each at most once, whoever began it.
 
     A call that fails for good stops those after it that share its part of the task or need its answer, unless the plan
     says "continue"; where it says "compensate", what the calls before it did is taken back, and the run ends. A write
     in doubt raises ``Doubtful``.
     """
-    wanted, plan = frozenset(classes), progress.dossier.present_plan
+    plan = progress.dossier.present_plan
     for call in plan.calls:
-        if call.tool_class not in wanted or is_left_out(ctx, plan, call):
+        if call.tool_class is not tool_class or is_left_out(ctx, plan, call):
             continue
         if why := await _why_stopped(ctx, progress, plan, call):
             await leave_out(ctx, plan, call, why)
             continue
-        write = PlannedWrite(ctx, progress, plan, call, state)
+        write = PlannedWrite(ctx, progress, plan, call, progress.state)
         failure = await _carry_out_call(write)
         if failure is not None and call.on_failure == "compensate":
             raise await _take_back(write, failure)
