@@ -1,5 +1,6 @@
-"""When a plan needs a person's decision, why, and of how many different people; and where its path leads."""
+"""Whether a plan needs persons and why, how far it is let through by what they said (I7), and where its path leads."""
 
+from enum import StrEnum
 from fnmatch import fnmatchcase
 
 from services.executor.core.process.rules import concern, unanswered_concern
@@ -7,10 +8,34 @@ from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress, binding_hash
 from services.executor.core.states import machine
 from services.executor.core.states.machine import POLICY_MARK, Failed, ProcessTemplate
+from shared.contracts.approval import Approval, ConfirmationStep, Confirmed
 from shared.contracts.plan import WritePlan
 from shared.contracts.policy import Verdict
 from shared.domain.answer import is_exact_match
 from shared.domain.words import FsmState, RuleAction, ToolClass, decider
+
+
+class Consent(StrEnum):
+    """What has been said to a plan, exactly as it stands."""
+
+    GIVEN = "given"  # it was let through
+    NOT_NEEDED = "not needed"  # nobody is to be asked
+    BEGUN = "begun"  # by some of its process's confirmations; a person is asked for the next
+    WANTED = "wanted"  # a person is to be asked, and has said nothing yet
+
+
+def find_consent(ctx: TurnContext, progress: Progress) -> Consent:
+    """How far the plan has been let through, by persons or because none is to be asked."""
+    if is_let_through(progress):
+        return Consent.GIVEN
+    if not needs_person(ctx, progress):
+        return Consent.NOT_NEEDED
+    return Consent.BEGUN if progress.confirmed else Consent.WANTED
+
+
+def is_let_through(progress: Progress) -> bool:
+    """Whether the plan, exactly as it stands, was let through and may be carried out."""
+    return progress.dossier.approved_hash == progress.dossier.present_plan.hash
 
 
 def needs_person(ctx: TurnContext, progress: Progress) -> bool:
@@ -106,6 +131,68 @@ def still_stands(ctx: TurnContext, progress: Progress, fresh: Progress, verdict:
     if progress.dossier.approved_hash is None:
         return False
     return not needs_person(ctx, fresh.update_dossier(verdict=verdict))  # it was let through, and nobody is asked now
+
+
+def let_through(progress: Progress, note: str, *, by_person: bool = False, level: str | None = None) -> Progress:
+    """The progress whose plan, exactly as it stands, may be carried out."""
+    approved = progress.dossier.present_plan.hash
+    return progress.update_dossier(
+        approved_hash=approved, approval_note=note, by_person=by_person, approved_level=level
+    )
+
+
+def waits_for(approval: Approval, progress: Progress) -> bool:
+    """Whether the progress waits for this approval: of this plan, on these inputs and rules, at this step (I7)."""
+    plan, verdict = progress.dossier.plan, progress.dossier.verdict
+    if progress.state is not FsmState.APPROVAL_GATE or progress.dossier.approved_hash is not None:
+        return False
+    if plan is None or verdict is None or approval.confirmation != confirmation_wanted(progress):
+        return False
+    return (approval.plan_hash, approval.verdict_hash) == (plan.hash, binding_hash(verdict))
+
+
+def apply_approval(progress: Progress, approval: Approval) -> Progress:
+    """The progress after an approval was given: let through, or at the gate again for the next confirmation."""
+    by = ", ".join(decision.by.id for decision in approval.decisions)
+    if approval.confirmation is None:
+        return let_through(progress, f"approved by {by}", by_person=True, level=approval.level)
+    confirmation = Confirmed(
+        about=approval.confirmation.about,
+        by=tuple(decision.by.id for decision in approval.decisions),
+        at=approval.decisions[-1].at,
+        approval_id=approval.approval_id,
+        plan_hash=approval.plan_hash,
+        verdict_hash=approval.verdict_hash,
+    )
+    confirmed = progress.model_copy(update={"confirmed": (*_confirmations_given(progress), confirmation)})
+    if confirmation_wanted(confirmed) is not None:
+        return reopen_approval_gate(confirmed)
+    note = "; ".join(f"{one.about}: confirmed by {', '.join(one.by)}" for one in confirmed.confirmed)
+    return let_through(confirmed, note, by_person=True, level=approval.level)
+
+
+def confirmation_wanted(progress: Progress) -> ConfirmationStep | None:
+    """The next of the template's confirmations on the plan as it stands; None if it has none, or all are given."""
+    wanted, given = progress.template.confirmations, _confirmations_given(progress)
+    if len(given) >= len(wanted):
+        return None
+    return ConfirmationStep(about=wanted[len(given)], number=len(given) + 1, of=len(wanted), given=given)
+
+
+def _confirmations_given(progress: Progress) -> tuple[Confirmed, ...]:
+    """The confirmations of the plan as it stands."""
+    plan, verdict = progress.dossier.plan, progress.dossier.verdict
+    if plan is None or verdict is None:
+        return ()
+    held = (plan.hash, binding_hash(verdict))
+    return tuple(one for one in progress.confirmed if (one.plan_hash, one.verdict_hash) == held)
+
+
+def reopen_approval_gate(progress: Progress) -> Progress:
+    """The progress back in APPROVAL_GATE: the plan is no longer let through, but its confirmations still count."""
+    gated = progress.model_copy(update={"path": machine.with_gate(progress.path)})
+    shut: dict[str, object] = {"approved_hash": None, "approval_note": None, "by_person": False, "approved_level": None}
+    return gated.move_to(FsmState.APPROVAL_GATE).update_dossier(**shut)
 
 
 def path_for(ctx: TurnContext, progress: Progress) -> tuple[FsmState, ...]:

@@ -9,10 +9,14 @@ from services.executor.core.authorize.approval import (
     approval_grounds,
     approver_brief,
     ask_for_approval,
-    confirmation_wanted,
     describe_approval,
 )
-from services.executor.core.authorize.persons import answer_with_escalation, persons_needed, reasons_to_ask_a_person
+from services.executor.core.authorize.persons import (
+    answer_with_escalation,
+    confirmation_wanted,
+    persons_needed,
+    reasons_to_ask_a_person,
+)
 from services.executor.core.plan.outcomes import parts_not_done
 from services.executor.core.prime.prime import OpenedTurn
 from services.executor.core.reflect.review import ReviewedRun

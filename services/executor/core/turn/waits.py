@@ -7,13 +7,11 @@ from datetime import datetime, timedelta
 from services.executor.core.authorize.approval import (
     NotCounted,
     add_decision,
-    apply_approval,
     approval_refusal,
     escalate_approval,
     is_expired,
-    is_let_through,
-    waits_for,
 )
+from services.executor.core.authorize.persons import apply_approval, is_let_through, waits_for
 from services.executor.core.prime.prime import OpenedTurn
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Rest

@@ -2,8 +2,14 @@
 
 from collections.abc import Sequence
 
-from services.executor.core.authorize.approval import Consent, find_consent, is_let_through, let_through
-from services.executor.core.authorize.persons import persons_needed, still_stands
+from services.executor.core.authorize.persons import (
+    Consent,
+    find_consent,
+    is_let_through,
+    let_through,
+    persons_needed,
+    still_stands,
+)
 from services.executor.core.authorize.policy import has_fresh_verdict, renew_verdict
 from services.executor.core.figures.calculator import CannotCalculate, MadeToolResults
 from services.executor.core.figures.evaluate import recompute
