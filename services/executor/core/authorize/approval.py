@@ -346,12 +346,8 @@ def ended_approval(
     return ended.model_copy(update={"status": ApprovalStatus.SUPERSEDED})
 
 
-def approval_notices(before: Approval | None, after: Approval | None, settled: Approval | None) -> tuple[Notice, ...]:
-    """The notices that follow from the approval before and after the turn; ``settled``: one that ended beside them."""
-    return tuple(_find_notices(before, after, settled))
-
-
-def _find_notices(before: Approval | None, after: Approval | None, settled: Approval | None) -> Iterator[Notice]:
+def find_notices(before: Approval | None, after: Approval | None, settled: Approval | None) -> Iterator[Notice]:
+    """Yields what follows from the approval before and after the turn; ``settled``: one that ended beside them."""
     if settled is not None and settled.notices:
         yield _notice_of(NoticeEvent.DECIDED, settled)
     if after is None or not after.notices:

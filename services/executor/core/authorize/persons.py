@@ -43,7 +43,7 @@ def needs_person(ctx: TurnContext, progress: Progress) -> bool:
     verdict, template = progress.dossier.verdict, progress.template
     if verdict is None or template.confirmations or reasons_to_ask_a_person(ctx, progress):
         return True
-    return verdict.requires_approval or not (verdict.passed or ends_escalated(template, verdict))
+    return verdict.requires_approval or not (verdict.passed or _ends_escalated(template, verdict))
 
 
 def persons_needed(ctx: TurnContext, progress: Progress) -> int:
@@ -113,7 +113,7 @@ def find_unruled(verdict: Verdict, plan: WritePlan | None) -> tuple[str, ...]:
     return tuple(call.tool for call in changes if call.call_id not in ruled | acting)
 
 
-def ends_escalated(template: ProcessTemplate, verdict: Verdict) -> bool:
+def _ends_escalated(template: ProcessTemplate, verdict: Verdict) -> bool:
     """Whether rules that escalate let the process go on to its end ESCALATE: only where its template says so, and never
     for a missing field (I2).
     """
@@ -199,7 +199,7 @@ def path_for(ctx: TurnContext, progress: Progress) -> tuple[FsmState, ...]:
     """The path of the plan in hand: with the gate if a person is asked, and to the end that its verdict leads to."""
     verdict = progress.dossier.verdict
     path = machine.with_gate(progress.path) if needs_person(ctx, progress) else progress.path
-    return machine.with_end(path, verdict is not None and ends_escalated(progress.template, verdict))
+    return machine.with_end(path, verdict is not None and _ends_escalated(progress.template, verdict))
 
 
 def approval_needed(ctx: TurnContext, progress: Progress) -> str | None:

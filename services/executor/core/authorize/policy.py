@@ -70,10 +70,11 @@ def has_fresh_verdict(ctx: TurnContext, plan_hash: str) -> bool:
 
 
 async def renew_verdict(ctx: TurnContext, fresh: Progress) -> Verdict:
-    """A fresh verdict on the plan by its present inputs. Also raises ``Rejected``, if it says no."""
+    """A fresh verdict on the plan by its present inputs. Also raises ``Rejected``, naming the rules, if it says no."""
     verdict = await verdict_on(ctx, fresh.template, fresh.dossier)
     refuse_if_blocked(verdict, fresh.dossier.plan)
-    refuse_if_refused(verdict)
+    if verdict.refusals:
+        raise Rejected("refused by policy, so nothing was written: " + "; ".join(map(format_refusal, verdict.refusals)))
     return verdict
 
 
@@ -97,12 +98,6 @@ def _describe_blocked_calls(verdict: Verdict, plan: WritePlan | None) -> str:
         return ""
     more = f" and {len(calls) - _NAMED} more" if len(calls) > _NAMED else ""
     return f" ({', '.join(f'{call.tool} {dumps(call.arguments)}' for call in calls[:_NAMED])}{more})"
-
-
-def refuse_if_refused(verdict: Verdict) -> None:
-    """Raises ``Rejected`` naming the rules about tools that a call breaks."""
-    if verdict.refusals:
-        raise Rejected("refused by policy, so nothing was written: " + "; ".join(map(format_refusal, verdict.refusals)))
 
 
 def format_refusal(refusal: CallRefusal) -> str:

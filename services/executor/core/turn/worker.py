@@ -8,7 +8,7 @@ from operator import attrgetter
 import structlog
 from typing_extensions import override
 
-from services.executor.core.authorize.approval import approval_notices, ended_approval
+from services.executor.core.authorize.approval import ended_approval, find_notices
 from services.executor.core.prime.known import compress_session, with_history, with_thresholds
 from services.executor.core.prime.prime import Equipment, OpenedTurn, first_progress, prime
 from services.executor.core.prime.privacy import refuse_protected
@@ -190,7 +190,7 @@ class Worker(RunsTurns):
         end = build_turn_end(work, ended, session, journal, self._limits.answers)
         recording.tell_end(self._ports.tracer.current_span(), ended)
         with self._ports.tracer.span(names.STORE):
-            notices = approval_notices(asked_before, asked, over)
+            notices = tuple(find_notices(asked_before, asked, over))
             await store.finish(end._replace(notices=notices, charges=charges))
         journal.counts.count_end(end, asked_before)
 
