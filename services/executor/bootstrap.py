@@ -153,7 +153,8 @@ async def _discover_tools(wanted: WantedTools) -> ServerListing:
     ):
         tools = await servers.discover(connection)
         protocol, is_open = servers.protocol_of(connection), servers.may_have_unlisted(connection)
-        return ServerListing(protocol, is_open, tools, connection, record_keys(tenant.records), tenant.policies)
+        keys = record_keys(tenant.records, {tool.name: tool for tool in tools})
+        return ServerListing(protocol, is_open, tools, connection, keys, tenant.policies)
 
 
 def _find_connection(wanted: WantedTools, tenant: TenantRecord) -> Connection:

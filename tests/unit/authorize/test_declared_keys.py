@@ -23,7 +23,8 @@ KEYS = record_keys(
         "asset": RecordKind(keys=("asset_tag", "tag_no")),
         "patient": RecordKind(keys=("mrn",), reads=("get_preop", "patient_card")),
         "item": RecordKind(keys=("barcode",)),
-    }
+    },
+    {},
 )
 FREE: JsonObject = {"asset_tag": "A-1", "held": False}
 
@@ -139,7 +140,7 @@ def test_what_is_declared_to_show_a_record_says_it_of_the_record_that_it_was_ask
     assert "fit" not in _bound(stay, other, tool="schedule_stay", field="fit", given={"stay_id": 5511}).fields
     bare = read("get_preop", {"fit": True}, "f4", mrn="0048213")
     assert _bound(stay, bare, tool="schedule_stay", field="fit", given={"stay_id": 5511}).fields["fit"] is True
-    ids = record_keys({"patient": RecordKind(keys=("patient_id",), reads=("get_preop",))})
+    ids = record_keys({"patient": RecordKind(keys=("patient_id",), reads=("get_preop",))}, {})
     by_id = read("get_preop", {"preop": {"patient_id": 7, "fit": True}}, patient_id=7)
     assert _bound(by_id, tool="admit", keys=ids, field="fit", given={"patient_id": 7}).fields["fit"] is True
     with_own_id = read("get_preop", {"id": 3, "mrn": "0048213", "fit": True}, mrn="0048213")

@@ -192,7 +192,7 @@ def _tag_of_another(key: Json) -> Json:
     return 5 - key if isinstance(key, int) else f"{str(key)[:-1]}{5 - int(str(key)[-1])}"
 
 
-_TAGS = record_keys({kind: RecordKind(keys=(f"{kind}_tag",)) for kind in _LETTERS})
+_TAGS = record_keys({kind: RecordKind(keys=(f"{kind}_tag",)) for kind in _LETTERS}, {})
 
 
 @pytest.mark.promise("policy.never_by_a_sibling", "policy.calls.number_ids", "policy.declared_keys")

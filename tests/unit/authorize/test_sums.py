@@ -119,6 +119,44 @@ def test_a_measure_of_what_a_call_makes_is_its_own(field: str, asks: bool) -> No
     assert _asks("update_shipment", one, other, limit=f"{field} > 250")
 
 
+_ROW: JsonObject = {"account": "RA-7", "cents": 200}
+
+
+@each_row(
+    ("given", "asks"),
+    ({"credits": [_ROW, _ROW]}, True),
+    ({"credits": [_ROW, {**_ROW, "why": "heating"}]}, True),
+    ({"batch": {"credits": [_ROW, _ROW]}}, True),
+    ({"credits": {"1": _ROW, "2": _ROW}}, True),
+    ({"account": "RA-7", "credits": [{"cents": 200}, {"cents": 200}]}, True),
+    ({"orders": [{"account": "RA-7", "lines": [{"cents": 200}, {"cents": 200}]}]}, True),
+    ({"credits": [_ROW, {**_ROW, "account": "RA-8"}]}, False),
+    ({"cents": 200, "credits": [{"account": "RA-7"}, {"account": "RA-7"}]}, False),
+    ({"credits": [_ROW]}, False),
+)
+def test_rows_of_one_call_that_may_concern_one_record_are_summed(given: JsonObject, asks: bool) -> None:
+    limit = LIMIT.model_copy(update={"condition": "cents > 300"})
+    facts = (read("list_accounts", {"accounts": [{"id": "RA-7"}, {"id": "RA-8"}]}),)
+    found = evaluate(request([limit], [change("post_credits", given)], facts), ConditionCache())
+    assert (found.requires_approval, found.escalate) == (asks, False)
+
+
+def test_a_row_is_summed_with_another_call_on_its_record() -> None:
+    rows: JsonObject = {"credits": [_ROW, {**_ROW, "account": "RA-8"}]}
+    assert _asks("post_credits", rows, {"credits": [{**_ROW, "account": "RA-8"}]}, limit="cents > 300")
+    assert not _asks("post_credits", rows, {"credits": [{**_ROW, "account": "RA-9"}]}, limit="cents > 300")
+
+
+@each_row("word", ["tenant", "request", "session", "thread"])
+def test_what_mostly_names_the_request_is_a_record_where_a_tool_reads_such(word: str) -> None:
+    box = tools(tool(f"get_{word}", ToolClass.READ), tool("create_fee", ToolClass.CHANGE))
+    ours: JsonObject = {f"{word}_id": 8101, "title": "Lift"}
+    for some in (box, None):
+        assert _asks(*_two("create_fee", ours, {**ours, "title": "Heating"}), box=some)
+        assert not _asks(*_two("create_fee", ours, {f"{word}_id": 8102}), box=some)
+    assert not _asks(*_two("set_fee", ours, {f"{word}_id": 8102}), box=box)
+
+
 def test_calls_that_stay_within_the_limit_together_ask_nobody() -> None:
     some: list[JsonObject] = [{"invoice_no": 5012, "amount": amount} for amount in (90, 80, 80)]
     assert not _asks("issue_credit", *some)

@@ -1,5 +1,5 @@
-"""A change's figures, summed over the calls of the task that may concern one record: a limit holds for them together,
-however an amount is split (I2).
+"""A change's figures, summed over the calls of the task that may concern one record, and over the rows of each call: a
+limit holds for them together, however an amount is split (I2).
 
 Two calls concern different records only where that is sure: they name different records of the kind that the tool is
 about, or none in common and different ones by an argument that can hardly name anything else.
@@ -8,7 +8,7 @@ about, or none in common and different ones by an argument that can hardly name 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from services.executor.core.figures.arguments import ArgumentKind, hints_of, is_free_text_name, kind_of_argument
 from services.executor.core.figures.identifiers import identifier_key, whole_form
@@ -36,9 +36,10 @@ from services.executor.core.records.record_graph import (
     record_graph,
 )
 from services.executor.core.session.values import Fact
+from services.executor.core.tools.record_tree import REQUEST_WORDS, RecordKeys, is_keyed
 from services.executor.core.tools.toolbox import Toolbox
 from shared.contracts.plan import PlannedCall
-from shared.domain.exact_json import Json, JsonObject
+from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import ToolClass
 
 _OF_A_THING = frozenset({"mass", "length", "volume"})  # what units of these measure is each new record's own
@@ -68,19 +69,45 @@ class _GivenName(NamedTuple):
         return whole_form(one.text) is not None and kind_of_argument("_".join(one.noun), {}, one.value) in _NAMING
 
 
+_Names: TypeAlias = frozenset[tuple[str, tuple[str, ...]]]
+
+
 class _RecordNames(NamedTuple):
     """Records that a call names. ``sure``: the arguments that surely do; two values of one of these are two records."""
 
-    names: frozenset[tuple[str, tuple[str, ...]]]
+    names: _Names
     sure: frozenset[tuple[str, Noun, bool]]
 
 
 class _CallRecords(NamedTuple):
-    """What a call names. ``own``: the read records of the kind that its tool is about; ``all``: whatever may be one."""
+    """What a call names. ``own``: the read records of the kind that its tool is about; ``all``: whatever may be one.
+
+    ``of_request``: what seems to be about the request, in a call that makes something; two with the same may be for
+    one record.
+    """
 
     own: _RecordNames
     all: _RecordNames
     makes: bool
+    of_request: _Names
+
+
+class _Share(NamedTuple):
+    """A figure of a call, or of one row of its lists, and what that names."""
+
+    figure: Decimal
+    records: _CallRecords
+
+
+class _Given(NamedTuple):
+    """The fields of a call without its lists of objects, or of one row of these; ``rows``: those of its own lists.
+
+    ``naming``: the whole call, of each such list only this row.
+    """
+
+    fields: Fields
+    naming: JsonObject
+    rows: Sequence["_Given"] = ()
 
 
 class CallSums:
@@ -90,32 +117,49 @@ class CallSums:
         self._made = made
         self._toolbox = toolbox
         self._graph = record_graph(tuple(facts), toolbox.keys)
+        self._given: dict[str, _Given] = {}
         self._records: dict[tuple[str, str], _CallRecords] = {}
 
     def sum_figures(
         self, call: PlannedCall, view: CallView, bound: Mapping[str, Json], asked: Iterable[str]
     ) -> JsonObject:
-        """The figures of the call's arguments summed over all calls that may concern its record, by the names that
-        rules use; empty where it is the only one. ``bound``: its fields; ``asked``: names, also ``credit.amount``.
+        """The figures of the call's arguments summed over all calls and rows that may concern one record, by the names
+        that rules use; of several records the greatest. Empty where nothing is added. ``bound``: its fields; ``asked``:
+        names, also ``credit.amount``.
         """
-        others = [one.arguments for one in self._made if self._adds_to(one, call)]
-        if not others or call not in self._made:  # a compensation is made in place of another call
+        if call not in self._made:  # a compensation is made in place of another call
             return {}
-        own, *further = (arguments_of(arguments) for arguments in (call.arguments, *others))
+        others = [one for one in self._made if one != call and _is_like(one, call)]
+        given = [key for key, _ in arguments_of(call.arguments) if "." not in key]
         sums: JsonObject = {}
-        for name in dict.fromkeys((*(key for key, _ in own if "." not in key), *asked)):
-            said = _figure_of(name, own, view)
-            if said is None or self._is_no_amount(name, said, call):
+        for name in dict.fromkeys((*given, *asked)):
+            own = [*self._shares_of(call, name, view)]
+            if not own or self._is_no_amount(name, own[0].figure, call):
                 continue
-            if "." in name:
-                sums.setdefault(name.partition(".")[0], bound.get(name.partition(".")[0]))
-            put_field(sums, name, said + sum(_figure_of(name, fields, view) or 0 for fields in further))
+            every = [*own, *(share for one in others for share in self._shares_of(one, name, view))]
+            added = [
+                [one.figure for one in every if one is share or _may_concern_same(one.records, share.records)]
+                for share in own
+            ]
+            if any(len(figures) > 1 for figures in added):
+                if "." in name:
+                    sums.setdefault(name.partition(".")[0], bound.get(name.partition(".")[0]))
+                put_field(sums, name, max(map(sum, added), key=abs))
         return sums
 
-    def _adds_to(self, one: PlannedCall, call: PlannedCall) -> bool:
-        if (one.connection_id, one.tool, one.tool_class) != (call.connection_id, call.tool, ToolClass.CHANGE):
-            return False
-        return one != call and _may_concern_same(self._records_of(one), self._records_of(call))
+    def _shares_of(self, call: PlannedCall, name: str, view: CallView) -> Iterator[_Share]:
+        """Yields the call's figure of that name; where it has none outside of lists, that of each of their rows."""
+        given = self._given.get(call.arguments_json)
+        if given is None:
+            given = self._given[call.arguments_json] = _split_rows(call.arguments, call.arguments)
+        waiting = [given]
+        while waiting:
+            one = waiting.pop()
+            said = _figure_of(name, one.fields, view)
+            if said is None:
+                waiting += one.rows
+            else:
+                yield _Share(said, self._records_of(call, one.naming))
 
     def _is_no_amount(self, name: str, value: Decimal, call: PlannedCall) -> bool:
         """Whether a figure identifies a record, or measures the record that the call makes."""
@@ -129,19 +173,21 @@ class CallSums:
         tool = self._toolbox.find(call.connection_id, call.tool)
         return tool.parameters.get(argument, {}) if tool else {}
 
-    def _records_of(self, call: PlannedCall) -> _CallRecords:
-        key = (call.tool, call.arguments_json)
+    def _records_of(self, call: PlannedCall, naming: JsonObject) -> _CallRecords:
+        key = (call.tool, call.arguments_json if naming is call.arguments else dumps(naming))
         if key not in self._records:
             about, makes = noun_of_tool(call.tool, self._graph.keys), makes_something(call.tool)
-            told = [*self._find_told(call, about)]
+            told = [*self._find_told(call, naming, about)]
             own = [one for one in told if any(agree(node.kind, about) for node in one.nodes)]
             own = own or [one for one in told if any(speaks_of(node.kind, about) for node in one.nodes)]
-            self._records[key] = _CallRecords(_collect_names([] if makes else own), _collect_names(told), makes)
+            of_request = frozenset(_names_of_request(naming, about, self._graph.keys) if makes else ())
+            own_names = _collect_names([] if makes else own)
+            self._records[key] = _CallRecords(own_names, _collect_names(told), makes, of_request)
         return self._records[key]
 
-    def _find_told(self, call: PlannedCall, about: Noun) -> Iterator[_GivenName]:
+    def _find_told(self, call: PlannedCall, naming: JsonObject, about: Noun) -> Iterator[_GivenName]:
         """Yields what may name a record: no prose, and no word of a closed list unless it was read as a record."""
-        for argument, value in call.arguments.items():
+        for argument, value in naming.items():
             is_choice = not self._schema_of(call, argument).keys().isdisjoint(("enum", "const"))
             for one in references_in({argument: value}, about, self._graph.keys):
                 told = _GivenName(argument, one, self._graph.find_meant(one))
@@ -170,13 +216,51 @@ def _collect_names(told: Sequence[_GivenName]) -> _RecordNames:
     return _RecordNames(frozenset(name for one in told for name in one.names), frozenset(sure))
 
 
+def _names_of_request(naming: JsonObject, about: Noun, keys: RecordKeys) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yields names of what a call says of the request, which may be a record of its server that no tool reads."""
+    for one in references_in(naming, about, keys._replace(read_kinds=REQUEST_WORDS)):
+        if one.is_id and one.noun and keys.is_of_request(one.noun):
+            yield name_of_kind(one.noun), identifier_key(one.text)
+
+
 def _may_concern_same(one: _CallRecords, other: _CallRecords) -> bool:
     """Whether two calls of one tool may be about one record, or make new ones for one."""
     ours, theirs = (one.own, other.own) if one.own.names and other.own.names else (one.all, other.all)
-    if not ours.names.isdisjoint(theirs.names):
+    if not (ours.names.isdisjoint(theirs.names) and one.of_request.isdisjoint(other.of_request)):
         return True
     is_for_none = one.makes and not (ours.names and theirs.names)
     return not is_for_none and ours.sure.isdisjoint(theirs.sure)
+
+
+def _is_like(one: PlannedCall, call: PlannedCall) -> bool:
+    return (one.connection_id, one.tool, one.tool_class) == (call.connection_id, call.tool, ToolClass.CHANGE)
+
+
+def _split_rows(figures: JsonObject, naming: JsonObject) -> _Given:
+    rows: list[_Given] = []
+    for path, items in [*_lists_of_objects(figures, ())]:
+        figures = _put_at(figures, path, [])
+        rows += (_split_rows(_put_at({}, path, item), _put_at(naming, path, item)) for item in items)
+    return _Given(arguments_of(figures), naming, rows)
+
+
+def _lists_of_objects(value: JsonObject, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Sequence[Json]]]:
+    """Yields the lists, and tables keyed by id, that have objects in them, with the names on the way to each."""
+    for key, inner in value.items():
+        if isinstance(inner, dict):
+            if is_keyed(inner):
+                yield (*path, key), [*inner.values()]
+            else:
+                yield from _lists_of_objects(inner, (*path, key))
+        elif isinstance(inner, list) and any(isinstance(item, dict) for item in inner):
+            yield (*path, key), inner
+
+
+def _put_at(value: JsonObject, path: tuple[str, ...], item: Json) -> JsonObject:
+    head, *rest = path
+    inner = value.get(head)
+    below = _put_at(inner if isinstance(inner, dict) else {}, tuple(rest), item) if rest else item
+    return {**value, head: below}
 
 
 def _figure_of(name: str, fields: Fields, view: CallView) -> Decimal | None:

@@ -26,7 +26,7 @@ from services.executor.core.session.ledger import named_by_rules, rules_about_no
 from services.executor.core.states.machine import GENERAL, Failed, Processes
 from services.executor.core.states.prompts import Prompts
 from services.executor.core.tools import classes as verbs
-from services.executor.core.tools.classes import classify, record_keys
+from services.executor.core.tools.classes import classify
 from services.executor.core.tools.near_names import words_of
 from services.executor.core.tools.toolbox import toolbox
 from services.executor.ports.policy import PolicyUnavailable, UnknownTenant
@@ -94,7 +94,7 @@ async def prime(equipment: Equipment, opened: OpenedTurn) -> TurnContext:
         turn=work.turn,
         tenant=tenant,
         policies=policies,
-        toolbox=toolbox(servers, record_keys(tenant.records)),
+        toolbox=toolbox(servers, tenant.records),
         session=session,
         experience=experience,
         sections={

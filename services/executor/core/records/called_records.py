@@ -335,9 +335,6 @@ _MARKS = frozenset("no nr num number ref reference code key uuid guid".split())
 _IDS = frozenset("id ids".split())
 _ALWAYS_MARKS = frozenset("no nr ref reference uuid guid".split())
 _NAMES = frozenset("name title email".split())
-_NO_RECORDS = frozenset(
-    "idempotency request correlation trace session nonce token message thread conversation tenant".split()
-)
 _DIGITS = re.compile(r"\d+")
 
 
@@ -380,7 +377,7 @@ def reference_of(key: str, value: Json, about: Noun = (), keys: RecordKeys = NO_
         return RecordReference(declared, text, value, text.isdigit(), is_id=True, must_exist=True, key=key_name(key))
     is_number = text.isdigit()
     noun, last = words(key), words(key)[-1:]
-    if not noun or noun[0] in _NO_RECORDS:
+    if not noun or keys.is_of_request(noun):
         return None
     if names_a_record(key) or last[0] in _IDS:
         own = noun[:-1] if last[0] in _IDS else (*noun[:-1], noun[-1].removesuffix("id"))

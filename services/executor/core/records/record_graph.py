@@ -259,7 +259,7 @@ def _only_number(node: GraphNode, kinds: Collection[Noun]) -> str | None:
     found = [
         one
         for key, value in node.record.items()
-        if identifies(key) and not node.keys.name_a_record(key) and (one := reference_of(key, value))
+        if identifies(key) and not node.keys.name_a_record(key) and (one := reference_of(key, value, (), node.keys))
     ]
     asked = [one for one in found if any((one.noun, one.text) == (given.noun, given.text) for given in node.asked)]
     own = [one for one in (found if len(found) == 1 else asked) if not any(agree(one.noun, kind) for kind in kinds)]

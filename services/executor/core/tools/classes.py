@@ -11,10 +11,11 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from services.executor.core.tools.near_names import singular, words_of
-from services.executor.core.tools.record_tree import RecordKeys, names_a_record
+from services.executor.core.tools.record_tree import REQUEST_WORDS, RecordKeys, names_a_record
 from services.executor.ports.tools import Tool
 from shared.contracts.tenant import CatalogueEntry, RecordKind, key_name
 from shared.domain.exact_json import Json
+from shared.domain.identity_cache import IdentityCache
 from shared.domain.keywords import stem
 from shared.domain.words import STRICTNESS, ToolClass
 
@@ -273,13 +274,22 @@ def identifies(name: str) -> bool:
     return names_a_record(name) or (last in _NUMBERING and _NO_NUMBERING.isdisjoint(others))
 
 
-def record_keys(records: Mapping[str, RecordKind]) -> RecordKeys:
-    """What a tenant declares, with the words for each kind."""
+def record_keys(records: Mapping[str, RecordKind], tools: Mapping[str, Tool]) -> RecordKeys:
+    """What a tenant declares, with the words for each kind, and what its tools read."""
     kinds = [(tuple(map(singular, words_of(kind))), one) for kind, one in records.items()]
     return RecordKeys(
         tuple((key_name(key), kind) for kind, one in kinds for key in one.keys),
         tuple((tool, kind) for kind, one in kinds for tool in one.reads),
+        _read_kinds(tools),
     )
+
+
+def _find_read_kinds(tools: Mapping[str, Tool]) -> frozenset[str]:
+    readers = (words_of(tool.name) for tool in tools.values() if tool.tool_class is ToolClass.READ)
+    return REQUEST_WORDS.intersection(singular(word) for reader in readers for word in reader)
+
+
+_read_kinds = IdentityCache[Mapping[str, Tool], frozenset[str]](_find_read_kinds, 64)
 
 
 @lru_cache(maxsize=8192)

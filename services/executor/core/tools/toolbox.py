@@ -15,23 +15,25 @@ from pydantic import JsonValue
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import EMPTY_REGISTRY
 
+from services.executor.core.tools.classes import record_keys
 from services.executor.core.tools.near_names import stems_of
 from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys
 from services.executor.ports.tools import AGENT_TASK, CALL_ID, MESSAGE, PARTS, Tool
 from shared.contracts.ledger import LedgerEntry
-from shared.contracts.tenant import Connection
+from shared.contracts.tenant import Connection, RecordKind
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object, plain, wire
 from shared.domain.identity_cache import IdentityCache, SameTuples
 from shared.domain.words import ToolClass
 from shared.ports.models import ToolDefinition, ToolUse
 
+_NONE_DECLARED: Mapping[str, RecordKind] = MappingProxyType({})
 MOST_COMPILED = 4_096  # tools of which is kept what was worked out once
 
 
 class Toolbox(NamedTuple):
     """Tools by the name a model calls them by: their own, or ``connection__tool`` where two servers share one.
 
-    ``keys``: what the tenant declares of the keys of records that tools take and show.
+    ``keys``: what is known of the keys of records that tools take and show.
     """
 
     tools: Mapping[str, Tool]
@@ -59,14 +61,17 @@ class Toolbox(NamedTuple):
         return self.connections[tool.connection_id]
 
 
-def toolbox(discovered: Iterable[tuple[Connection, Iterable[Tool]]], keys: RecordKeys = NO_KEYS) -> Toolbox:
-    """A toolbox of all servers' tools, sorted by name, then connection."""
+def toolbox(
+    discovered: Iterable[tuple[Connection, Iterable[Tool]]], records: Mapping[str, RecordKind] = _NONE_DECLARED
+) -> Toolbox:
+    """A toolbox of all servers' tools, sorted by name, then connection. ``records``: those that the tenant declares."""
     connections: dict[str, Connection] = {}
     everything: list[Tool] = []
     for connection, tools in discovered:
         connections[connection.id] = connection
         everything += tools
-    return Toolbox(_named(_same_tools(tuple(everything))), connections, keys)
+    named = _named(_same_tools(tuple(everything)))
+    return Toolbox(named, connections, record_keys(records, named))
 
 
 def _name_tools(tools: tuple[Tool, ...]) -> Mapping[str, Tool]:
