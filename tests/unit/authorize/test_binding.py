@@ -79,6 +79,26 @@ def test_a_record_with_the_number_of_another_kind_is_not_that_one(tool: str, key
     assert "status" not in bound.fields
 
 
+@each_row(
+    "answer",
+    {"id": 901, "disputed": False},
+    {"result": {"invoice": {"id": 901, "disputed": False}}},
+    {"invoices": [{"id": 901, "disputed": False}, {"id": 902, "disputed": True}]},
+)
+def test_a_record_of_another_kind_by_the_words_before_the_last_is_not_the_called_one(answer: Json) -> None:
+    """Both kinds count from one on: rent invoice 901 is no repair invoice 901."""
+    other, own = read("get_rent_invoice", answer, "f1"), read("get_repair_invoice", {"id": 901, "disputed": True}, "f2")
+
+    def bound(tool: str, *facts: Fact) -> BoundFields:
+        return _bound(*facts, tool=tool, call={"invoice_id": 901}, asked=("disputed",))
+
+    assert bound("pay_repair_invoice", other).unknown == ("disputed",)
+    assert bound("pay_repair_invoice", other, own).fields["disputed"] is True
+    assert bound("pay_rent_invoice", other, own).fields["disputed"] is False
+    for tool in ("pay_invoice", "pay_overdue_invoice"):
+        assert bound(tool, other).fields["disputed"] is False
+
+
 def test_what_was_read_about_a_record_still_speaks_for_it_where_it_has_its_number() -> None:
     facts = [
         read("get_customer", {"customer_no": "C-7", "name": "Ann"}, "f1"),

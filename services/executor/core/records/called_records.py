@@ -191,11 +191,18 @@ def _walk(
         yield here
     for field, inner in value.items():
         if isinstance(inner, dict | list):
-            noun = words(field)
+            noun = _in_full(words(field), names, keys)
             plain = not noun or set(noun) <= _SAYS_NOTHING
             part = plain and here is not None and isinstance(inner, dict)
             there, called_so = f"{path}.{field}" if path else field, names if plain else (noun,)
             yield from _walk(keys, fact, inner, there, called_so, None, here, None, part)
+
+
+def _in_full(noun: "Noun", names: Iterable["Noun"], keys: RecordKeys = NO_KEYS) -> "Noun":
+    """The noun as one of the names has it in more words: the ``invoice`` of a rent invoice is a rent invoice."""
+    if any(noun == kind for _, kind in keys.kinds):
+        return noun
+    return next((name for name in names if agree(noun, name) and {*noun[:-1]} < {*name[:-1]}), noun)
 
 
 def _row_path(row: JsonObject, ids: Mapping[str, int], place: int, path: str) -> str:
@@ -330,6 +337,11 @@ _SAME_KIND = tuple(
         "appointment booking reservation",
     )
 )
+# Words for a state that a record of any kind may be in, besides participles in "ed".
+_STATES = frozenset(
+    """open new old late overdue due paid unpaid pending active inactive recent current previous next last latest all my
+    own free available outstanding ongoing upcoming past missing valid invalid void held sent lost""".split()
+)
 COMMON_KINDS = frozenset(min(group) for group in _SAME_KIND)  # by their ``name_of_kind``
 _MARKS = frozenset("no nr num number ref reference code key uuid guid".split())
 _IDS = frozenset("id ids".split())
@@ -381,14 +393,14 @@ def reference_of(key: str, value: Json, about: Noun = (), keys: RecordKeys = NO_
         return None
     if names_a_record(key) or last[0] in _IDS:
         own = noun[:-1] if last[0] in _IDS else (*noun[:-1], noun[-1].removesuffix("id"))
-        return RecordReference(own or about, text, value, is_number, True, must_exist=True)
+        return RecordReference(_in_full(own, (about,)) or about, text, value, is_number, True, must_exist=True)
     if last[0] in _MARKS:
-        own = noun[:-1] or about
+        own = _in_full(noun[:-1], (about,)) or about
         plain = is_number or is_like_an_id(text)
         sure = plain and (last[0] in _ALWAYS_MARKS or agree(own, about)) and (noun[:-1] != () or last[0] != "code")
         return RecordReference(own, text, value, is_number, True, must_exist=sure)
     sure = agree(noun, about) and (is_number or is_like_an_id(text))
-    return RecordReference(noun, text, value, is_number, last in _OWN_NUMBERS, must_exist=sure)
+    return RecordReference(_in_full(noun, (about,)), text, value, is_number, last in _OWN_NUMBERS, must_exist=sure)
 
 
 def as_id(value: Json) -> str | None:
@@ -420,6 +432,16 @@ def rank_of(key: str, kind: Noun) -> int | None:
 def agree(one: Noun, other: Noun) -> bool:
     """Whether two nouns are of one kind, as ``claim`` and ``expense_claim`` are, and ``claim`` and ``expense``."""
     return bool(one and other) and same_kind(one[-1], other[-1])
+
+
+def are_apart(one: Noun, other: Noun) -> bool:
+    """Whether two nouns of one last word are two kinds by the words before it: a rent invoice is no repair invoice."""
+    ours, theirs = ({word for word in noun[:-1] if not _is_of_state(word)} for noun in (one, other))
+    return bool(ours and theirs) and ours.isdisjoint(theirs)
+
+
+def _is_of_state(word: str) -> bool:
+    return word.endswith("ed") or word in _STATES
 
 
 def is_of_kind(noun: Noun, kind: Noun) -> bool:

@@ -16,6 +16,7 @@ from services.executor.core.records.called_records import (
     Seen,
     agree,
     aliases,
+    are_apart,
     as_id,
     find_records,
     is_of_kind,
@@ -110,9 +111,13 @@ class RecordGraph:
                     called.setdefault(name, []).append(node)
 
     def find_meant(self, reference: RecordReference) -> list[GraphNode]:
-        """The records that a reference names: of the kind that it says; if none and the text is an id, of any kind."""
+        """The records that a reference names: of the kind that it says; if none and the text is an id, of any kind. Two
+        kinds may count their records alike, so a number names none of a kind that other words tell apart.
+        """
         for called in self._called:
             of_kind = (node for node in called.get(reference.text, ()) if agree(reference.noun, node.kind))
+            if reference.is_number:
+                of_kind = (node for node in of_kind if not are_apart(reference.noun, node.kind))
             if found := [node for node in of_kind if node.is_meant_by(reference)]:
                 return found
         if reference.key or reference.is_number or not (reference.is_id or reference.looks_like_id):
