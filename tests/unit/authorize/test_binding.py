@@ -288,3 +288,37 @@ def test_a_record_that_is_the_whole_answer_under_its_own_key_is_the_calls_whatev
     call: JsonObject = {"employeeId": "em_0", "newSalary": 4180, "startsDate": "05/01/2026"}
     bound = _bound(read("browseEmployees", rows), tool="setSalary", call=call, asked=("salary",))
     assert (bound.fields["salary"], bound.unknown) == (3800, ())
+
+
+_LEASE = read("get_lease", {"lease_id": "L-7", "rent": 845})
+
+
+@each_row(
+    ("edit", "rent"),
+    ({"field": "rent", "value": "1400"}, "1400"),
+    ({"field_name": "rent", "new_value": 1400}, 1400),
+    ({"ops": [{"op": "replace", "path": "/rent", "value": 1400}]}, 1400),
+    ({"change": {"attribute": "lease.rent", "to": 1400}}, 1400),
+    ({"ops": [{"path": "/rent", "value": 1400}, {"path": "/floor", "value": 2}]}, 1400),
+    ({"field": "floor", "value": 2}, 845),
+    ({"note": "rent", "value": 2}, 845),
+)
+def test_a_field_that_a_call_names_by_a_text_has_the_value_that_it_is_to_have(edit: JsonObject, rent: Json) -> None:
+    assert _bound(_LEASE, tool="edit_lease", call={"lease_id": "L-7", **edit}, asked=("rent",)).fields["rent"] == rent
+
+
+@each_row(
+    "edit",
+    {"field": "rent", "amount": 1400},
+    {"ops": [{"op": "remove", "path": "/rent"}]},
+    {"ops": [{"path": "/rent", "value": 900}, {"path": "/rent", "value": 1400}]},
+    {"rent": 900, "rows": [{"rent": 1400}, {"floor": 2}]},
+)
+def test_what_a_field_is_to_be_is_unknown_where_a_call_does_not_say_one_value(edit: JsonObject) -> None:
+    bound = _bound(_LEASE, tool="edit_lease", call={"lease_id": "L-7", **edit}, asked=("rent",))
+    assert bound.unknown == ("rent",)
+
+
+def test_rows_below_a_total_do_not_make_it_unknown() -> None:
+    call: JsonObject = {"lease_id": "L-7", "rent": 900, "rows": [{"rent": 500}, {"rent": 400}]}
+    assert _bound(_LEASE, tool="edit_lease", call=call, asked=("rent",)).fields["rent"] == 900

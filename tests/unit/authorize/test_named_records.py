@@ -10,13 +10,15 @@ from services.executor.core.records.wanted_reads import missing_reads, unfound_r
 from services.executor.core.session.values import Fact, NamedValue, Operand
 from services.executor.core.states.machine import TEMPLATES
 from services.executor.ports.tools import Tool
+from services.policy.core.conditions import ConditionCache
+from services.policy.core.evaluate import evaluate
 from shared.contracts.policy import CallContext, Policy, Rule
 from shared.contracts.tenant import CatalogueEntry
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import ToolClass
 from tests.each_row import each_row
 from tests.unit.authorize.verdicts import change, read, request, verdict
-from tests.unit.executor_core.makers import plan, tool, tools
+from tests.unit.executor_core.makers import from_fact, from_task, from_value, plan, tool, tools, value
 
 
 def _tool(name: str, kind: ToolClass = ToolClass.READ, /, **types: str) -> Tool:
@@ -164,6 +166,28 @@ def test_a_calculated_value_of_a_missing_figures_name_stands_in_for_it(name: str
     value = NamedValue(name=name, operation="difference", operands=(operand,), value="-100.00")
     call = _call(key, ("get_expense", _CLAIM), values=(value,))
     assert call.fields.get("figures") == ({"budget_after": Decimal("-100.00")} if known else None)
+
+
+@pytest.mark.promise("policy.binding")
+@each_row(("name", "operand", "decided"), [
+    ("held", from_fact("rent"), True),
+    ("held", from_task("2400"), False),
+    ("held", from_value("sum"), False),
+    ("most", from_fact("rent"), False),
+])  # fmt: skip
+def test_a_calculated_value_decides_a_rule_by_what_was_read_alone_and_is_no_constant(
+    name: str, operand: Operand, decided: bool
+) -> None:
+    """A model that read no deposit may say what it likes of it; nor does it set a limit that came with the policy."""
+    values = [value("sum", "sum", "9", from_task("9")), value(name, "sum", "2400.00", operand)]
+    rule = Rule(id="HELD", condition=f'tool == "release_deposit" && refund > {name}', action="block")
+    lease, refund = read("get_lease", {"lease_id": "L-7", "rent": 1200}), 1200
+    policy = Policy(id="house", rules=(rule,), context={"most": 1000})
+    asked = request(
+        [], [change("release_deposit", {"lease_id": "L-7", "refund": refund})], [lease], values=values, policy=policy
+    )
+    assert (name in asked.calls[0].fields) is decided
+    assert evaluate(asked, ConditionCache()).passed is decided
 
 
 @pytest.mark.promise("process.asks_nobody")

@@ -147,6 +147,19 @@ def test_a_row_is_summed_with_another_call_on_its_record() -> None:
     assert not _asks("post_credits", rows, {"credits": [{**_ROW, "account": "RA-9"}]}, limit="cents > 300")
 
 
+@each_row(
+    ("condition", "asks"),
+    ('tool in ["post_credit", "post_credits"] && cents > 300', True),
+    ("tool == 'post_credit' && cents > 300 || tool == 'post_credits' && cents > 300", True),
+    ('tool != "close_account" && cents > 300', False),
+    ("cents > 300", False),
+)
+def test_tools_that_one_rule_names_together_share_its_limit(condition: str, asks: bool) -> None:
+    limit = LIMIT.model_copy(update={"condition": condition})
+    calls = [change("post_credit", _ROW, "c1"), change("post_credits", {"credits": [{**_ROW, "cents": 150}]}, "c2")]
+    assert evaluate(request([limit], calls, ()), ConditionCache()).requires_approval is asks
+
+
 @each_row("word", ["tenant", "request", "session", "thread"])
 def test_what_mostly_names_the_request_is_a_record_where_a_tool_reads_such(word: str) -> None:
     box = tools(tool(f"get_{word}", ToolClass.READ), tool("create_fee", ToolClass.CHANGE))

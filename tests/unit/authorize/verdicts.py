@@ -36,10 +36,11 @@ def request(
     values: Sequence[NamedValue] = (),
     task: str = "Do it",
     box: Toolbox | None = None,
+    policy: Policy | None = None,
 ) -> EvaluateRequest:
     """What the executor asks of a plan of these calls; it travels as it does between services."""
     context = SimpleNamespace(
-        policies=(Policy(id="house", rules=tuple(rules)),),
+        policies=(policy or Policy(id="house", rules=tuple(rules)),),
         task=task,
         limits=Limits(),
         tenant=TenantRecord(id="acme"),

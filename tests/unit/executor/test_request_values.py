@@ -14,7 +14,7 @@ from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import ToolClass
 from tests.each_row import each_row
 from tests.unit.executor.stage import READ, TASK, Stage, use
-from tests.unit.executor_core.makers import fact, value
+from tests.unit.executor_core.makers import fact, from_fact, from_task, from_value, value
 
 LIMIT = Rule(id="LIMIT", condition='tool == "pay" && amount > 500', action="require_approval", level="cfo")
 SMALL = ToolRule(id="SMALL", kind="only_when", tool="pay", condition="amount <= 500")
@@ -61,9 +61,10 @@ def _unproven(arguments: JsonObject, dossier: Dossier) -> tuple[str, ...]:
 
 def test_what_the_calls_record_shows_under_the_same_name_or_a_computation_gives_is_proven() -> None:
     claim = fact({"id": "C-1", "amount": "50.00"})
-    dossier = Dossier(facts=(claim,), values=(value("net", "sum", "7.5"),))
-    arguments: JsonObject = {"id": "C-1", "amount": 50, "net": Decimal("7.50"), "tip": 50, "note": "hello"}
-    assert _unproven(arguments, dossier) == ("tip", "note")
+    net, said = value("net", "sum", "7.5", from_fact("amount")), value("said", "sum", "9", from_task("9"))
+    dossier = Dossier(facts=(claim,), values=(net, said, value("again", "sum", "9", from_value("said"))))
+    arguments: JsonObject = {"id": "C-1", "amount": 50, "net": Decimal("7.50"), "tip": 50, "fee": 9, "note": "hello"}
+    assert _unproven(arguments, dossier) == ("tip", "fee", "note")
     assert _unproven(arguments, Dossier(facts=(claim.model_copy(update={"ok": False}),))) == tuple(arguments)
 
 

@@ -10,7 +10,7 @@ from services.executor.core.figures.numbers import normal
 from services.executor.core.process.figures import compute_figures
 from services.executor.core.process.rules import Left, figures_seen, joint_remainders, lower_remainders, process_policy
 from services.executor.core.records import binding
-from services.executor.core.records.asked_fields import asked_fields
+from services.executor.core.records.asked_fields import asked_fields, tools_named_together
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.ledger import (
@@ -123,9 +123,15 @@ def request_for(
         figures=figures_seen(template, dossier.values, found),
         process_type=kind,
         asked=asked_fields(policies),
+        constants=frozenset(name for policy in policies for name in policy.context),
         left=joint_remainders(template, plan.every_call, found, dossier.facts),
         trusts_requests=ctx.limits.trusts_requests,
-        sums=CallSums([call for one in (*dossier.plans, plan) for call in one.calls], dossier.facts, ctx.toolbox),
+        sums=CallSums(
+            [call for one in (*dossier.plans, plan) for call in one.calls],
+            dossier.facts,
+            ctx.toolbox,
+            tools_named_together(policies),
+        ),
         keys=ctx.toolbox.keys,
     )
     values = {} if plan.calls else {value.name: binding.field_of(value) for value in dossier.values}
@@ -165,13 +171,16 @@ def _list_confirmations(dossier: Dossier) -> tuple[Confirmation, ...]:
 
 
 class _CallSurroundings(NamedTuple):
-    """What a plan's calls are judged with. ``asked``: the fields that rules need; ``sums``: over the task's calls."""
+    """What a plan's calls are judged with. ``asked``: the fields that rules need; ``constants``: those that policies
+    bring themselves; ``sums``: over the task's calls.
+    """
 
     facts: tuple[Fact, ...]
     values: tuple[NamedValue, ...]
     figures: binding.ProcessFigures
     process_type: str
     asked: tuple[str, ...]
+    constants: frozenset[str]
     left: Left
     trusts_requests: bool
     sums: CallSums
@@ -212,7 +221,8 @@ def _context_of(call: PlannedCall, around: _CallSurroundings) -> CallContext:
     """A call as the rules see it."""
     view = binding.view_of(call.tool, call.arguments, around.facts, around.keys)
     bound = binding.bind(view, around.asked)
-    known = _CallFacts(_own_fields(call, around, view), bound.fields, binding.calculated_fields(around.values, view))
+    calculated = binding.calculated_fields(around.values, view, around.constants)
+    known = _CallFacts(_own_fields(call, around, view), bound.fields, calculated)
     fields = known.merge()
     return CallContext(
         call_id=call.call_id,

@@ -111,10 +111,19 @@ class _Given(NamedTuple):
 
 
 class CallSums:
-    """Sums over the calls that a task ``made`` and plans; its ``facts`` and tools tell their records."""
+    """Sums over the calls that a task ``made`` and plans; its ``facts`` and tools tell their records.
 
-    def __init__(self, made: Sequence[PlannedCall], facts: Sequence[Fact], toolbox: Toolbox) -> None:
-        self._made = made
+    ``together``: the names of tools that one rule has in its condition, for each such rule.
+    """
+
+    def __init__(
+        self,
+        made: Sequence[PlannedCall],
+        facts: Sequence[Fact],
+        toolbox: Toolbox,
+        together: Sequence[frozenset[str]] = (),
+    ) -> None:
+        self._made, self._together = made, together
         self._toolbox = toolbox
         self._graph = record_graph(tuple(facts), toolbox.keys)
         self._given: dict[str, _Given] = {}
@@ -129,7 +138,7 @@ class CallSums:
         """
         if call not in self._made:  # a compensation is made in place of another call
             return {}
-        others = [one for one in self._made if one != call and _is_like(one, call)]
+        others = [one for one in self._made if one != call and self._is_like(one, call)]
         given = [key for key, _ in arguments_of(call.arguments) if "." not in key]
         sums: JsonObject = {}
         for name in dict.fromkeys((*given, *asked)):
@@ -160,6 +169,13 @@ class CallSums:
                 waiting += one.rows
             else:
                 yield _Share(said, self._records_of(call, one.naming))
+
+    def _is_like(self, one: PlannedCall, call: PlannedCall) -> bool:
+        """Whether one limit is about both calls: they are of one tool, or of two that a rule names together."""
+        if (one.connection_id, one.tool_class) != (call.connection_id, call.tool_class):
+            return False
+        is_change = call.tool_class is ToolClass.CHANGE
+        return is_change and (one.tool == call.tool or any({one.tool, call.tool} <= names for names in self._together))
 
     def _is_no_amount(self, name: str, value: Decimal, call: PlannedCall) -> bool:
         """Whether a figure identifies a record, or measures the record that the call makes."""
@@ -230,10 +246,6 @@ def _may_concern_same(one: _CallRecords, other: _CallRecords) -> bool:
         return True
     is_for_none = one.makes and not (ours.names and theirs.names)
     return not is_for_none and ours.sure.isdisjoint(theirs.sure)
-
-
-def _is_like(one: PlannedCall, call: PlannedCall) -> bool:
-    return (one.connection_id, one.tool, one.tool_class) == (call.connection_id, call.tool, ToolClass.CHANGE)
 
 
 def _split_rows(figures: JsonObject, naming: JsonObject) -> _Given:

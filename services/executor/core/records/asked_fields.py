@@ -10,6 +10,7 @@ from shared.contracts.policy import Policy
 
 # A quote that nothing closes ends with the condition, so that each character is looked at once.
 _TEXT = re.compile(r"\"(?:\\.|[^\"\\])*+\"?|'(?:\\.|[^'\\])*+'?", re.DOTALL)
+_QUOTES = "\"'"
 _NAME = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 _TOOL = re.compile(r"\btool\b")
 _OF_CALLS = re.compile(r"\b(?:tool|verb)\b")
@@ -18,11 +19,15 @@ _NO_FIELDS = frozenset("true false null in tool verb tool_class process_type cal
 
 
 class AskedFields(NamedTuple):
-    """The fields that a condition asks for; whether it says which calls it is about, and so by names of tools alone."""
+    """The fields that a condition asks for; whether it says which calls it is about, and so by names of tools alone.
+
+    ``texts``: those that it has in quotes, if it says which tools it is about; the names of these are among them.
+    """
 
     names: tuple[str, ...]
     is_about_calls: bool
     lists_tools: bool
+    texts: frozenset[str]
 
 
 @lru_cache(maxsize=16_384)
@@ -30,7 +35,9 @@ def _read_condition(condition: str) -> AskedFields:
     plain = _TEXT.sub(" ", condition)
     names = (name for name in _NAME.findall(plain) if name not in _NO_FIELDS and not name.startswith("figures."))
     lists_tools = _TOOL.search(plain) is not None and _MORE_THAN_NAMES.search(plain) is None
-    return AskedFields(tuple(names), _OF_CALLS.search(plain) is not None, lists_tools)
+    quoted = _TEXT.findall(condition) if _TOOL.search(plain) else ()
+    texts = frozenset(text.strip(_QUOTES) for text in quoted)
+    return AskedFields(tuple(names), _OF_CALLS.search(plain) is not None, lists_tools, texts)
 
 
 def asked_fields(policies: Iterable[Policy]) -> tuple[str, ...]:
@@ -41,6 +48,12 @@ def asked_fields(policies: Iterable[Policy]) -> tuple[str, ...]:
         found += (name for text in conditions for name in _read_condition(text).names)
         found += (name for rule in policy.tool_rules for name in rule.per)
     return tuple(dict.fromkeys(found))
+
+
+def tools_named_together(policies: Iterable[Policy]) -> tuple[frozenset[str], ...]:
+    """For each rule that names several tools, the texts in its condition; their names are among them."""
+    found = (_read_condition(rule.condition).texts for policy in policies for rule in policy.rules)
+    return tuple(texts for texts in found if len(texts) > 1)
 
 
 def fields_asked_of(tool: str, policies: Iterable[Policy]) -> dict[str, bool]:

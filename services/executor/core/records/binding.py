@@ -6,7 +6,7 @@ nor to one that belongs to such a record. Where records that are as near disagre
 names was not read, the field is unknown.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import cached_property, lru_cache
 from types import MappingProxyType
@@ -38,7 +38,7 @@ from services.executor.core.records.record_graph import (
     one_value,
     record_graph,
 )
-from services.executor.core.session.values import Fact, NamedValue
+from services.executor.core.session.values import Fact, NamedValue, Operand
 from services.executor.core.tools.record_tree import NO_KEYS, NoSuchPath, RecordKeys
 from shared.contracts.plan import PlannedCall
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
@@ -445,10 +445,14 @@ def field_of(value: NamedValue) -> Decimal | str:
     return value.value if value.number is None else value.number
 
 
-def calculated_fields(values: Sequence[NamedValue], view: CallView) -> dict[str, Decimal | str]:
-    """The values that rules see as fields of the call, because no record that was read has a field of that name."""
+def calculated_fields(
+    values: Sequence[NamedValue], view: CallView, constants: Container[str] = ()
+) -> dict[str, Decimal | str]:
+    """The values that rules see as fields of the call, because no record that was read has a field of that name; none
+    that rests on nothing that was read, nor one called as a policy's constant.
+    """
     own = (value for value in values if not value.about or value.about.casefold() in view.ids)
-    free = [value for value in own if not view.is_field_of_records(value.name)]
+    free = [value for value in own if value.name not in constants and not view.is_field_of_records(value.name)]
     return {value.name: field_of(value) for value in free if speaks_about(value, values, view)}
 
 
@@ -486,11 +490,15 @@ def _is_about(
 
 
 def speaks_about(value: NamedValue, values: Sequence[NamedValue], view: CallView) -> bool:
-    """Whether a value is about a call: it rests on records around it, or on none that any call could name.
+    """Whether a value is about a call: it rests on records around it, or on results without any that a call could name.
+    What rests on the task's words alone is about none.
 
     What rests on records of the called one's kind speaks only for those calls that name one of these.
     """
-    touched = [*_records_under(value, {one.name: one for one in values}, view)]
+    known = {one.name: one for one in values}
+    if not rests_on_reads(value, known):
+        return False
+    touched = [*_records_under(value, known, view)]
     of_kind = [node for node in touched if view.is_own(node) or view.is_sibling(node)]
     if of_kind:
         return any(view.is_own(node) for node in of_kind)
@@ -517,11 +525,22 @@ def _as_figure(value: NamedValue, names: Mapping[str, Sequence[str]]) -> NamedVa
     return value
 
 
-def _records_under(value: NamedValue, known: Mapping[str, NamedValue], view: CallView) -> Iterator[GraphNode]:
-    """Every record in which an operand of the value stands, also by way of earlier values."""
+def rests_on_reads(value: NamedValue, known: Mapping[str, NamedValue]) -> bool:
+    """Whether any operand of the value stands in a result, also by way of earlier values."""
+    return any(operand.source == "result" for operand in _operands_under(value, known))
+
+
+def _operands_under(value: NamedValue, known: Mapping[str, NamedValue]) -> Iterator[Operand]:
     for operand in value.operands:
         if operand.source == "value" and operand.ref in known and operand.ref != value.name:
             rest = {name: one for name, one in known.items() if name != value.name}
-            yield from _records_under(known[operand.ref], rest, view)
-        elif operand.source == "result":
+            yield from _operands_under(known[operand.ref], rest)
+        else:
+            yield operand
+
+
+def _records_under(value: NamedValue, known: Mapping[str, NamedValue], view: CallView) -> Iterator[GraphNode]:
+    """Every record in which an operand of the value stands, also by way of earlier values."""
+    for operand in _operands_under(value, known):
+        if operand.source == "result":
             yield from view.records_at(operand.ref, operand.path)

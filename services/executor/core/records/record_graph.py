@@ -1,5 +1,6 @@
 """The graph of the records that were read: which refer to each other, and what each says under a field's name."""
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -299,11 +300,38 @@ def fields_of(record: JsonObject) -> Fields:
 
 
 def arguments_of(arguments: JsonObject) -> Fields:
-    """The arguments of a call by name, nested ones also by path; an outer name hides the same name within."""
+    """The arguments of a call by name, nested ones also by path; an outer name hides the same name within, but for a
+    greater figure. A field that is named by a text and set by the value beside it is an argument of that name.
+    """
     every = [*_list_arguments("", arguments)]
     within = [(path, value) for path, value in every if "." in path]
     below = [(path.rpartition(".")[2], value) for path, value in within]
-    return [*every, *((name, value) for name, value in below if name not in arguments)]
+    seen = [(name, value) for name, value in below if name not in arguments or _is_greater(value, arguments[name])]
+    return [*every, *seen]
+
+
+def _is_greater(value: Said, outer: Json) -> bool:
+    """Whether a figure is greater than the one on top, which then is no total of it: a row's own, beside a default."""
+    one, other = None if isinstance(value, Unknown) else figure(value), figure(outer)
+    return one is not None and other is not None and abs(one) > abs(other)
+
+
+# How a tool that edits any field of a record calls that field, and what it is to be: ``{"field": "rent", "value": 9}``.
+_FIELD_NAMES = frozenset(
+    {("field",), ("field", "name"), ("column",), ("attribute",), ("property",), ("key",), ("path",)}
+)
+_NEW_VALUES = frozenset({("value",), ("new", "value"), ("to",), ("new",)})
+_STEPS_OF_PATH = re.compile(r"[/.]")
+
+
+def _edited_field(value: JsonObject) -> tuple[str, Said] | None:
+    """The field that an object names by a text, with its new value; ``UNKNOWN`` if it is not plain which that is."""
+    named = [one for key, one in value.items() if words(key) in _FIELD_NAMES and isinstance(one, str) and one.strip()]
+    if len(named) != 1:
+        return None
+    given = [one for key, one in value.items() if words(key) in _NEW_VALUES]
+    is_plain = len(given) == 1 and is_sayable(given[0]) and not [*references(given[0])]
+    return _STEPS_OF_PATH.split(named[0].strip())[-1], given[0] if is_plain else UNKNOWN
 
 
 def find_said(name: str, fields: Fields, kinds: Iterable[Noun] = ()) -> list[Said]:
@@ -352,6 +380,8 @@ def _agree(value: Said, first: Said) -> bool:
 
 
 def _list_arguments(path: str, value: JsonObject) -> Iterator[tuple[str, Said]]:
+    if edited := _edited_field(value):
+        yield edited
     for key, inner in value.items():
         here = f"{path}.{key}" if path else key
         if [*references(inner)]:
