@@ -7,6 +7,7 @@ import pytest
 
 from services.executor.core.records.binding import BoundFields, bind, view_of
 from services.executor.core.session.values import Fact
+from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys
 from shared.domain.exact_json import Json, JsonObject
 from tests.each_row import each_row
 from tests.unit.authorize.verdicts import read
@@ -97,6 +98,34 @@ def test_a_record_of_another_kind_by_the_words_before_the_last_is_not_the_called
     assert bound("pay_rent_invoice", other, own).fields["disputed"] is False
     for tool in ("pay_invoice", "pay_overdue_invoice"):
         assert bound(tool, other).fields["disputed"] is False
+
+
+def test_a_record_of_another_kind_with_the_same_id_is_not_the_called_one_where_tools_read_such() -> None:
+    lease = read("get_lease", {"lease": {"id": "L-1", "frozen": False}})
+    shown = read("get_deposit", {"record": {"case": {"id": "L-1", "frozen": True}}}, "f2")
+    readers = RecordKeys(readers=frozenset({"get_deposit", "get_lease"}))
+
+    def bound(keys: RecordKeys, *facts: Fact) -> BoundFields:
+        return bind(view_of("return_deposit", {"deposit_id": "L-1"}, facts, keys), ("frozen",))
+
+    assert "frozen" not in bound(readers, lease).fields
+    assert bound(readers, lease, shown).fields["frozen"] is True
+    assert bound(NO_KEYS, lease).fields["frozen"] is False
+
+
+@each_row("other", [None, False, True])
+def test_a_record_as_near_as_the_one_that_has_a_field_may_say_otherwise(other: bool | None) -> None:
+    """Both leases lead to a unit; that of the second nobody read, or it says the same, or not."""
+    facts = [
+        read("get_lease", {"lease_id": "L-1", "unit_id": "U-1"}, "f1", lease_id="L-1"),
+        read("get_lease", {"lease_id": "L-2", "unit_id": "U-2"}, "f2", lease_id="L-2"),
+        read("get_unit", {"unit_id": "U-1", "sealed": False}, "f3", unit_id="U-1"),
+    ]
+    facts += [] if other is None else [read("get_unit", {"unit_id": "U-2", "sealed": other}, "f4", unit_id="U-2")]
+    bound = _bound(*facts, tool="swap_leases", call={"lease_ids": ["L-1", "L-2"]}, asked=("sealed", "unit.sealed"))
+    assert ("sealed" in bound.fields, bound.unknown) == (
+        (True, ()) if other is False else (False, ("sealed", "unit.sealed"))
+    )
 
 
 def test_what_was_read_about_a_record_still_speaks_for_it_where_it_has_its_number() -> None:

@@ -72,19 +72,19 @@ def test_what_was_read_is_not_read_again_nor_what_was_looked_for_in_vain() -> No
 
 
 @pytest.mark.promise("policy.named_records_are_read")
-def test_each_kind_that_a_call_names_is_read_of_its_own_server_and_the_operators_pair_goes_first() -> None:
+def test_each_kind_that_a_call_names_is_read_of_its_own_server_and_a_proof_serves_where_nothing_shows_it() -> None:
     elsewhere = _tool("get_person", employee_id="string")._replace(connection_id="branch")
     readers = (_GET, _tool("get_employee", employee_id="string"), elsewhere)
     call: JsonObject = {"claim_id": "C-1", "employee_id": "E-1", "reason": "fine"}
     assert _wanted(call, *readers) == [("get_claim", {"claim_id": "C-1"}), ("get_employee", {"employee_id": "E-1"})]
     write = _tool("approve_claim", ToolClass.CHANGE, claim_id="string")
     write = write._replace(catalogue=CatalogueEntry(read_back="show_status"))
-    found = missing_reads(
-        plan(change("approve_claim", {"claim_id": "C-1"})),
-        tools(write, _GET, _tool("show_status", claim_id="string")),
-        (),
-    )
-    assert [(one.tool.name, one.arguments) for one in found] == [("show_status", {"claim_id": "C-1"})]
+    proof, planned = _tool("show_status", claim_id="string"), plan(change("approve_claim", {"claim_id": "C-1"}))
+    for some, read_by in (((proof, _GET), "get_claim"), ((proof,), "show_status")):
+        found = missing_reads(planned, tools(write, *some), ())
+        assert [(one.tool.name, one.arguments) for one in found] == [(read_by, {"claim_id": "C-1"})]
+    unfound = read("show_status", {"found": False}, claim_id="C-1")
+    assert not unfound_records(planned, tools(write, proof), [unfound])
 
 
 @pytest.mark.promise("policy.unfound_records_stop")

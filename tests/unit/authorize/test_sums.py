@@ -160,6 +160,12 @@ def test_tools_that_one_rule_names_together_share_its_limit(condition: str, asks
     assert evaluate(request([limit], calls, ()), ConditionCache()).requires_approval is asks
 
 
+@each_row("party", {"payer": "Maeve O'Sullivan"}, {"to": 8101}, {"for": {"holder_name": "Ann"}}, {"tenant_id": 3})
+def test_what_is_made_for_one_party_is_summed_though_no_read_knows_it(party: JsonObject) -> None:
+    assert _asks(*_two("add_fee", {**party, "title": "Lift"}, {**party, "title": "Heating"}))
+    assert not _asks(*_two("add_fee", {**party, "customer_id": 7}, {**party, "customer_id": 8}))
+
+
 @each_row("word", ["tenant", "request", "session", "thread"])
 def test_what_mostly_names_the_request_is_a_record_where_a_tool_reads_such(word: str) -> None:
     box = tools(tool(f"get_{word}", ToolClass.READ), tool("create_fee", ToolClass.CHANGE))

@@ -19,12 +19,14 @@ from services.executor.core.records.called_records import (
     Noun,
     RecordReference,
     agree,
+    as_id,
     makes_something,
     name_of_kind,
     noun_of_tool,
     reference_of,
     references_in,
     speaks_of,
+    words,
 )
 from services.executor.core.records.record_graph import (
     Fields,
@@ -36,13 +38,14 @@ from services.executor.core.records.record_graph import (
     record_graph,
 )
 from services.executor.core.session.values import Fact
-from services.executor.core.tools.record_tree import REQUEST_WORDS, RecordKeys, is_keyed
+from services.executor.core.tools.record_tree import is_keyed, leaves_of, names_a_record
 from services.executor.core.tools.toolbox import Toolbox
 from shared.contracts.plan import PlannedCall
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import ToolClass
 
 _OF_A_THING = frozenset({"mass", "length", "volume"})  # what units of these measure is each new record's own
+_PARTIES = frozenset("to for payer payor payee beneficiary recipient debtor creditor party holder owner".split())
 _NAMING = frozenset({ArgumentKind.IDENTIFIER, ArgumentKind.ACCOUNT, ArgumentKind.RECIPIENT})
 
 
@@ -82,14 +85,14 @@ class _RecordNames(NamedTuple):
 class _CallRecords(NamedTuple):
     """What a call names. ``own``: the read records of the kind that its tool is about; ``all``: whatever may be one.
 
-    ``of_request``: what seems to be about the request, in a call that makes something; two with the same may be for
-    one record.
+    ``parties``: for whom or what a call that makes something may be, though that is no record which is known; two with
+    the same one may be for one record.
     """
 
     own: _RecordNames
     all: _RecordNames
     makes: bool
-    of_request: _Names
+    parties: _Names
 
 
 class _Share(NamedTuple):
@@ -196,9 +199,9 @@ class CallSums:
             told = [*self._find_told(call, naming, about)]
             own = [one for one in told if any(agree(node.kind, about) for node in one.nodes)]
             own = own or [one for one in told if any(speaks_of(node.kind, about) for node in one.nodes)]
-            of_request = frozenset(_names_of_request(naming, about, self._graph.keys) if makes else ())
+            parties = frozenset(_find_parties(naming) if makes else ())
             own_names = _collect_names([] if makes else own)
-            self._records[key] = _CallRecords(own_names, _collect_names(told), makes, of_request)
+            self._records[key] = _CallRecords(own_names, _collect_names(told), makes, parties)
         return self._records[key]
 
     def _find_told(self, call: PlannedCall, naming: JsonObject, about: Noun) -> Iterator[_GivenName]:
@@ -232,17 +235,20 @@ def _collect_names(told: Sequence[_GivenName]) -> _RecordNames:
     return _RecordNames(frozenset(name for one in told for name in one.names), frozenset(sure))
 
 
-def _names_of_request(naming: JsonObject, about: Noun, keys: RecordKeys) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yields names of what a call says of the request, which may be a record of its server that no tool reads."""
-    for one in references_in(naming, about, keys._replace(read_kinds=REQUEST_WORDS)):
-        if one.is_id and one.noun and keys.is_of_request(one.noun):
-            yield name_of_kind(one.noun), identifier_key(one.text)
+def _find_parties(naming: JsonObject) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yields what may say for whom something is made: a payer, and ids of which no read knows, also the request's."""
+    for leaf in leaves_of(naming):
+        noun, text = words(leaf.name), as_id(leaf.value)
+        if text is not None and (names_a_record(leaf.name) or not _PARTIES.isdisjoint(noun)):
+            yield "_".join(noun), identifier_key(text)
 
 
 def _may_concern_same(one: _CallRecords, other: _CallRecords) -> bool:
     """Whether two calls of one tool may be about one record, or make new ones for one."""
     ours, theirs = (one.own, other.own) if one.own.names and other.own.names else (one.all, other.all)
-    if not (ours.names.isdisjoint(theirs.names) and one.of_request.isdisjoint(other.of_request)):
+    if not ours.names.isdisjoint(theirs.names):
+        return True
+    if ours.sure.isdisjoint(theirs.sure) and not one.parties.isdisjoint(other.parties):
         return True
     is_for_none = one.makes and not (ours.names and theirs.names)
     return not is_for_none and ours.sure.isdisjoint(theirs.sure)

@@ -226,8 +226,18 @@ class CallView:
             if place == 1 and (_say(self._siblings, name) or _say(self._of_unread_kinds, name)):
                 return UNKNOWN  # its own kind has the field, so nobody else's is meant
             if found := _say(level, name):
-                return UNKNOWN if place == 1 and self._named.unread_others else one_value(found)
+                lacks_one = self._named.unread_others if place == 1 else place == 2 and self._unread_beside(name)
+                return UNKNOWN if lacks_one else one_value(found)
         return UNKNOWN
+
+    def _unread_beside(self, name: str, kind: Noun = ()) -> list[RecordReference]:
+        """What a named record refers to and nobody read, of the kinds of the records a step away that have the field:
+        one as near as they, which may say otherwise.
+        """
+        near = (node for node in self._levels[2] if not kind or agree(kind, node.kind))
+        kinds = {node.kind for node in near if _say([node], name)}
+        beside = (one for one in self._unread_near if any(agree(one.noun, of) for of in kinds))
+        return [one for one in beside if not self._graph.find_meant(one)]
 
     def value_of_kind(self, dotted: str) -> Said:
         """The value of a field such as ``order.total``, in the nearest record of that kind."""
@@ -236,10 +246,10 @@ class CallView:
             return one_value(given)
         if any(agree(kind, one.noun) for one in self._named.unread):
             return UNKNOWN
-        for level in self._levels:
+        for place, level in enumerate(self._levels):
             if of_kind := [node for node in level if agree(kind, node.kind)]:
                 found = _say(of_kind, name)
-                return one_value(found) if found else UNKNOWN
+                return one_value(found) if found and not (place == 2 and self._unread_beside(name, kind)) else UNKNOWN
         return UNKNOWN
 
     def has_field(self, name: str) -> bool:
@@ -324,7 +334,9 @@ class CallView:
                 continue
             yield from (one for one in self._listed if not kind or agree(kind, one.noun))
             is_further = is_about_tool or self._shows(self._levels[3], kind, field)
-            if is_further and not self._shows(self._levels[2], kind, field):
+            if self._shows(self._levels[2], kind, field):
+                yield from self._unread_beside(field, kind)
+            elif is_further:
                 yield from (one for one in self._unread_near if not kind or agree(kind, one.noun))
 
     def _shows(self, nodes: Sequence[GraphNode], kind: Noun, field: str) -> bool:

@@ -347,6 +347,10 @@ _MARKS = frozenset("no nr num number ref reference code key uuid guid".split())
 _IDS = frozenset("id ids".split())
 _ALWAYS_MARKS = frozenset("no nr ref reference uuid guid".split())
 _NAMES = frozenset("name title email".split())
+# What mostly names the request itself, and no record: ``tenant_id``, ``request_id``.
+_REQUEST_WORDS = frozenset(
+    "idempotency request correlation trace session nonce token message thread conversation tenant".split()
+)
 _DIGITS = re.compile(r"\d+")
 
 
@@ -389,7 +393,7 @@ def reference_of(key: str, value: Json, about: Noun = (), keys: RecordKeys = NO_
         return RecordReference(declared, text, value, text.isdigit(), is_id=True, must_exist=True, key=key_name(key))
     is_number = text.isdigit()
     noun, last = words(key), words(key)[-1:]
-    if not noun or keys.is_of_request(noun):
+    if not noun or is_of_request(noun, keys):
         return None
     if names_a_record(key) or last[0] in _IDS:
         own = noun[:-1] if last[0] in _IDS else (*noun[:-1], noun[-1].removesuffix("id"))
@@ -401,6 +405,26 @@ def reference_of(key: str, value: Json, about: Noun = (), keys: RecordKeys = NO_
         return RecordReference(own, text, value, is_number, True, must_exist=sure)
     sure = agree(noun, about) and (is_number or is_like_an_id(text))
     return RecordReference(_in_full(noun, (about,)), text, value, is_number, last in _OWN_NUMBERS, must_exist=sure)
+
+
+def is_of_request(noun: Noun, keys: RecordKeys) -> bool:
+    """Whether a field of these words is about the request that has it, and about no record that a tool here reads."""
+    return noun[0] in _REQUEST_WORDS and noun[0] not in _words_read(keys.readers)
+
+
+def is_read(noun: Noun, keys: RecordKeys) -> bool:
+    """Whether a tool here reads records of that kind."""
+    return name_of_kind(noun) in _kinds_read(keys.readers)
+
+
+@lru_cache(maxsize=64)
+def _words_read(readers: frozenset[str]) -> frozenset[str]:
+    return frozenset(word for name in readers for word in _words_said_by(name)[1:])
+
+
+@lru_cache(maxsize=64)
+def _kinds_read(readers: frozenset[str]) -> frozenset[str]:
+    return frozenset(name_of_kind(noun_of_tool(name)) for name in readers) - {""}
 
 
 def as_id(value: Json) -> str | None:

@@ -21,6 +21,7 @@ from services.executor.core.records.called_records import (
     as_id,
     find_records,
     is_of_kind,
+    is_read,
     latest_reads,
     noun_of_tool,
     rank_of,
@@ -112,8 +113,9 @@ class RecordGraph:
                     called.setdefault(name, []).append(node)
 
     def find_meant(self, reference: RecordReference) -> list[GraphNode]:
-        """The records that a reference names: of the kind that it says; if none and the text is an id, of any kind. Two
-        kinds may count their records alike, so a number names none of a kind that other words tell apart.
+        """The records that a reference names: of the kind that it says; if none and the text is an id, of any kind,
+        unless tools here read the kind that it says: then of what these showed. Two kinds may count their records
+        alike, so a number names none of a kind that other words tell apart.
         """
         for called in self._called:
             of_kind = (node for node in called.get(reference.text, ()) if agree(reference.noun, node.kind))
@@ -123,7 +125,10 @@ class RecordGraph:
                 return found
         if reference.key or reference.is_number or not (reference.is_id or reference.looks_like_id):
             return []
-        return [node for node in self._called[0].get(reference.text, ()) if reference.text in node.plain]
+        found = [node for node in self._called[0].get(reference.text, ()) if reference.text in node.plain]
+        if not is_read(reference.noun, self.keys):
+            return found
+        return [node for node in found if agree(reference.noun, noun_of_tool(node.seen.fact.tool, self.keys))]
 
     def find_plainly_named(self, node: GraphNode) -> Iterator[GraphNode]:
         """Yields the records that the node's fields name, of the kind that the fields say."""

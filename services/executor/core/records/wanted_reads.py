@@ -6,6 +6,7 @@ from itertools import islice
 from services.executor.core.records.asked_fields import fields_asked_of
 from services.executor.core.records.binding import view_of
 from services.executor.core.records.called_records import (
+    Noun,
     RecordReference,
     agree,
     noun_of_tool,
@@ -36,7 +37,12 @@ def missing_reads(
     A record that was asked for in vain is left out: its fields stay unknown, and the rules decide what that means.
     """
     changes = [call for call in plan.every_call if call.tool_class is ToolClass.CHANGE]
-    wanted = [read for call in changes for read in _reads_for(call, toolbox, facts)]
+    wanted = [
+        read
+        for call in changes
+        for reference in view_of(call.tool, call.arguments, facts, toolbox.keys).unread
+        for read in _reads_for(call, reference, toolbox)
+    ]
     made = {fact.call for fact in facts}
     for call in changes:
         fresh = (one for one in _reads_for_rules(call, toolbox, facts, policies) if _key_of_read(one) not in made)
@@ -57,19 +63,29 @@ def unfound_records(plan: WritePlan, toolbox: Toolbox, facts: Sequence[Fact]) ->
     asked = {fact.call: fact for fact in facts}
     found: dict[str, str] = {}
     for call in plan.changes:
-        for read in _reads_for(call, toolbox, facts):
-            fact = asked.get((read.tool.connection_id, read.tool.name, dumps(read.arguments)))
-            if fact is not None and read.arguments and finds_nothing(fact):
-                found.setdefault(call.call_id, f"{read.tool.name} {fact.arguments_json} finds no such record")
+        for reference in view_of(call.tool, call.arguments, facts, toolbox.keys).unread:
+            for read in _reads_for(call, reference, toolbox):
+                fact = asked.get((read.tool.connection_id, read.tool.name, dumps(read.arguments)))
+                is_of_it = read.arguments and _shows_kind(read.tool, _kind_of(call, reference, toolbox), toolbox.keys)
+                if fact is not None and is_of_it and finds_nothing(fact):
+                    found.setdefault(call.call_id, f"{read.tool.name} {fact.arguments_json} finds no such record")
     return found
 
 
-def _reads_for(call: PlannedCall, toolbox: Toolbox, facts: Sequence[Fact]) -> Iterator[ReadCall]:
-    for reference in view_of(call.tool, call.arguments, facts, toolbox.keys).unread:
-        if read := proving_read(call, toolbox, reference):
-            yield read
-        else:
-            yield from _by_noun(call, reference, toolbox)
+def _reads_for(call: PlannedCall, reference: RecordReference, toolbox: Toolbox) -> Sequence[ReadCall]:
+    """The read that proves the write, if it shows such a record or no other does; else those of its kind."""
+    proving = proving_read(call, toolbox, reference)
+    if proving and _shows_kind(proving.tool, _kind_of(call, reference, toolbox), toolbox.keys):
+        return [proving]
+    return _by_noun(call, reference, toolbox) or ([proving] if proving else [])
+
+
+def _kind_of(call: PlannedCall, reference: RecordReference, toolbox: Toolbox) -> Noun:
+    return reference.noun or noun_of_tool(call.tool, toolbox.keys)
+
+
+def _shows_kind(tool: Tool, kind: Noun, keys: RecordKeys) -> bool:
+    return agree(kind, noun_of_tool(tool.name, keys)) or agree(kind, keys.kind_shown_by(tool.name))
 
 
 def _reads_for_rules(
@@ -92,7 +108,7 @@ def _by_noun(call: PlannedCall, reference: RecordReference, toolbox: Toolbox) ->
     identifier alone; else the list of all.
     """
     keys, readers = toolbox.keys, _list_readers(call, toolbox)
-    kind = reference.noun or noun_of_tool(call.tool, keys)
+    kind = _kind_of(call, reference, toolbox)
     nouns = {tool.name: noun_of_tool(tool.name, keys) for tool in readers}
     fitting = [tool for tool in readers if agree(kind, nouns[tool.name])]
     exact = sorted(fitting, key=lambda tool: (nouns[tool.name] != kind, len(nouns[tool.name]), tool.name))

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from services.executor.core.tools.near_names import singular, words_of
-from services.executor.core.tools.record_tree import REQUEST_WORDS, RecordKeys, names_a_record
+from services.executor.core.tools.record_tree import RecordKeys, names_a_record
 from services.executor.ports.tools import Tool
 from shared.contracts.tenant import CatalogueEntry, RecordKind, key_name
 from shared.domain.exact_json import Json
@@ -280,16 +280,13 @@ def record_keys(records: Mapping[str, RecordKind], tools: Mapping[str, Tool]) ->
     return RecordKeys(
         tuple((key_name(key), kind) for kind, one in kinds for key in one.keys),
         tuple((tool, kind) for kind, one in kinds for tool in one.reads),
-        _read_kinds(tools),
+        _names_of_readers(tools),
     )
 
 
-def _find_read_kinds(tools: Mapping[str, Tool]) -> frozenset[str]:
-    readers = (words_of(tool.name) for tool in tools.values() if tool.tool_class is ToolClass.READ)
-    return REQUEST_WORDS.intersection(singular(word) for reader in readers for word in reader)
-
-
-_read_kinds = IdentityCache[Mapping[str, Tool], frozenset[str]](_find_read_kinds, 64)
+_names_of_readers = IdentityCache[Mapping[str, Tool], frozenset[str]](
+    lambda tools: frozenset(tool.name for tool in tools.values() if tool.tool_class is ToolClass.READ), 64
+)
 
 
 @lru_cache(maxsize=8192)

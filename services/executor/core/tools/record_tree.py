@@ -22,20 +22,14 @@ def names_a_record(key: str) -> bool:
     return last.endswith("id") and last not in _NO_IDS
 
 
-# What mostly names the request itself, and no record: ``tenant_id``, ``request_id``.
-REQUEST_WORDS = frozenset(
-    "idempotency request correlation trace session nonce token message thread conversation tenant".split()
-)
-
-
 class RecordKeys(NamedTuple):
     """Declared keys: the words for the kind of each, by its name as it is compared, and by the read tools that show one
-    record by its key. ``read_kinds``: those of ``REQUEST_WORDS`` of which a tool here reads records.
+    record by its key. ``readers``: the names of all tools that read.
     """
 
     kinds: tuple[tuple[str, tuple[str, ...]], ...] = ()
     reads: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    read_kinds: frozenset[str] = frozenset()
+    readers: frozenset[str] = frozenset()
 
     def kind_of(self, name: str) -> tuple[str, ...]:
         """The kind whose key a field or argument of this name holds; empty where none is declared."""
@@ -44,10 +38,6 @@ class RecordKeys(NamedTuple):
     def kind_shown_by(self, tool: str) -> tuple[str, ...]:
         """The kind of which a read tool is declared to show one record; empty for any other tool."""
         return dict(self.reads).get(tool, ())
-
-    def is_of_request(self, noun: tuple[str, ...]) -> bool:
-        """Whether a field of these words is about the request that has it, and about no record."""
-        return noun[0] in REQUEST_WORDS and noun[0] not in self.read_kinds
 
     def name_a_record(self, name: str) -> bool:
         """Whether a field is an identifier by its name, or as a declared key."""
