@@ -413,8 +413,8 @@ def is_of_request(noun: Noun, keys: RecordKeys) -> bool:
 
 
 def is_read(noun: Noun, keys: RecordKeys) -> bool:
-    """Whether a tool here reads records of that kind."""
-    return name_of_kind(noun) in _kinds_read(keys.readers)
+    """Whether a tool here reads records of that name."""
+    return noun[-1:] in _nouns_read(keys.readers)
 
 
 @lru_cache(maxsize=64)
@@ -423,8 +423,8 @@ def _words_read(readers: frozenset[str]) -> frozenset[str]:
 
 
 @lru_cache(maxsize=64)
-def _kinds_read(readers: frozenset[str]) -> frozenset[str]:
-    return frozenset(name_of_kind(noun_of_tool(name)) for name in readers) - {""}
+def _nouns_read(readers: frozenset[str]) -> frozenset[Noun]:
+    return frozenset(noun_of_tool(name)[-1:] for name in readers) - {()}
 
 
 def as_id(value: Json) -> str | None:
