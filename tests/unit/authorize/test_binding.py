@@ -128,6 +128,19 @@ def test_a_record_as_near_as_the_one_that_has_a_field_may_say_otherwise(other: b
     )
 
 
+@each_row(
+    ("row", "known"), ({}, False), ({"state": "open"}, True), ({"state": "disputed"}, False), ({"state": None}, False)
+)
+def test_a_called_record_of_which_only_a_row_without_the_field_was_seen_may_say_otherwise(
+    row: JsonObject, known: bool
+) -> None:
+    whole = read("get_invoice", {"invoice_id": "I-1", "state": "open"}, "f1", invoice_id="I-1")
+    listed = read("list_invoices", {"invoices": [{"invoice_id": "I-1"}, {"invoice_id": "I-2", **row}]}, "f2")
+    asked = ("state", "invoice.state")
+    bound = _bound(whole, listed, tool="payment_run", call={"invoice_ids": ["I-1", "I-2"]}, asked=asked)
+    assert ("state" in bound.fields, bound.unknown) == ((True, ()) if known else (False, asked))
+
+
 def test_what_was_read_about_a_record_still_speaks_for_it_where_it_has_its_number() -> None:
     facts = [
         read("get_customer", {"customer_no": "C-7", "name": "Ann"}, "f1"),

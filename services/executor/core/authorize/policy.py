@@ -9,7 +9,7 @@ from services.executor.core.figures.columns import same
 from services.executor.core.figures.numbers import normal
 from services.executor.core.process.figures import compute_figures
 from services.executor.core.process.rules import Left, figures_seen, joint_remainders, lower_remainders, process_policy
-from services.executor.core.records import binding
+from services.executor.core.records import binding, calculated
 from services.executor.core.records.asked_fields import asked_fields, tools_named_together
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Dossier, Progress
@@ -134,7 +134,7 @@ def request_for(
         ),
         keys=ctx.toolbox.keys,
     )
-    values = {} if plan.calls else {value.name: binding.field_of(value) for value in dossier.values}
+    values = {} if plan.calls else {value.name: calculated.field_of(value) for value in dossier.values}
     return EvaluateRequest(
         policies=policies,
         context={**values, "process_type": kind},
@@ -177,7 +177,7 @@ class _CallSurroundings(NamedTuple):
 
     facts: tuple[Fact, ...]
     values: tuple[NamedValue, ...]
-    figures: binding.ProcessFigures
+    figures: calculated.ProcessFigures
     process_type: str
     asked: tuple[str, ...]
     constants: frozenset[str]
@@ -221,8 +221,8 @@ def _context_of(call: PlannedCall, around: _CallSurroundings) -> CallContext:
     """A call as the rules see it."""
     view = binding.view_of(call.tool, call.arguments, around.facts, around.keys)
     bound = binding.bind(view, around.asked)
-    calculated = binding.calculated_fields(around.values, view, around.constants)
-    known = _CallFacts(_own_fields(call, around, view), bound.fields, calculated)
+    values = calculated.as_fields(around.values, view, around.constants)
+    known = _CallFacts(_own_fields(call, around, view), bound.fields, values)
     fields = known.merge()
     return CallContext(
         call_id=call.call_id,
@@ -238,7 +238,7 @@ def _context_of(call: PlannedCall, around: _CallSurroundings) -> CallContext:
 
 def _own_fields(call: PlannedCall, around: _CallSurroundings, view: binding.CallView) -> JsonObject:
     """The fields that the executor itself knows of a call, which no argument of that name replaces."""
-    of_call = binding.figures_of_call(around.figures, around.values, view)
+    of_call = calculated.figures_of_call(around.figures, around.values, view)
     figures = lower_remainders(call.arguments, of_call, around.left)
     known: JsonObject = {"figures": {**figures}} if figures else {}
     return {
@@ -256,7 +256,7 @@ def unproven(
     it.
     """
     shown = {name: _spell(value) for name, value in bound.recorded.items()}
-    computed = {_spell(value.value) for value in values if binding.speaks_about(value, values, view)}
+    computed = {_spell(value.value) for value in values if calculated.speaks_about(value, values, view)}
     return tuple(
         name
         for name, value in arguments.items()

@@ -12,7 +12,8 @@ from typing import NamedTuple
 from services.executor.core.figures.calculator import decimal_text
 from services.executor.core.figures.numbers import figure as plain_figure, number_bearing_tokens
 from services.executor.core.process.rows import ids_of_kind
-from services.executor.core.records.binding import CallView, ProcessFigures, adopt_values, bind, view_of
+from services.executor.core.records.binding import CallView, bind, view_of
+from services.executor.core.records.calculated import ProcessFigures, adopt_values
 from services.executor.core.records.called_records import Seen, aliases, find_records, says, words
 from services.executor.core.records.references import literal_parts
 from services.executor.core.session.dossier import Dossier, Progress

@@ -6,10 +6,8 @@ nor to one that belongs to such a record. Where records that are as near disagre
 names was not read, the field is unknown.
 """
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from decimal import Decimal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
-from types import MappingProxyType
 from typing import NamedTuple, cast
 
 from services.executor.core.figures.operands import select_cells
@@ -17,7 +15,6 @@ from services.executor.core.records.called_records import (
     Noun,
     RecordReference,
     agree,
-    aliases,
     makes_something,
     noun_of_tool,
     reference_of,
@@ -38,7 +35,7 @@ from services.executor.core.records.record_graph import (
     one_value,
     record_graph,
 )
-from services.executor.core.session.values import Fact, NamedValue, Operand
+from services.executor.core.session.values import Fact
 from services.executor.core.tools.record_tree import NO_KEYS, NoSuchPath, RecordKeys
 from shared.contracts.plan import PlannedCall
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
@@ -226,9 +223,25 @@ class CallView:
             if place == 1 and (_say(self._siblings, name) or _say(self._of_unread_kinds, name)):
                 return UNKNOWN  # its own kind has the field, so nobody else's is meant
             if found := _say(level, name):
-                lacks_one = self._named.unread_others if place == 1 else place == 2 and self._unread_beside(name)
-                return UNKNOWN if lacks_one else one_value(found)
+                return UNKNOWN if self._may_be_said_otherwise(name, place) else one_value(found)
         return UNKNOWN
+
+    def _may_be_said_otherwise(self, name: str, place: int, kind: Noun = ()) -> bool:
+        """Whether a record as near as those that have the field may say otherwise, and nobody read it whole."""
+        if place < 2:
+            return bool((place == 1 and not kind and self._named.unread_others) or self._rows_beside(name, kind))
+        return place == 2 and bool(self._unread_beside(name, kind))
+
+    def _rows_beside(self, name: str, kind: Noun = ()) -> list[RecordReference]:
+        """What the call names and only a row without the field showed, of the kinds of named records that have it."""
+        named = [node for node in self.own if not kind or agree(kind, node.kind)]
+        kinds = {node.kind for node in named if _say([node], name)}
+        rows = ((one, nodes) for one, nodes in self._named_nodes if all(node.seen.is_row for node in nodes))
+        return [
+            one
+            for one, nodes in rows
+            if not _say(self._graph.whole(nodes), name) and any(agree(node.kind, of) for node in nodes for of in kinds)
+        ]
 
     def _unread_beside(self, name: str, kind: Noun = ()) -> list[RecordReference]:
         """What a named record refers to and nobody read, of the kinds of the records a step away that have the field:
@@ -249,7 +262,7 @@ class CallView:
         for place, level in enumerate(self._levels):
             if of_kind := [node for node in level if agree(kind, node.kind)]:
                 found = _say(of_kind, name)
-                return one_value(found) if found and not (place == 2 and self._unread_beside(name, kind)) else UNKNOWN
+                return one_value(found) if found and not self._may_be_said_otherwise(name, place, kind) else UNKNOWN
         return UNKNOWN
 
     def has_field(self, name: str) -> bool:
@@ -330,7 +343,10 @@ class CallView:
         for name, is_about_tool in names.items() if self._listed or self._unread_near else ():
             head, _, field = name.rpartition(".")
             kind = words(head)
-            if find_said(name, self._arguments, self._named.kinds) or self._shows(self.own, kind, field):
+            if find_said(name, self._arguments, self._named.kinds):
+                continue
+            if self._shows(self.own, kind, field):
+                yield from self._rows_beside(field, kind)
                 continue
             yield from (one for one in self._listed if not kind or agree(kind, one.noun))
             is_further = is_about_tool or self._shows(self._levels[3], kind, field)
@@ -350,12 +366,17 @@ class CallView:
         return any(find_said(field, [*fields.items()], (of,)) for of, fields in of_kind)
 
     @cached_property
-    def _listed(self) -> list[RecordReference]:
-        """The references of the call to records of which only a row of a list, or not every declared read, was seen."""
+    def _named_nodes(self) -> list[tuple[RecordReference, list[GraphNode]]]:
+        """The references of the call to records that were seen, with these."""
         called = ((one, _find_meant(self._graph, one, self._about)) for one in self._references)
         own = ((one, [node for node in meant if self.is_own(node)]) for one, meant in called)
-        listed = ((one, nodes) for one, nodes in own if nodes)
-        return [one for one, nodes in listed if all(node.seen.is_row for node in nodes) or self._lacks(one, nodes)]
+        return [(one, nodes) for one, nodes in own if nodes]
+
+    @cached_property
+    def _listed(self) -> list[RecordReference]:
+        """The references of the call to records of which only a row of a list, or not every declared read, was seen."""
+        named = self._named_nodes
+        return [one for one, nodes in named if all(node.seen.is_row for node in nodes) or self._lacks(one, nodes)]
 
     @cached_property
     def _unread_near(self) -> list[RecordReference]:
@@ -450,109 +471,3 @@ def put_field(fields: dict[str, Json], dotted: str, value: Json) -> None:
     inner = fields.get(head)
     within = {**inner, name: value} if isinstance(inner, dict) else {name: value}
     fields[head] = within if name else value
-
-
-def field_of(value: NamedValue) -> Decimal | str:
-    """A value as rules see it: its number, or its text if it is a date, a truth or a name."""
-    return value.value if value.number is None else value.number
-
-
-def calculated_fields(
-    values: Sequence[NamedValue], view: CallView, constants: Container[str] = ()
-) -> dict[str, Decimal | str]:
-    """The values that rules see as fields of the call, because no record that was read has a field of that name; none
-    that rests on nothing that was read, nor one called as a policy's constant.
-    """
-    own = (value for value in values if not value.about or value.about.casefold() in view.ids)
-    free = [value for value in own if value.name not in constants and not view.is_field_of_records(value.name)]
-    return {value.name: field_of(value) for value in free if speaks_about(value, values, view)}
-
-
-class ProcessFigures(NamedTuple):
-    """A process's figures. ``own``: those that the executor computed. ``stand_ins``: calculated values in place of
-    those it could not.
-
-    ``subjects``: by figure, the records that the executor's own are about.
-    """
-
-    own: tuple[NamedValue, ...] = ()
-    stand_ins: tuple[NamedValue, ...] = ()
-    subjects: Mapping[str, frozenset[str]] = MappingProxyType({})
-
-
-def figures_of_call(figures: ProcessFigures, values: Sequence[NamedValue], view: CallView) -> dict[str, Decimal]:
-    """The process's figures about what the call names, by their names in the template."""
-    bound = [value for value in figures.own if _is_about(value, figures.subjects, values, view)]
-    bound += [
-        value
-        for value in figures.stand_ins
-        if (not value.about or value.about.casefold() in view.ids) and speaks_about(value, values, view)
-    ]
-    single = [value for value in bound if sum(one.figure == value.figure for one in bound) == 1]
-    return {value.figure: value.number for value in single if value.number is not None}
-
-
-def _is_about(
-    value: NamedValue, subjects: Mapping[str, frozenset[str]], values: Sequence[NamedValue], view: CallView
-) -> bool:
-    if value.about:
-        return value.about.casefold() in view.ids
-    known = subjects.get(value.figure) or subjects.get(value.group)
-    return not known.isdisjoint(view.ids) if known else speaks_about(value, values, view)
-
-
-def speaks_about(value: NamedValue, values: Sequence[NamedValue], view: CallView) -> bool:
-    """Whether a value is about a call: it rests on records around it, or on results without any that a call could name.
-    What rests on the task's words alone is about none.
-
-    What rests on records of the called one's kind speaks only for those calls that name one of these.
-    """
-    known = {one.name: one for one in values}
-    if not rests_on_reads(value, known):
-        return False
-    touched = [*_records_under(value, known, view)]
-    of_kind = [node for node in touched if view.is_own(node) or view.is_sibling(node)]
-    if of_kind:
-        return any(view.is_own(node) for node in of_kind)
-    return not touched or not view.ids or any(view.is_around(node) for node in touched)
-
-
-def adopt_values(values: Sequence[NamedValue], names: Mapping[str, Sequence[str]]) -> tuple[NamedValue, ...]:
-    """The values, of which those with the name of a figure that the executor could not compute are marked as that
-    figure.
-
-    ``names``: by such a figure, the records that it would have been about; an empty text for the only one there is.
-    """
-    return tuple(_as_figure(value, names) for value in values)
-
-
-def _as_figure(value: NamedValue, names: Mapping[str, Sequence[str]]) -> NamedValue:
-    if value.figure:
-        return value
-    for name, subjects in names.items():
-        for about in subjects:
-            called = {words(f"{one}_{about}" if about else one) for one in (name, *aliases(name))}
-            if words(value.name) in called:
-                return value.model_copy(update={"figure": name, "about": about})
-    return value
-
-
-def rests_on_reads(value: NamedValue, known: Mapping[str, NamedValue]) -> bool:
-    """Whether any operand of the value stands in a result, also by way of earlier values."""
-    return any(operand.source == "result" for operand in _operands_under(value, known))
-
-
-def _operands_under(value: NamedValue, known: Mapping[str, NamedValue]) -> Iterator[Operand]:
-    for operand in value.operands:
-        if operand.source == "value" and operand.ref in known and operand.ref != value.name:
-            rest = {name: one for name, one in known.items() if name != value.name}
-            yield from _operands_under(known[operand.ref], rest)
-        else:
-            yield operand
-
-
-def _records_under(value: NamedValue, known: Mapping[str, NamedValue], view: CallView) -> Iterator[GraphNode]:
-    """Every record in which an operand of the value stands, also by way of earlier values."""
-    for operand in _operands_under(value, known):
-        if operand.source == "result":
-            yield from view.records_at(operand.ref, operand.path)
