@@ -21,8 +21,8 @@ from services.executor.core.session.budget import Ceilings, Tariff
 from services.executor.core.session.context import AnswerRules, Limits, Ports, run_beside
 from services.executor.core.session.journal import JournalLimits
 from services.executor.core.states.prompts import Prompts, load as load_prompts
-from services.executor.core.tools.classes import record_keys
 from services.executor.core.tools.listing import ListBounds
+from services.executor.core.tools.toolbox import record_keys
 from services.executor.entrypoints.tools import (
     CatalogueExists,
     ServerListing,

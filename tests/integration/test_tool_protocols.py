@@ -23,7 +23,7 @@ from services.executor.adapters.mcp_tools import McpTools
 from services.executor.adapters.stored_tenants import FileTenants
 from services.executor.adapters.tool_servers import open_servers
 from services.executor.core.records.read_backs import likely_proof
-from services.executor.core.tools.classes import record_keys
+from services.executor.core.tools.toolbox import record_keys
 from services.executor.entrypoints.tools import CatalogueExists, ServerListing, describe_tools, document, write
 from services.executor.ports.tools import Tool, ToolSilent, ToolUnreachable
 from shared.contracts.policy import Policy, Rule

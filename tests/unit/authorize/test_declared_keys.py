@@ -5,8 +5,8 @@ import pytest
 from services.executor.core.records.binding import BoundFields, bind, view_of
 from services.executor.core.records.wanted_reads import missing_reads
 from services.executor.core.session.values import Fact
-from services.executor.core.tools.classes import record_keys
 from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys
+from services.executor.core.tools.toolbox import record_keys
 from shared.contracts.policy import Policy, Rule
 from shared.contracts.tenant import RecordKind
 from shared.domain.exact_json import JsonObject

@@ -9,8 +9,8 @@ from hypothesis import given, strategies as st
 from services.executor.core.records.binding import bind, view_of
 from services.executor.core.session.values import Fact, NamedValue, Operand
 from services.executor.core.states.machine import TEMPLATES
-from services.executor.core.tools.classes import record_keys
 from services.executor.core.tools.record_tree import NO_KEYS
+from services.executor.core.tools.toolbox import record_keys
 from shared.contracts.plan import PlannedCall
 from shared.contracts.policy import Rule
 from shared.contracts.tenant import RecordKind

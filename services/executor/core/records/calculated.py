@@ -1,4 +1,4 @@
-"""What was calculated, as fields of a call: values that a model named and figures of a process, by what they rest on."""
+"""What was calculated, as fields of a call: a model's values and a process's figures, by what they rest on."""
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from decimal import Decimal

@@ -5,17 +5,16 @@ nothing, a connection of the tenant's own may say that the tool only reads.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
 from services.executor.core.tools.near_names import singular, words_of
-from services.executor.core.tools.record_tree import RecordKeys, names_a_record
+from services.executor.core.tools.record_tree import names_a_record
 from services.executor.ports.tools import Tool
-from shared.contracts.tenant import CatalogueEntry, RecordKind, key_name
+from shared.contracts.tenant import CatalogueEntry
 from shared.domain.exact_json import Json
-from shared.domain.identity_cache import IdentityCache
 from shared.domain.keywords import stem
 from shared.domain.words import STRICTNESS, ToolClass
 
@@ -272,21 +271,6 @@ def identifies(name: str) -> bool:
     """Whether a field or argument of this name identifies a record: ``claim_id``, ``orderNumber``, ``reference``."""
     *others, last = words_of(name) or [""]
     return names_a_record(name) or (last in _NUMBERING and _NO_NUMBERING.isdisjoint(others))
-
-
-def record_keys(records: Mapping[str, RecordKind], tools: Mapping[str, Tool]) -> RecordKeys:
-    """What a tenant declares, with the words for each kind, and what its tools read."""
-    kinds = [(tuple(map(singular, words_of(kind))), one) for kind, one in records.items()]
-    return RecordKeys(
-        tuple((key_name(key), kind) for kind, one in kinds for key in one.keys),
-        tuple((tool, kind) for kind, one in kinds for tool in one.reads),
-        _names_of_readers(tools),
-    )
-
-
-_names_of_readers = IdentityCache[Mapping[str, Tool], frozenset[str]](
-    lambda tools: frozenset(tool.name for tool in tools.values() if tool.tool_class is ToolClass.READ), 64
-)
 
 
 @lru_cache(maxsize=8192)

@@ -15,12 +15,11 @@ from pydantic import JsonValue
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import EMPTY_REGISTRY
 
-from services.executor.core.tools.classes import record_keys
-from services.executor.core.tools.near_names import stems_of
+from services.executor.core.tools.near_names import singular, stems_of, words_of
 from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys
 from services.executor.ports.tools import AGENT_TASK, CALL_ID, MESSAGE, PARTS, Tool
 from shared.contracts.ledger import LedgerEntry
-from shared.contracts.tenant import Connection, RecordKind
+from shared.contracts.tenant import Connection, RecordKind, key_name
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object, plain, wire
 from shared.domain.identity_cache import IdentityCache, SameTuples
 from shared.domain.words import ToolClass
@@ -72,6 +71,21 @@ def toolbox(
         everything += tools
     named = _named(_same_tools(tuple(everything)))
     return Toolbox(named, connections, record_keys(records, named))
+
+
+def record_keys(records: Mapping[str, RecordKind], tools: Mapping[str, Tool]) -> RecordKeys:
+    """What a tenant declares, with the words for each kind, and what its tools read."""
+    kinds = [(tuple(map(singular, words_of(kind))), one) for kind, one in records.items()]
+    return RecordKeys(
+        tuple((key_name(key), kind) for kind, one in kinds for key in one.keys),
+        tuple((tool, kind) for kind, one in kinds for tool in one.reads),
+        _names_of_readers(tools),
+    )
+
+
+_names_of_readers = IdentityCache[Mapping[str, Tool], frozenset[str]](
+    lambda tools: frozenset(tool.name for tool in tools.values() if tool.tool_class is ToolClass.READ), 64
+)
 
 
 def _name_tools(tools: tuple[Tool, ...]) -> Mapping[str, Tool]:
