@@ -20,7 +20,7 @@ from services.executor.core.session.ledger import (
     past_calls_of_session,
     past_calls_of_writes,
 )
-from services.executor.core.session.values import Fact, NamedValue
+from services.executor.core.session.values import Fact, NamedValue, ProcessFigures
 from services.executor.core.states.machine import Failed, ProcessTemplate, Rejected
 from services.executor.core.tools.classes import verb_of
 from services.executor.core.tools.record_tree import RecordKeys
@@ -177,7 +177,7 @@ class _CallSurroundings(NamedTuple):
 
     facts: tuple[Fact, ...]
     values: tuple[NamedValue, ...]
-    figures: calculated.ProcessFigures
+    figures: ProcessFigures
     process_type: str
     asked: tuple[str, ...]
     constants: frozenset[str]

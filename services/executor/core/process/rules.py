@@ -13,11 +13,17 @@ from services.executor.core.figures.calculator import decimal_text
 from services.executor.core.figures.numbers import figure as plain_figure, number_bearing_tokens
 from services.executor.core.process.rows import ids_of_kind
 from services.executor.core.records.binding import CallView, bind, view_of
-from services.executor.core.records.calculated import ProcessFigures, adopt_values
 from services.executor.core.records.called_records import Seen, aliases, find_records, says, words
 from services.executor.core.records.references import literal_parts
 from services.executor.core.session.dossier import Dossier, Progress
-from services.executor.core.session.values import Fact, FigureResults, NamedValue, Shared, find_figures_about
+from services.executor.core.session.values import (
+    Fact,
+    FigureResults,
+    NamedValue,
+    ProcessFigures,
+    Shared,
+    find_figures_about,
+)
 from services.executor.core.states.machine import (
     POLICY_MARK,
     Figure,
@@ -370,6 +376,26 @@ def _first_word_said(texts: Iterable[str], words: Sequence[str]) -> str | None:
     return next((word for text in texts for word in words if says(text, word)), None)
 
 
+def _adopt_values(values: Sequence[NamedValue], names: Mapping[str, Sequence[str]]) -> tuple[NamedValue, ...]:
+    """The values, of which those with the name of a figure that the executor could not compute are marked as that
+    figure.
+
+    ``names``: by such a figure, the records that it would have been about; an empty text for the only one there is.
+    """
+    return tuple(_as_figure(value, names) for value in values)
+
+
+def _as_figure(value: NamedValue, names: Mapping[str, Sequence[str]]) -> NamedValue:
+    if value.figure:
+        return value
+    for name, subjects in names.items():
+        for about in subjects:
+            called = {words(f"{one}_{about}" if about else one) for one in (name, *aliases(name))}
+            if words(value.name) in called:
+                return value.model_copy(update={"figure": name, "about": about})
+    return value
+
+
 def figures_seen(template: ProcessTemplate, values: Sequence[NamedValue], found: FigureResults) -> ProcessFigures:
     """The figures as rules see them; a calculated value replaces a figure of its name that could not be computed."""
     own = tuple(value for value in values if value.figure)
@@ -379,5 +405,5 @@ def figures_seen(template: ProcessTemplate, values: Sequence[NamedValue], found:
         if one.name not in known and any(figure.name == one.name for figure in template.figures):
             ids = found.subjects.get(one.name, frozenset())
             names.setdefault(one.name, []).extend((one.about, *sorted(ids if len(ids) == 1 else ())))
-    others = adopt_values([value for value in values if not value.figure], names)
+    others = _adopt_values([value for value in values if not value.figure], names)
     return ProcessFigures(own, tuple(value for value in others if value.figure), found.subjects)

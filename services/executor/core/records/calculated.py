@@ -2,13 +2,10 @@
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from decimal import Decimal
-from types import MappingProxyType
-from typing import NamedTuple
 
 from services.executor.core.records.binding import CallView
-from services.executor.core.records.called_records import aliases, words
 from services.executor.core.records.record_graph import GraphNode
-from services.executor.core.session.values import NamedValue, Operand
+from services.executor.core.session.values import NamedValue, Operand, ProcessFigures
 
 
 def field_of(value: NamedValue) -> Decimal | str:
@@ -23,18 +20,6 @@ def as_fields(values: Sequence[NamedValue], view: CallView, constants: Container
     own = (value for value in values if not value.about or value.about.casefold() in view.ids)
     free = [value for value in own if value.name not in constants and not view.is_field_of_records(value.name)]
     return {value.name: field_of(value) for value in free if speaks_about(value, values, view)}
-
-
-class ProcessFigures(NamedTuple):
-    """A process's figures. ``own``: those that the executor computed. ``stand_ins``: calculated values in place of
-    those it could not.
-
-    ``subjects``: by figure, the records that the executor's own are about.
-    """
-
-    own: tuple[NamedValue, ...] = ()
-    stand_ins: tuple[NamedValue, ...] = ()
-    subjects: Mapping[str, frozenset[str]] = MappingProxyType({})
 
 
 def figures_of_call(figures: ProcessFigures, values: Sequence[NamedValue], view: CallView) -> dict[str, Decimal]:
@@ -65,7 +50,7 @@ def speaks_about(value: NamedValue, values: Sequence[NamedValue], view: CallView
     What rests on records of the called one's kind speaks only for those calls that name one of these.
     """
     known = {one.name: one for one in values}
-    if not rests_on_reads(value, known):
+    if not _rests_on_reads(value, known):
         return False
     touched = [*_records_under(value, known, view)]
     of_kind = [node for node in touched if view.is_own(node) or view.is_sibling(node)]
@@ -74,27 +59,7 @@ def speaks_about(value: NamedValue, values: Sequence[NamedValue], view: CallView
     return not touched or not view.ids or any(view.is_around(node) for node in touched)
 
 
-def adopt_values(values: Sequence[NamedValue], names: Mapping[str, Sequence[str]]) -> tuple[NamedValue, ...]:
-    """The values, of which those with the name of a figure that the executor could not compute are marked as that
-    figure.
-
-    ``names``: by such a figure, the records that it would have been about; an empty text for the only one there is.
-    """
-    return tuple(_as_figure(value, names) for value in values)
-
-
-def _as_figure(value: NamedValue, names: Mapping[str, Sequence[str]]) -> NamedValue:
-    if value.figure:
-        return value
-    for name, subjects in names.items():
-        for about in subjects:
-            called = {words(f"{one}_{about}" if about else one) for one in (name, *aliases(name))}
-            if words(value.name) in called:
-                return value.model_copy(update={"figure": name, "about": about})
-    return value
-
-
-def rests_on_reads(value: NamedValue, known: Mapping[str, NamedValue]) -> bool:
+def _rests_on_reads(value: NamedValue, known: Mapping[str, NamedValue]) -> bool:
     """Whether any operand of the value stands in a result, also by way of earlier values."""
     return any(operand.source == "result" for operand in _operands_under(value, known))
 

@@ -170,6 +170,18 @@ class Shared(NamedTuple):
     whole: Decimal | None
 
 
+class ProcessFigures(NamedTuple):
+    """A process's figures. ``own``: those that the executor computed. ``stand_ins``: calculated values in place of
+    those it could not.
+
+    ``subjects``: by figure, the records that the executor's own are about.
+    """
+
+    own: tuple[NamedValue, ...] = ()
+    stand_ins: tuple[NamedValue, ...] = ()
+    subjects: Mapping[str, frozenset[str]] = MappingProxyType({})
+
+
 class FigureResults(NamedTuple):
     """The figures that were computed, and those that could not be."""
 
