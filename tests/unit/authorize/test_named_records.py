@@ -169,12 +169,15 @@ def test_a_calculated_value_of_a_missing_figures_name_stands_in_for_it(name: str
 
 
 @pytest.mark.promise("policy.binding")
-@each_row(("name", "operand", "decided"), [
-    ("held", from_fact("rent"), True),
-    ("held", from_task("2400"), False),
-    ("held", from_value("sum"), False),
-    ("most", from_fact("rent"), False),
-])  # fmt: skip
+@each_row(
+    ("name", "operand", "decided"),
+    [
+        ("held", from_fact("rent"), True),
+        ("held", from_task("2400"), False),
+        ("held", from_value("sum"), False),
+        ("most", from_fact("rent"), False),
+    ],
+)
 def test_a_calculated_value_decides_a_rule_by_what_was_read_alone_and_is_no_constant(
     name: str, operand: Operand, decided: bool
 ) -> None:
