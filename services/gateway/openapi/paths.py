@@ -157,8 +157,6 @@ _CALLERS: tuple[tuple[str, str, str], ...] = (  # method or any, how the path be
     ("", _ALL, _OWNERS),
     ("", f"/v1{_ALL}", _OWNERS),
     ("", "/audit", f"{OPERATORS}; in the embedded profile anybody"),
-    ("", "/learn/", OPERATORS),
-    ("", "/webhooks/secret", OPERATORS),
 )
 
 

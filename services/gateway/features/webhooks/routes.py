@@ -13,9 +13,11 @@ class WebhookEndpoints:
         self._service = service
 
     def routes(self, own: ApiRouterFactory) -> APIRouter:
-        return own.router(ApiPath("POST", "/webhooks/secret", self.secret), rules=PathRules(may_be_empty=True))
+        rules = PathRules(may_be_empty=True, operators=True)
+        return own.router(ApiPath("POST", "/webhooks/secret", self.secret), rules=rules)
 
     async def secret(self, call: ApiCall) -> Response:
         """Show what the tenant's receivers verify signatures with, the newest first."""
-        found: dict[str, JsonValue] = {"tenant": call.caller.tenant, "secrets": [*self._service.secrets(call.caller)]}
+        tenant = call.caller.tenant
+        found: dict[str, JsonValue] = {"tenant": tenant, "secrets": [*self._service.secrets_of(tenant)]}
         return JSONResponse(found, headers={"Cache-Control": "no-store"})
