@@ -114,7 +114,7 @@ class AnswerChecks:
         ``was_refused``: whether the model proposed a write though the task only asks.
         """
         if missing:
-            progress = progress.model_copy(update={"notes": {**progress.notes, "not_taken_up": [*missing]}})
+            progress = progress.note(not_taken_up=[*missing])
         is_cut = bool(text) and text == self._cut
         text = (as_list(text) if progress.dossier.answer_format == "list" else None) or text
         if is_exact_match(text.strip()):  # what stands around a list stays, too: without it nobody said that list

@@ -9,7 +9,7 @@ from typing_extensions import override
 from services.executor.core.figures.numbers import normal, number_bearing_tokens
 from services.executor.core.model.model_calls import HelperUnavailable, affords_all, ask_if_possible, user
 from services.executor.core.model.talk import Talk
-from services.executor.core.session.budget import BudgetShare, Tariff, TaskSpending, size_of
+from services.executor.core.session.budget import BudgetShare, Tariff, TaskSpending, size_of, to_tokens
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.ledger import writes_as_json
@@ -270,7 +270,6 @@ def _as_data(reply: ModelReply) -> Json:
 
 
 MARK = "brainos"  # in the journal's names of its rounds
-_CHARACTERS_A_TOKEN = 4
 
 
 def _conversation_id(ctx: TurnContext) -> str:
@@ -376,9 +375,5 @@ def _build_reply(request: ModelRequest, saying: Saying, said: OrchestratorReply)
     sent = len(saying.message) + sum(len(dumps(told.result)) for told in saying.results)
     sent += sum(len(text) for text in _list_texts(request.messages[0])[1:]) if saying.context else 0
     heard = len(said.text) + sum(len(call.name) + len(dumps(call.params)) for call in said.calls)
-    usage = Usage(_to_tokens(sent), _to_tokens(heard), cache_read=max(0, size_of(request).whole - _to_tokens(sent)))
+    usage = Usage(to_tokens(sent), to_tokens(heard), cache_read=max(0, size_of(request).whole - to_tokens(sent)))
     return ModelReply(blocks, "tool_use" if uses else "end_turn", usage, MARK)
-
-
-def _to_tokens(characters: int) -> int:
-    return -(-characters // _CHARACTERS_A_TOKEN)

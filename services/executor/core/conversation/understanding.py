@@ -261,13 +261,11 @@ async def choose_process(ctx: TurnContext, progress: Progress, said: Understandi
 
     found = _FoundProcess.model_validate_json(await ctx.journal.note_step(_STEP, find))
     classified: JsonValue = {"by": found.by, **({"problem": found.problem} if found.problem else {})}
-    progress = progress.model_copy(
-        update={
-            "template": found.template or ctx.processes.get(found.process_type, GENERAL),
-            "notes": {**progress.notes, "classification": classified},
-            "model_calls": progress.model_calls + found.model_calls,
-        }
-    )
+    update: dict[str, object] = {
+        "template": found.template or ctx.processes.get(found.process_type, GENERAL),
+        "model_calls": progress.model_calls + found.model_calls,
+    }
+    progress = progress.note(classification=classified).model_copy(update=update)
     if progress.process_type != ctx.template.process_type:  # else PRIME has recalled it
         experience = await recall(ctx.ports.learned, ctx.record.tenant, progress.process_type, ctx.journal, ctx.task)
         ctx = replace(ctx, experience=experience)

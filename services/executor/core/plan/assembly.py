@@ -1,6 +1,7 @@
 """A plan of the calls that the model proposed: in order, with what proves each change and what takes it back."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from services.executor.core.plan.notices import with_sentences
 from services.executor.core.records.read_backs import choose_read_back
@@ -16,6 +17,7 @@ from shared.domain.words import ToolClass
 UNFIT = "not made, propose again"
 
 
+@dataclass(eq=False)
 class UnfitPlan(Exception):
     """The plan cannot be made as it stands, and the model may mend it: ``by_call`` says by the plan's call ids what is
     wrong, and ``otherwise`` is told of every other call.
@@ -23,17 +25,10 @@ class UnfitPlan(Exception):
     ``asks_for_notice``: whether it does not tell whom the process has to tell. ``model_calls``: what it took to see it.
     """
 
-    def __init__(
-        self,
-        otherwise: str = UNFIT,
-        by_call: Mapping[str, str] = {},  # read only
-        *,
-        asks_for_notice: bool = False,
-        model_calls: int = 0,
-    ) -> None:
-        super().__init__(otherwise)
-        self.otherwise, self.by_call = otherwise, by_call
-        self.asks_for_notice, self.model_calls = asks_for_notice, model_calls
+    otherwise: str = UNFIT
+    by_call: Mapping[str, str] = field(default_factory=dict)
+    asks_for_notice: bool = False
+    model_calls: int = 0
 
 
 def order_calls(calls: Sequence[PlannedCall], task_id: str, number: int) -> WritePlan:

@@ -175,7 +175,7 @@ class Closing:
         if why := judged.why_refused:
             return StoredClosing(plan=judged.plan, verdict=judged.verdict, refused=why, judged=judged.verdicts)
         _check_tool_rules(judged)
-        asked = await self._check_coverage(progress, judged.plan)
+        asked = await ask_objections(ctx, progress, judged.plan, f"{self._key}:coverage")
         return StoredClosing(
             plan=judged.plan,
             verdict=judged.verdict,
@@ -196,13 +196,6 @@ class Closing:
     def _check_notice(self, progress: Progress, plan: WritePlan) -> None:
         if self._asks_for_notice and (wanted := notice_wanted(self._ctx, progress, plan)):
             raise UnfitPlan(f"{UNFIT}: {wanted}", asks_for_notice=True)
-
-    async def _check_coverage(self, progress: Progress, plan: WritePlan) -> int:
-        """How many model calls it took to hear no objection."""
-        objections = await ask_objections(self._ctx, progress, plan, f"{self._key}:coverage")
-        if objections.by_call:
-            raise UnfitPlan(by_call=objections.by_call, model_calls=objections.model_calls)
-        return objections.model_calls
 
     async def _judge_without_blocked(self, progress: Progress, plan: WritePlan) -> JudgedPlan:
         """Has the rules judge the plan, and again without what they block, until nothing of it is blocked."""
@@ -257,22 +250,16 @@ class Coverage(BaseModel):
     problems: tuple[Objection, ...] = ()
 
 
-class Objections(NamedTuple):
-    """What a model objects to, by call id, and how many model calls it took to ask."""
+async def ask_objections(ctx: TurnContext, progress: Progress, plan: WritePlan, key: str) -> int:
+    """Asks a model whether the calls do what the parts ask, of a plan that is to be audited; returns how many calls of
+    the model it took to hear no objection. ``key``: the journal step.
 
-    by_call: Mapping[str, str] = {}
-    model_calls: int = 0
-
-
-async def ask_objections(ctx: TurnContext, progress: Progress, plan: WritePlan, key: str) -> Objections:
-    """Asks a model whether the calls do what the parts ask, of a plan that is to be audited; empty if it agrees, or for
-    another one.
-
-    Raises ``Failed`` if the model cannot be had: a risky plan is not made unchecked. ``key``: the journal step.
+    Raises ``UnfitPlan`` with the objections, and ``Failed`` if the model cannot be had: a risky plan is not made
+    unchecked.
     """
     wanted, is_risky = ctx.limits.audit, progress.template.risk in _RISKS
     if wanted is PlanAudit.OFF or not (is_risky or wanted is PlanAudit.ALL):
-        return Objections()
+        return 0
     try:
         known = frozenset(part.number for part in progress.dossier.parts)
         question = _build_question(ctx, progress, plan, key)
@@ -283,12 +270,14 @@ async def ask_objections(ctx: TurnContext, progress: Progress, plan: WritePlan, 
     wrong = {one.part: one.why for one in answer.problems}
     if wrong:
         ctx.journal.tell("note", coverage=[f"{part}: {why}" for part, why in wrong.items()])
-    by_call = {
+    objections = {
         call.call_id: f"it does not do what part {call.part} asks: {wrong[call.part]}"
         for call in plan.calls
         if call.part in wrong
     }
-    return Objections(by_call, asked)
+    if objections:
+        raise UnfitPlan(by_call=objections, model_calls=asked)
+    return asked
 
 
 def _check_answer(parts: Container[int], said: Coverage) -> Coverage:

@@ -89,20 +89,17 @@ class PlanDraft:
         fresh: list[Proposal] = []
         answered: list[ToolResult] = []
         for one in proposals:
-            twin = next(
-                (held for held in self.held if held.is_same_call(one) and held.call.part == one.call.part), None
-            )
-            if twin and twin.reply == one.reply and asks_to_repeat(quotes.get(one.call.part or 0, "")):
-                fresh.append(one.mark("the same call twice for this part"))
-            elif twin:
+            same = (held for held in self.held if held.is_same_call(one) and held.call.part == one.call.part)
+            twin = next(same, None)
+            known = None if twin else next((entry for entry in made if _is_taken(entry, one)), None)
+            is_repeated = twin and twin.reply == one.reply and asks_to_repeat(quotes.get(one.call.part or 0, ""))
+            if twin and not is_repeated:
                 answered.append(answer_held(one, twin, _HELD_ALREADY))
-                continue
-            elif known := next((entry for entry in made if _is_taken(entry, one)), None):
+            elif known:
                 answered.append(ToolResult(one.use_id, dumps(outcome_of_call(known))))
-                continue
             else:
-                fresh.append(one)
-            self.held.append(fresh[-1])
+                fresh.append(one.mark("the same call twice for this part") if is_repeated else one)
+                self.held.append(fresh[-1])
         return fresh, answered
 
     def list_left(self, parts: Sequence[PartOfTask]) -> dict[str, str]:

@@ -192,7 +192,7 @@ async def append_missing_notice(ctx: TurnContext, progress: Progress) -> Progres
     said, answer = await _missing_notice(ctx, progress), progress.dossier.answer or ""
     if not said:
         return progress
-    noted = progress.model_copy(update={"notes": {**progress.notes, "not_told": said}})
+    noted = progress.note(not_told=said)
     return noted if is_exact_match(answer) else noted.update_dossier(answer=f"{answer.rstrip()}\n\n{said}")
 
 

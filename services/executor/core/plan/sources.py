@@ -11,7 +11,7 @@ from services.executor.core.figures import trace
 from services.executor.core.figures.arguments import STRICT, ArgumentKind, FieldStanding, hints_of
 from services.executor.core.figures.identifiers import ADDRESSES, IdentifierForm, find_special_identifiers, whole_form
 from services.executor.core.figures.mentions import Mentions, find_mentions
-from services.executor.core.figures.numbers import NumberMention, figure
+from services.executor.core.figures.numbers import figure
 from services.executor.core.figures.operands import KnownFigures, OperandSources
 from services.executor.core.figures.trace import OriginKind, Trace, index_facts, trace_argument, trace_scalar
 from services.executor.core.model.talk import local_now
@@ -27,7 +27,7 @@ from services.executor.core.plan.faults import (
     top_of,
 )
 from services.executor.core.plan.free_texts import FreeTexts
-from services.executor.core.plan.stated_amounts import NamesByNumber, find_stated, names_by_number, trace_operands
+from services.executor.core.plan.stated_amounts import find_stated, trace_operands
 from services.executor.core.plan.told_records import NAMING, ToldRecords
 from services.executor.core.records.called_records import stands_in, words
 from services.executor.core.records.references import references, value_at
@@ -127,7 +127,6 @@ class SourceFinder:
         self._told = known.told or known.texts[:1]
         self._has_answers = len(known.texts) > len(self._told)
         self._values = {value.name: value for value in known.values}
-        self._stated_by_quote: dict[str, Sequence[NumberMention]] = {}
         task, *earlier = (find_mentions(text, known.now) for text in known.texts)
         self._sources = trace.TraceSources(
             task=task,
@@ -297,7 +296,7 @@ class SourceFinder:
             facts=self._facts,
             values=self._values,
             titles=self._records.titles,
-            stated=self._list_stated(traced.quoted),
+            stated=find_stated(traced.quoted, tuple(self._facts)),
         )
 
     def _present_values(self, leaf: Trace, call: PlannedCall) -> Iterator[Decimal]:
@@ -306,16 +305,6 @@ class SourceFinder:
         for (owner, field), values in self._derived.by_record.items() if leaf.kind is ArgumentKind.AMOUNT else ():
             if owner in named and words(field) == called:
                 yield from (number for value in values if (number := figure(value)) is not None)
-
-    def _list_stated(self, quoted: Mentions) -> Sequence[NumberMention]:
-        """The numbers of a part that are figures to act with, found once for all calls of the part."""
-        if quoted.text not in self._stated_by_quote:
-            self._stated_by_quote[quoted.text] = find_stated(quoted, lambda: self._names_by_number)
-        return self._stated_by_quote[quoted.text]
-
-    @cached_property
-    def _names_by_number(self) -> NamesByNumber:
-        return names_by_number(self._facts)
 
     def _find_stale(self, traced: TracedCall) -> Iterator[CallFault]:
         """Amounts of a change that were worked out from a figure which only an answer of an earlier turn tells: a

@@ -1,11 +1,10 @@
 """Holds the amounts of a proposed change against those that its part states."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
-from typing import TypeAlias
 
 from services.executor.core.figures.arguments import ArgumentKind, fields_of, kind_of_argument
 from services.executor.core.figures.mentions import Mentions
@@ -63,9 +62,6 @@ _SHARES = re.compile(
     r"jeweils|gleich\w*|zwischen|monat\w*|woche\w*|jahr\w*|répart\w*|partag\w*|chaque|chacun\w*|entre|mois|ans)\b",
     re.IGNORECASE,
 )
-
-
-NamesByNumber: TypeAlias = Mapping[Number, frozenset[str]]
 
 
 def find_wrong_amounts(change: SaidChange) -> Iterator[CallFault]:
@@ -220,14 +216,14 @@ def _is_fraction(mention: NumberMention) -> bool:
     return isinstance(mention.values[0], Fraction) or (mention.unit is not None and mention.unit == PERCENT)
 
 
-def find_stated(quoted: Mentions, names: Callable[[], NamesByNumber]) -> tuple[NumberMention, ...]:
+def find_stated(quoted: Mentions, facts: tuple[Fact, ...]) -> tuple[NumberMention, ...]:
     """The numbers of a part that are figures to act with: no limit or condition, no small number in words, no share or
-    term, nothing that was so before, no count, and no part of a name. ``names``: asked for where it is needed.
+    term, nothing that was so before, no count, and no part of a name.
     """
-    return tuple(one for one in quoted.numbers if _is_stated(one, quoted.text, names))
+    return tuple(one for one in quoted.numbers if _is_stated(one, quoted.text, facts))
 
 
-def _is_stated(mention: NumberMention, text: str, names: Callable[[], NamesByNumber]) -> bool:
+def _is_stated(mention: NumberMention, text: str, facts: tuple[Fact, ...]) -> bool:
     is_plain = mention.unit is None or mention.money is not None
     before = text[max(0, mention.start - _NEAR) : mention.start]
     ends = _CLAUSE_END.search(text, mention.end, mention.end + _LONGEST_CLAUSE)
@@ -237,10 +233,10 @@ def _is_stated(mention: NumberMention, text: str, names: Callable[[], NamesByNum
     if mention.money is not None:
         return True
     is_acted_on = _ACTED_ON.search(before) or _OF.match(text, mention.end) or not _WORD_BEFORE.search(before)
-    return bool(is_acted_on) and not (_COUNTED.match(text, mention.end) or _is_of_name(mention, text, names))
+    return bool(is_acted_on) and not (_COUNTED.match(text, mention.end) or _is_of_name(mention, text, facts))
 
 
-def _is_of_name(mention: NumberMention, text: str, names: Callable[[], NamesByNumber]) -> bool:
+def _is_of_name(mention: NumberMention, text: str, facts: tuple[Fact, ...]) -> bool:
     """Whether a number belongs to the word before it: a house in a street, or what a record has under that word."""
     begins = max(0, mention.start - _NEAR)
     found = _WORD_BEFORE.search(text[begins : mention.start])
@@ -249,15 +245,17 @@ def _is_of_name(mention: NumberMention, text: str, names: Callable[[], NamesByNu
     before = text[: begins + found.start()].rstrip()[-1:]
     if found[1][0].isupper() and before and before not in _ENDS:
         return True
-    called = set(words(found[1]))
-    return any(called & names().get(number, frozenset()) for number in mention.values)
+    called, names = set(words(found[1])), _names_by_number(facts)
+    return any(called & names.get(number, frozenset()) for number in mention.values)
 
 
-def names_by_number(facts: Sequence[Fact]) -> NamesByNumber:
-    """By number, the words of the fields, and of what they stand in, that have it in what was read; no amounts."""
+@lru_cache(maxsize=8)
+def _names_by_number(facts: tuple[Fact, ...]) -> Mapping[Number, frozenset[str]]:
+    """By number, the words of the fields, and of what they stand in, that have it in what was read; no amounts. Cached:
+    every call of a reply asks for the same.
+    """
     found: dict[Number, set[str]] = {}
-    fields = fields_of(facts)
-    for field in fields:
+    for field in fields_of(facts):
         number = figure(field.value)
         if number is not None and kind_of_argument(field.name, {}, field.value) is not ArgumentKind.AMOUNT:
             found.setdefault(number, set()).update(_words_of_path(field.path))

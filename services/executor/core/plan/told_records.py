@@ -1,7 +1,7 @@
 """Which records the user's words tell of: by an id, a name, or what a field of theirs has."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import cached_property
 
 from services.executor.core.figures.arguments import ArgumentKind
@@ -325,16 +325,12 @@ def is_excluded(text: str, name: str, said: Mentions) -> bool:
         before = said.text[max(0, place.start() - _LOOKED_BACK) : place.start()].rstrip("\"'«„“‘(")
         before = _LISTED.sub("", before)
         found = _EXCLUDES.search(before)
-        if found is not None and all(word.casefold() in allowed for word in _singularize(found["between"].split())):
+        between = found["between"].split() if found else ()
+        if found and all((words(word) or (word,))[0].casefold() in allowed for word in between):
             return True
         if _STAYS.match(said.text, place.end()):
             return True
     return False
-
-
-def _singularize(said: Iterable[str]) -> Iterator[str]:
-    for word in said:
-        yield (words(word) or (word,))[0]
 
 
 def _titles_in(node: GraphNode, text: Mentions) -> list[str]:

@@ -352,7 +352,7 @@ def size_of(request: ModelRequest, before: ModelRequest | None = None) -> Size:
     prefix += _measure_schema(request.schema)
     prefix += sum(_block_length(block) for _, block in blocks if isinstance(block, StableText))
     repeated_length, fresh = _dynamic_length(blocks[:repeated]), _dynamic_length(blocks[repeated:])
-    return Size(_to_tokens(prefix), _to_tokens(fresh), _to_tokens(repeated_length))
+    return Size(to_tokens(prefix), to_tokens(fresh), to_tokens(repeated_length))
 
 
 def bill_reply(reply: ModelReply, size: Size, price: Price, longest: int) -> tuple[CallCost, str]:
@@ -365,7 +365,7 @@ def bill_reply(reply: ModelReply, size: Size, price: Price, longest: int) -> tup
     """
     usage = reply.usage
     if doubt := _describe_doubt(reply, size, longest):
-        return estimate_cost(size, _to_tokens(sum(map(_block_length, reply.blocks))), price), doubt
+        return estimate_cost(size, to_tokens(sum(map(_block_length, reply.blocks))), price), doubt
     share = -(-usage.read * size.fresh // size.whole) if size.whole else usage.read
     fresh = min(max(share, size.fresh), usage.input + usage.cache_write)
     return CallCost(fresh + usage.output, price.cost_of(usage)), ""
@@ -404,7 +404,7 @@ def _dynamic_length(blocks: Iterable[tuple[str, Block]]) -> int:
     return sum(_block_length(block) for _, block in blocks if not isinstance(block, StableText))
 
 
-def _to_tokens(characters: int) -> int:
+def to_tokens(characters: int) -> int:
     return -(-characters // _CHARACTERS_A_TOKEN)
 
 
