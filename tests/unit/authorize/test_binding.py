@@ -141,6 +141,20 @@ def test_a_called_record_of_which_only_a_row_without_the_field_was_seen_may_say_
     assert ("state" in bound.fields, bound.unknown) == ((True, ()) if known else (False, asked))
 
 
+@each_row(
+    ("answer", "asked", "known"),
+    ({"held": "5.00"}, {"lease_id": "L-1"}, True),
+    ({"deposit": {"id": 9, "held": "5.00"}}, {"lease_id": "L-1"}, True),
+    ({"held": "5.00"}, {"lease_id": "L-2"}, False),
+    ({"deposits": [{"held": "5.00"}, {"held": "6.00"}]}, {"lease_id": "L-1"}, False),
+)
+def test_a_record_that_goes_by_its_holders_key_is_the_called_one(answer: Json, asked: JsonObject, known: bool) -> None:
+    lease = read("get_lease", {"lease_id": "L-1", "rent": 845}, "f1", lease_id="L-1")
+    deposit, call = read("get_deposit", answer, "f2", **asked), {"lease_id": "L-1", "refund": "1.00"}
+    bound = _bound(lease, deposit, tool="release_deposit", call={**call}, asked=("held",))
+    assert bound.fields.get("held") == ("5.00" if known else None)
+
+
 def test_what_was_read_about_a_record_still_speaks_for_it_where_it_has_its_number() -> None:
     facts = [
         read("get_customer", {"customer_no": "C-7", "name": "Ann"}, "f1"),

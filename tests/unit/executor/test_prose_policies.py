@@ -11,7 +11,7 @@ from services.executor.core.prime.prose import binding_sentences
 from services.executor.ports.policy import PolicyUnavailable, Tenants
 from services.executor.ports.tools import ToolAnswer
 from shared.contracts.allowance import CallLimit, ToolAllowance
-from shared.contracts.policy import CallPrerequisite, CallRefusal, Policy, ToolRule
+from shared.contracts.policy import CallPrerequisite, CallRefusal, Policy, Rule, ToolRule
 from shared.contracts.prose import ProseAnswer, ProseRequest
 from shared.contracts.tenant import Connection, ProsePolicy, TenantRecord
 from shared.domain.exact_json import Json
@@ -259,12 +259,29 @@ async def test_a_rule_about_a_tool_that_nobody_offers_is_named_in_the_task() -> 
     play = Stage()
     rules = (ToolRule(id="T1", kind="never", tool="aprove_claim"), ToolRule(id="T2", kind="never", tool="delete_*"))
     known = ToolRule(id="T3", kind="at_most", tool=" get_* ")
-    play.set_rules(*rules, known)
+    limit = Rule(id="R1", condition='tool == "office__approve_claim" && amount > 9', action="block")
+    play.set_rules(*rules, known, limit)
     record = await play.run()
     assert record.metadata["policy_notes"] == [
         "rule T1 of house is about 'aprove_claim', and no such tool is offered",
         "rule T2 of house is about 'delete_*', and no such tool is offered",
+        "rule R1 of house is about 'office__approve_claim', and no such tool is offered",
     ]
+
+
+@pytest.mark.promise("policy.binding")
+@each_row("condition", ['tool == "get_payment" && amount > 100', "tool in ['pay', 'get_payment'] && amount > 100"])
+async def test_a_tool_that_a_rule_names_is_judged_before_it_is_called_though_its_name_reads(
+    condition: str,
+) -> None:
+    """Its server may know what its name does not say; whoever wrote the rule does."""
+    for amount, end in ((150, TaskState.REJECTED), (90, TaskState.COMPLETED)):
+        play = Stage("Take 90 or 150 for C-1", [READ], [use("get_payment", 1, claim_id="C-1", amount=amount)])
+        play.servers.add("get_payment", lambda given: {"ok": True, **given}, ToolClass.READ)
+        play.judge_by(Rule(id="MOST", condition=condition, action="block"))
+        await play.ends(end)
+        assert play.written == (["get_payment"] if end is TaskState.COMPLETED else [])
+        assert len(play.servers.called("get_payment")) == len(play.written)
 
 
 @pytest.mark.promise("policy.unknown_shape")

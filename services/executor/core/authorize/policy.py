@@ -14,12 +14,13 @@ from services.executor.core.records.asked_fields import asked_fields, tools_name
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.ledger import (
-    has_tool_rules,
     is_sayable,
     past_calls_of_facts,
     past_calls_of_session,
     past_calls_of_writes,
 )
+from services.executor.core.session.left_out import is_left_out
+from services.executor.core.session.ruled_tools import has_tool_rules
 from services.executor.core.session.values import Fact, NamedValue, ProcessFigures
 from services.executor.core.states.machine import Failed, ProcessTemplate, Rejected
 from services.executor.core.tools.classes import verb_of
@@ -127,7 +128,7 @@ def request_for(
         left=joint_remainders(template, plan.every_call, found, dossier.facts),
         trusts_requests=ctx.limits.trusts_requests,
         sums=CallSums(
-            [call for one in (*dossier.plans, plan) for call in one.calls],
+            [*(call for one in dossier.plans for call in one.calls if not is_left_out(ctx, one, call)), *plan.calls],
             dossier.facts,
             ctx.toolbox,
             tools_named_together(policies),

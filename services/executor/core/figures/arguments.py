@@ -31,6 +31,7 @@ class ArgumentKind(StrEnum):
 
 
 STRICT = frozenset({ArgumentKind.AMOUNT, ArgumentKind.IDENTIFIER, ArgumentKind.ACCOUNT, ArgumentKind.RECIPIENT})
+_DECIMAL_TEXT = re.compile(r"-?\d+\.\d\d")  # as servers write money that is no number to them
 LONGEST_FIELD = 6  # words; a longer text is prose
 
 
@@ -211,6 +212,8 @@ def _kind_of_short_text(words: Sequence[str], value: str, schema: JsonObject) ->
         return ArgumentKind.QUANTITY
     if given & _DATE and digits:
         return ArgumentKind.DATE
+    if _DECIMAL_TEXT.fullmatch(value):
+        return ArgumentKind.AMOUNT
     if whole_form(value) is IdentifierForm.CODE:
         is_figure = value.replace(".", "", 1).isdecimal() and schema.get("type") == "number"
         return ArgumentKind.QUANTITY if is_figure else ArgumentKind.IDENTIFIER

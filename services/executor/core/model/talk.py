@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from services.executor.core.model.model_calls import ask, thrift_of
 from services.executor.core.session.budget import BudgetShare
 from services.executor.core.session.context import TurnContext
-from services.executor.core.session.ledger import tool_of_condition
+from services.executor.core.session.ruled_tools import tool_of_condition
 from services.executor.core.states.machine import Failed
 from services.executor.core.states.prompts import render
 from shared.contracts.policy import ToolRule, ToolRuleKind

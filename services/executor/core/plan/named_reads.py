@@ -23,6 +23,7 @@ _Key = tuple[str, ...]
 # What may stand between two things of one list; a word before the second is that before the first.
 _JOINT = re.compile(r"\s*(?:,\s*(?:and\s+)?|/\s*|(?:and|as well as|plus|und|et|y|&|\+)\s+)(?:the\s+)?(?:(\w+)\s+)?#?")
 _LAST_WORD = re.compile(r"(\w+)\W*\Z")
+_DIGITS = re.compile(r"\d+")
 _NEAR = 60  # characters before an identifier in which the word before it stands
 
 
@@ -31,8 +32,8 @@ def unnamed_ids(
 ) -> tuple[str, ...]:
     """The identifiers of a list in the part of which its calls name others of the same kind, and not these.
 
-    The kind is what records that were read, or reads that were asked, say of them: both are the ``id`` of a fee. A call
-    of the same tool for another part names for this one, too.
+    The kind is what records that were read, or reads that were asked, say of them: both are the ``id`` of a fee; of one
+    that nobody read, its form. A call of the same tool for another part names for this one, too.
     """
     tools = {call.tool for call in calls if call.part == part.number}
     named = {
@@ -46,11 +47,19 @@ def unnamed_ids(
 
 
 def _find_left_out(listed: Sequence[str], named: set[_Key], kinds: dict[_Key, set[_Key]]) -> Iterator[str]:
-    called = [kinds.get(identifier_key(one), set()) for one in listed if identifier_key(one) in named]
+    called = [one for one in listed if identifier_key(one) in named]
+    kinds_called = [kinds.get(identifier_key(one), set()) for one in called]
+    forms_called = set(map(_form_of, called))
     for one in listed:
-        own = kinds.get(identifier_key(one), set())
-        if identifier_key(one) not in named and any(own & other for other in called):
-            yield one
+        if identifier_key(one) not in named:
+            own = kinds.get(identifier_key(one), set())
+            if any(own & other for other in kinds_called) or (not own and _form_of(one) in forms_called):
+                yield one
+
+
+def _form_of(identifier: str) -> str:
+    """``RA-#`` for ``RA-70011``; of a whole number, how long it is."""
+    return "#" * len(identifier) if identifier.isdecimal() else _DIGITS.sub("#", identifier.upper())
 
 
 def _lists_in(text: str) -> Iterator[list[str]]:

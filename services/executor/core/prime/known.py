@@ -20,7 +20,7 @@ from services.executor.core.model.model_calls import HelperUnavailable, ask, ask
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.journal import Journal
-from services.executor.core.session.ledger import tool_of_condition
+from services.executor.core.session.ruled_tools import tool_of_condition
 from services.executor.core.session.values import kind_of
 from services.executor.core.states.machine import ProcessTemplate
 from services.executor.ports.learned import Experience, Learned

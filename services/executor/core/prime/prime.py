@@ -22,7 +22,7 @@ from services.executor.core.session.context import (
 )
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.journal import Checkpoints, Journal
-from services.executor.core.session.ledger import named_by_rules, rules_about_nothing
+from services.executor.core.session.ruled_tools import named_by_rules, rules_about_nothing, with_ruled_reads
 from services.executor.core.states.machine import GENERAL, Failed, Processes
 from services.executor.core.states.prompts import Prompts
 from services.executor.core.tools import classes as verbs
@@ -94,7 +94,7 @@ async def prime(equipment: Equipment, opened: OpenedTurn) -> TurnContext:
         turn=work.turn,
         tenant=tenant,
         policies=policies,
-        toolbox=toolbox(servers, tenant.records),
+        toolbox=with_ruled_reads(toolbox(servers, tenant.records), policies),
         session=session,
         experience=experience,
         sections={

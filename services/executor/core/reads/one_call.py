@@ -14,7 +14,7 @@ from pydantic import JsonValue
 from services.executor.core.figures.numbers import figure
 from services.executor.core.records.called_records import ReadOnce, Seen, find_records, is_named
 from services.executor.core.session.context import TurnContext
-from services.executor.core.session.ledger import has_tool_rules
+from services.executor.core.session.ruled_tools import has_tool_rules
 from services.executor.core.session.values import Fact
 from services.executor.core.states.machine import Failed, is_figure, kinds, pattern
 from services.executor.core.tools.failures import Failure, failure_of

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from services.executor.core.reads.one_call import as_expected
 from services.executor.core.reads.recovering import read
 from services.executor.core.session.context import DispatchRefused, TurnContext, require_permitted
-from services.executor.core.session.ledger import has_tool_rules, past_calls_of_session, read_outcome, sayable
+from services.executor.core.session.ledger import past_calls_of_session, read_outcome, sayable
+from services.executor.core.session.ruled_tools import has_tool_rules
 from services.executor.core.session.values import Fact
 from services.executor.core.states.machine import PERMITTED, Failed
 from services.executor.core.tools.schema_drift import Corrections

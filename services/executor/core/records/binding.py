@@ -140,7 +140,7 @@ def _build_view(graph: RecordGraph, tool: str, arguments_json: str) -> "CallView
 def named_records(tool: str, arguments: JsonObject, graph: RecordGraph) -> NamedRecords:
     """The records that a call names, by whatever argument; an identifier goes before a text that could be one."""
     about = noun_of_tool(tool, graph.keys)
-    given = references_in(arguments, about, graph.keys)
+    given = [*references_in(arguments, about, graph.keys)]
     found = [(reference, _find_meant(graph, reference, about)) for reference in given]
     if any(one.is_id and meant for one, meant in found):  # then a mere number names none: ``new_salary``
         found = [(one, meant) for one, meant in found if meant or one.is_id or not one.is_number or one.noun == about]
@@ -149,6 +149,7 @@ def named_records(tool: str, arguments: JsonObject, graph: RecordGraph) -> Named
     unread = [one for one, meant in found if one.must_exist and not meant and not agree(one.noun, makes)]
     known = {one.noun for one, meant in found if meant}  # which the call gives a new key, if nothing has that yet
     unread = [one for one in unread if one.noun not in known or (one.key, one.text) not in graph.asked_in_vain]
+    nodes += _find_by_holder(given, about, graph) if not any(agree(about, one.noun) for one in given) else []
     subjects = [node for node in nodes if agree(about, node.kind)]
     unread_subjects = [one for one in unread if agree(about, one.noun)]
     if not subjects and not unread_subjects:
@@ -162,6 +163,15 @@ def named_records(tool: str, arguments: JsonObject, graph: RecordGraph) -> Named
         tuple(dict.fromkeys(kind for kind in kinds if kind)),
         tuple({id(node): node for _, meant in found for node in meant}.values()),
     )
+
+
+def _find_by_holder(given: Iterable[RecordReference], about: Noun, graph: RecordGraph) -> list[GraphNode]:
+    """The record that the tool is about and that goes by another's key, as the deposit of a lease by the lease's: the
+    one that a read showed which was asked for by the same key, and by nothing else.
+    """
+    keys = {(one.noun, one.text) for one in given if one.is_id}
+    of_kind = (node for node in graph.nodes if agree(about, node.kind) and node.seen.is_alone)
+    return [node for node in of_kind if {(one.noun, one.text) for one in node.asked} & keys and len(node.asked) == 1]
 
 
 def _find_meant(graph: RecordGraph, reference: RecordReference, about: Noun) -> list[GraphNode]:

@@ -2,7 +2,6 @@
 count for in rules about tools, in the task and later in its session.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -13,7 +12,7 @@ from services.executor.core.states.machine import Escalated
 from services.executor.ports.turns import SessionCall, Timer, TurnStore
 from shared.contracts.ledger import Attempt, LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
-from shared.contracts.policy import CallOutcome, ContextValue, PastCall, Policy
+from shared.contracts.policy import CallOutcome, ContextValue, PastCall
 from shared.domain.exact_json import Json, JsonObject, digest, dumps, loads, loads_object
 from shared.domain.words import DOUBTS, SENDABLE, Resolution, WriteStatus
 
@@ -180,8 +179,6 @@ def _shorten_text(text: str | None) -> str:
     return text if len(text) <= 300 else f"{text[:300]}…"
 
 
-_ONE_TOOL = re.compile(r"\s*tool\s*==\s*[\"'](?P<tool>[\w.-]+)[\"']\s*(?:&&|$)")
-_OR = "||"
 _REMEMBERED = 500  # calls of a session; only those of tools that a rule names are kept
 _OUTCOMES: Mapping[WriteStatus, CallOutcome] = {
     WriteStatus.SENT: CallOutcome.SUCCEEDED,
@@ -257,33 +254,6 @@ def _newest_calls(calls: tuple[SessionCall, ...]) -> tuple[SessionCall, ...]:
         if seen[call.tool] <= share:
             kept.append(call)
     return tuple(reversed(kept))[-_REMEMBERED:]
-
-
-def named_by_rules(policies: Iterable[Policy]) -> tuple[str, ...]:
-    """The tools, or patterns of tools, that the policies' rules name."""
-    rules = [rule for policy in policies for rule in policy.tool_rules]
-    return tuple(dict.fromkeys(name for rule in rules for name in (rule.tool, *rule.after)))
-
-
-def rules_about_nothing(policies: Iterable[Policy], offered: Iterable[str]) -> list[str]:
-    """A sentence for each rule whose tool is not offered: a misspelt name would silently forbid nothing."""
-    names = tuple(offered)
-    rules = [(policy.id, rule) for policy in policies for rule in policy.tool_rules]
-    return [
-        f"rule {rule.id} of {policy_id} is about {rule.tool!r}, and no such tool is offered"
-        for policy_id, rule in rules
-        if not any(fnmatchcase(name, rule.tool.strip()) for name in names)
-    ]
-
-
-def tool_of_condition(condition: str) -> str:
-    """The only tool that a rule with this condition can concern; empty if it may concern several."""
-    named = _ONE_TOOL.match(condition)
-    return named["tool"] if named and _OR not in condition else ""
-
-
-def has_tool_rules(policies: Iterable[Policy]) -> bool:
-    return any(policy.tool_rules or policy.tool_default != "allow" for policy in policies)
 
 
 def sayable(fields: Mapping[str, Json]) -> dict[str, ContextValue]:

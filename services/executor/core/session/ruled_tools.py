@@ -1,0 +1,71 @@
+"""The tools that rules name, as far as the worker has to know them before the policy service is asked."""
+
+import re
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from functools import lru_cache
+
+from services.executor.core.tools.toolbox import Toolbox
+from shared.contracts.policy import Policy
+from shared.domain.words import ToolClass
+
+_OR = "||"
+_ONE_TOOL = re.compile(r"\s*tool\s*==\s*[\"'](?P<tool>[\w.-]+)[\"']\s*(?:&&|$)")
+
+
+def named_by_rules(policies: Iterable[Policy]) -> tuple[str, ...]:
+    """The tools, or patterns of tools, that the policies' rules name."""
+    rules = [rule for policy in policies for rule in policy.tool_rules]
+    return tuple(dict.fromkeys(name for rule in rules for name in (rule.tool, *rule.after)))
+
+
+def rules_about_nothing(policies: Iterable[Policy], offered: Iterable[str]) -> list[str]:
+    """A sentence for each rule whose tool is not offered: a misspelt name would silently forbid nothing."""
+    names = tuple(offered)
+    about = [(policy.id, rule.id, rule.tool.strip()) for policy in policies for rule in policy.tool_rules]
+    about += [
+        (policy.id, rule.id, tool)
+        for policy in policies
+        for rule in policy.rules
+        if (tool := tool_of_condition(rule.condition))
+    ]
+    return [
+        f"rule {rule_id} of {policy_id} is about {tool!r}, and no such tool is offered"
+        for policy_id, rule_id, tool in about
+        if not any(fnmatchcase(name, tool) for name in names)
+    ]
+
+
+def tool_of_condition(condition: str) -> str:
+    """The only tool that a rule with this condition can concern; empty if it may concern several."""
+    named = _ONE_TOOL.match(condition)
+    return named["tool"] if named and _OR not in condition else ""
+
+
+def has_tool_rules(policies: Iterable[Policy]) -> bool:
+    return any(policy.tool_rules or policy.tool_default != "allow" for policy in policies)
+
+
+_EQUAL = re.compile(r"\btool\s*==\s*([\"'])(?P<name>.+?)\1")
+_LISTED = re.compile(r"\btool\s+in\s+\[(?P<names>[^\]]*)\]")
+_QUOTED = re.compile(r"([\"'])(.+?)\1")
+
+
+@lru_cache(maxsize=4096)
+def _tools_of_condition(condition: str) -> frozenset[str]:
+    listed = (name[2] for listed in _LISTED.finditer(condition) for name in _QUOTED.finditer(listed["names"]))
+    return frozenset((*(found["name"] for found in _EQUAL.finditer(condition)), *listed))
+
+
+def with_ruled_reads(box: Toolbox, policies: Iterable[Policy]) -> Toolbox:
+    """The tools, of which those that a rule about calls names are no reads, whatever they are called: what somebody has
+    to decide is planned and judged before it is called.
+    """
+    rules = [rule for policy in policies for rule in policy.rules if not rule.report_only]
+    named = frozenset[str]().union(*(_tools_of_condition(rule.condition) for rule in rules))
+    ruled = {
+        name: tool._replace(tool_class=ToolClass.CHANGE, why_class="a rule names it")
+        for name, tool in box.tools.items()
+        if tool.name in named and tool.tool_class in (ToolClass.READ, ToolClass.COMPUTE)
+    }
+    return box._replace(tools={**box.tools, **ruled}) if ruled else box
