@@ -131,7 +131,8 @@ class CallContext(PolicyContract):
     for each record of which that is so. ``summed``: its figures, summed over the calls of its tool that may concern the
     same record: what these set off holds for the call. ``unknown_fields``: those that the call or records of its kind
     have, without a value that is known; a field that is neither here nor in ``fields`` has nothing to do with the call.
-    None: the sender does not tell, and every missing field counts as unknown.
+    None: the sender does not tell, and every missing field counts as unknown. ``rows``: for each row of a call that
+    takes a list, those of the unknown fields that are known of it; the call is decided once for each.
     """
 
     call_id: str
@@ -142,6 +143,15 @@ class CallContext(PolicyContract):
     recorded: tuple[dict[str, ContextValue], ...] = ()
     summed: dict[str, ContextValue] = {}
     unknown_fields: tuple[str, ...] | None = None
+    rows: tuple[dict[str, ContextValue], ...] = ()
+
+    def by_row(self) -> "tuple[CallContext, ...]":
+        """The call as it is decided for each of its rows; itself alone if it has none."""
+        return tuple(self._of_row(row) for row in self.rows) or (self,)
+
+    def _of_row(self, row: dict[str, ContextValue]) -> "CallContext":
+        unknown = None if self.unknown_fields is None else tuple(set(self.unknown_fields) - row.keys())
+        return self.model_copy(update={"fields": {**self.fields, **row}, "unknown_fields": unknown, "rows": ()})
 
 
 class PastCall(PolicyContract):

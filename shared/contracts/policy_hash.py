@@ -29,7 +29,8 @@ def _call_as_json(call: CallContext) -> Json:
     recorded: list[Json] = [{"recorded": [plain(one) for one in call.recorded]}] if call.recorded else []
     summed: list[Json] = [{"summed": plain(call.summed)}] if call.summed else []
     unknown: list[Json] = [] if call.unknown_fields is None else [{"unknown": plain(call.unknown_fields)}]
-    return [call.call_id, call.tool, plain(call.fields), *unproven, *recorded, *summed, *unknown]
+    rows: list[Json] = [{"rows": [plain(one) for one in call.rows]}] if call.rows else []
+    return [call.call_id, call.tool, plain(call.fields), *unproven, *recorded, *summed, *unknown, *rows]
 
 
 def _hashed_fields(policy: Policy) -> Json:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
 from services.policy.core.conditions import ConditionCache
-from services.policy.core.findings import CallScene, applies_to_call, findings, scenes
+from services.policy.core.findings import CallScene, applies_to_call, findings, row_scenes, scenes
 from services.policy.core.plan_findings import plan_findings
 from services.policy.core.prepared import ReadyPolicies, ReadyPolicy, TooMuch, prepare
 from services.policy.core.rules import Finding, ReportedFinding, WaitingRule
@@ -37,7 +37,9 @@ def decide(request: contracts.EvaluateRequest, prepared: ReadyPolicies) -> contr
     _refuse_too_much_work(request, prepared)
     _refuse_too_much_searching(request.text, prepared)
     seen = [(ready, scenes(ready.policy, request)) for ready in prepared.ready]
-    found = [finding for ready, looked in seen for scene in looked for finding in findings(ready.rules, scene)]
+    by_row = ((ready, row_scenes(ready.policy, request)) for ready in prepared.ready)
+    every = (finding for ready, looked in by_row for scene in looked for finding in findings(ready.rules, scene))
+    found = [*(_each_rule_once(every) if any(call.rows for call in request.calls) else every)]
     found += plan_findings(seen, request)
     found += text_findings([ready.texts for ready in prepared.ready], prepared.problems, request)
     ruled = {
@@ -98,6 +100,18 @@ def _find_highest_level(triggered: Iterable[contracts.TriggeredRule]) -> str | N
     return max(levels).word if levels else None
 
 
+def _each_rule_once(found: Iterable[Finding]) -> Iterable[Finding]:
+    """The findings without those of further rows: a rule acts once on a call."""
+    seen = set[tuple[str, ...]]()
+    for one in found:
+        if isinstance(one, contracts.TriggeredRule):
+            key = (one.policy_id, one.rule_id, one.call_id or "", one.action)
+            if key in seen:
+                continue
+            seen.add(key)
+        yield one
+
+
 def _each_problem_once(problems: Iterable[contracts.PolicyProblem]) -> Iterable[contracts.PolicyProblem]:
     """The problems without repeats: a rule that fails alike for every call is one problem."""
     return {(problem.policy_id, problem.rule_id, problem.message): problem for problem in problems}.values()
@@ -132,7 +146,7 @@ def _refuse_too_much_searching(text: str | None, prepared: ReadyPolicies) -> Non
 
 
 def _count_work(request: contracts.EvaluateRequest, prepared: ReadyPolicies) -> int:
-    calls = max(1, len(request.calls))
+    calls = max(1, sum(len(call.rows) or 1 for call in request.calls))
     names = sum(len(call.call_id) for call in request.calls) * prepared.rules // 16
     fields = sum(len(call.fields) * (1 + len(call.recorded)) for call in request.calls)
     facts = len(prepared.ready) * (len(request.context) * calls + fields)

@@ -61,6 +61,14 @@ class CallScene(NamedTuple):
         return (self.context, *others, *self.recorded, *self.proven_by_record)
 
 
+def row_scenes(policy: Policy, request: EvaluateRequest) -> tuple[CallScene, ...]:
+    """``scenes``, with one for each row of a call whose rows differ in what rules look at."""
+    if not any(call.rows for call in request.calls):
+        return scenes(policy, request)
+    rows = tuple(row for call in request.calls for row in call.by_row())
+    return scenes(policy, request.model_copy(update={"calls": rows}))
+
+
 def scenes(policy: Policy, request: EvaluateRequest) -> tuple[CallScene, ...]:
     """One scene for each planned call, in the order of the plan; a single one without a call if there are none.
 

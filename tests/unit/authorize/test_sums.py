@@ -7,7 +7,7 @@ from services.executor.core.tools.toolbox import Toolbox
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from shared.contracts.policy import Rule
-from shared.domain.exact_json import JsonObject
+from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import ToolClass
 from tests.each_row import each_row
 from tests.unit.authorize.verdicts import change, read, request
@@ -131,7 +131,9 @@ _ROW: JsonObject = {"account": "RA-7", "cents": 200}
     ({"account": "RA-7", "credits": [{"cents": 200}, {"cents": 200}]}, True),
     ({"orders": [{"account": "RA-7", "lines": [{"cents": 200}, {"cents": 200}]}]}, True),
     ({"credits": [_ROW, {**_ROW, "account": "RA-8"}]}, False),
-    ({"cents": 200, "credits": [{"account": "RA-7"}, {"account": "RA-7"}]}, False),
+    ({"cents": 200, "credits": [{"account_id": "RA-7"}, {"account_id": "RA-7"}]}, True),
+    ({"cents": 200, "credits": [{"account_id": "RA-7"}, {"account_id": "RA-8"}]}, False),
+    ({"account": "RA-7", "cents": 200, "lines": [{"text": "lift"}, {"text": "heating"}]}, False),
     ({"credits": [_ROW]}, False),
 )
 def test_rows_of_one_call_that_may_concern_one_record_are_summed(given: JsonObject, asks: bool) -> None:
@@ -139,6 +141,36 @@ def test_rows_of_one_call_that_may_concern_one_record_are_summed(given: JsonObje
     facts = (read("list_accounts", {"accounts": [{"id": "RA-7"}, {"id": "RA-8"}]}),)
     found = evaluate(request([limit], [change("post_credits", given)], facts), ConditionCache())
     assert (found.requires_approval, found.escalate) == (asks, False)
+
+
+_READINGS: list[Json] = [
+    {"unit_id": "U-1", "value": 331},
+    {"unit_id": "U-2", "value": 342},
+]
+
+
+@each_row(
+    ("rows", "asks"),
+    ([], False),
+    ([{"unit_id": "U-3", "value": 10_000}], True),
+    ([{"unit_id": "U-3"}], True),
+    ([{"unit_id": "U-4", "value": 5}], True),
+    ([{"unit_id": "U-5", "value": 5}], True),
+    ([{"unit_id": "U-3", "value": 5}, {"unit_id": "U-1", "value": 9_900}], True),
+)
+def test_rows_that_differ_are_judged_one_by_one(rows: list[Json], asks: bool) -> None:
+    """A value that is too great, none at all, the sealed unit, one that nobody read, or too great together."""
+    most = LIMIT.model_copy(update={"condition": 'tool == "import_readings" && value > 9999'})
+    sealed = Rule(id="SEALED", condition='tool == "import_readings" && sealed == true', action="require_approval")
+    units: list[Json] = [{"unit_id": f"U-{number}", "sealed": number == 4} for number in range(1, 5)]
+    facts = [read("get_unit", one, f"f{place}", unit_id=f"U-{place + 1}") for place, one in enumerate(units)]
+    call = change("import_readings", {"readings": [*_READINGS, *rows]})
+    asked = request([most, sealed], [call], facts)
+    found = evaluate(asked, ConditionCache())
+    assert (found.requires_approval or found.escalate) is asks
+    assert len({rule.rule_id for rule in found.triggered_rules}) == len(found.triggered_rules)
+    before = asked.model_copy(update={"calls": tuple(one.model_copy(update={"rows": ()}) for one in asked.calls)})
+    assert evaluate(before, ConditionCache()).escalate, "a service that does not know rows lets nothing through"
 
 
 def test_a_row_is_summed_with_another_call_on_its_record() -> None:

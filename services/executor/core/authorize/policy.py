@@ -1,7 +1,8 @@
 """POLICY_CHECK: the binding verdict on a plan, by rules and collected values, without a model (I2)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from datetime import timedelta
+from itertools import islice
 from typing import NamedTuple, cast
 
 from services.executor.core.authorize.sums import CallSums
@@ -11,6 +12,7 @@ from services.executor.core.process.figures import compute_figures
 from services.executor.core.process.rules import Left, figures_seen, joint_remainders, lower_remainders, process_policy
 from services.executor.core.records import binding, calculated
 from services.executor.core.records.asked_fields import asked_fields, tools_named_together
+from services.executor.core.records.call_rows import rows_of_call
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.ledger import (
@@ -40,6 +42,7 @@ from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import RuleAction
 
 _NAMED = 3  # calls that a refusal names
+_MOST_ROWS = 50  # of a call that are judged one by one
 
 
 async def verdict_on(
@@ -225,6 +228,7 @@ def _context_of(call: PlannedCall, around: _CallSurroundings) -> CallContext:
     values = calculated.as_fields(around.values, view, around.constants)
     known = _CallFacts(_own_fields(call, around, view), bound.fields, values)
     fields = known.merge()
+    unknown = tuple(name for name in bound.unknown if name not in fields)
     return CallContext(
         call_id=call.call_id,
         tool=call.tool,
@@ -233,8 +237,21 @@ def _context_of(call: PlannedCall, around: _CallSurroundings) -> CallContext:
         unproven=() if around.trusts_requests else unproven(call.arguments, view, bound, around.values),
         recorded=tuple(map(_as_context, known.find_contradictions((bound.recorded, *bound.named, *bound.beyond)))),
         summed=_as_context(around.sums.sum_figures(call, view, bound.fields, around.asked)),
-        unknown_fields=tuple(name for name in bound.unknown if name not in fields),
+        unknown_fields=unknown,
+        rows=_rows_of(call, around, unknown),
     )
+
+
+def _rows_of(
+    call: PlannedCall, around: _CallSurroundings, unknown: Container[str]
+) -> tuple[dict[str, ContextValue], ...]:
+    """What is known of each row of a call by the fields that are unknown of the whole; empty without any."""
+    each = [*islice(rows_of_call(call.arguments).each(), _MOST_ROWS + 1)] if unknown else []
+    if not 1 < len(each) <= _MOST_ROWS:
+        return ()
+    views = (binding.view_of(call.tool, arguments, around.facts, around.keys) for arguments in each)
+    known = (binding.bind(view, around.asked).fields for view in views)
+    return tuple(_as_context({name: value for name, value in one.items() if name in unknown}) for one in known)
 
 
 def _own_fields(call: PlannedCall, around: _CallSurroundings, view: binding.CallView) -> JsonObject:

@@ -14,6 +14,7 @@ from services.executor.core.figures.arguments import ArgumentKind, hints_of, is_
 from services.executor.core.figures.identifiers import identifier_key, whole_form
 from services.executor.core.figures.numbers import figure
 from services.executor.core.records.binding import CallView, put_field
+from services.executor.core.records.call_rows import CallRows, rows_of_call
 from services.executor.core.records.called_records import (
     COMMON_KINDS,
     Noun,
@@ -38,7 +39,7 @@ from services.executor.core.records.record_graph import (
     record_graph,
 )
 from services.executor.core.session.values import Fact
-from services.executor.core.tools.record_tree import is_keyed, leaves_of, names_a_record
+from services.executor.core.tools.record_tree import leaves_of, names_a_record
 from services.executor.core.tools.toolbox import Toolbox
 from shared.contracts.plan import PlannedCall
 from shared.domain.exact_json import Json, JsonObject, dumps
@@ -49,7 +50,7 @@ _PARTIES = frozenset("to for payer payor payee beneficiary recipient debtor cred
 _NAMING = frozenset({ArgumentKind.IDENTIFIER, ArgumentKind.ACCOUNT, ArgumentKind.RECIPIENT})
 
 
-class _GivenName(NamedTuple):
+class CallRowsName(NamedTuple):
     """An argument's value that may name a record. ``nodes``: the records that were read of which it is a name."""
 
     argument: str
@@ -102,17 +103,6 @@ class _Share(NamedTuple):
     records: _CallRecords
 
 
-class _Given(NamedTuple):
-    """The fields of a call without its lists of objects, or of one row of these; ``rows``: those of its own lists.
-
-    ``naming``: the whole call, of each such list only this row.
-    """
-
-    fields: Fields
-    naming: JsonObject
-    rows: Sequence["_Given"] = ()
-
-
 class CallSums:
     """Sums over the calls that a task ``made`` and plans; its ``facts`` and tools tell their records.
 
@@ -129,7 +119,7 @@ class CallSums:
         self._made, self._together = made, together
         self._toolbox = toolbox
         self._graph = record_graph(tuple(facts), toolbox.keys)
-        self._given: dict[str, _Given] = {}
+        self._given: dict[str, CallRows] = {}
         self._records: dict[tuple[str, str], _CallRecords] = {}
 
     def sum_figures(
@@ -160,18 +150,29 @@ class CallSums:
         return sums
 
     def _shares_of(self, call: PlannedCall, name: str, view: CallView) -> Iterator[_Share]:
-        """Yields the call's figure of that name; where it has none outside of lists, that of each of their rows."""
+        """Yields the call's figure of that name; that of each row of its lists where it has none outside of them, or
+        where the rows name records: then it is for each that has none of its own.
+        """
         given = self._given.get(call.arguments_json)
         if given is None:
-            given = self._given[call.arguments_json] = _split_rows(call.arguments, call.arguments)
-        waiting = [given]
-        while waiting:
-            one = waiting.pop()
-            said = _figure_of(name, one.fields, view)
-            if said is None:
-                waiting += one.rows
-            else:
-                yield _Share(said, self._records_of(call, one.naming))
+            given = self._given[call.arguments_json] = rows_of_call(call.arguments)
+        yield from self._shares_in(given, None, call, name, view)
+
+    def _shares_in(
+        self, given: CallRows, default: Decimal | None, call: PlannedCall, name: str, view: CallView
+    ) -> Iterator[_Share]:
+        own = _figure_of(name, given.fields, view)
+        said = default if own is None else own
+        if given.rows and (said is None or any(map(self._names_a_record, given.rows))):
+            for row in given.rows:
+                yield from self._shares_in(row, said, call, name, view)
+        elif said is not None:
+            yield _Share(said, self._records_of(call, given.naming))
+
+    def _names_a_record(self, row: CallRows) -> bool:
+        fields = ((path.rpartition(".")[2], value) for path, value in row.fields if not isinstance(value, Unknown))
+        found = (reference_of(key, value, (), self._graph.keys) for key, value in fields)
+        return any(one is not None and one.must_exist for one in found)
 
     def _is_like(self, one: PlannedCall, call: PlannedCall) -> bool:
         """Whether one limit is about both calls: they are of one tool, or of two that a rule names together."""
@@ -204,12 +205,12 @@ class CallSums:
             self._records[key] = _CallRecords(own_names, _collect_names(told), makes, parties)
         return self._records[key]
 
-    def _find_told(self, call: PlannedCall, naming: JsonObject, about: Noun) -> Iterator[_GivenName]:
+    def _find_told(self, call: PlannedCall, naming: JsonObject, about: Noun) -> Iterator[CallRowsName]:
         """Yields what may name a record: no prose, and no word of a closed list unless it was read as a record."""
         for argument, value in naming.items():
             is_choice = not self._schema_of(call, argument).keys().isdisjoint(("enum", "const"))
             for one in references_in({argument: value}, about, self._graph.keys):
-                told = _GivenName(argument, one, self._graph.find_meant(one))
+                told = CallRowsName(argument, one, self._graph.find_meant(one))
                 is_prose = not one.is_id and is_free_text_name("_".join(one.noun))
                 if is_prose or (is_choice and not told.nodes):
                     continue
@@ -230,7 +231,7 @@ class CallSums:
         return frozenset(map(name_of_kind, (*nouns, *(node.kind for node in self._graph.nodes)))) - {""}
 
 
-def _collect_names(told: Sequence[_GivenName]) -> _RecordNames:
+def _collect_names(told: Sequence[CallRowsName]) -> _RecordNames:
     sure = ((one.argument, one.reference.noun, one.reference.is_number) for one in told if one.is_sure)
     return _RecordNames(frozenset(name for one in told for name in one.names), frozenset(sure))
 
@@ -252,33 +253,6 @@ def _may_concern_same(one: _CallRecords, other: _CallRecords) -> bool:
         return True
     is_for_none = one.makes and not (ours.names and theirs.names)
     return not is_for_none and ours.sure.isdisjoint(theirs.sure)
-
-
-def _split_rows(figures: JsonObject, naming: JsonObject) -> _Given:
-    rows: list[_Given] = []
-    for path, items in [*_lists_of_objects(figures, ())]:
-        figures = _put_at(figures, path, [])
-        rows += (_split_rows(_put_at({}, path, item), _put_at(naming, path, item)) for item in items)
-    return _Given(arguments_of(figures), naming, rows)
-
-
-def _lists_of_objects(value: JsonObject, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Sequence[Json]]]:
-    """Yields the lists, and tables keyed by id, that have objects in them, with the names on the way to each."""
-    for key, inner in value.items():
-        if isinstance(inner, dict):
-            if is_keyed(inner):
-                yield (*path, key), [*inner.values()]
-            else:
-                yield from _lists_of_objects(inner, (*path, key))
-        elif isinstance(inner, list) and any(isinstance(item, dict) for item in inner):
-            yield (*path, key), inner
-
-
-def _put_at(value: JsonObject, path: tuple[str, ...], item: Json) -> JsonObject:
-    head, *rest = path
-    inner = value.get(head)
-    below = _put_at(inner if isinstance(inner, dict) else {}, tuple(rest), item) if rest else item
-    return {**value, head: below}
 
 
 def _figure_of(name: str, fields: Fields, view: CallView) -> Decimal | None:
