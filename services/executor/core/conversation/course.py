@@ -13,8 +13,8 @@ from shared.domain.words import FsmState
 class TaskCourse:
     """How far one task has come, in this attempt and before.
 
-    After a crash the conversation hears the stored replies again. What they brought stands in the progress already: it
-    is not counted again, no state is entered anew, and nothing of it is saved, but for the answer itself.
+    After a crash the conversation hears the stored replies again. What they brought stands in the progress already, and
+    is neither counted nor entered again.
     """
 
     def __init__(self, progress: Progress, talk: Talk) -> None:

@@ -16,7 +16,7 @@ from services.executor.core.tools.toolbox import WRITES, unwrap
 from services.executor.ports.tools import Tool
 from shared.contracts.base import Contract
 from shared.contracts.plan import PlannedCall
-from shared.domain.exact_json import Json, dumps, loads
+from shared.domain.exact_json import Json, JsonObject, dumps, loads
 from shared.ports.models import ToolResult, ToolUse
 
 _SHOWN = 120
@@ -103,10 +103,7 @@ class ReplyDispatch:
                     seen = ", ".join(dict.fromkeys(self._new_reads))
                     raise NotProposed(f"propose it once you have seen what {seen} gives")
                 made = propose(use, tool, (*before, *proposals), setting)
-                quote = next((part.quote for part in setting.parts if part.number == made.call.part), "")
-                others = [one.quote for one in setting.parts if one.number != made.call.part]
-                part = PartOfCall(quote, others, self._names_of_writes(tool.connection_id), called)
-                sourced = finder.find(made.call, tool, part)
+                sourced = finder.find(made.call, tool, self._part_of(made.call, setting, called))
                 tried.append(made.call)
                 lacks_source |= sourced.lacks_source
                 if sourced.problems:
@@ -123,6 +120,14 @@ class ReplyDispatch:
         again = {one.use_id: PROPOSE_AGAIN for one in proposals}
         self.proposed = ReplyProposals(wrong={**wrong, **again}, doubts=tuple(doubts))
         return tried if lacks_source else ()
+
+    def _part_of(
+        self, call: PlannedCall, setting: ProposalContext, called: Sequence[tuple[str, JsonObject]]
+    ) -> PartOfCall:
+        quote = next((part.quote for part in setting.parts if part.number == call.part), "")
+        others = [one.quote for one in setting.parts if one.number != call.part]
+        own = (one for one in self._ctx.toolbox.tools.values() if one.connection_id == call.connection_id)
+        return PartOfCall(quote, others, [one.name for one in own if one.tool_class in WRITES], called)
 
     def keep_proposed(self) -> None:
         """Has the journal keep what the reply proposed."""
@@ -175,10 +180,6 @@ class ReplyDispatch:
         except CallRefused as why:
             self._reader.forget(ref)
             return str(why)
-
-    def _names_of_writes(self, connection: str) -> list[str]:
-        tools = self._ctx.toolbox.tools.values()
-        return [one.name for one in tools if one.connection_id == connection and one.tool_class in WRITES]
 
 
 def _present_read(use: ToolUse, made: Fact | str) -> tuple[ToolResult, Json]:

@@ -147,6 +147,11 @@ def figure(value: Json) -> Decimal | None:
     return _read_figure(value) if isinstance(value, str) else Decimal(value)
 
 
+def is_as_written(number: Decimal, exact: Fraction) -> bool:
+    """Whether a number is what the exact one comes to, rounded to the places with which it is written."""
+    return abs(Fraction(number) - exact) <= Fraction(10) ** int(number.as_tuple().exponent) / 2
+
+
 @lru_cache(maxsize=16_384)  # the same texts are looked at by rules, sources, the audit and the answer's checks
 def _read_figure(written: str) -> Decimal | None:
     text = written.translate(_SPELLINGS).strip()

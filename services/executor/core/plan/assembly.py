@@ -2,18 +2,19 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from services.executor.core.plan.notices import with_sentences
-from services.executor.core.records.read_backs import choose_read_back
 from services.executor.core.records.references import reference_to_made, references
-from services.executor.core.session.values import Fact
 from services.executor.core.states.machine import Escalated, ProcessTemplate
 from services.executor.core.tools.classes import identifies
 from services.executor.core.tools.toolbox import Toolbox, key_field
-from shared.contracts.plan import PlannedCall, WritePlan
+from services.executor.ports.tools import Tool
+from shared.contracts.plan import PlannedCall, ReadBack, WritePlan
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.words import ToolClass
 
+ReadBackChoice: TypeAlias = Callable[[Tool, PlannedCall], ReadBack | None]
 UNFIT = "not made, propose again"
 
 
@@ -44,27 +45,18 @@ def order_calls(calls: Sequence[PlannedCall], task_id: str, number: int) -> Writ
     return WritePlan(task_id=task_id, round=number, calls=tuple(ordered))
 
 
-def with_proofs(
-    plan: WritePlan, toolbox: Toolbox, facts: Sequence[Fact], barred: Callable[[str], str | None]
-) -> WritePlan:
-    """The plan with a read-back for each change that some read can show, and the sentence that a notice may get.
-
-    ``barred``: the rule that forbids every call of a tool, or None.
-    """
-    calls = tuple(_add_read_back(call, toolbox, facts, barred) for call in plan.calls)
-    proved = plan.model_copy(update={"calls": calls})
+def with_proofs(plan: WritePlan, toolbox: Toolbox, choose: ReadBackChoice) -> WritePlan:
+    """The plan with a read-back for each change that some read can show, and the sentence that a notice may get."""
+    proved = plan.model_copy(update={"calls": tuple(_add_read_back(call, toolbox, choose) for call in plan.calls)})
     return with_sentences(proved, {(tool.connection_id, tool.name): tool for tool in toolbox.tools.values()})
 
 
-def _add_read_back(
-    call: PlannedCall, toolbox: Toolbox, facts: Sequence[Fact], barred: Callable[[str], str | None]
-) -> PlannedCall:
+def _add_read_back(call: PlannedCall, toolbox: Toolbox, choose: ReadBackChoice) -> PlannedCall:
     tool = toolbox.find(call.connection_id, call.tool)
     if tool is None:
         return call
-    chosen = choose_read_back(tool, call.arguments, toolbox, facts, call.call_id, barred)
-    undo = _add_read_back(call.compensation, toolbox, facts, barred) if call.compensation else None
-    return call.model_copy(update={"read_back": chosen, "compensation": undo})
+    undo = _add_read_back(call.compensation, toolbox, choose) if call.compensation else None
+    return call.model_copy(update={"read_back": choose(tool, call), "compensation": undo})
 
 
 def with_compensations(plan: WritePlan, toolbox: Toolbox) -> WritePlan:

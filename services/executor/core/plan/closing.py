@@ -32,6 +32,7 @@ from services.executor.core.plan.proposals import Proposal
 from services.executor.core.plan.sources import known_figures, user_texts
 from services.executor.core.process.figures import calls_off_route, with_process_figures
 from services.executor.core.reads.reader import TaskReader
+from services.executor.core.records.read_backs import choose_read_back
 from services.executor.core.records.references import references
 from services.executor.core.records.wanted_reads import unfound_records
 from services.executor.core.session.budget import BudgetShare
@@ -41,8 +42,9 @@ from services.executor.core.session.values import NamedValue, without_values
 from services.executor.core.states.machine import Failed, Rejected
 from services.executor.core.states.prompts import COVERAGE_SCHEMA
 from services.executor.core.tools.near_names import words_of
+from services.executor.ports.tools import Tool
 from shared.contracts.base import Contract
-from shared.contracts.plan import PlannedCall, WritePlan
+from shared.contracts.plan import PlannedCall, ReadBack, WritePlan
 from shared.contracts.policy import Verdict
 from shared.domain.exact_json import Json, walk_json
 from shared.domain.words import FsmState, PlanAudit, ToolClass
@@ -165,8 +167,7 @@ class Closing:
         plan = order_calls(calls, ctx.record.task_id, number)
         progress = with_process_figures(ctx, progress.update_dossier(facts=self._reader.facts))
         self._check_records(progress, plan)
-        plan = with_compensations(plan, ctx.toolbox)
-        plan = with_proofs(plan, ctx.toolbox, self._reader.facts, self._reader.rules.barring_rule)
+        plan = with_proofs(with_compensations(plan, ctx.toolbox), ctx.toolbox, self._choose_read_back)
         refuse_unprovable(progress.template, plan)
         self._check_notice(progress, plan)
         stale = await self._find_stale_values(progress.dossier, plan)
@@ -192,6 +193,10 @@ class Closing:
         wrong = unfound_records(plan, self._ctx.toolbox, self._reader.facts)
         if wrong := wrong or calls_off_route(progress, user_texts(self._ctx), plan):
             raise UnfitPlan(by_call={call_id: f"Not made: {why}" for call_id, why in wrong.items()})
+
+    def _choose_read_back(self, tool: Tool, call: PlannedCall) -> ReadBack | None:
+        facts, barred = self._reader.facts, self._reader.rules.barring_rule
+        return choose_read_back(tool, call.arguments, self._ctx.toolbox, facts, call.call_id, barred)
 
     def _check_notice(self, progress: Progress, plan: WritePlan) -> None:
         if self._asks_for_notice and (wanted := notice_wanted(self._ctx, progress, plan)):

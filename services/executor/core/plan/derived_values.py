@@ -9,7 +9,7 @@ from functools import cached_property
 
 from services.executor.core.figures.arguments import ArgumentKind, ReadField, fields_of
 from services.executor.core.figures.dates import read_machine_moment, read_possible_dates
-from services.executor.core.figures.numbers import NumberMention, figure
+from services.executor.core.figures.numbers import NumberMention, figure, is_as_written
 from services.executor.core.figures.trace import OriginKind, Trace, TraceSources, duration_of
 from services.executor.core.records.references import value_at
 from services.executor.core.session.values import Fact
@@ -204,9 +204,7 @@ def _read_nights(number: NumberMention, text: str) -> timedelta | None:
 
 def _is_share_of(value: Decimal, whole: Fraction, share: Fraction) -> bool:
     """Whether the value is the share, what is left without it, or what comes with it, rounded as it is written."""
-    half = Fraction(10) ** int(value.as_tuple().exponent) / 2
-    exact = (whole * share, whole * (1 - share), whole * (1 + share))
-    return any(abs(Fraction(value) - one) <= half for one in exact)
+    return any(is_as_written(value, one) for one in (whole * share, whole * (1 - share), whole * (1 + share)))
 
 
 def texts_in(call: PlannedCall) -> set[str]:

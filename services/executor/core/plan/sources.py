@@ -152,7 +152,7 @@ class SourceFinder:
             self._find_unsourced,
             self._find_free_texts,
             self._find_of_other_records,
-            self._find_laundered,
+            self._find_told_by_texts,
             _find_nothing_to_set,
             self._find_untold,
             self._find_disagreements,
@@ -175,14 +175,14 @@ class SourceFinder:
         """Arguments that need a source and have none, or have it only from reads that code made for this call."""
         for leaf in traced.leaves:
             has_none = _has_no_source(leaf, traced.value_of(leaf)) and not self._derived.follows(leaf, traced.call)
-            if has_none or self._is_found_for_it(leaf, traced):
+            if has_none or self._is_shown_by_machine_alone(leaf, traced):
                 why = (
                     f"{leaf.path} {traced.show(leaf)} ({leaf.kind}) stands neither in the task nor in a result, "
                     "and is not calculated: read or calculate it"
                 )
                 yield CallFault(leaf.path, why, Severity.UNSOURCED)
 
-    def _is_found_for_it(self, leaf: Trace, traced: TracedCall) -> bool:
+    def _is_shown_by_machine_alone(self, leaf: Trace, traced: TracedCall) -> bool:
         """Whether only reads that code made for this call show the identifier, and no word of the user tells of it.
 
         Such a read shows whatever the model named. The user tells of a record by its id or its name, and with it of
@@ -233,7 +233,7 @@ class SourceFinder:
             f"the record that the call names has {_format_value(own[0])}"
         )
 
-    def _find_laundered(self, traced: TracedCall) -> Iterator[CallFault]:
+    def _find_told_by_texts(self, traced: TracedCall) -> Iterator[CallFault]:
         """Identifiers that only a text told the model of, though they were read since.
 
         Nor does a list in which one stands make it a source, unless the user's words tell of the record, or leave open
@@ -258,7 +258,7 @@ class SourceFinder:
     def _find_untold(self, traced: TracedCall) -> Iterator[CallFault]:
         """Records of which no word tells, where the task tells of another one."""
         for leaf in traced.leaves:
-            if self._records.is_strange(leaf, traced.call, traced.tool, traced.part):
+            if self._records.is_untold(leaf, traced.call, traced.tool, traced.part):
                 why = (
                     f"{leaf.path} {traced.show(leaf)}: no word of the task tells of this record, and of another one it "
                     "does: take the one that is meant; if it is this one, propose the call again as it is, and a "
@@ -435,9 +435,9 @@ def _with_faults(traced: TracedCall, faults: Sequence[CallFault]) -> SourcedCall
     reasons: dict[str, str] = {}
     for one in against if traced.leaves else ():
         reasons.setdefault(one.argument or traced.leaves[0].path, one.why)
-    strange = {one.argument for one in untold}
+    untold_paths = {one.argument for one in untold}
     origins = [
-        _build_origin(leaf, is_untold=leaf.path in strange, against=reasons.get(leaf.path, ""))
+        _build_origin(leaf, is_untold=leaf.path in untold_paths, against=reasons.get(leaf.path, ""))
         for leaf in traced.leaves
     ]
     doubts = [one.why for one in (*(one for one in doubtful if one.argument not in reasons), *untold)]

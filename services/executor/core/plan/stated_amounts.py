@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from services.executor.core.figures.arguments import ArgumentKind, fields_of, kind_of_argument
 from services.executor.core.figures.mentions import Mentions
-from services.executor.core.figures.numbers import Number, NumberMention, figure, read_amount
+from services.executor.core.figures.numbers import Number, NumberMention, figure, is_as_written, read_amount
 from services.executor.core.figures.vocabulary import PERCENT
 from services.executor.core.plan.faults import EDITING, CallFault, SaidArgument, SaidChange, name_of
 from services.executor.core.records.called_records import words
@@ -117,7 +117,6 @@ def _find_wrong_step(one: SaidArgument, change: SaidChange) -> Iterator[CallFaul
     ):
         return
     signs = ([1] if is_up else []) + ([-1] if is_down else [])
-    half = Fraction(10) ** int(number.as_tuple().exponent) / 2  # of the last place that is written
     for mention in quoted.numbers:
         if not _STEP.search(quoted.text[max(0, mention.start - 20) : mention.start]):
             continue
@@ -128,9 +127,7 @@ def _find_wrong_step(one: SaidArgument, change: SaidChange) -> Iterator[CallFaul
             for said in mention.values
         ]
         is_known = mention.unit is None or mention.unit == PERCENT
-        if is_known and not any(
-            abs(now + sign * step - Fraction(number)) <= half for now, step in steps for sign in signs
-        ):
+        if is_known and not any(is_as_written(number, now + sign * step) for now, step in steps for sign in signs):
             told = f"by {mention.text}, and the record has {', '.join(map(str, one.now))}"
             yield CallFault(one.path, f"{one.path} {as_text(one.value)}: this part says {told}")
 
@@ -188,10 +185,8 @@ def _is_share_of(value: NamedValue, mention: NumberMention, change: SaidChange) 
         return False
     wholes = [Fraction(whole) for whole in mention.values if 0 < number < whole]
     is_by_constants = all(operand.source == "constant" for operand in others)
-    half = Fraction(10) ** int(number.as_tuple().exponent) / 2  # of the last place that is written
-    is_divided = "quotient" in operations and any(
-        abs(whole / round(whole / Fraction(number)) - Fraction(number)) <= half for whole in wholes
-    )
+    parts = (whole / round(whole / Fraction(number)) for whole in wholes)
+    is_divided = "quotient" in operations and any(is_as_written(number, one) for one in parts)
     return bool(wholes) and (is_by_constants or is_divided)
 
 

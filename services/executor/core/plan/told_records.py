@@ -74,7 +74,7 @@ class ToldRecords:
         self._named: dict[str, Sequence[GraphNode]] = {}  # records by the words that name them
         self._told_by_words: dict[str, Sequence[tuple[GraphNode, Set[tuple[str, str]]]]] = {}
 
-    def is_strange(self, leaf: Trace, call: PlannedCall, tool: Tool, part: PartOfCall) -> bool:
+    def is_untold(self, leaf: Trace, call: PlannedCall, tool: Tool, part: PartOfCall) -> bool:
         """Whether a change names a record that no word of the user tells of, where another one of its kind is meant.
 
         Another one is meant where the user names it and the part does not choose, or where several others were read.
