@@ -50,7 +50,7 @@ class PlanDraft:
         self.plans: list[WritePlan] = []
         self.corrected: dict[int, str] = {}  # by part, what was wrong with its calls last
         self.sent_back: set[str] = set()  # doubts about values that the model was told of
-        self._effects: dict[int, bool] = {}  # by part, whether any of its calls did more than ask
+        self._parts_acted_on: set[int] = set()  # some call of theirs did more than ask
         self._corrections = 0
 
     @property
@@ -72,10 +72,9 @@ class PlanDraft:
 
     def without_effect(self, parts: Sequence[PartOfTask]) -> list[int]:
         """The numbers of the parts to be done that have no call yet, or whose calls so far only asked."""
-        asked = [
-            part.number for part in parts_to_do(parts) if not part.unmet and not self._effects.get(part.number, True)
-        ]
-        return sorted({*self.parts_without_calls(parts), *asked})
+        asked = {call.part for plan in self.plans for call in plan.calls} - self._parts_acted_on
+        left = [part.number for part in parts_to_do(parts) if part.number in asked and not part.unmet]
+        return sorted({*self.parts_without_calls(parts), *left})
 
     def take(
         self, proposals: Sequence[Proposal], parts: Sequence[PartOfTask], made: Sequence[LedgerEntry]
@@ -148,11 +147,10 @@ class PlanDraft:
         """Lets go of all that is held, which the closed plan took up; returns it with what became of each."""
         quotes = {part.number: part.quote for part in parts}
         for call in closed.plan.calls:
-            if call.part is not None:
-                outcome = outcomes[call.call_id]
-                is_verified = isinstance(outcome, dict) and outcome.get("status") == WriteStatus.VERIFIED.value
-                acts = is_verified or not only_asks(call, quotes.get(call.part, ""))
-                self._effects[call.part] = self._effects.get(call.part, False) or acts
+            outcome = outcomes[call.call_id]
+            is_verified = isinstance(outcome, dict) and outcome.get("status") == WriteStatus.VERIFIED.value
+            if call.part is not None and (is_verified or not only_asks(call, quotes.get(call.part, ""))):
+                self._parts_acted_on.add(call.part)
         told = {use_id: outcomes[call_id] for use_id, call_id in closed.calls.items()}
         told |= {use_id: {"status": NOT_MADE, "note": why} for use_id, why in closed.barred.items()}
         proposals = {one.use_id: one for one in self.held}

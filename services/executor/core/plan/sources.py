@@ -430,8 +430,9 @@ def _is_small(value: Json) -> bool:
 
 def _with_faults(traced: TracedCall, faults: Sequence[CallFault]) -> SourcedCall:
     """The call with what follows from its faults; of an argument whose value something is against, no doubt is told."""
-    by_severity = {severity: [one for one in faults if one.severity is severity] for severity in Severity}
-    unsourced, refused, doubtful, untold, against = by_severity.values()
+    unsourced, refused, doubtful, untold, against = (
+        [one for one in faults if one.severity is severity] for severity in Severity
+    )
     reasons: dict[str, str] = {}
     for one in against if traced.leaves else ():
         reasons.setdefault(one.argument or traced.leaves[0].path, one.why)
@@ -440,7 +441,7 @@ def _with_faults(traced: TracedCall, faults: Sequence[CallFault]) -> SourcedCall
         _build_origin(leaf, is_untold=leaf.path in untold_paths, against=reasons.get(leaf.path, ""))
         for leaf in traced.leaves
     ]
-    doubts = [one.why for one in (*(one for one in doubtful if one.argument not in reasons), *untold)]
+    doubts = [one.why for one in doubtful if one.argument not in reasons] + [one.why for one in untold]
     doubts += [f"{one.why}: propose what it says; if it is right as it is, a person is asked" for one in against]
     return SourcedCall(
         traced.call.model_copy(update={"origins": tuple(origins)}),
