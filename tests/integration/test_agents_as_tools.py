@@ -212,12 +212,17 @@ async def test_an_agent_that_takes_its_time_is_looked_at_again_and_the_task_rest
     assert (record.state, len(agent.heard)) == (TaskState.COMPLETED, 1)
 
 
-async def test_a_cancel_stops_the_agent_that_asks_or_is_at_work() -> None:
-    for says in ("ask me", "slow parcels"):
+async def test_a_cancel_stops_the_agent_that_asks_is_at_work_or_has_not_heard_the_answer() -> None:
+    for says, answers in (("ask me", False), ("slow parcels", False), ("ask me", True)):
         agent = RemoteAgent()
         async with _stage(agent, says) as stage:
             stage.limits = stage.limits._replace(tool_seconds=0.5)
             await stage.run()
+            if answers:
+                stage.turns.die_before = stage.turns.stored + 1
+                with pytest.raises(Died):
+                    await stage.run(message("by rail", "turn-2"))
+                stage.turns.die_before = None
             record = await stage.run(cancel())
             agent.go_on.set()
         assert (record.state, stage.statuses, len(agent.stopped)) == (TaskState.CANCELED, ["in_doubt"], 1)

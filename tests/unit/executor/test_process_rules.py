@@ -61,17 +61,19 @@ async def test_a_rule_on_a_figure_decides_and_names_who_has_to_approve() -> None
 
 
 @pytest.mark.promise("process.rules")
-async def test_no_argument_takes_the_place_of_a_figure_or_of_the_verb_nor_does_a_value_that_the_model_states() -> None:
-    """A plan may call its arguments what it likes; what the model works out is a value of its own, or nothing."""
+async def test_no_argument_or_record_stands_for_a_figure_or_the_verb_nor_does_a_value_that_the_model_states() -> None:
+    """Both may call their fields what they like; what the model works out is a value of its own, or nothing."""
     stage, stating = await _stage(PROCESS, _WITH_LIMIT), await _stage(PROCESS)
     stage.servers.add("approve_claim", stage.claims.approve, ToolClass.CHANGE)
     stated = use("calculate", name="left", operation="sum", operands=["120.50"])
     marked = use("calculate", **{**stated[1], "name": "mine", "figure": "left"})
     stating.talk.rounds.insert(1, [stated, marked])
     for one in (stage, stating):
+        one.claims.rows["C-1"]["verb"] = "read"
         await one.ends(TaskState.INPUT_REQUIRED)
-        fields = one.policy.asked[-1].calls[0].fields
-        assert (fields["figures"], fields["verb"]) == ({"left": Decimal("-20.50")}, "approve")
+        asked = one.policy.asked[-1].calls[0]
+        assert (asked.fields["figures"], asked.fields["verb"]) == ({"left": Decimal("-20.50")}, "approve")
+        assert not any("verb" in shown for shown in asked.recorded)
 
 
 @pytest.mark.promise("process.rules")
@@ -119,11 +121,15 @@ async def test_a_strict_tenants_change_whose_required_figure_is_not_known_asks_a
     verbs: tuple[str, ...], state: TaskState
 ) -> None:
     needed = LEFT.model_copy(update={"required": True, "required_for": verbs})
-    stage = await _stage(PROCESS.model_copy(update={"figures": (needed,)}), limit=None)
+    template = PROCESS.model_copy(update={"figures": (needed,)})
+    stage, told = await _stage(template, limit=None), await _stage(template, limit=None)
     stage.change_tenant(strict_processes=True)
-    record = await stage.ends(state)
-    if state is TaskState.INPUT_REQUIRED:
-        assert "left could not be computed: nothing was read that is the limit of the claim" in str(record.reason)
+    told.change_tenant(unruled_writes="approve")
+    record, asked = await stage.ends(state), await told.ends(TaskState.INPUT_REQUIRED)
+    why = "left could not be computed: nothing was read that is the limit of the claim"
+    assert (why in str(record.reason)) is (state is TaskState.INPUT_REQUIRED)
+    wanted = 1 if state is TaskState.INPUT_REQUIRED else 0
+    assert [str(asked.reason).count(one) for one in ("Not known:", f"Not known:\n- {why}")] == [wanted, wanted]
 
 
 @pytest.mark.promise("process.section", "process.rules")

@@ -10,7 +10,7 @@ from shared.domain.exact_json import Json, JsonObject, loads_object
 from shared.domain.words import ToolClass
 from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
-from tests.unit.executor.stage import Stage, schema, the_fact
+from tests.unit.executor.stage import APPROVE, Stage, schema, the_fact, use
 
 pytestmark = pytest.mark.promise("drift.results")
 ANY: JsonObject = {"type": "object"}
@@ -108,8 +108,10 @@ async def test_who_approves_is_shown_what_the_server_sent_and_told_what_is_taken
     sent: JsonObject = {"id": "C-1", "total": "120.50", "status": "open"}
     stage.servers.add("get_claim", lambda _: sent, input_schema=ANY)
     stage.talk.process = "expense_approval"
+    stage.talk.rounds[1:] = [[APPROVE, use("notify_person", text="C-1", status="open")]]
     await stage.run()
     assert "amount" in str(the_fact(stage).result)
     (read_found,) = stage.turns.approvals[-1].grounds.reads
     assert loads_object(read_found.shows) == sent
     assert "the server sent no amount: total is taken for it" in read_found.note
+    assert read_found.supports == ("c2.status",)

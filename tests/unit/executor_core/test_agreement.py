@@ -135,7 +135,7 @@ LIMIT = _tool("set_limit", "customer_id", "limit")
 CUSTOMERS = tuple(
     _read(f"r{number}", "get_customer", {"customer_id": number, "name": name}, customer_id=number)
     for number, name in (
-        (4103, "Moreau Freres SARL"),
+        (4103, "Roy Freres SARL"),
         (4107, "Oduya Trading Plc"),
         (4109, "Vistula Sp. z o.o."),
         (4110, "Trading GmbH & Co. KG"),
@@ -177,14 +177,14 @@ def test_a_word_of_the_called_records_name_is_no_excuse_where_another_one_is_nam
         ("Lower the limit of Oduya Trading to 500.", 4103, True),  # it lowers, and chooses nothing
         ("Set the limit of customer 4107 to 5,000.", 4103, True),  # no customers from 4107 to 5
         ("Set the limit of customers 4103 to 4107 to 500.", 4107, False),
-        ("Set the lower limit of Moreau Freres and Oduya Trading to 500.", 4107, False),
-        ("Set the limit of the customer who is lower, Oduya Trading or Moreau Freres, to 500.", 4103, False),
+        ("Set the lower limit of Roy Freres and Oduya Trading to 500.", 4107, False),
+        ("Set the limit of the customer who is lower, Oduya Trading or Roy Freres, to 500.", 4103, False),
         ("Set the limit of Vistula to 500.", 4103, True),
         ("Set the limit of Vistula to 500.", 4109, False),
         ("Set the limit to 500, as the plan for trading has it.", 4103, False),  # words, no names
-        ("Set the limit of Moreau Freres to 500.", 4107, True),
+        ("Set the limit of Roy Freres to 500.", 4107, True),
         ("Set the limit of all customers except Oduya Trading to 500.", 4103, False),
-        ("Set the limit of Oduya Trading and of Moreau to 500.", 4103, False),  # a part of its name is enough for it
+        ("Set the limit of Oduya Trading and of Roy to 500.", 4103, False),  # a part of its name is enough for it
         ("Set the limit of Oduya Trading and of that customer to 500.", 4103, True),
     ],
 )
@@ -277,6 +277,7 @@ def test_a_text_brings_up_another_deed_on_the_things_of_a_part_with_a_condition(
         ("Move visit V-1 three days earlier.", "2026-12-01", True),
         ("Move visit V-1 three days earlier.", "2026-12-07", False),
         ("Move visit V-1 by one week.", "2026-11-27", True),
+        ("Move visit V-1 by one week.", "next week", True),
         ("Push visit V-1 back by 3 days, but ask Ann before.", "2026-12-07", True),
         ("Move visit V-1 up by 3 days and tell Ann afterwards.", "2026-12-01", True),
         ("Bring visit V-1 forward by 3 days.", "2026-12-07", False),
@@ -322,6 +323,7 @@ def test_an_amount_in_cents_is_not_the_same_number_of_euros(argument: str, value
     ("Discount invoice V-703 by 180.", 60, (61,), True),
     ("Discount invoice V-703 by 180 in two instalments.", 90, (), False),
     ("Discount invoice V-703 by half of 180.", 90, (), False),
+    ("Discount invoice V-703 by 180 less 50%.", 90, (), False),
     ("Discount invoice V-703 by 180, split over 3 months.", 60, (), False),
 )
 def test_a_share_of_a_stated_amount_that_the_part_does_not_speak_of_is_sent_back(
@@ -343,8 +345,11 @@ _ACCOUNTS = (
     _read("r1", "list_accounts", [{"id": "RENT", "name": "Rent account"}, {"id": "FIX", "name": "Repair account"}]),
 )
 _LEASES = (_read("r1", "get_lease", {"lease": {"id": "L-1", "rent_cents": 50000}}),)
-_PEOPLE = (_read("r1", "find_people", [{"id": "T-1", "name": "Ann Lee", "address": "Mill Lane 4"},
-                                       {"id": "T-2", "name": "Ann Lee", "address": "Quay 17, unit 3"}]),)  # fmt: skip
+_TENANTS: Json = [
+    {"id": f"T-{unit}", "name": "Ann Lee", "address": address, "unit": unit}
+    for unit, address in enumerate(("Mill Lane 4", "Quay 17"), 1)
+]
+_PEOPLE = (_read("r1", "find_people", _TENANTS),)
 
 
 @each_row(
@@ -361,6 +366,7 @@ _PEOPLE = (_read("r1", "find_people", [{"id": "T-1", "name": "Ann Lee", "address
      ""),
     ("Write to Ann Lee at Quay 17.", _tool("note_visit", "person_id"), {"person_id": "T-1"}, _PEOPLE, "no word"),
     ("Write to Ann Lee at Quay 17.", _tool("note_visit", "person_id"), {"person_id": "T-2"}, _PEOPLE, ""),
+    ("Write to Ann Lee of unit 2.", _tool("note_visit", "person_id"), {"person_id": "T-1"}, _PEOPLE, "no word"),
     ("Visit those of Mill Lane 4 and Quay 17, leaving T-1 as it is.", _tool("note_visit", "person_id"),
      {"person_id": "T-2"}, _PEOPLE, ""),
 )  # fmt: skip
@@ -396,7 +402,7 @@ def test_two_notes_on_one_record_are_no_repeat_and_values_of_two_records_are_not
     one: JsonObject = {"invoice_id": "V-703", "amount": 15}
     other = {"invoice_id": "V-704", "amount": 10}
     found = _find("Discount V-703 by 10 and V-704 by 15.", DISCOUNT, one, FACTS, (), (other,))
-    assert any("of another record" in doubt for doubt in found.doubts)
+    assert [doubt.partition(": ")[0] for doubt in found.doubts] == ["amount 15"]
 
 
 def test_a_part_with_a_condition_is_not_carried_out_before_anything_was_read() -> None:

@@ -27,6 +27,8 @@ FACTS: dict[str, ContextValue] = {
     "grouped": "5,000",
     "dollars": "$7,200",
     "euros": "€7,000",
+    "debit": "-$5",
+    "no_amount": "-$-5",
     "code": "007",
     "tags": ["a", "b", 7],
     "order": {"total": Decimal("10.10"), "lines": {"count": 3}},
@@ -40,10 +42,12 @@ def _decide(text: str) -> object:
 _ORDERS, _EQUALS = (">", "<", ">=", "<="), ("==", "!=", "===", "!==")
 _HOLDS = """yes; !no; yes == true; yes != seven; seven == 7.0; seven === exact; seven == digits; seven !== digits
 exact >= 7 && exact <= 7; digits < 10; grouped > 4999.99; grouped == 5000; dollars > grouped; dollars > "$5,000"
-text == "active"; text !== 'Active'; text > "a"; digits != code; code == 7; nothing == null; seven != null; tags != null
-order.total == 10.1; order.lines.count > 2; text in ['x', 'active']; 'a' in tags; digits in tags; !('z' in tags)
-nothing in [null]; !(nothing in ['a']); (seven > 5) == yes; true || absent; !(false && absent); absent || yes"""
-_FAILS = """yes == 1; yes === 1; no == 0; seven === digits; digits == code; text == 7; nothing == false; 7 in []"""
+debit == -5; text == "active"; text !== 'Active'; text > "a"; digits != code; code == 7; nothing == null; seven != null
+tags != null; order.total == 10.1; order.lines.count > 2; text in ['x', 'active']; 'a' in tags; digits in tags
+!('z' in tags); nothing in [null]; !(nothing in ['a']); (seven > 5) == yes; true || absent; !(false && absent)
+absent || yes"""
+_FAILS = """yes == 1; yes === 1; no == 0; seven === digits; digits == code; text == 7; nothing == false; 7 in []
+no_amount == -5; no_amount == 5"""
 _UNDECIDED = """absent == null; absent == absent; absent; !absent; nothing; !nothing; absent in ['a']; 'a' in absent
 'a' in nothing; order.absent > 5; order.total.cents > 5; text.length > 5; yes && absent; absent && yes; no || absent
 (absent > 5) == true"""

@@ -7,8 +7,17 @@ from hypothesis import given
 
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
-from services.policy.core.prepared import TooMuch
-from shared.contracts.policy import CallContext, ContextValue, EvaluateRequest, Policy, Rule, ToolRule, Verdict
+from services.policy.core.prepared import MAX_TEXT, TooMuch
+from shared.contracts.policy import (
+    CallContext,
+    ContextValue,
+    EvaluateRequest,
+    Policy,
+    Rule,
+    TextRule,
+    ToolRule,
+    Verdict,
+)
 from tests.each_row import each_row
 from tests.unit.policy.generated import contexts, requests, rules
 
@@ -199,11 +208,18 @@ def test_a_further_block_rule_never_turns_a_refusal_into_a_pass(request: Evaluat
     assert evaluate(request, ConditionCache()).passed or not evaluate(tighter, ConditionCache()).passed
 
 
+_TEXT = Rule(id="R", condition="a", action="block", reason="b")
+_SENT = ToolRule(id="S", kind="only_after", tool="a", after=("b",), per=("c",), condition="d", reason="e")
+_SAID = TextRule(id="T", type="deny", description="a" * (MAX_TEXT - 15), pattern="b", keywords=("c",))
+_LONGEST = Policy(id="P", rules=(_TEXT,), tool_rules=(_SENT,), text_rules=(_SAID,))  # by one character, all counted
+
+
 @pytest.mark.promise("policy.bounds")
 @each_row(
     ("request_", "field"),
     (_request(*[Rule(id=str(n), condition="a" * 300, action="block") for n in range(1_000)]), "policies"),
     (_request(Rule(id="R" * 300_000, condition="a", action="block")), "policies"),
+    (EvaluateRequest(policies=(_LONGEST,)), "policies"),
     (
         _request(
             *[Rule(id=str(n), condition="a > 1", action="block") for n in range(1_000)],

@@ -294,6 +294,8 @@ def test_only_of_fields_that_the_call_set_it_is_said_that_they_were_so_before(
     (wrote("add_note", NOTE, [LATE], [LATE]), True),
     (wrote("add_note", NOTE, [], [LATE, {**LATE, "id": 2}]), True),
     (wrote("add_note", NOTE, order(), order()), False),
+    (wrote("add_note", {**NOTE, "status": "new"}, order(), order()), False),
+    (wrote("add_note", {**NOTE, "status": "new"}, order(), order(status="held")), True),
     (wrote("add_note", NOTE, None, [], {"note": {"id": 4}}, {"note_id": 4}), True),
     (wrote("delete_order", SHOP, order(), order()), True),
     (wrote("delete_order", SHOP, order(), None), False),

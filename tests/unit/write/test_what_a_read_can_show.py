@@ -46,7 +46,9 @@ JOB: Json = {"id": "J-1", "status": "open", "mechanic": "Ines", "notes": []}
 def test_a_read_can_show_fields_that_it_showed_before_or_records_of_the_kind_that_is_made(
     tool: str, arguments: JsonObject, reader: str, before: Json, can: bool
 ) -> None:
-    assert can_show(WriteEvidence(tool, arguments, {}, before, None, before, {}, reader)) is can
+    """The read before the call tells it; where there was none, the one after it."""
+    for first, then in ((before, None), (None, before)):
+        assert can_show(WriteEvidence(tool, arguments, {}, first, None, then, {}, reader)) is can
 
 
 def _orders(answer: Callable[[JsonObject], "Json | ToolAnswer"], read_back: str | None | bool = None) -> Stage:

@@ -208,7 +208,7 @@ def _is_mention(operand: Operand, mention: NumberMention) -> bool:
 
 
 def _is_fraction(mention: NumberMention) -> bool:
-    return isinstance(mention.values[0], Fraction) or (mention.unit is not None and mention.unit == PERCENT)
+    return isinstance(mention.values[0], Fraction) or mention.unit == PERCENT
 
 
 def find_stated(quoted: Mentions, facts: tuple[Fact, ...]) -> tuple[NumberMention, ...]:

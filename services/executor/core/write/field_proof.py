@@ -293,7 +293,7 @@ def _compare(reads: _ComparedReads, node: RecordNode, earlier: RecordNode | None
             missing = True
             # A mere ``id`` under which the record has another refers elsewhere, and denies nothing; nor do another
             # record's unchanged fields where the call may make one.
-            stays = earlier is not None and reads.words.may_make and named not in changed
+            stays = reads.words.may_make and named not in changed
             denied = denied or (named is not None and claim.name.lower() != "id" and not stays)
             continue
         was = leaf.path in old and says_the_same(claim, leaf._replace(value=old[leaf.path]))
