@@ -8,9 +8,12 @@ import pytest
 from services.executor.core.records.binding import BoundFields, bind, view_of
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys
+from services.policy.core.conditions import ConditionCache
+from services.policy.core.evaluate import evaluate
+from shared.contracts.policy import Rule
 from shared.domain.exact_json import Json, JsonObject
 from tests.each_row import each_row
-from tests.unit.authorize.verdicts import read
+from tests.unit.authorize.verdicts import change, read, request
 
 pytestmark = pytest.mark.promise("policy.binding")
 
@@ -90,9 +93,19 @@ def test_a_record_of_another_kind_by_the_words_before_the_last_is_not_the_called
     """Both kinds count from one on: rent invoice 901 is no repair invoice 901."""
     other, own = read("get_rent_invoice", answer, "f1"), read("get_repair_invoice", {"id": 901, "disputed": True}, "f2")
 
-    def bound(tool: str, *facts: Fact) -> BoundFields:
-        return _bound(*facts, tool=tool, call={"invoice_id": 901}, asked=("disputed",))
+    readers = RecordKeys(readers=frozenset({"get_rent_invoice", "get_repair_invoice"}))
 
+    def bound(tool: str, *facts: Fact, call: JsonObject | None = None) -> BoundFields:
+        return bind(view_of(tool, call or {"invoice_id": 901}, facts, readers), ("disputed",))
+
+    within: list[JsonObject] = [
+        {"rows": [{"invoice_id": 901}]},
+        {"invoice": {"id": 901}},
+        {"payment": {"invoice_id": 901}},
+    ]
+    for call in within:
+        assert "disputed" not in bound("pay_repair_invoice", other, call=call).fields
+        assert bound("pay_repair_invoice", other, own, call=call).fields["disputed"] is True
     assert bound("pay_repair_invoice", other).unknown == ("disputed",)
     assert bound("pay_repair_invoice", other, own).fields["disputed"] is True
     assert bound("pay_rent_invoice", other, own).fields["disputed"] is False
@@ -349,18 +362,40 @@ def test_a_record_that_is_the_whole_answer_under_its_own_key_is_the_calls_whatev
 _LEASE = read("get_lease", {"lease_id": "L-7", "rent": 845})
 
 
-@each_row(
-    ("edit", "rent"),
-    ({"field": "rent", "value": "1400"}, "1400"),
-    ({"field_name": "rent", "new_value": 1400}, 1400),
-    ({"ops": [{"op": "replace", "path": "/rent", "value": 1400}]}, 1400),
-    ({"change": {"attribute": "lease.rent", "to": 1400}}, 1400),
-    ({"ops": [{"path": "/rent", "value": 1400}, {"path": "/floor", "value": 2}]}, 1400),
-    ({"field": "floor", "value": 2}, 845),
-    ({"note": "rent", "value": 2}, 845),
-)
-def test_a_field_that_a_call_names_by_a_text_has_the_value_that_it_is_to_have(edit: JsonObject, rent: Json) -> None:
-    assert _bound(_LEASE, tool="edit_lease", call={"lease_id": "L-7", **edit}, asked=("rent",)).fields["rent"] == rent
+_EDITS: list[Callable[[int], JsonObject]] = [
+    lambda rent: {"field": "rent", "value": str(rent)},
+    lambda rent: {"field_name": "rent", "new_value": rent},
+    lambda rent: {"name": "rent", "value": rent},
+    lambda rent: {"key": "L-7", "field": "rent", "value": rent},
+    lambda rent: {"ops": [{"op": "replace", "path": "/rent", "value": rent}]},
+    lambda rent: {"ops": [{"path": "/rent", "value": rent}, {"path": "/floor", "value": 2}]},
+    lambda rent: {"change": {"attribute": "lease.rent", "to": rent}},
+    lambda rent: {"changes": {"rent": {"from": 845, "to": rent}}},
+]
+
+
+@each_row("edit", _EDITS)
+def test_a_field_that_a_call_edits_is_judged_as_it_is_and_as_it_will_be(edit: Callable[[int], JsonObject]) -> None:
+    """A limit holds for the new rent, and a lock that an edit would take off is still there."""
+    rules = [Rule(id="MOST", condition="rent > 1000", action="require_approval")]
+
+    def asks(rent: int, before: JsonObject) -> bool:
+        call = change("edit_lease", {"lease_id": "L-7", **edit(rent)})
+        found = evaluate(request(rules, [call], [read("get_lease", {"lease_id": "L-7", **before})]), ConditionCache())
+        assert (found.escalate, found.problems) == (False, ())
+        return found.requires_approval
+
+    assert asks(1400, {"rent": 845})
+    assert not asks(900, {"rent": 845})
+    assert asks(900, {"rent": 1200})
+    assert asks(1400, {"floor": 1})
+
+
+def test_what_only_speaks_of_a_field_leaves_it_as_it_is() -> None:
+    edits: list[JsonObject] = [{"field": "floor", "value": 2}, {"note": "rent", "value": 2}]
+    for edit in edits:
+        call: JsonObject = {"lease_id": "L-7", **edit}
+        assert _bound(_LEASE, tool="edit_lease", call=call, asked=("rent",)).fields["rent"] == 845
 
 
 @each_row(

@@ -157,10 +157,10 @@ _READINGS: list[Json] = [
     ([{"unit_id": "U-3"}], True),
     ([{"unit_id": "U-4", "value": 5}], True),
     ([{"unit_id": "U-5", "value": 5}], True),
-    ([{"unit_id": "U-3", "value": 5}, {"unit_id": "U-1", "value": 9_900}], True),
+    ([{"unit_id": "U-3", "value": 5}, {"unit_id": "U-1", "value": 9_900}], False),
 )
 def test_rows_that_differ_are_judged_one_by_one(rows: list[Json], asks: bool) -> None:
-    """A value that is too great, none at all, the sealed unit, one that nobody read, or too great together."""
+    """A value that is too great, none at all, the sealed unit, or one that nobody read; readings do not add up."""
     most = LIMIT.model_copy(update={"condition": 'tool == "import_readings" && value > 9999'})
     sealed = Rule(id="SEALED", condition='tool == "import_readings" && sealed == true', action="require_approval")
     units: list[Json] = [{"unit_id": f"U-{number}", "sealed": number == 4} for number in range(1, 5)]
@@ -206,7 +206,9 @@ def test_what_mostly_names_the_request_is_a_record_where_a_tool_reads_such(word:
     for some in (box, None):
         assert _asks(*_two("create_fee", ours, {**ours, "title": "Heating"}), box=some)
         assert not _asks(*_two("create_fee", ours, {f"{word}_id": 8102}), box=some)
-    assert not _asks(*_two("set_fee", ours, {f"{word}_id": 8102}), box=box)
+    both = tuple(read(f"get_{word}", {"id": key}, f"f{key}", **{f"{word}_id": key}) for key in (8101, 8102))
+    assert not _asks(*_two("set_fee", ours, {f"{word}_id": 8102}), facts=both, box=box)
+    assert _asks(*_two("set_fee", {"payee": "Ann", f"{word}_id": 1}, {"payee": "Ann", f"{word}_id": 2}), box=box)
 
 
 def test_calls_that_stay_within_the_limit_together_ask_nobody() -> None:

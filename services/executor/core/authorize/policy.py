@@ -1,6 +1,6 @@
 """POLICY_CHECK: the binding verdict on a plan, by rules and collected values, without a model (I2)."""
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from itertools import islice
 from typing import NamedTuple, cast
@@ -13,6 +13,7 @@ from services.executor.core.process.rules import Left, figures_seen, joint_remai
 from services.executor.core.records import binding, calculated
 from services.executor.core.records.asked_fields import asked_fields, tools_named_together
 from services.executor.core.records.call_rows import rows_of_call
+from services.executor.core.records.record_graph import Unknown
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.ledger import (
@@ -227,31 +228,45 @@ def _context_of(call: PlannedCall, around: _CallSurroundings) -> CallContext:
     bound = binding.bind(view, around.asked)
     values = calculated.as_fields(around.values, view, around.constants)
     known = _CallFacts(_own_fields(call, around, view), bound.fields, values)
-    fields = known.merge()
+    fields = {
+        name: value
+        for name, value in known.merge().items()
+        if name not in around.constants or name in call.arguments or name in bound.recorded
+    }
     unknown = tuple(name for name in bound.unknown if name not in fields)
+    alone = calculated.said_alone(around.values, view, around.constants)
+    records = (bound.recorded, *bound.named, *bound.beyond, *alone)
     return CallContext(
         call_id=call.call_id,
         tool=call.tool,
         tool_class=call.tool_class,
         fields=_as_context(fields),
         unproven=() if around.trusts_requests else unproven(call.arguments, view, bound, around.values),
-        recorded=tuple(map(_as_context, known.find_contradictions((bound.recorded, *bound.named, *bound.beyond)))),
+        recorded=tuple(map(_as_context, known.find_contradictions(records))),
         summed=_as_context(around.sums.sum_figures(call, view, bound.fields, around.asked)),
         unknown_fields=unknown,
-        rows=_rows_of(call, around, unknown),
+        rows=_rows_of(call, around, view, unknown),
     )
 
 
 def _rows_of(
-    call: PlannedCall, around: _CallSurroundings, unknown: Container[str]
+    call: PlannedCall, around: _CallSurroundings, view: binding.CallView, unknown: Sequence[str]
 ) -> tuple[dict[str, ContextValue], ...]:
-    """What is known of each row of a call by the fields that are unknown of the whole; empty without any."""
-    each = [*islice(rows_of_call(call.arguments).each(), _MOST_ROWS + 1)] if unknown else []
-    if not 1 < len(each) <= _MOST_ROWS:
-        return ()
-    views = (binding.view_of(call.tool, arguments, around.facts, around.keys) for arguments in each)
-    known = (binding.bind(view, around.asked).fields for view in views)
-    return tuple(_as_context({name: value for name, value in one.items() if name in unknown}) for one in known)
+    """What is known of each row of a call by the fields that are unknown of the whole, and of a field that it edits as
+    it is and as it will be; empty without any.
+    """
+    given = rows_of_call(call.arguments)
+    each = [*islice(given.each(), _MOST_ROWS + 1)] if unknown and given.rows else []
+    rows: list[JsonObject] = []
+    for row in each:
+        bound = binding.bind(binding.view_of(call.tool, row.naming, around.facts, around.keys), around.asked)
+        own = {name: value for name, value in row.fields if not isinstance(value, Unknown)}
+        rows.append({name: own.get(name, bound.fields[name]) for name in bound.fields if name in unknown})
+    for name in unknown:
+        known = [value for value in view.alternatives(name) if not isinstance(value, Unknown)]
+        if known and len(known) == len(view.alternatives(name)):
+            rows = [{**row, name: value} for row in rows or [{}] for value in known]
+    return tuple(map(_as_context, rows)) if len(rows) <= _MOST_ROWS else ()
 
 
 def _own_fields(call: PlannedCall, around: _CallSurroundings, view: binding.CallView) -> JsonObject:

@@ -22,6 +22,7 @@ from services.executor.core.records.called_records import (
     agree,
     as_id,
     makes_something,
+    mostly_of_request,
     name_of_kind,
     noun_of_tool,
     reference_of,
@@ -47,6 +48,8 @@ from shared.domain.words import ToolClass
 
 _OF_A_THING = frozenset({"mass", "length", "volume"})  # what units of these measure is each new record's own
 _PARTIES = frozenset("to for payer payor payee beneficiary recipient debtor creditor party holder owner".split())
+_OF_ONE = frozenset("unit per rate ratio percent pct percentage price share discount tax vat".split())
+_NO_PARTY = frozenset({ArgumentKind.DATE, ArgumentKind.CHOICE, ArgumentKind.FREE_TEXT})
 _NAMING = frozenset({ArgumentKind.IDENTIFIER, ArgumentKind.ACCOUNT, ArgumentKind.RECIPIENT})
 
 
@@ -68,12 +71,17 @@ class CallRowsName(NamedTuple):
     def is_sure(self) -> bool:
         """Whether it can hardly be anything but a record's identifier; a plain number may be an amount."""
         one = self.reference
-        if self.nodes or (one.must_exist and (one.is_id or not one.is_number)):
+        if self.nodes:
+            return True
+        if mostly_of_request(one.noun):
+            return False
+        if one.must_exist and (one.is_id or not one.is_number):
             return True
         return whole_form(one.text) is not None and kind_of_argument("_".join(one.noun), {}, one.value) in _NAMING
 
 
 _Names: TypeAlias = frozenset[tuple[str, tuple[str, ...]]]
+_Values: TypeAlias = frozenset[tuple[str, ...]]
 
 
 class _RecordNames(NamedTuple):
@@ -86,14 +94,15 @@ class _RecordNames(NamedTuple):
 class _CallRecords(NamedTuple):
     """What a call names. ``own``: the read records of the kind that its tool is about; ``all``: whatever may be one.
 
-    ``parties``: for whom or what a call that makes something may be, though that is no record which is known; two with
-    the same one may be for one record.
+    Of a call that makes something, ``parties``: for whom it may be by words, a payer; ``ids``: whatever is an id by its
+    name, also the request's. Where no record is known, these tell whether two calls are for one.
     """
 
     own: _RecordNames
     all: _RecordNames
     makes: bool
-    parties: _Names
+    parties: Mapping[str, _Values]
+    ids: Mapping[str, _Values]
 
 
 class _Share(NamedTuple):
@@ -143,43 +152,55 @@ class CallSums:
                 [one.figure for one in every if one is share or _may_concern_same(one.records, share.records)]
                 for share in own
             ]
-            if any(len(figures) > 1 for figures in added):
+            total = max(map(_sum_of_one_sign, added), key=abs)
+            if any(len(figures) > 1 for figures in added) or ("." not in name and total != figure(bound.get(name))):
                 if "." in name:
                     sums.setdefault(name.partition(".")[0], bound.get(name.partition(".")[0]))
-                put_field(sums, name, max(map(sum, added), key=abs))
+                put_field(sums, name, total)
         return sums
 
-    def _shares_of(self, call: PlannedCall, name: str, view: CallView) -> Iterator[_Share]:
-        """Yields the call's figure of that name; that of each row of its lists where it has none outside of them, or
-        where the rows name records: then it is for each that has none of its own.
+    def _shares_of(self, call: PlannedCall, name: str, view: CallView) -> Sequence[_Share]:
+        """The call's figure of that name, or that of each of its rows, whichever is more: one on top may be the rows'
+        total, or what each is given that has none of its own.
         """
         given = self._given.get(call.arguments_json)
         if given is None:
             given = self._given[call.arguments_json] = rows_of_call(call.arguments)
-        yield from self._shares_in(given, None, call, name, view)
+        return self._shares_in(given, None, call, name, view)
 
     def _shares_in(
         self, given: CallRows, default: Decimal | None, call: PlannedCall, name: str, view: CallView
-    ) -> Iterator[_Share]:
+    ) -> list[_Share]:
         own = _figure_of(name, given.fields, view)
         said = default if own is None else own
-        if given.rows and (said is None or any(map(self._names_a_record, given.rows))):
-            for row in given.rows:
-                yield from self._shares_in(row, said, call, name, view)
-        elif said is not None:
-            yield _Share(said, self._records_of(call, given.naming))
+        whole = [] if said is None else [_Share(said, self._records_of(call, given.naming))]
+        if not given.rows or not (whole or self._adds_up(call, name)):
+            return whole
+        named = any(map(self._names_a_record, given.rows))
+        rows = [
+            share for row in given.rows for share in self._shares_in(row, said if named else None, call, name, view)
+        ]
+        if rows and not named:  # parts of what the call is about
+            rows = [_Share(_sum_of_one_sign([one.figure for one in rows]), self._records_of(call, given.naming))]
+        return rows if _sum_of(rows) > _sum_of(whole) else whole
+
+    def _adds_up(self, call: PlannedCall, name: str) -> bool:
+        """Whether a figure of rows is one that adds up: an amount of money, and no price of one or share."""
+        said = words(name.rpartition(".")[2])
+        kind = kind_of_argument(name.rpartition(".")[2], self._schema_of(call, name), 1)
+        return kind is ArgumentKind.AMOUNT and _OF_ONE.isdisjoint(said)
 
     def _names_a_record(self, row: CallRows) -> bool:
         fields = ((path.rpartition(".")[2], value) for path, value in row.fields if not isinstance(value, Unknown))
         found = (reference_of(key, value, (), self._graph.keys) for key, value in fields)
-        return any(one is not None and one.must_exist for one in found)
+        return any(one and (one.must_exist or one.looks_like_id or self._graph.find_meant(one)) for one in found)
 
     def _is_like(self, one: PlannedCall, call: PlannedCall) -> bool:
         """Whether one limit is about both calls: they are of one tool, or of two that a rule names together."""
-        if (one.connection_id, one.tool_class) != (call.connection_id, call.tool_class):
-            return False
-        is_change = call.tool_class is ToolClass.CHANGE
-        return is_change and (one.tool == call.tool or any({one.tool, call.tool} <= names for names in self._together))
+        are_changes = one.tool_class is call.tool_class is ToolClass.CHANGE
+        return are_changes and (
+            one.tool == call.tool or any({one.tool, call.tool} <= names for names in self._together)
+        )
 
     def _is_no_amount(self, name: str, value: Decimal, call: PlannedCall) -> bool:
         """Whether a figure identifies a record, or measures the record that the call makes."""
@@ -200,9 +221,10 @@ class CallSums:
             told = [*self._find_told(call, naming, about)]
             own = [one for one in told if any(agree(node.kind, about) for node in one.nodes)]
             own = own or [one for one in told if any(speaks_of(node.kind, about) for node in one.nodes)]
-            parties = frozenset(_find_parties(naming) if makes else ())
-            own_names = _collect_names([] if makes else own)
-            self._records[key] = _CallRecords(own_names, _collect_names(told), makes, parties)
+            if makes:  # the keys of what is made tell of nobody for whom it is
+                told, own = [one for one in told if one.nodes or not agree(one.reference.noun, about)], []
+            parties, ids = self._find_parties(call, naming) if makes else ({}, {})
+            self._records[key] = _CallRecords(_collect_names(own), _collect_names(told), makes, parties, ids)
         return self._records[key]
 
     def _find_told(self, call: PlannedCall, naming: JsonObject, about: Noun) -> Iterator[CallRowsName]:
@@ -216,6 +238,27 @@ class CallSums:
                     continue
                 if told.is_sure or self._is_kind(one, about):
                     yield told
+
+    def _find_parties(
+        self, call: PlannedCall, naming: JsonObject
+    ) -> tuple[Mapping[str, _Values], Mapping[str, _Values]]:
+        """The parties and the ids that a call gives, by its arguments' names; no day, no word of a closed list."""
+        parties: dict[str, _Values] = {}
+        ids: dict[str, _Values] = {}
+        for leaf in leaves_of(naming):
+            noun, schema = words(leaf.name), self._schema_of(call, leaf.path[0])
+            is_party = not _PARTIES.isdisjoint(
+                {*noun[-1:], *(word for name in leaf.names[:-1] for word in words(name))}
+            )
+            for value in leaf.value if isinstance(leaf.value, list) else [leaf.value]:
+                text, is_count = as_id(value), isinstance(value, int) and len(noun) > 1
+                if text is None or kind_of_argument(leaf.name, schema, value) in _NO_PARTY:
+                    continue
+                found = ids if names_a_record(leaf.name) else parties if is_party and not is_count else None
+                if found is not None:
+                    name = "_".join(noun)
+                    found[name] = found.get(name, frozenset()) | {identifier_key(text)}
+        return parties, ids
 
     def _is_kind(self, reference: RecordReference, about: Noun) -> bool:
         """Whether a value of which only the name says so may be a record; what the tool is about may be an amount."""
@@ -231,17 +274,19 @@ class CallSums:
         return frozenset(map(name_of_kind, (*nouns, *(node.kind for node in self._graph.nodes)))) - {""}
 
 
+def _sum_of(shares: Iterable[_Share]) -> Decimal:
+    return abs(_sum_of_one_sign([share.figure for share in shares]))
+
+
+def _sum_of_one_sign(figures: Sequence[Decimal]) -> Decimal:
+    """The sum of those above zero or of those below, whichever is greater: one way does not make up for the other."""
+    above, below = (sum((one for one in figures if (one > 0) is is_above), Decimal()) for is_above in (True, False))
+    return above if above >= -below else below
+
+
 def _collect_names(told: Sequence[CallRowsName]) -> _RecordNames:
     sure = ((one.argument, one.reference.noun, one.reference.is_number) for one in told if one.is_sure)
     return _RecordNames(frozenset(name for one in told for name in one.names), frozenset(sure))
-
-
-def _find_parties(naming: JsonObject) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yields what may say for whom something is made: a payer, and ids of which no read knows, also the request's."""
-    for leaf in leaves_of(naming):
-        noun, text = words(leaf.name), as_id(leaf.value)
-        if text is not None and (names_a_record(leaf.name) or not _PARTIES.isdisjoint(noun)):
-            yield "_".join(noun), identifier_key(text)
 
 
 def _may_concern_same(one: _CallRecords, other: _CallRecords) -> bool:
@@ -249,8 +294,11 @@ def _may_concern_same(one: _CallRecords, other: _CallRecords) -> bool:
     ours, theirs = (one.own, other.own) if one.own.names and other.own.names else (one.all, other.all)
     if not ours.names.isdisjoint(theirs.names):
         return True
-    if ours.sure.isdisjoint(theirs.sure) and not one.parties.isdisjoint(other.parties):
-        return True
+    if ours.sure.isdisjoint(theirs.sure):
+        if parties := one.parties.keys() & other.parties.keys():
+            return not any(one.parties[name].isdisjoint(other.parties[name]) for name in parties)
+        if ids := one.ids.keys() & other.ids.keys():
+            return not all(one.ids[name].isdisjoint(other.ids[name]) for name in ids)
     is_for_none = one.makes and not (ours.names and theirs.names)
     return not is_for_none and ours.sure.isdisjoint(theirs.sure)
 

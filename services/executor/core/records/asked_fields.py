@@ -51,9 +51,16 @@ def asked_fields(policies: Iterable[Policy]) -> tuple[str, ...]:
 
 
 def tools_named_together(policies: Iterable[Policy]) -> tuple[frozenset[str], ...]:
-    """For each rule that names several tools, the texts in its condition; their names are among them."""
-    found = (_read_condition(rule.condition).texts for policy in policies for rule in policy.rules)
-    return tuple(texts for texts in found if len(texts) > 1)
+    """For each rule that names several tools, the texts in its condition, and in lists of its policy's ``context`` that
+    it looks at; their names are among them.
+    """
+    found = [_read_condition(rule.condition) for policy in policies for rule in policy.rules]
+    contexts = [policy.context for policy in policies for _ in policy.rules]
+    texts = (
+        one.texts.union(str(text) for name in one.names if isinstance(some := context.get(name), list) for text in some)
+        for one, context in zip(found, contexts, strict=True)
+    )
+    return tuple(some for some in texts if len(some) > 1)
 
 
 def fields_asked_of(tool: str, policies: Iterable[Policy]) -> dict[str, bool]:

@@ -16,6 +16,7 @@ from services.executor.core.records.called_records import (
     RecordReference,
     agree,
     makes_something,
+    mostly_of_request,
     noun_of_tool,
     reference_of,
     references_in,
@@ -29,6 +30,7 @@ from services.executor.core.records.record_graph import (
     Said,
     Unknown,
     arguments_of,
+    edited_fields,
     fields_of,
     find_by_name,
     find_said,
@@ -146,7 +148,16 @@ def named_records(tool: str, arguments: JsonObject, graph: RecordGraph) -> Named
         found = [(one, meant) for one, meant in found if meant or one.is_id or not one.is_number or one.noun == about]
     nodes = _select_plainly_named(found)
     makes = about if makes_something(tool) else ()
-    unread = [one for one, meant in found if one.must_exist and not meant and not agree(one.noun, makes)]
+    seen_nouns = {one.noun for one, meant in found if meant and one.noun}
+    seen_shapes = {shape_of(one.text) for one, meant in found if meant} - {""}
+    unread = [
+        one
+        for one, meant in found
+        if not meant
+        and not agree(one.noun, makes)
+        and (agree(one.noun, about) or not mostly_of_request(one.noun))
+        and (one.must_exist or (one.noun in seen_nouns and one.is_id) or shape_of(one.text) in seen_shapes)
+    ]
     known = {one.noun for one, meant in found if meant}  # which the call gives a new key, if nothing has that yet
     unread = [one for one in unread if one.noun not in known or (one.key, one.text) not in graph.asked_in_vain]
     nodes += _find_by_holder(given, about, graph) if not any(agree(about, one.noun) for one in given) else []
@@ -189,7 +200,7 @@ class CallView:
         self._about = noun_of_tool(tool, graph.keys)
         self._named = named_records(tool, arguments, graph)
         self._references = [*references_in(arguments, self._about, graph.keys)]
-        self._arguments = arguments_of(arguments)
+        self._arguments, self._edited = arguments_of(arguments), [*edited_fields(arguments)]
         shapes = [shape for node in self._named.subjects for shape in node.shapes]
         self._shapes = {*shapes, *(shape_of(one.text) for one in self._named.unread_subjects)} - {""}
         self.ids = self._named.ids
@@ -214,9 +225,24 @@ class CallView:
         who pays an ``amount`` of an invoice does not change its ``total``.
         """
         given = find_said(name, self._arguments, self._named.kinds)
-        if not given or self.alias_of_recorded(name):
-            return self.value_in_records(name)
-        return one_value(given)
+        if given and not self.alias_of_recorded(name):
+            return one_value(given)
+        alternatives = self.alternatives(name)
+        return one_value(alternatives) if alternatives else self.value_in_records(name)
+
+    def alternatives(self, name: str) -> list[Said]:
+        """What a field is and what an edit in the call makes of it; empty where the call edits no such field. What it
+        is need not be known where no record has it.
+        """
+        edited = find_by_name(name, self._edited)
+        if not edited or find_said(name, self._arguments, self._named.kinds):
+            return []
+        before = self.value_in_records(name)
+        is_new = before is UNKNOWN and not self.unread and not self._is_recorded(name)
+        return edited if is_new else [before, *edited]
+
+    def _is_recorded(self, name: str) -> bool:
+        return bool(_say([*self.around, *self._siblings, *self._of_unread_kinds], name))
 
     def alias_of_recorded(self, name: str) -> list[Said]:
         """The arguments that are aliases of a field which a record that the call names has under its own name."""
@@ -239,28 +265,46 @@ class CallView:
     def _may_be_said_otherwise(self, name: str, place: int, kind: Noun = ()) -> bool:
         """Whether a record as near as those that have the field may say otherwise, and nobody read it whole."""
         if place < 2:
-            return bool((place == 1 and not kind and self._named.unread_others) or self._rows_beside(name, kind))
-        return place == 2 and bool(self._unread_beside(name, kind))
+            return bool((place == 1 and not kind and self._named.unread_others) or self._named_beside(name, kind))
+        return bool(self._unread_beside(name, place, kind))
 
-    def _rows_beside(self, name: str, kind: Noun = ()) -> list[RecordReference]:
-        """What the call names and only a row without the field showed, of the kinds of named records that have it."""
-        named = [node for node in self.own if not kind or agree(kind, node.kind)]
-        kinds = {node.kind for node in named if _say([node], name)}
-        rows = ((one, nodes) for one, nodes in self._named_nodes if all(node.seen.is_row for node in nodes))
-        return [
-            one
-            for one, nodes in rows
-            if not _say(self._graph.whole(nodes), name) and any(agree(node.kind, of) for node in nodes for of in kinds)
-        ]
-
-    def _unread_beside(self, name: str, kind: Noun = ()) -> list[RecordReference]:
-        """What a named record refers to and nobody read, of the kinds of the records a step away that have the field:
-        one as near as they, which may say otherwise.
+    def _named_beside(self, name: str, kind: Noun = ()) -> list[RecordReference]:
+        """What the call names of the kinds of named records that have the field, and was not seen with it, nor by a
+        read that showed it of these: a row, or a mention in another record.
         """
-        near = (node for node in self._levels[2] if not kind or agree(kind, node.kind))
-        kinds = {node.kind for node in near if _say([node], name)}
-        beside = (one for one in self._unread_near if any(agree(one.noun, of) for of in kinds))
-        return [one for one in beside if not self._graph.find_meant(one)]
+        having = [node for node in self.own if (not kind or agree(kind, node.kind)) and _say([node], name)]
+        return [one for one, nodes in self._named_nodes if self._lacks_field(nodes, name, having)]
+
+    def _lacks_field(self, nodes: Sequence[GraphNode], name: str, having: Sequence[GraphNode]) -> bool:
+        """Whether the records may have the field though they were seen without it, beside others that have it."""
+        kinds = {of.kind for node in having for of in (node, *filter(None, [self._owner_of(node)]))}
+        if not any(agree(node.kind, of) for node in nodes for of in kinds) or _say(self._graph.whole(nodes), name):
+            return False
+        whole = {node.seen.fact.tool for node in having if not node.seen.is_row}
+        return not any(node.seen.fact.tool in whole and not node.seen.is_row for node in nodes)
+
+    def _owner_of(self, node: GraphNode) -> GraphNode | None:
+        """The record that a nested object without an id of its own says more of: the unit of its ``features``."""
+        return None if node.names[0] else self._graph.record_around(node)
+
+    def _unread_beside(self, name: str, place: int, kind: Noun = ()) -> list[RecordReference]:
+        """What a record one step nearer refers to and nobody read, or only without the field, of the kinds of the
+        records at this place that have it: one as near as they, which may say otherwise.
+        """
+        near = [node for node in self._levels[place] if not kind or agree(kind, node.kind)]
+        having = [node for node in near if _say([node], name)]
+        kinds = {of.kind for node in having for of in (node, *filter(None, [self._owner_of(node)]))}
+        before = self.own if place == 2 else self._levels[place - 1]
+        told = (one for node in before for one in node.references)
+        found: list[RecordReference] = []
+        for one in told:
+            is_one = any(agree(one.noun, of) for of in kinds) and (one.must_exist or one.is_number or one.looks_like_id)
+            if not is_one or one.text in self.ids or self._graph.is_sought_in_vain(one) or self._is_elsewhere(one):
+                continue
+            nodes = self._graph.find_meant(one)
+            if not nodes or self._lacks_field(nodes, name, having):
+                found.append(one)
+        return found
 
     def value_of_kind(self, dotted: str) -> Said:
         """The value of a field such as ``order.total``, in the nearest record of that kind."""
@@ -278,7 +322,7 @@ class CallView:
     def has_field(self, name: str) -> bool:
         """Whether the call, a record around it or one of the called kind has the field, with whatever value."""
         head, _, field = name.rpartition(".")
-        if find_said(name, self._arguments, self._named.kinds):
+        if find_said(name, self._arguments, self._named.kinds) or find_by_name(name, self._edited):
             return True
         around = [*self.around, *self._siblings, *self._of_unread_kinds]
         return bool(_say([node for node in around if not head or agree(words(head), node.kind)], field))
@@ -356,13 +400,16 @@ class CallView:
             if find_said(name, self._arguments, self._named.kinds):
                 continue
             if self._shows(self.own, kind, field):
-                yield from self._rows_beside(field, kind)
+                yield from self._named_beside(field, kind)
+                if not self._shows(self._levels[0], kind, field):
+                    yield from (one for one in self._listed if not kind or agree(kind, one.noun))
                 continue
             yield from (one for one in self._listed if not kind or agree(kind, one.noun))
             is_further = is_about_tool or self._shows(self._levels[3], kind, field)
-            if self._shows(self._levels[2], kind, field):
-                yield from self._unread_beside(field, kind)
-            elif is_further:
+            shown_at = next((place for place in (2, 3) if self._shows(self._levels[place], kind, field)), None)
+            if shown_at is not None:
+                yield from self._unread_beside(field, shown_at, kind)
+            if shown_at != 2 and is_further:
                 yield from (one for one in self._unread_near if not kind or agree(kind, one.noun))
 
     def _shows(self, nodes: Sequence[GraphNode], kind: Noun, field: str) -> bool:
@@ -408,7 +455,12 @@ class CallView:
 
     def is_field_of_records(self, name: str) -> bool:
         """Whether the call or any record that was read has a field of that name."""
-        return bool(find_said(name, self._arguments, ())) or name in self._graph.field_names
+        return bool(find_said(name, self._arguments, ())) or self._graph.has_field(name)
+
+    @property
+    def names_unread(self) -> bool:
+        """Whether nobody read a record that the call is about."""
+        return bool(self._named.unread_subjects)
 
     def records_at(self, ref: str, path: str) -> list[GraphNode]:
         """The records of a read in which the values at a path stand; the path is read as in a calculation."""

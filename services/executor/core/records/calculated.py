@@ -17,9 +17,22 @@ def as_fields(values: Sequence[NamedValue], view: CallView, constants: Container
     """The values that rules see as fields of the call, because no record that was read has a field of that name; none
     that rests on nothing that was read, nor one called as a policy's constant.
     """
-    own = (value for value in values if not value.about or value.about.casefold() in view.ids)
-    free = [value for value in own if value.name not in constants and not view.is_field_of_records(value.name)]
+    free = () if view.names_unread else _free_values(values, view, constants)
     return {value.name: field_of(value) for value in free if speaks_about(value, values, view)}
+
+
+def said_alone(
+    values: Sequence[NamedValue], view: CallView, constants: Container[str]
+) -> list[dict[str, Decimal | str]]:
+    """The values that are no fields of the call, since they rest on the task's words alone: they may set a rule off."""
+    known = {one.name: one for one in values}
+    free = _free_values(values, view, constants)
+    return [{value.name: field_of(value)} for value in free if not _rests_on_reads(value, known)]
+
+
+def _free_values(values: Sequence[NamedValue], view: CallView, constants: Container[str]) -> Iterator[NamedValue]:
+    own = (value for value in values if not value.about or value.about.casefold() in view.ids)
+    yield from (one for one in own if one.name not in constants and not view.is_field_of_records(one.name))
 
 
 def figures_of_call(figures: ProcessFigures, values: Sequence[NamedValue], view: CallView) -> dict[str, Decimal]:

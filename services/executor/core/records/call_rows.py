@@ -1,6 +1,6 @@
-"""The rows of one call that takes a list: what each says, and the call as it would be with this row alone."""
+"""The rows of one call that takes several things at once: what each says, and the call as it would be with it alone."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from services.executor.core.records.record_graph import Fields, arguments_of
@@ -18,10 +18,10 @@ class CallRows(NamedTuple):
     naming: JsonObject
     rows: Sequence["CallRows"] = ()
 
-    def each(self) -> Iterator[JsonObject]:
-        """Yields the call as it would be with each innermost row alone; the call itself if it has no rows."""
+    def each(self) -> Iterator["CallRows"]:
+        """Yields each innermost row; itself if it has no rows."""
         if not self.rows:
-            yield self.naming
+            yield self
         for row in self.rows:
             yield from row.each()
 
@@ -32,23 +32,40 @@ def rows_of_call(arguments: JsonObject) -> CallRows:
 
 
 def _split_rows(figures: JsonObject, naming: JsonObject) -> CallRows:
-    rows: list[CallRows] = []
-    for path, items in [*_lists_of_objects(figures, ())]:
-        figures = _put_at(figures, path, [])
-        rows += (_split_rows(_put_at({}, path, item), _put_at(naming, path, item)) for item in items)
+    found = [*_find_rows(figures, ())]
+    for path, _ in found:
+        figures, naming = _put_at(figures, path, []), _put_at(naming, path, [])
+    rows = [_split_rows(_put_at({}, path, row), _put_at(naming, path, row)) for path, some in found for row in some]
     return CallRows(arguments_of(figures), naming, rows)
 
 
-def _lists_of_objects(value: JsonObject, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Sequence[Json]]]:
-    """Yields what has rows, with the names on the way to each."""
+def _find_rows(value: JsonObject, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Sequence[Json]]]:
+    """Yields what has rows, with the names on the way to it: lists of objects, tables keyed by id or by words, and
+    objects beside each other that have a field in common.
+    """
+    objects = {key: inner for key, inner in value.items() if isinstance(inner, dict)}
+    alike = _are_alike(objects)
     for key, inner in value.items():
         if isinstance(inner, dict):
-            if is_keyed(inner):
-                yield (*path, key), [*inner.values()]
+            is_table = all(isinstance(one, dict) for one in inner.values()) and _are_alike(inner)
+            if len(inner) > 1 and (is_keyed(inner) or is_table):
+                yield (*path, key), [{name: one} for name, one in inner.items()]
+            elif alike:
+                yield (*path, key), [inner]
             else:
-                yield from _lists_of_objects(inner, (*path, key))
+                yield from _find_rows(inner, (*path, key))
         elif isinstance(inner, list) and any(isinstance(item, dict) for item in inner):
             yield (*path, key), inner
+
+
+def _are_alike(objects: Mapping[str, Json]) -> bool:
+    """Whether there are several objects, and all have a plain field in common."""
+    fields = [
+        {key for key, value in one.items() if not isinstance(value, dict | list)}
+        for one in objects.values()
+        if isinstance(one, dict)
+    ]
+    return len(fields) > 1 and bool(set[str].intersection(*fields))
 
 
 def _put_at(value: JsonObject, path: tuple[str, ...], item: Json) -> JsonObject:

@@ -337,11 +337,6 @@ _SAME_KIND = tuple(
         "appointment booking reservation",
     )
 )
-# Words for a state that a record of any kind may be in, besides participles in "ed".
-_STATES = frozenset(
-    """open new old late overdue due paid unpaid pending active inactive recent current previous next last latest all my
-    own free available outstanding ongoing upcoming past missing valid invalid void held sent lost""".split()
-)
 COMMON_KINDS = frozenset(min(group) for group in _SAME_KIND)  # by their ``name_of_kind``
 _MARKS = frozenset("no nr num number ref reference code key uuid guid".split())
 _IDS = frozenset("id ids".split())
@@ -351,6 +346,7 @@ _NAMES = frozenset("name title email".split())
 _REQUEST_WORDS = frozenset(
     "idempotency request correlation trace session nonce token message thread conversation tenant".split()
 )
+_ANY_RECORD = frozenset("record object target entity resource row element".split())
 _DIGITS = re.compile(r"\d+")
 
 
@@ -374,18 +370,25 @@ class RecordReference(NamedTuple):
         return not self.is_number and is_like_an_id(self.text)
 
 
-def references_in(value: Json, about: Noun = (), keys: RecordKeys = NO_KEYS) -> Iterator[RecordReference]:
-    """Yields every value, however deep, that may name a record. ``about``: the kind to which a plain ``id`` belongs."""
+def references_in(
+    value: Json, about: Noun = (), keys: RecordKeys = NO_KEYS, of_tool: Noun = ()
+) -> Iterator[RecordReference]:
+    """Yields every value, however deep, that may name a record. ``about``: the kind to which a plain ``id`` belongs;
+    ``of_tool``: what the called tool is about, which may say a kind in more words.
+    """
     if isinstance(value, dict):
         for key, inner in value.items():
-            yield from _references_under(key, inner, about, keys)
+            yield from _references_under(key, inner, about, keys, of_tool or about)
     elif isinstance(value, list):
         for item in value:
-            yield from references_in(item, about, keys)
+            yield from references_in(item, about, keys, of_tool or about)
 
 
-def reference_of(key: str, value: Json, about: Noun = (), keys: RecordKeys = NO_KEYS) -> RecordReference | None:
+def reference_of(
+    key: str, value: Json, about: Noun = (), keys: RecordKeys = NO_KEYS, of_tool: Noun = ()
+) -> RecordReference | None:
     """The reference that one field makes; None if its value cannot name a record."""
+    told = (about, of_tool)
     text = as_id(value)
     if text is None:
         return None
@@ -397,34 +400,40 @@ def reference_of(key: str, value: Json, about: Noun = (), keys: RecordKeys = NO_
         return None
     if names_a_record(key) or last[0] in _IDS:
         own = noun[:-1] if last[0] in _IDS else (*noun[:-1], noun[-1].removesuffix("id"))
-        return RecordReference(_in_full(own, (about,)) or about, text, value, is_number, True, must_exist=True)
+        own = () if set(own) <= _ANY_RECORD else _in_full(own, told)
+        return RecordReference(own or about, text, value, is_number, True, must_exist=True)
     if last[0] in _MARKS:
-        own = _in_full(noun[:-1], (about,)) or about
+        own = _in_full(noun[:-1], told) or about
         plain = is_number or is_like_an_id(text)
         sure = plain and (last[0] in _ALWAYS_MARKS or agree(own, about)) and (noun[:-1] != () or last[0] != "code")
         return RecordReference(own, text, value, is_number, True, must_exist=sure)
     sure = agree(noun, about) and (is_number or is_like_an_id(text))
-    return RecordReference(_in_full(noun, (about,)), text, value, is_number, last in _OWN_NUMBERS, must_exist=sure)
+    return RecordReference(_in_full(noun, told), text, value, is_number, last in _OWN_NUMBERS, must_exist=sure)
+
+
+def mostly_of_request(noun: Noun) -> bool:
+    """Whether a field of these words often only says whose a request is, also where there are such records."""
+    return noun[:1] != () and noun[0] in _REQUEST_WORDS
 
 
 def is_of_request(noun: Noun, keys: RecordKeys) -> bool:
     """Whether a field of these words is about the request that has it, and about no record that a tool here reads."""
-    return noun[0] in _REQUEST_WORDS and noun[0] not in _words_read(keys.readers)
+    return mostly_of_request(noun) and not is_read(noun[:1], keys)
 
 
-def is_read(noun: Noun, keys: RecordKeys) -> bool:
-    """Whether a tool here reads records of that name."""
-    return noun[-1:] in _nouns_read(keys.readers)
-
-
-@lru_cache(maxsize=64)
-def _words_read(readers: frozenset[str]) -> frozenset[str]:
-    return frozenset(word for name in readers for word in _words_said_by(name)[1:])
+def is_read(noun: Noun, keys: RecordKeys, *, in_full: bool = False) -> bool:
+    """Whether a tool here reads records of that name; ``in_full``: in all its words, and in no more."""
+    return noun in _nouns_read(keys.readers) if in_full else noun[-1:] in _last_words_read(keys.readers)
 
 
 @lru_cache(maxsize=64)
 def _nouns_read(readers: frozenset[str]) -> frozenset[Noun]:
-    return frozenset(noun_of_tool(name)[-1:] for name in readers) - {()}
+    return frozenset(map(noun_of_tool, readers)) - {()}
+
+
+@lru_cache(maxsize=64)
+def _last_words_read(readers: frozenset[str]) -> frozenset[Noun]:
+    return frozenset(noun[-1:] for noun in _nouns_read(readers))
 
 
 def as_id(value: Json) -> str | None:
@@ -458,16 +467,6 @@ def agree(one: Noun, other: Noun) -> bool:
     return bool(one and other) and same_kind(one[-1], other[-1])
 
 
-def are_apart(one: Noun, other: Noun) -> bool:
-    """Whether two nouns of one last word are two kinds by the words before it: a rent invoice is no repair invoice."""
-    ours, theirs = ({word for word in noun[:-1] if not _is_of_state(word)} for noun in (one, other))
-    return bool(ours and theirs) and ours.isdisjoint(theirs)
-
-
-def _is_of_state(word: str) -> bool:
-    return word.endswith("ed") or word in _STATES
-
-
 def is_of_kind(noun: Noun, kind: Noun) -> bool:
     """Whether a noun is a declared kind in all its words: a ``line_item`` is no ``item``."""
     return agree(noun, kind) and noun[:-1] == kind[:-1]
@@ -498,11 +497,15 @@ def shape_of(text: str) -> str:
     return _DIGITS.sub("#", text.casefold()) if is_like_an_id(text) else ""
 
 
-def _references_under(key: str, inner: Json, about: Noun, keys: RecordKeys) -> Iterator[RecordReference]:
+def _references_under(key: str, inner: Json, about: Noun, keys: RecordKeys, of_tool: Noun) -> Iterator[RecordReference]:
     if isinstance(inner, dict):
-        yield from references_in(inner, words(key) or about, keys)
+        noun = _in_full(words(key), (of_tool,))
+        within = about if set(noun) <= _SAYS_NOTHING | _ANY_RECORD else noun
+        for own in inner if is_keyed(inner) else ():
+            yield RecordReference(within, own.strip().casefold(), own, own.isdigit(), is_id=True, must_exist=False)
+        yield from references_in(inner, within, keys, of_tool)
     elif isinstance(inner, list):
         for item in inner:
-            yield from _references_under(key, item, about, keys)
-    elif found := reference_of(key, inner, about, keys):
+            yield from _references_under(key, item, about, keys, of_tool)
+    elif found := reference_of(key, inner, about, keys, of_tool):
         yield found

@@ -17,12 +17,12 @@ from services.executor.core.records.called_records import (
     Seen,
     agree,
     aliases,
-    are_apart,
     as_id,
     find_records,
     is_of_kind,
     is_read,
     latest_reads,
+    name_of_kind,
     noun_of_tool,
     rank_of,
     reference_of,
@@ -114,13 +114,14 @@ class RecordGraph:
 
     def find_meant(self, reference: RecordReference) -> list[GraphNode]:
         """The records that a reference names: of the kind that it says; if none and the text is an id, of any kind,
-        unless tools here read the kind that it says: then of what these showed. Two kinds may count their records
-        alike, so a number names none of a kind that other words tell apart.
+        unless tools here read the kind that it says: then of what these showed. Where a tool reads that kind in all its
+        words, what counts is what such a tool showed, or is called just so: rent invoice 901 is no repair invoice 901.
         """
+        in_full = is_read(reference.noun, self.keys, in_full=True)
         for called in self._called:
             of_kind = (node for node in called.get(reference.text, ()) if agree(reference.noun, node.kind))
-            if reference.is_number:
-                of_kind = (node for node in of_kind if not are_apart(reference.noun, node.kind))
+            if in_full:
+                of_kind = (node for node in of_kind if reference.noun in (node.kind, self._noun_shown_by(node)))
             if found := [node for node in of_kind if node.is_meant_by(reference)]:
                 return found
         if reference.key or reference.is_number or not (reference.is_id or reference.looks_like_id):
@@ -128,7 +129,11 @@ class RecordGraph:
         found = [node for node in self._called[0].get(reference.text, ()) if reference.text in node.plain]
         if not is_read(reference.noun, self.keys):
             return found
-        return [node for node in found if agree(reference.noun, noun_of_tool(node.seen.fact.tool, self.keys))]
+        return [node for node in found if agree(reference.noun, self._noun_shown_by(node))]
+
+    def _noun_shown_by(self, node: GraphNode) -> Noun:
+        """What the read that showed the record is about; nothing for one within another record."""
+        return noun_of_tool(node.seen.fact.tool, self.keys) if node.seen.within is None else ()
 
     def find_plainly_named(self, node: GraphNode) -> Iterator[GraphNode]:
         """Yields the records that the node's fields name, of the kind that the fields say."""
@@ -166,9 +171,23 @@ class RecordGraph:
                 found.add((asked[0].key, asked[0].text))
         return frozenset(found)
 
+    def is_sought_in_vain(self, reference: RecordReference) -> bool:
+        """Whether a read was asked for the record that a reference names, and found none; nothing has the number 0."""
+        return reference.text == "0" or (name_of_kind(reference.noun), reference.text) in self._sought_in_vain
+
     @cached_property
-    def field_names(self) -> frozenset[str]:
-        return frozenset(key for node in self.nodes for key in node.record)
+    def _sought_in_vain(self) -> frozenset[tuple[str, str]]:
+        vain = (fact for fact in latest_reads(self._facts) if finds_nothing(fact))
+        asked = (one for fact in vain for one in references_in(loads_object(fact.arguments_json), (), self.keys))
+        return frozenset((name_of_kind(one.noun), one.text) for one in asked)
+
+    def has_field(self, name: str) -> bool:
+        """Whether a record has a field of that name, in the same words or by an alias."""
+        return any(words(one) in self._field_words for one in (name, *aliases(name)))
+
+    @cached_property
+    def _field_words(self) -> frozenset[Noun]:
+        return frozenset(words(key) for node in self.nodes for key in node.record)
 
     def node_of(self, record: Seen) -> GraphNode:
         return self._by_seen[id(record)]
@@ -306,37 +325,57 @@ def fields_of(record: JsonObject) -> Fields:
 
 def arguments_of(arguments: JsonObject) -> Fields:
     """The arguments of a call by name, nested ones also by path; an outer name hides the same name within, but for a
-    greater figure. A field that is named by a text and set by the value beside it is an argument of that name.
+    greater figure in a row.
     """
-    every = [*_list_arguments("", arguments)]
-    within = [(path, value) for path, value in every if "." in path]
-    below = [(path.rpartition(".")[2], value) for path, value in within]
-    seen = [(name, value) for name, value in below if name not in arguments or _is_greater(value, arguments[name])]
-    return [*every, *seen]
+    every = [*_list_arguments("", arguments, in_list=False)]
+    below = [(path.rpartition(".")[2], value, in_list) for path, value, in_list in every if "." in path]
+    seen = [
+        (name, value)
+        for name, value, in_list in below
+        if name not in arguments or (in_list and _is_greater(name, value, arguments[name]))
+    ]
+    return [*((path, value) for path, value, _ in every), *seen]
 
 
-def _is_greater(value: Said, outer: Json) -> bool:
+def _is_greater(name: str, value: Said, outer: Json) -> bool:
     """Whether a figure is greater than the one on top, which then is no total of it: a row's own, beside a default."""
+    if identifies(name):
+        return False
     one, other = None if isinstance(value, Unknown) else figure(value), figure(outer)
     return one is not None and other is not None and abs(one) > abs(other)
 
 
 # How a tool that edits any field of a record calls that field, and what it is to be: ``{"field": "rent", "value": 9}``.
-_FIELD_NAMES = frozenset(
-    {("field",), ("field", "name"), ("column",), ("attribute",), ("property",), ("key",), ("path",)}
-)
-_NEW_VALUES = frozenset({("value",), ("new", "value"), ("to",), ("new",)})
+_FIELD_WORDS = frozenset("field column attribute attr property prop parameter param setting".split())
+_SAYS_FIELD = _FIELD_WORDS | frozenset("key path pointer name".split())
+_NEW_VALUES = frozenset({("value",), ("new", "value"), ("to",), ("new",), ("set",)})
 _STEPS_OF_PATH = re.compile(r"[/.]")
 
 
-def _edited_field(value: JsonObject) -> tuple[str, Said] | None:
-    """The field that an object names by a text, with its new value; ``UNKNOWN`` if it is not plain which that is."""
-    named = [one for key, one in value.items() if words(key) in _FIELD_NAMES and isinstance(one, str) and one.strip()]
-    if len(named) != 1:
-        return None
-    given = [one for key, one in value.items() if words(key) in _NEW_VALUES]
-    is_plain = len(given) == 1 and is_sayable(given[0]) and not [*references(given[0])]
-    return _STEPS_OF_PATH.split(named[0].strip())[-1], given[0] if is_plain else UNKNOWN
+def edited_fields(value: Json) -> Iterator[tuple[str, Said]]:
+    """Yields the fields of a record that a call names by texts, or by objects of their own, with their new value;
+    ``UNKNOWN`` where it is not plain which that is: ``{"path": "/rent", "value": 9}``, ``{"rent": {"to": 9}}``.
+    """
+    if isinstance(value, list):
+        for item in value:
+            yield from edited_fields(item)
+    if not isinstance(value, dict):
+        return
+    new = _new_value(value)
+    for key, one in value.items():
+        first, *others = words(key) or ("",)
+        if isinstance(one, str) and first in (_FIELD_WORDS if others else _SAYS_FIELD):
+            for step in filter(None, map(str.strip, _STEPS_OF_PATH.split(one))):
+                yield step, new[0] if new else UNKNOWN
+        elif isinstance(one, dict):
+            yield from ((key, set_to) for set_to in _new_value(one))
+        yield from edited_fields(one)
+
+
+def _new_value(value: JsonObject) -> list[Json]:
+    """The one value that an object says a field is to have; empty where it says none, or several."""
+    given = [one for key, one in value.items() if words(key) in _NEW_VALUES and is_sayable(one)]
+    return given if len(given) == 1 else []
 
 
 def find_said(name: str, fields: Fields, kinds: Iterable[Noun] = ()) -> list[Said]:
@@ -384,18 +423,17 @@ def _agree(value: Said, first: Said) -> bool:
     return value == first or same(value, first)
 
 
-def _list_arguments(path: str, value: JsonObject) -> Iterator[tuple[str, Said]]:
-    if edited := _edited_field(value):
-        yield edited
+def _list_arguments(path: str, value: JsonObject, *, in_list: bool) -> Iterator[tuple[str, Said, bool]]:
+    """Yields each argument by its path, with its value and whether it stands in a list of objects."""
     for key, inner in value.items():
         here = f"{path}.{key}" if path else key
         if [*references(inner)]:
-            yield here, UNKNOWN
+            yield here, UNKNOWN, in_list
         elif isinstance(inner, dict):
-            yield from _list_arguments(here, inner)
+            yield from _list_arguments(here, inner, in_list=in_list)
         elif is_sayable(inner):
-            yield here, inner
+            yield here, inner, in_list
         elif isinstance(inner, list):
             for item in inner:
                 if isinstance(item, dict):
-                    yield from _list_arguments(here, item)
+                    yield from _list_arguments(here, item, in_list=True)

@@ -11,6 +11,7 @@ from services.executor.core.records.called_records import (
     agree,
     noun_of_tool,
     reference_of,
+    references_in,
     words,
 )
 from services.executor.core.records.read_backs import proving_read
@@ -25,7 +26,7 @@ from shared.contracts.policy import Policy
 from shared.domain.exact_json import dumps
 from shared.domain.words import ToolClass
 
-_MOST_NEAR = 4  # reads for the rules about one call
+_MOST_NEAR = 4  # reads for the rules about one call, beside those of what it names
 
 
 def missing_reads(
@@ -46,7 +47,7 @@ def missing_reads(
     made = {fact.call for fact in facts}
     for call in changes:
         fresh = (one for one in _reads_for_rules(call, toolbox, facts, policies) if _key_of_read(one) not in made)
-        wanted += islice(fresh, _MOST_NEAR)
+        wanted += islice(fresh, _MOST_NEAR + sum(1 for _ in references_in(call.arguments)))
     found = {_key_of_read(read): read for read in wanted}
     return tuple(read for key, read in found.items() if key not in made)
 

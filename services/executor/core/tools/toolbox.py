@@ -83,8 +83,13 @@ def record_keys(records: Mapping[str, RecordKind], tools: Mapping[str, Tool]) ->
     )
 
 
+def _reads_by_a_key(tool: Tool) -> bool:
+    """Whether a tool reads, and needs no more than a key: one that needs more may be called a read and be none."""
+    return tool.tool_class is ToolClass.READ and len(tool.required) <= 1
+
+
 _names_of_readers = IdentityCache[Mapping[str, Tool], frozenset[str]](
-    lambda tools: frozenset(tool.name for tool in tools.values() if tool.tool_class is ToolClass.READ), 64
+    lambda tools: frozenset(tool.name for tool in tools.values() if _reads_by_a_key(tool)), 64
 )
 
 
