@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 from services.executor.core.figures.arguments import ArgumentKind, hints_of, is_free_text_name, kind_of_argument
 from services.executor.core.figures.identifiers import identifier_key, whole_form
-from services.executor.core.figures.numbers import figure
+from services.executor.core.figures.numbers import figure, is_like_an_id
 from services.executor.core.records.binding import CallView, put_field
 from services.executor.core.records.call_rows import CallRows, rows_of_call
 from services.executor.core.records.called_records import (
@@ -53,7 +53,7 @@ _NO_PARTY = frozenset({ArgumentKind.DATE, ArgumentKind.CHOICE, ArgumentKind.FREE
 _NAMING = frozenset({ArgumentKind.IDENTIFIER, ArgumentKind.ACCOUNT, ArgumentKind.RECIPIENT})
 
 
-class CallRowsName(NamedTuple):
+class _GivenName(NamedTuple):
     """An argument's value that may name a record. ``nodes``: the records that were read of which it is a name."""
 
     argument: str
@@ -191,6 +191,8 @@ class CallSums:
         return kind is ArgumentKind.AMOUNT and _OF_ONE.isdisjoint(said)
 
     def _names_a_record(self, row: CallRows) -> bool:
+        if any(is_like_an_id(step) or step.isdigit() for path, _ in row.fields for step in path.split(".")[:-1]):
+            return True  # by the key that it has in a table
         fields = ((path.rpartition(".")[2], value) for path, value in row.fields if not isinstance(value, Unknown))
         found = (reference_of(key, value, (), self._graph.keys) for key, value in fields)
         return any(one and (one.must_exist or one.looks_like_id or self._graph.find_meant(one)) for one in found)
@@ -227,12 +229,12 @@ class CallSums:
             self._records[key] = _CallRecords(_collect_names(own), _collect_names(told), makes, parties, ids)
         return self._records[key]
 
-    def _find_told(self, call: PlannedCall, naming: JsonObject, about: Noun) -> Iterator[CallRowsName]:
+    def _find_told(self, call: PlannedCall, naming: JsonObject, about: Noun) -> Iterator[_GivenName]:
         """Yields what may name a record: no prose, and no word of a closed list unless it was read as a record."""
         for argument, value in naming.items():
             is_choice = not self._schema_of(call, argument).keys().isdisjoint(("enum", "const"))
             for one in references_in({argument: value}, about, self._graph.keys):
-                told = CallRowsName(argument, one, self._graph.find_meant(one))
+                told = _GivenName("" if isinstance(value, dict) else argument, one, self._graph.find_meant(one))
                 is_prose = not one.is_id and is_free_text_name("_".join(one.noun))
                 if is_prose or (is_choice and not told.nodes):
                     continue
@@ -252,7 +254,8 @@ class CallSums:
             )
             for value in leaf.value if isinstance(leaf.value, list) else [leaf.value]:
                 text, is_count = as_id(value), isinstance(value, int) and len(noun) > 1
-                if text is None or kind_of_argument(leaf.name, schema, value) in _NO_PARTY:
+                is_length = text is not None and text[:1].isdecimal() and " " in text
+                if text is None or is_length or kind_of_argument(leaf.name, schema, value) in _NO_PARTY:
                     continue
                 found = ids if names_a_record(leaf.name) else parties if is_party and not is_count else None
                 if found is not None:
@@ -284,7 +287,7 @@ def _sum_of_one_sign(figures: Sequence[Decimal]) -> Decimal:
     return above if above >= -below else below
 
 
-def _collect_names(told: Sequence[CallRowsName]) -> _RecordNames:
+def _collect_names(told: Sequence[_GivenName]) -> _RecordNames:
     sure = ((one.argument, one.reference.noun, one.reference.is_number) for one in told if one.is_sure)
     return _RecordNames(frozenset(name for one in told for name in one.names), frozenset(sure))
 
