@@ -234,7 +234,7 @@ def _context_of(call: PlannedCall, around: _CallSurroundings) -> CallContext:
         if name not in around.constants or name in call.arguments or name in bound.recorded
     }
     unknown = tuple(name for name in bound.unknown if name not in fields)
-    alone = calculated.said_alone(around.values, view, around.constants)
+    alone = calculated.values_of_words(around.values, view, around.constants)
     records = (bound.recorded, *bound.named, *bound.beyond, *alone)
     return CallContext(
         call_id=call.call_id,

@@ -21,7 +21,7 @@ def as_fields(values: Sequence[NamedValue], view: CallView, constants: Container
     return {value.name: field_of(value) for value in free if speaks_about(value, values, view)}
 
 
-def said_alone(
+def values_of_words(
     values: Sequence[NamedValue], view: CallView, constants: Container[str]
 ) -> list[dict[str, Decimal | str]]:
     """The values that are no fields of the call, since they rest on the task's words alone: they may set a rule off."""
