@@ -265,10 +265,10 @@ class CallView:
     def _may_be_said_otherwise(self, name: str, place: int, kind: Noun = ()) -> bool:
         """Whether a record as near as those that have the field may say otherwise, and nobody read it whole."""
         if place < 2:
-            return bool((place == 1 and not kind and self._named.unread_others) or self._seen_beside(name, kind))
+            return bool((place == 1 and not kind and self._named.unread_others) or self._names_beside(name, kind))
         return bool(self._unread_beside(name, place, kind))
 
-    def _seen_beside(self, name: str, kind: Noun = ()) -> list[RecordReference]:
+    def _names_beside(self, name: str, kind: Noun = ()) -> list[RecordReference]:
         """What the call names of the kinds of named records that have the field, and was not seen with it, nor by a
         read that showed it of these: a row, or a mention in another record.
         """
@@ -400,7 +400,7 @@ class CallView:
             if find_said(name, self._arguments, self._named.kinds):
                 continue
             if self._shows(self.own, kind, field):
-                yield from self._seen_beside(field, kind)
+                yield from self._names_beside(field, kind)
                 if not self._shows(self._levels[0], kind, field):
                     yield from (one for one in self._listed if not kind or agree(kind, one.noun))
                 continue
