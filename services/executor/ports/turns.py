@@ -73,6 +73,9 @@ class SessionCall(NamedTuple):
     open_task: str = ""  # the task that made it, until that has ended: its later turns tell of the call again
 
 
+QUESTION = "question"  # the role of a text that asks a person about a plan
+
+
 class SessionState(NamedTuple):
     """What a session remembers between its tasks: turns (role, text), a summary of older ones, schema corrections."""
 

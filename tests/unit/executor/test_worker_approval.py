@@ -29,6 +29,8 @@ from tests.unit.executor.stage import (
     deadline,
     decision,
     message,
+    schema,
+    use,
 )
 from tests.unit.executor.test_session_rules import asks_about_the_second_plan
 
@@ -163,6 +165,22 @@ async def test_inputs_that_changed_since_the_approval_reopen_the_gate() -> None:
     )
     await stage.ends(WAITS, [], late, why="earlier question")
     await stage.ends(DONE, ["C-1"], decision("approve", turn_id="turn-3"))
+
+
+@pytest.mark.promise("I7.changed_inputs_reopen")
+async def test_a_value_that_stands_nowhere_any_more_reopens_the_gate_though_the_question_has_it() -> None:
+    """The question lists the calls, and is no source of what stands in them."""
+    stage, payee = Stage(), {"id": "P-1", "iban": "NL91ABNA0417164300"}
+    stage.policy = RealPolicy()
+    stage.change_tenant(unruled_writes="approve")
+    stage.servers.add("get_payee", lambda _: {"payee": {**payee}})
+    stage.servers.add("pay_claim", stage.claims.approve, ToolClass.CHANGE, schema("claim_id", "iban"))
+    stage.talk.rounds = [[READ, use("get_payee")], [use("pay_claim", claim_id="C-1", iban=payee["iban"])]]
+    await stage.ends(WAITS, [], says=payee["iban"])
+    payee["iban"] = "NL02ABNA0123456789"
+    await stage.ends(TaskState.FAILED, [], decision("approve"), why="not made")  # nothing new is proposed
+    told = [one.content for request in stage.model.requests for one in results_in(request)]
+    assert any("what the plan rests on changed since it was approved: iban" in one for one in told)
 
 
 @pytest.mark.promise("I7.changed_inputs_reopen")

@@ -35,6 +35,7 @@ from services.executor.core.session.context import TurnContext, files_as_facts
 from services.executor.core.session.values import Fact, NamedValue
 from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys
 from services.executor.ports.tools import Tool
+from services.executor.ports.turns import QUESTION
 from shared.contracts.plan import Origin, PlannedCall
 from shared.domain.exact_json import Json, as_text
 from shared.domain.marks import MarkKind, find_secret_values
@@ -62,8 +63,10 @@ def known_figures(ctx: TurnContext, facts: Sequence[Fact], values: Sequence[Name
 
 
 def said_texts(ctx: TurnContext) -> tuple[str, ...]:
-    """The task, and all texts of the session before it: what a value may be taken from."""
-    return (ctx.task, *(text for _, text in ctx.session.turns))
+    """The task, and all texts of the session before it: what a value may be taken from. What a person was asked about
+    a plan shows that plan's own values.
+    """
+    return (ctx.task, *(text for role, text in ctx.session.turns if role != QUESTION))
 
 
 def user_texts(ctx: TurnContext) -> tuple[str, ...]:

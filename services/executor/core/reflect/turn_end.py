@@ -16,7 +16,7 @@ from services.executor.core.session.journal import Journal
 from services.executor.core.session.ledger import past_calls_of_facts, past_calls_of_writes, remember_calls
 from services.executor.core.states.machine import ends_rest
 from services.executor.ports.sessions import Work
-from services.executor.ports.turns import SessionState, Timer, TurnEnd
+from services.executor.ports.turns import QUESTION, SessionState, Timer, TurnEnd
 from shared.contracts.approval import ApprovalStatus
 from shared.contracts.task import Artifact, HistoryMessage, TaskRecord, Turn, TurnKind
 from shared.domain.conversation import KEPT, SpokenTurn, concatenate_turns
@@ -51,9 +51,10 @@ def build_turn_end(
     approval, timer = ended.approval, ended.timer
     if approval is not None and approval.status is ApprovalStatus.WAITING:
         timer = Timer(approval.deadline, approval.timer_subject)
+    remembered = _remember_calls(_remember_corrections(session, ended), ended, work)
     return TurnEnd(
         record=record,
-        session=_remember_turn(_remember_calls(_remember_corrections(session, ended), ended, work), work, answer),
+        session=_remember_turn(remembered, ended, work, answer),
         events=events,
         entries=entries,
         approval=approval,
@@ -167,10 +168,10 @@ def _list_artifacts(record: TaskRecord, ended: RunEnd, now: datetime) -> tuple[A
     return tuple(named.values())
 
 
-def _remember_turn(session: SessionState, work: Work, answer: str) -> SessionState:
+def _remember_turn(session: SessionState, ended: RunEnd, work: Work, answer: str) -> SessionState:
     """The session with the turn's words and answer; words that are said again are not kept twice."""
     turn = work.turn
-    said: tuple[tuple[str, str], ...] = (("agent", answer[:_TEXT_KEPT]),)
+    said: tuple[tuple[str, str], ...] = ((QUESTION if ended.asked else "agent", answer[:_TEXT_KEPT]),)
     if turn.kind in (TurnKind.MESSAGE, TurnKind.DECISION):
         words = _read_words(turn)[:_TEXT_KEPT]
         latest = next((text for role, text in reversed(session.turns) if role == "user"), None)
