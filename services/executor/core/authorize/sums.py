@@ -48,6 +48,7 @@ from shared.domain.words import ToolClass
 
 _OF_A_THING = frozenset({"mass", "length", "volume"})  # what units of these measure is each new record's own
 _PARTIES = frozenset("to for payer payor payee beneficiary recipient debtor creditor party holder owner".split())
+_MOST_ROWS = 100  # of a call that are told apart by their records; each is compared with each
 _OF_ONE = frozenset("unit per rate ratio percent pct percentage price share discount tax vat".split())
 _NO_PARTY = frozenset({ArgumentKind.DATE, ArgumentKind.CHOICE, ArgumentKind.FREE_TEXT})
 _NAMING = frozenset({ArgumentKind.IDENTIFIER, ArgumentKind.ACCOUNT, ArgumentKind.RECIPIENT})
@@ -180,7 +181,7 @@ class CallSums:
         rows = [
             share for row in given.rows for share in self._shares_in(row, said if named else None, call, name, view)
         ]
-        if rows and not named:  # parts of what the call is about
+        if rows and (not named or len(rows) > _MOST_ROWS):  # parts of what the call is about
             rows = [_Share(_sum_of_one_sign([one.figure for one in rows]), self._records_of(call, given.naming))]
         return rows if _sum_of(rows) > _sum_of(whole) else whole
 

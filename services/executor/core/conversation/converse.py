@@ -59,6 +59,7 @@ from shared.ports.models import ModelReply, Tier, ToolDefinition, ToolResult, To
 _CALLS = TypeAdapter(tuple[PastCall, ...])
 _PROPOSE_NOW = "Not made. Propose it again now."  # to the larger model, of what the smaller one's first reply proposed
 _CUT = "Your reply was cut off before its calls: make them now, with fewer words before them."
+_ROUNDS_OF_READS = 3  # of what a plan names, and of the records that those lead to
 
 
 class AnswerFound(NamedTuple):
@@ -314,7 +315,10 @@ class Conversation:
             self._send_back(early)
             return None
         number = self._draft.number
-        await self._read_named(f"{self.key}:named", [one.call for one in self._draft.held])
+        calls = [one.call for one in self._draft.held]
+        for round_ in range(_ROUNDS_OF_READS):  # what was read may lead on to what rules ask for
+            if not await self._read_named(f"{self.key}:named{f':{round_}' if round_ else ''}", calls):
+                break
         closing = Closing(self.ctx, self._reader, self.key, asks_for_notice=not self._notice_asked)
         closed = await closing.close(self.progress, self._draft.held, number)
         self._count_calls(closed.model_calls)
