@@ -43,7 +43,7 @@ from services.executor.core.session.values import Fact
 from services.executor.core.tools.record_tree import leaves_of, names_a_record
 from services.executor.core.tools.toolbox import Toolbox
 from shared.contracts.plan import PlannedCall
-from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import ToolClass
 
 _OF_A_THING = frozenset({"mass", "length", "volume"})  # what units of these measure is each new record's own
@@ -130,7 +130,7 @@ class CallSums:
         self._toolbox = toolbox
         self._graph = record_graph(tuple(facts), toolbox.keys)
         self._given: dict[str, CallRows] = {}
-        self._records: dict[tuple[str, str], _CallRecords] = {}
+        self._records: dict[tuple[str, int], _CallRecords] = {}
 
     def sum_figures(
         self, call: PlannedCall, view: CallView, bound: Mapping[str, Json], asked: Iterable[str]
@@ -218,7 +218,7 @@ class CallSums:
         return tool.parameters.get(argument, {}) if tool else {}
 
     def _records_of(self, call: PlannedCall, naming: JsonObject) -> _CallRecords:
-        key = (call.tool, call.arguments_json if naming is call.arguments else dumps(naming))
+        key = (call.tool, id(naming))  # which lasts as long as this object: ``_given`` holds it
         if key not in self._records:
             about, makes = noun_of_tool(call.tool, self._graph.keys), makes_something(call.tool)
             told = [*self._find_told(call, naming, about)]
