@@ -4,12 +4,13 @@ import pytest
 
 from services.executor.core.process.synthesis import ProposedProcess, build_template
 from services.executor.core.states.machine import TEMPLATES, ProcessTemplate
+from shared.contracts.policy import Rule
 from shared.domain.exact_json import Json, JsonObject, dumps
-from shared.domain.words import FsmState as S, TaskState
+from shared.domain.words import FsmState as S, TaskState, ToolClass
 from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import judged, made
-from tests.unit.executor.stage import Stage, use
+from tests.unit.executor.stage import Stage, schema, use
 
 pytestmark = pytest.mark.promise("process.record_stands")
 
@@ -99,3 +100,25 @@ async def test_where_neither_sets_a_rule_off_nobody_is_asked() -> None:
 async def test_no_argument_says_which_process_it_is(said: JsonObject) -> None:
     stage, written = await _run(RECALL, {"id": "C-1"}, said, trusts=True)
     assert (stage.turns.record.state, written) == (WAITS, [])
+
+
+@pytest.mark.promise("policy.nearest_is_read")
+@each_row(("barred", "end"), [("E-2", TaskState.REJECTED), ("E-9", TaskState.COMPLETED)])
+async def test_what_the_named_records_lead_to_is_read_as_well(barred: str, end: TaskState) -> None:
+    """The model has looked at one of two employees and at no claim: the worker reads both claims, then the other."""
+    given: JsonObject = {"claim_ids": ["C-1", "C-2"]}
+    stage = Stage("Approve C-1 and C-2", [use("get_employee", employee_id="E-1")], [use("approve_claims", 1, **given)])
+    stage.servers.add(
+        "get_claim",
+        lambda asked: {"claim_id": asked["claim_id"], "employee_id": f"E-{str(asked['claim_id'])[-1]}"},
+        input_schema=schema("claim_id"),
+    )
+    stage.servers.add(
+        "get_employee",
+        lambda asked: {**asked, "barred": asked["employee_id"] == barred},
+        input_schema=schema("employee_id"),
+    )
+    stage.servers.add("approve_claims", lambda asked: {"ok": True, **asked}, ToolClass.CHANGE)
+    stage.judge_by(Rule(id="BARRED", condition="barred == true", action="block"))
+    await stage.ends(end, why="BARRED" if end is TaskState.REJECTED else "")
+    assert stage.servers.called("get_employee")[1:] == [{"employee_id": "E-2"}]
