@@ -22,7 +22,7 @@ from services.executor.core.session.ledger import (
     past_calls_of_session,
     past_calls_of_writes,
 )
-from services.executor.core.session.left_out import is_left_out
+from services.executor.core.session.left_out import was_not_made
 from services.executor.core.session.ruled_tools import has_tool_rules
 from services.executor.core.session.values import Fact, NamedValue, ProcessFigures
 from services.executor.core.states.machine import Failed, ProcessTemplate, Rejected
@@ -132,7 +132,7 @@ def request_for(
         left=joint_remainders(template, plan.every_call, found, dossier.facts),
         trusts_requests=ctx.limits.trusts_requests,
         sums=CallSums(
-            [*(call for one in dossier.plans for call in one.calls if not is_left_out(ctx, one, call)), *plan.calls],
+            [*(call for one in dossier.plans for call in one.calls if not was_not_made(ctx, one, call)), *plan.calls],
             dossier.facts,
             ctx.toolbox,
             tools_named_together(policies),

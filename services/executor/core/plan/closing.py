@@ -38,6 +38,7 @@ from services.executor.core.records.wanted_reads import unfound_records
 from services.executor.core.session.budget import BudgetShare
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Dossier, Progress
+from services.executor.core.session.left_out import OUTDATED
 from services.executor.core.session.values import NamedValue, without_values
 from services.executor.core.states.machine import Failed, Rejected
 from services.executor.core.states.prompts import COVERAGE_SCHEMA
@@ -53,7 +54,6 @@ _RISKS = ("medium", "high")
 _TELLS_OF_BLOCKED = "not made: a change of the plan is blocked by policy. Propose it again if it is still right"
 _LETTERS = frozenset("letter mail email sms message".split())
 CLOSING = ":closing"  # ends the name of the journal step that closes a plan
-OUTDATED = "plan:{}:outdated"  # the journal key of why a plan was not made after a person's yes
 
 
 class SentBack(NamedTuple):

@@ -10,6 +10,8 @@ from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain.answer import is_exact_match
 from shared.domain.exact_json import Json
 
+OUTDATED = "plan:{}:outdated"  # the journal key of why a plan was not made after a person's yes
+
 
 class LeftOut(NamedTuple):
     """A call that was not made, and why."""
@@ -60,6 +62,11 @@ async def leave_out(ctx: TurnContext, plan: WritePlan, call: PlannedCall, why: s
 
 def is_left_out(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> bool:
     return ctx.journal.get(left_out_key(plan, call)) is not None
+
+
+def was_not_made(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> bool:
+    """Whether an earlier plan went on without the call, or was not carried out at all since it was outdated."""
+    return is_left_out(ctx, plan, call) or ctx.journal.get(OUTDATED.format(plan.round)) is not None
 
 
 def left_out_calls(ctx: TurnContext, plan: WritePlan | None) -> Sequence[LeftOut]:

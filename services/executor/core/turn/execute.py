@@ -11,7 +11,6 @@ from services.executor.core.conversation.converse import (
     begin_conversation,
     reads_key,
 )
-from services.executor.core.plan.closing import OUTDATED
 from services.executor.core.plan.outcomes import outcomes_of
 from services.executor.core.session.context import TurnContext, is_practice
 from services.executor.core.session.dossier import (
@@ -23,7 +22,7 @@ from services.executor.core.session.dossier import (
     answer_with_plan,
     is_dry_run,
 )
-from services.executor.core.session.left_out import left_out_calls
+from services.executor.core.session.left_out import OUTDATED, left_out_calls
 from services.executor.core.states.machine import Failed, ModelRests
 from services.executor.core.turn.waits import rest_for_model
 from services.executor.core.write.carry_plan import carry_plan
