@@ -58,6 +58,7 @@ ACCOUNT, SAME_ACCOUNT, ANOTHER = "NL91ABNA0417164300", "NL91 ABNA 0417 1643 00",
     ("transfer", {"to_account": ACCOUNT}, {"to_account": SAME_ACCOUNT}),
     ("transfer", {"to_account": ACCOUNT}, {"customer_id": 7}),
     ("transfer", {"on": "2026-12-01", "memo": "L1"}, {"on": "2026-12-02", "memo": "L2"}),
+    ("wire", {"payee": "Draycott", "reference": "R-1"}, {"payee": "Draycott", "reference": "R-2"}),
     ("create_order", {"customer_id": 7, "city": "MIL"}, {"customer_id": 7, "city": "MAD"}),
     ("create_claim", {"claim_id": "C-8", "employee_id": 1}, {"claim_id": "C-9", "employee_id": 1}),
 )
@@ -77,6 +78,7 @@ def test_calls_that_may_concern_one_record_are_judged_by_their_sum(
     ("grant_bonus", {"employee": "Ann Lee"}, {"employee": "Bo Ek"}),
     ("transfer", {"to_account": ACCOUNT, "currency": "EUR"}, {"to_account": ANOTHER, "currency": "EUR"}),
     ("send_gift_card", {"email": "ann@acme.example"}, {"email": "bo@acme.example"}),
+    ("wire", {"payee": "Draycott", "reference": "R-1"}, {"payee": "Voltaire", "reference": "R-2"}),
     ("create_order", {"customer_id": 7}, {"customer_id": 8}),
     ("create_voucher", {"title": "Thanks"}, {"title": "Sorry"}),
 )

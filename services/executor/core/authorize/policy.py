@@ -234,8 +234,7 @@ def _context_of(call: PlannedCall, around: _CallSurroundings) -> CallContext:
         if name not in around.constants or name in call.arguments or name in bound.recorded
     }
     unknown = tuple(name for name in bound.unknown if name not in fields)
-    alone = calculated.values_of_words(around.values, view, around.constants)
-    records = (bound.recorded, *bound.named, *bound.beyond, *alone)
+    records = (bound.recorded, *bound.named, *bound.beyond)
     return CallContext(
         call_id=call.call_id,
         tool=call.tool,
@@ -252,16 +251,18 @@ def _context_of(call: PlannedCall, around: _CallSurroundings) -> CallContext:
 def _rows_of(
     call: PlannedCall, around: _CallSurroundings, view: binding.CallView, unknown: Sequence[str]
 ) -> tuple[dict[str, ContextValue], ...]:
-    """What is known of each row of a call by the fields that are unknown of the whole, and of a field that it edits as
-    it is and as it will be; empty without any.
+    """What is known of each row of a call by the fields that are unknown of the whole; of a field that it edits as it
+    is and as it will be; and without and with what was calculated from words alone. Empty without any of these.
     """
     given = rows_of_call(call.arguments)
-    each = [*islice(given.each(), _MOST_ROWS + 1)] if unknown and given.rows else []
+    each = [*islice(given.each(), _MOST_ROWS + 1)] if unknown and given.groups else []
     rows: list[JsonObject] = []
     for row in each:
         bound = binding.bind(binding.view_of(call.tool, row.naming, around.facts, around.keys), around.asked)
         own = {name: value for name, value in row.fields if not isinstance(value, Unknown)}
         rows.append({name: own.get(name, bound.fields[name]) for name in bound.fields if name in unknown})
+    if words := calculated.values_of_words(around.values, view, around.constants):
+        rows = [both for row in rows or [{}] for both in (row, {**row, **words})]
     for name in unknown:
         known = [value for value in view.alternatives(name) if not isinstance(value, Unknown)]
         if known and len(known) == len(view.alternatives(name)):

@@ -14,7 +14,7 @@ from services.executor.core.figures.arguments import ArgumentKind, hints_of, is_
 from services.executor.core.figures.identifiers import identifier_key, whole_form
 from services.executor.core.figures.numbers import figure, is_like_an_id
 from services.executor.core.records.binding import CallView, put_field
-from services.executor.core.records.call_rows import CallRows, rows_of_call
+from services.executor.core.records.call_rows import CallRows, RowGroup, rows_of_call
 from services.executor.core.records.called_records import (
     COMMON_KINDS,
     Noun,
@@ -49,7 +49,9 @@ from shared.domain.words import ToolClass
 _OF_A_THING = frozenset({"mass", "length", "volume"})  # what units of these measure is each new record's own
 _PARTIES = frozenset("to for payer payor payee beneficiary recipient debtor creditor party holder owner".split())
 _MOST_ROWS = 100  # of a call that are told apart by their records; each is compared with each
-_OF_ONE = frozenset("unit per rate ratio percent pct percentage price share discount tax vat".split())
+_OF_ONE = frozenset(
+    "per rate ratio percent pct percentage price share year month priority level score value reading start end".split()
+)
 _NO_PARTY = frozenset({ArgumentKind.DATE, ArgumentKind.CHOICE, ArgumentKind.FREE_TEXT})
 _NAMING = frozenset({ArgumentKind.IDENTIFIER, ArgumentKind.ACCOUNT, ArgumentKind.RECIPIENT})
 
@@ -95,8 +97,8 @@ class _RecordNames(NamedTuple):
 class _CallRecords(NamedTuple):
     """What a call names. ``own``: the read records of the kind that its tool is about; ``all``: whatever may be one.
 
-    Of a call that makes something, ``parties``: for whom it may be by words, a payer; ``ids``: whatever is an id by its
-    name, also the request's. Where no record is known, these tell whether two calls are for one.
+    ``parties``: for whom it may be by words, a payer; ``ids``: whatever is an id by its name, also the request's. Where
+    no record is known, a party tells whether two calls are for one, and an id of what makes something.
     """
 
     own: _RecordNames
@@ -175,21 +177,38 @@ class CallSums:
         own = _figure_of(name, given.fields, view)
         said = default if own is None else own
         whole = [] if said is None else [_Share(said, self._records_of(call, given.naming))]
-        if not given.rows or not (whole or self._adds_up(call, name)):
-            return whole
-        named = any(map(self._names_a_record, given.rows))
+        for group in given.groups:
+            rows = self._shares_of_group(group, said, given, call, name, view)
+            is_total = whole != [] and sum(share.figure for share in rows) == said
+            if _sum_of(rows) > _sum_of(whole) and not is_total:
+                whole = rows
+        return whole
+
+    def _shares_of_group(
+        self, group: RowGroup, default: Decimal | None, given: CallRows, call: PlannedCall, name: str, view: CallView
+    ) -> list[_Share]:
+        """The figures of rows. One on top is for each that has none of its own, where they are what the call is about;
+        rows that name no record are parts of one thing.
+        """
+        named = any(map(self._names_a_record, group.rows))
+        is_for_each = named and group.is_list and not self._records_of(call, given.naming).all.sure
         rows = [
-            share for row in given.rows for share in self._shares_in(row, said if named else None, call, name, view)
+            share
+            for row in group.rows
+            for share in self._shares_in(row, default if is_for_each else None, call, name, view)
         ]
-        if rows and (not named or len(rows) > _MOST_ROWS):  # parts of what the call is about
-            rows = [_Share(_sum_of_one_sign([one.figure for one in rows]), self._records_of(call, given.naming))]
-        return rows if _sum_of(rows) > _sum_of(whole) else whole
+        if rows and not self._adds_up(call, name):  # the greatest, for itself
+            return [max(rows, key=lambda share: abs(share.figure))]
+        if rows and (not named or len(rows) > _MOST_ROWS):
+            return [_Share(_sum_of_one_sign([one.figure for one in rows]), self._records_of(call, given.naming))]
+        return rows
 
     def _adds_up(self, call: PlannedCall, name: str) -> bool:
-        """Whether a figure of rows is one that adds up: an amount of money, and no price of one or share."""
+        """Whether a figure of rows is one that adds up: an amount or a count, no price of one, share or year."""
         said = words(name.rpartition(".")[2])
         kind = kind_of_argument(name.rpartition(".")[2], self._schema_of(call, name), 1)
-        return kind is ArgumentKind.AMOUNT and _OF_ONE.isdisjoint(said)
+        is_of_one = not _OF_ONE.isdisjoint(said) or (len(said) > 1 and "unit" in said)
+        return kind in (ArgumentKind.AMOUNT, ArgumentKind.QUANTITY) and not is_of_one
 
     def _names_a_record(self, row: CallRows) -> bool:
         if any(is_like_an_id(step) or step.isdigit() for path, _ in row.fields for step in path.split(".")[:-1]):
@@ -226,7 +245,7 @@ class CallSums:
             own = own or [one for one in told if any(speaks_of(node.kind, about) for node in one.nodes)]
             if makes:  # the keys of what is made tell of nobody for whom it is
                 told, own = [one for one in told if one.nodes or not agree(one.reference.noun, about)], []
-            parties, ids = self._find_parties(call, naming) if makes else ({}, {})
+            parties, ids = self._find_parties(call, naming)
             self._records[key] = _CallRecords(_collect_names(own), _collect_names(told), makes, parties, ids)
         return self._records[key]
 
@@ -289,7 +308,11 @@ def _sum_of_one_sign(figures: Sequence[Decimal]) -> Decimal:
 
 
 def _collect_names(told: Sequence[_GivenName]) -> _RecordNames:
-    sure = ((one.argument, one.reference.noun, one.reference.is_number) for one in told if one.is_sure)
+    sure = (
+        (one.argument, one.reference.noun, one.reference.is_number)
+        for one in told
+        if one.is_sure and (one.nodes or one.reference.noun)  # a bare ``reference`` may be the call's own
+    )
     return _RecordNames(frozenset(name for one in told for name in one.names), frozenset(sure))
 
 
@@ -301,7 +324,7 @@ def _may_concern_same(one: _CallRecords, other: _CallRecords) -> bool:
     if ours.sure.isdisjoint(theirs.sure):
         if parties := one.parties.keys() & other.parties.keys():
             return not any(one.parties[name].isdisjoint(other.parties[name]) for name in parties)
-        if ids := one.ids.keys() & other.ids.keys():
+        if ids := one.makes and one.ids.keys() & other.ids.keys():
             return not all(one.ids[name].isdisjoint(other.ids[name]) for name in ids)
     is_for_none = one.makes and not (ours.names and theirs.names)
     return not is_for_none and ours.sure.isdisjoint(theirs.sure)

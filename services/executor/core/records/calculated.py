@@ -23,11 +23,13 @@ def as_fields(values: Sequence[NamedValue], view: CallView, constants: Container
 
 def values_of_words(
     values: Sequence[NamedValue], view: CallView, constants: Container[str]
-) -> list[dict[str, Decimal | str]]:
-    """The values that are no fields of the call, since they rest on the task's words alone: they may set a rule off."""
+) -> dict[str, Decimal | str]:
+    """The values that are no fields of the call, since they rest on the task's words alone or nobody read the called
+    record: they may set a rule off.
+    """
     known = {one.name: one for one in values}
     free = _free_values(values, view, constants)
-    return [{value.name: field_of(value)} for value in free if not _rests_on_reads(value, known)]
+    return {one.name: field_of(one) for one in free if view.names_unread or not _rests_on_reads(one, known)}
 
 
 def _free_values(values: Sequence[NamedValue], view: CallView, constants: Container[str]) -> Iterator[NamedValue]:

@@ -9,53 +9,69 @@ from shared.domain.exact_json import Json, JsonObject
 
 
 class CallRows(NamedTuple):
-    """The fields of a call without its lists of objects, or of one row of these; ``rows``: those of its own lists.
+    """The fields of a call without what has rows, or of one row; ``groups``: the rows of what it has, each by itself.
 
-    ``naming``: the whole call, of each such list only this row.
+    ``naming``: the whole call, of all its rows only this one.
     """
 
     fields: Fields
     naming: JsonObject
-    rows: Sequence["CallRows"] = ()
+    groups: Sequence["RowGroup"] = ()
 
     def each(self) -> Iterator["CallRows"]:
         """Yields each innermost row; itself if it has no rows."""
-        if not self.rows:
+        if not self.groups:
             yield self
-        for row in self.rows:
-            yield from row.each()
+        for group in self.groups:
+            for row in group.rows:
+                yield from row.each()
+
+
+class RowGroup(NamedTuple):
+    """The rows of one list or table, or objects that stand beside each other, such as a sender's and a receiver's."""
+
+    rows: Sequence[CallRows]
+    is_list: bool
+
+
+_Placed = tuple[tuple[str, ...], Json]  # a row, and the names on the way to it
 
 
 def rows_of_call(arguments: JsonObject) -> CallRows:
-    """The arguments with the rows of their lists of objects, and of tables keyed by id, however deep."""
+    """The arguments with the rows of their lists of objects, tables, and objects beside each other, however deep."""
     return _split_rows(arguments, arguments)
 
 
 def _split_rows(figures: JsonObject, naming: JsonObject) -> CallRows:
     found = [*_find_rows(figures, ())]
-    for path, _ in found:
+    for path in {path for placed, _ in found for path, _ in placed}:
         figures, naming = _put_at(figures, path, []), _put_at(naming, path, [])
-    rows = [_split_rows(_put_at({}, path, row), _put_at(naming, path, row)) for path, some in found for row in some]
-    return CallRows(arguments_of(figures), naming, rows)
+    groups = [
+        RowGroup([_split_rows(_put_at({}, path, row), _put_at(naming, path, row)) for path, row in placed], is_list)
+        for placed, is_list in found
+    ]
+    return CallRows(arguments_of(figures), naming, groups)
 
 
-def _find_rows(value: JsonObject, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Sequence[Json]]]:
-    """Yields what has rows, with the names on the way to it: lists of objects, tables keyed by id or by words, and
-    objects beside each other that have a field in common.
-    """
+def _find_rows(value: JsonObject, path: tuple[str, ...]) -> Iterator[tuple[Sequence[_Placed], bool]]:
+    """Yields each group of rows; whether it is a list, or a table keyed by id or by words."""
     objects = {key: inner for key, inner in value.items() if isinstance(inner, dict)}
-    alike = _are_alike(objects)
+    tables = {key: inner for key, inner in objects.items() if len(inner) > 1 and (is_keyed(inner) or _is_table(inner))}
+    beside = {key: inner for key, inner in objects.items() if key not in tables}
+    if _are_alike(beside):
+        yield [((*path, key), inner) for key, inner in beside.items()], False
     for key, inner in value.items():
-        if isinstance(inner, dict):
-            is_table = all(isinstance(one, dict) for one in inner.values()) and _are_alike(inner)
-            if len(inner) > 1 and (is_keyed(inner) or is_table):
-                yield (*path, key), [{name: one} for name, one in inner.items()]
-            elif alike:
-                yield (*path, key), [inner]
-            else:
-                yield from _find_rows(inner, (*path, key))
+        here = (*path, key)
+        if key in tables:
+            yield [(here, {name: one}) for name, one in tables[key].items()], True
+        elif isinstance(inner, dict) and not _are_alike(beside):
+            yield from _find_rows(inner, here)
         elif isinstance(inner, list) and any(isinstance(item, dict) for item in inner):
-            yield (*path, key), inner
+            yield [(here, item) for item in inner], True
+
+
+def _is_table(value: JsonObject) -> bool:
+    return all(isinstance(one, dict) for one in value.values()) and _are_alike(value)
 
 
 def _are_alike(objects: Mapping[str, Json]) -> bool:

@@ -115,13 +115,15 @@ class RecordGraph:
     def find_meant(self, reference: RecordReference) -> list[GraphNode]:
         """The records that a reference names: of the kind that it says; if none and the text is an id, of any kind,
         unless tools here read the kind that it says: then of what these showed. Where a tool reads that kind in all its
-        words, what counts is what such a tool showed, or is called just so: rent invoice 901 is no repair invoice 901.
+        words, what counts is what such a tool showed or is called just so, or else in no other words: rent invoice 901
+        is no repair invoice 901.
         """
         in_full = is_read(reference.noun, self.keys, in_full=True)
         for called in self._called:
-            of_kind = (node for node in called.get(reference.text, ()) if agree(reference.noun, node.kind))
+            of_kind = [node for node in called.get(reference.text, ()) if agree(reference.noun, node.kind)]
             if in_full:
-                of_kind = (node for node in of_kind if reference.noun in (node.kind, self._noun_shown_by(node)))
+                exact = [node for node in of_kind if reference.noun in (node.kind, self._noun_shown_by(node))]
+                of_kind = exact or [node for node in of_kind if {*node.kind[:-1]} <= {*reference.noun[:-1]}]
             if found := [node for node in of_kind if node.is_meant_by(reference)]:
                 return found
         if reference.key or reference.is_number or not (reference.is_id or reference.looks_like_id):
@@ -349,6 +351,7 @@ def _is_greater(name: str, value: Said, outer: Json) -> bool:
 _FIELD_WORDS = frozenset("field column attribute attr property prop parameter param setting".split())
 _SAYS_FIELD = _FIELD_WORDS | frozenset("key path pointer name".split())
 _NEW_VALUES = frozenset({("value",), ("new", "value"), ("to",), ("new",), ("set",)})
+_REMOVES = frozenset("remove delete unset clear".split())
 _STEPS_OF_PATH = re.compile(r"[/.]")
 
 
@@ -362,10 +365,14 @@ def edited_fields(value: Json) -> Iterator[tuple[str, Said]]:
     if not isinstance(value, dict):
         return
     new = _new_value(value)
+    is_removed = any(isinstance(one, str) and one.casefold() in _REMOVES for one in value.values())
+    has_figure = any(figure(one) is not None for one in value.values() if isinstance(one, str | int | Decimal))
     for key, one in value.items():
         first, *others = words(key) or ("",)
-        if isinstance(one, str) and first in (_FIELD_WORDS if others else _SAYS_FIELD):
-            for step in filter(None, map(str.strip, _STEPS_OF_PATH.split(one))):
+        is_field = first in _FIELD_WORDS
+        if isinstance(one, str) and (is_field or (not others and first in _SAYS_FIELD)):
+            step = _STEPS_OF_PATH.split(one.strip().rstrip("/"))[-1].strip()
+            if step and (new or is_removed or (is_field and has_figure)):
                 yield step, new[0] if new else UNKNOWN
         elif isinstance(one, dict):
             yield from ((key, set_to) for set_to in _new_value(one))
