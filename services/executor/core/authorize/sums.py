@@ -14,7 +14,7 @@ from services.executor.core.figures.arguments import ArgumentKind, hints_of, is_
 from services.executor.core.figures.identifiers import identifier_key, whole_form
 from services.executor.core.figures.numbers import figure, is_like_an_id
 from services.executor.core.records.binding import CallView, put_field
-from services.executor.core.records.call_rows import CallRows, RowGroup, rows_of_call
+from services.executor.core.records.call_rows import CallRows, RowsBeside, rows_of_call
 from services.executor.core.records.called_records import (
     COMMON_KINDS,
     Noun,
@@ -185,7 +185,7 @@ class CallSums:
         return whole
 
     def _shares_of_group(
-        self, group: RowGroup, default: Decimal | None, given: CallRows, call: PlannedCall, name: str, view: CallView
+        self, group: RowsBeside, default: Decimal | None, given: CallRows, call: PlannedCall, name: str, view: CallView
     ) -> list[_Share]:
         """The figures of rows. One on top is for each that has none of its own, where they are what the call is about;
         rows that name no record are parts of one thing.

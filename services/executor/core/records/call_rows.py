@@ -16,7 +16,7 @@ class CallRows(NamedTuple):
 
     fields: Fields
     naming: JsonObject
-    groups: Sequence["RowGroup"] = ()
+    groups: Sequence["RowsBeside"] = ()
 
     def each(self) -> Iterator["CallRows"]:
         """Yields each innermost row; itself if it has no rows."""
@@ -27,7 +27,7 @@ class CallRows(NamedTuple):
                 yield from row.each()
 
 
-class RowGroup(NamedTuple):
+class RowsBeside(NamedTuple):
     """The rows of one list or table, or objects that stand beside each other, such as a sender's and a receiver's."""
 
     rows: Sequence[CallRows]
@@ -47,7 +47,7 @@ def _split_rows(figures: JsonObject, naming: JsonObject) -> CallRows:
     for path in {path for placed, _ in found for path, _ in placed}:
         figures, naming = _put_at(figures, path, []), _put_at(naming, path, [])
     groups = [
-        RowGroup([_split_rows(_put_at({}, path, row), _put_at(naming, path, row)) for path, row in placed], is_list)
+        RowsBeside([_split_rows(_put_at({}, path, row), _put_at(naming, path, row)) for path, row in placed], is_list)
         for placed, is_list in found
     ]
     return CallRows(arguments_of(figures), naming, groups)
