@@ -138,6 +138,15 @@ _ROW: JsonObject = {"account": "RA-7", "cents": 200}
     ({"cents": 200, "credits": [{"account_id": "RA-7"}, {"account_id": "RA-8"}]}, False),
     ({"account": "RA-7", "cents": 200, "lines": [{"text": "lift"}, {"text": "heating"}]}, False),
     ({"credits": [_ROW]}, False),
+    ({"account": "RA-7", "cents": 200, "attachments": [{"file_id": "F-1"}, {"file_id": "F-2"}]}, False),
+    ({"cents": 200, "from": {"account": "RA-7", "bank": "B-1"}, "to": {"account": "RA-8", "bank": "B-1"}}, False),
+    ({"account": "RA-7", "cents": 280, "lines": [{"cents": 350}, {"cents": -70}]}, False),
+    ({"credits": {"RA-7": {"cents": 200}, "RA-8": {"cents": 200}}}, False),
+    ({"rows": [{"payee": "Ann", "cents": 200}, {"payee": "Bo", "cents": 200}]}, False),
+    ({"rows": [{"payee": "Ann", "cents": 200}, {"payee": "Ann Lee", "cents": 200}]}, True),
+    ({"company_id": 1, "rows": [{"employee_id": "E-1", "cents": 200}, {"employee_id": "E-2", "cents": 200}]}, False),
+    ({"credits": [{"account": f"RA-{place}", "cents": 200} for place in range(120)]}, False),
+    ({"credits": [{"account": f"RA-{place % 119}", "cents": 200} for place in range(120)]}, True),
 )
 def test_rows_of_one_call_that_may_concern_one_record_are_summed(given: JsonObject, asks: bool) -> None:
     limit = LIMIT.model_copy(update={"condition": "cents > 300"})

@@ -11,7 +11,7 @@ from services.executor.core.figures.numbers import normal
 from services.executor.core.process.figures import compute_figures
 from services.executor.core.process.rules import Left, figures_seen, joint_remainders, lower_remainders, process_policy
 from services.executor.core.records import binding, calculated
-from services.executor.core.records.asked_fields import asked_fields, tools_named_together
+from services.executor.core.records.asked_fields import asked_fields, fields_asked_of, tools_named_together
 from services.executor.core.records.call_rows import rows_of_call
 from services.executor.core.records.record_graph import Unknown
 from services.executor.core.session.context import TurnContext
@@ -37,6 +37,7 @@ from shared.contracts.policy import (
     ContextValue,
     EvaluateRequest,
     PastCall,
+    Policy,
     Verdict,
 )
 from shared.domain.exact_json import Json, JsonObject, dumps
@@ -44,6 +45,7 @@ from shared.domain.words import RuleAction
 
 _NAMED = 3  # calls that a refusal names
 _MOST_ROWS = 50  # of a call that are judged one by one
+_MOST_OF_PLAN = 400  # of all its calls
 
 
 async def verdict_on(
@@ -127,6 +129,8 @@ def request_for(
         values=dossier.values,
         figures=figures_seen(template, dossier.values, found),
         process_type=kind,
+        policies=policies,
+        most_rows=min(_MOST_ROWS, _MOST_OF_PLAN // max(1, len(plan.calls))),
         asked=asked_fields(policies),
         constants=frozenset(name for policy in policies for name in policy.context),
         left=joint_remainders(template, plan.every_call, found, dossier.facts),
@@ -184,6 +188,8 @@ class _CallSurroundings(NamedTuple):
     values: tuple[NamedValue, ...]
     figures: ProcessFigures
     process_type: str
+    policies: tuple[Policy, ...]
+    most_rows: int
     asked: tuple[str, ...]
     constants: frozenset[str]
     left: Left
@@ -254,8 +260,12 @@ def _rows_of(
     """What is known of each row of a call by the fields that are unknown of the whole; of a field that it edits as it
     is and as it will be; and without and with what was calculated from words alone. Empty without any of these.
     """
+    asked = fields_asked_of(call.tool, around.policies)
+    unknown = [name for name in unknown if name in asked]
     given = rows_of_call(call.arguments)
-    each = [*islice(given.each(), _MOST_ROWS + 1)] if unknown and given.groups else []
+    each = [*islice(given.each(), around.most_rows + 1)] if unknown and given.groups else []
+    if len(each) > around.most_rows:
+        return ()
     rows: list[JsonObject] = []
     for row in each:
         bound = binding.bind(binding.view_of(call.tool, row.naming, around.facts, around.keys), around.asked)
@@ -267,7 +277,8 @@ def _rows_of(
         known = [value for value in view.alternatives(name) if not isinstance(value, Unknown)]
         if known and len(known) == len(view.alternatives(name)):
             rows = [{**row, name: value} for row in rows or [{}] for value in known]
-    return tuple(map(_as_context, rows)) if len(rows) <= _MOST_ROWS else ()
+    rows = [*{dumps(row): row for row in rows}.values()]
+    return tuple(map(_as_context, rows)) if any(rows) and len(rows) <= around.most_rows else ()
 
 
 def _own_fields(call: PlannedCall, around: _CallSurroundings, view: binding.CallView) -> JsonObject:

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 from services.executor.core.figures.arguments import ArgumentKind, hints_of, is_free_text_name, kind_of_argument
 from services.executor.core.figures.identifiers import identifier_key, whole_form
-from services.executor.core.figures.numbers import figure, is_like_an_id
+from services.executor.core.figures.numbers import figure
 from services.executor.core.records.binding import CallView, put_field
 from services.executor.core.records.call_rows import CallRows, RowsBeside, rows_of_call
 from services.executor.core.records.called_records import (
@@ -40,6 +40,7 @@ from services.executor.core.records.record_graph import (
     record_graph,
 )
 from services.executor.core.session.values import Fact
+from services.executor.core.tools.near_names import words_of
 from services.executor.core.tools.record_tree import leaves_of, names_a_record
 from services.executor.core.tools.toolbox import Toolbox
 from shared.contracts.plan import PlannedCall
@@ -48,7 +49,8 @@ from shared.domain.words import ToolClass
 
 _OF_A_THING = frozenset({"mass", "length", "volume"})  # what units of these measure is each new record's own
 _PARTIES = frozenset("to for payer payor payee beneficiary recipient debtor creditor party holder owner".split())
-_MOST_ROWS = 100  # of a call that are told apart by their records; each is compared with each
+_MOST_ROWS = 100  # of a call that are told apart one by one; beyond it those with just the same names are one
+_MOST_RECORDS = 300  # that rows of a call are told apart by: each is compared with each
 _OF_ONE = frozenset(
     "per rate ratio percent pct percentage price share year month priority level score value reading start end".split()
 )
@@ -176,11 +178,10 @@ class CallSums:
     ) -> list[_Share]:
         own = _figure_of(name, given.fields, view)
         said = default if own is None else own
-        whole = [] if said is None else [_Share(said, self._records_of(call, given.naming))]
+        whole = [] if said is None else [_Share(said, self._records_of_row(call, given))]
         for group in given.groups:
             rows = self._shares_of_group(group, said, given, call, name, view)
-            is_total = whole != [] and sum(share.figure for share in rows) == said
-            if _sum_of(rows) > _sum_of(whole) and not is_total:
+            if _sum_of(rows) > _sum_of(whole):
                 whole = rows
         return whole
 
@@ -190,16 +191,20 @@ class CallSums:
         """The figures of rows. One on top is for each that has none of its own, where they are what the call is about;
         rows that name no record are parts of one thing.
         """
-        named = any(map(self._names_a_record, group.rows))
+        named = any(self._tells_whose(call, row) for row in group.rows)
         is_for_each = named and group.is_list and not self._records_of(call, given.naming).all.sure
         rows = [
             share
             for row in group.rows
             for share in self._shares_in(row, default if is_for_each else None, call, name, view)
         ]
+        if default is not None and sum(share.figure for share in rows) == default:
+            return []  # the one on top is their total
         if rows and not self._adds_up(call, name):  # the greatest, for itself
             return [max(rows, key=lambda share: abs(share.figure))]
-        if rows and (not named or len(rows) > _MOST_ROWS):
+        if named and len(rows) > _MOST_ROWS:
+            rows = _add_up_by_names(rows)
+        if rows and (not named or len(rows) > _MOST_RECORDS):
             return [_Share(_sum_of_one_sign([one.figure for one in rows]), self._records_of(call, given.naming))]
         return rows
 
@@ -209,13 +214,6 @@ class CallSums:
         kind = kind_of_argument(name.rpartition(".")[2], self._schema_of(call, name), 1)
         is_of_one = not _OF_ONE.isdisjoint(said) or (len(said) > 1 and "unit" in said)
         return kind in (ArgumentKind.AMOUNT, ArgumentKind.QUANTITY) and not is_of_one
-
-    def _names_a_record(self, row: CallRows) -> bool:
-        if any(is_like_an_id(step) or step.isdigit() for path, _ in row.fields for step in path.split(".")[:-1]):
-            return True  # by the key that it has in a table
-        fields = ((path.rpartition(".")[2], value) for path, value in row.fields if not isinstance(value, Unknown))
-        found = (reference_of(key, value, (), self._graph.keys) for key, value in fields)
-        return any(one and (one.must_exist or one.looks_like_id or self._graph.find_meant(one)) for one in found)
 
     def _is_like(self, one: PlannedCall, call: PlannedCall) -> bool:
         """Whether one limit is about both calls: they are of one tool, or of two that a rule names together."""
@@ -236,7 +234,19 @@ class CallSums:
         tool = self._toolbox.find(call.connection_id, call.tool)
         return tool.parameters.get(argument, {}) if tool else {}
 
-    def _records_of(self, call: PlannedCall, naming: JsonObject) -> _CallRecords:
+    def _records_of_row(self, call: PlannedCall, row: CallRows) -> _CallRecords:
+        """What a row names by itself; the whole call with it where that tells of nobody."""
+        return (
+            self._records_of(call, row.alone, row.key)
+            if self._tells_whose(call, row)
+            else (self._records_of(call, row.naming))
+        )
+
+    def _tells_whose(self, call: PlannedCall, row: CallRows) -> bool:
+        alone = self._records_of(call, row.alone, row.key)
+        return bool(alone.own.names or alone.all.sure or alone.parties)
+
+    def _records_of(self, call: PlannedCall, naming: JsonObject, row_key: str = "") -> _CallRecords:
         key = (call.tool, id(naming))  # which lasts as long as this object: ``_given`` holds it
         if key not in self._records:
             about, makes = noun_of_tool(call.tool, self._graph.keys), makes_something(call.tool)
@@ -246,7 +256,11 @@ class CallSums:
             if makes:  # the keys of what is made tell of nobody for whom it is
                 told, own = [one for one in told if one.nodes or not agree(one.reference.noun, about)], []
             parties, ids = self._find_parties(call, naming)
-            self._records[key] = _CallRecords(_collect_names(own), _collect_names(told), makes, parties, ids)
+            every = _collect_names(told)
+            if row_key:
+                names = every.names | {("", identifier_key(row_key))}
+                every = _RecordNames(names, every.sure | {("", (), row_key.isdigit())})
+            self._records[key] = _CallRecords(_collect_names(own), every, makes, parties, ids)
         return self._records[key]
 
     def _find_told(self, call: PlannedCall, naming: JsonObject, about: Noun) -> Iterator[_GivenName]:
@@ -277,10 +291,12 @@ class CallSums:
                 is_length = text is not None and text[:1].isdecimal() and " " in text
                 if text is None or is_length or kind_of_argument(leaf.name, schema, value) in _NO_PARTY:
                     continue
-                found = ids if names_a_record(leaf.name) else parties if is_party and not is_count else None
-                if found is not None:
-                    name = "_".join(noun)
-                    found[name] = found.get(name, frozenset()) | {identifier_key(text)}
+                name = "_".join(noun)
+                is_named = isinstance(value, str) and name_of_kind(noun) in COMMON_KINDS
+                if names_a_record(leaf.name):
+                    ids[name] = ids.get(name, frozenset()) | {identifier_key(text)}
+                elif is_named or (is_party and not is_count):  # "Ann" may be Ann Lee
+                    parties[name] = parties.get(name, frozenset()) | {(word,) for word in words_of(text)}
         return parties, ids
 
     def _is_kind(self, reference: RecordReference, about: Noun) -> bool:
@@ -295,6 +311,14 @@ class CallSums:
         """The kinds of record of which something was read, or that tools are about, by a word for each."""
         nouns = [noun_of_tool(tool.name, self._graph.keys) for tool in self._toolbox.tools.values()]
         return frozenset(map(name_of_kind, (*nouns, *(node.kind for node in self._graph.nodes)))) - {""}
+
+
+def _add_up_by_names(rows: Iterable[_Share]) -> list[_Share]:
+    """The rows, of which those that name just the same are one."""
+    found: dict[_Names, list[_Share]] = {}
+    for row in rows:
+        found.setdefault(row.records.all.names, []).append(row)
+    return [_Share(_sum_of_one_sign([one.figure for one in some]), some[0].records) for some in found.values()]
 
 
 def _sum_of(shares: Iterable[_Share]) -> Decimal:

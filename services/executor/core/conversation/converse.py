@@ -317,7 +317,9 @@ class Conversation:
         number = self._draft.number
         calls = [one.call for one in self._draft.held]
         for round_ in range(_ROUNDS_OF_READS):  # what was read may lead on to what rules ask for
-            if not await self._read_named(f"{self.key}:named{'+' * round_}", calls):
+            before = len(self._reader.facts)
+            await self._read_named(f"{self.key}:named{'+' * round_}", calls)
+            if len(self._reader.facts) == before:
                 break
         closing = Closing(self.ctx, self._reader, self.key, asks_for_notice=not self._notice_asked)
         closed = await closing.close(self.progress, self._draft.held, number)

@@ -11,11 +11,14 @@ from shared.domain.exact_json import Json, JsonObject
 class CallRows(NamedTuple):
     """The fields of a call without what has rows, or of one row; ``groups``: the rows of what it has, each by itself.
 
-    ``naming``: the whole call, of all its rows only this one.
+    ``alone``: nothing but the row; ``naming``: the whole call, of all its rows only this one. ``key``: that the row has
+    in its table.
     """
 
     fields: Fields
+    alone: JsonObject
     naming: JsonObject
+    key: str = ""
     groups: Sequence["RowsBeside"] = ()
 
     def each(self) -> Iterator["CallRows"]:
@@ -34,23 +37,25 @@ class RowsBeside(NamedTuple):
     is_list: bool
 
 
-_Placed = tuple[tuple[str, ...], Json]  # a row, and the names on the way to it
+_Placed = tuple[tuple[str, ...], Json, str]  # the names on the way to a row, the row, and its key in a table
 
 
 def rows_of_call(arguments: JsonObject) -> CallRows:
     """The arguments with the rows of their lists of objects, tables, and objects beside each other, however deep."""
-    return _split_rows(arguments, arguments)
+    return _split_rows(arguments, arguments, "")
 
 
-def _split_rows(figures: JsonObject, naming: JsonObject) -> CallRows:
-    found = [*_find_rows(figures, ())]
-    for path in {path for placed, _ in found for path, _ in placed}:
-        figures, naming = _put_at(figures, path, []), _put_at(naming, path, [])
-    groups = [
-        RowsBeside([_split_rows(_put_at({}, path, row), _put_at(naming, path, row)) for path, row in placed], is_list)
-        for placed, is_list in found
-    ]
-    return CallRows(arguments_of(figures), naming, groups)
+def _split_rows(alone: JsonObject, naming: JsonObject, key: str) -> CallRows:
+    found = [*_find_rows(alone, ())]
+    for path in {path for placed, _ in found for path, *_ in placed}:
+        alone, naming = _put_at(alone, path, []), _put_at(naming, path, [])
+
+    def split(placed: _Placed) -> CallRows:
+        path, row, own = placed
+        return _split_rows(_put_at({}, path, row), _put_at(naming, path, row), own)
+
+    groups = [RowsBeside([*map(split, placed)], is_list) for placed, is_list in found]
+    return CallRows(arguments_of(alone), alone, naming, key, groups)
 
 
 def _find_rows(value: JsonObject, path: tuple[str, ...]) -> Iterator[tuple[Sequence[_Placed], bool]]:
@@ -59,15 +64,15 @@ def _find_rows(value: JsonObject, path: tuple[str, ...]) -> Iterator[tuple[Seque
     tables = {key: inner for key, inner in objects.items() if len(inner) > 1 and (is_keyed(inner) or _is_table(inner))}
     beside = {key: inner for key, inner in objects.items() if key not in tables}
     if _are_alike(beside):
-        yield [((*path, key), inner) for key, inner in beside.items()], False
+        yield [((*path, key), inner, "") for key, inner in beside.items()], False
     for key, inner in value.items():
         here = (*path, key)
         if key in tables:
-            yield [(here, {name: one}) for name, one in tables[key].items()], True
+            yield [(here, {name: one}, name) for name, one in tables[key].items()], True
         elif isinstance(inner, dict) and not _are_alike(beside):
             yield from _find_rows(inner, here)
         elif isinstance(inner, list) and any(isinstance(item, dict) for item in inner):
-            yield [(here, item) for item in inner], True
+            yield [(here, item, "") for item in inner], True
 
 
 def _is_table(value: JsonObject) -> bool:
