@@ -277,7 +277,8 @@ async def test_a_tool_that_a_rule_names_is_judged_before_it_is_called_though_its
     """Its server may know what its name does not say; whoever wrote the rule does."""
     for amount, end in ((150, TaskState.REJECTED), (90, TaskState.COMPLETED)):
         play = Stage("Take 90 or 150 for C-1", [READ], [use("get_payment", 1, claim_id="C-1", amount=amount)])
-        play.servers.add("get_payment", lambda given: {"ok": True, **given}, ToolClass.READ)
+        asked = schema("claim_id", "amount:integer")
+        play.servers.add("get_payment", lambda given: {"ok": True, **given}, ToolClass.READ, asked)
         play.judge_by(Rule(id="MOST", condition=condition, action="block"))
         await play.ends(end)
         assert play.written == (["get_payment"] if end is TaskState.COMPLETED else [])

@@ -260,6 +260,8 @@ def _rows_of(
     """What is known of each row of a call by the fields that are unknown of the whole; of a field that it edits as it
     is and as it will be; and without and with what was calculated from words alone. Empty without any of these.
     """
+    if not around.trusts_requests:  # what a row says, or an edit, is the request's word alone
+        return ()
     asked = fields_asked_of(call.tool, around.policies)
     unknown = [name for name in unknown if name in asked]
     given = rows_of_call(call.arguments)

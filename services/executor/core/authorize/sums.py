@@ -106,15 +106,25 @@ class _CallRecords(NamedTuple):
     own: _RecordNames
     all: _RecordNames
     makes: bool
+    is_for_none: bool
     parties: Mapping[str, _Values]
     ids: Mapping[str, _Values]
 
 
 class _Share(NamedTuple):
-    """A figure of a call, or of one row of its lists, and what that names."""
+    """A figure of a call, or of one row of its lists, and what the call names. ``alone``: what the row itself does, by
+    which rows of one call are told apart; None if it tells of nobody.
+    """
 
     figure: Decimal
     records: _CallRecords
+    call: PlannedCall
+    alone: _CallRecords | None = None
+
+    def may_concern_same(self, other: "_Share") -> bool:
+        if self is other or self.alone is None or other.alone is None or self.call is not other.call:
+            return self is other or _may_concern_same(self.records, other.records)
+        return _may_concern_same(self.alone, other.alone)
 
 
 class CallSums:
@@ -153,10 +163,7 @@ class CallSums:
             if not own or self._is_no_amount(name, own[0].figure, call):
                 continue
             every = [*own, *(share for one in others for share in self._shares_of(one, name, view))]
-            added = [
-                [one.figure for one in every if one is share or _may_concern_same(one.records, share.records)]
-                for share in own
-            ]
+            added = [[one.figure for one in every if one.may_concern_same(share)] for share in own]
             total = max(map(_sum_of_one_sign, added), key=abs)
             if any(len(figures) > 1 for figures in added) or ("." not in name and total != figure(bound.get(name))):
                 if "." in name:
@@ -178,7 +185,7 @@ class CallSums:
     ) -> list[_Share]:
         own = _figure_of(name, given.fields, view)
         said = default if own is None else own
-        whole = [] if said is None else [_Share(said, self._records_of_row(call, given))]
+        whole = [] if said is None else [self._share(said, given, call)]
         for group in given.groups:
             rows = self._shares_of_group(group, said, given, call, name, view)
             if _sum_of(rows) > _sum_of(whole):
@@ -192,7 +199,7 @@ class CallSums:
         rows that name no record are parts of one thing.
         """
         named = any(self._tells_whose(call, row) for row in group.rows)
-        is_for_each = named and group.is_list and not self._records_of(call, given.naming).all.sure
+        is_for_each = named and group.is_list and not self._records_of(call, given.outer).all.sure
         rows = [
             share
             for row in group.rows
@@ -205,7 +212,7 @@ class CallSums:
         if named and len(rows) > _MOST_ROWS:
             rows = _add_up_by_names(rows)
         if rows and (not named or len(rows) > _MOST_RECORDS):
-            return [_Share(_sum_of_one_sign([one.figure for one in rows]), self._records_of(call, given.naming))]
+            return [_Share(_sum_of_one_sign([one.figure for one in rows]), self._records_of(call, given.naming), call)]
         return rows
 
     def _adds_up(self, call: PlannedCall, name: str) -> bool:
@@ -234,13 +241,9 @@ class CallSums:
         tool = self._toolbox.find(call.connection_id, call.tool)
         return tool.parameters.get(argument, {}) if tool else {}
 
-    def _records_of_row(self, call: PlannedCall, row: CallRows) -> _CallRecords:
-        """What a row names by itself; the whole call with it where that tells of nobody."""
-        return (
-            self._records_of(call, row.alone, row.key)
-            if self._tells_whose(call, row)
-            else (self._records_of(call, row.naming))
-        )
+    def _share(self, figure: Decimal, row: CallRows, call: PlannedCall) -> _Share:
+        alone = self._records_of(call, row.alone, row.key) if self._tells_whose(call, row) else None
+        return _Share(figure, self._records_of(call, row.naming), call, alone)
 
     def _tells_whose(self, call: PlannedCall, row: CallRows) -> bool:
         alone = self._records_of(call, row.alone, row.key)
@@ -253,14 +256,15 @@ class CallSums:
             told = [*self._find_told(call, naming, about)]
             own = [one for one in told if any(agree(node.kind, about) for node in one.nodes)]
             own = own or [one for one in told if any(speaks_of(node.kind, about) for node in one.nodes)]
+            others = told
             if makes:  # the keys of what is made tell of nobody for whom it is
-                told, own = [one for one in told if one.nodes or not agree(one.reference.noun, about)], []
+                others, own = [one for one in told if one.nodes or not agree(one.reference.noun, about)], []
             parties, ids = self._find_parties(call, naming)
-            every = _collect_names(told)
+            every = _RecordNames(_collect_names(told).names, _collect_names(others).sure)
             if row_key:
                 names = every.names | {("", identifier_key(row_key))}
                 every = _RecordNames(names, every.sure | {("", (), row_key.isdigit())})
-            self._records[key] = _CallRecords(_collect_names(own), every, makes, parties, ids)
+            self._records[key] = _CallRecords(_collect_names(own), every, makes, makes and not others, parties, ids)
         return self._records[key]
 
     def _find_told(self, call: PlannedCall, naming: JsonObject, about: Noun) -> Iterator[_GivenName]:
@@ -317,8 +321,8 @@ def _add_up_by_names(rows: Iterable[_Share]) -> list[_Share]:
     """The rows, of which those that name just the same are one."""
     found: dict[_Names, list[_Share]] = {}
     for row in rows:
-        found.setdefault(row.records.all.names, []).append(row)
-    return [_Share(_sum_of_one_sign([one.figure for one in some]), some[0].records) for some in found.values()]
+        found.setdefault((row.alone or row.records).all.names, []).append(row)
+    return [some[0]._replace(figure=_sum_of_one_sign([one.figure for one in some])) for some in found.values()]
 
 
 def _sum_of(shares: Iterable[_Share]) -> Decimal:
@@ -350,8 +354,7 @@ def _may_concern_same(one: _CallRecords, other: _CallRecords) -> bool:
             return not any(one.parties[name].isdisjoint(other.parties[name]) for name in parties)
         if ids := one.makes and one.ids.keys() & other.ids.keys():
             return not all(one.ids[name].isdisjoint(other.ids[name]) for name in ids)
-    is_for_none = one.makes and not (ours.names and theirs.names)
-    return not is_for_none and ours.sure.isdisjoint(theirs.sure)
+    return not (one.is_for_none or other.is_for_none) and ours.sure.isdisjoint(theirs.sure)
 
 
 def _figure_of(name: str, fields: Fields, view: CallView) -> Decimal | None:

@@ -11,13 +11,14 @@ from shared.domain.exact_json import Json, JsonObject
 class CallRows(NamedTuple):
     """The fields of a call without what has rows, or of one row; ``groups``: the rows of what it has, each by itself.
 
-    ``alone``: nothing but the row; ``naming``: the whole call, of all its rows only this one. ``key``: that the row has
-    in its table.
+    ``alone``: nothing but the row; ``naming``: the whole call, of all its rows only this one, and ``outer``: without
+    the rows that it has itself. ``key``: that the row has in its table.
     """
 
     fields: Fields
     alone: JsonObject
     naming: JsonObject
+    outer: JsonObject
     key: str = ""
     groups: Sequence["RowsBeside"] = ()
 
@@ -47,15 +48,16 @@ def rows_of_call(arguments: JsonObject) -> CallRows:
 
 def _split_rows(alone: JsonObject, naming: JsonObject, key: str) -> CallRows:
     found = [*_find_rows(alone, ())]
+    bare, outer = alone, naming
     for path in {path for placed, _ in found for path, *_ in placed}:
-        alone, naming = _put_at(alone, path, []), _put_at(naming, path, [])
+        bare, outer = _put_at(bare, path, []), _put_at(outer, path, [])
 
     def split(placed: _Placed) -> CallRows:
         path, row, own = placed
-        return _split_rows(_put_at({}, path, row), _put_at(naming, path, row), own)
+        return _split_rows(_put_at({}, path, row), _put_at(outer, path, row), own)
 
     groups = [RowsBeside([*map(split, placed)], is_list) for placed, is_list in found]
-    return CallRows(arguments_of(alone), alone, naming, key, groups)
+    return CallRows(arguments_of(bare), alone, naming, outer, key, groups)
 
 
 def _find_rows(value: JsonObject, path: tuple[str, ...]) -> Iterator[tuple[Sequence[_Placed], bool]]:

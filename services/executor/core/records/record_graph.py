@@ -331,12 +331,19 @@ def arguments_of(arguments: JsonObject) -> Fields:
     """
     every = [*_list_arguments("", arguments, in_list=False)]
     below = [(path.rpartition(".")[2], value, in_list) for path, value, in_list in every if "." in path]
+    totals = {name for name in arguments if _is_total(arguments[name], [one[1] for one in below if one[0] == name])}
     seen = [
         (name, value)
         for name, value, in_list in below
-        if name not in arguments or (in_list and _is_greater(name, value, arguments[name]))
+        if name not in arguments or (in_list and name not in totals and _is_greater(name, value, arguments[name]))
     ]
     return [*((path, value) for path, value, _ in every), *seen]
+
+
+def _is_total(outer: Json, within: Sequence[Said]) -> bool:
+    """Whether a figure on top is the sum of those below it."""
+    figures = [None if isinstance(one, Unknown) else figure(one) for one in within]
+    return bool(figures) and figure(outer) == sum(one or 0 for one in figures)
 
 
 def _is_greater(name: str, value: Said, outer: Json) -> bool:

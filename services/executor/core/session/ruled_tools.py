@@ -48,6 +48,7 @@ def has_tool_rules(policies: Iterable[Policy]) -> bool:
 
 _EQUAL = re.compile(r"\btool\s*==\s*([\"'])(?P<name>.+?)\1")
 _LISTED = re.compile(r"\btool\s+in\s+\[(?P<names>[^\]]*)\]")
+_NEGATION = re.compile(r"!|\bnot\b")
 _QUOTED = re.compile(r"([\"'])(.+?)\1")
 
 
@@ -58,14 +59,16 @@ def _tools_of_condition(condition: str) -> frozenset[str]:
 
 
 def with_ruled_reads(box: Toolbox, policies: Iterable[Policy]) -> Toolbox:
-    """The tools, of which those that a rule about calls names are no reads, whatever they are called: what somebody has
-    to decide is planned and judged before it is called.
+    """The tools, of which those that a rule about calls names and that need more than a key are no reads, whatever they
+    are called: what somebody has to decide is planned and judged before it is called. What a condition names to leave
+    it out stays what it is.
     """
-    rules = [rule for policy in policies for rule in policy.rules if not rule.report_only]
-    named = frozenset[str]().union(*(_tools_of_condition(rule.condition) for rule in rules))
+    rules = [rule for policy in policies for rule in policy.rules if not (rule.report_only or rule.if_known)]
+    conditions = [rule.condition for rule in rules if not _NEGATION.search(rule.condition)]
+    named = frozenset[str]().union(*map(_tools_of_condition, conditions))
     ruled = {
         name: tool._replace(tool_class=ToolClass.CHANGE, why_class="a rule names it")
         for name, tool in box.tools.items()
-        if tool.name in named and tool.tool_class in (ToolClass.READ, ToolClass.COMPUTE)
+        if tool.name in named and tool.tool_class in (ToolClass.READ, ToolClass.COMPUTE) and len(tool.required) > 1
     }
     return box._replace(tools={**box.tools, **ruled}) if ruled else box
