@@ -29,17 +29,8 @@ from services.executor.core.states.machine import Failed, ProcessTemplate, Rejec
 from services.executor.core.tools.classes import verb_of
 from services.executor.core.tools.record_tree import RecordKeys
 from services.executor.ports.policy import PolicyUnavailable
+from shared.contracts import policy as contracts
 from shared.contracts.plan import PlannedCall, WritePlan
-from shared.contracts.policy import (
-    CallContext,
-    CallRefusal,
-    Confirmation,
-    ContextValue,
-    EvaluateRequest,
-    PastCall,
-    Policy,
-    Verdict,
-)
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import RuleAction
 
@@ -50,7 +41,7 @@ _MOST_OF_PLAN = 400  # of all its calls
 
 async def verdict_on(
     ctx: TurnContext, template: ProcessTemplate, dossier: Dossier, part_of: WritePlan | None = None
-) -> Verdict:
+) -> contracts.Verdict:
     """A fresh verdict on the plan, or on a ``part_of`` one after the rest of it.
 
     Raises ``Failed`` if the service is away or answers about another plan.
@@ -76,7 +67,7 @@ def has_fresh_verdict(ctx: TurnContext, plan_hash: str) -> bool:
     return ctx.journal.judged_plan == plan_hash and ctx.journal.judged_at >= oldest
 
 
-async def renew_verdict(ctx: TurnContext, fresh: Progress) -> Verdict:
+async def renew_verdict(ctx: TurnContext, fresh: Progress) -> contracts.Verdict:
     """A fresh verdict on the plan by its present inputs. Also raises ``Rejected``, naming the rules, if it says no."""
     verdict = await verdict_on(ctx, fresh.template, fresh.dossier)
     refuse_if_blocked(verdict, fresh.dossier.plan)
@@ -85,7 +76,7 @@ async def renew_verdict(ctx: TurnContext, fresh: Progress) -> Verdict:
     return verdict
 
 
-def refuse_if_blocked(verdict: Verdict, plan: WritePlan | None = None) -> None:
+def refuse_if_blocked(verdict: contracts.Verdict, plan: WritePlan | None = None) -> None:
     """Raises ``Rejected`` naming the rules, and the blocked calls of several, if the verdict or the policy is broken or
     says no.
     """
@@ -97,7 +88,7 @@ def refuse_if_blocked(verdict: Verdict, plan: WritePlan | None = None) -> None:
         raise Rejected(f"blocked by policy: {'; '.join(blocking)}{_describe_blocked_calls(verdict, plan)}")
 
 
-def _describe_blocked_calls(verdict: Verdict, plan: WritePlan | None) -> str:
+def _describe_blocked_calls(verdict: contracts.Verdict, plan: WritePlan | None) -> str:
     """The calls that the rules block, in words, if these are some of several; else empty."""
     ids = {rule.call_id for rule in verdict.triggered_rules if rule.action == "block"}
     calls = [call for call in plan.every_call if call.call_id in ids] if plan else []
@@ -107,13 +98,13 @@ def _describe_blocked_calls(verdict: Verdict, plan: WritePlan | None) -> str:
     return f" ({', '.join(f'{call.tool} {dumps(call.arguments)}' for call in calls[:_NAMED])}{more})"
 
 
-def format_refusal(refusal: CallRefusal) -> str:
+def format_refusal(refusal: contracts.CallRefusal) -> str:
     return f"{refusal.call_id} {refusal.tool}: {refusal.sentence}"
 
 
 def request_for(
-    ctx: TurnContext, template: ProcessTemplate, dossier: Dossier, history: tuple[PastCall, ...] = ()
-) -> EvaluateRequest:
+    ctx: TurnContext, template: ProcessTemplate, dossier: Dossier, history: tuple[contracts.PastCall, ...] = ()
+) -> contracts.EvaluateRequest:
     """The request for a verdict on the plan by all policies; without calls it is provisional, and a missing field harms
     nothing.
     """
@@ -144,7 +135,7 @@ def request_for(
         keys=ctx.toolbox.keys,
     )
     values = {} if plan.calls else {value.name: calculated.field_of(value) for value in dossier.values}
-    return EvaluateRequest(
+    return contracts.EvaluateRequest(
         policies=policies,
         context={**values, "process_type": kind},
         calls=tuple(_context_of(call, around) for call in plan.every_call),
@@ -156,7 +147,7 @@ def request_for(
     )
 
 
-async def _read_history(ctx: TurnContext, dossier: Dossier) -> tuple[PastCall, ...]:
+async def _read_history(ctx: TurnContext, dossier: Dossier) -> tuple[contracts.PastCall, ...]:
     """The session's calls before the plan: its own do not count against it, however often its verdict is renewed."""
     if not has_tool_rules(ctx.policies):
         return ()
@@ -169,14 +160,13 @@ async def _read_history(ctx: TurnContext, dossier: Dossier) -> tuple[PastCall, .
     )
 
 
-def _list_confirmations(dossier: Dossier) -> tuple[Confirmation, ...]:
+def _list_confirmations(dossier: Dossier) -> tuple[contracts.Confirmation, ...]:
     """A confirmation for each call, if a person approved the plan as it stands; else empty."""
     plan = dossier.plan
     if plan is None or dossier.approved_hash != plan.hash or not dossier.by_person:
         return ()
-    return tuple(
-        Confirmation(tool=call.tool, level=dossier.approved_level, call_id=call.call_id) for call in plan.every_call
-    )
+    level = dossier.approved_level
+    return tuple(contracts.Confirmation(tool=one.tool, level=level, call_id=one.call_id) for one in plan.every_call)
 
 
 class _CallSurroundings(NamedTuple):
@@ -188,7 +178,7 @@ class _CallSurroundings(NamedTuple):
     values: tuple[NamedValue, ...]
     figures: ProcessFigures
     process_type: str
-    policies: tuple[Policy, ...]
+    policies: tuple[contracts.Policy, ...]
     most_rows: int
     asked: tuple[str, ...]
     constants: frozenset[str]
@@ -228,7 +218,7 @@ class _CallFacts(NamedTuple):
         return found
 
 
-def _context_of(call: PlannedCall, around: _CallSurroundings) -> CallContext:
+def _context_of(call: PlannedCall, around: _CallSurroundings) -> contracts.CallContext:
     """A call as the rules see it."""
     view = binding.view_of(call.tool, call.arguments, around.facts, around.keys)
     bound = binding.bind(view, around.asked)
@@ -241,7 +231,7 @@ def _context_of(call: PlannedCall, around: _CallSurroundings) -> CallContext:
     }
     unknown = tuple(name for name in bound.unknown if name not in fields)
     records = (bound.recorded, *bound.named, *bound.beyond)
-    return CallContext(
+    return contracts.CallContext(
         call_id=call.call_id,
         tool=call.tool,
         tool_class=call.tool_class,
@@ -256,7 +246,7 @@ def _context_of(call: PlannedCall, around: _CallSurroundings) -> CallContext:
 
 def _rows_of(
     call: PlannedCall, around: _CallSurroundings, view: binding.CallView, unknown: Sequence[str]
-) -> tuple[dict[str, ContextValue], ...]:
+) -> tuple[dict[str, contracts.ContextValue], ...]:
     """What is known of each row of a call by the fields that are unknown of the whole; of a field that it edits as it
     is and as it will be; and without and with what was calculated from words alone. Empty without any of these.
     """
@@ -316,6 +306,6 @@ def _spell(value: Json) -> str:
     return normal(value if isinstance(value, str) else dumps(value))
 
 
-def _as_context(fields: JsonObject) -> dict[str, ContextValue]:
+def _as_context(fields: JsonObject) -> dict[str, contracts.ContextValue]:
     """The fields for the policy service, which takes no value that is nested deeper than theirs."""
-    return cast(dict[str, ContextValue], fields)
+    return cast(dict[str, contracts.ContextValue], fields)

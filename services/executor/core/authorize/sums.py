@@ -13,23 +13,9 @@ from typing import NamedTuple, TypeAlias
 from services.executor.core.figures.arguments import ArgumentKind, hints_of, is_free_text_name, kind_of_argument
 from services.executor.core.figures.identifiers import identifier_key, whole_form
 from services.executor.core.figures.numbers import figure
+from services.executor.core.records import called_records as called
 from services.executor.core.records.binding import CallView, put_field
 from services.executor.core.records.call_rows import CallRows, RowsBeside, rows_of_call
-from services.executor.core.records.called_records import (
-    COMMON_KINDS,
-    Noun,
-    RecordReference,
-    agree,
-    as_id,
-    makes_something,
-    mostly_of_request,
-    name_of_kind,
-    noun_of_tool,
-    reference_of,
-    references_in,
-    speaks_of,
-    words,
-)
 from services.executor.core.records.record_graph import (
     Fields,
     GraphNode,
@@ -62,15 +48,17 @@ class _GivenName(NamedTuple):
     """An argument's value that may name a record. ``nodes``: the records that were read of which it is a name."""
 
     argument: str
-    reference: RecordReference
+    reference: called.RecordReference
     nodes: Sequence[GraphNode]
 
     @property
     def names(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         """Yields every name of the record: a word for its kind, and an identifier as identifiers are compared."""
-        yield name_of_kind(self.reference.noun), identifier_key(self.reference.text)
+        yield called.name_of_kind(self.reference.noun), identifier_key(self.reference.text)
         for node in self.nodes:
-            yield from ((name_of_kind(node.kind), identifier_key(one)) for one in (*node.names[0], *node.names[1]))
+            yield from (
+                (called.name_of_kind(node.kind), identifier_key(one)) for one in (*node.names[0], *node.names[1])
+            )
 
     @property
     def is_sure(self) -> bool:
@@ -78,7 +66,7 @@ class _GivenName(NamedTuple):
         one = self.reference
         if self.nodes:
             return True
-        if mostly_of_request(one.noun):
+        if called.mostly_of_request(one.noun):
             return False
         if one.must_exist and (one.is_id or not one.is_number):
             return True
@@ -93,7 +81,7 @@ class _RecordNames(NamedTuple):
     """Records that a call names. ``sure``: the arguments that surely do; two values of one of these are two records."""
 
     names: _Names
-    sure: frozenset[tuple[str, Noun, bool]]
+    sure: frozenset[tuple[str, called.Noun, bool]]
 
 
 class _CallRecords(NamedTuple):
@@ -217,7 +205,7 @@ class CallSums:
 
     def _adds_up(self, call: PlannedCall, name: str) -> bool:
         """Whether a figure of rows is one that adds up: an amount or a count, no price of one, share or year."""
-        said = words(name.rpartition(".")[2])
+        said = called.words(name.rpartition(".")[2])
         kind = kind_of_argument(name.rpartition(".")[2], self._schema_of(call, name), 1)
         is_of_one = not _OF_ONE.isdisjoint(said) or (len(said) > 1 and "unit" in said)
         return kind in (ArgumentKind.AMOUNT, ArgumentKind.QUANTITY) and not is_of_one
@@ -231,10 +219,10 @@ class CallSums:
 
     def _is_no_amount(self, name: str, value: Decimal, call: PlannedCall) -> bool:
         """Whether a figure identifies a record, or measures the record that the call makes."""
-        reference = reference_of(name.rpartition(".")[2], int(value), (), self._graph.keys)
+        reference = called.reference_of(name.rpartition(".")[2], int(value), (), self._graph.keys)
         if reference is not None and reference.must_exist and (reference.is_id or self._graph.find_meant(reference)):
             return True
-        unit = hints_of(name, self._schema_of(call, name), value).unit if makes_something(call.tool) else None
+        unit = hints_of(name, self._schema_of(call, name), value).unit if called.makes_something(call.tool) else None
         return unit is not None and unit.measure in _OF_A_THING
 
     def _schema_of(self, call: PlannedCall, argument: str) -> JsonObject:
@@ -252,13 +240,13 @@ class CallSums:
     def _records_of(self, call: PlannedCall, naming: JsonObject, row_key: str = "") -> _CallRecords:
         key = (call.tool, id(naming))  # which lasts as long as this object: ``_given`` holds it
         if key not in self._records:
-            about, makes = noun_of_tool(call.tool, self._graph.keys), makes_something(call.tool)
+            about, makes = called.noun_of_tool(call.tool, self._graph.keys), called.makes_something(call.tool)
             told = [*self._find_told(call, naming, about)]
-            own = [one for one in told if any(agree(node.kind, about) for node in one.nodes)]
-            own = own or [one for one in told if any(speaks_of(node.kind, about) for node in one.nodes)]
+            own = [one for one in told if any(called.agree(node.kind, about) for node in one.nodes)]
+            own = own or [one for one in told if any(called.speaks_of(node.kind, about) for node in one.nodes)]
             others = told
             if makes:  # the keys of what is made tell of nobody for whom it is
-                others, own = [one for one in told if one.nodes or not agree(one.reference.noun, about)], []
+                others, own = [one for one in told if one.nodes or not called.agree(one.reference.noun, about)], []
             parties, ids = self._find_parties(call, naming)
             every = _RecordNames(_collect_names(told).names, _collect_names(others).sure)
             if row_key:
@@ -267,11 +255,11 @@ class CallSums:
             self._records[key] = _CallRecords(_collect_names(own), every, makes, makes and not others, parties, ids)
         return self._records[key]
 
-    def _find_told(self, call: PlannedCall, naming: JsonObject, about: Noun) -> Iterator[_GivenName]:
+    def _find_told(self, call: PlannedCall, naming: JsonObject, about: called.Noun) -> Iterator[_GivenName]:
         """Yields what may name a record: no prose, and no word of a closed list unless it was read as a record."""
         for argument, value in naming.items():
             is_choice = not self._schema_of(call, argument).keys().isdisjoint(("enum", "const"))
-            for one in references_in({argument: value}, about, self._graph.keys):
+            for one in called.references_in({argument: value}, about, self._graph.keys):
                 told = _GivenName("" if isinstance(value, dict) else argument, one, self._graph.find_meant(one))
                 is_prose = not one.is_id and is_free_text_name("_".join(one.noun))
                 if is_prose or (is_choice and not told.nodes):
@@ -286,35 +274,35 @@ class CallSums:
         parties: dict[str, _Values] = {}
         ids: dict[str, _Values] = {}
         for leaf in leaves_of(naming):
-            noun, schema = words(leaf.name), self._schema_of(call, leaf.path[0])
+            noun, schema = called.words(leaf.name), self._schema_of(call, leaf.path[0])
             is_party = not _PARTIES.isdisjoint(
-                {*noun[-1:], *(word for name in leaf.names[:-1] for word in words(name))}
+                {*noun[-1:], *(word for name in leaf.names[:-1] for word in called.words(name))}
             )
             for value in leaf.value if isinstance(leaf.value, list) else [leaf.value]:
-                text, is_count = as_id(value), isinstance(value, int) and len(noun) > 1
+                text, is_count = called.as_id(value), isinstance(value, int) and len(noun) > 1
                 is_length = text is not None and text[:1].isdecimal() and " " in text
                 if text is None or is_length or kind_of_argument(leaf.name, schema, value) in _NO_PARTY:
                     continue
                 name = "_".join(noun)
-                is_named = isinstance(value, str) and name_of_kind(noun) in COMMON_KINDS
+                is_named = isinstance(value, str) and called.name_of_kind(noun) in called.COMMON_KINDS
                 if names_a_record(leaf.name):
                     ids[name] = ids.get(name, frozenset()) | {identifier_key(text)}
                 elif is_named or (is_party and not is_count):  # "Ann" may be Ann Lee
                     parties[name] = parties.get(name, frozenset()) | {(word,) for word in words_of(text)}
         return parties, ids
 
-    def _is_kind(self, reference: RecordReference, about: Noun) -> bool:
+    def _is_kind(self, reference: called.RecordReference, about: called.Noun) -> bool:
         """Whether a value of which only the name says so may be a record; what the tool is about may be an amount."""
-        kind = name_of_kind(reference.noun)
+        kind = called.name_of_kind(reference.noun)
         if reference.is_number:
-            return kind in self._kinds and not agree(reference.noun, about)
-        return kind in self._kinds or kind in COMMON_KINDS
+            return kind in self._kinds and not called.agree(reference.noun, about)
+        return kind in self._kinds or kind in called.COMMON_KINDS
 
     @cached_property
     def _kinds(self) -> frozenset[str]:
         """The kinds of record of which something was read, or that tools are about, by a word for each."""
-        nouns = [noun_of_tool(tool.name, self._graph.keys) for tool in self._toolbox.tools.values()]
-        return frozenset(map(name_of_kind, (*nouns, *(node.kind for node in self._graph.nodes)))) - {""}
+        nouns = [called.noun_of_tool(tool.name, self._graph.keys) for tool in self._toolbox.tools.values()]
+        return frozenset(map(called.name_of_kind, (*nouns, *(node.kind for node in self._graph.nodes)))) - {""}
 
 
 def _add_up_by_names(rows: Iterable[_Share]) -> list[_Share]:

@@ -3,17 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
+from services.executor.core.records import called_records as called
 from services.executor.core.records.asked_fields import fields_asked_of
 from services.executor.core.records.binding import view_of
-from services.executor.core.records.called_records import (
-    Noun,
-    RecordReference,
-    agree,
-    noun_of_tool,
-    reference_of,
-    references_in,
-    words,
-)
 from services.executor.core.records.read_backs import proving_read
 from services.executor.core.records.record_graph import finds_nothing
 from services.executor.core.session.values import Fact
@@ -47,7 +39,7 @@ def missing_reads(
     made = {fact.call for fact in facts}
     for call in changes:
         fresh = (one for one in _reads_for_rules(call, toolbox, facts, policies) if _key_of_read(one) not in made)
-        wanted += islice(fresh, _MOST_NEAR + sum(1 for _ in references_in(call.arguments)))
+        wanted += islice(fresh, _MOST_NEAR + sum(1 for _ in called.references_in(call.arguments)))
     found = {_key_of_read(read): read for read in wanted}
     return tuple(read for key, read in found.items() if key not in made)
 
@@ -73,7 +65,7 @@ def unfound_records(plan: WritePlan, toolbox: Toolbox, facts: Sequence[Fact]) ->
     return found
 
 
-def _reads_for(call: PlannedCall, reference: RecordReference, toolbox: Toolbox) -> Sequence[ReadCall]:
+def _reads_for(call: PlannedCall, reference: called.RecordReference, toolbox: Toolbox) -> Sequence[ReadCall]:
     """The read that proves the write, if it shows such a record or no other does; else those of its kind."""
     proving = proving_read(call, toolbox, reference)
     if proving and _shows_kind(proving.tool, _kind_of(call, reference, toolbox), toolbox.keys):
@@ -81,12 +73,12 @@ def _reads_for(call: PlannedCall, reference: RecordReference, toolbox: Toolbox) 
     return _by_noun(call, reference, toolbox) or ([proving] if proving else [])
 
 
-def _kind_of(call: PlannedCall, reference: RecordReference, toolbox: Toolbox) -> Noun:
-    return reference.noun or noun_of_tool(call.tool, toolbox.keys)
+def _kind_of(call: PlannedCall, reference: called.RecordReference, toolbox: Toolbox) -> called.Noun:
+    return reference.noun or called.noun_of_tool(call.tool, toolbox.keys)
 
 
-def _shows_kind(tool: Tool, kind: Noun, keys: RecordKeys) -> bool:
-    return agree(kind, noun_of_tool(tool.name, keys)) or agree(kind, keys.kind_shown_by(tool.name))
+def _shows_kind(tool: Tool, kind: called.Noun, keys: RecordKeys) -> bool:
+    return called.agree(kind, called.noun_of_tool(tool.name, keys)) or called.agree(kind, keys.kind_shown_by(tool.name))
 
 
 def _reads_for_rules(
@@ -104,16 +96,16 @@ def _list_readers(call: PlannedCall, toolbox: Toolbox) -> list[Tool]:
     return [tool for tool in tools if tool.tool_class is ToolClass.READ]
 
 
-def _by_noun(call: PlannedCall, reference: RecordReference, toolbox: Toolbox) -> list[ReadCall]:
+def _by_noun(call: PlannedCall, reference: called.RecordReference, toolbox: Toolbox) -> list[ReadCall]:
     """The reads that are declared to show one record of that kind; else the one of that name that asks for the
     identifier alone; else the list of all.
     """
     keys, readers = toolbox.keys, _list_readers(call, toolbox)
     kind = _kind_of(call, reference, toolbox)
-    nouns = {tool.name: noun_of_tool(tool.name, keys) for tool in readers}
-    fitting = [tool for tool in readers if agree(kind, nouns[tool.name])]
+    nouns = {tool.name: called.noun_of_tool(tool.name, keys) for tool in readers}
+    fitting = [tool for tool in readers if called.agree(kind, nouns[tool.name])]
     exact = sorted(fitting, key=lambda tool: (nouns[tool.name] != kind, len(nouns[tool.name]), tool.name))
-    declared = [tool for tool in readers if agree(kind, keys.kind_shown_by(tool.name))]
+    declared = [tool for tool in readers if called.agree(kind, keys.kind_shown_by(tool.name))]
     for tools in (declared, *([tool] for tool in exact)):
         asked = [(tool, name) for tool in tools if (name := _find_identifier(tool, kind, reference.key, keys))]
         if asked:
@@ -130,7 +122,7 @@ def _find_identifier(tool: Tool, kind: tuple[str, ...], key: str, keys: RecordKe
 
 
 def _identifies_kind(name: str, kind: tuple[str, ...], key: str, keys: RecordKeys) -> bool:
-    found = reference_of(name, "x-1", kind, keys)
+    found = called.reference_of(name, "x-1", kind, keys)
     if found is None or (key and found.key and found.key != key):
         return False
-    return agree(found.noun, kind) and (found.is_id or words(name)[-1:] == kind[-1:])
+    return called.agree(found.noun, kind) and (found.is_id or called.words(name)[-1:] == kind[-1:])
