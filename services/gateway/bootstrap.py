@@ -27,14 +27,11 @@ from services.gateway.features.approvals.routes import ApprovalEndpoints
 from services.gateway.features.approvals.service import ApprovalService
 from services.gateway.features.approvals.store import RedisApprovals
 from services.gateway.features.assessments.routes import AssessmentEndpoints
-from services.gateway.features.assessments.service import AssessmentService
-from services.gateway.features.assessments.store import RedisAssessments
+from services.gateway.features.assessments.store import AssessmentRepository
 from services.gateway.features.audit.routes import AuditEndpoints
-from services.gateway.features.audit.service import AuditService
-from services.gateway.features.audit.store import ArchivedAudit, RedisAudit
+from services.gateway.features.audit.store import ArchivedAudit, AuditExport
 from services.gateway.features.dead_letters.routes import DeadLetterEndpoints
-from services.gateway.features.dead_letters.service import DeadLetterService
-from services.gateway.features.dead_letters.store import RedisDeadLetters
+from services.gateway.features.dead_letters.store import DeadLetters
 from services.gateway.features.identity.api_paths import ApiRouterFactory
 from services.gateway.features.identity.middleware import CallerMiddleware
 from services.gateway.features.identity.routes import KeyEndpoints
@@ -66,7 +63,14 @@ from services.gateway.first_key import fresh
 from services.gateway.openapi.document import DescribedApp, answer_docs
 from services.gateway.optional_parts import BuildPart, GatewayPart, PartHost
 from services.gateway.settings import GatewaySettings
-from services.gateway.wiring import IdentityWiring, MetricsWiring, WebhookWiring, message_files, noticing, participation
+from services.gateway.wiring import (
+    IdentityWiring,
+    MetricsWiring,
+    WebhookWiring,
+    assessment_reader,
+    message_files,
+    noticing,
+)
 from shared.domain.outgoing import operators_reach, tools_reach
 from shared.infra.counted_app import AnswerCounts, CountedApp
 from shared.infra.keys import DEDUPE_SECONDS
@@ -169,7 +173,7 @@ def _build_services(
         rules=_build_rules(settings, opened),
         wait_seconds=settings.blocking_limit,
         leaving=leaving,
-        read_assessment=participation(settings, state, store, _now).read_assessment,
+        read_assessment=assessment_reader(settings, state, store, _now),
     )
     signals = TaskSignals(store, tasks, _moment)
     return FeatureServices(
@@ -181,10 +185,10 @@ def _build_services(
         statistics=RedisStatistics(state),
         stories=TaskStories(state),
         webhooks=WebhookService(tasks.read, opened.webhooks.registrar),
-        dead_letters=DeadLetterService(RedisDeadLetters(state), stored, wakes, _now),
+        dead_letters=DeadLetters(state, stored, wakes, _now),
         memory=Memories(state),
-        audit=AuditService(RedisAudit(state, stored, RedisTaskLists(state)), ArchivedAudit(kept) if kept else None),
-        assessments=AssessmentService(RedisAssessments(state)),
+        audit=AuditExport(state, stored, RedisTaskLists(state), ArchivedAudit(kept) if kept else None),
+        assessments=AssessmentRepository(state),
     )
 
 

@@ -26,8 +26,9 @@ from services.gateway.features.identity.settings import IdentitySettings
 from services.gateway.features.identity.signing_keys import HttpJwks, Patience, SigningKeys
 from services.gateway.features.identity.throttle import Strictness, networks_in
 from services.gateway.features.identity.tokens import JwtIdentity, TokenDemands
-from services.gateway.features.participation.service import ParticipationService
+from services.gateway.features.participation.service import ParticipationService, refuse_assessment
 from services.gateway.features.participation.store import RedisParticipations
+from services.gateway.features.tasks.service import ReadAssessment
 from services.gateway.features.tasks.store import RedisTaskLists
 from services.gateway.features.webhooks.service import WebhookRegistrar
 from services.gateway.features.webhooks.settings import PushSettings
@@ -159,13 +160,14 @@ async def noticing(
         yield
 
 
-def participation(
+def assessment_reader(
     settings: GatewaySettings, state: Redis, tasks: Tasks, now: Callable[[], datetime]
-) -> ParticipationService:
-    keys = settings.world_sealing_keys
+) -> ReadAssessment:
+    if not (keys := settings.world_sealing_keys):
+        return refuse_assessment
     reach = tools_reach(settings.tools_allowed_hosts, loopback=settings.profile == "embedded")
-    return ParticipationService(
-        participations=RedisParticipations(state, keys) if keys else None,
+    service = ParticipationService(
+        participations=RedisParticipations(state, keys),
         tasks=tasks,
         lists=RedisTaskLists(state),
         clock=now,
@@ -174,6 +176,7 @@ def participation(
         read_words=partial(read_words, Guard(reach)),
         endpoint=partial(world_endpoint, settings.worlds_base),
     )
+    return service.read_assessment
 
 
 def message_files(settings: GatewaySettings) -> MessageFiles:

@@ -12,9 +12,11 @@ from redis.asyncio import Redis
 
 from cli.assess.command import hand_over_assessment
 from cli.console import Complaint
+from services.gateway.edge.errors import InvalidField, UnknownAssessment
 from services.gateway.features.assessments.service import KeptAssessment
-from services.gateway.features.assessments.store import RedisAssessments
+from services.gateway.features.assessments.store import AssessmentRepository
 from services.gateway.features.console.sessions import form_token
+from services.gateway.features.identity.model import Caller
 from services.gateway.features.participation.service import BegunByOther, NoKey, Participation
 from services.gateway.features.participation.store import RedisParticipations
 from services.gateway.parts.worlds import find_world
@@ -22,6 +24,7 @@ from services.gateway.settings import GatewaySettings
 from services.gateway.worlds.calls import BridgedWorld
 from shared.contracts.assessment.results import Assessment, card_of
 from shared.contracts.learning_files import ForgetScope
+from shared.contracts.task import Principal
 from shared.infra.keys import ASSESSMENT_SECONDS, assessment_keys, participant_key, participation_key
 from shared.infra.starting import CannotStart, read_settings
 from tests.http_client import open_http
@@ -31,6 +34,7 @@ from tests.integration.test_state_bad_rows import kind_of
 from tests.kept_assessments import a_run, an_assessment
 
 PLACE = "/console/learning/assessments"
+ANN = Caller("acme", Principal(id="ann"))  # unverified, who sees all of the tenant's
 
 
 class Scene(NamedTuple):
@@ -150,18 +154,20 @@ async def test_names_and_secrets_in_an_agents_address_are_not_kept(scene: Scene)
 @pytest.mark.promise("console.assessments")
 async def test_a_tenant_keeps_so_many_for_so_long_and_none_that_is_too_large(redis: Redis) -> None:
     """The oldest leave; each key of it stands in the table and lives no longer than said."""
-    store = RedisAssessments(redis, most=3)
+    store = AssessmentRepository(redis, most=3)
     for number in range(5):
         one = an_assessment(f"n{number}")
-        assert await store.keep("acme", KeptAssessment(card_of(f"id{number}", "casey", one), one))
+        await store.put("acme", KeptAssessment(card_of(f"id{number}", "casey", one), one))
     digits = "".join(f"{number * 7919:x}" for number in range(250_000))
     huge = an_assessment(agent="x", runs=[a_run(updates=[{"text": digits}])])
 
-    assert not await store.keep("acme", KeptAssessment(card_of("huge", "casey", huge), huge))
+    with pytest.raises(InvalidField, match="too large"):
+        await store.put("acme", KeptAssessment(card_of("huge", "casey", huge), huge))
 
-    assert [card.assessment_id for card in await store.cards("acme")] == ["id4", "id3", "id2"]
-    assert await store.find("acme", "id0") is None
-    assert await store.cards("globex") == ()
+    assert [card.assessment_id for card in await store.cards(ANN)] == ["id4", "id3", "id2"]
+    with pytest.raises(UnknownAssessment):
+        await store.show("id0", ANN)
+    assert await store.cards(ANN._replace(tenant="globex")) == ()
     for name in assessment_keys("acme"):
         assert kind_of(name).lifetime == "short"
         assert 0 < await redis.ttl(name) <= ASSESSMENT_SECONDS
@@ -169,14 +175,16 @@ async def test_a_tenant_keeps_so_many_for_so_long_and_none_that_is_too_large(red
 
 @pytest.mark.promise("console.assessments")
 async def test_what_another_version_wrote_is_left_out(redis: Redis) -> None:
-    store, one = RedisAssessments(redis), an_assessment()
-    await store.keep("acme", KeptAssessment(card_of("good", "casey", one), one))
-    await store.keep("acme", KeptAssessment(card_of("odd", "casey", one), one))
+    store, one = AssessmentRepository(redis), an_assessment()
+    await store.put("acme", KeptAssessment(card_of("good", "casey", one), one))
+    await store.put("acme", KeptAssessment(card_of("odd", "casey", one), one))
     await redis.hset(assessment_keys("acme").cards, "odd", "{}")  # type: ignore[misc]  # redis-py
     await redis.hset(assessment_keys("acme").bodies, "good", "!")  # type: ignore[misc]  # redis-py
 
-    assert [card.assessment_id for card in await store.cards("acme")] == ["good"]
-    assert (await store.find("acme", "odd"), await store.find("acme", "good")) == (None, None)
+    assert [card.assessment_id for card in await store.cards(ANN)] == ["good"]
+    for name in ("odd", "good"):
+        with pytest.raises(UnknownAssessment):
+            await store.show(name, ANN)
 
 
 @asynccontextmanager

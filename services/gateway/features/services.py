@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from services.gateway.features.approvals.service import ApprovalService
-from services.gateway.features.assessments.service import AssessmentService
-from services.gateway.features.audit.service import AuditService
-from services.gateway.features.dead_letters.service import DeadLetterService
+from services.gateway.features.assessments.store import AssessmentRepository
+from services.gateway.features.audit.store import AuditExport
+from services.gateway.features.dead_letters.store import DeadLetters
 from services.gateway.features.learning.service import LearningStatistics
 from services.gateway.features.memory.store import Memories
 from services.gateway.features.tasks.listing import TaskListService
@@ -26,7 +26,7 @@ class FeatureServices:
     statistics: LearningStatistics
     stories: TaskStories
     webhooks: WebhookService
-    dead_letters: DeadLetterService
+    dead_letters: DeadLetters
     memory: Memories
-    audit: AuditService
-    assessments: AssessmentService
+    audit: AuditExport
+    assessments: AssessmentRepository

@@ -7,7 +7,7 @@ from starlette.routing import Mount, Route
 from services.gateway.features.console.context import ConsoleContext, Glance
 from services.gateway.features.console.pages import Pages
 from services.gateway.features.console.routes import console
-from services.gateway.features.console.sessions import ConsoleSessions, SignIns
+from services.gateway.features.console.sessions import ConsoleSessions
 from services.gateway.features.console.vocabulary import VOCABULARY
 from services.gateway.features.identity.throttle import networks_in
 from services.gateway.optional_parts import GatewayPart, PartHost
@@ -17,7 +17,7 @@ def build_console(host: PartHost) -> GatewayPart:
     settings, services = host.settings, host.services
     context = ConsoleContext(
         services=services,
-        sessions=ConsoleSessions(host.identity, SignIns(host.state)),
+        sessions=ConsoleSessions(host.state, host.identity),
         pages=Pages(settings.model_notice, host.clock, VOCABULARY),
         glance=Glance(services.approvals, services.lists, services.statistics, host.clock),
         secure=settings.card_url.startswith("https://"),

@@ -4,15 +4,15 @@ from fastapi import APIRouter
 from pydantic import JsonValue
 from starlette.responses import JSONResponse, Response
 
-from services.gateway.features.assessments.service import AssessmentService
+from services.gateway.features.assessments.store import AssessmentRepository
 from services.gateway.features.identity.api_paths import ApiCall, ApiPath, ApiRouterFactory
 
 PAGE = "/console/learning/assessments/"
 
 
 class AssessmentEndpoints:
-    def __init__(self, service: AssessmentService) -> None:
-        self._service = service
+    def __init__(self, assessments: AssessmentRepository) -> None:
+        self._assessments = assessments
 
     def routes(self, own: ApiRouterFactory) -> APIRouter:
         return own.router(
@@ -23,15 +23,15 @@ class AssessmentEndpoints:
 
     async def keep(self, call: ApiCall) -> Response:
         """Keep an assessment for the console: ``{"assessment"}``; 201 with its id and its page."""
-        card = await self._service.keep(call.caller, call.body)
+        card = await self._assessments.keep(call.caller, call.body)
         return JSONResponse({"assessment_id": card.assessment_id, "page": PAGE + card.assessment_id}, 201)
 
     async def list_all(self, call: ApiCall) -> JsonValue:
         """List the kept assessments, the newest first."""
-        cards = await self._service.cards(call.caller)
+        cards = await self._assessments.cards(call.caller)
         return {"assessments": [card.model_dump(mode="json", exclude={"v"}) for card in cards]}
 
     async def show_one(self, call: ApiCall) -> JsonValue:
         """Show one assessment as it was kept."""
-        kept = await self._service.show(call.path_word("assessment_id"), call.caller)
+        kept = await self._assessments.show(call.path_word("assessment_id"), call.caller)
         return {"assessment": kept.assessment.model_dump(mode="json")}

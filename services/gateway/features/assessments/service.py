@@ -1,13 +1,12 @@
-"""Stored assessments: who may store and see which."""
+"""Assessments as they are given to be stored: parsed, without credentials; and who may store and see which."""
 
 import re
-from collections.abc import Sequence
 from hashlib import sha256
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from services.gateway.edge.errors import InvalidField, MissingRole, UnknownAssessment
+from services.gateway.edge.errors import MissingRole
 from services.gateway.edge.fields import object_at, refused_field
 from services.gateway.features.identity.model import Caller
 from shared.contracts.assessment.messages import JsonObject as Wire
@@ -15,31 +14,10 @@ from shared.contracts.assessment.results import Assessment, AssessmentCard, Run,
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.words import Role
 
-MOST_KEPT = 100  # of one tenant; the oldest leave
-MOST_CHARACTERS = 350_000  # of one, compressed; with the number of them it bounds what a tenant takes up
-
 
 class KeptAssessment(NamedTuple):
     card: AssessmentCard
     assessment: Assessment
-
-
-class KeptAssessments(Protocol):
-    """The stored assessments of tenants, limited in number and time.
-
-    All methods may raise ``StoreUnavailable`` and may be repeated.
-    """
-
-    async def keep(self, tenant: str, kept: KeptAssessment) -> bool:
-        """Store an assessment; False if it is over ``MOST_CHARACTERS``."""
-
-    async def cards(self, tenant: str) -> Sequence[AssessmentCard]:
-        """The summaries of the tenant's assessments, newest first."""
-
-    async def find(self, tenant: str, assessment_id: str) -> KeptAssessment | None: ...
-
-    async def drop(self, tenant: str, assessment_id: str) -> None:
-        """Delete an assessment, if it exists."""
 
 
 _URL = "participant_url"
@@ -47,47 +25,17 @@ _ID_LETTERS = 24
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)?(?:[^/?#]*@)?([^?#]*)")
 
 
-class AssessmentService:
-    """Stores and shows assessments. Operators see their tenant's, others their own; all, if nobody is verified.
-
-    All methods may raise ``StoreUnavailable``.
-    """
-
-    def __init__(self, kept: KeptAssessments) -> None:
-        self._kept = kept
-
-    async def keep(self, caller: Caller, body: JsonObject) -> AssessmentCard:
-        """Store ``{"assessment": ...}`` as ``purple assess`` writes it; a repeat changes nothing.
-
-        Raises ``MissingRole`` and ``InvalidField``.
-        """
-        if caller.principal.verified and not {Role.CLIENT, Role.OPERATOR} & {*caller.principal.roles}:
-            raise MissingRole("you have neither the role client nor operator, and may not keep assessments")
-        assessment = _without_credentials(_parse_assessment(object_at(body, "assessment", "assessment")))
-        owner = caller.principal.id
-        card = card_of(_id_of(owner, assessment), owner, assessment)
-        if not await self._kept.keep(caller.tenant, KeptAssessment(card, assessment)):
-            raise InvalidField("assessment", "is too large to be kept, compressed too; keep fewer runs in one")
-        return card
-
-    async def cards(self, caller: Caller) -> Sequence[AssessmentCard]:
-        """The summaries of the kept assessments that the caller may see, the newest first."""
-        return [card for card in await self._kept.cards(caller.tenant) if _may_see(caller, card)]
-
-    async def show(self, assessment_id: str, caller: Caller) -> KeptAssessment:
-        """One assessment. Raises ``UnknownAssessment``."""
-        found = await self._kept.find(caller.tenant, assessment_id)
-        if found is None or not _may_see(caller, found.card):
-            raise UnknownAssessment(f"assessment {assessment_id!r}")
-        return found
-
-    async def drop(self, assessment_id: str, caller: Caller) -> None:
-        """Delete an assessment; whoever may see it may do so. Raises ``UnknownAssessment``."""
-        await self.show(assessment_id, caller)
-        await self._kept.drop(caller.tenant, assessment_id)
+def read_assessment(caller: Caller, body: JsonObject) -> KeptAssessment:
+    """Parse ``{"assessment": ...}`` as ``purple assess`` writes it; raises ``MissingRole`` and ``InvalidField``."""
+    if caller.principal.verified and not {Role.CLIENT, Role.OPERATOR} & {*caller.principal.roles}:
+        raise MissingRole("you have neither the role client nor operator, and may not keep assessments")
+    assessment = _without_credentials(_parse_assessment(object_at(body, "assessment", "assessment")))
+    owner = caller.principal.id
+    return KeptAssessment(card_of(_id_of(owner, assessment), owner, assessment), assessment)
 
 
-def _may_see(caller: Caller, card: AssessmentCard) -> bool:
+def may_see(caller: Caller, card: AssessmentCard) -> bool:
+    """Operators see their tenant's assessments, others their own; all, if nobody is verified."""
     principal = caller.principal
     return not principal.verified or Role.OPERATOR in principal.roles or principal.id == card.owner
 

@@ -11,23 +11,39 @@ import structlog
 from pydantic import ValidationError
 from redis.asyncio import Redis
 
-from services.gateway.features.assessments.service import MOST_CHARACTERS, MOST_KEPT, KeptAssessment, KeptAssessments
+from services.gateway.edge.errors import InvalidField, UnknownAssessment
+from services.gateway.features.assessments.service import KeptAssessment, may_see, read_assessment
+from services.gateway.features.identity.model import Caller
 from shared.contracts.assessment.results import Assessment, AssessmentCard
+from shared.domain.exact_json import JsonObject
 from shared.infra import keys
 from shared.infra.lua import ScriptedStore
 
+MOST_KEPT = 100  # of one tenant; the oldest leave
+MOST_CHARACTERS = 350_000  # of one, compressed; with the number of them it bounds what a tenant takes up
 log = structlog.get_logger()
 
 
-class RedisAssessments(ScriptedStore, KeptAssessments):
+class AssessmentRepository(ScriptedStore):
+    """The stored assessments of tenants, limited in number and time.
+
+    All methods may raise ``StoreUnavailable`` and may be repeated.
+    """
+
     def __init__(self, redis: Redis, most: int = MOST_KEPT) -> None:
         super().__init__(redis)
         self._most = most
 
-    async def keep(self, tenant: str, kept: KeptAssessment) -> bool:
+    async def keep(self, caller: Caller, body: JsonObject) -> AssessmentCard:
+        """Store ``{"assessment": ...}``; a repeat changes nothing. Raises ``MissingRole`` and ``InvalidField``."""
+        kept = read_assessment(caller, body)
+        await self.put(caller.tenant, kept)
+        return kept.card
+
+    async def put(self, tenant: str, kept: KeptAssessment) -> None:
         body = b64encode(zlib.compress(kept.assessment.model_dump_json().encode(), 6)).decode()
         if len(body) > MOST_CHARACTERS:
-            return False
+            raise InvalidField("assessment", "is too large to be kept, compressed too; keep fewer runs in one")
         card = kept.card
         words: list[str | int | float] = [
             card.assessment_id,
@@ -37,19 +53,26 @@ class RedisAssessments(ScriptedStore, KeptAssessments):
             keys.ASSESSMENT_SECONDS,
         ]
         await self._scripts.run("keep_assessment", keys.assessment_keys(tenant), words)
-        return True
 
-    async def cards(self, tenant: str) -> Sequence[AssessmentCard]:
-        names = keys.assessment_keys(tenant)
+    async def cards(self, caller: Caller) -> Sequence[AssessmentCard]:
+        """The summaries of the assessments that the caller may see, the newest first."""
+        names = keys.assessment_keys(caller.tenant)
         order = await self._scripts.command("ZREVRANGEBYSCORE", names.order, "+inf", "-inf", "WITHSCORES")
         times = _read_times(cast("Sequence[object]", order))
         if not times:
             return ()
         rows = cast("Sequence[str | None]", await self._scripts.command("HMGET", names.cards, *times))
         found = (_read_card(row, at) for row, at in zip(rows, times.values(), strict=True) if row)
-        return tuple(card for card in found if card is not None)
+        return tuple(card for card in found if card is not None and may_see(caller, card))
 
-    async def find(self, tenant: str, assessment_id: str) -> KeptAssessment | None:
+    async def show(self, assessment_id: str, caller: Caller) -> KeptAssessment:
+        """One assessment; raises ``UnknownAssessment``."""
+        found = await self._find(caller.tenant, assessment_id)
+        if found is None or not may_see(caller, found.card):
+            raise UnknownAssessment(f"assessment {assessment_id!r}")
+        return found
+
+    async def _find(self, tenant: str, assessment_id: str) -> KeptAssessment | None:
         names = keys.assessment_keys(tenant)
         asked = (("ZSCORE", names.order), ("HGET", names.cards), ("HGET", names.bodies))
         score, card, body = await self._scripts.commands(*((*each, assessment_id) for each in asked))
@@ -58,8 +81,10 @@ class RedisAssessments(ScriptedStore, KeptAssessments):
         read, assessment = _read_card(str(card), _read_moment(score)), _read_assessment(str(body))
         return KeptAssessment(read, assessment) if read and assessment else None
 
-    async def drop(self, tenant: str, assessment_id: str) -> None:
-        order, cards, bodies = keys.assessment_keys(tenant)
+    async def drop(self, assessment_id: str, caller: Caller) -> None:
+        """Delete an assessment; whoever may see it may do so. Raises ``UnknownAssessment``."""
+        await self.show(assessment_id, caller)
+        order, cards, bodies = keys.assessment_keys(caller.tenant)
         words = (("HDEL", cards), ("HDEL", bodies), ("ZREM", order))
         await self._scripts.commands(*((*each, assessment_id) for each in words))
 

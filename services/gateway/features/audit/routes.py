@@ -7,7 +7,8 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from services.gateway.edge.errors import InvalidField
 from services.gateway.edge.fields import read_moment
-from services.gateway.features.audit.service import MOST, USUAL, AuditPage, AuditQuery, AuditService
+from services.gateway.features.audit.service import MOST, USUAL, AuditPage, AuditQuery
+from services.gateway.features.audit.store import AuditExport
 from services.gateway.features.identity.middleware import let_in
 from services.gateway.features.identity.model import Identity
 from shared.domain.exact_json import JsonObject, dumps
@@ -19,8 +20,8 @@ _LONGEST = 512
 
 
 class AuditEndpoints:
-    def __init__(self, service: AuditService, identity: Identity) -> None:
-        self._service, self._identity = service, identity
+    def __init__(self, audit: AuditExport, identity: Identity) -> None:
+        self._audit, self._identity = audit, identity
 
     def routes(self) -> APIRouter:
         router = APIRouter()
@@ -37,8 +38,8 @@ class AuditEndpoints:
         caller = self._identity.caller_of(let_in(request), {})
         query = read_query(request.query_params)
         if not (request.query_params.get("format") == "ndjson" or _NDJSON in request.headers.get("accept", "")):
-            return _answer_page(await self._service.page(query, caller))
-        pages = self._service.all(query, caller)
+            return _answer_page(await self._audit.page(query, caller))
+        pages = self._audit.all(query, caller)
         first = await anext(pages)
         return StreamingResponse(_write_lines(first, pages), media_type=_NDJSON)
 

@@ -1,17 +1,29 @@
-"""Reads what the archive and state Redis still have of tasks."""
+"""The audit export: a tenant's writes, from the store while it has them and then from the archive."""
 
 import asyncio
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import AsyncIterator, Sequence
 from typing import NamedTuple, cast
 
 from redis.asyncio import Redis
 
-from services.gateway.features.audit.service import ArchivedTasks, Kept, KeptPage, LiveTasks
+from services.gateway.edge.errors import InvalidField, NoVisibleTask
+from services.gateway.edge.fields import write_token
+from services.gateway.features.audit.rows import audit_rows, rows_of_record
+from services.gateway.features.audit.service import (
+    ARCHIVE,
+    LIVE,
+    AuditPage,
+    AuditQuery,
+    check_auditor,
+    falls_into,
+    parse_place,
+)
+from services.gateway.features.identity.model import Caller
 from services.gateway.features.tasks.listing import ListPlace, TaskLists, WantedTasks
 from shared.contracts.approval import Approval
 from shared.contracts.archive import ArchivedTask, read_archived
 from shared.contracts.task import TaskRecord
+from shared.domain.exact_json import JsonObject
 from shared.domain.lru_cache import LruCache
 from shared.infra import keys
 from shared.infra.ledger_rows import read_entry
@@ -28,14 +40,18 @@ class _Listing(NamedTuple):
     names: Sequence[str]
 
 
-class ArchivedAudit(ArchivedTasks):
-    """Reads archived tasks. The pages of an export share one listing, since listing a bucket is slow."""
+class ArchivedAudit:
+    """Reads archived tasks. The pages of an export share one listing, since listing a bucket is slow.
+
+    Both methods may raise ``ArchiveUnavailable``.
+    """
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
         self._listed = LruCache[str, _Listing](_LISTED_MOST)
 
     async def names(self, tenant: str) -> Sequence[str]:
+        """The ids of the tenant's archived tasks, sorted."""
         now, known = asyncio.get_running_loop().time(), self._listed.get(tenant)
         if known is None or now >= known.until:
             known = _Listing(now + LISTED_SECONDS, await self._archive.list(tenant))
@@ -53,18 +69,102 @@ class ArchivedAudit(ArchivedTasks):
         return found if found.record.tenant == tenant else None
 
 
-class RedisAudit(ScriptedStore, LiveTasks):
-    def __init__(self, redis: Redis, tasks: Tasks, lists: TaskLists) -> None:
+class Kept(NamedTuple):
+    """A task with what is still stored of it; ``details`` is None if only the record is left."""
+
+    record: TaskRecord
+    details: ArchivedTask | None
+
+
+class AuditExport(ScriptedStore):
+    """The audit export, for operators.
+
+    All methods raise ``NotAnOperator``, ``InvalidField``, ``StoreUnavailable`` and ``ArchiveUnavailable``.
+    """
+
+    def __init__(self, redis: Redis, tasks: Tasks, lists: TaskLists, archive: ArchivedAudit | None) -> None:
         super().__init__(redis)
-        self._tasks, self._lists = tasks, lists
+        self._tasks, self._lists, self._archive = tasks, lists, archive
 
-    async def page(self, tenant: str, session: str | None, since: datetime | None, size: int, after: str) -> KeptPage:
-        wanted = WantedTasks(tenant, session=session, since=since)
-        page = await self._lists.page(wanted, size, _parse_place(after))
-        following = f"{page.after.micros} {page.after.task}" if page.after else ""
-        return KeptPage(await self._with_details(page.records), following)
+    async def page(self, query: AuditQuery, caller: Caller) -> AuditPage:
+        """One page of the export. Also raises ``NoVisibleTask`` if a single task is asked for and does not exist."""
+        check_auditor(caller)
+        rows, token = await self._rows_of_page(query, caller)
+        return AuditPage([row for row in rows if falls_into(row, query)], token, self._archive is not None)
 
-    async def find(self, tenant: str, task_id: str) -> Kept | None:
+    async def all(self, query: AuditQuery, caller: Caller) -> AsyncIterator[AuditPage]:
+        """Yields all pages from the query's place on."""
+        page = await self.page(query, caller)
+        yield page
+        while page.token:
+            page = await self.page(query._replace(token=page.token), caller)
+            yield page
+
+    async def read_kept(self, record: TaskRecord, *, whole: bool) -> ArchivedTask | None:
+        """What is stored of a task, for a caller who may read its record: from the store, else from the archive.
+
+        ``whole``: with its journal and its events, which only the archive has. Does not raise ``NotAnOperator``.
+        """
+        found = await self._find(record.tenant, record.task_id)
+        details = found.details if found else None
+        if details is not None and not whole:
+            return details
+        return await self._from_archive(record.tenant, record.task_id) or details
+
+    async def _rows_of_page(self, query: AuditQuery, caller: Caller) -> tuple[list[JsonObject], str]:
+        if query.task is not None:
+            return await self._rows_of_task(caller, query.task), ""
+        where, place = parse_place(query.token)
+        if where == ARCHIVE and self._archive is not None:
+            return await self._archived_rows(self._archive, query, caller.tenant, place)
+        return await self._stored_rows(query, caller.tenant, place)
+
+    async def _rows_of_task(self, caller: Caller, task_id: str) -> list[JsonObject]:
+        kept = await self._find(caller.tenant, task_id)
+        if kept is not None:
+            return await self._rows_told(kept)
+        found = await self._from_archive(caller.tenant, task_id)
+        if found is None:
+            raise NoVisibleTask(task_id)
+        return audit_rows(found, "archive")
+
+    async def _stored_rows(self, query: AuditQuery, tenant: str, place: str) -> tuple[list[JsonObject], str]:
+        try:
+            after = _parse_place(place)
+        except ValueError:
+            raise InvalidField("token", "is none that this server gave") from None
+        wanted = WantedTasks(tenant, session=query.session, since=query.since)
+        page = await self._lists.page(wanted, query.size, after)
+        rows = [row for kept in await self._with_details(page.records) for row in await self._rows_told(kept)]
+        if page.after:
+            return rows, write_token(LIVE, f"{page.after.micros} {page.after.task}")
+        return rows, write_token(ARCHIVE, "") if self._archive else ""
+
+    async def _rows_told(self, kept: Kept) -> list[JsonObject]:
+        """The task's writes, in full if the store or the archive has them, else as the record says."""
+        if kept.details is not None:
+            return audit_rows(kept.details, "store")
+        found = await self._from_archive(kept.record.tenant, kept.record.task_id)
+        return audit_rows(found, "archive") if found else rows_of_record(kept.record)
+
+    async def _archived_rows(
+        self, archive: ArchivedAudit, query: AuditQuery, tenant: str, place: str
+    ) -> tuple[list[JsonObject], str]:
+        """The writes of tasks that have left the store; the others were exported before."""
+        left = [name for name in await archive.names(tenant) if name > place]
+        rows: list[JsonObject] = []
+        for name in left[: query.size]:
+            found = await archive.find(tenant, name)
+            if found is None or query.session not in (None, found.record.session_id):
+                continue
+            if await self._find(tenant, found.record.task_id) is None:
+                rows += audit_rows(found, "archive")
+        return rows, write_token(ARCHIVE, left[query.size - 1]) if len(left) > query.size else ""
+
+    async def _from_archive(self, tenant: str, task_id: str) -> ArchivedTask | None:
+        return await self._archive.find(tenant, task_id) if self._archive else None
+
+    async def _find(self, tenant: str, task_id: str) -> Kept | None:
         record = await self._tasks.record(tenant, task_id)
         return None if record is None else (await self._with_details([record]))[0]
 

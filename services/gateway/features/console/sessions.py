@@ -7,6 +7,7 @@ from secrets import token_urlsafe
 from typing import NamedTuple
 
 from cryptography.fernet import Fernet, InvalidToken
+from redis.asyncio import Redis
 from starlette.requests import Request
 
 from services.gateway.edge.errors import IssuerUnavailable, NotEntitled, Unauthenticated
@@ -76,39 +77,6 @@ class SignInCredential(NamedTuple):
     name: str = ""
 
 
-class SignIns(ScriptedStore):
-    """Who is signed in to the console, for all replicas. All methods may raise ``StoreUnavailable``."""
-
-    async def begin(self, credential: SignInCredential) -> str:
-        """Sign in; returns the secret for the browser's cookie, which expires or is ended."""
-        secret = token_urlsafe(32)
-        sealed = _seal(secret).encrypt(json.dumps(credential._asdict()).encode()).decode()
-        await self._scripts.command("SET", _cookie_key(secret), sealed, "EX", keys.CONSOLE_SECONDS)
-        return secret
-
-    async def find(self, secret: str) -> SignInCredential | None:
-        sealed = await self._scripts.command("GET", _cookie_key(secret))
-        if sealed is None:
-            return None
-        try:
-            return SignInCredential(**json.loads(_seal(secret).decrypt(str(sealed).encode())))
-        except (InvalidToken, TypeError, ValueError):  # written by another version: sign in anew
-            return None
-
-    async def end(self, secret: str) -> None:
-        await self._scripts.command("DEL", _cookie_key(secret))
-
-    async def count_refusal(self, address: str) -> None:
-        """Count a refused sign-in in a fixed window, which the first refusal opens."""
-        name = keys.console_refused_key(address)
-        await self._scripts.command("INCR", name)
-        await self._scripts.command("EXPIRE", name, keys.REFUSED_SECONDS, "NX")
-
-    async def refusals(self, address: str) -> int:
-        """How many sign-ins were refused lately."""
-        return int(str(await self._scripts.command("GET", keys.console_refused_key(address)) or 0))
-
-
 def _cookie_key(secret: str) -> str:
     return keys.console_key(_derive_key(secret, b"name").hex())
 
@@ -121,37 +89,26 @@ def _derive_key(secret: str, use: bytes) -> bytes:
     return hmac.digest(secret.encode(), b"purple console " + use, "sha256")
 
 
-class ConsoleSessions:
-    """Finds who a console request's sign-in cookie speaks for.
+class ConsoleSessions(ScriptedStore):
+    """Who is signed in to the console, for all replicas, and who was refused. May raise ``StoreUnavailable``.
 
-    The key behind the cookie is checked anew at each request, so a revoked or expired one is refused at once.
+    The key behind a cookie is checked anew at each request, so a revoked or expired one is refused at once.
     """
 
-    def __init__(self, identity: Identity, sign_ins: SignIns) -> None:
-        self._identity, self._sign_ins = identity, sign_ins
+    def __init__(self, redis: Redis, identity: Identity) -> None:
+        super().__init__(redis)
+        self._identity = identity
 
     async def visitor(self, request: Request) -> Visitor | None:
-        """Who is signed in; None for nobody, or for a key that no longer holds.
-
-        Raises ``StoreUnavailable`` and ``IssuerUnavailable``.
-        """
+        """Who is signed in; None for nobody, or for a key that no longer holds. Also raises ``IssuerUnavailable``."""
         secret = request.cookies.get(COOKIE, "")
-        credential = await self._sign_ins.find(secret) if secret else None
+        credential = await self._find_credential(secret) if secret else None
         if credential is None:
             return None
         try:
-            return Visitor(await self.caller_of(credential), secret)
+            return Visitor(await self._find_caller(credential), secret)
         except (Unauthenticated, NotEntitled):
             return None
-
-    async def caller_of(self, credential: SignInCredential) -> Caller:
-        """The caller that a credential identifies.
-
-        Raises ``Unauthenticated``, ``InvalidField`` and ``StoreUnavailable``.
-        """
-        headers = {"authorization": f"Bearer {credential.token}"} if credential.token else {}
-        let_in = await self._identity.identify(headers)
-        return self._identity.caller_of(let_in, {} if let_in else {"principal": _all_of(credential.name)})
 
     async def checks_keys(self) -> bool:
         """Whether this gateway requires credentials."""
@@ -161,20 +118,44 @@ class ConsoleSessions:
             return True
 
     async def sign_in(self, credential: SignInCredential) -> str:
-        """Sign in with a credential; returns the cookie's secret. Raises ``Unauthenticated`` and ``InvalidField``."""
-        await self.caller_of(credential)
-        return await self._sign_ins.begin(credential)
+        """Sign in with a credential; returns the secret for the browser's cookie, which expires or is ended.
+
+        Raises ``Unauthenticated`` and ``InvalidField``.
+        """
+        await self._find_caller(credential)
+        secret = token_urlsafe(32)
+        sealed = _seal(secret).encrypt(json.dumps(credential._asdict()).encode()).decode()
+        await self._scripts.command("SET", _cookie_key(secret), sealed, "EX", keys.CONSOLE_SECONDS)
+        return secret
 
     async def sign_out(self, secret: str) -> None:
-        await self._sign_ins.end(secret)
+        await self._scripts.command("DEL", _cookie_key(secret))
 
     async def is_braked(self, address: str) -> bool:
         """Whether an address has failed to sign in too often. False for an unknown address, which all might share."""
-        return bool(address) and await self._sign_ins.refusals(address) >= MOST_REFUSALS
+        refused = await self._scripts.command("GET", keys.console_refused_key(address)) if address else None
+        return int(str(refused or 0)) >= MOST_REFUSALS
 
     async def count_refusal(self, address: str) -> None:
+        """Count a refused sign-in in a fixed window, which the first refusal opens."""
         if address:
-            await self._sign_ins.count_refusal(address)
+            name = keys.console_refused_key(address)
+            await self._scripts.command("INCR", name)
+            await self._scripts.command("EXPIRE", name, keys.REFUSED_SECONDS, "NX")
+
+    async def _find_caller(self, credential: SignInCredential) -> Caller:
+        headers = {"authorization": f"Bearer {credential.token}"} if credential.token else {}
+        let_in = await self._identity.identify(headers)
+        return self._identity.caller_of(let_in, {} if let_in else {"principal": _all_of(credential.name)})
+
+    async def _find_credential(self, secret: str) -> SignInCredential | None:
+        sealed = await self._scripts.command("GET", _cookie_key(secret))
+        if sealed is None:
+            return None
+        try:
+            return SignInCredential(**json.loads(_seal(secret).decrypt(str(sealed).encode())))
+        except (InvalidToken, TypeError, ValueError):  # written by another version: sign in anew
+            return None
 
 
 def _all_of(name: str) -> dict[str, Json]:

@@ -6,7 +6,8 @@ from fastapi import APIRouter
 from pydantic import JsonValue
 
 from services.gateway.edge.errors import InvalidField
-from services.gateway.features.dead_letters.service import DeadLetter, DeadLetterService
+from services.gateway.features.dead_letters.service import DeadLetter
+from services.gateway.features.dead_letters.store import DeadLetters
 from services.gateway.features.identity.api_paths import ApiCall, ApiPath, ApiRouterFactory, PathRules
 from shared.domain.exact_json import JsonObject, i_json, loads
 
@@ -14,8 +15,8 @@ _MOST = 1000
 
 
 class DeadLetterEndpoints:
-    def __init__(self, service: DeadLetterService) -> None:
-        self._service = service
+    def __init__(self, letters: DeadLetters) -> None:
+        self._letters = letters
 
     def routes(self, own: ApiRouterFactory) -> APIRouter:
         return own.router(
@@ -31,13 +32,13 @@ class DeadLetterEndpoints:
         return {
             "letters": [
                 _describe_letter(one)
-                for one in await self._service.list_newest(call.caller.tenant, _read_limit(call.body))
+                for one in await self._letters.list_newest(call.caller.tenant, _read_limit(call.body))
             ]
         }
 
     async def show_one(self, call: ApiCall) -> JsonValue:
         """Show one dead letter with its content."""
-        letter = await self._service.show(call.caller.tenant, call.path_word("letter_id"))
+        letter = await self._letters.show(call.caller.tenant, call.path_word("letter_id"))
         return {**_describe_letter(letter), "content": cast(JsonValue, i_json(loads(letter.content or "null")))}
 
     async def requeue(self, call: ApiCall) -> JsonValue:
@@ -46,14 +47,14 @@ class DeadLetterEndpoints:
         The answer names the new task, where a turn's task was begun anew; ``again`` in the body repeats its writes.
         """
         letter_id = call.path_word("letter_id")
-        done = await self._service.requeue(call.caller.tenant, letter_id, again=call.body.get("again") is True)
+        done = await self._letters.requeue(call.caller.tenant, letter_id, again=call.body.get("again") is True)
         if done.task_id is None:
             return {"requeued": letter_id, "outcome_of": done.letter.task_id}
         return {"requeued": letter_id, "task_id": done.task_id, "requeued_from": done.letter.task_id}
 
     async def drop(self, call: ApiCall) -> JsonValue:
         """Drop a dead letter for good."""
-        return {"dropped": _describe_letter(await self._service.drop(call.caller.tenant, call.path_word("letter_id")))}
+        return {"dropped": _describe_letter(await self._letters.drop(call.caller.tenant, call.path_word("letter_id")))}
 
 
 def _describe_letter(letter: DeadLetter) -> dict[str, JsonValue]:

@@ -1,19 +1,22 @@
-"""Dead letters on Redis: two streams in each partition, one of turns and one of outcomes."""
+"""An operator's actions on dead letters, which are in two streams of each partition: of turns, and of outcomes."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple, cast
 
 from pydantic import ValidationError
+from redis.asyncio import Redis
 
-from services.gateway.features.dead_letters.service import DeadLetter, DeadLetters, LetterKind
+from services.gateway.edge.errors import NotFound, WouldRepeatWrites
+from services.gateway.features.dead_letters.service import DeadLetter, LetterKind, RequeueResult, fresh_task
 from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.outcome import TaskOutcome
 from shared.domain.partition import PARTITIONS
 from shared.infra import keys
 from shared.infra.lua import ScriptedStore
 from shared.infra.stored_outcomes import read_stored
+from shared.ports.tasks import Tasks, Wakes
 
 _ROUNDS = 50  # of reading further in streams that are full of others' letters
 _LAST = 2**64 - 1  # no stream's id has a larger part
@@ -36,9 +39,18 @@ class _LetterPlace(NamedTuple):
         return f"{self.kind.value}-{self.partition}-{self.entry_id}"
 
 
-class RedisDeadLetters(ScriptedStore, DeadLetters):
-    async def newest(self, tenant: str, limit: int) -> Sequence[DeadLetter]:
-        """The tenant's latest letters. Streams mix tenants, so each is read until it has given enough."""
+class DeadLetters(ScriptedStore):
+    """The dead letters of tenants. All methods may raise ``StoreUnavailable``, those about one letter ``NotFound``.
+
+    A letter whose tenant cannot be read belongs to every tenant's operators.
+    """
+
+    def __init__(self, redis: Redis, tasks: Tasks, wakes: Wakes, clock: Callable[[], datetime]) -> None:
+        super().__init__(redis)
+        self._tasks, self._wakes, self._clock = tasks, wakes, clock
+
+    async def list_newest(self, tenant: str, limit: int) -> Sequence[DeadLetter]:
+        """The tenant's latest letters, newest first. Streams mix tenants: each is read until it has given enough."""
         mine: list[DeadLetter] = []
         places = [_LetterPlace(kind, number, "+") for number in range(PARTITIONS) for kind in LetterKind]
         for _ in range(_ROUNDS):
@@ -58,24 +70,54 @@ class RedisDeadLetters(ScriptedStore, DeadLetters):
         asked = (("XREVRANGE", place.stream, place.entry_id, "-", "COUNT", limit) for place in places)
         return cast("list[list[Row]]", await self._scripts.commands(*asked))
 
-    async def find(self, tenant: str, letter_id: str) -> DeadLetter | None:
+    async def show(self, tenant: str, letter_id: str) -> DeadLetter:
+        return (await self._find(tenant, letter_id))[1]
+
+    async def requeue(self, tenant: str, letter_id: str, *, again: bool = False) -> RequeueResult:
+        """Start a dead turn's task again in its session, or hand an outcome to the learner. It may be repeated.
+
+        Raises ``WouldRepeatWrites`` if the task made writes, or may have, and ``again`` is not set.
+        """
+        place, letter = await self._find(tenant, letter_id)
+        if place.kind is LetterKind.OUTCOME:
+            names = keys.partition_keys(place.partition)
+            if await self._scripts.run("requeue_outcome", [names.dead, names.outcomes], [place.entry_id]) != 1:
+                raise _no_letter(letter_id)
+            return RequeueResult(letter)
+        dead = DeadTurn.model_validate_json(letter.content)
+        if dead.writes and not again:
+            raise WouldRepeatWrites(letter_id, dead.writes)
+        return RequeueResult(letter, await self._begin_anew(place, dead))
+
+    async def drop(self, tenant: str, letter_id: str) -> DeadLetter:
+        place, letter = await self._find(tenant, letter_id)
+        if not await self._delete(place):
+            raise _no_letter(letter_id)
+        return letter
+
+    async def _find(self, tenant: str, letter_id: str) -> tuple[_LetterPlace, DeadLetter]:
         place = _parse_letter_id(letter_id)
         if place is None:
-            return None
+            raise _no_letter(letter_id)
         rows = cast("list[Row]", await self._scripts.command("XRANGE", place.stream, place.entry_id, place.entry_id))
-        letters = (_read_letter(place, fields) for _, fields in rows)
-        return next((letter for letter in letters if letter.tenant in (tenant, None)), None)
+        for letter in _letters_of_tenant(place, rows, tenant):
+            return place, letter
+        raise _no_letter(letter_id)
 
-    async def drop(self, letter: DeadLetter) -> bool:
-        place = _parse_letter_id(letter.letter_id)
-        return place is not None and await self._scripts.command("XDEL", place.stream, place.entry_id) == 1
+    async def _begin_anew(self, place: _LetterPlace, dead: DeadTurn) -> str:
+        """Accept the new task, then drop the letter: after a crash in between, a repeat finds the same task."""
+        record, turn = fresh_task(dead, place.letter_id, self._clock())
+        accepted = await self._tasks.accept(record, turn, dedupe=f"requeued:{place.letter_id}")
+        await self._wakes.wake(record.tenant, record.session_id)
+        await self._delete(place)
+        return accepted.record.task_id
 
-    async def replay(self, letter: DeadLetter) -> bool:
-        place = _parse_letter_id(letter.letter_id)
-        if place is None or place.kind is not LetterKind.OUTCOME:
-            return False
-        names = keys.partition_keys(place.partition)
-        return await self._scripts.run("requeue_outcome", [names.dead, names.outcomes], [place.entry_id]) == 1
+    async def _delete(self, place: _LetterPlace) -> bool:
+        return await self._scripts.command("XDEL", place.stream, place.entry_id) == 1
+
+
+def _no_letter(letter_id: str) -> NotFound:
+    return NotFound(f"dead letter {letter_id!r}")
 
 
 def _parse_letter_id(letter_id: str) -> _LetterPlace | None:

@@ -190,16 +190,24 @@ class UserUnheard(Exception):
 ReadWords = Callable[[str, str], Awaitable[str]]  # what the user said in the chat of a world, by its URL and key
 
 
+async def refuse_assessment(message: ClientMessage, caller: Caller) -> ClientMessage:
+    """The message, unless it is an assessor's: for a gateway without a key to encrypt with."""
+    found = read_assessment_word(message)
+    if found is None or found.guessed:
+        return message
+    check_client(caller)
+    raise Unsupported("this agent takes no assessments: ASSESSMENT_KEY is not set at its gateway")
+
+
 class ParticipationService:
     """Lets this worker take part in assessments: handles the assessors' messages.
 
-    ``participations``: None if no key to encrypt with is configured.
     ``worlds``: where a world may be. ``endpoint``: the URL at which executors find that of a session and assessment.
     """
 
     def __init__(
         self,
-        participations: Participations | None,
+        participations: Participations,
         tasks: Tasks,
         lists: TaskLists,
         clock: Callable[[], datetime],
@@ -217,33 +225,23 @@ class ParticipationService:
         if found is None:
             return message
         check_client(caller)
-        if self._kept is None:
-            if found.guessed:
-                return message
-            raise Unsupported("this agent takes no assessments: ASSESSMENT_KEY is not set at its gateway")
-        return await self._take_word(found, message, caller, self._kept)
-
-    async def _take_word(
-        self, found: AssessmentWord, message: ClientMessage, caller: Caller, kept: Participations
-    ) -> ClientMessage | TaskRecord:
         if found.kind is WordKind.START:
-            return await self._begin(found, message, caller, kept)
-        running = await _find_running(message, caller, kept)
+            return await self._begin(found, message, caller)
+        running = await self._find_running(message, caller)
         if found.guessed and running is None:
             return message
         if found.kind is WordKind.COMPLETE:
-            return await self._complete(message, caller, running, kept)
-        return await self._take_turn(found, message, caller, running, kept)
+            return await self._complete(message, caller, running)
+        return await self._take_turn(found, message, caller, running)
 
-    async def _begin(
-        self, found: AssessmentWord, message: ClientMessage, caller: Caller, kept: Participations
-    ) -> TaskRecord:
+    async def _begin(self, found: AssessmentWord, message: ClientMessage, caller: Caller) -> TaskRecord:
         """Begin an assessment. Without a context it gets its own session, and the caller's earlier such one ends."""
         start, now = start_of(found.data), self._clock()
         self._check_world(start.ues_url)
         name = _derive_id(caller, "assessment", message.message_id or self._new_id())
         session = message.session_id or own_session(caller, name)
-        before = await (kept.find(caller.tenant, session) if message.session_id else kept.latest(*_names_of(caller)))
+        kept, owner = self._kept, (caller.tenant, caller.principal.id)
+        before = await (kept.find(caller.tenant, session) if message.session_id else kept.latest(*owner))
         begun = Participation(
             assessment=name,
             session_id=session,
@@ -257,27 +255,22 @@ class ParticipationService:
         except BegunByOther:
             raise InvalidField("message.contextId", "another principal's assessment runs in this context") from None
         if before and before.assessment != begun.assessment and _gives_way(before, caller, begun):
-            await self._end(before, caller, kept)
+            await self._end(before, caller)
         return self._taskless_answer(message, caller, session, BEGUN)
 
     async def _take_turn(
-        self,
-        found: AssessmentWord,
-        message: ClientMessage,
-        caller: Caller,
-        running: Participation | None,
-        kept: Participations,
+        self, found: AssessmentWord, message: ClientMessage, caller: Caller, running: Participation | None
     ) -> ClientMessage | TaskRecord:
         """Make a turn a task, whose text is the user's words in the chat; a repeated turn is the same task.
 
         If the words cannot be read, the turn is answered with the reason at once.
         """
         turn = turn_of(found.data)
-        if running is None or not await kept.renew(caller.tenant, running, turn.turn_number):
+        if running is None or not await self._kept.renew(caller.tenant, running, turn.turn_number):
             raise Unsupported(_NO_ASSESSMENT)
         practice = brief_turn(turn.turn_number, turn.current_time, running.first)
         try:
-            words = await self._read_words(running.ues_url, kept.key_of(running))
+            words = await self._read_words(running.ues_url, self._kept.key_of(running))
         except (UserUnheard, NoKey) as error:
             return self._fail_turn(message, caller, running.session_id, practice, str(error))
         legacy = message.dialect is Dialect.LEGACY
@@ -291,23 +284,28 @@ class ParticipationService:
             same_as=f"{running.assessment}:{turn.turn_number}",
         )
 
-    async def _complete(
-        self, message: ClientMessage, caller: Caller, running: Participation | None, kept: Participations
-    ) -> TaskRecord:
+    async def _complete(self, message: ClientMessage, caller: Caller, running: Participation | None) -> TaskRecord:
         """End an assessment; it may be told twice, or have ended by itself."""
         if running:
-            await self._end(running, caller, kept)
+            await self._end(running, caller)
         session = running.session_id if running else message.session_id
         return self._taskless_answer(message, caller, session or self._new_id(), OVER)
 
-    async def _end(self, participation: Participation, caller: Caller, kept: Participations) -> None:
+    async def _end(self, participation: Participation, caller: Caller) -> None:
         """Drop the key first, so that nothing more can be done in the world, then stop the open turns."""
-        await kept.drop(caller.tenant, participation)
+        await self._kept.drop(caller.tenant, participation)
         wanted = WantedTasks(caller.tenant, session=participation.session_id, states=_OPEN)
         for record in (await self._lists.page(wanted, _MOST_OPEN, None)).records:
             if _is_turn_of(record, participation):
                 turn = cancel_turn(record, caller, IntakeTime(self._clock(), self._new_id()))
                 await self._tasks.signal(record.tenant, record.session_id, turn)
+
+    async def _find_running(self, message: ClientMessage, caller: Caller) -> Participation | None:
+        """The assessment of the message's context, or the caller's latest if it has no context."""
+        if message.session_id is None:
+            return await self._kept.latest(caller.tenant, caller.principal.id)
+        found = await self._kept.find(caller.tenant, message.session_id)
+        return found if found and found.caller == caller.principal.id else None
 
     def _check_world(self, url: str) -> None:
         """Raises ``InvalidField`` for a world that may not be named; executors check its address again."""
@@ -342,14 +340,6 @@ class ParticipationService:
         return record.model_copy(update={**update, "request": request})
 
 
-async def _find_running(message: ClientMessage, caller: Caller, kept: Participations) -> Participation | None:
-    """The assessment of the message's context, or the caller's latest if it has no context."""
-    if message.session_id is None:
-        return await kept.latest(*_names_of(caller))
-    found = await kept.find(caller.tenant, message.session_id)
-    return found if found and found.caller == caller.principal.id else None
-
-
 def own_session(caller: Caller, assessment: str) -> str:
     """The session of an assessment that began without a context."""
     return _derive_id(caller, "assessed", assessment)
@@ -363,10 +353,6 @@ def _gives_way(before: Participation, caller: Caller, begun: Participation) -> b
 def _is_turn_of(record: TaskRecord, participation: Participation) -> bool:
     named = (record.request.tools_endpoint or "").rstrip("/").split("/")
     return is_turn(record) and participation.assessment in named
-
-
-def _names_of(caller: Caller) -> tuple[str, str]:
-    return caller.tenant, caller.principal.id
 
 
 def _derive_id(caller: Caller, *parts: str) -> str:

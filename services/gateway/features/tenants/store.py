@@ -4,33 +4,15 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import cast
 
-from redis.asyncio import Redis
-
 from services.gateway.features.tenants.service import DaySpent, TenantState
 from shared.infra import keys
-from shared.infra.lua import ScriptedStore
 from shared.infra.tenant_records import TenantStops
 
 _FIELDS = ("tokens", "nanos", "calls", "reserved_tokens", "reserved_nanos")
 
 
-class TenantStates(ScriptedStore):
+class TenantStates(TenantStops):
     """The states of tenants. All methods may raise ``StoreUnavailable`` and may be repeated."""
-
-    def __init__(self, redis: Redis) -> None:
-        super().__init__(redis)
-        self._stops = TenantStops(redis)
-
-    async def stop(self, tenant: str, reason: str) -> None:
-        """Refuse messages, and stop running turns before their next call, until ``resume``.
-
-        A repeat changes the reason.
-        """
-        await self._stops.stop(tenant, reason)
-
-    async def resume(self, tenant: str) -> None:
-        """Accept messages again, and let stopped turns go on from where they were."""
-        await self._stops.resume(tenant)
 
     async def switch_made_tools(self, tenant: str, on: bool) -> None:
         """Switch the making of tools on or off, from the next turn on."""
@@ -47,7 +29,7 @@ class TenantStates(ScriptedStore):
         spent = tuple(day for day in await self.spending_of(tenant, dates) if any(day[1:]))
         said = await self._scripts.command("HGET", keys.learned_keys(tenant).switches, keys.MADE_TOOLS_SWITCH)
         made_tools = None if said is None else said == "on"
-        return TenantState(await self._stops.reason(tenant), waiting, running, spent, made_tools)
+        return TenantState(await self.reason(tenant), waiting, running, spent, made_tools)
 
     async def spending_of(self, tenant: str, dates: Sequence[str]) -> Sequence[DaySpent]:
         """One row for each of these days of the tenant's calendar, also for those without spending."""

@@ -129,10 +129,6 @@ def _indent_lines(value: Json, depth: int = 0) -> list[str]:
     return lines
 
 
-def _show_flat(value: Json) -> str:
-    return "none" if value in ({}, []) else show_json(value)
-
-
 def count_of(number: int, one: str, many: str = "") -> str:
     """A number with its noun: ``1 call``, ``2 calls``."""
     return f"{number} {one if number == 1 else many or one + 's'}"
