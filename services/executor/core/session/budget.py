@@ -345,7 +345,9 @@ _LEAST = 500  # estimates below it say little: an endpoint has a preamble of its
 
 
 def size_of(request: ModelRequest, before: ModelRequest | None = None) -> Size:
-    """The size of a request, of which what it begins with, and the reply that follows, were counted with ``before``."""
+    """The size of a request in tokens. What it begins with as the request ``before`` it did, and the reply to that one,
+    count as repeated, the rest as fresh.
+    """
     blocks = _list_blocks(request)
     repeated = _repeated_blocks(request, before)
     prefix = sum(map(len, request.system)) + _tools_length(request.tools)
