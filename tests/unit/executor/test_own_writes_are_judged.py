@@ -139,3 +139,15 @@ async def test_the_row_of_a_list_gives_way_to_the_record_that_was_read_again(rou
     for name in ("amount", "open_sum"):
         stage.judge_by(Rule(id="HUGE", condition=f'tool == "approve_claim" && {name} > 1000', action="block"))
     await stage.ends(TaskState.COMPLETED, ["C-1"])
+
+
+@each_row("name", "open_sum", "doubled")
+async def test_a_calculated_value_is_not_known_any_more_once_what_it_rests_on_was_changed(name: str) -> None:
+    """Nor is one that was worked out from that value: a rule about it cannot be decided, and its block holds."""
+    stage = RaisedStage([RAISE, APPROVE])
+    total = use("calculate", name="open_sum", operation="sum", operands=["r1.amount"])
+    doubled = use("calculate", name="doubled", operation="multiply", operands=["open_sum", "2"])
+    stage.talk.rounds = [[READ], [total], [doubled], [RAISE, APPROVE]]
+    stage.judge_by(Rule(id="HUGE", condition=f'tool == "approve_claim" && {name} > 1000', action="block"))
+    await stage.ends(TaskState.FAILED, [], why="HUGE")
+    assert stage.written == ["set_amount"]

@@ -406,6 +406,24 @@ def test_allowances_for_too_many_tools_are_refused() -> None:
     assert caught.value.field == "tools"
 
 
+@pytest.mark.promise("policy.bounds")
+@each_row(
+    "looked_at",
+    {"history": (PastCall(tool="get", outcome=CallOutcome.FAILED),) * 2_000},
+    {"confirmations": (Confirmation(tool="get"),) * 2_000},
+)
+def test_allowances_that_look_back_over_too_much_are_refused(looked_at: dict[str, object]) -> None:
+    """Calls and confirmations to look back at count with the rules that do, for a single tool too."""
+    rules = tuple(ToolRule(id=f"R{n}", kind="at_most", tool="get", limit=9) for n in range(400))
+    asked = {"policies": (Policy(id="P", tool_rules=rules),), "tools": (OfferedTool(tool="get"),)}
+
+    assert not _asked(AllowanceRequest.model_validate(asked)).problems
+    with pytest.raises(TooMuch) as caught:
+        _asked(AllowanceRequest.model_validate({**asked, **looked_at}))
+
+    assert caught.value.field == "tools"
+
+
 @pytest.mark.promise("policy.allowances")
 @given(plans, st.lists(st.sampled_from(CallOutcome), max_size=3))
 def test_an_allowance_decides_as_a_verdict_on_a_call_does(request: EvaluateRequest, since: list[CallOutcome]) -> None:
