@@ -21,10 +21,10 @@ from cli.gateway.client import (
     speaker_claim,
     talk_with_gateway,
 )
-from cli.gateway.messages import as_list, objects_in
+from cli.gateway.messages import as_list
 from cli.send import levels_of
 from cli.task import say_task
-from shared.domain.exact_json import JsonObject, dumps
+from shared.domain.exact_json import JsonObject, dumps, objects_in
 from shared.domain.words import Role, decider
 
 ApprovalId = Annotated[str, typer.Argument(help="The approval's id: `purple approvals list` shows them.")]

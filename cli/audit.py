@@ -10,8 +10,7 @@ from rich.text import Text
 
 from cli.console import Complaint, moment, out, plain_text, say_json
 from cli.gateway.client import AsJson, Gateway, GatewayClient, talk_with_gateway
-from cli.gateway.messages import as_object, objects_in
-from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.exact_json import Json, JsonObject, as_object, dumps, objects_in
 
 _LINES = ("tool", "arguments", "asked_by", "approved_by", "why", "status", "proof", "sent")
 _FIELDS = (

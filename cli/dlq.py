@@ -9,8 +9,7 @@ from rich.text import Text
 
 from cli.console import Complaint, err, moment, out, plain_text, say_found, text_table
 from cli.gateway.client import AsJson, Gateway, Name, ask_as_operator, say_rows
-from cli.gateway.messages import objects_in
-from shared.domain.exact_json import JsonObject
+from shared.domain.exact_json import JsonObject, objects_in
 
 _MOST = 1000
 LetterId = Annotated[str, typer.Argument(help="The letter's id: `purple dlq list` shows them.")]

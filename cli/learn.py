@@ -12,9 +12,9 @@ from rich.text import Text
 from cli.child_json import ask_module
 from cli.console import Complaint, err, indent_json, out, say_found, say_json, text_table
 from cli.gateway import client as gateway
-from cli.gateway.messages import as_list, as_object, objects_in
+from cli.gateway.messages import as_list
 from shared.contracts.learning_files import LearningFile
-from shared.domain.exact_json import Json, JsonObject, dumps, loads
+from shared.domain.exact_json import Json, JsonObject, as_object, dumps, loads, objects_in
 
 _REFUSED = 1
 _PIECE = 250  # entities in one request

@@ -10,9 +10,9 @@ from rich.text import Text
 
 from cli.child_json import ask_module
 from cli.console import err, out, say_found, text_table
-from cli.gateway.messages import as_list, as_object, objects_in
+from cli.gateway.messages import as_list
 from cli.replay import Folder, archive_environ
-from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.exact_json import Json, JsonObject, as_object, dumps, objects_in
 
 _SECONDS = 120.0
 _CANNOT = 2

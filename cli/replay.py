@@ -8,9 +8,8 @@ import typer
 
 from cli.child_json import ask_module
 from cli.console import Complaint, err, out, say_found, text_table
-from cli.gateway.messages import objects_in
 from cli.stack.registry import data_folder
-from shared.domain.exact_json import JsonObject
+from shared.domain.exact_json import JsonObject, objects_in
 from shared.infra.archive_open import folder_url, key_of
 
 USUAL_FOLDER = Path(".purple")

@@ -16,8 +16,7 @@ from cli.gateway.client import (
     speaker_claim,
     talk_with_gateway,
 )
-from cli.gateway.messages import as_object, objects_in
-from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.exact_json import Json, JsonObject, as_object, dumps, objects_in
 from shared.domain.words import Resolution, Role, TaskState
 
 _STYLES = {"verified": "green", "unverified": "yellow", "refused": "red", "absent": "bold red", "in_doubt": "bold red"}

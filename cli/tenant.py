@@ -12,9 +12,8 @@ from rich.text import Text
 from cli.child_json import ask_module
 from cli.console import err, out, say_found, text_table
 from cli.gateway.client import AsJson, Gateway, Name, ask_as_operator
-from cli.gateway.messages import as_object, objects_in
 from cli.tenant_record import record
-from shared.domain.exact_json import JsonObject
+from shared.domain.exact_json import JsonObject, as_object, objects_in
 
 _SECONDS = 120.0
 _PROTOCOLS = {"mcp": "MCP", "rest": "REST bridge"}

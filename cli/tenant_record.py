@@ -12,8 +12,8 @@ from rich.text import Text
 from cli.child_json import ask_module
 from cli.console import Complaint, err, indent_json, join_values, out, say_found, say_json, text_table
 from cli.gateway.client import AsJson, Gateway, Name, ask_as_operator, ask_gateway, path_of, say_rows, speaker_claim
-from cli.gateway.messages import as_list, as_object, objects_in
-from shared.domain.exact_json import Json, JsonObject, loads_object
+from cli.gateway.messages import as_list
+from shared.domain.exact_json import Json, JsonObject, as_object, loads_object, objects_in
 
 _SECONDS = 60.0
 _DIFFERS = 1

@@ -13,8 +13,8 @@ from rich.text import Text
 from cli.child_json import ask_module
 from cli.console import Complaint, err, join_values, out, say_found, text_table
 from cli.gateway.client import AsJson, Gateway, Name, ask_as_operator, say_rows
-from cli.gateway.messages import as_list, as_object, objects_in
-from shared.domain.exact_json import Json, JsonObject
+from cli.gateway.messages import as_list
+from shared.domain.exact_json import Json, JsonObject, as_object, objects_in
 from shared.domain.words import ToolClass
 
 _SHOWN = ("name", "version", "arguments", "result", "purpose", "made_at", "task_id")

@@ -14,9 +14,9 @@ from httpx_sse import ServerSentEvent, aconnect_sse
 from rich.table import Table
 
 from cli.console import Complaint, out, say_found
-from cli.gateway.messages import Event, Speaker, TaskView, Utterance, objects_in, task_view
+from cli.gateway.messages import Event, Speaker, TaskView, Utterance, task_view
 from cli.stack.registry import gateway_url
-from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
+from shared.domain.exact_json import Json, JsonObject, as_object, dumps, loads_object, objects_in
 from shared.domain.words import Role
 from shared.infra.tls import trusted_certificates
 
@@ -154,9 +154,8 @@ def _build_refusal(what: str, answer: httpx.Response, problem: Json) -> Complain
 
 
 def _read_event(event_id: str, kind: str, body: JsonObject) -> Event:
-    data = body.get("data")
     at = datetime.fromisoformat(str(body["at"])) if "at" in body else datetime.now().astimezone()
-    return Event(event_id, str(body.get("kind", kind)), at, data if isinstance(data, dict) else {})
+    return Event(event_id, str(body.get("kind", kind)), at, as_object(body.get("data")))
 
 
 T = TypeVar("T")

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from pydantic.alias_generators import to_snake
 
-from shared.domain.exact_json import Json, JsonObject
+from shared.domain.exact_json import Json, JsonObject, as_object
 
 
 @dataclass(frozen=True)
@@ -123,14 +123,5 @@ def _convert_numbers(value: Json) -> Json:
             return value
 
 
-def as_object(value: Json) -> JsonObject:
-    return value if isinstance(value, dict) else {}
-
-
 def as_list(value: Json) -> list[Json]:
     return value if isinstance(value, list) else []
-
-
-def objects_in(value: Json) -> list[JsonObject]:
-    """The objects in a list; empty for any other value."""
-    return [row for row in as_list(value) if isinstance(row, dict)]

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from cli.gateway.messages import Event, TaskView, as_list, objects_in
+from cli.gateway.messages import Event, TaskView, as_list
 from examples.demo.books import Books, DemoTask
-from shared.domain.exact_json import Json, JsonObject, dumps, loads
+from shared.domain.exact_json import Json, JsonObject, dumps, loads, objects_in
 
 _PROVED = "verified"
 _SENT = "sent"

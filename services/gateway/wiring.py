@@ -45,7 +45,7 @@ from shared.infra.metrics import Metrics, MetricsPage, metrics_app
 from shared.infra.sealed import Seal
 from shared.infra.side_server import serve_beside
 from shared.infra.tls import trusted_certificates
-from shared.ports.meter import Meter, NoMeter
+from shared.ports.meter import NO_METER, Meter
 from shared.ports.tasks import Tasks
 
 
@@ -90,9 +90,6 @@ class IdentityWiring:
         return EitherIdentity(by_key, by_token) if "keys" in settings.ways else by_token
 
 
-_NOBODY = NoMeter()
-
-
 class WebhookWiring:
     """Webhooks. ``registrar`` and ``posts``: None if none are offered; ``reach``: where they may lead, in any case."""
 
@@ -104,7 +101,7 @@ class WebhookWiring:
         now: Callable[[], datetime],
         *,
         embedded: bool,
-        meter: Meter = _NOBODY,
+        meter: Meter = NO_METER,
     ) -> None:
         self._settings, self._live, self._now, self._meter = settings, live, now, meter
         self.reach = webhook_reach(settings.webhook_allowed_hosts, loopback=embedded)

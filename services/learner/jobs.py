@@ -14,12 +14,12 @@ from services.learner.adapters.redis_budgets import RedisTenantBudgets
 from services.learner.adapters.redis_forgetting import RedisForgetting
 from services.learner.adapters.redis_knowledge import RedisFactRepository, RedisKnowledge
 from services.learner.adapters.redis_learned_files import RedisCaseRepository, RedisImportRepository
-from services.learner.adapters.redis_outcomes import REMEMBERING, OutcomeGroup, RedisOutcomes
+from services.learner.adapters.redis_outcomes import REMEMBERING, RedisOutcomes
 from services.learner.core.files.importer import Importer
 from services.learner.core.files.report import report_rows, report_teacher
 from services.learner.core.learner import Learner
 from services.learner.core.memory.fact_worker import FactWorker, ModelFacts
-from services.learner.core.memory.follower import OutcomeConsumer, OutcomeFollower, OutcomeNews
+from services.learner.core.memory.follower import OutcomeFollower, OutcomeNews
 from services.learner.core.memory.forgetting import ForgetRequestWorker
 from services.learner.core.memory.rememberer import Rememberer
 from services.learner.core.training import Seeder
@@ -36,23 +36,21 @@ from shared.infra.model_prices import read_prices
 from shared.infra.rpc import RpcQueue, keep_importing
 from shared.infra.starting import CannotStart
 from shared.infra.tenant_records import RedisTenantRecords
-from shared.ports.meter import Meter, NoMeter
+from shared.ports.meter import NO_METER, Meter
 from shared.ports.models import Tier
 from shared.ports.store import StoreUnavailable
 
 log = structlog.get_logger()
 _MODEL_SECONDS = 30.0
-_NOBODY = NoMeter()
 
 
 @dataclass
 class MemoryJobs:
-    """The consumers of outcomes beside the learner, and the parts of this process's memory. ``worker``: None if facts
-    are not found here.
-    """
+    """The parts of this process's memory. ``worker``: None if facts are not found here."""
 
     rememberer: Rememberer
-    followers: tuple[tuple[OutcomeFollower, OutcomeNews], ...]
+    follower: OutcomeFollower
+    news: OutcomeNews
     forgetter: ForgetRequestWorker
     worker: FactWorker | None = None
     close: Callable[[], Awaitable[None]] | None = None
@@ -62,8 +60,7 @@ class MemoryJobs:
         async with asyncio.TaskGroup() as group:
             finding = group.create_task(self._find_facts(stop))
             group.create_task(keep_forgetting(self.forgetter, stop))
-            for follower, news in self.followers:
-                group.create_task(keep_following(follower, news, learner, stop))
+            group.create_task(keep_following(self.follower, self.news, learner, stop))
             await stop.wait()
             finding.cancel()
 
@@ -88,18 +85,15 @@ def build_memory_jobs(
     owner: str,
     lease_seconds: float,
     learner: Learner,
-    meter: Meter = _NOBODY,
+    meter: Meter = NO_METER,
 ) -> MemoryJobs:
-    def follow(group: OutcomeGroup, consumer: OutcomeConsumer) -> tuple[OutcomeFollower, OutcomeNews]:
-        news, outcomes = learner.listen(), RedisOutcomes(redis, owner, lease_seconds, group)
-        return OutcomeFollower(outcomes, consumer, lambda: learner.partitions, news.drain), news
-
     wants_facts = settings.learn_knowledge == "on"
     rememberer = Rememberer(RedisKnowledge(redis), wants_facts=wants_facts)
-    followers = (follow(REMEMBERING, rememberer),)  # each of keys.OUTCOME_GROUPS but the learner's own
+    news, outcomes = learner.listen(), RedisOutcomes(redis, owner, lease_seconds, REMEMBERING)
+    follower = OutcomeFollower(outcomes, rememberer.apply, lambda: learner.partitions, news.drain)
     forgetter = ForgetRequestWorker(RedisForgetting(redis, settings.session_archive()))
     if not wants_facts:
-        return MemoryJobs(rememberer, followers, forgetter)
+        return MemoryJobs(rememberer, follower, news, forgetter)
 
     model = LateModel(lambda: _build_model(settings))
     prices = read_prices()
@@ -107,7 +101,7 @@ def build_memory_jobs(
     finder = ModelFacts(counted, prices.get(settings.haiku_model) or dearest(prices.values()))
     budgets = RedisTenantBudgets(redis, RedisTenantRecords(redis))
     worker = FactWorker(RedisFactRepository(redis), finder, budgets)
-    return MemoryJobs(rememberer, followers, forgetter, worker, model.close)
+    return MemoryJobs(rememberer, follower, news, forgetter, worker, model.close)
 
 
 def _build_model(settings: MemorySettings) -> ClosableModel:

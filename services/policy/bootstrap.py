@@ -5,11 +5,9 @@ from fastapi import FastAPI
 from services.policy.core.conditions import ConditionCache
 from services.policy.entrypoints.http import application
 from services.policy.settings import PolicySettings
-from shared.ports.meter import Meter, NoMeter
-
-_NOBODY = NoMeter()
+from shared.ports.meter import NO_METER, Meter
 
 
-def build(settings: PolicySettings, meter: Meter = _NOBODY) -> FastAPI:
+def build(settings: PolicySettings, meter: Meter = NO_METER) -> FastAPI:
     """The application, with its own cache of parsed conditions."""
     return application(ConditionCache(), settings.max_body_bytes, meter)

@@ -220,3 +220,13 @@ _SAFE = 2**53 - 1  # every whole number up to it is a double
 def as_text(value: Json) -> str:
     """A text unchanged, any other value as canonical JSON."""
     return value if isinstance(value, str) else dumps(value)
+
+
+def as_object(value: object) -> JsonObject:
+    """The value if it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def objects_in(value: object) -> list[JsonObject]:
+    """The objects in a list; empty for any other value."""
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []

@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias, cast, get_args
 import structlog
 from pydantic import JsonValue
 
-from shared.domain.exact_json import Json, JsonObject, dumps, loads_object, wire
+from shared.domain.exact_json import Json, JsonObject, as_object, dumps, loads_object, wire
 from shared.domain.identity_cache import IdentityCache
 from shared.ports import models
 
@@ -330,7 +330,7 @@ def _strip_fence(text: str) -> str:
 
 
 def _read_usage(told: Json) -> models.Usage:
-    usage = told if isinstance(told, dict) else {}
+    usage = as_object(told)
     return models.Usage(
         input=_token_count(usage.get("input_tokens")),
         output=_token_count(usage.get("output_tokens")),

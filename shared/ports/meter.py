@@ -33,3 +33,6 @@ class NoMeter(Meter):
     def observe(self, metric: Metric, value: float, **labels: str) -> None: ...
 
     def put(self, metric: Metric, value: float, **labels: str) -> None: ...
+
+
+NO_METER = NoMeter()

@@ -55,7 +55,7 @@ class MemoryStage:
 
     def a_follower(self, name: str, held: Collection[int] = range(PARTITIONS)) -> OutcomeFollower:
         outcomes = RedisOutcomes(self.redis, name, LEASE, REMEMBERING)
-        return OutcomeFollower(outcomes, self.rememberer, lambda: held, lambda: held)
+        return OutcomeFollower(outcomes, self.rememberer.apply, lambda: held, lambda: held)
 
     async def remembers(self) -> None:
         """Until every outcome is remembered."""

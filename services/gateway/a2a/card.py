@@ -4,13 +4,15 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
-from email.utils import format_datetime, parsedate_to_datetime
+from email.utils import format_datetime
 from functools import cache
 from itertools import product
 
 from a2a.types import a2a_pb2 as new
 from fastapi import APIRouter, Request
+from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, Response
+from starlette.staticfiles import StaticFiles
 
 from services.gateway.a2a.card_keys import JWKS_PATH, CardKeys
 from services.gateway.a2a.profile import SKILLS, Abilities, GatewayProfile, Skill
@@ -18,6 +20,7 @@ from services.gateway.a2a.views import NEW, OLD
 from services.gateway.features.tasks.options import OUTPUT_MODES
 from shared.domain.version import VERSION
 
+_CONDITIONS = StaticFiles()  # which compares If-None-Match and If-Modified-Since with an answer's headers
 PATHS = ("/.well-known/agent-card.json", "/.well-known/agent.json")
 _DESCRIPTION = (
     "Carries out business processes end to end: reads, computes, checks policy, asks for approval where a rule "
@@ -79,7 +82,7 @@ def card_routes(card: new.AgentCard, since: datetime, usual: str = "merged", key
         etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
         headers = {"ETag": etag, "Cache-Control": "public, max-age=300", "Vary": "A2A-Version"}
         headers["Last-Modified"] = format_datetime(changed, usegmt=True)
-        if _is_known(request, etag, changed):
+        if _CONDITIONS.is_not_modified(Headers(headers), request.headers):
             return Response(status_code=304, headers=headers)
         return Response(body, media_type="application/json", headers=headers)
 
@@ -121,18 +124,6 @@ def _build_schemes(abilities: Abilities) -> dict[str, new.SecurityScheme]:
         )
         schemes["openId"] = new.SecurityScheme(open_id_connect_security_scheme=issuer)
     return schemes
-
-
-def _is_known(request: Request, etag: str, changed: datetime) -> bool:
-    """Whether the client has this card already: by its ETag or, without one, by its date."""
-    tags = request.headers.get("if-none-match")
-    if tags is not None:
-        return any(tag.strip().removeprefix("W/") in (etag, "*") for tag in tags.split(","))
-    try:
-        since = parsedate_to_datetime(request.headers.get("if-modified-since", ""))
-    except (ValueError, OverflowError):
-        return False
-    return changed <= (since if since.tzinfo else since.replace(tzinfo=UTC))
 
 
 def _merged_card(card: new.AgentCard, _: CardKeys | None) -> Mapping[str, object]:

@@ -26,7 +26,7 @@ from services.gateway.worlds.world import (
 )
 from shared.contracts.base import first_fault
 from shared.contracts.ues.modalities import ChatMessage
-from shared.domain.exact_json import Json, JsonObject, dumps, loads, wire
+from shared.domain.exact_json import Json, JsonObject, as_object, dumps, loads, objects_in, wire
 from shared.infra.guard import Guard
 from shared.infra.guarded_http import GuardedTransport, RefusedConnection
 from shared.infra.tls import trusted_certificates
@@ -266,7 +266,6 @@ async def read_words(guard: Guard, ues_url: str, key: str) -> str:
 
 def users_words(chat: Json) -> str:
     """What the user said in the chat, in order; only the end of a very long chat."""
-    messages = chat.get("messages") if isinstance(chat, dict) else None
-    rows = [row for row in messages if isinstance(row, dict)] if isinstance(messages, list) else []
+    rows = objects_in(as_object(chat).get("messages"))
     said = [str(row.get("content", "")).strip() for row in rows if row.get("role") == "user"]
     return "\n\n".join(filter(None, said))[-_LONGEST:]

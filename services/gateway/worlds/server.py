@@ -22,7 +22,7 @@ from starlette.routing import BaseRoute, Route
 from services.gateway.worlds.addresses import ASSESSED_WORLD
 from services.gateway.worlds.calls import CALL_SECONDS, OPERATIONS, BridgedWorld, CallResult, WorldCalls
 from services.gateway.worlds.world import Operation
-from shared.domain.exact_json import Json, JsonObject, dumps, loads_object, plain, wire
+from shared.domain.exact_json import Json, JsonObject, as_object, dumps, loads_object, plain, wire
 from shared.domain.version import VERSION
 
 ANY_WORLD = "/bridge/mcp"
@@ -120,5 +120,5 @@ def _merge_field(given: JsonObject) -> Json:
     options = given.get("anyOf")
     kept = [one for one in options if one != _NULL] if isinstance(options, list) else []
     only = kept[0] if len(kept) == 1 else {}
-    merged = {**given, **(only if isinstance(only, dict) else {})}
+    merged = {**given, **as_object(only)}
     return {name: value for name, value in merged.items() if name not in _IDLE and name != "anyOf"}

@@ -23,7 +23,7 @@ from shared.contracts.policy_document import refused_field
 from shared.contracts.prose import ProseAnswer, ProseRequest
 from shared.domain import metric_names as names
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
-from shared.ports.meter import Meter, NoMeter
+from shared.ports.meter import NO_METER, Meter
 
 
 class RequestRejected(Exception):
@@ -141,7 +141,6 @@ def _find_path(document: Json, places: Sequence[str | int]) -> list[str]:
 
 
 _log = structlog.get_logger("policy")
-_NOBODY = NoMeter()
 
 
 class PolicyHealth(BaseModel):
@@ -180,7 +179,7 @@ class PolicyApp(FastAPI):
         return super().openapi()
 
 
-def application(conditions: ConditionCache, max_body_bytes: int, meter: Meter = _NOBODY) -> FastAPI:
+def application(conditions: ConditionCache, max_body_bytes: int, meter: Meter = NO_METER) -> FastAPI:
     """The service as an ASGI application. Between requests it keeps only prepared policies and conditions."""
     app = PolicyApp(title="Purple Agent policy service", version="1", docs_url=None, redoc_url=None)
     refusals: dict[int | str, dict[str, object]] = {status: {"model": RefusalBody} for status in (400, 413, 422)}

@@ -5,14 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import cast
 
-from pydantic import JsonValue
-
 from services.gateway.features.approvals.views import decisions_view, sources_of
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.archive import ArchivedTask
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.task import TaskRecord
-from shared.domain.exact_json import Json, JsonObject, loads
+from shared.domain.exact_json import Json, JsonObject, as_object, loads, objects_in
 from shared.domain.marks import MarkKind, marked_values
 from shared.domain.redaction import without_marks
 
@@ -26,11 +24,8 @@ def audit_rows(task: ArchivedTask, kept_in: str) -> list[JsonObject]:
 
 def rows_of_record(record: TaskRecord) -> list[JsonObject]:
     """The writes of a task of which only the record is left: with fewer fields."""
-    writes = record.metadata.get("writes")
     hidden = marked_values(record.request.text)
-    rows = (
-        [_short_row(record, write) for write in writes if isinstance(write, dict)] if isinstance(writes, list) else []
-    )
+    rows = (_short_row(record, write) for write in objects_in(record.metadata.get("writes")))
     return [_mask_row(row, hidden) for row in rows]
 
 
@@ -83,15 +78,15 @@ def _describe_task(record: TaskRecord) -> JsonObject:
     }
 
 
-def _short_row(record: TaskRecord, write: Mapping[str, JsonValue]) -> JsonObject:
+def _short_row(record: TaskRecord, write: JsonObject) -> JsonObject:
     known = ("call_id", "connection", "tool", "arguments", "status", "attempt", "compensates")
     return {
         **_describe_task(record),
-        **{name: cast(Json, write.get(name)) for name in known},
+        **{name: write.get(name) for name in known},
         "allowed_by": _metadata_text(record, "approval"),
         "policy": _describe_policy(record, []),
         "plan_hash": _metadata_text(record, "plan_hash"),
-        "proof": {"note": cast(Json, write.get("note"))},
+        "proof": {"note": write.get("note")},
         "kept_in": "record",
     }
 
@@ -104,8 +99,8 @@ def _describe_figures(record: TaskRecord, asked: Sequence[Approval]) -> list[Jso
             {"name": one.name, "value": one.value, "operation": one.operation, "operands": [*one.operands]}
             for one in found
         ]
-    values = record.metadata.get("values")
-    return [{"name": name, "value": str(value)} for name, value in values.items()] if isinstance(values, dict) else []
+    values = as_object(record.metadata.get("values"))
+    return [{"name": name, "value": str(value)} for name, value in values.items()]
 
 
 def _describe_approval(approval: Approval) -> Json:
@@ -125,8 +120,7 @@ def _describe_approval(approval: Approval) -> Json:
 def _describe_policy(record: TaskRecord, asked: Sequence[Approval]) -> Json:
     """The verdict on the plan, from the approval that was granted or else from the task's record."""
     granted = next((one for one in reversed(asked) if one.status is ApprovalStatus.APPROVED), None)
-    verdict = record.metadata.get("verdict")
-    said = cast(JsonObject, verdict) if isinstance(verdict, dict) else {}
+    said = as_object(record.metadata.get("verdict"))
     passed = {"passed": said.get("passed"), "requires_approval": said.get("requiresApproval")}
     if granted is not None and granted.grounds.policy_hash:
         grounds = granted.grounds
@@ -137,10 +131,8 @@ def _describe_policy(record: TaskRecord, asked: Sequence[Approval]) -> Json:
 
 
 def _describe_rules(verdict: JsonObject) -> Iterator[Json]:
-    found = verdict.get("triggeredRules")
-    for rule in found if isinstance(found, list) else []:
-        if isinstance(rule, dict):
-            yield {"rule": rule.get("ruleId"), "policy": rule.get("policyId"), "reason": rule.get("reason")}
+    for rule in objects_in(verdict.get("triggeredRules")):
+        yield {"rule": rule.get("ruleId"), "policy": rule.get("policyId"), "reason": rule.get("reason")}
 
 
 def _describe_proof(entry: LedgerEntry) -> JsonObject:

@@ -21,18 +21,17 @@ from services.gateway.features.deliveries.service import DeliveryRules, Delivery
 from shared.domain import metric_names as names
 from shared.infra.guard import Guard
 from shared.infra.guarded_http import RefusedConnection, guarded_client
-from shared.ports.meter import Meter, NoMeter
+from shared.ports.meter import NO_METER, Meter
 from shared.ports.store import StoreUnavailable
 
 _OURS = {"User-Agent": "purple-agent-webhook/1", "Accept-Encoding": "identity"}
-_NOBODY = NoMeter()
 _DIGITS = 6  # of the length of a short answer: less than 100 kB
 
 
 class WebhookHttp(HttpPoster):
     """Posts to receivers, counted and timed. Only an answer's status counts. Close it with ``aclose``."""
 
-    def __init__(self, guard: Guard, seconds: float, connections: int, meter: Meter = _NOBODY) -> None:
+    def __init__(self, guard: Guard, seconds: float, connections: int, meter: Meter = NO_METER) -> None:
         self._seconds, self._meter = seconds, meter
         limits = httpx.Limits(max_connections=connections, max_keepalive_connections=connections, keepalive_expiry=5.0)
         self._client = guarded_client(guard, httpx.Timeout(seconds), limits)

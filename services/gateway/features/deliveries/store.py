@@ -19,7 +19,7 @@ from shared.infra.lua import Call, Scripts
 from shared.infra.sealed import CannotOpen, Seal
 from shared.infra.stored_tasks import read_record
 from shared.infra.story import read_story
-from shared.ports.meter import Meter, NoMeter
+from shared.ports.meter import NO_METER, Meter
 
 log = structlog.get_logger()
 _EVENTS_READ = 500
@@ -36,13 +36,10 @@ class _LinePlace(NamedTuple):
     once: bool
 
 
-_NOBODY = NoMeter()
-
-
 class RedisDeliveryQueue(news.DeliveryQueue, news.DeliverySink):
     """The queue of lines on Redis. Every method may raise ``StoreUnavailable``."""
 
-    def __init__(self, redis: Redis, seal: Seal, meter: Meter = _NOBODY) -> None:
+    def __init__(self, redis: Redis, seal: Seal, meter: Meter = NO_METER) -> None:
         self._scripts = Scripts(redis)
         self._seal, self._meter = seal, meter
         self._failing = rows.FailingWebhooks(self._scripts)

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from services.gateway.edge.errors import InvalidField, NoVisibleTask, UnsupportedContent
 from services.gateway.edge.fields import object_at, text_at
 from shared.contracts.task import FILE_ID, HistoryMessage, SentFile, TaskRecord
-from shared.domain.exact_json import JsonObject
+from shared.domain.exact_json import JsonObject, objects_in
 from shared.domain.outgoing import Reach, Refused, check_url
 from shared.ports.archive import Archive, ArchiveUnavailable
 from shared.ports.store import StoreUnavailable
@@ -168,6 +168,5 @@ def names_of_files(record: TaskRecord) -> dict[str, str]:
     sent = {file.file_id: file.shown_name for file in record.request.files if file.file_id}
     parts = (part for message in record.history for part in message.parts if FILE_ID in part)
     sent |= {str(part[FILE_ID]): str(part.get("filename") or "file") for part in parts}
-    read = record.metadata.get("files")
-    rows = [row for row in read if isinstance(row, dict)] if isinstance(read, list) else []
+    rows = objects_in(record.metadata.get("files"))
     return {**{str(row["file_id"]): str(row.get("name") or "file") for row in rows if row.get("file_id")}, **sent}

@@ -13,7 +13,7 @@ from services.gateway.edge.fields import kind_of, list_at, required_id, text_at
 from services.gateway.features.tasks.message import ClientMessage, policy_document
 from shared.contracts.policy_document import UnknownShape, read_rules, rules_in_text
 from shared.contracts.task import PriorTurn, SolverRequest, TaskRecord
-from shared.domain.exact_json import Json, JsonObject, digest, dumps, loads
+from shared.domain.exact_json import Json, JsonObject, as_object, as_text, digest, dumps, loads
 from shared.domain.words import Dialect, TaskState
 
 
@@ -84,7 +84,7 @@ def _list_items(text: str) -> tuple[str, ...]:
     """The items of a JSON array, else of a numbered or bulleted list, else of a list with commas or semicolons."""
     array = _array_in(text)
     if array is not None:
-        return tuple(map(_as_text, array))
+        return tuple(map(as_text, array))
     items = tuple(_ITEM.finditer(text))
     if items and _REFUSAL.search(text[: items[0].start()].replace("’", "'").strip()):
         return (text,)
@@ -110,13 +110,13 @@ def _is_refusal(text: str) -> bool:
 
 def _single_answer(text: str) -> tuple[str, ...]:
     array = _parse_json(text)
-    return (_as_text(array[0]),) if isinstance(array, list) and len(array) == 1 else (text,)
+    return (as_text(array[0]),) if isinstance(array, list) and len(array) == 1 else (text,)
 
 
 def _whole_json(text: str) -> tuple[str, ...]:
     value = _parse_json(text)
     if isinstance(value, list):
-        return tuple(map(_as_text, value))
+        return tuple(map(as_text, value))
     return (dumps(value),) if isinstance(value, dict) else ()
 
 
@@ -152,10 +152,6 @@ def _parse_json(text: str) -> Json:
         return loads(text)
     except ValueError:
         return None
-
-
-def _as_text(value: Json) -> str:
-    return value if isinstance(value, str) else dumps(value)
 
 
 _FORMATS = ("list", "single", "json")
@@ -218,7 +214,9 @@ def status_of(record: TaskRecord) -> int:
 
 def metadata_of(record: TaskRecord) -> dict[str, JsonValue]:
     """What was found of the policy and the history, whatever became of the task."""
-    checked, memory = _metadata_object(record, "text_policy"), _metadata_object(record, "memory")
+    checked, memory = (
+        cast("dict[str, JsonValue]", as_object(record.metadata.get(name))) for name in ("text_policy", "memory")
+    )
     violations = list(cast("list[JsonValue]", checked.get("violations", [])))
     if (
         record.state is TaskState.REJECTED
@@ -235,11 +233,6 @@ def metadata_of(record: TaskRecord) -> dict[str, JsonValue]:
         "memory_compressed": memory.get("compressed", False),
         "memory_summary": memory.get("summary"),
     }
-
-
-def _metadata_object(record: TaskRecord, name: str) -> dict[str, JsonValue]:
-    value = record.metadata.get(name)
-    return value if isinstance(value, dict) else {}
 
 
 def _required_text(body: JsonObject, key: str) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from services.gateway.edge.errors import NotCancelable, NothingToResolve, NoVisibleTask
 from services.gateway.edge.fields import required_id, short_text_at, word_at
@@ -11,7 +11,7 @@ from services.gateway.features.identity.model import Caller, check_operator, may
 from services.gateway.features.tasks.intake import IntakeTime
 from services.gateway.features.tasks.service import TaskService
 from shared.contracts.task import TaskRecord, Turn, TurnKind
-from shared.domain.exact_json import JsonObject
+from shared.domain.exact_json import JsonObject, objects_in
 from shared.domain.words import Resolution, TaskState
 from shared.ports.tasks import Tasks
 
@@ -139,12 +139,13 @@ def _check_not_refused(record: TaskRecord, turn: Turn, word: ResolutionWord) -> 
 
 
 def _doubt_of(record: TaskRecord, call: str) -> str | None:
-    doubts = _list_in(record, "doubts") if not record.state.is_terminal else []
+    doubts = objects_in(record.metadata.get("doubts")) if not record.state.is_terminal else []
     return next((str(item["doubt"]) for item in doubts if item.get("call_id") == call), None)
 
 
 def _last_resolution(record: TaskRecord, call: str) -> JsonObject | None:
-    return next((item for item in reversed(_list_in(record, "resolutions")) if item.get("call_id") == call), None)
+    said = reversed(objects_in(record.metadata.get("resolutions")))
+    return next((item for item in said if item.get("call_id") == call), None)
 
 
 def _why_not(record: TaskRecord, call: str) -> str:
@@ -154,8 +155,3 @@ def _why_not(record: TaskRecord, call: str) -> str:
     if record.state.is_terminal:
         return f"the task has ended ({record.state.value})"
     return "no write of that name is in doubt"
-
-
-def _list_in(record: TaskRecord, name: str) -> list[JsonObject]:
-    found = record.metadata.get(name)
-    return [cast(JsonObject, item) for item in found if isinstance(item, dict)] if isinstance(found, list) else []

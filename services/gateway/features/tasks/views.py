@@ -8,6 +8,7 @@ from pydantic import JsonValue
 
 from shared.contracts.assessment.messages import EarlyCompletion, TurnComplete
 from shared.contracts.task import Artifact, File, TaskRecord
+from shared.domain.exact_json import objects_in
 from shared.domain.instants import parse_duration, written_duration
 from shared.domain.words import TaskState
 
@@ -46,9 +47,7 @@ def _build_reply(record: TaskRecord) -> TurnComplete | EarlyCompletion:
 
 
 def _is_proved(record: TaskRecord) -> bool:
-    writes = record.metadata.get("writes")
-    rows = writes if isinstance(writes, list) else []
-    return all(isinstance(one, dict) and one.get("status") == "verified" for one in rows)
+    return all(one.get("status") == "verified" for one in objects_in(record.metadata.get("writes")))
 
 
 def _parse_step(text: str) -> timedelta:

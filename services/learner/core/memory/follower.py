@@ -1,25 +1,9 @@
 """Reads the outcomes that the learner reads once more, for another purpose, in a consumer group of its own."""
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Collection, Sequence
 
 from services.learner.ports.outcomes import Delivery, Outcomes
-
-
-class OutcomeConsumer(Protocol):
-    """What is done with each ended task in a consumer group of its own, at its own pace.
-
-    A group that stands still holds up requests to forget, which wait for all groups: whatever one outcome or tenant is
-    made of must stop no other. ``lesson.read`` raises ``Unreadable`` for what is no outcome (the learner keeps it among
-    its dead letters); dry runs and practice are outcomes, too.
-    """
-
-    async def apply(self, deliveries: Sequence[Delivery]) -> None:
-        """Take in outcomes, each once in effect: they come again if this process dies before they are settled.
-
-        May raise ``StoreUnavailable``; nothing is settled then, and the same outcomes come again.
-        """
 
 
 class OutcomeNews:
@@ -42,24 +26,27 @@ class OutcomeNews:
 
 
 class OutcomeFollower:
-    """Gives a consumer the outcomes of the partitions that the learner of this process reads.
+    """Has outcomes of the partitions taken in that the learner of this process reads.
 
+    ``apply`` takes each in once in effect, and lets none of them stop another: a group that stands still holds up
+    requests to forget, which wait for all groups. If it raises ``StoreUnavailable``, nothing is settled, and the same
+    outcomes come again.
     ``partitions``: those partitions; ``news``: where there may be outcomes since the last call.
     """
 
     def __init__(
         self,
         outcomes: Outcomes,
-        consumer: OutcomeConsumer,
+        apply: Callable[[Sequence[Delivery]], Awaitable[None]],
         partitions: Callable[[], Collection[int]],
         news: Callable[[], Collection[int]],
     ) -> None:
-        self._outcomes, self._consumer, self._partitions, self._news = outcomes, consumer, partitions, news
+        self._outcomes, self._apply, self._partitions, self._news = outcomes, apply, partitions, news
         self._mine: frozenset[int] = frozenset()
         self._expected: frozenset[int] = frozenset()
 
     async def run_once(self) -> int:
-        """Hand the outcomes that wait to the consumer and settle them; returns how many there were."""
+        """Have the outcomes that wait taken in, and settle them; returns how many there were."""
         partitions = frozenset(self._partitions())
         if given := self._mine - partitions:
             await self._outcomes.give_up(given)
@@ -69,7 +56,7 @@ class OutcomeFollower:
         self._mine |= self._expected.difference(taken.lost)
         again: Collection[int] = ()
         if taken.deliveries:
-            await self._consumer.apply(taken.deliveries)
+            await self._apply(taken.deliveries)
             again = await self._outcomes.settle(taken.deliveries)
         self._expected = frozenset(taken.more).union(again)
         return len(taken.deliveries)

@@ -9,7 +9,6 @@ from typing import NamedTuple
 import structlog
 
 from services.learner.core.memory.entities import EntityKind, FoundEntity, find_entities, names_of
-from services.learner.core.memory.follower import OutcomeConsumer
 from services.learner.core.memory.lesson import Unreadable, read
 from services.learner.ports import memory
 from services.learner.ports.outcomes import Delivery
@@ -110,7 +109,7 @@ class MemoryContended(RuntimeError):
     """Other writers kept changing a tenant's memory. The event is taken again later."""
 
 
-class Rememberer(OutcomeConsumer):
+class Rememberer:
     """Keeps the entities and predictions of outcomes, and queues the tasks whose facts are to be found."""
 
     def __init__(self, knowledge: memory.KnowledgeRepository, *, wants_facts: bool) -> None:

@@ -9,7 +9,6 @@ from services.gateway.features.console.views.words import (
     Badge,
     count_of,
     list_of,
-    read_object,
     show_fields,
     show_json,
     title_of,
@@ -18,7 +17,7 @@ from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.grounds import ArgumentSource, FigureFound, Grounds, ReadFound
 from shared.contracts.plan import Origin, PlannedCall
 from shared.contracts.task import Principal, TaskRecord
-from shared.domain.exact_json import Json, loads
+from shared.domain.exact_json import Json, as_object, loads
 from shared.domain.words import Role
 
 STATUS = {
@@ -106,7 +105,7 @@ class ApprovalPage(NamedTuple):
 
     @property
     def values(self) -> tuple[tuple[str, str], ...]:
-        return tuple((name, str(value)) for name, value in read_object(self.record.metadata.get("values")).items())
+        return tuple((name, str(value)) for name, value in as_object(self.record.metadata.get("values")).items())
 
 
 def approval_page(question: Question, reader: Principal, now: datetime) -> ApprovalPage:

@@ -15,8 +15,6 @@ from services.gateway.features.console.views.tasks import WRITES, dollars, verdi
 from services.gateway.features.console.views.words import (
     Badge,
     read_moment,
-    read_object,
-    read_rows,
     read_text,
     read_texts,
     show_fields,
@@ -25,7 +23,7 @@ from services.gateway.features.console.views.words import (
 )
 from shared.contracts.grounds import Grounds
 from shared.contracts.task import TaskEvent, TaskRecord
-from shared.domain.exact_json import Json, JsonObject
+from shared.domain.exact_json import Json, JsonObject, as_object, objects_in
 
 _NOTHING = Grounds()
 _OPERATORS_WORD = ("resolution", "by", "comment")
@@ -87,10 +85,10 @@ def writes(rows: Sequence[JsonObject], grounds: Grounds | None) -> tuple[WriteLi
 
 def policy(record: TaskRecord) -> PolicyEvidence | None:
     """The verdict in the task's record; None before there is one."""
-    verdict = read_object(record.metadata.get("verdict"))
+    verdict = as_object(record.metadata.get("verdict"))
     if not verdict:
         return None
-    rules = tuple(_build_rule(one) for one in read_rows(verdict.get("triggeredRules")))
+    rules = tuple(_build_rule(one) for one in objects_in(verdict.get("triggeredRules")))
     unknown, problems = read_texts(verdict.get("indeterminate")), read_texts(verdict.get("problems"))
     return PolicyEvidence(verdict_badge(verdict), rules, unknown, problems)
 
@@ -105,7 +103,7 @@ def figures(record: TaskRecord, grounds: Grounds | None) -> tuple[FigureRow, ...
     frozen = grounds or _NOTHING
     origins = {one.name: figure_origin(one, frozen) for one in frozen.figures}
     found = {one.name: one.value for one in frozen.figures}
-    found |= {name: str(value) for name, value in read_object(record.metadata.get("values")).items()}
+    found |= {name: str(value) for name, value in as_object(record.metadata.get("values")).items()}
     return tuple(FigureRow(title_of(name), value, origins.get(name, "")) for name, value in found.items())
 
 
@@ -113,7 +111,7 @@ def quality_parts(record: TaskRecord) -> tuple[tuple[str, str], ...]:
     """The parts whose sum the score is: ``Baseline 0.50``, ``Idle -0.05``."""
     return tuple(
         (title_of(name), f"{part:+.2f}" if name != "baseline" else f"{part:.2f}")
-        for name, part in read_object(record.metadata.get("quality_parts")).items()
+        for name, part in as_object(record.metadata.get("quality_parts")).items()
         if isinstance(part, int | float) and not isinstance(part, bool)
     )
 
@@ -136,10 +134,10 @@ def _tier_usage(tier: str, calls: Sequence[Mapping[str, JsonValue]]) -> TierUsag
 
 
 def _write(row: JsonObject, grounds: Grounds) -> WriteLine:
-    arguments, proof = read_object(row.get("arguments")), read_object(row.get("proof"))
-    sources = {str(one.get("argument")): one for one in read_rows(row.get("provenance"))}
+    arguments, proof = as_object(row.get("arguments")), as_object(row.get("proof"))
+    sources = {str(one.get("argument")): one for one in objects_in(row.get("provenance"))}
     tool, status, attempt = read_text(row.get("tool")), read_text(row.get("status")), row.get("attempt")
-    said = ([read_text(one.get(name)) for name in _OPERATORS_WORD] for one in read_rows(row.get("operators")))
+    said = ([read_text(one.get(name)) for name in _OPERATORS_WORD] for one in objects_in(row.get("operators")))
     return WriteLine(
         call_id=read_text(row.get("call_id")),
         title=title_of(tool),

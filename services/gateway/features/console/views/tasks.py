@@ -9,8 +9,6 @@ from services.gateway.features.console.views.words import (
     Badge,
     duration_words,
     read_moment,
-    read_object,
-    read_rows,
     read_text,
     show_fields,
     show_json,
@@ -20,7 +18,7 @@ from services.gateway.features.console.views.words import (
 from services.gateway.features.tasks.views import answer_of
 from services.gateway.features.webhooks.model import RegisteredWebhook, state_of
 from shared.contracts.task import Artifact, TaskRecord
-from shared.domain.exact_json import JsonObject, plain
+from shared.domain.exact_json import JsonObject, as_object, objects_in, plain
 from shared.domain.words import Resolution, TaskState
 
 CHOICES = (
@@ -43,7 +41,7 @@ class Doubt(NamedTuple):
 def doubts_of(record: TaskRecord) -> tuple[Doubt, ...]:
     """The writes that an operator must judge; none once the task does not wait for that."""
     waits = record.state is TaskState.INPUT_REQUIRED
-    return tuple(map(_build_doubt, read_rows(record.metadata.get("doubts")))) if waits else ()
+    return tuple(map(_build_doubt, objects_in(record.metadata.get("doubts")))) if waits else ()
 
 
 def _build_doubt(one: JsonObject) -> Doubt:
@@ -148,7 +146,7 @@ def task_page(record: TaskRecord, now: datetime) -> TaskPage:
 
 def _list_files(record: TaskRecord) -> Iterator[FileRow]:
     """Yields the task's files as they were sent, with what was found out when they were read."""
-    read = read_rows(record.metadata.get("files"))
+    read = objects_in(record.metadata.get("files"))
     for place, file in enumerate(record.request.files):
         row = read[place] if place < len(read) else {}
         kind, size = row.get("type") or file.media_type, row.get("bytes") or file.size
@@ -177,9 +175,9 @@ def dollars(nanos: int) -> str:
 
 def _list_facts(record: TaskRecord, now: datetime) -> list[tuple[str, str, str]]:
     """Facts about the task: name, value, and a remark; unknown ones are left out."""
-    data, spend = record.metadata, read_object(record.metadata.get("spend"))
-    verdict = read_object(data.get("verdict"))
-    rules = [str(rule.get("ruleId")) for rule in read_rows(verdict.get("triggeredRules"))]
+    data, spend = record.metadata, as_object(record.metadata.get("spend"))
+    verdict = as_object(data.get("verdict"))
+    rules = [str(rule.get("ruleId")) for rule in objects_in(verdict.get("triggeredRules"))]
     until = record.updated_at if record.state.is_terminal else now
     found = [
         ("Process", process_title(record), ""),

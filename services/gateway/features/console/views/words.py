@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.exact_json import Json, as_object, dumps
 from shared.domain.words import TaskState
 
 _STEPS = ((timedelta(minutes=1), 1, "s"), (timedelta(hours=1), 60, "min"), (timedelta(days=2), 3600, "h"))
@@ -144,15 +144,6 @@ def read_text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def read_object(value: object) -> JsonObject:
-    return value if isinstance(value, dict) else {}
-
-
-def read_rows(value: object) -> list[JsonObject]:
-    """The objects in a list; empty for any other value."""
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
-
-
 def read_texts(value: object) -> tuple[str, ...]:
     return tuple(map(str, value)) if isinstance(value, list) else ()
 
@@ -166,4 +157,4 @@ def read_moment(value: object) -> datetime | None:
 
 def show_fields(value: object) -> tuple[tuple[str, str], ...]:
     """Each field of an object with its value as people read it; empty for any other value."""
-    return tuple((name, show_json(inner)) for name, inner in read_object(value).items())
+    return tuple((name, show_json(inner)) for name, inner in as_object(value).items())
