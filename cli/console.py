@@ -42,14 +42,12 @@ class Complaint(Exception):
             err.print(self.detail, markup=False, style="dim", soft_wrap=True)
 
 
-def make_table(*headers: str, title: str | None = None) -> Table:
-    """A table that wraps long words instead of cutting them, since ids must stay whole."""
-    return Table(*(Column(header, overflow="fold") for header in headers), title=title)
-
-
 def text_table(columns: Iterable[str], rows: Iterable[Iterable[object]], title: str | None = None) -> Table:
-    """Such a table of cells as plain text: words of others are never read as markup. None is an empty cell."""
-    table = make_table(*columns, title=title)
+    """A table that wraps long words instead of cutting them, since ids must stay whole.
+
+    Its cells are plain text: words of others are never read as markup. None is an empty cell.
+    """
+    table = Table(*(Column(header, overflow="fold") for header in columns), title=title)
     for row in rows:
         table.add_row(*(cell if isinstance(cell, Text) else Text("" if cell is None else str(cell)) for cell in row))
     return table

@@ -229,12 +229,7 @@ def is_free(port: int, host: str = HOST) -> bool:
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            _bind(probe, port, host)
+            probe.bind((host, port))
         except OSError:
             return False
     return True
-
-
-def _bind(probe: socket.socket, port: int, host: str = HOST) -> int:
-    probe.bind((host, port))
-    return int(probe.getsockname()[1])

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from importlib import import_module
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from services.executor.adapters.credentials import open_credentials
 from services.executor.adapters.policy_http import HttpPolicy, PatientPolicy
@@ -44,7 +44,7 @@ from shared.infra.guard import Guard
 from shared.infra.late_model import ClosableModel, CountedModel, LateModel
 from shared.infra.metrics import Metrics
 from shared.infra.model_prices import read_prices
-from shared.infra.parts import PartGroup
+from shared.infra.parts import load_part
 from shared.infra.process import configure_logging
 from shared.infra.redis import connect
 from shared.infra.tenant_records import RedisTenantRecords
@@ -99,7 +99,8 @@ async def carry_out_turns(settings: ExecutorSettings, worker: MakesWorker, trace
             counted = CountedModel(model, _build_tiers(settings), metrics)
             ports = Ports(counted, tools, PatientPolicy(policy, metrics), stored(0.0), learned, daily)
             ports = ports._replace(tracer=tracer, meter=metrics)
-            for build_part in map(PartGroup[BuildPart]("executor").load, settings.parts):
+            for name in settings.parts:
+                build_part = cast(BuildPart, load_part("executor", name))
                 equip_ports = await parts.enter_async_context(build_part(PartSetting(settings, redis)))
                 ports = equip_ports(ports)
             archive, session_archive = settings.archive(), settings.session_archive()

@@ -13,7 +13,7 @@ from shared.domain.outgoing import Reach, files_reach, operators_reach, tools_re
 from shared.domain.quality import Formula
 from shared.domain.words import PlanAudit, Strategy
 from shared.infra.archive_open import ArchiveSettings
-from shared.infra.parts import PartGroup
+from shared.infra.parts import check_parts
 from shared.infra.redis import START_SECONDS, QueueSettings
 from shared.infra.service_settings import HostList, SentFileSettings, ServiceSettings, Settings, WordList
 
@@ -199,7 +199,7 @@ class ExecutorSettings(RunSettings, ArchiveSettings, SentFileSettings, Credentia
     @field_validator("executor_parts")
     @classmethod
     def _are_parts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        return PartGroup[object]("executor").check(value)
+        return check_parts("executor", value)
 
     @field_validator("strategies", "orchestrators", mode="before")
     @classmethod

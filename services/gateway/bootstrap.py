@@ -5,7 +5,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from datetime import UTC, datetime
 from functools import partial
 from secrets import token_hex
-from typing import NamedTuple
+from typing import NamedTuple, cast
 from uuid import uuid4
 
 from fastapi import APIRouter, FastAPI
@@ -75,7 +75,7 @@ from shared.domain.outgoing import operators_reach, tools_reach
 from shared.infra.counted_app import AnswerCounts, CountedApp
 from shared.infra.keys import DEDUPE_SECONDS
 from shared.infra.live import Live
-from shared.infra.parts import PartGroup
+from shared.infra.parts import load_part
 from shared.infra.reads import Reads
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
@@ -110,7 +110,7 @@ def build(settings: GatewaySettings, leaving: ShutdownState | None = None, trace
     opened = _connect(settings)
     services = _build_services(settings, opened, leaving, tracer)
     host = PartHost(settings, opened.state, opened.identity.identity, services, _now)
-    parts = [PartGroup[BuildPart]("gateway").load(name)(host) for name in settings.parts]
+    parts = [cast(BuildPart, load_part("gateway", name))(host) for name in settings.parts]
     lifespan = _make_lifespan(settings, opened, parts)
     app = DescribedApp(title="Purple Agent gateway", docs_url=None, redoc_url=None, lifespan=lifespan)
     speak_plainly(app)

@@ -14,7 +14,7 @@ from services.gateway.features.tasks.checks import MessageLimits
 from services.gateway.features.webhooks.settings import PushSettings
 from shared.domain.address_ranges import why_not_open
 from shared.infra.archive_open import ArchiveSettings, read_keys
-from shared.infra.parts import PartGroup
+from shared.infra.parts import check_parts
 from shared.infra.redis import QueueSettings
 from shared.infra.service_settings import HostList, SentFileSettings, ServiceSettings, Settings, WordList
 
@@ -227,7 +227,7 @@ class GatewaySettings(
     @field_validator("gateway_parts")
     @classmethod
     def _are_parts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        return PartGroup[object]("gateway").check(value)
+        return check_parts("gateway", value)
 
     @model_validator(mode="after")
     def _name_authentication(self) -> Self:

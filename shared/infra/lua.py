@@ -211,15 +211,11 @@ class Scripts:
 
     async def run_many(self, name: str, calls: Iterable[Call]) -> list[Reply]:
         """The replies of one script to several calls, in one round trip."""
-        replies = await self.run_each(name, calls)
+        replies = await self.run_all((name, *call) for call in calls)
         for reply in replies:
             if isinstance(reply, ResponseError):
                 raise unavailable(reply) from reply
         return cast(list[Reply], replies)
-
-    async def run_each(self, name: str, calls: Iterable[Call]) -> "list[Reply | ResponseError]":
-        """Like ``run_many``, but a call that the server refused gives its error in place of a reply."""
-        return await self.run_all((name, *call) for call in calls)
 
     async def run_all(
         self, calls: "Iterable[tuple[str, Sequence[str], Sequence[Argument]]]"

@@ -1,7 +1,7 @@
 """Optional parts of a service: settings name them, entry points find them, and only named ones are imported.
 
 Each service has a group of entry points, ``purple_agent.SERVICE``, in ``pyproject.toml``; another distribution may add
-parts to it. Settings check the names with ``PartGroup.check``.
+parts to it. Settings check the names with ``check_parts``.
 """
 
 import tomllib
@@ -9,42 +9,38 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Generic, TypeVar, cast
+from typing import cast
 
 from shared.infra.starting import CannotStart
 
-P = TypeVar("P")
 _PROJECT = Path(__file__).parents[2] / "pyproject.toml"
 
 
-class PartGroup(Generic[P]):
-    """The optional parts of one service. ``P`` is what their entry points name, such as functions that build them."""
+def check_parts(service: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    """The same names; raises ``ValueError`` for a name without an entry point. Imports no part."""
+    for name in names:
+        _find_entry(service, name)
+    return names
 
-    def __init__(self, service: str) -> None:
-        self.name = f"purple_agent.{service}"
 
-    def check(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """The same names; raises ``ValueError`` for a name without an entry point. Imports no part."""
-        for name in names:
-            self._find_entry(name)
-        return names
+def load_part(service: str, name: str) -> object:
+    """What a part's entry point names, imported; raises ``CannotStart`` if a library that it needs is missing."""
+    try:
+        return _find_entry(service, name).load()
+    except ModuleNotFoundError as error:
+        raise CannotStart(f"The part {name!r} needs {error.name}, which is not installed.") from error
 
-    def load(self, name: str) -> P:
-        """Import a part; raises ``CannotStart`` if a library that it needs is not installed."""
-        try:
-            return cast(P, self._find_entry(name).load())
-        except ModuleNotFoundError as error:
-            raise CannotStart(f"The part {name!r} needs {error.name}, which is not installed.") from error
 
-    def _find_entry(self, name: str) -> EntryPoint:
-        """The entry point of a part. Ours come first: to search all distributions takes tens of milliseconds."""
-        own = _own_entries().get(self.name, {})
-        if name in own:
-            return EntryPoint(name, own[name], self.name)
-        known = {entry.name: entry for entry in entry_points(group=self.name)}
-        if name not in known:
-            raise ValueError(f"there is no part {name!r}; there are {', '.join(sorted({*own, *known})) or 'none'}")
-        return known[name]
+def _find_entry(service: str, name: str) -> EntryPoint:
+    """The entry point of a part. Ours come first: to search all distributions takes tens of milliseconds."""
+    group = f"purple_agent.{service}"
+    own = _own_entries().get(group, {})
+    if name in own:
+        return EntryPoint(name, own[name], group)
+    known = {entry.name: entry for entry in entry_points(group=group)}
+    if name not in known:
+        raise ValueError(f"there is no part {name!r}; there are {', '.join(sorted({*own, *known})) or 'none'}")
+    return known[name]
 
 
 @cache

@@ -37,9 +37,6 @@ class TaskStore(Tasks):
         self._admission = Admission(redis, self._scripts, most_waiting)
         self._feeds = Feeds(live, self._scripts)
 
-    async def ping(self) -> None:
-        await self._scripts.command("PING")
-
     async def accept(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> Accepted:
         """Store a turn, and the record if its task is new, in one step; repeat it freely after a failure.
 
@@ -111,12 +108,12 @@ class TaskStore(Tasks):
         is_fresh = await self._claim_alias(record)
         reply = await self._store(record, turn, message)
         if reply[0] == "ok" and not is_fresh:  # the name of a task which has left may be about to leave, too
-            await self._send_command("SET", alias, _place_of(record))
+            await self._scripts.command("SET", alias, _place_of(record))
         if reply[0] in ("other", "ended", "stopped", "full") and is_fresh:
-            await self._send_command("DEL", alias)
+            await self._scripts.command("DEL", alias)
         accepted = await self._read_acceptance(record, turn, reply)
         if is_fresh and accepted.record.task_id != record.task_id:  # a resend; its own task was never made
-            await self._send_command("DEL", alias)
+            await self._scripts.command("DEL", alias)
         return accepted
 
     async def _store(self, record: TaskRecord, turn: Turn, message: str, *, names_task: bool = False) -> list[str]:
@@ -177,9 +174,9 @@ class TaskStore(Tasks):
     async def _claim_alias(self, record: TaskRecord) -> bool:
         """Reserve a task's id before the task exists; True if it was free, or left by an accept that failed."""
         name, place = keys.alias_key(record.tenant, record.task_id), _place_of(record)
-        if await self._send_command("SETNX", name, place):
+        if await self._scripts.command("SETNX", name, place):
             return True
-        before = await self._send_command("GET", name)
+        before = await self._scripts.command("GET", name)
         if before is None or before == place:
             return False
         await self._take_over_alias(record, str(before))
@@ -190,23 +187,20 @@ class TaskStore(Tasks):
         task_id, session_id = before.split("\n")
         if await self._read_record(record.tenant, task_id, session_id) is not None:
             raise SessionBelongsToOther(session_id)
-        await self._send_command("SET", keys.alias_key(record.tenant, record.task_id), _place_of(record))
+        await self._scripts.command("SET", keys.alias_key(record.tenant, record.task_id), _place_of(record))
 
     async def _resolve(self, tenant: str, task_id: str, session_id: str = "") -> tuple[str, str] | None:
         if session_id:
             return task_id, session_id
-        value = await self._send_command("GET", keys.alias_key(tenant, task_id))
+        value = await self._scripts.command("GET", keys.alias_key(tenant, task_id))
         if value is None:
             return None
         found, session_id = str(value).split("\n")
         return found, session_id
 
     async def _read_record(self, tenant: str, task_id: str, session_id: str) -> TaskRecord | None:
-        stored = await self._send_command("HGET", keys.task_keys(tenant, session_id, task_id).record, "json")
+        stored = await self._scripts.command("HGET", keys.task_keys(tenant, session_id, task_id).record, "json")
         return None if stored is None else read_record(str(stored))
-
-    async def _send_command(self, *words: str) -> object:
-        return await self._scripts.command(*words)
 
 
 def _place_of(record: TaskRecord) -> str:

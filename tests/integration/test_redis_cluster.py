@@ -137,7 +137,7 @@ async def test_a_cluster_that_is_away_says_so() -> None:
     (nobody,) = free_ports(1)
     client = connect(f"redis+cluster://127.0.0.1:{nobody}")
     with pytest.raises(StoreUnavailable):
-        await TaskStore(client, Live(client)).ping()
+        await TaskStore(client, Live(client)).record("acme", "t1")
     await client.aclose()
 
 

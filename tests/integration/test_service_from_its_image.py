@@ -3,7 +3,7 @@
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +15,7 @@ from cli.stack.plan import free_ports
 from services.executor.settings import ExecutorSettings
 from services.gateway.settings import GatewaySettings
 from shared.infra.embedded_redis import EmbeddedRedis
-from shared.infra.parts import PartGroup
+from shared.infra.parts import check_parts, load_part
 from shared.infra.starting import CannotStart, read_settings
 from tests.deployment.compose import compose
 from tests.deployment.dockerfile import STACK, images
@@ -247,9 +247,9 @@ def test_another_distribution_brings_a_part(tmp_path: Path, monkeypatch: pytest.
     (metadata / "entry_points.txt").write_text("[purple_agent.gateway]\nextra = purple_extra:build\n")
     (tmp_path / "purple_extra.py").write_text("def build() -> str:\n    return 'built'\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    group = PartGroup[Callable[[], str]]("gateway")
-    assert group.check(("console", "extra")) == ("console", "extra")
-    assert group.load("extra")() == "built"
+    assert check_parts("gateway", ("console", "extra")) == ("console", "extra")
+    assert callable(build := load_part("gateway", "extra"))
+    assert build() == "built"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

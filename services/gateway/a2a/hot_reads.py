@@ -27,8 +27,8 @@ from services.gateway.edge.request_limits import (
     receive_again,
     receive_at_once,
 )
-from services.gateway.features.identity.middleware import AdmittedRequest, CallerMiddleware, limit_headers
-from services.gateway.features.identity.model import Identity
+from services.gateway.features.identity.middleware import CallerMiddleware, limit_headers
+from services.gateway.features.identity.model import AdmittedCaller, Identity
 from shared.infra.counted_app import AnswerCounts
 
 log = structlog.get_logger()
@@ -117,7 +117,7 @@ class HotReads:
         is_foreign = pages is not None and pages.why_refused(scope["path"], head) is not None
         return not is_foreign and self._checks.limiter.refusal(scope) is None
 
-    async def _send_reply(self, scope: Scope, send: Send, read: _Read, admitted: AdmittedRequest, began: float) -> None:
+    async def _send_reply(self, scope: Scope, send: Send, read: _Read, admitted: AdmittedCaller, began: float) -> None:
         counts, path = self._checks.counts, "/" if scope["method"] == "POST" else _TASK
         scope["route"], status = self._routes[path], 500
         counts.count_open(1)
@@ -131,7 +131,7 @@ class HotReads:
             counts.count_open(-1)
             counts.count_answer(scope["method"], path, status, perf_counter() - began)
 
-    async def _answer_read(self, read: _Read, admitted: AdmittedRequest) -> tuple[Message, bytes]:
+    async def _answer_read(self, read: _Read, admitted: AdmittedCaller) -> tuple[Message, bytes]:
         """The first message of the answer, and its body."""
         try:
             caller = self._checks.identity.caller_of(admitted.caller, {})

@@ -81,6 +81,15 @@ def read_token(token: str) -> tuple[str, str]:
     return word, place
 
 
+def decode_base64(text: str, path: str) -> bytes:
+    """The bytes that base64 stands for, in either alphabet, with or without padding; raises ``InvalidField``."""
+    usual = text.rstrip("=").translate(str.maketrans("-_", "+/"))
+    try:
+        return base64.b64decode(usual + "=" * (-len(usual) % 4), validate=True)
+    except ValueError:
+        raise InvalidField(path, "must be base64") from None
+
+
 def id_at(source: JsonObject, key: str, path: str) -> str | None:
     """An id chosen by the client; None if it is absent or empty. Raises ``InvalidField``."""
     value = text_at(source, key, path)

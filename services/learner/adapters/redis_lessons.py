@@ -28,7 +28,7 @@ class _Step(NamedTuple):
 class RedisLessons(ScriptedStore, Lessons):
     async def learn(self, lessons: Sequence[Lesson]) -> Sequence[bool | LessonRefused]:
         steps = list(_steps_by_tenant(lessons))
-        replies = await self._scripts.run_each("apply_outcomes", [_learn_call(step, lessons) for step in steps])
+        replies = await self._scripts.run_all(("apply_outcomes", *_learn_call(step, lessons)) for step in steps)
         results: list[bool | LessonRefused] = [False] * len(lessons)
         for step, reply in zip(steps, replies, strict=True):
             for place, result in zip(step.places, _read_results(reply, len(step.places)), strict=True):

@@ -77,13 +77,13 @@ def lines(drawn: Sequence[ChartLine], words: str, frame: Frame) -> Markup:
     return _draw(chart, words, frame.width, frame.height, tones)
 
 
-def columns(rows: Sequence[ChartBar], words: str, frame: Frame, tone: str = "s1") -> Markup:
+def columns(rows: Sequence[ChartBar], words: str, frame: Frame) -> Markup:
     """A chart with a column for each row. Only values are labelled; the caller labels the rows."""
     chart = leather.Chart()
     chart.add_columns([(row.label, row.value) for row in rows])
     chart.add_x_axis(tick_formatter=_hide_label)
     _add_y_axis(chart, frame)
-    return _draw(chart, words, frame.width, frame.height, [tone])
+    return _draw(chart, words, frame.width, frame.height, ["s1"])
 
 
 def round_ticks(most: float) -> tuple[float, ...]:

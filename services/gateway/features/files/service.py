@@ -8,7 +8,7 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from services.gateway.edge.errors import InvalidField, NoVisibleTask, UnsupportedContent
-from services.gateway.edge.fields import object_at, text_at
+from services.gateway.edge.fields import decode_base64, object_at, text_at
 from shared.contracts.task import FILE_ID, HistoryMessage, SentFile, TaskRecord
 from shared.domain.exact_json import JsonObject, objects_in
 from shared.domain.outgoing import Reach, Refused, check_url
@@ -58,7 +58,7 @@ def read_file(part: JsonObject, path: str) -> ClientFile:
     file = SentFile(name=name or None, media_type=media_type or None)
     if given[0] in _ADDRESS:
         return ClientFile(file.model_copy(update={"url": said}), None, f"{place}.{given[0]}")
-    content = _decode(said, f"{place}.{given[0]}")
+    content = decode_base64(said, f"{place}.{given[0]}")
     if given[0] == "fileWithBytes":
         content = _unwrap(content)
     known = {"file_id": hashlib.sha256(content).hexdigest(), "size": len(content)}
@@ -73,14 +73,6 @@ def _unwrap(content: bytes) -> bytes:
         return base64.b64decode(content, validate=True)
     except ValueError:
         return content
-
-
-def _decode(text: str, path: str) -> bytes:
-    usual = text.rstrip("=").translate(str.maketrans("-_", "+/"))
-    try:
-        return base64.b64decode(usual + "=" * (-len(usual) % 4), validate=True)
-    except ValueError:
-        raise InvalidField(path, "must be base64") from None
 
 
 _NOT_KEPT = "this agent keeps no files (ARCHIVE_URL is not set at its gateway): send text and data"

@@ -78,23 +78,6 @@ class ThrottleSettings(NamedTuple):
     strictness: Strictness = Strictness()
 
 
-class AdmittedRequest:
-    """The caller of a request, and their rate limits as they are counted."""
-
-    def __init__(self, admitted: AdmittedCaller) -> None:
-        self.caller, self.standing = admitted.caller, admitted.standing
-        self._count_message = admitted.count_message
-
-    async def count_message(self) -> None:
-        if self._count_message is None:
-            return
-        try:
-            self.standing = await self._count_message()
-        except errors.TooManyRequests as fault:
-            self.standing = fault.standing
-            raise
-
-
 class CallerMiddleware:
     """Middleware that identifies the caller once for each request, notes it in the scope, and answers itself a request
     that is refused.
@@ -115,9 +98,9 @@ class CallerMiddleware:
             return await entry(scope, receive, send)
         return await self._app(scope, receive, _with_standing(send, entry))
 
-    async def admit(self, scope: Scope, headers: Mapping[str, str], forwarded: str) -> AdmittedRequest | Response:
+    async def admit(self, scope: Scope, headers: Mapping[str, str], forwarded: str) -> AdmittedCaller | Response:
         """Identify the caller and note it in the scope; returns the reply if the request is refused."""
-        entry: AdmittedRequest | Response
+        entry: AdmittedCaller | Response
         try:
             entry = await self._identify(scope, headers, forwarded)
         except (
@@ -131,7 +114,7 @@ class CallerMiddleware:
         scope[_ENTRY] = entry
         return entry
 
-    async def _identify(self, scope: Scope, headers: Mapping[str, str], forwarded: str) -> AdmittedRequest:
+    async def _identify(self, scope: Scope, headers: Mapping[str, str], forwarded: str) -> AdmittedCaller:
         credential = hash(tuple([headers.get(name) for name in _CREDENTIALS]))
         source = self._find_source(scope, forwarded)
         if wait := self._throttle.wait(source, credential):
@@ -143,7 +126,7 @@ class CallerMiddleware:
                 log.warning("guesses_braked", source=source)
             raise
         self._throttle.count_pass(credential)
-        return AdmittedRequest(admitted)
+        return admitted
 
     def _find_source(self, scope: Scope, forwarded: str) -> str:
         peer = scope.get("client")
@@ -152,13 +135,13 @@ class CallerMiddleware:
 
 def let_in(request: Request) -> Caller | None:
     """The caller of this request, as the middleware noted it; None where nobody checks."""
-    entry = cast("AdmittedRequest | None", request.scope.get(_ENTRY))
+    entry = cast("AdmittedCaller | None", request.scope.get(_ENTRY))
     return entry.caller if entry else None
 
 
 async def count_message(request: Request) -> None:
     """Count a message known only by its body's method; raises ``TooManyRequests`` and ``StoreUnavailable``."""
-    entry = cast("AdmittedRequest | None", request.scope.get(_ENTRY))
+    entry = cast("AdmittedCaller | None", request.scope.get(_ENTRY))
     if entry:
         await entry.count_message()
 
@@ -191,7 +174,7 @@ def _answer_too_many(scope: Scope, fault: errors.TooManyRequests) -> Response:
     return reply
 
 
-def _with_standing(send: Send, entry: AdmittedRequest) -> Send:
+def _with_standing(send: Send, entry: AdmittedCaller) -> Send:
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start" and entry.standing.measures:
             MutableHeaders(scope=message).update(limit_headers(entry.standing))

@@ -1,6 +1,7 @@
 """Callers: who they are, what they may do, and how much they may ask for."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
@@ -10,6 +11,7 @@ from services.gateway.edge.errors import (
     NotAnOperator,
     NotFound,
     RateLimitStatus,
+    TooManyRequests,
     Unauthenticated,
 )
 from services.gateway.edge.fields import kind_of, list_at, object_at, required_id
@@ -63,12 +65,26 @@ class Allowance(NamedTuple):
     daily: int = 0
 
 
-class AdmittedCaller(NamedTuple):
-    """An identified caller and their rate limits. ``count_message`` counts one message (``TooManyRequests``)."""
+_UNLIMITED = RateLimitStatus()
+
+
+@dataclass
+class AdmittedCaller:
+    """An identified caller, and their rate limits as they are counted. ``counter`` counts one message."""
 
     caller: Caller | None
-    standing: RateLimitStatus = RateLimitStatus()
-    count_message: Callable[[], Awaitable[RateLimitStatus]] | None = None
+    standing: RateLimitStatus = _UNLIMITED
+    counter: Callable[[], Awaitable[RateLimitStatus]] | None = None
+
+    async def count_message(self) -> None:
+        """Count a message; raises ``TooManyRequests``."""
+        if self.counter is None:
+            return
+        try:
+            self.standing = await self.counter()
+        except TooManyRequests as fault:
+            self.standing = fault.standing
+            raise
 
 
 class RateMeter(Protocol):

@@ -80,17 +80,11 @@ def _arm_view(arm: Arm, score: float | None) -> dict[str, JsonValue]:
     return {"n": arm.n, "q": round(arm.q, 4), "ucb": None if score is None else round(score, 4)}
 
 
-class WantedImport(NamedTuple):
-    file: LearningFile
-    content: Json
-    dry_run: bool
-
-
-def read_import(body: JsonObject) -> WantedImport:
+def read_import(body: JsonObject) -> tuple[LearningFile, Json, bool]:
     """Parse ``{"file", "content", "dry_run"}``; raises ``InvalidField``."""
     file, dry_run = word_at(body, "file", LearningFile), body.get("dry_run", False)
     if not isinstance(dry_run, bool):
         raise InvalidField("dry_run", "must be true or false")
     if "content" not in body:
         raise InvalidField("content", "must be the content of the file")
-    return WantedImport(file, body["content"], dry_run)
+    return file, body["content"], dry_run
