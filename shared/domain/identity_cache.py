@@ -30,6 +30,11 @@ class IdentityCache(Generic[Key, Value]):
         return held[1]
 
 
+def cached_by_identity(most: int) -> Callable[[Callable[[Key], Value]], IdentityCache[Key, Value]]:
+    """A decorator that makes an ``IdentityCache`` of a function."""
+    return lambda compute: IdentityCache(compute, most)
+
+
 class SameTuples(Generic[Key]):
     """Returns one tuple for all tuples of the same members, so that an ``IdentityCache`` knows it again."""
 

@@ -79,9 +79,7 @@ class A2aAgents(tools.ToolServers):
     def __init__(
         self, guard: Guard | None = None, credentials: tools.Credentials | None = None, tracer: Tracer = NO_TRACER
     ) -> None:
-        """``guard``: where it may connect; without one, to any address. ``credentials``: those that agents are
-        shown.
-        """
+        """``guard``: where it may connect; None: anywhere. ``credentials``: those that agents are shown."""
         self._tracer, self._http = tracer, ServerHttp(credentials or NoCredentials(), guard)
         self._agents = LruCache[str, "A2aAgent"](MAX_REMEMBERED)
 
@@ -111,9 +109,7 @@ class A2aAgents(tools.ToolServers):
     async def read(
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> tools.ToolAnswer:
-        """The answer of a skill that the catalogue calls a read. It is not waited for beyond the time-out, and a
-        question of the agent is not answered.
-        """
+        """The answer of a skill that reads; at the time-out, or at a question, the agent is told to stop."""
         deadline = asyncio.get_running_loop().time() + timeout
         agent = await self._agent_before_sending(connection, tool, deadline)
         answer = await agent.send(tool, arguments, deadline, context_of(connection, session_id))
@@ -167,7 +163,5 @@ class A2aAgents(tools.ToolServers):
 
 
 def context_of(connection: Connection, session_id: str) -> str:
-    """The agent's context id for one of our sessions: the same each time, and different for any other tenant or
-    credential.
-    """
+    """The agent's context id for one of our sessions, which no other tenant or credential shares."""
     return digest(["a2a-context", connection.server_key, session_id])[:32]

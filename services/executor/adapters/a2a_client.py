@@ -117,9 +117,7 @@ def _name_skill(skill: types.AgentSkill) -> str:
 
 
 def _build_tool(connection: Connection, name: str, skill: types.AgentSkill, agent: str) -> ports.Tool:
-    """A skill as a tool. It counts as a change whatever its name says, unless the catalogue calls it a read: an agent
-    decides itself what it does.
-    """
+    """A skill as a tool: a change, unless the catalogue calls it a read; an agent decides itself what it does."""
     entry = connection.catalogue.get(name, _NO_ENTRY)
     by_catalogue = entry.tool_class is not None
     return ports.Tool(
@@ -215,9 +213,7 @@ class A2aAgent:
         self._client, self.tools = client, tuple(tools)
 
     async def send(self, tool: str, arguments: JsonObject, deadline: float, context: str) -> ports.ToolAnswer:
-        """Sends one message and returns its result, or an unfinished answer at the deadline, a time of the event
-        loop.
-        """
+        """Sends one message and returns its result, or an unfinished answer at the deadline, by the loop's clock."""
         if plain(wire(arguments)) != arguments:
             said = f"{tool} was not called: JSON carries fewer digits than a number in its arguments"
             return ports.ToolAnswer(said, is_error=True, not_begun=True)
@@ -329,9 +325,7 @@ def _build_request(tool: str, arguments: JsonObject, context: str) -> types.Send
 
 
 async def _translate(what: str, asked: Awaitable[T]) -> T | ports.ToolAnswer:
-    """The agent's answer. A refusal before anything was begun becomes an answer; other trouble becomes the port's
-    errors.
-    """
+    """The agent's answer, also a refusal before anything was begun; other trouble becomes the port's errors."""
     try:
         return await asked
     except _NOT_BEGUN as error:

@@ -30,9 +30,7 @@ class Account(NamedTuple):
 
 
 class BrainOS(orchestrators.Orchestrator):
-    """A client of BrainOS. It makes no retries, since a message that was sent may have been received. ``seconds``
-    bounds a whole reply.
-    """
+    """A client of BrainOS without retries: a sent message may be received. ``seconds``: for a whole reply."""
 
     def __init__(self, account: Account, seconds: float) -> None:
         self._seconds = seconds

@@ -27,9 +27,7 @@ _LIMITS = {"connect_timeout": 3, "read_timeout": 5, "retries": {"max_attempts": 
 
 
 class Secrets:
-    """Reads secrets from all sources. What a tenant's own record refers to is read only within that tenant's own folder
-    or names.
-    """
+    """Reads secrets from all sources; those that a tenant's own record names only among that tenant's own."""
 
     def __init__(self, folder: Path, environ: Mapping[str, str] | None = None) -> None:
         """``folder``: holds a folder for each tenant; files that the installation's own file names may be anywhere."""
@@ -100,9 +98,7 @@ class _CachedSecret(NamedTuple):
 
 
 class _Aws:
-    """Secrets of AWS. Region, keys and endpoint come from the environment as usual (``AWS_*``). boto3 works in
-    threads.
-    """
+    """Secrets of AWS. Region, keys and endpoint are those of ``AWS_*``. boto3 works in threads."""
 
     def __init__(self) -> None:
         self._kept = LruCache[str, _CachedSecret](MAX_KEPT)

@@ -45,9 +45,7 @@ class FileFailed(Exception):
 
 
 class KeptFiles(TaskFiles):
-    """Fetches, keeps and parses files. ``guard``: which addresses a file may be fetched from. Contents are named by
-    their hash, within their tenant.
-    """
+    """Fetches, keeps and parses files. ``guard``: where from. Contents are named by their hash, in their tenant."""
 
     def __init__(self, archive: Archive, guard: Guard, bounds: FileBounds | None = None) -> None:
         self._archive, self._guard, self._bounds = archive, guard, bounds or FileBounds()
@@ -86,16 +84,8 @@ class KeptFiles(TaskFiles):
         seen = base64.b64decode(parsed.get("picture", ""))
         if seen:
             await self._archive.put(tenant, content_id(seen), seen)
-        return about.model_copy(
-            update={
-                "media_type": parsed.get("media_type", ""),
-                "text": parsed.get("text", ""),
-                "is_cut": parsed.get("is_cut", False),
-                "picture_id": content_id(seen) if seen else "",
-                "picture_tokens": parsed.get("picture_tokens", 0),
-                "problem": parsed.get("problem", ""),
-            }
-        )
+        said = {name: value for name, value in parsed.items() if name != "picture"}
+        return about.model_copy(update={**said, "picture_id": content_id(seen) if seen else ""})
 
     async def _fetch(self, url: str) -> bytes:
         """The content at an address; no credentials are sent. Each redirect is checked like the first address."""

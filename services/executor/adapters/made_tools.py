@@ -125,9 +125,7 @@ class RedisMade(MadeTools):
         return tuple(sorted(tools, key=lambda tool: (tool.name, tool.version)))
 
     async def keep(self, tenant: str, tool: MadeTool) -> MadeTool:
-        """Keeps the tool as the next version of its name. A field is only ever added, so of two that keep at once the
-        later one takes the next version.
-        """
+        """Keeps the tool as the next version of its name; no field is ever replaced, so two never take one version."""
         key = keys.learned_keys(tenant).made
         while True:
             every = await self.all(tenant)

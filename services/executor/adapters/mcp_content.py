@@ -43,9 +43,7 @@ class BadListing(Exception):
 
 
 class ListedTools(NamedTuple):
-    """All tools that a server listed, and for how many seconds it says that the list holds: without end if it says
-    nothing.
-    """
+    """All tools that a server listed, and for how many seconds it says that this holds: else without end."""
 
     tools: Sequence[ListedTool]
     seconds: float
@@ -85,9 +83,7 @@ def tools_of(connection: Connection, listed: Sequence[ListedTool]) -> tuple[Tool
 
 
 class CompiledListing:
-    """What a server listed, and its tools by connection: the same objects for equal connections, so that what was
-    computed from them holds for the next task.
-    """
+    """What a server listed, and its tools by connection: the same objects for equal connections."""
 
     def __init__(self, listed: Sequence[ListedTool]) -> None:
         self.listed = listed

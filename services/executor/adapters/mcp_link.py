@@ -76,9 +76,7 @@ class _Streams:
             raise StopAsyncIteration from None
 
     async def send(self, item: SessionMessage, /) -> None:
-        """Sends one message. A call of a tool is answered when this returns, or else the SDK's transport reads its
-        result.
-        """
+        """Sends one message. A tool call is answered by then, or the SDK's transport reads its result."""
         call = item.message
         if not isinstance(call, JSONRPCRequest) or call.method != _CALL:
             return await self._others.send(item)
@@ -109,9 +107,7 @@ OPEN_SECONDS = 10.0
 
 
 class McpConnection:
-    """One session with a server. It lives in the task that runs ``run``, since the SDK's scopes may not be left from
-    another one.
-    """
+    """One session with a server, within the task of ``run``: the SDK's scopes may not be left from another one."""
 
     def __init__(self, url: str, transport: McpTransport) -> None:
         self._url, self._transport = url, transport

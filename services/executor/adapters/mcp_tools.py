@@ -50,9 +50,7 @@ class McpTools(ToolServers):
         tracer: Tracer = NO_TRACER,
         list_seconds: float = 0.0,
     ) -> None:
-        """``guard``: where it may connect. ``credentials``: those that servers are shown; without, none is shown
-        any.
-        """
+        """``guard``: where it may connect. ``credentials``: those that servers are shown, if any."""
         self._tracer = tracer
         self._max_links, self._guard, self._credentials = max_links, guard, credentials or NoCredentials()
         self._list_seconds = list_seconds

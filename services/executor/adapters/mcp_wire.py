@@ -63,9 +63,7 @@ class SessionExpired(ToolSilent):
 
 
 class McpTransport(httpx2.AsyncBaseTransport):
-    """The HTTP transport to one MCP server, which shows the connection's credential with each request. It makes no
-    retries, and connects where a guard permits.
-    """
+    """The HTTP transport to one MCP server, with the connection's credential, without retries, under a guard."""
 
     def __init__(self, connection: Connection, credentials: Credentials, guard: Guard | None) -> None:
         self._connection, self._http = connection, ServerHttp(credentials, guard)

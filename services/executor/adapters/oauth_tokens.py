@@ -86,9 +86,7 @@ class TokenEndpoints:
     async def _request_with_fresh_secret(
         self, client: httpx.AsyncClient, credential: Credential, secret: ReadsSecret
     ) -> AccessToken:
-        """Requests a token; if the client's secret is refused, once more with the secret read anew, since it may have
-        been replaced.
-        """
+        """Requests a token; once more where the client's secret is refused and, read anew, is another one."""
         given = await secret(False)
         try:
             return await self._request_token(client, credential, given)
@@ -155,9 +153,7 @@ def _read(credential: Credential, answer: JsonObject, began: float) -> AccessTok
 
 
 def read_lifetime(life: object) -> float:
-    """The token's lifetime in seconds, from 1 second to a day; the usual one if the server gives none or no number.
-    Some servers write it as a text.
-    """
+    """The token's lifetime, from a second to a day, also written as a text; else the usual one."""
     try:
         seconds = float(str(life)) if life is not None else USUAL_LIFE
     except ValueError:

@@ -1,7 +1,7 @@
 """The policy service over HTTP: a verdict that can be trusted, or none (``PolicyService``)."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from functools import lru_cache
 from time import perf_counter
 from typing import NamedTuple, TypeVar
@@ -14,6 +14,7 @@ from shared.contracts.policy import EvaluateRequest, Policy, PolicyContract, Ver
 from shared.contracts.policy_hash import context_hash, policy_hash
 from shared.contracts.prose import ProseAnswer, ProseRequest
 from shared.domain import metric_names, span_names as names
+from shared.domain.identity_cache import IdentityCache, SameTuples
 from shared.domain.lru_cache import LruCache
 from shared.infra.aiohttp_transport import AiohttpTransport
 from shared.infra.patiently import PAUSES, retry_patiently
@@ -48,7 +49,6 @@ class HttpPolicy(PolicyService):
         self._url = url
         self._tracer = tracer
         self._seconds = seconds
-        self._hashes = _PolicyHashes()
         self._foreseen = LruCache[str, _CachedForesight](_MOST_HASHES)
         self._timeout = httpx2.Timeout(seconds).as_dict()
         self._read_url = lru_cache(maxsize=_MOST_HASHES)(lambda path: httpx2.URL(f"{url.rstrip('/')}{path}"))
@@ -57,7 +57,7 @@ class HttpPolicy(PolicyService):
     async def evaluate(self, request: EvaluateRequest) -> Verdict:
         if not _depends_on_policies_alone(request):
             return await self._ask("evaluate", request, Verdict)
-        named, now = self._hashes.hash_of(request.policies), asyncio.get_running_loop().time()
+        named, now = _hash_of(_same_policies(request.policies)), asyncio.get_running_loop().time()
         kept = self._foreseen.use(named)
         if kept is None or kept.until < now:
             verdict = await self._ask("evaluate", request, Verdict)
@@ -84,7 +84,7 @@ class HttpPolicy(PolicyService):
 
     async def _answer(self, question: str, request: PolicyContract, shape: type[Answer]) -> Answer:
         if isinstance(request, EvaluateRequest | AllowanceRequest) and request.policies:
-            named = self._hashes.hash_of(request.policies)
+            named = _hash_of(_same_policies(request.policies))
             short = request.model_copy(update={"policies": ()})
             response = await self._post(f"/v1/policies/{named}/{question}", short)
             if response.status_code != httpx2.codes.NOT_FOUND:  # neither forgotten, nor a service of the version before
@@ -118,22 +118,13 @@ class _CachedForesight(NamedTuple):
 
 
 def _depends_on_policies_alone(request: EvaluateRequest) -> bool:
-    """Whether the answer depends on the policies alone: the request has nothing but its task's text, which no rule
-    judges.
-    """
+    """Whether the request has nothing but its task's text, which no rule judges."""
     asked = (request.binding, request.calls, request.context, request.history, request.confirmations, request.plan_hash)
     return not any(asked) and not any(policy.judges_texts for policy in request.policies)
 
 
-class _PolicyHashes:
-    """The hash of policies, computed once for the same objects, since a turn asks often."""
-
-    def __init__(self) -> None:
-        self._held = LruCache[tuple[int, ...], tuple[Sequence[Policy], str]](_MOST_HASHES)
-
-    def hash_of(self, policies: Sequence[Policy]) -> str:
-        key = tuple(map(id, policies))  # what is held keeps its ids to itself
-        return (self._held.use(key) or self._held.keep(key, (policies, policy_hash(policies))))[1]
+_same_policies = SameTuples[Policy](_MOST_HASHES)
+_hash_of = IdentityCache[tuple[Policy, ...], str](policy_hash, _MOST_HASHES)  # a turn asks often
 
 
 def _require_hash(named: str, answer: Answer) -> Answer:

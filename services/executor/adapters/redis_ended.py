@@ -92,9 +92,7 @@ class RedisEndedTasks(EndedTasks):
 
 
 def _fill_step(step: StoredStep, texts: Mapping[str, str]) -> dict[str, str | int | list[str]]:
-    """A step with each shared text in its place, so that the envelope needs nothing else; and the names of texts that
-    are lost.
-    """
+    """A step with each shared text in its place, and the names of those that are lost."""
     lost = [name for name in step.names if name not in texts]
     every = {**texts, **dict.fromkeys(lost, _LOST)}
     said: dict[str, str | int | list[str]] = {"key": step.key, "kind": step.kind, "data": step.data(every)}

@@ -58,9 +58,7 @@ class RedisIdleSessions(ScriptedStore, IdleSessions):
         return tuple(SessionName(*keys.unpack(keys.Member, member)) for members in found for member in members)
 
     async def read(self, session: SessionName) -> PackedSession | None:
-        """The session's state; None if there is none. Whether it has work is only asked by ``evict``: before, nothing
-        of it leaves.
-        """
+        """The session's state; None if there is none. Only ``evict`` asks whether it has work."""
         name = keys.session_keys(*session).session
         found = await self._scripts.command("HMGET", name, "owner", "state", "last")
         owner, state, last = (str(part or "") for part in cast("list[str | None]", found))

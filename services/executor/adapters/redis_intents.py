@@ -41,9 +41,7 @@ class Intents:
         return self._lineage.confirm_replicas
 
     def check_sight(self) -> None:
-        """Raises ``StoreUnavailable`` while a failover may go unnoticed: no intent is stored, since its write must not
-        be sent.
-        """
+        """Raises ``StoreUnavailable`` while a failover may go unnoticed: then no intent is stored."""
         if problem := self._lineage.blind:
             raise StoreUnavailable(str(problem))
 

@@ -15,9 +15,7 @@ _SENDABLE = f" {' '.join(SENDABLE)} "
 
 
 class RedisLedger:
-    """A turn store's ledger, read once: nobody but the lease's owner writes it. ``lease_ms``: of a lease that is no
-    longer stretched over a call.
-    """
+    """A turn store's ledger, read once. ``lease_ms``: of a lease that is no longer stretched over a call."""
 
     def __init__(self, redis: Scripts, scripts: TurnScripts, intents: Intents, lease_ms: int) -> None:
         self._redis, self._scripts, self._intents, self._lease_ms = redis, scripts, intents, lease_ms
@@ -47,9 +45,7 @@ class RedisLedger:
         return pulse
 
     async def settle_write(self, entry: LedgerEntry, before: WriteStatus, beside: JournalBatch = NOTHING) -> Pulse:
-        """As ``TurnStore.settle_write``. An intent, or a last status, that a failover lost is stored anew: this turn
-        knows what became of the write.
-        """
+        """As ``TurnStore.settle_write``. What a failover lost is stored anew: this turn knows what came of it."""
         try:
             return await self._settle(entry, before, beside)
         except LedgerConflict:
@@ -63,9 +59,7 @@ class RedisLedger:
         return await self._settle(entry, WriteStatus.SENDING, beside)
 
     async def _open(self, entry: LedgerEntry, hold_seconds: float, beside: JournalBatch) -> tuple[Pulse, bool]:
-        """Stores the intent; returns also whether enough replicas have it. If the pulse stops the task, nothing is
-        stored.
-        """
+        """Stores the intent, unless the pulse stops the task; returns also whether enough replicas have it."""
         write, replicas = self._pack("open", entry, _SENDABLE, int(hold_seconds * 1000)), self._intents.to_confirm
         pulse, is_confirmed = await self._scripts.append(beside, {**write, "heeded": 0}, replicas)
         if pulse.refused and not pulse.stops:  # what waits there is about another task

@@ -43,9 +43,7 @@ class RedisTurnStore(RedisLedger, ports.TurnStore):
         *,
         is_cluster: bool,
     ) -> None:
-        """``heartbeat``: the lease's own; without one the store is asked each time, and the lease is never given back
-        with a turn's end.
-        """
+        """``heartbeat``: the lease's; without one the store is always asked, and the turn's end keeps the lease."""
         super().__init__(scripts, TurnScripts(scripts, shared, lease, work), Intents(scripts.lineage, work), lease_ms)
         self._lease = lease
         self._halted = halted

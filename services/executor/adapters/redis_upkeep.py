@@ -61,9 +61,7 @@ def _is_running(pid: int) -> bool:
 
 @cache
 def _identify_machine() -> str:
-    """An id for one start of a machine and one space of process ids, which each container has for itself; empty without
-    /proc.
-    """
+    """An id for one start of a machine and one space of process ids, as a container has; else empty."""
     try:
         where = f"{_BOOT.read_text('utf-8')}{_PROCESSES.readlink()}"
     except OSError:

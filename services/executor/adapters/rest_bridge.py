@@ -36,16 +36,12 @@ class _BridgeReply(NamedTuple):
 
 
 class RestBridge(ports.ToolServers):
-    """An async context manager around one shared pool of connections. It repeats no call, follows no redirect and keeps
-    no cookie.
-    """
+    """One shared pool of connections, to be entered. It repeats no call, follows no redirect and keeps no cookie."""
 
     def __init__(
         self, guard: Guard | None = None, credentials: ports.Credentials | None = None, tracer: Tracer = NO_TRACER
     ) -> None:
-        """``guard``: where it may connect; without one, to any address. ``credentials``: those that servers are
-        shown.
-        """
+        """``guard``: where it may connect; None: anywhere. ``credentials``: those that servers are shown."""
         self._tracer = tracer
         self._listings = LruCache[str, tuple[_BridgeReply, CompiledListing]](MAX_LISTINGS)
         self._http = http.ServerHttp(credentials or NoCredentials(), guard)
@@ -146,9 +142,7 @@ def parse_answer(tool: str, status: int, body: bytes) -> ports.ToolAnswer:
 
 
 def _is_refusal(content: Json) -> bool:
-    """Whether the content is a refusal: it has an ``error``, and neither says that nothing was found nor is a record
-    with such a field.
-    """
+    """Whether the content has an ``error``, and neither says that nothing was found nor is a record."""
     if not isinstance(content, dict) or not content.get("error"):
         return False
     return content.get("found") is not False and "id" not in content

@@ -102,9 +102,7 @@ class LostText(Exception):
 
 
 class TaskJournal:
-    """Packs and reads the rows of a task's journal; knows which texts it names, as far as this turn has read or stored
-    it.
-    """
+    """Packs and reads the rows of a task's journal; knows the texts that it names and this turn has met."""
 
     def __init__(self, shared: SharedTexts, tenant: str) -> None:
         self._shared = shared
@@ -135,9 +133,7 @@ class TaskJournal:
         return pack_row([_build_step(entry, names) for entry in entries])
 
     def pack_with_texts(self, entries: Sequence[JournalEntry]) -> bytes:
-        """The row of these steps with its own copy of each text that it names, for a task that will wait for an unknown
-        time.
-        """
+        """The row of these steps with its own copy of each text, for a task that waits for an unknown time."""
         new = {text: name for name, text in self._named.items() if name not in self._own}
         texts = [StoredStep(name, OWN_TEXT, (text,)) for text, name in new.items()]
         return pack_row([*(_build_step(entry, {}) for entry in entries), *texts])

@@ -72,9 +72,7 @@ class StoredTenants(Tenants):
         self._kept = LruCache[str, _CachedRecord](MAX_KEPT)
 
     async def get(self, tenant: str) -> TenantRecord:
-        """The tenant's record. For one that this process cannot read it raises ``UnknownTenant``, and does not use the
-        file.
-        """
+        """The tenant's record; raises ``UnknownTenant`` for one that cannot be read here, whatever the file has."""
         kept, now = self._kept.get(tenant), asyncio.get_running_loop().time()
         if kept is not None and now < kept.seen + self._seconds:
             return kept.record
@@ -97,16 +95,13 @@ class StoredTenants(Tenants):
 
     async def _of_version(self, tenant: str, version: str) -> TenantRecord | None:
         if version.startswith(_OF_THE_FILE):
-            return await self._from_file(tenant, version)
+            try:
+                record = await self._of_file(tenant)
+            except UnknownTenant:
+                return None
+            return record if record.version == version else None
         found = await self._records.version(tenant, int(version)) if version.isdecimal() else None
         return None if found is None else self._read_record(tenant, found)
-
-    async def _from_file(self, tenant: str, version: str) -> TenantRecord | None:
-        try:
-            record = await self._default.get(tenant)
-        except UnknownTenant:
-            return None
-        return record if f"{_OF_THE_FILE}{record.version}" == version else None
 
     async def _read(self, tenant: str, number: int) -> TenantRecord:
         if not number:

@@ -35,9 +35,7 @@ T = TypeVar("T")
 
 
 class ServersByProtocol:
-    """The servers of connections of one origin. A connection may name its protocol; else the server's answers decide,
-    and the decision holds while it works.
-    """
+    """The servers of connections of one origin. The protocol is stated, or detected and kept while it works."""
 
     def __init__(self, mcp: ports.ToolServers, rest: ports.ToolServers, agents: ports.ToolServers) -> None:
         """``agents``: used only for connections that name that protocol; it is never detected."""
@@ -87,9 +85,7 @@ class ServersByProtocol:
     async def _detect(
         self, connection: Connection, session_id: str
     ) -> tuple[ports.ToolServers, tuple[ports.Tool, ...]]:
-        """The servers of the protocol that lists tools, and these. A server that fails while it speaks MCP is not asked
-        further.
-        """
+        """The servers of the protocol that lists tools, and these. One that fails at MCP is not asked further."""
         protocol = "mcp"
         try:
             tools = await self._servers[protocol].discover(connection, session_id)
@@ -203,9 +199,7 @@ class ConnectedServers(ports.ToolServers):
         return await self._resilience.ask(question, send_discreetly)
 
     def _choose_origin(self, connection: Connection) -> ServersByProtocol:
-        """The servers to ask about the connection; raises ``ToolForbidden`` if its address may not be called, as far as
-        its text tells.
-        """
+        """The servers to ask about the connection; raises ``ToolForbidden`` for an address that may not be called."""
         if connection.from_request or connection.owner:
             try:
                 check_url(connection.url, self._reach if connection.from_request else self._operators)

@@ -35,9 +35,7 @@ class ClaimReply(NamedTuple):
 
     @property
     def record(self) -> tuple[str, str, str] | None:
-        """The record, its version, and the event in which its outcome was emitted, if it was; None if the turn does not
-        name its task's keys.
-        """
+        """The record, its version, and its outcome's event, if any; None if the turn does not name its task's keys."""
         return (str(self.task[0]), str(self.task[1]), str(self.task[5])) if self.task else None
 
     @property

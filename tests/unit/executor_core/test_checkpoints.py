@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.journal import Checkpoints, Journal, latest
-from services.executor.core.states.machine import GENERAL, TEMPLATES
+from services.executor.core.states.machine import TEMPLATES
 from shared.contracts.policy import TriggeredRule
 from shared.contracts.task import TaskRecord, TaskRequest
 from shared.domain.exact_json import loads_object
@@ -106,8 +106,5 @@ async def test_a_yes_that_becomes_a_one_is_a_change() -> None:
     assert found.dossier.verdict.triggered_rules[0].values["a"] is not True
 
 
-def test_a_checkpoint_of_the_version_before_names_its_process_alone() -> None:
-    assert latest([]) is None  # before the first one there is no progress
-    older = {"process_type": "payroll", "path": [FsmState.ASSESS], "visited": [FsmState.ASSESS]}
-    assert Progress.model_validate(older).template == TEMPLATES["payroll"]
-    assert Progress.model_validate({**older, "process_type": "gone"}).template == GENERAL
+def test_before_the_first_checkpoint_there_is_no_progress() -> None:
+    assert latest([]) is None

@@ -44,6 +44,7 @@ from services.executor.core.figures.operations import (
 from services.executor.core.session.values import Fact, NamedValue, Operand, RowCondition
 from services.executor.core.tools.record_tree import NoSuchPath, is_empty
 from services.executor.core.tools.shorten import shorten_content
+from services.executor.core.tools.toolbox import define_local_tool
 from shared.domain.exact_json import Json, JsonObject, as_text, dumps, loads, loads_object
 from shared.ports.models import ToolDefinition
 
@@ -98,9 +99,7 @@ def calculate_tool(made: MadeToolResults = NOTHING) -> ToolDefinition:
         "give": {**TEXT, "description": "for which_has_most and which_has_least: the field that names the row"},
         "date_order": {"type": "string", "enum": ["day_first", "month_first"], "description": "of dates as 03/04/2026"},
     }
-    required: list[JsonValue] = ["operation", "operands"]
-    schema: dict[str, JsonValue] = {"type": "object", "properties": properties, "required": required}
-    return ToolDefinition("calculate", _DESCRIPTION, {**schema, "additionalProperties": False})
+    return define_local_tool("calculate", _DESCRIPTION, properties, "operation", "operands")
 
 
 CALCULATE = calculate_tool()
@@ -228,26 +227,22 @@ Rows and fields of an earlier result that was shown short, by its ref. Use where
 fields to choose columns, sort_by with descending, first and skip for a part, distinct for the different \
 values of one field, count for the number of rows only. A long text is a list of lines {line, text}. \
 For totals use calculate."""
-LOOK = ToolDefinition(
+LOOK = define_local_tool(
     "look",
     _LOOK_DESCRIPTION,
     {
-        "type": "object",
-        "properties": {
-            "ref": {**TEXT, "description": "of the result: r2"},
-            "list": {**TEXT, "description": "path of the list, record or text where the result has several: lines"},
-            "where": {"type": "array", "items": {"type": "object"}, "description": "as in calculate"},
-            "fields": {"type": "array", "items": {**TEXT}},
-            "sort_by": {**TEXT},
-            "descending": {"type": "boolean"},
-            "first": {"type": "integer", "minimum": 1},
-            "skip": {"type": "integer", "minimum": 0},
-            "distinct": {**TEXT, "description": "a field: its different values, and how many rows have each"},
-            "count": {"type": "boolean"},
-        },
-        "required": ["ref"],
-        "additionalProperties": False,
+        "ref": {**TEXT, "description": "of the result: r2"},
+        "list": {**TEXT, "description": "path of the list, record or text where the result has several: lines"},
+        "where": {"type": "array", "items": {"type": "object"}, "description": "as in calculate"},
+        "fields": {"type": "array", "items": {**TEXT}},
+        "sort_by": {**TEXT},
+        "descending": {"type": "boolean"},
+        "first": {"type": "integer", "minimum": 1},
+        "skip": {"type": "integer", "minimum": 0},
+        "distinct": {**TEXT, "description": "a field: its different values, and how many rows have each"},
+        "count": {"type": "boolean"},
     },
+    "ref",
 )
 
 

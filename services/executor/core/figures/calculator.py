@@ -99,9 +99,7 @@ def divide_lists(figures: Figures, number: int) -> list[Figures]:
 
 
 def split(whole_amount: Decimal, weights: Figures, places: int) -> list[Decimal]:
-    """The amount split by weights: each part, the step between two rounded running shares, is at most one minor unit
-    off, and the parts sum to the whole.
-    """
+    """The amount split by weights into parts that sum to it, each at most one minor unit off."""
     sum_of_weights = positive(total([not_negative(weight, "a weight") for weight in weights]), "the weights")
     parts, seen, given = [], Decimal(0), Decimal(0)
     for weight in weights[:-1]:

@@ -119,9 +119,7 @@ _NO_OPERAND = Operand(source="constant")
 
 
 class ListColumn(NamedTuple):
-    """The cells at a path, or of an operand. ``is_list``: whether the path leads through a list; ``missing``: how many
-    of its rows have nothing there.
-    """
+    """The cells at a path. ``is_list``: a list is on the way; ``missing``: how many rows have nothing there."""
 
     cells: list[Cell]
     is_list: bool = False
@@ -370,9 +368,7 @@ def find_meeting(values: Sequence[Json], sign: str, against: Sequence[Json], ord
 
 
 def are_same(value: Json, other: Json, order: DateOrder = "", *, by_case: bool = False) -> bool:
-    """Whether two values are equal as numbers, as dates, as truths or as words, in any case unless ``by_case``. Two
-    empty ones are, unless ``by_case``.
-    """
+    """Whether two values are equal as numbers, dates, truths or words; ``by_case``: and no two empty ones are."""
     if is_empty(value) or is_empty(other):
         return is_empty(value) and is_empty(other) and not by_case
     compared = compare(value, other, order)

@@ -78,9 +78,7 @@ def evaluate(sources: OperandSources, asked: NamedValue, made: MadeToolResults =
 def recheck_figures(
     values: Sequence[NamedValue], known: KnownFigures, made: MadeToolResults = NOTHING
 ) -> dict[str, str]:
-    """Computes the values again; by name, a sentence on each that does not come out again, or rests on such a one.
-    ``known.values`` are taken as given.
-    """
+    """Sentences by name on values that do not come out again, or rest on such. ``known.values`` are given."""
     wrong: dict[str, str] = {}
     sources = OperandSources(known)
     for value in values:

@@ -219,9 +219,7 @@ def cumulative(point: Decimal) -> Decimal:
 
 
 def quantile(probability: Decimal) -> Decimal:
-    """The point at which the cumulative share is ``probability``: Wichura's AS241, and two Newton steps, so that the
-    answer is the same on every machine.
-    """
+    """The point up to which the share is ``probability``: AS241 and two Newton steps, alike on every machine."""
     point = Decimal(str(NormalDist().inv_cdf(float(probability))))
     for _ in range(2):
         point -= (cumulative(point) - probability) / _density(point)

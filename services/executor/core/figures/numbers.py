@@ -139,9 +139,7 @@ _MAY_BE_SPELLED = re.compile(
 
 
 def figure(value: Json) -> Decimal | None:
-    """The exact number that a value is as programs and English write it, ``"$2,340.00"``, ``"3K"``; None for dates,
-    identifiers, ``"007"``.
-    """
+    """The exact number that a value is as programs and English write it, ``"$2,340.00"``, ``"3K"``; else None."""
     if isinstance(value, bool) or not isinstance(value, int | Decimal | str):
         return None
     return _read_figure(value) if isinstance(value, str) else Decimal(value)

@@ -111,9 +111,7 @@ def _has_number(value: Number, hints: ArgumentHints, mentions: Mentions, written
 
 
 def _may_mean(mention: NumberMention, hints: ArgumentHints) -> bool:
-    """Whether a mention can be the value of such an argument: "one of them" is no amount, and no account is spelled
-    out.
-    """
+    """Whether it can be such an argument's value: "one of them" is no amount, and no account is spelled out."""
     if hints.kind in (ArgumentKind.IDENTIFIER, ArgumentKind.ACCOUNT):
         is_word = mention.is_everyday or (mention.is_spelled and hints.kind is ArgumentKind.ACCOUNT)
         return not (is_word or mention.unit or mention.money)
@@ -149,9 +147,7 @@ def _equals_in_minor_units(value: Number, said: Number, mention: NumberMention, 
 
 
 def _has_measure(value: Number, hints: ArgumentHints, unit: Unit | None, mentions: Mentions) -> bool:
-    """Whether the text has the number in another measure: percent as a share, a third as 0.33, 90 minutes as 1.5 hours.
-    Time without a unit may be in any.
-    """
+    """Whether the text has the number in another measure: percent as a share, 90 minutes as 1.5 hours."""
     if unit is None and hints.kind in (ArgumentKind.AMOUNT, ArgumentKind.IDENTIFIER, ArgumentKind.ACCOUNT):
         is_share = hints.kind is ArgumentKind.AMOUNT and not hints.is_plain_money
         return is_share and _has_fraction(value, mentions)

@@ -365,9 +365,7 @@ _LONGEST_FORM = 3  # words: "Sp. z o.o."
 
 @lru_cache(maxsize=8192)
 def without_legal_form(name: str) -> str:
-    """A company's name without its legal form, which is written with a capital or dots: "Oduya Trading" of "Oduya
-    Trading Plc". The name itself if it has none.
-    """
+    """A company's name without its legal form, which has a capital or dots: "Oduya Trading" of "Oduya Trading Plc"."""
     words = name.split()
     for count in range(min(_LONGEST_FORM, len(words) - 1), 0, -1):
         form = " ".join(words[-count:])

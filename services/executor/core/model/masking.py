@@ -14,7 +14,7 @@ from typing import NamedTuple, cast
 from pydantic import JsonValue
 
 from shared.domain.exact_json import Json, JsonObject, dumps, walk_json
-from shared.domain.identity_cache import IdentityCache
+from shared.domain.identity_cache import IdentityCache, cached_by_identity
 from shared.domain.marks import MarkKind, marked_values
 from shared.domain.redaction import literals
 from shared.ports.models import (
@@ -176,21 +176,21 @@ def _find_marks(text: str) -> _FoundMarks:
     return _FoundMarks(marked_values(text), tuple(dict.fromkeys(_PLACEHOLDER.findall(text))))
 
 
-def _find_tool_marks(tool: ToolDefinition) -> tuple[_FoundMarks, ...]:
+@cached_by_identity(8_192)
+def _marks_of_tool(tool: ToolDefinition) -> tuple[_FoundMarks, ...]:
     """The marks of a tool's description, then of its schema; only those that are not empty."""
     texts = (tool.description, json.dumps(tool.input_schema, ensure_ascii=False, default=str))
     return tuple(found for found in map(_find_marks, texts) if found.values or found.words)
 
 
-def _join_words(tool: ToolDefinition) -> str:
+@cached_by_identity(8_192)
+def _words_of_tool(tool: ToolDefinition) -> str:
     """Every text and number of a tool that a mask looks at, joined."""
     inner = (value for _, value in walk_json(cast(Json, dict(tool.input_schema))))
     return _BETWEEN.join((tool.description, *(str(one) for one in inner if not isinstance(one, dict | list))))
 
 
 _BETWEEN = "\0"
-_marks_of_tool = IdentityCache(_find_tool_marks, 8_192)
-_words_of_tool = IdentityCache(_join_words, 8_192)
 # A conversation asks with the same tuple each time.
 _marks_of_tools = IdentityCache[tuple[ToolDefinition, ...], tuple[_FoundMarks, ...]](
     lambda tools: tuple(found for tool in tools for found in _marks_of_tool(tool)), 32

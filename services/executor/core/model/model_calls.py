@@ -415,9 +415,7 @@ class Unanswered(EarlyEnd):
 async def ask_checked(
     ctx: TurnContext, question: ModelQuestion, shape: type[Shape], check: Callable[[Shape], Checked]
 ) -> tuple[Checked, int]:
-    """The result of ``check`` on the answer, and the number of calls: an unusable answer is asked for once more. Then
-    raises ``Unanswered``.
-    """
+    """``check`` of the answer, and how often was asked: twice for an unusable one. Raises ``Unanswered``."""
     problem = ""
     for attempt in range(ATTEMPTS):
         request = question.request(problem)

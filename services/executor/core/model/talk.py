@@ -190,9 +190,7 @@ class Talk:
         self.messages = (*self.messages, Message("user", (*results, *said)))
 
     def begin_anew(self, tier: Tier) -> None:
-        """Begins a new history: first message, parts, what was called so far, the last text and figures (caches are by
-        model).
-        """
+        """Begins a new history: first message, parts, calls so far, last text and figures (caches are by model)."""
         self.tier = tier
         if len(self.messages) > 1:
             said = [block for block in self.messages[-1].blocks if isinstance(block, TextBlock)]

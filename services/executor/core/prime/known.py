@@ -34,7 +34,7 @@ from shared.domain.cases import CaseOutcome, prune_log, relevant
 from shared.domain.conversation import KEPT, SUMMARY_WORDS, SpokenTurn, concatenate_turns, is_long
 from shared.domain.estimates import Trust, recent, trust
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object, plain
-from shared.domain.identity_cache import IdentityCache
+from shared.domain.identity_cache import IdentityCache, cached_by_identity
 from shared.domain.keywords import keywords
 from shared.domain.known import known_entities, known_facts
 from shared.domain.words import Strategy
@@ -50,9 +50,7 @@ _USE = {CaseOutcome.SUCCESS: "follow", CaseOutcome.PARTIAL: "improve on", CaseOu
 
 
 async def recall(learned: Learned, tenant: str, process_type: str, journal: Journal, task: str) -> Experience:
-    """The arms of the process's kind, and what was learned about this task, noted for a replay; empty, with a note, if
-    it cannot be had.
-    """
+    """The arms of the process's kind and what was learned about this task, noted for a replay; else empty."""
     try:
         experience = await learned.recall(tenant, process_type)
     except StoreUnavailable as error:
@@ -231,12 +229,10 @@ def _share_standing(ctx: TurnContext) -> None:
     ctx.journal.share_texts(*filter(None, (dumps(shown)[1:-1], _standing_text(own))))
 
 
-def _write_standing(policies: tuple[Policy, ...]) -> str:
+@cached_by_identity(256)  # a tenant's record comes with each of its tasks
+def _standing_text(policies: tuple[Policy, ...]) -> str:
     """The limits of the rules as a checkpoint writes them, without the brackets of the list."""
     return dumps(plain([limit.model_dump() for limit in thresholds(policies, {})]))[1:-1]
-
-
-_standing_text = IdentityCache(_write_standing, 256)  # a tenant's record comes with each of its tasks
 
 
 def _describe_limit(limit: Threshold, known: Accuracy) -> JsonObject:
@@ -314,9 +310,7 @@ _LABEL = "[Earlier conversation summary]"
 
 
 def split(turns: Sequence[SpokenTurn], most: int = _SOLVER_TURNS) -> tuple[Sequence[SpokenTurn], Sequence[SpokenTurn]]:
-    """The older turns, to summarize, and the recent ones, to keep as they were said; only a long conversation has older
-    ones.
-    """
+    """The older turns of a long conversation, to summarize, and the recent ones, to keep as they were said."""
     cut = max(0, len(turns) - KEPT) if is_long(turns, most) else 0
     return turns[:cut], turns[cut:]
 

@@ -194,9 +194,7 @@ def _build_value(figure: Figure, about: str, found: list[Operand], result: Decim
 
 
 def _earlier_figure(text: str, known: Mapping[str, NamedValue], about: str) -> Operand | None:
-    """An earlier figure as an operand: that of the same record, else that of no record. None if the text names no
-    figure; raises ``NotThere`` if it is not known.
-    """
+    """An earlier figure, of the record or of none, as an operand; None: no figure. Raises ``NotThere``."""
     if not is_figure(text):
         return None
     for owner in (about, ""):

@@ -120,9 +120,7 @@ def unknown_inputs(
     values: Sequence[NamedValue] = (),
     keys: RecordKeys = NO_KEYS,
 ) -> list[UnknownInput]:
-    """Every figure and field that changes rest on and that is not known for all records they name; a calculated value
-    of its name stands in.
-    """
+    """What changes rest on and is not known for all records they name; a calculated value may stand in."""
     stands_in = {one.figure for one in figures_seen(template, values, found).stand_ins}
     found = found._replace(missing=tuple(one for one in found.missing if one.name not in stands_in))
     changes = [call for call in calls if call.tool_class is ToolClass.CHANGE]
@@ -226,9 +224,7 @@ def deviations(
 def process_policy(
     template: ProcessTemplate, dossier: Dossier, found: FigureResults, keys: RecordKeys = NO_KEYS, strict: bool = False
 ) -> tuple[Policy, ...]:
-    """The process's policy for a plan, if it has rules; ``strict``: what is not known asks a person, and is not only
-    told.
-    """
+    """The process's policy for a plan, if any; ``strict``: what is not known asks a person, and is not only told."""
     lacking = _ask_about_unknown(template, dossier, found, keys) if strict else ()
     rules = (*template.rules, *lacking, *_ask_about_deviations(template, dossier.plan, found))
     return (Policy(id=f"{POLICY_MARK}{template.process_type}", rules=rules, judges_records=True),) if rules else ()

@@ -126,9 +126,7 @@ class ProposedProcess(BaseModel):
 
 
 def build_template(process_type: str, proposed: ProposedProcess, example: str) -> ProcessTemplate:
-    """The proposal, made for the task ``example``, as a template; raises ``BadTemplate``. High risk, or the wish for an
-    approval, puts a person before its writes.
-    """
+    """The proposal as a template, with a person before its writes if it is risky. Raises ``BadTemplate``."""
     _refuse_of_one_case((*(one.text for one in proposed.instructions), *proposed.outputs), example)
     if len(proposed.outputs) > _OUTPUTS_MOST or any(len(text) > _OUTPUT_MOST for text in proposed.outputs):
         raise BadTemplate("its outputs are too many or too long")

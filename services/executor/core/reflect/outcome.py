@@ -212,9 +212,7 @@ def _rule_agrees(limit: Threshold, actual: Decimal, verdict: Verdict | None) -> 
 
 
 def _outcome_of_figure(value: NamedValue, proved: Sequence[LedgerEntry]) -> PredictionOutcome:
-    """The outcome of a computed figure. Its actual value is a verified write's: traced to it, under its name, or the
-    only number of a tool named after it.
-    """
+    """The outcome of a figure. Its actual value is a verified write's: traced to it, or under its name."""
     traced = [number for entry in proved for number in _numbers_in_arguments(entry, _arguments_from(entry, value.name))]
     actual = _common_value(
         traced or [*_numbers_of_argument(proved, value.figure)] or [*_only_numbers_of_tools_named(proved, value.figure)]

@@ -17,7 +17,7 @@ from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall
 from shared.domain.answer import is_exact_match
 from shared.domain.exact_json import Json, JsonObject, loads, walk_json
-from shared.domain.identity_cache import IdentityCache
+from shared.domain.identity_cache import IdentityCache, cached_by_identity
 from shared.domain.quality import Evidence
 from shared.domain.words import TaskState, ToolClass, WriteStatus
 
@@ -95,13 +95,11 @@ class _FactContent(NamedTuple):
     counts: frozenset[str]
 
 
-def _read_fact(fact: Fact) -> _FactContent:
+@cached_by_identity(64)  # a fact stays what it is while the answer, the review and the score ask
+def _of_fact(fact: Fact) -> _FactContent:
     result = fact.result if fact.ok else None
     named = (NamedScalar("", fact.ref), *_find_scalars(loads(fact.arguments_json)), *_find_scalars(result))
     return _FactContent(named, frozenset(str(len(rows)) for rows in _find_tables(result)))
-
-
-_of_fact = IdentityCache(_read_fact, 64)  # a fact stays what it is while the answer, the review and the score ask
 
 
 def untraced_tokens(text: str, known: FoundSources) -> tuple[str, ...]:
@@ -158,12 +156,12 @@ def _tokens_in(text: str) -> set[str]:
     return {spelling for token in number_bearing_tokens(text) for spelling in _list_spellings(token)}
 
 
-def _collect_group(group: tuple[NamedScalar, ...]) -> set[str]:
+@cached_by_identity(64)
+def _tokens_of_group(group: tuple[NamedScalar, ...]) -> set[str]:
     tokens = {spelling for item in group for spelling in _spell_number(item)}
     return tokens.union(*(_tokens_in(item.value) for item in group if isinstance(item.value, str)))
 
 
-_tokens_of_group = IdentityCache(_collect_group, 64)
 _tokens_of = IdentityCache[FoundSources, set[str]](
     lambda known: set(known.counts).union(_tokens_in(known.task), *map(_tokens_of_group, known.groups)), 32
 )

@@ -175,9 +175,7 @@ def _split_answer(ctx: TurnContext, progress: Progress) -> tuple[str, str]:
 
 
 async def _improve_answer(ctx: TurnContext, run: ReflectedRun) -> tuple[str | None, dict[str, JsonValue]]:
-    """A better text or None, and what the metadata says of the request, which no task makes for wording alone after
-    another helper's call.
-    """
+    """A better text or None, and a note. For wording alone no task asks after another helper's call."""
     wish = find_improvement(run, ctx.limits.answers.formula)
     if wish is None or run.progress is None or (not wish.outputs and run.progress.helper_calls):
         return None, {}

@@ -36,9 +36,7 @@ _BRIEF = "approval_brief"
 def build_turn_end(
     work: Work, ended: RunEnd, session: SessionState, journal: Journal, rules: AnswerRules = _RULES
 ) -> TurnEnd:
-    """The end of a turn whose task ended or waits, with all that waits in the journal; it tells nothing of what is
-    hidden there.
-    """
+    """The end of a turn whose task ended or waits, with what waits in the journal, but nothing that is hidden."""
     now, hidden = journal.now, journal.hidden
     run = run_of(ended, work.record)
     scored = quality(evidence(run), rules.formula)

@@ -5,10 +5,10 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Literal, NamedTuple, cast
 
-from pydantic import JsonValue, model_validator
+from pydantic import JsonValue
 
 from services.executor.core.session.values import Fact, NamedValue, PartOfTask
-from services.executor.core.states.machine import GENERAL, REST_SUBJECT, TEMPLATES, ProcessTemplate
+from services.executor.core.states.machine import GENERAL, REST_SUBJECT, ProcessTemplate
 from services.executor.ports.orchestrators import OrchestratorName
 from services.executor.ports.turns import Timer
 from shared.contracts.approval import Approval, Confirmed
@@ -83,14 +83,6 @@ class Progress(Contract):
     insight: dict[str, JsonValue] = {}  # what the strategy tells of its own course, for the outcome
     thresholds: tuple[Threshold, ...] = ()  # the limits that were known before the task acted
     notes: dict[str, JsonValue] = {}  # how the request was read, for the task's metadata: memory, policies
-
-    @model_validator(mode="before")
-    @classmethod
-    def _with_template(cls, given: object) -> object:
-        """An older checkpoint with its template: it names its process, which was a built-in one, instead."""
-        if not isinstance(given, dict) or "template" in given or "process_type" not in given:
-            return given
-        return {**given, "template": TEMPLATES.get(given["process_type"], GENERAL)}
 
     @property
     def process_type(self) -> str:
@@ -176,9 +168,7 @@ NO_PROGRESS = Progress(path=(), visited=())
 
 
 class Rest(NamedTuple):
-    """A wait until a time: the end of the tenant's quiet hours, or when a model that is away, or an agent at work, is
-    asked again.
-    """
+    """A wait until a time: for the end of quiet hours, a model that is away, or an agent at work."""
 
     until: datetime
     why: str
@@ -203,9 +193,7 @@ class Resting(NamedTuple):
 
 
 class StaleInputs(NamedTuple):
-    """Nothing was written, because what the plan was approved on has changed. ``progress`` has what was read anew,
-    ``why`` says what is different.
-    """
+    """Nothing was written, as ``why`` says: what the plan rests on has changed. ``progress`` has it read anew."""
 
     progress: Progress
     why: str
@@ -219,9 +207,7 @@ class AnsweredTask(NamedTuple):
 
 
 class RunEnd(NamedTuple):
-    """How a run stands at its end, be it answered, ended early or waiting: ``progress`` is None where it ended before
-    it began.
-    """
+    """How a run stands at its end, also an early one or a wait. ``progress``: None if it never began."""
 
     state: TaskState
     fsm_state: FsmState | None

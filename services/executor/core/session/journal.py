@@ -456,9 +456,7 @@ class Checkpoints:
         beside: tuple[JournalEntry, ...] = (),
         verdicts: Sequence[Mapping[str, JsonValue]] = (),
     ) -> None:
-        """Adds the progress to what is stored next, once for each label of this visit, with the entries ``beside``, and
-        tells those who watch.
-        """
+        """Stores the progress next, with the entries ``beside``, once a label and visit; tells those who watch."""
         changed = changed_texts(progress, self.latest)
         if "template" in changed:
             self._journal.share_texts(changed["template"])  # tasks of a process have it in common

@@ -202,9 +202,7 @@ def without_values(values: Sequence[NamedValue], names: Sequence[str]) -> tuple[
 
 
 def find_figures_about(values: Sequence[NamedValue], named: Sequence[str]) -> dict[str, Decimal]:
-    """The worked-out figures of one of the ``named`` records, or of none, by their names in the process file;
-    not one that there are several of.
-    """
+    """The figures of one of the ``named`` records, or of none, by name; none that there are several of."""
     own = {name.casefold() for name in named}
     said = [value for value in values if value.figure and (not value.about or value.about.casefold() in own)]
     single = [value for value in said if sum(one.figure == value.figure for one in said) == 1]

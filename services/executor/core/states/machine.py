@@ -279,9 +279,7 @@ NOTHING_WRITTEN = "Nothing was written or sent."
 
 
 class EarlyEnd(Exception):
-    """Raised where a run ends before its answer. ``state`` is the task's end; ``fsm_state`` the machine's, None if that
-    does not change.
-    """
+    """Raised where a run ends before its answer. ``fsm_state``: the machine's; None: as it is."""
 
     state = TaskState.FAILED
     fsm_state: FsmState | None = FsmState.FAILED
@@ -304,9 +302,7 @@ _NOTHING_WRITTEN = re.compile(r"\b([Nn])othing was written\b")
 
 
 class TenantStopped(Exception):
-    """The tenant is stopped, as the message says: the run pauses, and goes on from its journal later. Nothing has
-    ended.
-    """
+    """The tenant is stopped, as the message says: the run pauses, and goes on from its journal later."""
 
 
 class Failed(EarlyEnd):

@@ -74,9 +74,7 @@ _KNOWN = COMPUTE | READ | NOTIFY | DELIVER | RECORD | CHANGE | AMBIGUOUS
 
 
 class Annotations(NamedTuple):
-    """What a server says about its tool. It lowers a class only where the name says nothing, on the tenant's own
-    server.
-    """
+    """What a server says about its tool. It lowers a class only where an own server's tool has no telling name."""
 
     read_only: bool | None = None
     destructive: bool | None = None

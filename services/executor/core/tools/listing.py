@@ -40,9 +40,7 @@ _OF_ONE_PART = (PagingWord.PAGE, PagingWord.OFFSET, PagingWord.AFTER, PagingWord
 
 
 class CollectedRows:
-    """The rows of all parts so far: the newest of each identifier; without identifiers all but parts that come again,
-    which ``left_out`` counts.
-    """
+    """The rows of all parts: the newest of each identifier, else all but parts that come again (``left_out``)."""
 
     def __init__(self, noun: str, first: Sequence[Json]) -> None:
         """``noun``: what the list is of, by its name: ``invoices``; ``invoice_id`` identifies an invoice. ``first``:

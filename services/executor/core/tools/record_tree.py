@@ -66,9 +66,7 @@ class RecordNode(NamedTuple):
 
 
 class Leaf(NamedTuple):
-    """A scalar, or a list of them, at the end of a path. ``names``: without ids; ``items``: ids of list items, or
-    ``[]``.
-    """
+    """A scalar, or a list of them, at a path's end. ``names``: without ids; ``items``: ids of list items, or ``[]``."""
 
     path: tuple[str, ...]
     names: tuple[str, ...]

@@ -80,9 +80,7 @@ def columns_declared(schema: JsonObject) -> tuple[str, ...]:
 def match(
     asked: str, missing: str, columns: Sequence[str], described: Mapping[str, str] = NOTHING_SAID
 ) -> ColumnMatch | None:
-    """The one column that ``asked`` means now, by the server's names and descriptions; None if there is no single one,
-    or none is ``missing``.
-    """
+    """The one column that ``asked`` means now, by the server's names and words; else None."""
     bare = bare_name(missing)
     if bare in columns:
         return None

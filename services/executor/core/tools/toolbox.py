@@ -21,7 +21,7 @@ from services.executor.ports.tools import AGENT_TASK, CALL_ID, MESSAGE, PARTS, T
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.tenant import Connection, RecordKind, key_name
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object, plain, wire
-from shared.domain.identity_cache import IdentityCache, SameTuples
+from shared.domain.identity_cache import IdentityCache, SameTuples, cached_by_identity
 from shared.domain.words import ToolClass
 from shared.ports.models import ToolDefinition, ToolUse
 
@@ -93,7 +93,8 @@ _names_of_readers = IdentityCache[Mapping[str, Tool], frozenset[str]](
 )
 
 
-def _name_tools(tools: tuple[Tool, ...]) -> Mapping[str, Tool]:
+@cached_by_identity(64)  # by tools that were listed together: the same mapping for many tasks
+def _named(tools: tuple[Tool, ...]) -> Mapping[str, Tool]:
     ordered = sorted(tools, key=lambda tool: (tool.name, tool.connection_id))
     times = Counter(tool.name for tool in ordered)
     names = [f"{tool.connection_id}__{tool.name}" if times[tool.name] > 1 else tool.name for tool in ordered]
@@ -104,7 +105,6 @@ _names_of = IdentityCache[Mapping[str, Tool], frozenset[str]](
     lambda tools: frozenset(tools).union(("",), (tool.name for tool in tools.values())), 64
 )
 _same_tools = SameTuples[Tool](64)
-_named = IdentityCache(_name_tools, 64)  # by tools that were listed together: the same mapping for many tasks
 # The schema as a library takes it; the same object for the same tool.
 _wire_schema: IdentityCache[Tool, Mapping[str, JsonValue]] = IdentityCache(
     lambda tool: cast("Mapping[str, JsonValue]", wire(tool.input_schema)), MOST_COMPILED
@@ -165,7 +165,8 @@ _TYPES = Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer)
 _Exact = extend(Draft202012Validator, type_checker=_TYPES)  # type: ignore[no-untyped-call]  # the library types it not
 
 
-def _compile_validator(tool: Tool) -> Validator | None:
+@cached_by_identity(MOST_COMPILED)
+def _validator_of(tool: Tool) -> Validator | None:
     """The validator of the tool's arguments; None if its schema is itself invalid."""
     try:
         Draft202012Validator.check_schema(tool.input_schema)
@@ -174,7 +175,6 @@ def _compile_validator(tool: Tool) -> Validator | None:
     return cast(Validator, _Exact(tool.input_schema, registry=EMPTY_REGISTRY))
 
 
-_validator_of = IdentityCache(_compile_validator, MOST_COMPILED)
 CALL = "_call"  # the one argument of a write that is ours
 WRITES = (ToolClass.CHANGE, ToolClass.NOTIFY)
 _MOST_WHOLE = 30_000  # characters of all definitions; beyond that each tool stands in a line
@@ -192,55 +192,48 @@ _CHOICES_MOST = 100  # characters of the words of which an argument takes one
 _CHOICE = re.compile(r"[\w./+-]+(?: [\w./+-]+)*")
 _FOUND_MOST = 8
 _CALL_SCHEMA: dict[str, JsonValue] = {"type": "object"}  # the rules say once for all writes what stands in it
-WHAT_WOULD_POLICY_SAY = ToolDefinition(
+
+
+def define_local_tool(
+    name: str, description: str, properties: Mapping[str, JsonValue], *required: str, strict: bool = True
+) -> ToolDefinition:
+    """A tool of the executor itself, which takes these arguments and no others."""
+    schema: dict[str, JsonValue] = {"type": "object", "properties": dict(properties), "required": [*required]}
+    return ToolDefinition(name, description, {**schema, "additionalProperties": False}, strict)
+
+
+WHAT_WOULD_POLICY_SAY = define_local_tool(
     "what_would_policy_say",
     "What the rules would say of a call that is not made: would it pass, be blocked, or wait for a person, and why.",
-    {
-        "type": "object",
-        "properties": {"tool": {"type": "string"}, "arguments": {"type": "object"}},
-        "required": ["tool", "arguments"],
-        "additionalProperties": False,
-    },
+    {"tool": {"type": "string"}, "arguments": {"type": "object"}},
+    "tool",
+    "arguments",
 )
-LEAVE_PART = ToolDefinition(
+LEAVE_PART = define_local_tool(
     "leave_part",
     "Leave a part undone because a condition that the task itself sets for it is not met, as a result shows; or a part "
     "to find out that has no answer.",
     {
-        "type": "object",
-        "properties": {
-            "part": {"type": "integer"},
-            "because": {"type": "string", "description": "the condition and what the result says, or what is missing"},
-            "ref": {"type": "string", "description": "of a condition: the result that shows it, such as r2"},
-        },
-        "required": ["part", "because"],
-        "additionalProperties": False,
+        "part": {"type": "integer"},
+        "because": {"type": "string", "description": "the condition and what the result says, or what is missing"},
+        "ref": {"type": "string", "description": "of a condition: the result that shows it, such as r2"},
     },
+    "part",
+    "because",
     strict=False,
 )
-FIND_TOOLS = ToolDefinition(
+FIND_TOOLS = define_local_tool(
     "find_tools",
     "Whole definitions of the servers' tools, by their names or by words.",
-    {
-        "type": "object",
-        "properties": {"words": {"type": "string"}},
-        "required": ["words"],
-        "additionalProperties": False,
-    },
+    {"words": {"type": "string"}},
+    "words",
 )
-USE_TOOL = ToolDefinition(
+USE_TOOL = define_local_tool(
     "use_tool",
     "Call a tool that `find_tools` has shown, as if it stood here itself.",
-    {
-        "type": "object",
-        "properties": {
-            "tool": {"type": "string"},
-            "arguments": {"type": "object"},
-            CALL: cast(JsonValue, _CALL_SCHEMA),
-        },
-        "required": ["tool", "arguments"],
-        "additionalProperties": False,
-    },
+    {"tool": {"type": "string"}, "arguments": {"type": "object"}, CALL: cast(JsonValue, _CALL_SCHEMA)},
+    "tool",
+    "arguments",
 )
 _LISTED = """\
 Call a tool of the servers by its line: name(arguments): words of its description. "!": it writes, and takes `_call`. \

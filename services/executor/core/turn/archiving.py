@@ -18,9 +18,7 @@ _AT_ONCE = 4
 
 
 class Archiver:
-    """Moves ended tasks to the archive. ``archive`` is None if the operator wants none: then they stay in the store for
-    their whole time.
-    """
+    """Moves ended tasks to the archive; without one they stay in the store for their whole time."""
 
     def __init__(self, ended: EndedTasks, archive: Archive | None) -> None:
         self._ended = ended
@@ -58,9 +56,7 @@ class Archiver:
 
 
 class Evictor:
-    """Moves idle sessions to the archive. ``archive`` is None if the operator wants none: then they stay in the store
-    for their whole time.
-    """
+    """Moves idle sessions to the archive; without one they stay in the store for their whole time."""
 
     def __init__(self, idle: IdleSessions, archive: Archive | None, idle_seconds: float) -> None:
         self._idle = idle
@@ -82,9 +78,7 @@ class Evictor:
         return total
 
     async def _evict_session(self, archive: Archive, session: SessionName) -> bool:
-        """Whether the session was evicted: it is stored in the archive first, and removed only if it is still as it was
-        read.
-        """
+        """Whether the session was evicted: stored in the archive, then removed if it is as it was read."""
 
         async def put() -> bool:
             found = await self._idle.read(session)

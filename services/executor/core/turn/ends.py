@@ -58,9 +58,7 @@ async def end_answered(ctx: TurnContext, done: ReviewedRun, not_done: str) -> Ru
 
 
 async def end_early(opened: OpenedTurn, early: EarlyEnd) -> RunEnd:
-    """The end of a run before its answer: the reason, and what took hold until then. An open doubt keeps the task
-    waiting, unless somebody gave it up.
-    """
+    """The end of a run before its answer. An open doubt keeps the task waiting, unless somebody gave it up."""
     writes, progress = await _list_writes(opened.store), opened.checkpoints.latest
     early.correct_reason(writes)
     if open_doubts(writes) and not is_practice(opened.work.record) and not isinstance(early, Canceled | GivenUp):

@@ -61,9 +61,7 @@ class Reaper:
         self.soonest: Mapping[int, float] = {}
 
     async def tick(self, partitions: Collection[int] = ALL_PARTITIONS) -> int:
-        """Looks at the partitions once; returns how many sessions it woke. Sessions that wait in the queue are left
-        there.
-        """
+        """Looks at the partitions once; returns how many sessions it woke, of those that wait in no queue."""
         if len(partitions) == len(ALL_PARTITIONS):
             await self._upkeep.end_dead_leases()
         overdue = await self._upkeep.overdue(partitions)
@@ -80,9 +78,7 @@ class Reaper:
         self.outcomes_behind = await self._upkeep.count_unsettled_outcomes()
 
     async def _wake_forgotten(self, sessions: tuple[SessionName, ...]) -> int:
-        """Wakes sessions that stand in no queue, and returns how many. One whose owner is gone is counted by whoever
-        claims it.
-        """
+        """Wakes sessions in no queue; returns how many. Whoever claims one counts an owner who is gone."""
         forgotten = await self._wakes.wake_unattended(sorted(sessions))
         if forgotten:
             self._mended.add(Fault.NOT_WOKEN, len(forgotten))

@@ -42,9 +42,7 @@ _SESSION = TypeAdapter(SessionState)
 
 
 class AttemptStart(NamedTuple):
-    """How an attempt at a turn began; ``ledger`` is the task's at that moment, ``settings`` those that decide how a run
-    goes.
-    """
+    """How an attempt at a turn began. ``settings``: those that decide how a run goes."""
 
     turn: Turn
     began: datetime

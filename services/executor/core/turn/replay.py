@@ -199,9 +199,7 @@ class ArchivedWorld(Model, ToolServers, PolicyService, Tenants, Learned):
     async def call(
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> ToolAnswer:
-        """The recorded failure of a write or read-back: other calls do not come here, and the ledger has what became of
-        them.
-        """
+        """The recorded failure of a write or read-back; what became of other calls is in the ledger."""
         noted = self._cursor.attempt.inputs.get(call_name(connection, tool, arguments))
         if noted is not None:
             raise_failure(loads_object(noted))

@@ -272,9 +272,7 @@ def _overlay_fields(entries: tuple[JournalEntry, ...]) -> JsonObject:
 
 
 def _stable_fields(checkpoint: str) -> JsonObject:
-    """The fields of a checkpoint that a replay has to find again, of its template and plans those that they have
-    today.
-    """
+    """The fields of a checkpoint that a replay has to find again; of template and plans, those of today."""
     fields = {name: value for name, value in loads_object(checkpoint).items() if name not in _VOLATILE}
     return fields | {name: _keep_known(fields[name], model) for name, model in _MODELS.items() if name in fields}
 

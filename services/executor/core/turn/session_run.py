@@ -225,9 +225,7 @@ class SessionRun:
 
 
 async def settle_blindly(work: Work, store: TurnStore, why: str) -> None:
-    """Settles the open writes of a task of which nothing could be read: they end unverified or in doubt, and nothing is
-    guessed.
-    """
+    """Settles the open writes of a task of which nothing can be read, as unverified or in doubt."""
     journal = Journal(store, (), (await store.pulse()).now, 0.0)
     journal.hide(marked_values(work.record.request.text))
     await settle_without_reading(store, journal, why)
