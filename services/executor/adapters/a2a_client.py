@@ -282,11 +282,7 @@ class A2aAgent:
     async def _find(self, call_id: str, task_id: str, context: str) -> _TaskSearch:
         if task_id:
             task = await self._client.get_task(types.GetTaskRequest(id=task_id, history_length=_HISTORY))
-            return (
-                _TaskSearch(task, certain=True)
-                if _has_call(task, call_id) or not task.history
-                else _TaskSearch(None, certain=True)
-            )
+            return _TaskSearch(task if _has_call(task, call_id) or not task.history else None, certain=True)
         certain = True
         for within in (context, ""):  # an agent need not keep the context that we name
             try:

@@ -153,7 +153,6 @@ def _read_member(reference: Reference, text: str) -> str:
 
 log = structlog.get_logger()
 
-_AUTHORIZATION = "authorization"
 _REMEMBERED = 3  # secrets of one connection: the present one, and those that it replaced
 
 
@@ -200,16 +199,15 @@ class ResolvedCredentials(Credentials):
         self, connection: Connection, credential: Credential, refused: CredentialHeader | None
     ) -> CredentialHeader:
         if credential.type is CredentialType.OAUTH:
-            token = await self._get_token(connection.owner, credential, refused)
-            return self._note_secret(connection, CredentialHeader(_AUTHORIZATION, f"Bearer {token}"), token)
-        secret = await self._secrets.read(credential.reference, connection.owner, anew=refused is not None)
-        bearer = credential.type is CredentialType.BEARER
-        header = (
-            CredentialHeader(_AUTHORIZATION, f"Bearer {secret}")
-            if bearer
-            else CredentialHeader(credential.header.lower(), secret)
-        )
-        return self._note_secret(connection, header, secret)
+            secret = await self._get_token(connection.owner, credential, refused)
+        else:
+            secret = await self._secrets.read(credential.reference, connection.owner, anew=refused is not None)
+        noted = self._shown[connection.server_key]
+        if secret not in noted:
+            noted.append(secret)
+        if credential.type is CredentialType.HEADER:
+            return CredentialHeader(credential.header.lower(), secret)
+        return CredentialHeader("authorization", f"Bearer {secret}")
 
     def shown_secrets(self, connection: Connection) -> tuple[str, ...]:
         return tuple(self._shown.get(connection.server_key, ()))
@@ -224,12 +222,6 @@ class ResolvedCredentials(Credentials):
             return await self._secrets.read(credential.reference, owner, anew=anew)
 
         return await self._tokens.token(owner, credential, secret, before)
-
-    def _note_secret(self, connection: Connection, header: CredentialHeader, secret: str) -> CredentialHeader:
-        noted = self._shown[connection.server_key]
-        if secret not in noted:
-            noted.append(secret)
-        return header
 
 
 class NoCredentials(Credentials):

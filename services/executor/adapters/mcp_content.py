@@ -25,7 +25,7 @@ from services.executor.core.tools.classes import Annotations, classify
 from services.executor.ports.tools import Tool, ToolAnswer, ToolSilent
 from shared.contracts.base import first_fault
 from shared.contracts.tenant import CatalogueEntry, Connection
-from shared.domain.exact_json import Json, JsonObject, loads, loads_object
+from shared.domain.exact_json import Json, loads, loads_object
 
 __all__ = ["BadListing", "CompiledListing", "ListedTool", "ListedTools", "answer_of", "brief", "list_tools", "tools_of"]
 
@@ -170,7 +170,7 @@ def _build_tool(connection: Connection, tool: ListedTool) -> Tool:
         connection_id=connection.id,
         name=tool.name,
         description=tool.description or "",
-        input_schema=_read_schema(tool.input_schema),
+        input_schema=loads_object(json.dumps(tool.input_schema)),
         tool_class=classified.tool_class,
         why_class=classified.why,
         catalogue=entry,
@@ -190,7 +190,3 @@ def _proof_by_server(tool: ListedTool) -> CatalogueEntry:
         return CatalogueEntry(read_back=said["read_back"], expect=expect if isinstance(expect, dict) else {})
     except ValidationError:
         return _NO_ENTRY
-
-
-def _read_schema(schema: dict[str, object]) -> JsonObject:
-    return loads_object(json.dumps(schema))

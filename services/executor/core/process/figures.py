@@ -44,7 +44,7 @@ from services.executor.core.session.values import (
     Shared,
     with_figures,
 )
-from services.executor.core.states.machine import Figure, Pattern, ProcessTemplate, Route, is_figure, kinds, pattern
+from services.executor.core.states.machine import Figure, Pattern, ProcessTemplate, Route, is_figure, pattern
 from services.executor.core.states.prompts import render
 from services.executor.core.tools.near_names import words_of
 from services.executor.core.tools.record_tree import NoSuchPath, names_a_record
@@ -129,7 +129,7 @@ def _find_subjects(figure: Figure, links: Links, task: str) -> list[_Subject]:
     """What to compute the figure for: each record of its kind that the task names; else the only one, or the one whose
     amount the task states; else all records that the task names together.
     """
-    wanted, records = kinds(figure.about), links.records
+    wanted, records = figure.kinds, links.records
     of_kind: dict[str, list[Seen]] = {}
     for record in (one for one in records if any(one.is_called(kind) for kind in wanted)):
         of_kind.setdefault(record.identity, []).append(record)

@@ -11,7 +11,7 @@ from services.executor.core.figures.vocabulary import is_currency
 from services.executor.core.records.called_records import Seen, agree, stands_in, words
 from services.executor.core.records.record_graph import GraphNode, RecordGraph
 from services.executor.core.session.values import Operand
-from services.executor.core.states.machine import OWN, Figure, Pattern, RouteChoice, kinds
+from services.executor.core.states.machine import OWN, Figure, Pattern, RouteChoice
 from services.executor.core.tools.record_tree import names_a_record, write_condition
 from shared.domain.exact_json import Json, as_text, dumps
 
@@ -119,7 +119,7 @@ class Ambiguous(LookupError):
 
 def ids_of_kind(figure: Figure, records: Sequence[Seen]) -> frozenset[str]:
     """What the records of the figure's kind are called by."""
-    wanted = kinds(figure.about)
+    wanted = figure.kinds
     of_kind = (record for record in records if any(record.is_called(kind) for kind in wanted))
     return frozenset(str(record.id).casefold() for record in of_kind if record.id is not None)
 

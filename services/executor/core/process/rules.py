@@ -29,7 +29,6 @@ from services.executor.core.states.machine import (
     Figure,
     GovernedArgument,
     ProcessTemplate,
-    kinds,
     parse_governed,
 )
 from services.executor.core.tools.classes import verb_of
@@ -62,7 +61,7 @@ def changes_resting_on(figure: Figure, calls: Sequence[PlannedCall]) -> list[Pla
 def records_named(figure: Figure, arguments: JsonObject, ids: frozenset[str]) -> frozenset[str]:
     """The ids of the figure's records that a call names: read ones, and values of arguments named after the kind."""
     said = {str(part).casefold() for part in literal_parts(arguments)}
-    keys = frozenset((*words(kind), "id") for kind in kinds(figure.about))
+    keys = frozenset((*words(kind), "id") for kind in figure.kinds)
     under = (value for name, value in walk_json(arguments) if words(name) in keys)
     given = {str(value).casefold() for value in under if value is not None and not isinstance(value, dict | list)}
     return frozenset((said & ids) | given)
@@ -372,24 +371,16 @@ def _first_word_said(texts: Iterable[str], words: Sequence[str]) -> str | None:
     return next((word for text in texts for word in words if says(text, word)), None)
 
 
-def _adopt_values(values: Sequence[NamedValue], names: Mapping[str, Sequence[str]]) -> tuple[NamedValue, ...]:
-    """The values, of which those with the name of a figure that the executor could not compute are marked as that
-    figure.
-
-    ``names``: by such a figure, the records that it would have been about; an empty text for the only one there is.
+def _as_figure(value: NamedValue, names: Mapping[str, Sequence[str]]) -> NamedValue | None:
+    """The value as the figure whose name it has, of those that could not be computed, by the records of each; else
+    None. The only record there is has an empty text.
     """
-    return tuple(_as_figure(value, names) for value in values)
-
-
-def _as_figure(value: NamedValue, names: Mapping[str, Sequence[str]]) -> NamedValue:
-    if value.figure:
-        return value
     for name, subjects in names.items():
         for about in subjects:
             called = {words(f"{one}_{about}" if about else one) for one in (name, *aliases(name))}
             if words(value.name) in called:
                 return value.model_copy(update={"figure": name, "about": about})
-    return value
+    return None
 
 
 def figures_seen(template: ProcessTemplate, values: Sequence[NamedValue], found: FigureResults) -> ProcessFigures:
@@ -401,5 +392,5 @@ def figures_seen(template: ProcessTemplate, values: Sequence[NamedValue], found:
         if one.name not in known and any(figure.name == one.name for figure in template.figures):
             ids = found.subjects.get(one.name, frozenset())
             names.setdefault(one.name, []).extend((one.about, *sorted(ids if len(ids) == 1 else ())))
-    others = _adopt_values([value for value in values if not value.figure], names)
-    return ProcessFigures(own, tuple(value for value in others if value.figure), found.subjects)
+    others = (_as_figure(value, names) for value in values if not value.figure)
+    return ProcessFigures(own, tuple(filter(None, others)), found.subjects)

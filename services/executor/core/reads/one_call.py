@@ -16,7 +16,7 @@ from services.executor.core.records.called_records import ReadOnce, Seen, find_r
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.ruled_tools import has_tool_rules
 from services.executor.core.session.values import Fact
-from services.executor.core.states.machine import Failed, is_figure, kinds, pattern
+from services.executor.core.states.machine import Failed, is_figure, pattern
 from services.executor.core.tools.failures import Failure, failure_of
 from services.executor.core.tools.near_names import words_of
 from services.executor.core.tools.record_tree import map_objects
@@ -203,7 +203,7 @@ def wanted_fields(ctx: TurnContext) -> tuple[WantedField, ...]:
     """The fields that the rules, the figures of the process and the task's own text name."""
     template = ctx.template
     conditions = [rule.condition for policy in ctx.policies for rule in policy.rules]
-    about = tuple(dict.fromkeys(kind for one in template.figures if one.about for kind in kinds(one.about)))
+    about = tuple(dict.fromkeys(kind for one in template.figures if one.about for kind in one.kinds))
     tools = {tool.name for tool in ctx.toolbox.tools.values()}
     words = (word for condition in conditions for word in _names_of_records(ctx, condition))
     named = [WantedField((word,), about) for word in words if word not in _WORDS]

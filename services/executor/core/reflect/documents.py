@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple, cast
 
-from pydantic import JsonValue
+from pydantic import Field, JsonValue
 
 from services.executor.core.figures.dates import read_machine_moment
 from services.executor.core.session.dossier import Dossier, Progress
@@ -34,7 +34,7 @@ class Section(Contract):
     """
 
     name: str
-    filled_from: tuple[str, ...] = ()
+    filled_from: tuple[str, ...] = Field((), validation_alias="from")
     write: str = ""
     text: str = ""
 
@@ -68,8 +68,7 @@ def templates() -> Mapping[str, DocumentTemplate]:
 
 def _read_template(name: str, text: str) -> DocumentTemplate:
     given = tomllib.loads(text)
-    sections = [{**section, "filled_from": section.get("from", ())} for section in given["sections"]]
-    return DocumentTemplate.model_validate({**given, "type": name.removesuffix(".toml"), "sections": sections})
+    return DocumentTemplate.model_validate({**given, "type": name.removesuffix(".toml")})
 
 
 _PRODUCE = (

@@ -153,7 +153,7 @@ def with_documents(ctx: TurnContext) -> TurnContext:
 
 async def review_answer(ctx: TurnContext, progress: Progress) -> ReviewedRun:
     """Improves a weak answer and writes the task's documents; a solver's answer is parsed, and stays as it is."""
-    if not ctx.limits.answers.reviews or is_dry_run(ctx.record) or ctx.record.request.solver is not None:
+    if is_dry_run(ctx.record) or ctx.record.request.solver is not None:
         return ReviewedRun(progress)
     answer, tail = _split_answer(ctx, progress)
     writes, escalated = tuple((await ctx.store.ledger()).values()), progress.state is FsmState.ESCALATE

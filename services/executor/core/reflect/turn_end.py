@@ -123,18 +123,18 @@ def run_of(ended: RunEnd, record: TaskRecord) -> ReflectedRun:
 
 
 def _build_record(
-    work: Work, ended: RunEnd, answer: str, told: Mapping[str, JsonValue], journal: Journal
+    work: Work, ended: RunEnd, answer: str, about: Mapping[str, JsonValue], journal: Journal
 ) -> TaskRecord:
     record, now = work.record, journal.now
     dry = {KEY: True} if is_dry_run(record) else {}
-    said = (*spoken_messages(work), _build_message("agent", answer, f"{work.turn.turn_id}:answer", now))
+    told = HistoryMessage(role="agent", text=answer, message_id=f"{work.turn.turn_id}:answer", at=now)
     return record.model_copy(
         update={
             "state": ended.state,
             "reason": ended.reason,
             "answer": answer,
-            "metadata": {**record.metadata, **told, **dry},
-            "history": (*record.history, *said)[-_HISTORY_KEPT:],
+            "metadata": {**record.metadata, **about, **dry},
+            "history": (*record.history, *spoken_messages(work), told)[-_HISTORY_KEPT:],
             "artifacts": _list_artifacts(record, ended, now),
             "later_files": (*record.later_files, *work.turn.files),
             "started_at": record.started_at or journal.began,
@@ -149,8 +149,8 @@ def spoken_messages(work: Work) -> tuple[HistoryMessage, ...]:
     turn = work.turn
     if turn.kind not in (TurnKind.MESSAGE, TurnKind.DECISION):
         return ()
-    message = _build_message("user", _read_words(turn), turn.message_id or turn.turn_id, turn.received_at)
-    message = message.model_copy(update={"parts": turn.parts})
+    own_id, at = turn.message_id or turn.turn_id, turn.received_at
+    message = HistoryMessage(role="user", text=_read_words(turn), message_id=own_id, at=at, parts=turn.parts)
     known = {(one.role, one.message_id, one.at) for one in work.record.history}  # a client may use an id again
     return () if (message.role, message.message_id, message.at) in known else (message,)
 
@@ -207,7 +207,3 @@ def _remember_calls(session: SessionState, ended: RunEnd, work: Work) -> Session
 
 def _read_words(turn: Turn) -> str:
     return turn.text or str(turn.data.get("decision", ""))
-
-
-def _build_message(role: str, text: str, message_id: str, at: datetime) -> HistoryMessage:
-    return HistoryMessage(role=role, text=text, message_id=message_id, at=at)

@@ -40,11 +40,10 @@ from shared.ports.tracing import NO_TRACER, Span, Tracer
 
 
 class AnswerRules(NamedTuple):
-    """How answers are finished: with a line about the run, and, but for a release that did neither, reviews."""
+    """How answers are scored, and whether they end with a line about the run."""
 
     formula: Formula = Formula.SIGNALS
     footer: bool = False
-    reviews: bool = True
 
 
 class Limits(NamedTuple):

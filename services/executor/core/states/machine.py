@@ -82,10 +82,6 @@ def parse_governed(text: str) -> GovernedArgument:
     return GovernedArgument(_split_names(match[1] or ""), match[2])
 
 
-def kinds(text: str) -> tuple[str, ...]:
-    return _split_names(text)
-
-
 def _parse_choice(inner: str, text: str) -> RouteChoice:
     match = _CONDITION.fullmatch(inner)
     if match is None:
@@ -118,6 +114,10 @@ class Figure(Contract):
     not_required_for: tuple[str, ...] = ()
     governs: tuple[str, ...] = ()
     remainder: bool = False
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        return _split_names(self.about)
 
 
 class Route(Contract):

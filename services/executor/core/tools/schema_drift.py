@@ -42,7 +42,9 @@ PARAMETER = "@"  # before the old name of what is a parameter of the call, and n
 _NAMES_COLUMNS = frozenset("column columns field fields col cols attribute attributes".split())
 _ORDERS = frozenset("sort_by order_by group_by sort order select sortby orderby groupby".split())
 TABLES = frozenset("table table_name entity entity_type object_type resource collection dataset".split())
-_LISTINGS = "columns available_columns valid_columns known_columns column_names fields properties schema attributes"
+_LISTINGS = tuple(  # of the columns, or the next object in which they are wrapped
+    "columns available_columns valid_columns known_columns column_names fields properties schema attributes".split()
+)
 _ENTRY_NAMES = ("name", "column_name", "column", "field", "field_name")
 _A_NAME = re.compile(r"[\w.]+")
 _ONLY_NAMES = re.compile(r"\s*[\w.]+(?:\s*,\s*[\w.]+)*\s*")
@@ -190,7 +192,7 @@ def _list_columns(described: Json) -> Iterator[tuple[str, str]]:
         return
     if not isinstance(described, dict):
         return
-    listing = _listing_in(described)
+    listing = next((described[key] for key in _LISTINGS if isinstance(described.get(key), dict | list)), None)
     if listing is not None:
         inner = tuple(_list_columns(listing))
         named = listing.items() if isinstance(listing, dict) else ()
@@ -203,11 +205,6 @@ def _list_choices(shape: Json) -> tuple[str, ...]:
     inner = shape.get("items", shape) if isinstance(shape, dict) else None
     choices = inner.get("enum") if isinstance(inner, dict) else None
     return tuple(name for name in choices if isinstance(name, str)) if isinstance(choices, list) else ()
-
-
-def _listing_in(described: JsonObject) -> Json:
-    """The listing of the columns in an object, or the next object in which it is wrapped; None if there is none."""
-    return next((described[key] for key in _LISTINGS.split() if isinstance(described.get(key), dict | list)), None)
 
 
 def _description_of(entry: Json) -> str:

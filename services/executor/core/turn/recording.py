@@ -78,7 +78,7 @@ def note_turn(journal: Journal, turn: Turn, ledger: Mapping[str, LedgerEntry], l
     """Notes that an attempt at the turn begins."""
     parts = [f'"v":{VERSION}', f'"turn":{turn.stored_json()}', f'"began":"{journal.began.isoformat()}"']
     settings: JsonObject = {name: plain(getattr(limits, name)) for name in _DECIDING}
-    settings |= {"formula": limits.answers.formula.value, "reviews": limits.answers.reviews}
+    settings |= {"formula": limits.answers.formula.value, "reviews": True}
     settings |= {"audits_values": limits.audit is not PlanAudit.OFF, "translator": limits.translator}
     settings |= {"audits_all": True} if limits.audit is PlanAudit.ALL else {}
     parts.append(f'"settings":{dumps(settings)},"ledger":{_LEDGER.dump_json(dict(ledger)).decode()}')
@@ -93,9 +93,8 @@ def _plan_audit(settings: JsonObject) -> PlanAudit:
 
 
 def _answer_rules(settings: JsonObject) -> AnswerRules:
-    """The answer rules of that time, without a footer. Releases without reviews reviewed none."""
-    formula = Formula(str(settings.get("formula", Formula.SIGNALS.value)))
-    return AnswerRules(formula, footer=False, reviews=settings.get("reviews") is True)
+    """The answer rules of that time, without a footer."""
+    return AnswerRules(Formula(str(settings.get("formula", Formula.SIGNALS.value))), footer=False)
 
 
 def read_turn(text: str) -> AttemptStart:
