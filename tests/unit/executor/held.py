@@ -12,7 +12,7 @@ from datetime import timedelta
 from decimal import Decimal, InvalidOperation
 from functools import reduce
 
-from services.executor.core.session.journal import Checkpoints, Journal, latest
+from services.executor.core.session.journal import Journal, latest
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import WritePlan
@@ -317,7 +317,7 @@ async def _round_trip(run: Run) -> AsyncIterator[str]:
         return
     store = MemoryTurns(run.record)
     journal = Journal(store, (), store.now(), 60)
-    Checkpoints(journal).save(progress)
+    journal.save_progress(progress)
     await journal.flush()
     if latest(store.steps.values()) != progress:
         yield "the checkpoint is another one"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from services.executor.core.session.dossier import Dossier, Progress
-from services.executor.core.session.journal import Checkpoints, Journal, latest
+from services.executor.core.session.journal import Journal, latest
 from services.executor.core.states.machine import TEMPLATES
 from shared.contracts.policy import TriggeredRule
 from shared.contracts.task import TaskRecord, TaskRequest
@@ -59,10 +59,10 @@ class OpenedTurn:
     def __init__(self, store: MemoryTurns) -> None:
         entries = tuple(store.steps.values())
         self._journal = Journal(store, entries, datetime.now(UTC), 60.0)
-        self._checkpoints = Checkpoints(self._journal, latest(entries))
+        self._journal.progress = latest(entries)
 
     async def save(self, progress: Progress, label: str = "entered") -> None:
-        self._checkpoints.save(progress, label)
+        self._journal.save_progress(progress, label)
         await self._journal.flush()
 
 

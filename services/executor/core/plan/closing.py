@@ -140,7 +140,7 @@ class Closing:
             update = {"plan": stored.plan, "plans": _earlier_plans(progress, stored.plan), "verdict": stored.verdict}
             judged = progress.update_dossier(**update).move_to(FsmState.POLICY_CHECK)
             events = tuple(map(_verdict_as_event, stored.judged))
-            self._ctx.checkpoints.save(judged, verdicts=events)  # whoever asks why is shown the verdict
+            self._ctx.journal.save_progress(judged, verdicts=events)  # whoever asks why is shown the verdict
             raise Rejected(stored.refused)
         return stored.read()
 

@@ -21,7 +21,7 @@ from services.executor.core.session.context import (
     with_practice_rules,
 )
 from services.executor.core.session.dossier import Progress
-from services.executor.core.session.journal import Checkpoints, Journal
+from services.executor.core.session.journal import Journal
 from services.executor.core.session.ruled_tools import named_by_rules, rules_about_nothing, with_ruled_reads
 from services.executor.core.states.machine import GENERAL, Failed, Processes
 from services.executor.core.states.prompts import Prompts
@@ -53,19 +53,18 @@ class Equipment(NamedTuple):
 
 
 class OpenedTurn(NamedTuple):
-    """A turn that has been opened, with its store, journal and checkpoints."""
+    """A turn that has been opened, with its store and journal."""
 
     work: Work
     store: TurnStore
     journal: Journal
-    checkpoints: Checkpoints
 
 
 async def prime(equipment: Equipment, opened: OpenedTurn) -> TurnContext:
     """The context of one turn. Raises ``Failed`` if a tool server or the tenant's record cannot be had."""
     ports, limits, prompts, processes = equipment
-    work, store, journal, checkpoints = opened
-    request, earlier = work.record.request, checkpoints.latest
+    work, store, journal = opened
+    request, earlier = work.record.request, journal.progress
     asked = read_policy(request.policy_doc)
     template = earlier.template if earlier else processes.get(GENERAL.process_type, GENERAL)
     tenant_id = work.record.tenant
@@ -89,7 +88,6 @@ async def prime(equipment: Equipment, opened: OpenedTurn) -> TurnContext:
         prompts=prompts,
         store=store,
         journal=journal,
-        checkpoints=checkpoints,
         record=work.record,
         turn=work.turn,
         tenant=tenant,

@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from services.executor.core.session.budget import Ceilings
 from services.executor.core.session.dossier import Progress
-from services.executor.core.session.journal import Checkpoints, Journal, JournalLimits
+from services.executor.core.session.journal import Journal, JournalLimits
 from services.executor.core.session.values import Fact
 from services.executor.core.states.machine import GENERAL, PERMITTED, TEMPLATES, Processes, ProcessTemplate, Rejected
 from services.executor.core.states.prompts import Prompts
@@ -99,7 +99,6 @@ class TurnContext:
     prompts: Prompts
     store: TurnStore
     journal: Journal
-    checkpoints: Checkpoints
     record: TaskRecord
     turn: Turn
     tenant: TenantRecord
@@ -130,7 +129,7 @@ async def enter_state(
     ctx: TurnContext, progress: Progress, state: FsmState, verdicts: Sequence[Mapping[str, JsonValue]] = ()
 ) -> Progress:
     moved = progress.move_to(state)
-    ctx.checkpoints.save(moved, verdicts=verdicts)
+    ctx.journal.save_progress(moved, verdicts=verdicts)
     return moved
 
 

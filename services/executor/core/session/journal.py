@@ -197,6 +197,7 @@ class Journal:
         self._phase: Phase | None = None
         self.stopped_at: str | None = None  # the step at which the run ended, if it ended there
         self.judged_plan, self.judged_at = "", now  # the plan on which this attempt last had a verdict, and when
+        self.progress: Progress | None = None  # where the run stands, as it was saved last
         self.saw_pictures = True  # whether every model that was asked in this run was shown the task's images
         self.counts = TurnCounts()
         entries = tuple(entries)
@@ -414,6 +415,25 @@ class Journal:
             raise Failed(f"the task collected more than one task may hold (JOURNAL_BYTES, {self._bounds.size}): {key}")
         return result
 
+    def save_progress(
+        self,
+        progress: Progress,
+        label: str = "entered",
+        beside: tuple[JournalEntry, ...] = (),
+        verdicts: Sequence[Mapping[str, JsonValue]] = (),
+    ) -> None:
+        """Stores the progress next, with the entries ``beside``, once a label and visit; tells those who watch."""
+        changed = changed_texts(progress, self.progress)
+        if "template" in changed:
+            self.share_texts(changed["template"])  # tasks of a process have it in common
+        if label == "entered":
+            self.tell("state", state=progress.state.value, process_type=progress.process_type)
+        for verdict in verdicts:
+            self.tell("verdict", **verdict)
+        data = "{" + ",".join(f'"{name}":{changed[name]}' for name in sorted(changed)) + "}"
+        self.add_together(JournalEntry(f"{progress.step}:{label}", CHECKPOINT, data), *beside)
+        self.progress = progress
+
     def share_texts(self, *texts: str) -> None:
         """Names texts that many tasks have in common, which later entries may refer to by name."""
         self._common = tuple(dict.fromkeys((*self._common, *texts)))
@@ -439,34 +459,6 @@ class Journal:
 
 
 MakesJournal: TypeAlias = Callable[[TurnStore, Sequence[JournalEntry], datetime, float, JournalLimits], Journal]
-
-
-class Checkpoints:
-    """Keeps where a run stands for what is stored next; what an earlier checkpoint of the task holds is left out."""
-
-    def __init__(self, journal: Journal, saved: Progress | None = None) -> None:
-        """``saved``: the progress as an earlier attempt left it."""
-        self._journal = journal
-        self.latest = saved  # the progress that was saved last
-
-    def save(
-        self,
-        progress: Progress,
-        label: str = "entered",
-        beside: tuple[JournalEntry, ...] = (),
-        verdicts: Sequence[Mapping[str, JsonValue]] = (),
-    ) -> None:
-        """Stores the progress next, with the entries ``beside``, once a label and visit; tells those who watch."""
-        changed = changed_texts(progress, self.latest)
-        if "template" in changed:
-            self._journal.share_texts(changed["template"])  # tasks of a process have it in common
-        if label == "entered":
-            self._journal.tell("state", state=progress.state.value, process_type=progress.process_type)
-        for verdict in verdicts:
-            self._journal.tell("verdict", **verdict)
-        data = "{" + ",".join(f'"{name}":{changed[name]}' for name in sorted(changed)) + "}"
-        self._journal.add_together(JournalEntry(f"{progress.step}:{label}", CHECKPOINT, data), *beside)
-        self.latest = progress
 
 
 def latest(entries: Iterable[JournalEntry]) -> Progress | None:

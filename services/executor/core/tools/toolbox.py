@@ -69,7 +69,7 @@ def toolbox(
     for connection, tools in discovered:
         connections[connection.id] = connection
         everything += tools
-    named = _named(_same_tools(tuple(everything)))
+    named = _name_tools(_same_tools(tuple(everything)))
     return Toolbox(named, connections, record_keys(records, named))
 
 
@@ -94,7 +94,7 @@ _names_of_readers = IdentityCache[Mapping[str, Tool], frozenset[str]](
 
 
 @cached_by_identity(64)  # by tools that were listed together: the same mapping for many tasks
-def _named(tools: tuple[Tool, ...]) -> Mapping[str, Tool]:
+def _name_tools(tools: tuple[Tool, ...]) -> Mapping[str, Tool]:
     ordered = sorted(tools, key=lambda tool: (tool.name, tool.connection_id))
     times = Counter(tool.name for tool in ordered)
     names = [f"{tool.connection_id}__{tool.name}" if times[tool.name] > 1 else tool.name for tool in ordered]

@@ -59,7 +59,7 @@ async def end_answered(ctx: TurnContext, done: ReviewedRun, not_done: str) -> Ru
 
 async def end_early(opened: OpenedTurn, early: EarlyEnd) -> RunEnd:
     """The end of a run before its answer. An open doubt keeps the task waiting, unless somebody gave it up."""
-    writes, progress = await _list_writes(opened.store), opened.checkpoints.latest
+    writes, progress = await _list_writes(opened.store), opened.journal.progress
     early.correct_reason(writes)
     if open_doubts(writes) and not is_practice(opened.work.record) and not isinstance(early, Canceled | GivenUp):
         return await _end_in_doubt(opened, "" if early.reason == IN_DOUBT else early.reason)
@@ -118,7 +118,7 @@ async def end_waiting(opened: OpenedTurn, waiting: _WaitsForPerson) -> RunEnd:
     """The end of a run that leaves its task waiting for a person."""
     match waiting:
         case StillWaiting():  # for the answer to the same question as before
-            return await _end_asking(opened.store, waiting.approval, opened.checkpoints.latest, waiting.note)
+            return await _end_asking(opened.store, waiting.approval, opened.journal.progress, waiting.note)
         case StillInDoubt():
             return await _end_in_doubt(opened, str(waiting))
         case AgentAsks():
@@ -210,7 +210,7 @@ async def _end_with_agent_question(opened: OpenedTurn, entry: LedgerEntry) -> Ru
 
 def _store_latest(opened: OpenedTurn, why: str) -> Progress | None:
     """The latest progress, stored as it waits for that; None if the run ended before it began."""
-    latest = opened.checkpoints.latest
+    latest = opened.journal.progress
     return _store_waiting(opened, latest, f"{why}:{opened.work.turn.turn_id}") if latest else None
 
 
@@ -218,7 +218,7 @@ def _store_waiting(at: TurnContext | OpenedTurn, progress: Progress, label: str)
     """The progress with the time that this turn was worked on added, stored under that label; waiting costs none."""
     worked = progress.worked_ms + round(at.journal.worked_seconds * 1000)
     progress = progress.model_copy(update={"worked_ms": worked})
-    at.checkpoints.save(progress, label)
+    at.journal.save_progress(progress, label)
     return progress
 
 

@@ -107,7 +107,7 @@ async def _store_outcomes(ctx: TurnContext, plan: WritePlan, progress: Progress,
     reasons = {one.call.call_id: one.why for one in left_out_calls(ctx, plan)}
     outcomes = await outcomes_of(ctx, plan, reasons, outdated)
     noted = JournalEntry(_OUTCOMES.format(plan.round), "note", dumps(outcomes))
-    ctx.checkpoints.save(progress, f"carried{plan.round}", (noted,))
+    ctx.journal.save_progress(progress, f"carried{plan.round}", (noted,))
     return _CarriedPlan(progress, outcomes)
 
 

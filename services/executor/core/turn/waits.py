@@ -56,14 +56,14 @@ async def hear_turn(opened: OpenedTurn, asked: Approval | None) -> None:
 
     This needs no tool server: a refusal, an expiry or a question is answered although none can be reached.
     """
-    work, journal, latest = opened.work, opened.journal, opened.checkpoints.latest
+    work, journal, latest = opened.work, opened.journal, opened.journal.progress
     if work.turn.kind is TurnKind.CANCEL:
         return
     accepted = journal.began - timedelta(microseconds=max(0, work.waited_us))  # by the store's clock
     await _answer_doubts(opened.store, journal, work.turn, accepted)
     if latest is not None and asked is not None and waits_for(asked, latest):
         passed = apply_approval(latest, await _answer_approval(journal, work.turn, asked, accepted))
-        opened.checkpoints.save(passed, "approved" if is_let_through(passed) else "entered")
+        opened.journal.save_progress(passed, "approved" if is_let_through(passed) else "entered")
 
 
 class StillWaiting(Exception):

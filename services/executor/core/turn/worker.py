@@ -18,7 +18,7 @@ from services.executor.core.reflect.turn_end import build_turn_end, unchanged_en
 from services.executor.core.session.budget import Settlement, settlements_of_turn
 from services.executor.core.session.context import Limits, Ports, TurnContext, note_files, own_session, run_together
 from services.executor.core.session.dossier import AnsweredTask, Resting, RunEnd, WaitsForDecision
-from services.executor.core.session.journal import Checkpoints, Journal, MakesJournal, TurnCounts, latest
+from services.executor.core.session.journal import Journal, MakesJournal, TurnCounts, latest
 from services.executor.core.states.machine import TEMPLATES, Canceled, EarlyEnd, Processes, TenantStopped, is_end
 from services.executor.core.states.prompts import Prompts
 from services.executor.core.turn import recording
@@ -105,7 +105,8 @@ class Worker(RunsTurns):
         journal = self._journal(store, entries, now, self._limits.task_seconds - worked, self._limits.journal)
         journal.counts = counts
         journal.hide(marked_values(work.record.request.text))
-        return OpenedTurn(work, store, journal, Checkpoints(journal, earlier))
+        journal.progress = earlier
+        return OpenedTurn(work, store, journal)
 
     async def _run_phases(self, opened: OpenedTurn, asked: Approval | None) -> RunEnd:
         """PRIME, EXECUTE and REFLECT; returns how the run ends.
@@ -139,7 +140,7 @@ class Worker(RunsTurns):
 
     async def _prime_turn(self, opened: OpenedTurn) -> TurnContext:
         """The turn's context, with what the task's documents, prose policies, earlier turns and limits add to it."""
-        earlier = opened.checkpoints.latest
+        earlier = opened.journal.progress
         is_over = earlier is not None and is_end(earlier.state)
         with opened.journal.counts.time_span(Phase.PRIME, self._ports.tracer.span(names.PRIME)):
             ports = recording.record_inputs(self._ports, opened.journal, calls_no_more=is_over)
@@ -150,9 +151,9 @@ class Worker(RunsTurns):
     async def _execute_turn(self, ctx: TurnContext) -> AnsweredTask | WaitsForDecision | Resting:
         ctx.journal.enter_phase(Phase.EXECUTE)
         with ctx.journal.counts.time_span(Phase.EXECUTE, self._ports.tracer.span(names.EXECUTE)):
-            if (earlier := ctx.checkpoints.latest) is None:
+            if (earlier := ctx.journal.progress) is None:
                 progress = first_progress(ctx)
-                ctx.checkpoints.save(progress)
+                ctx.journal.save_progress(progress)
             else:  # with notes on all files of the task, also those of later messages
                 progress = earlier.note(**note_files(ctx.files))
             return await execute_task(ctx, progress)
@@ -177,7 +178,7 @@ class Worker(RunsTurns):
         ``asked_before``: the task's approval as the turn found it. If it is not asked for any more, it is stored as it
         ended.
         """
-        work, store, journal, _ = opened
+        work, store, journal = opened
         if ended.state.is_terminal:
             journal.enter_phase(Phase.REFLECT)
         session = compress_session(own_session(await store.session(), work.record), journal, work.turn)
@@ -231,7 +232,7 @@ def _begin(opened: OpenedTurn) -> None:
     record, now = opened.work.record, opened.journal.now
     update = {"state": TaskState.WORKING, "reason": None, "started_at": record.started_at or now, "updated_at": now}
     opened.journal.keep_record(record.model_copy(update=update))
-    if opened.checkpoints.latest is None:
+    if opened.journal.progress is None:
         refuse_protected(record.request.text)
 
 
