@@ -29,9 +29,8 @@ from shared.ports.tracing import NO_TRACER, Tracer
 
 
 class AgentTransport(httpx.AsyncBaseTransport):
-    """The HTTP transport to one agent, which calls only the connection's own origin: a card may name any address.
-
-    Raises the port's errors. What it sends with is shared, and is not closed here.
+    """The HTTP transport to one agent, to the connection's own origin alone: a card may name any address. What it
+    sends with is shared, and is not closed here.
     """
 
     def __init__(self, http: ServerHttp, connection: Connection, tracer: Tracer) -> None:

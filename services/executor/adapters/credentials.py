@@ -26,13 +26,26 @@ AWS_KEPT_SECONDS = 60.0  # how long a secret of AWS is taken to be what it was; 
 _LIMITS = {"connect_timeout": 3, "read_timeout": 5, "retries": {"max_attempts": 2, "mode": "standard"}}
 
 
+class _SecretFile(NamedTuple):
+    state: tuple[int, int, int]
+    text: str
+
+
+class _CachedSecret(NamedTuple):
+    until: float
+    text: str
+
+
 class Secrets:
     """Reads secrets from all sources; those that a tenant's own record names only among that tenant's own."""
 
     def __init__(self, folder: Path, environ: Mapping[str, str] | None = None) -> None:
         """``folder``: holds a folder for each tenant; files that the installation's own file names may be anywhere."""
         self._environ = os.environ if environ is None else environ
-        self._files, self._aws = _Files(folder), _Aws()
+        self._folder = folder
+        self._files: dict[Path, _SecretFile] = {}
+        self._of_aws = LruCache[str, _CachedSecret](MAX_KEPT)
+        self._asking = WeakValueDictionary[str, asyncio.Lock]()  # each as long as somebody holds it or waits for it
 
     async def read(self, reference: Reference, owner: str, *, anew: bool = False) -> str:
         """The secret; raises ``CredentialUnavailable``. ``anew``: a cached one is no longer good and is not used."""
@@ -48,70 +61,44 @@ class Secrets:
     async def _find(self, reference: Reference, owner: str, *, anew: bool) -> str:
         match reference.scheme:
             case Scheme.FILE:
-                return await self._files.read(reference, owner)
+                return await self._read_file(reference, owner)
             case Scheme.AWS:
-                return await self._aws.read(reference, anew=anew)
+                return await self._read_aws(reference, anew=anew)
             case Scheme.ENV:
                 if reference.name in self._environ:
                     return self._environ[reference.name]
                 raise CredentialUnavailable(f"the credential {reference} is not set in the executor's environment")
 
-
-class _SecretFile(NamedTuple):
-    state: tuple[int, int, int]
-    text: str
-
-
-class _Files:
-    """Secrets in files; each call checks whether the file is still the one that was read."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._read: dict[Path, _SecretFile] = {}
-
-    async def read(self, reference: Reference, owner: str) -> str:
+    async def _read_file(self, reference: Reference, owner: str) -> str:
+        """The text of a file, which is read again once it is another one."""
+        path = (
+            self._folder / (folder_of(owner) if owner else "") / reference.name
+        )  # an absolute name is that file itself
         try:
             async with asyncio.timeout(FILE_SECONDS):
-                return await asyncio.to_thread(self._read_text, self._find_path(reference, owner))
+                return await asyncio.to_thread(self._read_text, path)
         except (OSError, UnicodeError, TimeoutError) as error:
             why = getattr(error, "strerror", None) or type(error).__name__
             raise CredentialUnavailable(f"the credential {reference} cannot be read: {why}") from None
-
-    def _find_path(self, reference: Reference, owner: str) -> Path:
-        if not owner:
-            return self._folder / reference.name  # an absolute name is that file itself
-        return self._folder / folder_of(owner) / reference.name
 
     def _read_text(self, path: Path) -> str:
         with path.open("rb") as file:
             found = os.fstat(file.fileno())
             state = (found.st_mtime_ns, found.st_size, found.st_ino)
-            kept = self._read.get(path)
+            kept = self._files.get(path)
             if kept is None or kept.state != state:
-                kept = self._read[path] = _SecretFile(state, file.read(MAX_SECRET + 1).decode())
+                kept = self._files[path] = _SecretFile(state, file.read(MAX_SECRET + 1).decode())
         return kept.text
 
-
-class _CachedSecret(NamedTuple):
-    until: float
-    text: str
-
-
-class _Aws:
-    """Secrets of AWS. Region, keys and endpoint are those of ``AWS_*``. boto3 works in threads."""
-
-    def __init__(self) -> None:
-        self._kept = LruCache[str, _CachedSecret](MAX_KEPT)
-        self._asking = WeakValueDictionary[str, asyncio.Lock]()  # each as long as somebody holds it or waits for it
-
-    async def read(self, reference: Reference, *, anew: bool) -> str:
+    async def _read_aws(self, reference: Reference, *, anew: bool) -> str:
+        """A secret of AWS; region, keys and endpoint are those of ``AWS_*``. boto3 works in threads."""
         asked = asyncio.get_running_loop().time()
         name = reference.name
         async with self._asking.setdefault(name, asyncio.Lock()):
-            kept, now = self._kept.use(name), asyncio.get_running_loop().time()
+            kept, now = self._of_aws.use(name), asyncio.get_running_loop().time()
             if kept is None or now >= kept.until or (anew and kept.until - AWS_KEPT_SECONDS < asked):
                 kept = _CachedSecret(now + AWS_KEPT_SECONDS, await _asked_of_aws(reference))
-                self._kept.keep(name, kept)
+                self._of_aws.keep(name, kept)
         return _read_member(reference, kept.text)
 
 
@@ -158,10 +145,8 @@ _REMEMBERED = 3  # secrets of one connection: the present one, and those that it
 
 @asynccontextmanager
 async def open_credentials(folder: Path, guard: Guard | None = None) -> AsyncIterator["ResolvedCredentials"]:
-    """Opens the credentials of connections. ``folder``: where the files of tenants' secrets are, in a folder for each
-    tenant.
-
-    ``guard``: where the token endpoints may be that a tenant's own operators named.
+    """Opens the credentials of connections. ``folder``: of secrets, in it one for each tenant. ``guard``: where the
+    token endpoints may be that a tenant's own operators named.
     """
     async with TokenEndpoints(guard) as tokens:
         yield ResolvedCredentials(Secrets(folder), tokens)

@@ -140,9 +140,7 @@ class McpConnection:
         return self._opened.result() if self._opened.done() else await asyncio.shield(self._opened)
 
     async def translate_errors(self, asked: Awaitable[T]) -> T:
-        """What the session was asked for. Trouble on the way is raised as the port's errors, the server's own errors as
-        they are; a session that has expired is closed.
-        """
+        """What the session was asked for. Trouble on the way is the port's errors; an expired session is closed."""
         try:
             return await asked
         except SessionExpired:

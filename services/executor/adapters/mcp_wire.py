@@ -99,11 +99,9 @@ class McpTransport(httpx2.AsyncBaseTransport):
         await self._http.close()
 
     async def call(self, url: str, call: JSONRPCRequest, stamped: Mapping[str, str]) -> JSONRPCResponse | None:
-        """The result of a tool call; None if anything but one JSON result came. Raises ``ToolUnreachable`` or
-        ``ToolSilent``.
+        """The result of a tool call; None if anything but one JSON result came. Raises the port's errors.
 
-        What else came then waits here for the SDK's transport, which is to be told of the same call: ``give_up`` if it
-        is not.
+        What else came then waits here for the SDK's transport, which is told of the call too: ``give_up`` if it is not.
         """
         message = call.model_dump(by_alias=True, mode="json", exclude_unset=True)
         headers = _headers_of_call(self._session, tuple(stamped.items()))

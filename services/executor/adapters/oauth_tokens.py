@@ -37,8 +37,7 @@ class AccessToken(NamedTuple):
 
 
 class TokenEndpoints:
-    """Gets access tokens; an async context manager around its HTTP clients. Callers who need a token at once share one
-    request.
+    """Gets access tokens, within a context. Callers who need a token at once share one request.
 
     ``guard``: where endpoints may be that a tenant's own operators named; without, at any address.
     """
@@ -67,10 +66,7 @@ class TokenEndpoints:
         return token.value
 
     async def token(self, owner: str, credential: Credential, secret: ReadsSecret, refused: str = "") -> str:
-        """A token, cached or requested; one that a server refused is replaced once for all who hold it, or comes again.
-
-        Raises ``CredentialUnavailable``.
-        """
+        """A token; one that a server refused is replaced once for all who hold it. Raises ``CredentialUnavailable``."""
         name = _name_token(owner, credential)
         async with self._asking.setdefault(name, asyncio.Lock()):
             if kept := self.cached_token(owner, credential, refused):

@@ -151,8 +151,7 @@ def _read(response: httpx2.Response, shape: type[Answer]) -> Answer:
 
 
 class PatientPolicy(PolicyService):
-    """A policy service that tries again when it is away, and counts what it was asked: a verdict changes nothing, and
-    without it nothing is written.
+    """A policy service that is asked again while it is away, since a verdict changes nothing, and counted.
 
     A verdict that decides nothing, on a task whose text no rule speaks about, is not waited for.
     """

@@ -31,11 +31,7 @@ class LastTask(Contract):
 
 
 class ArchivedSession(Contract):
-    """A session in the archive. ``memory`` is what the durable store held: turns, the summary of older ones, schema
-    corrections, counted calls.
-
-    ``owner`` is the principal whose session it is: nobody else is given it.
-    """
+    """A session in the archive. ``memory``: the ``SessionState``. ``owner``: nobody else is given it."""
 
     tenant: str
     session_id: str
@@ -101,8 +97,7 @@ class RedisIdleSessions(ScriptedStore, IdleSessions):
 
 
 async def restore_session(archive: Archive | None, session: SessionName, owner: str) -> SessionState:
-    """The state of a session that was moved to the archive; empty if the archive has none, or it belongs to another
-    owner.
+    """The archived state of a session; empty if there is none of this owner's.
 
     Rules may ask for the calls that it counted: raises ``SessionUnavailable`` while that cannot be found out, and
     ``StoreUnavailable`` if what is there cannot be read.

@@ -130,8 +130,7 @@ _NONE = tuple(_Held([], (), {}) for _ in _KINDS)
 
 
 class _Lessons:
-    """Parsed lessons of each tenant from the last read: the next task reads the same rows or nearly the same, and
-    parses only the new ones.
+    """Parsed lessons of each tenant from the last read: the next task reads nearly the same rows, and parses new ones.
 
     Bounded by rows of all tenants together: those are forgotten first that were read longest ago.
     """

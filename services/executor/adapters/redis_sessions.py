@@ -44,10 +44,7 @@ _ERROR = 1000  # characters of what broke a turn
 
 
 class RedisSessions(Sessions):
-    """``owner`` names this process, ``archive`` holds what idle sessions remember.
-
-    Every method may raise ``StoreUnavailable``.
-    """
+    """``owner``: this process; ``archive``: of idle sessions. Every method may raise ``StoreUnavailable``."""
 
     def __init__(
         self,

@@ -80,10 +80,7 @@ class Breaker:
         self._in_a_row, self._pause, self._probing = 0, self._limits.first, False
 
     def record_failure(self, now: float) -> bool:
-        """Notes that there was no connection, or no usable answer; returns whether the breaker opens by that.
-
-        Calls that were under way when it opened do not lengthen its pause.
-        """
+        """Notes that no usable answer came; returns whether the breaker opens by that. An open one stays as long."""
         was = self.state(now)
         self._in_a_row = min(self._in_a_row + 1, self._limits.failures)
         opens = was is Circuit.CLOSED and self._in_a_row == self._limits.failures
@@ -116,8 +113,7 @@ class ServerQuestion(NamedTuple):
 
 
 class Resilience:
-    """Asks servers, with a breaker for each in this process. A call that a breaker does not let pass was certainly not
-    sent.
+    """Asks servers, with a breaker for each. A call that a breaker does not let pass was certainly not sent.
 
     Listings and reads are repeated while their server is away; nothing else is, since it may change something. A
     question is counted once, however often it was asked.

@@ -126,10 +126,7 @@ def parse_listing(connection: Connection, status: int, body: bytes) -> list[List
 
 
 def parse_answer(tool: str, status: int, body: bytes) -> ports.ToolAnswer:
-    """The answer to a call: a result as it came, or a refusal if the server says that nothing was done.
-
-    Raises ``ToolSilent`` if the answer leaves open what happened.
-    """
+    """The answer to a call, a refusal if the server says that nothing was done; else raises ``ToolSilent``."""
     if 400 <= status < 500 and status != _TIMED_OUT:
         return ports.ToolAnswer(_body_content(status, body), is_error=True, not_begun=status not in _LEFT_OPEN)
     if not 200 <= status < 300:

@@ -111,10 +111,7 @@ class TaskJournal:
         self._own: set[str] = set()  # names of texts that the journal holds itself
 
     async def read(self, rows: Iterable[Row]) -> tuple[JournalEntry, ...]:
-        """The steps of a stream's rows, oldest first; one that was stored twice counts as it was stored first.
-
-        Raises ``LostText``.
-        """
+        """The steps of a stream's rows, oldest first, each as it was stored first. Raises ``LostText``."""
         found = read_rows(rows)
         await self._learn_texts(found)
         steps: dict[str, JournalEntry] = {}

@@ -54,10 +54,8 @@ class ClaimReply(NamedTuple):
 
 
 class TurnScripts:
-    """Runs the scripts of one turn.
-
-    ``claimed``: what the claim read of the task, until this turn stores anything. ``heard``: what the store said last,
-    and when by the process's clock.
+    """Runs the scripts of one turn. ``claimed``: what the claim read of the task, until this turn stores anything.
+    ``heard``: what the store said last, and when by the process's clock.
     """
 
     def __init__(self, scripts: Scripts, shared: SharedTexts, lease: Lease, work: Work) -> None:
@@ -82,10 +80,7 @@ class TurnScripts:
     async def append(
         self, batch: ports.JournalBatch, write: Mapping[str, Argument] = {}, replicas: int = 0
     ) -> tuple[ports.Pulse, bool]:
-        """Stores one step of the turn: see ``append.lua``, whose arguments of a ledger's entry ``write`` are.
-
-        Returns also whether so many replicas have it.
-        """
+        """Stores one step of the turn (``append.lua``), with a ledger's entry; also whether ``replicas`` have it."""
         words, is_confirmed = await self._pack_step(batch, write), True
         if replicas:
             reply, is_confirmed = await self._redis.run_confirmed("append", *words, replicas)

@@ -106,9 +106,7 @@ CALCULATE = calculate_tool()
 
 
 def calculate(given: JsonObject, known: KnownFigures, made: MadeToolResults = NOTHING) -> NamedValue:
-    """The value of one calculation, with its operands' places. Raises ``CannotCalculate``, by which a model can mend
-    its call, and ``NotRun`` where a made tool has to run first.
-    """
+    """The value of one calculation. Raises ``CannotCalculate``, and ``NotRun`` where a made tool has to run first."""
     operation = _read_operation(given.get("operation"), made)
     sources = OperandSources(known)
     try:

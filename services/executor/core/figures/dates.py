@@ -122,9 +122,8 @@ _UNITS = {"D": relativedelta(days=1), "K": relativedelta(weeks=1), "H": relative
 def move_day(
     day: date, count: int, sign: str, *, is_working: bool = False, holidays: Collection[date] = ()
 ) -> date | None:
-    """The day ``count`` units later, or earlier if it is negative; None beyond the calendar. ``sign``: of the unit, a
-    key of ``_UNITS``. Working days are Mondays to Fridays without the holidays. What a month does not have becomes its
-    last day.
+    """The day ``count`` units later, or earlier; None beyond the calendar. ``sign``: of the unit, a key of ``_UNITS``.
+    Working days are Mondays to Fridays without the holidays. A day that a month lacks becomes its last one.
     """
     try:
         if not is_working or sign != "D":

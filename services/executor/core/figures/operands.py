@@ -264,10 +264,9 @@ class OperandSources:
     def find(
         self, text: str, *, free: frozenset[int] = frozenset(), words: bool = False, as_percent: bool = False
     ) -> Operand:
-        """The operand that a model means by ``text``; raises ``CannotCalculate``, which says what to do, if there is
-        none.
+        """The operand that a model means by ``text``; raises ``CannotCalculate``, which says what to do.
 
-        ``free``: numbers that need no source. ``words``: whether a plain word is an operand, to be compared with.
+        ``free``: numbers that need no source. ``words``: a plain word may be an operand, to be compared with.
         ``as_percent``: whether 0.2 is to be the task's 20 %.
         """
         asked = text.strip().strip('"')

@@ -240,9 +240,7 @@ def checked_cases(cases: Sequence[MadeCase], spec: Spec) -> tuple[MadeCase, ...]
 
 
 def agrees(result: Decimal, expected: Decimal) -> bool:
-    """Whether the result is the expected one, or rounds half up to it at its last place. It then states two places and
-    four digits, so they differ by a thousandth at most.
-    """
+    """Whether the result is the expected one, or rounds half up to it: it then has two places and four digits."""
     if result == expected:
         return True
     _, digits, exponent = expected.as_tuple()

@@ -167,8 +167,7 @@ async def ask(
     *,
     seconds: float = math.inf,
 ) -> ModelReply:
-    """The model's reply, stored as the journal step ``key``. Raises ``Failed`` if the model cannot be had, or
-    ``BudgetSpent``.
+    """The model's reply, a journal step. Raises ``Failed`` if the model cannot be had, or ``BudgetSpent``.
 
     ``before``: the request of the same history that was answered last, on the tier that answered it; its messages are
     counted already. ``seconds``: how long the model may take. The model sees placeholders for what the privacy guard

@@ -117,8 +117,7 @@ async def with_prose(ctx: TurnContext) -> TurnContext:
     """The context with its prose policies as rules: enforced if the tenant says so, and listed in any case.
 
     Raises ``Failed`` for an enforced policy without a translation, or with a sentence that commands or forbids and
-    became no rule. A policy that only advises stays prose; what of a request's own policy is not enforced is noted for
-    the answer.
+    became no rule. What of a request's own policy is not enforced is noted for the answer.
     """
     sources = _list_sources(ctx)
     if not sources:

@@ -275,9 +275,7 @@ def with_rows_left(progress: Progress, task: str) -> Progress:
 
 
 def rows_without_call(progress: Progress, task: str, plan: WritePlan) -> list[DueRow]:
-    """The rows that fall due under one of the template's routes, by age in days, and that no call of the plan names;
-    empty where it is not plain which list is meant.
-    """
+    """The rows that are due under a route by their age and that no call names; empty if no list is plainly meant."""
     rows = _find_rows(progress, task)
     spoken_of = {as_text(one).strip().casefold() for call in plan.calls for one in literal_parts(call.arguments)}
     common = set.intersection(*map(_ids_in, rows)) if len(rows) > 1 else set()  # that tells none from the others
@@ -286,9 +284,7 @@ def rows_without_call(progress: Progress, task: str, plan: WritePlan) -> list[Du
 
 
 def calls_off_route(progress: Progress, said: Sequence[str], plan: WritePlan) -> dict[str, str]:
-    """By call id, why the call is not made: its row's age falls under another route, and nothing that the user
-    ``said``, the task first, names the row or that route.
-    """
+    """By call id, why it is not made: its row is of another route's age, and nothing that was ``said`` names either."""
     template, found = progress.template, dict[str, str]()
     rows = {row.id.casefold(): row for record in _find_rows(progress, said[0]) for row in _due_row(template, record)}
     asked = frozenset(word for text in said for word in keywords(text, len(text)))

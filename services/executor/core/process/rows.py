@@ -31,8 +31,7 @@ class Links:
         self.records = [node.seen for node in graph.nodes]
 
     def nearest(self, anchors: Sequence[Seen], wanted: Callable[[Seen], bool]) -> list[Seen]:
-        """The wanted records that are the fewest links away from the anchors, all of that distance; empty if no path
-        leads to one.
+        """The wanted records that are the fewest links away from the anchors; empty if no path leads to one.
 
         Links by reference are tried first, then also those by a text in common. Other records of an anchor's own kind
         are no step on a path.

@@ -320,8 +320,7 @@ def _ask(rule_id: str, reason: str, level: str, verbs: Sequence[str] = ()) -> Ru
 
 
 def concern(progress: Progress, keys: RecordKeys = NO_KEYS) -> str | None:
-    """Where one of the template's ``two_persons_about`` words stands in a change or in the records around it; None if
-    nowhere.
+    """Where one of the template's ``two_persons_about`` words stands in a change or in records around it; else None.
 
     Whole words count, in either number, however they are written: ``card_data``, ``cardData``, ``Card data``. A
     record's field whose value is no, nothing or empty (``"cardholder_data": false``) does not count.

@@ -38,9 +38,8 @@ _FOOTER = re.compile(r"\n\n\[Process: [^\n]*\]\Z")
 
 
 def compose_answer(record: TaskRecord, ended: RunEnd, now: datetime, rules: AnswerRules, scored: Score) -> str:
-    """The answer with what is said below it: the writes always, rules and footer only for a completed task that is
-    neither a dry run nor a solver's, whose caller parses it. A task that was to act and has ended says if it wrote
-    nothing.
+    """The answer with the writes below it; with rules and footer if completed, and neither a dry run nor a solver's. A
+    task that was to act and has ended says if it wrote nothing.
     """
     is_read_by_people = not is_dry_run(record) and record.request.solver is None
     completed = is_read_by_people and ended.state is TaskState.COMPLETED

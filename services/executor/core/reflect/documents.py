@@ -357,9 +357,7 @@ def open_sections(kind: str, material: Material) -> tuple[Section, ...]:
 def document(
     kind: str, material: Material, task_id: str, created_at: datetime, texts: Mapping[str, str] = {}
 ) -> Artifact:
-    """The document as an artifact, in Markdown and as data, with the ``texts`` that a model wrote. Its metadata names
-    sections that nothing fills or that have unverified figures.
-    """
+    """The document in Markdown and as data, with a model's ``texts``; its metadata names what is missing."""
     template = templates()[kind]
     sections = {
         section.name: section.text

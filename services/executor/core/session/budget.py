@@ -358,8 +358,7 @@ def size_of(request: ModelRequest, before: ModelRequest | None = None) -> Size:
 
 
 def bill_reply(reply: ModelReply, size: Size, price: Price, longest: int) -> tuple[CallCost, str]:
-    """The cost of a call whose answer might have ``longest`` tokens, and why the estimate counts, if it does, and not
-    what the endpoint reports.
+    """The cost of a call with at most ``longest`` tokens of answer, and why the estimate counts, if it does.
 
     Of the input that the API read, the share counts that is fresh by our own measure: no less than we estimate, and no
     more than no cache answered. So a history counts once, whether the endpoint caches it, has forgotten it, or never

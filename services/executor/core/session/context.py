@@ -87,8 +87,7 @@ class Ports(NamedTuple):
 
 @dataclass(frozen=True)
 class TurnContext:
-    """Everything that one turn works with. ``sections`` are the parts of every prompt of this task: its text, advice,
-    history, constraints.
+    """Everything that one turn works with. ``sections``: the parts of every prompt of this task.
 
     ``notes`` say how its request was read, for the task's metadata; ``processes`` are those it can be carried out as,
     ``template`` is of its own, as far as that is known.

@@ -130,9 +130,8 @@ class Progress(Contract):
 
 
 def changed_texts(progress: Progress, stored: Progress | None) -> dict[str, str]:
-    """What the progress says other than the ``stored`` one, as JSON by flat fields, the dossier's prefixed, so that an
-    unchanged list of facts is stored once. To Python a yes is equal to a one: what is equal is the same only if its
-    text is.
+    """What the progress says other than the ``stored`` one, as JSON by flat fields, the dossier's prefixed. To Python a
+    yes is equal to a one: what is equal is the same only if its text is.
     """
     before = stored or NO_PROGRESS
     changed = (_other_fields(progress, before), _other_fields(progress.dossier, before.dossier))

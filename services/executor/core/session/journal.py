@@ -351,9 +351,7 @@ class Journal:
             self.note_time(await self._store.append(*self.take_unstored()))
 
     async def open_write(self, entry: LedgerEntry, hold_seconds: float) -> None:
-        """Stores the intent of a write and all that was found before it. If somebody wants the task to stop, raises
-        what ``check_may_go_on`` raises, and the intent is not stored.
-        """
+        """Stores the intent and all that was found before it, unless this raises what ``check_may_go_on`` raises."""
         batch = self.take_unstored()
         pulse = await self._store.open_write(entry, hold_seconds, batch)
         if pulse.refused:

@@ -49,8 +49,7 @@ class Fact(Contract):
 
 
 class Operand(Contract):
-    """The source of one operand of a calculation. ``task``: a text of the task or of an earlier turn of the user, as it
-    is written there.
+    """The source of one operand. ``task``: a text of the task or of an earlier turn of the user, as it is written.
 
     ``today``: the day that the task goes by, in ``literal``. ``constant``: a number that is so by definition (12
     months), or a word that a field is compared with. ``row``: another field of the row that a condition is about.

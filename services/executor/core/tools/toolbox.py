@@ -244,8 +244,7 @@ Call a tool of the servers by its line: name(arguments): words of its descriptio
 def offered_tools(
     toolbox: Toolbox, local: Sequence[ToolDefinition], *, is_asked_only: bool = False, is_remote: bool = False
 ) -> tuple[ToolDefinition, ...]:
-    """The local tools, then every tool of the servers in one fixed order; if these are long, two tools that stand for
-    all.
+    """The local tools, then all of the servers in one fixed order, or two that stand for all if these are long.
 
     ``is_asked_only``: nothing can be proposed, so tools that write have their arguments by name alone, and none in a
     line. ``is_remote``: an orchestrator is sent the tools once, and remembers them.

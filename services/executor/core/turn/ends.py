@@ -83,9 +83,7 @@ async def end_early(opened: OpenedTurn, early: EarlyEnd) -> RunEnd:
 
 
 def end_of_budget(spent: BudgetSpent, progress: Progress, ledger: Mapping[str, LedgerEntry]) -> EarlyEnd:
-    """How a run ends whose budget is spent: ``Partial`` if it has values or writes to tell of, no write is open, and no
-    planned call and no part to be done is left undone; else ``Failed``.
-    """
+    """``Partial`` if there is something to tell of, no write is open and nothing is left undone; else ``Failed``."""
     dossier, plan = progress.dossier, progress.dossier.present_plan
     done = {(entry.plan_hash, entry.call.call_id) for entry in ledger.values() if entry.status in DONE}
     if undone := [call.tool for call in plan.calls if (plan.hash, call.call_id) not in done]:

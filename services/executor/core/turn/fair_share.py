@@ -114,9 +114,6 @@ class FairShareSlots:
 
 
 def share(here: int, free: int) -> int:
-    """How many more of the free places a tenant with ``here`` sessions may take.
-
-    The last free place is for a tenant that has none.
-    """
+    """How many free places a tenant with ``here`` sessions may take; the last one is for who has none."""
     even = max(0, -(-(_TIMES_THE_FREE * free - here) // (_TIMES_THE_FREE + 1)))
     return max(0, min(even, free - 1)) if here or free > 1 else free

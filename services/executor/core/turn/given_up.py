@@ -39,9 +39,7 @@ log = structlog.get_logger()
 
 async def give_up(work: Work, store: TurnStore, attempts: int) -> TurnEnd:
     """Ends a turn that is given up: its task is ``failed``, or waits for an operator if a write is in doubt and there
-    is still time.
-
-    Its reason and its report name every write that was made or whose fate is not known.
+    is still time. Its reason names every write that was made or whose fate is not known.
     """
     entries, now = tuple((await store.ledger()).values()), (await store.pulse()).now
     doubts = open_doubts(entries)
@@ -73,8 +71,7 @@ async def give_up(work: Work, store: TurnStore, attempts: int) -> TurnEnd:
 async def _remember_calls(
     record: TaskRecord, store: TurnStore, entries: Sequence[LedgerEntry], *, ended: bool
 ) -> SessionState | None:
-    """The session's state with the task's calls, for rules that ask for them; None, so that it stays as it is, if
-    there are none or it cannot be read.
+    """The session's state with the task's calls, for rules; None, so that it stays, if there are none.
 
     Every write is kept where nobody can read which tools the rules name: that may be what broke the turn.
     """

@@ -141,10 +141,8 @@ def read_session(text: str) -> SessionState:
 
 
 def turn_span(tracer: Tracer, work: Work) -> AbstractContextManager[Span]:
-    """The span of a turn. All turns of a task, and all attempts at them, belong to the trace of the request that began
-    it.
-
-    A later turn is linked with the request that brought it: a decision, a cancel, a further message.
+    """The span of a turn, in the trace of the request that began its task. A later turn is linked with the request that
+    brought it: a decision, a cancel, a further message.
     """
     began, brought = work.record.traceparent, work.turn.traceparent
     name = names.TURN.format(kind=work.turn.kind.value)
@@ -176,10 +174,7 @@ _packed = IdentityCache[tuple[Tool, ...], dict[bool, str]](lambda _: {}, 256)  #
 
 
 def record_inputs(ports: Ports, journal: Journal, *, calls_no_more: bool = False) -> Ports:
-    """Ports that also note what they give; model calls and reads are journaled where they are made.
-
-    ``calls_no_more``: only the answer is left; the tools are those that were listed, wherever their servers are now.
-    """
+    """Ports that also note what they give. ``calls_no_more``: only the answer is left; the tools are as noted."""
     return ports._replace(
         tools=RecordedTools(ports.tools, journal, ports.tracer, calls_no_more=calls_no_more),
         policy=RecordedPolicy(ports.policy, journal),

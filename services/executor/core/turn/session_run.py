@@ -25,8 +25,7 @@ log = structlog.get_logger()
 
 
 class RunnerLimits(NamedTuple):
-    """The runner's limits. ``capacity``: sessions at once. ``attempts``: how often a turn is begun before it is given
-    up.
+    """The runner's limits. ``capacity``: sessions at once. ``attempts``: how often a turn is begun at most.
 
     A turn that a stopping process hands over does not count as begun, nor one for which the session's state could not
     be fetched, for ``session_seconds`` after the turn was accepted.
@@ -196,9 +195,7 @@ class SessionRun:
         return True
 
     async def _put_off(self, work: Work, error: SessionUnavailable) -> None:
-        """Gives the session back because its state could not be fetched. The attempt does not count as long as the
-        archive may be away; after that it is like any other error.
-        """
+        """Gives the session back; the attempt does not count as long as the archive of its state may be away."""
         waited = work.waited_us / 1_000_000
         log.warning(
             "memory_unavailable", session=self._lease.session_id, waited_seconds=round(waited), error=str(error)

@@ -76,8 +76,7 @@ class StillWaiting(Exception):
 
 
 async def _answer_approval(journal: Journal, turn: Turn, approval: Approval, accepted: datetime) -> Approval:
-    """The approval with this turn's approving decision. Raises ``StillWaiting``, or ``Rejected`` for a refusal and for
-    an expiry.
+    """The approval with this turn's yes. Raises ``StillWaiting``, or ``Rejected`` for a refusal and for an expiry.
 
     A decision counts if it was ``accepted`` before the deadline, however late it is heeded. What the turn decided is
     journaled first, so that a second attempt at the turn finds the same answer.

@@ -197,10 +197,7 @@ class Worker(RunsTurns):
 
     @override
     async def settle_open_writes(self, work: Work, store: TurnStore) -> None:
-        """Settles by reading the open writes of a turn that is given up; does nothing else of it.
-
-        Any error may be raised: what broke the turn may break this too.
-        """
+        """Settles by reading the open writes of a turn that is given up. What broke the turn may break this too."""
         entries, pulse = await run_together(store.journal(), store.pulse())
         await self._count_spending(work, entries)
         opened = self._open_turn(work, store, entries, pulse.now, TurnCounts(self._ports.meter), given_up=True)
