@@ -2,9 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from datetime import UTC, datetime
 from functools import partial
-from secrets import token_hex
 from typing import NamedTuple, cast
 from uuid import uuid4
 
@@ -70,6 +68,7 @@ from services.gateway.wiring import (
     assessment_reader,
     message_files,
     noticing,
+    now,
 )
 from shared.domain.outgoing import operators_reach, tools_reach
 from shared.infra.counted_app import AnswerCounts, CountedApp
@@ -109,7 +108,7 @@ def build(settings: GatewaySettings, leaving: ShutdownState | None = None, trace
     leaving = leaving or leaving_of(settings)
     opened = _connect(settings)
     services = _build_services(settings, opened, leaving, tracer)
-    host = PartHost(settings, opened.state, opened.identity.identity, services, _now)
+    host = PartHost(settings, opened.state, opened.identity.identity, services, now)
     parts = [cast(BuildPart, load_part("gateway", name))(host) for name in settings.parts]
     lifespan = _make_lifespan(settings, opened, parts)
     app = DescribedApp(title="Purple Agent gateway", docs_url=None, redoc_url=None, lifespan=lifespan)
@@ -129,8 +128,8 @@ def _connect(settings: GatewaySettings) -> _Connections:
     live, reads = Live(state), Reads(state, settings.redis_url)
     metrics = MetricsWiring(settings, state)
     embedded = settings.profile == "embedded"
-    webhooks = WebhookWiring(settings, state, live, _now, embedded=embedded, meter=metrics.metrics)
-    return _Connections(state, queue, live, reads, IdentityWiring(settings, RedisMeter(state), _now), metrics, webhooks)
+    webhooks = WebhookWiring(settings, state, live, embedded=embedded, meter=metrics.metrics)
+    return _Connections(state, queue, live, reads, IdentityWiring(settings, RedisMeter(state)), metrics, webhooks)
 
 
 def _make_lifespan(
@@ -140,7 +139,7 @@ def _make_lifespan(
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        noticed = noticing(webhooks, state, live, settings.card_url, _now)
+        noticed = noticing(webhooks, state, live, settings.card_url)
         delivering = webhooks.open(settings.model_notice)
         async with live, opened.identity.open(), delivering, noticed, opened.metrics.open(), AsyncExitStack() as stack:
             for part in parts:
@@ -173,19 +172,19 @@ def _build_services(
         rules=_build_rules(settings, opened),
         wait_seconds=settings.blocking_limit,
         leaving=leaving,
-        read_assessment=assessment_reader(settings, state, store, _now),
+        read_assessment=assessment_reader(settings, state, store),
     )
     signals = TaskSignals(store, tasks, _moment)
     return FeatureServices(
         tasks=tasks,
         signals=signals,
         lists=TaskListService(RedisTaskLists(state)),
-        approvals=ApprovalService(RedisApprovals(state), signals.hand_over, _now),
+        approvals=ApprovalService(RedisApprovals(state), signals.hand_over, now),
         tenants=TenantStates(state),
         statistics=RedisStatistics(state),
         stories=TaskStories(state),
         webhooks=WebhookService(tasks.read, opened.webhooks.registrar),
-        dead_letters=DeadLetters(state, stored, wakes, _now),
+        dead_letters=DeadLetters(state, stored, wakes, now),
         memory=Memories(state),
         audit=AuditExport(state, stored, RedisTaskLists(state), ArchivedAudit(kept) if kept else None),
         assessments=AssessmentRepository(state),
@@ -216,7 +215,7 @@ def _add_a2a_routes(
     own = RestEndpoints(services.tasks, identity, readiness.problems, profile.notice, rest.task)
     # Described like any path; a request takes the short way of ``RpcFirst``.
     app.add_api_route("/", rpc.__call__, methods=["POST"], response_class=Response, name="jsonrpc")
-    for routes in (card_routes(card, _now(), profile.card.usual, profile.keys), rest.routes(), own.routes()):
+    for routes in (card_routes(card, now(), profile.card.usual, profile.keys), rest.routes(), own.routes()):
         app.router.routes.extend(routes.routes)
     return rpc
 
@@ -226,15 +225,15 @@ def _own_routers(settings: GatewaySettings, opened: _Connections, services: Feat
     identity, state = opened.identity.identity, opened.state
     own = ApiRouterFactory(identity, settings.max_body_bytes)
     addresses = Addresses(operators_reach(settings.tools_allowed_hosts), opened.webhooks.reach)
-    records = RecordService(RedisTenantRecords(state), partial(find_problems, settings.policy_url), addresses, _now)
+    records = RecordService(RedisTenantRecords(state), partial(find_problems, settings.policy_url), addresses, now)
     return [
         resolve_routes(services.signals, settings.model_notice, own),
-        TenantEndpoints(services.tenants, _now).routes(own),
+        TenantEndpoints(services.tenants).routes(own),
         SolverEndpoint(services.tasks, identity, settings.max_body_bytes).routes(),
         DeadLetterEndpoints(services.dead_letters).routes(own),
         KeyEndpoints(Keyring(state), fresh).routes(own),
-        MadeToolEndpoints(MadeToolRepository(state), _now).routes(own),
-        MemoryEndpoints(services.memory, Forgets(state), _now, lambda: token_hex(16)).routes(own),
+        MadeToolEndpoints(MadeToolRepository(state)).routes(own),
+        MemoryEndpoints(services.memory, Forgets(state)).routes(own),
         LearningEndpoints(LearningFiles(state), services.statistics).routes(own),
         RecordEndpoints(records).routes(own),
         WebhookEndpoints(services.webhooks).routes(own),
@@ -260,12 +259,8 @@ def _add_middleware(
     return HotReads(counted, checks, rpc.acts)  # which passes them in one step
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
 def _moment() -> IntakeTime:
-    return IntakeTime(_now(), str(uuid4()))
+    return IntakeTime(now(), str(uuid4()))
 
 
 def _build_rules(settings: GatewaySettings, opened: _Connections) -> MessageRules:

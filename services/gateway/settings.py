@@ -20,10 +20,7 @@ from shared.infra.service_settings import HostList, SentFileSettings, ServiceSet
 
 
 class AssessmentSettings(Settings):
-    """The keys that encrypt access to assessed worlds. Without ``ASSESSMENT_KEY`` no assessment is accepted.
-
-    ``ASSESSMENT_KEY``: Fernet keys, the newest first, with commas between.
-    """
+    """The keys that encrypt access to assessed worlds."""
 
     assessment_key: str = Field(
         default="",
@@ -103,11 +100,7 @@ def card_keys_pem(value: str) -> str:
 
 
 class LeavingSettings(Settings):
-    """How a replica stops.
-
-    ``DRAIN_SECONDS``: how long requests are accepted after the signal, while ``/ready`` says no; longer than a load
-    balancer takes to notice. ``GRACE_SECONDS``: how long requests in hand then have.
-    """
+    """How a replica stops. While it drains, ``/ready`` says no."""
 
     drain_seconds: float = Field(
         default=3,
@@ -119,7 +112,7 @@ class LeavingSettings(Settings):
 
 
 class LimitSettings(Settings):
-    """Limits of requests. ``MAX_WAITING_SESSIONS``: sessions that may wait before messages are refused."""
+    """Limits of requests."""
 
     max_body_bytes: int = Field(default=1024 * 1024, ge=1024, description="the largest body that is read")
     max_message_bytes: int = Field(

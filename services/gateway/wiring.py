@@ -2,9 +2,9 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 from time import monotonic
 from uuid import uuid4
@@ -49,6 +49,10 @@ from shared.ports.meter import NO_METER, Meter
 from shared.ports.tasks import Tasks
 
 
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
 class MetricsWiring:
     def __init__(self, settings: GatewaySettings, state: Redis) -> None:
         self.metrics = Metrics("gateway")
@@ -63,13 +67,13 @@ class MetricsWiring:
 class IdentityWiring:
     """Authentication (``identity``, ``watch``), and what it runs in the background."""
 
-    def __init__(self, settings: IdentitySettings, meter: RateMeter, now: Callable[[], datetime]) -> None:
+    def __init__(self, settings: IdentitySettings, meter: RateMeter) -> None:
         tls = trusted_certificates()
         self._http = httpx.AsyncClient(trust_env=True, verify=tls)  # a proxy to the issuer is the operator's to name
         patience = Patience(stale=settings.jwt_keys_stale)
         source = HttpJwks(self._http, settings.jwt_issuer, settings.jwt_jwks_url)
         self._keys = SigningKeys(source.fetch, monotonic, patience) if "jwt" in settings.ways else None
-        self.identity = self._build_identity(settings, meter, now)
+        self.identity = self._build_identity(settings, meter)
         self.watch = ThrottleSettings(networks_in(settings.trusted_proxies), Strictness(settings.failures_a_minute))
 
     @asynccontextmanager
@@ -81,7 +85,7 @@ class IdentityWiring:
             if renewing:
                 renewing.cancel()
 
-    def _build_identity(self, settings: IdentitySettings, meter: RateMeter, now: Callable[[], datetime]) -> Identity:
+    def _build_identity(self, settings: IdentitySettings, meter: RateMeter) -> Identity:
         by_key = KeyIdentity(meter, now, settings.allowance)
         if self._keys is None:
             return by_key if "keys" in settings.ways else UnverifiedIdentity()
@@ -98,12 +102,11 @@ class WebhookWiring:
         settings: PushSettings,
         state: Redis,
         live: Live,
-        now: Callable[[], datetime],
         *,
         embedded: bool,
         meter: Meter = NO_METER,
     ) -> None:
-        self._settings, self._live, self._now, self._meter = settings, live, now, meter
+        self._settings, self._live, self._meter = settings, live, meter
         self.reach = webhook_reach(settings.webhook_allowed_hosts, loopback=embedded)
         self.registrar: WebhookRegistrar | None = None
         self.posts: RedisDeliveryQueue | None = None
@@ -121,7 +124,7 @@ class WebhookWiring:
             return
         rules = _build_rules(self._settings)
         async with aclosing(WebhookHttp(Guard(self.reach), rules.timeout, rules.slots, self._meter)) as post:
-            edge = ClockAndChance(self._now, random.random)
+            edge = ClockAndChance(now, random.random)
             write_body = partial(webhook_body, notice)
             service = DeliveryService(self.posts, post, write_body, self._settings.secrets, edge, rules)
             loop = DeliveryLoop(service, self.posts, lambda: self._live.listen(DELIVERIES_CHANNEL), rules)
@@ -141,9 +144,7 @@ def _build_rules(settings: PushSettings) -> DeliveryRules:
 
 
 @asynccontextmanager
-async def noticing(
-    push: WebhookWiring, state: Redis, live: Live, console: str, now: Callable[[], datetime]
-) -> AsyncIterator[None]:
+async def noticing(push: WebhookWiring, state: Redis, live: Live, console: str) -> AsyncIterator[None]:
     """Sends notices about approvals while the context lasts. ``console``: its public URL; ``live`` must be open."""
     notifier = Notifier(
         notices=RedisOwedNotices(state),
@@ -157,9 +158,7 @@ async def noticing(
         yield
 
 
-def assessment_reader(
-    settings: GatewaySettings, state: Redis, tasks: Tasks, now: Callable[[], datetime]
-) -> ReadAssessment:
+def assessment_reader(settings: GatewaySettings, state: Redis, tasks: Tasks) -> ReadAssessment:
     if not (keys := settings.world_sealing_keys):
         return refuse_assessment
     reach = tools_reach(settings.tools_allowed_hosts, loopback=settings.profile == "embedded")

@@ -76,10 +76,7 @@ class MemorySettings(ArchiveSettings):
 
 
 class LearnerSettings(TrainingSettings, FileSettings, MemorySettings, StateSettings, ServiceSettings):
-    """All settings.
-
-    Only ``REDIS_URL`` is required. ``lease_seconds``: how long a dead learner's partition stays unread.
-    """
+    """All settings. Only ``REDIS_URL`` is required."""
 
     redis_start_seconds: float = Field(
         default=START_SECONDS, ge=0, le=600, description="how long a start waits for a Redis that does not answer yet"

@@ -62,10 +62,10 @@ class FolderArchive(Archive):
         beside = path.with_name(f"{uuid4().hex}.part")
         try:
             try:
-                _write_synced(beside, content)
+                write_synced(beside, content)
             except FileNotFoundError:  # the tenant's first
                 path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                _write_synced(beside, content)
+                write_synced(beside, content)
             beside.replace(path)
             _sync_folder(path.parent)
         except OSError as error:
@@ -101,7 +101,8 @@ class FolderArchive(Archive):
         return True
 
 
-def _write_synced(path: Path, content: bytes) -> None:
+def write_synced(path: Path, content: bytes) -> None:
+    """Write a new file, for its owner alone, to the disk."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with open(descriptor, "wb") as file:
         file.write(content)

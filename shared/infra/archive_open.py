@@ -1,7 +1,6 @@
 """Opens the archive that ``ARCHIVE_URL`` and ``ARCHIVE_KEY`` name."""
 
 import asyncio
-import os
 import zlib
 from pathlib import Path
 from typing import Literal, Self
@@ -11,7 +10,7 @@ from uuid import uuid4
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from pydantic import Field, field_validator, model_validator
 
-from shared.infra.archive_folder import FolderArchive
+from shared.infra.archive_folder import FolderArchive, write_synced
 from shared.infra.service_settings import Settings
 from shared.ports.archive import Archive, ArchiveUnavailable
 
@@ -58,10 +57,7 @@ _FORM = "it is file:///an/absolute/path or s3://bucket/prefix"
 
 
 class ArchiveSettings(Settings):
-    """Where ended tasks are archived, and the keys that encrypt them.
-
-    ``ARCHIVE_KEY``: Fernet keys, the newest first, with commas between.
-    """
+    """Where ended tasks are archived, and the keys that encrypt them."""
 
     archive_url: str = Field(
         default="", description="where ended tasks are kept: file:///absolute/folder or s3://bucket/prefix"
@@ -153,11 +149,7 @@ def key_of(folder: Path, use: Literal["archive", "webhook", "assessment"] = "arc
 def _make(path: Path) -> None:
     """Make a new key in a file of its owner's alone. It is linked into place whole; a file that stands there stays."""
     beside = path.with_name(f"{path.name}.{uuid4().hex}")
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with open(descriptor, "w") as file:
-        file.write(new_key())
-        file.flush()
-        os.fsync(file.fileno())
+    write_synced(beside, new_key().encode())
     try:
         path.hardlink_to(beside)
     except FileExistsError:

@@ -29,10 +29,7 @@ class Settings(BaseSettings):
 
 
 class SentFileSettings(Settings):
-    """Settings of the files that come with messages.
-
-    They are accepted only where ``ARCHIVE_URL`` is set to keep them.
-    """
+    """Settings of the files that come with messages, which are taken where ``ARCHIVE_URL`` is set to keep them."""
 
     file_bytes: int = Field(
         default=10_000_000, ge=1, le=100_000_000, description="the largest file that is taken, as bytes or by address"

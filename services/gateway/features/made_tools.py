@@ -1,7 +1,7 @@
 """``/tools/made``: an operator lists, reads and removes the calculators that were made at run time for the tenant."""
 
-from collections.abc import Callable, Sequence
-from datetime import datetime
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import cast
 
 from fastapi import APIRouter
@@ -32,8 +32,8 @@ class MadeToolRepository(ScriptedStore):
 
 
 class MadeToolEndpoints:
-    def __init__(self, made_tools: MadeToolRepository, clock: Callable[[], datetime]) -> None:
-        self._made_tools, self._clock = made_tools, clock
+    def __init__(self, made_tools: MadeToolRepository) -> None:
+        self._made_tools = made_tools
 
     def routes(self, own: ApiRouterFactory) -> APIRouter:
         return own.router(
@@ -60,7 +60,7 @@ class MadeToolEndpoints:
         tenant, who = call.caller.tenant, call.caller.principal.id
         for tool in await self._find_versions(call):
             if tool.removed_at is None:
-                await self._made_tools.remove(tenant, tool.copy_as_removed(self._clock(), who))
+                await self._made_tools.remove(tenant, tool.copy_as_removed(datetime.now(UTC), who))
         return await self.show(call)
 
     async def _find_versions(self, call: ApiCall) -> Sequence[MadeTool]:

@@ -1,7 +1,7 @@
 """``/memory``: an operator looks at what tasks have left for later ones, and has something forgotten."""
 
-from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
+from secrets import token_hex
 
 from fastapi import APIRouter
 from pydantic import JsonValue
@@ -13,10 +13,8 @@ from services.gateway.features.memory.store import Forgets, Memories
 
 
 class MemoryEndpoints:
-    def __init__(
-        self, memories: Memories, forgets: Forgets, clock: Callable[[], datetime], new_id: Callable[[], str]
-    ) -> None:
-        self._memories, self._forgets, self._clock, self._new_id = memories, forgets, clock, new_id
+    def __init__(self, memories: Memories, forgets: Forgets) -> None:
+        self._memories, self._forgets = memories, forgets
 
     def routes(self, own: ApiRouterFactory) -> APIRouter:
         return own.router(
@@ -48,7 +46,7 @@ class MemoryEndpoints:
 
     async def forget(self, call: ApiCall) -> JsonValue:
         """Ask that something be forgotten: ``scope`` is entity, session or tenant, ``subject`` which one."""
-        request = memory.read_forget(call.body, call.caller, self._clock(), self._new_id())
+        request = memory.read_forget(call.body, call.caller, datetime.now(UTC), token_hex(16))
         await self._forgets.ask(request)  # a learner does it soon: ``progress`` tells how far it is
         return memory.describe_forget_request(request)
 

@@ -1,7 +1,6 @@
 """``/tenants/{tenant}``: an operator stops a tenant, lets it go on, and sees how it stands."""
 
-from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
 
 from fastapi import APIRouter
 from pydantic import JsonValue
@@ -12,8 +11,8 @@ from services.gateway.features.tenants.store import TenantStates
 
 
 class TenantEndpoints:
-    def __init__(self, tenants: TenantStates, clock: Callable[[], datetime]) -> None:
-        self._tenants, self._clock = tenants, clock
+    def __init__(self, tenants: TenantStates) -> None:
+        self._tenants = tenants
 
     def routes(self, own: ApiRouterFactory) -> APIRouter:
         return own.router(
@@ -42,4 +41,4 @@ class TenantEndpoints:
     async def show(self, call: ApiCall) -> JsonValue:
         """Show whether the tenant works, and what it used. A POST, since the body says who asks."""
         tenant = call.caller.tenant
-        return state_view(tenant, await self._tenants.state(tenant, self._clock()))
+        return state_view(tenant, await self._tenants.state(tenant, datetime.now(UTC)))

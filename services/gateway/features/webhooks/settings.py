@@ -10,11 +10,7 @@ from shared.infra.service_settings import HostList, Settings
 
 
 class PushSettings(Settings):
-    """Settings of webhooks.
-
-    ``WEBHOOK_SECRET``: secrets with commas between, the newest first; with one, webhooks are offered unless
-    ``A2A_PUSH`` is off. ``PUSH_TRIES`` failures in a row disable a webhook.
-    """
+    """Settings of webhooks."""
 
     a2a_push: Literal["", "on", "off"] = Field(
         default="", description="whether webhooks are offered; empty: where WEBHOOK_SECRET is set"
