@@ -52,7 +52,7 @@ from services.gateway.features.tasks.listing import TaskListService
 from services.gateway.features.tasks.routes import resolve_routes
 from services.gateway.features.tasks.service import TaskService
 from services.gateway.features.tasks.signals import TaskSignals
-from services.gateway.features.tasks.store import RedisClientIds, RedisReadiness, RedisTaskLists, TaskStories
+from services.gateway.features.tasks.store import RedisClientIds, RedisReadiness, RedisTaskLists
 from services.gateway.features.tenants.routes import TenantEndpoints
 from services.gateway.features.tenants.store import TenantStates
 from services.gateway.features.webhooks.routes import WebhookEndpoints
@@ -182,7 +182,6 @@ def _build_services(
         approvals=ApprovalService(RedisApprovals(state), signals.hand_over, now),
         tenants=TenantStates(state),
         statistics=RedisStatistics(state),
-        stories=TaskStories(state),
         webhooks=WebhookService(tasks.read, opened.webhooks.registrar),
         dead_letters=DeadLetters(state, stored, wakes, now),
         memory=Memories(state),

@@ -191,10 +191,11 @@ def fault_reply(
     return reply
 
 
-def retry_headers(fault: Exception) -> Mapping[str, str]:
+def retry_headers(fault: Exception, status: int = 0) -> Mapping[str, str]:
+    """When the request may be sent again, if that is known. ``status``: the answer's."""
     if isinstance(fault, errors.TooManyRequests):
         return {"Retry-After": str(fault.wait)}
-    return RETRY_LATER if isinstance(fault, StoreUnavailable) else {}
+    return RETRY_LATER if isinstance(fault, StoreUnavailable) or status == 503 else {}
 
 
 _BAD_INPUT = frozenset({PARSE_ERROR, INVALID_REQUEST, INVALID_PARAMS, -32005})
@@ -209,7 +210,7 @@ def rest_fault(fault: Exception, *, old: bool = False) -> JSONResponse:
     """The REST reply to a refusal or a failure, in the words of 1.0, or of 0.3 if ``old``."""
     words, message = words_of(fault), message_of(fault)
     response = _error_0_3(words, message, words.old_status or words.status) if old else _error_1_0(words, message)
-    response.headers.update(retry_headers(fault) or (RETRY_LATER if response.status_code == 503 else {}))
+    response.headers.update(retry_headers(fault, response.status_code))
     return response
 
 
@@ -256,7 +257,7 @@ async def _refuse(_: Request, fault: Exception) -> Response:
     if isinstance(fault, BadCall):
         return JSONResponse({"error": fault.message}, fault.status)
     status = fault.status if isinstance(fault, GatewayRefusal) else _OTHERS[type(fault)]
-    return JSONResponse({"error": str(fault)}, status, retry_headers(fault) or (RETRY_LATER if status == 503 else None))
+    return JSONResponse({"error": str(fault)}, status, retry_headers(fault, status))
 
 
 async def _answer_http(request: Request, error: Exception) -> Response:

@@ -11,7 +11,6 @@ from services.gateway.features.memory.store import Memories
 from services.gateway.features.tasks.listing import TaskListService
 from services.gateway.features.tasks.service import TaskService
 from services.gateway.features.tasks.signals import TaskSignals
-from services.gateway.features.tasks.store import TaskStories
 from services.gateway.features.tenants.store import TenantStates
 from services.gateway.features.webhooks.service import WebhookService
 
@@ -24,7 +23,6 @@ class FeatureServices:
     approvals: ApprovalService
     tenants: TenantStates
     statistics: LearningStatistics
-    stories: TaskStories
     webhooks: WebhookService
     dead_letters: DeadLetters
     memory: Memories

@@ -22,12 +22,13 @@ from services.gateway.features.identity.model import Caller
 from services.gateway.features.tasks.listing import ListPlace, TaskLists, WantedTasks
 from shared.contracts.approval import Approval
 from shared.contracts.archive import ArchivedTask, read_archived
-from shared.contracts.task import TaskRecord
+from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.exact_json import JsonObject
 from shared.domain.lru_cache import LruCache
 from shared.infra import keys
 from shared.infra.ledger_rows import read_entry
 from shared.infra.lua import ScriptedStore
+from shared.infra.stored_tasks import read_events
 from shared.ports.archive import Archive, ArchiveUnavailable
 from shared.ports.tasks import Tasks
 
@@ -110,6 +111,12 @@ class AuditExport(ScriptedStore):
         if details is not None and not whole:
             return details
         return await self._from_archive(record.tenant, record.task_id) or details
+
+    async def events_of(self, record: TaskRecord) -> Sequence[tuple[str, TaskEvent]]:
+        """The task's events so far, with their ids; empty once they have left the store. As ``read_kept``."""
+        stream = keys.task_keys(record.tenant, record.session_id, record.task_id).events
+        rows = cast("list[tuple[str, dict[str, str]]]", await self._scripts.command("XRANGE", stream, "-", "+"))
+        return [row for entry_id, fields in rows for row in read_events(entry_id, fields["e"])]
 
     async def _rows_of_page(self, query: AuditQuery, caller: Caller) -> tuple[list[JsonObject], str]:
         if query.task is not None:

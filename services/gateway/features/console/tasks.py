@@ -173,7 +173,7 @@ class TaskPages(ConsolePages):
 
     async def _story_of(self, record: TaskRecord) -> tuple[TimedEvents, ArchivedTask | None]:
         """The task's events and details; from the archive once they have left the store, if it answers."""
-        told = await self._context.services.stories.events_of(record)
+        told = await self._context.services.audit.events_of(record)
         try:
             kept = await self._context.services.audit.read_kept(record, whole=not told)
         except ArchiveUnavailable as fault:

@@ -10,7 +10,7 @@ from typing_extensions import override
 from services.gateway.edge.shutdown import ShutdownState
 from services.gateway.features.tasks.listing import ListPlace, Page, TaskLists, WantedTasks
 from services.gateway.features.tasks.model import ClientIds, FoundTask, MessageKey
-from shared.contracts.task import TaskEvent, TaskRecord
+from shared.contracts.task import TaskRecord
 from shared.domain.lru_cache import LruCache
 from shared.domain.partition import PARTITIONS, partition_of
 from shared.infra import keys
@@ -18,7 +18,7 @@ from shared.infra.keys import THREAD_SECONDS, thread_key
 from shared.infra.lua import Call, ScriptedStore, answering
 from shared.infra.reads import PackedReads, Reads
 from shared.infra.redis import VolatileRedis, check_durable, check_writable
-from shared.infra.stored_tasks import read_events, read_record
+from shared.infra.stored_tasks import read_record
 from shared.ports.store import StoreUnavailable
 from shared.ports.tasks import Tasks
 
@@ -166,14 +166,6 @@ def _list_call(wanted: WantedTasks, partition: int, count: int, after: ListPlace
 def _listed_rows(partition: int, tenant: str, reply: list[str]) -> Iterable[_Listed]:
     for member, micros in zip(reply[1::2], reply[2::2], strict=True):
         yield _Listed(ListPlace(int(micros), member), keys.listed_record(partition, tenant, member))
-
-
-class TaskStories(ScriptedStore):
-    async def events_of(self, record: TaskRecord) -> Sequence[tuple[str, TaskEvent]]:
-        """The task's events so far, with their ids; empty once they have expired. May raise ``StoreUnavailable``."""
-        stream = keys.task_keys(record.tenant, record.session_id, record.task_id).events
-        rows = cast("list[tuple[str, dict[str, str]]]", await self._scripts.command("XRANGE", stream, "-", "+"))
-        return [row for entry_id, fields in rows for row in read_events(entry_id, fields["e"])]
 
 
 _SECONDS = 3.0
