@@ -1,8 +1,4 @@
-"""The launcher: a whole stack on one machine, started, watched and stopped in order.
-
-It alone supplies defaults (an embedded Redis, the rule-based planner, the example company); a service started by itself
-refuses to start without what it needs.
-"""
+"""The launcher: a whole stack on one machine, started, watched and stopped in order. It alone supplies defaults."""
 
 import asyncio
 import signal

@@ -1,8 +1,4 @@
-"""A registry of the stacks that this user runs on this machine, so that commands find their address.
-
-Each stack has a file, locked by its launcher for as long as it lives: a file without lock is a killed launcher's, and
-is ignored.
-"""
+"""The stacks that this user runs on this machine: a file of each, locked by its launcher for as long as it lives."""
 
 import fcntl
 import os

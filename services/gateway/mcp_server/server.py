@@ -1,7 +1,4 @@
-"""The gateway as an MCP server: send and read tasks, decide approvals, under the caller's own key.
-
-Streamable HTTP, stateless, with JSON answers: any replica answers any request.
-"""
+"""The gateway as an MCP server, stateless: send and read tasks, decide approvals, under the caller's own key."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager

@@ -24,13 +24,7 @@ from services.executor.core.session.values import (
     Shared,
     find_figures_about,
 )
-from services.executor.core.states.machine import (
-    POLICY_MARK,
-    Figure,
-    GovernedArgument,
-    ProcessTemplate,
-    parse_governed,
-)
+from services.executor.core.states.machine import POLICY_MARK, Figure, GovernedArgument, ProcessTemplate, parse_governed
 from services.executor.core.tools.classes import verb_of
 from services.executor.core.tools.record_tree import NO_KEYS, PARTIAL, RecordKeys
 from shared.contracts.plan import PlannedCall, WritePlan

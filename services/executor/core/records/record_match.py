@@ -8,13 +8,7 @@ from services.executor.core.figures.columns import same
 from services.executor.core.figures.numbers import figure
 from services.executor.core.records.called_records import looks_like_an_id_value
 from services.executor.core.tools.near_names import may_be, words_of
-from services.executor.core.tools.record_tree import (
-    Leaf,
-    RecordNode,
-    leaves_of,
-    names_a_record,
-    nodes_of,
-)
+from services.executor.core.tools.record_tree import Leaf, RecordNode, leaves_of, names_a_record, nodes_of
 from services.executor.core.tools.schema_drift import ALIASES
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.keywords import stem

@@ -1,7 +1,4 @@
-"""``/console/`` and ``/console/operations``: does it work, does it improve, what needs me, what does it cost.
-
-Operators also see what waits and what fails.
-"""
+"""``/console/`` and ``/console/operations``: does it work, does it improve, what needs me, what does it cost."""
 
 from collections.abc import Sequence
 from datetime import timedelta

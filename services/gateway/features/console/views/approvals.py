@@ -5,14 +5,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from services.gateway.features.approvals.views import Question
-from services.gateway.features.console.views.words import (
-    Badge,
-    count_of,
-    list_of,
-    show_fields,
-    show_json,
-    title_of,
-)
+from services.gateway.features.console.views.words import Badge, count_of, list_of, show_fields, show_json, title_of
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.grounds import ArgumentSource, FigureFound, Grounds, ReadFound
 from shared.contracts.plan import Origin, PlannedCall
