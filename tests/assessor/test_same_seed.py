@@ -15,8 +15,7 @@ from services.assessor.settings import SCENARIOS, AssessorSettings
 from shared.contracts.assessment.results import AssessmentResults
 from shared.infra.traced_app import trace_requests
 from tests.assessor.agents import Gold, reached
-from tests.assessor.days import review_scheduling
-from tests.assessor.days.cast import lived, lived_as_written
+from tests.assessor.days.cast import lived_as_written
 from tests.assessor.scenes import BEN, SCENE, USER, character, written
 from tests.assessor.stage import ADMIN, simulator, staged
 from tests.doubles.kept_spans import KeptSpans
@@ -47,7 +46,9 @@ async def test_two_assessments_that_are_played_alike_are_equal_but_for_what_is_l
 @pytest.mark.long
 @pytest.mark.promise("assessor.repeatable")
 async def test_answers_of_characters_and_their_delays_are_the_seeds() -> None:
-    first, second = [await lived("review_scheduling", review_scheduling.gold, f"c{run}") for run in range(2)]
+    gold = courses_of(SCENARIOS / "review_scheduling")["gold"]
+
+    first, second = [await lived_as_written("review_scheduling", gold) for _ in range(2)]
 
     assert _strange(first, second) == []
 
