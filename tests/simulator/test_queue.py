@@ -1,15 +1,14 @@
-"""The queue of events, and what it costs."""
+"""What the queue of events costs."""
 
 import sys
-from datetime import datetime, timedelta
+from datetime import timedelta
 from random import Random
 from types import FrameType
 
 import pytest
-from hypothesis import given, strategies as st
 
 from services.simulator.core import lifecycle, time_control
-from services.simulator.core.events import Queue, Status, WorldEvent
+from services.simulator.core.events import WorldEvent
 from services.simulator.core.world import EventDraft, SimulatorWorld
 from tests.doubles.simulated_surroundings import WALL, StillSurroundings
 from tests.simulator.notes import Notes
@@ -17,42 +16,9 @@ from tests.simulator.notes import Notes
 pytestmark = pytest.mark.promise("simulator.costs")
 
 
-def _event(number: int, seconds: int, priority: int = 0, status: Status = Status.PENDING) -> WorldEvent:
+def _event(number: int, seconds: int) -> WorldEvent:
     time = WALL + timedelta(seconds=seconds)
-    return WorldEvent(str(number), time, "notes", {"operation": "write", "text": "x"}, WALL, number, status, priority)
-
-
-@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3), st.sampled_from(Status))), st.integers(-1, 10))
-def test_due_is_what_waits_and_whose_time_has_come_in_order(made: list[tuple[int, int, Status]], now: int) -> None:
-    """However it was filled."""
-    events = [_event(number, seconds, priority, status) for number, (seconds, priority, status) in enumerate(made)]
-    one_by_one, at_once = Queue(), Queue()
-    at_once.fill(events)
-    for event in events:
-        one_by_one.add(event)
-    expected = sorted(
-        (event for event in events if event.status is Status.PENDING and event.scheduled_time <= _time(now)),
-        key=lambda event: (event.scheduled_time, -event.priority, event.number),
-    )
-
-    for queue in (one_by_one, at_once):
-        assert [event.event_id for event in queue.take_due(_time(now))] == [event.event_id for event in expected]
-        assert queue.take_due(_time(now)) == []
-
-
-@given(st.lists(st.integers(0, 9)), st.integers(0, 9), st.integers(0, 9))
-def test_a_range_holds_both_its_ends(made: list[int], start: int, end: int) -> None:
-    queue = Queue()
-    queue.fill(_event(number, seconds) for number, seconds in enumerate(made))
-
-    found = [event.event_id for event in queue.find_between(_time(start), _time(end))]
-
-    inside = [(seconds, number) for number, seconds in enumerate(made) if start <= seconds <= end]
-    assert found == [str(number) for _, number in sorted(inside)]
-
-
-def _time(seconds: int) -> datetime:
-    return WALL + timedelta(seconds=seconds)
+    return WorldEvent(str(number), time, "notes", {"operation": "write", "text": "x"}, WALL, number)
 
 
 def _world(events: int) -> SimulatorWorld:
