@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 from structlog.typing import EventDict
 
 from services.executor.adapters.redis_sessions import RedisSessions
-from services.executor.core.turn.heartbeat import LeaseKeeper
+from services.executor.core.turn.heartbeat import KeptLease, LeaseKeeper
 from services.executor.core.turn.reaper import FaultCounts
 from services.executor.core.turn.runner import Runner
 from services.executor.core.turn.session_run import RunnerLimits
@@ -228,7 +228,8 @@ class CountsBeats:
 async def test_a_process_that_hangs_keeps_no_lease_for_good() -> None:
     """Nobody notes that the sessions' event loop lives, so the heart ceases to beat."""
     keeper, counting = LeaseKeeper(0.03), CountsBeats()
-    ways = keeper.watch(Lease("acme", "s1", 1, "one")), keeper.keep_extending(counting), keeper.note_life()
+    kept = KeptLease(keeper, Lease("acme", "s1", 1, "one"))
+    ways = keeper.watch(kept), keeper.keep_extending(counting), keeper.note_life()
     watching, beating, living = map(asyncio.ensure_future, ways)
     with capture_logs() as told:
         await counting.first.wait()

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from redis.asyncio import Redis
 
-from services.executor.core.turn.heartbeat import LeaseKeeper
+from services.executor.core.turn.heartbeat import KeptLease, LeaseKeeper
 from services.executor.ports.turns import JournalEntry, LedgerConflict, Timer
 from shared.contracts.digest import digest_of
 from shared.contracts.task import TurnKind
@@ -209,7 +209,7 @@ async def test_a_turns_end_gives_the_lease_back_if_none_waits(redis: Redis, task
     one = sessions_of(redis, "one")
     lease = await one.claim("acme", "s1")
     assert lease is not None
-    work, kept = await one.next(lease), LeaseKeeper(5.0).heartbeat_of(lease)
+    work, kept = await one.next(lease), KeptLease(LeaseKeeper(5.0), lease)
     assert work is not None
     if more:
         await task_store.accept(record, a_turn(record), dedupe=None)
@@ -227,10 +227,8 @@ async def test_between_beats_a_turn_asks_the_store_only_once_it_is_called(redis:
     assert lease is not None
     work = await one.next(lease)
     assert work is not None
-    store, watching = (
-        one.turn_store(lease, work, keeper.heartbeat_of(lease)),
-        asyncio.ensure_future(keeper.watch(lease)),
-    )
+    kept = KeptLease(keeper, lease)
+    store, watching = one.turn_store(lease, work, kept), asyncio.ensure_future(keeper.watch(kept))
     cancel = a_turn(record, TurnKind.CANCEL)
     assert await task_store.signal("acme", "s1", cancel)
     beating = asyncio.ensure_future(keeper.keep_extending(one))

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from time import monotonic
-from typing import NamedTuple, NoReturn, TypeAlias
+from typing import NoReturn, TypeAlias
 
 import structlog
 from typing_extensions import override
@@ -18,13 +18,6 @@ _BUSY_LEASES = 6  # times a lease for which a process whose sessions do not move
 log = structlog.get_logger()
 
 
-class _Watch(NamedTuple):
-    """What a watched lease's session waits for; both live in the event loop of the session."""
-
-    lost: asyncio.Future[None]
-    news: asyncio.Event
-
-
 class LeaseKeeper:
     """Keeps the leases of a process: ``keep_extending`` runs as long as it works, each session under ``watch``.
 
@@ -34,8 +27,7 @@ class LeaseKeeper:
 
     def __init__(self, lease_seconds: float) -> None:
         self._lease_seconds = lease_seconds
-        self._watched: dict[Lease, _Watch] = {}
-        self._going: set[Lease] = set()
+        self._watched: dict[Lease, KeptLease] = {}
         self._alive_at = monotonic()
         self._called: frozenset[Lease] = frozenset()
         self._beat_at = monotonic()
@@ -44,30 +36,13 @@ class LeaseKeeper:
         """Whether the store has to be asked what is wanted of the lease's turn: the last beat said so, or is old."""
         return lease in self._called or monotonic() - self._beat_at > self._lease_seconds
 
-    async def watch(self, lease: Lease) -> None:
+    async def watch(self, kept: "KeptLease") -> None:
         """Has the lease extended for as long as this is awaited; raises ``LeaseLost`` when it is gone."""
-        watched = _Watch(asyncio.get_running_loop().create_future(), asyncio.Event())
-        self._watched[lease] = watched
+        self._watched[kept.lease] = kept
         try:
-            await watched.lost
+            await kept.lost
         finally:
-            del self._watched[lease]
-            self._going.discard(lease)
-
-    async def await_news(self, lease: Lease) -> None:
-        """Waits for a beat after which the store has to be asked; raises ``LeaseLost`` if nobody watches the lease."""
-        if lease not in self._watched:
-            raise LeaseLost(lease.session_id)
-        news = self._watched[lease].news
-        await news.wait()
-        news.clear()
-
-    def heartbeat_of(self, lease: Lease) -> "KeptLease":
-        return KeptLease(self, lease)
-
-    def let_go(self, lease: Lease, *, going: bool = True) -> None:
-        """Notes that the lease is being given back, so that its end is not reported as a loss."""
-        (self._going.add if going else self._going.discard)(lease)
+            del self._watched[kept.lease]
 
     async def note_life(self) -> NoReturn:
         """Shows, until cancelled, that the event loop of the sessions, in which it runs, is not hung."""
@@ -113,40 +88,45 @@ class LeaseKeeper:
 
     def _report_losses(self, leases: tuple[Lease, ...]) -> None:
         for lease in leases:
-            watched = self._watched.get(lease)
-            if watched is not None:
-                watched.lost.get_loop().call_soon_threadsafe(self._report_loss, lease, watched.lost)
-
-    def _report_loss(self, lease: Lease, lost: asyncio.Future[None]) -> None:
-        """Tells the session, in its loop, that its lease is lost, unless that is being given back there."""
-        if not lost.done() and lease not in self._going:
-            lost.set_exception(LeaseLost(lease.session_id))
+            if watched := self._watched.get(lease):
+                watched.lost.get_loop().call_soon_threadsafe(watched.report_loss)
 
 
 class KeptLease(LeaseHeartbeat):
-    """One lease that the keeper extends."""
+    """One lease that the keeper extends; its session awaits ``lost`` and ``news`` in its own event loop."""
 
     def __init__(self, keeper: LeaseKeeper, lease: Lease) -> None:
         self._keeper = keeper
-        self._lease = lease
+        self.lease = lease
+        self.lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.news = asyncio.Event()
         self.released = False
+        self._going = False
 
     @override
     def has_news(self) -> bool:
-        return self._keeper.has_news(self._lease)
+        return self._keeper.has_news(self.lease)
 
     @override
     async def await_news(self) -> None:
-        await self._keeper.await_news(self._lease)
+        if self.lost.done():
+            raise LeaseLost(self.lease.session_id)
+        await self.news.wait()
+        self.news.clear()
 
     @override
     @contextmanager
     def letting_go(self) -> Iterator[None]:
-        self._keeper.let_go(self._lease)
+        self._going = True
         try:
             yield
         finally:
-            self._keeper.let_go(self._lease, going=self.released)
+            self._going = self.released
+
+    def report_loss(self) -> None:
+        """Tells the session, in its loop, that its lease is lost, unless that is being given back there."""
+        if not self.lost.done() and not self._going:
+            self.lost.set_exception(LeaseLost(self.lease.session_id))
 
 
 RunsHeartbeat: TypeAlias = Callable[[LeaseKeeper], Coroutine[None, None, NoReturn]]

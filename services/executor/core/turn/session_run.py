@@ -9,7 +9,7 @@ import structlog
 from services.executor.core.session.journal import Journal, count_ended_task
 from services.executor.core.states.machine import TenantStopped
 from services.executor.core.turn.given_up import end_unread, give_up, known_outcome
-from services.executor.core.turn.heartbeat import LeaseKeeper
+from services.executor.core.turn.heartbeat import KeptLease, LeaseKeeper
 from services.executor.core.turn.reaper import FaultCounts
 from services.executor.core.write.settling import settle_without_reading
 from services.executor.ports.sessions import Fault, Lease, RunsTurns, Sessions, SessionWakes, UnreadableTurn, Work
@@ -111,7 +111,7 @@ class SessionRun:
     def __init__(self, parts: RunParts, lease: Lease, leases: LeaseKeeper, stopping: asyncio.Event) -> None:
         self._parts, self._sessions, self._limits = parts, parts.sessions, parts.limits
         self._lease, self._leases, self._stopping = lease, leases, stopping
-        self._heartbeat = leases.heartbeat_of(lease)
+        self._heartbeat = KeptLease(leases, lease)
         self.leaves = False
 
     async def run(self) -> None:
@@ -134,7 +134,7 @@ class SessionRun:
         lost: Exception | None = None
         try:
             async with asyncio.TaskGroup() as group:
-                watch = group.create_task(self._leases.watch(self._lease))
+                watch = group.create_task(self._leases.watch(self._heartbeat))
                 await self._run_turns()
                 watch.cancel()
         except* (LeaseLost, StoreUnavailable) as group_of_one:
