@@ -100,15 +100,13 @@ def test_a_variable_that_nobody_reads_is_found() -> None:
 @pytest.mark.promise("deploy.same_names")
 @each_row(
     ("name", "variables"),
-    [
-        ("gateway", ["REDIS_URL"]),
-        ("gateway", ["AUTHENTICATION"]),
-        ("executor", ["POLICY_URL"]),
-        ("executor", ["TENANT_FILE"]),
-        ("executor", ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"]),
-        ("learner", ["REDIS_URL"]),
-        ("company", ["DATABASE"]),
-    ],
+    ("gateway", ["REDIS_URL"]),
+    ("gateway", ["AUTHENTICATION"]),
+    ("executor", ["POLICY_URL"]),
+    ("executor", ["TENANT_FILE"]),
+    ("executor", ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"]),
+    ("learner", ["REDIS_URL"]),
+    ("company", ["DATABASE"]),
 )
 def test_what_a_service_needs_and_is_not_given_is_found(name: str, variables: list[str]) -> None:
     given = {key: value for key, value in _given(IMAGES[name], OURS[name]).items() if key not in variables}
@@ -310,17 +308,15 @@ def test_what_goes_into_a_build_is_held_by_some_image() -> None:
 @pytest.mark.promise("deploy.build_context")
 @each_row(
     "path",
-    [
-        *(
-            ".env",
-            ".git/config",
-            "services/gateway/.env",
-            "tests/conftest.py",
-            "tools/chaos/run.py",
-            "k8s/base/x",
-        ),
-        *("cli/__pycache__/main.cpython-311.pyc", "examples/company/books.sqlite3-wal", "locks/dev.txt", ".venv/bin/x"),
-    ],
+    *(
+        ".env",
+        ".git/config",
+        "services/gateway/.env",
+        "tests/conftest.py",
+        "tools/chaos/run.py",
+        "k8s/base/x",
+    ),
+    *("cli/__pycache__/main.cpython-311.pyc", "examples/company/books.sqlite3-wal", "locks/dev.txt", ".venv/bin/x"),
 )
 def test_what_must_not_leave_the_machine_is_kept_out(path: str) -> None:
     """Also what lies about in a working copy and is not kept by git."""
@@ -329,16 +325,14 @@ def test_what_must_not_leave_the_machine_is_kept_out(path: str) -> None:
 
 @each_row(
     ("text", "path", "inside"),
-    [
-        ("*\n!a", "a/b/c", True),
-        ("*\n!a\na/b", "a/b/c", False),
-        ("a\n!a/b\n", "a/b", True),
-        ("# a\n\n*.md", "x.md", False),
-        ("*.md", "a/x.md", True),
-        ("**/*.md", "a/b/x.md", False),
-        ("**/x", "x/y", False),
-        ("a?c", "abc", False),
-    ],
+    ("*\n!a", "a/b/c", True),
+    ("*\n!a\na/b", "a/b/c", False),
+    ("a\n!a/b\n", "a/b", True),
+    ("# a\n\n*.md", "x.md", False),
+    ("*.md", "a/x.md", True),
+    ("**/*.md", "a/b/x.md", False),
+    ("**/x", "x/y", False),
+    ("a?c", "abc", False),
 )
 def test_lines_mean_what_they_mean_to_an_engine(text: str, path: str, inside: bool) -> None:
     """The last that fits decides; a star ends at a slash, two do not; a folder takes along what is in it."""

@@ -62,12 +62,10 @@ def _ways(documents: tuple[Document, ...], ends: dict[str, Place]) -> set[tuple[
 
 @each_row(
     ("folder", "components", "table"),
-    [
-        (BASE, (), _INSIDE),
-        (PRODUCTION, (), _INSIDE),
-        (LOCAL, (), _LOCAL),
-        (LOCAL, ("assessor",), _ASSESSED),
-    ],
+    (BASE, (), _INSIDE),
+    (PRODUCTION, (), _INSIDE),
+    (LOCAL, (), _LOCAL),
+    (LOCAL, ("assessor",), _ASSESSED),
 )
 def test_pods_reach_each_other_where_the_table_says_so(
     folder: str, components: tuple[str, ...], table: set[tuple[str, str]]

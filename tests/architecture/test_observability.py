@@ -72,12 +72,10 @@ def _is_said(metric: Metric, label: str, word: str) -> bool:
 @pytest.mark.promise("alerts.real_metrics")
 @each_row(
     "wrong",
-    [
-        "purple_sessions_waitng",
-        'purple_writes_total{status="verified"}',
-        'purple_writes_total{proof="verfied"}',
-        "sum by (prof) (purple_writes_total)",
-    ],
+    "purple_sessions_waitng",
+    'purple_writes_total{status="verified"}',
+    'purple_writes_total{proof="verfied"}',
+    "sum by (prof) (purple_writes_total)",
 )
 def test_a_metric_label_or_word_that_there_is_not_is_found(wrong: str) -> None:
     assert len([*_problems(wrong)]) == 1

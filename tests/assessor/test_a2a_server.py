@@ -158,11 +158,9 @@ async def test_whoever_has_no_key_is_not_let_in(tmp_path: Path) -> None:
 
 @each_row(
     ("given", "named"),
-    [
-        ({"host": "192.0.2.1"}, "ASSESSOR_API_KEY"),
-        ({"simulator_url": "http://x"}, "SIMULATOR_ADMIN_KEY"),
-        ({"port": -1}, "PORT"),
-    ],
+    ({"host": "192.0.2.1"}, "ASSESSOR_API_KEY"),
+    ({"simulator_url": "http://x"}, "SIMULATOR_ADMIN_KEY"),
+    ({"port": -1}, "PORT"),
 )
 def test_a_setting_that_cannot_be_used_stops_the_start(given: dict[str, object], named: str) -> None:
     with pytest.raises(CannotStart, match=named):

@@ -30,10 +30,8 @@ def test_points_that_miss_their_target_are_said_by_day() -> None:
 
 @each_row(
     ("quiet", "busy", "missed"),
-    [
-        (4, 6, []),
-        (5, 7, ["most quiet turn: 5 calls of the model, target 4", "most busy turn: 7 calls of the model, target 6"]),
-    ],
+    (4, 6, []),
+    (5, 7, ["most quiet turn: 5 calls of the model, target 4", "most busy turn: 7 calls of the model, target 6"]),
 )
 def test_turns_that_ask_the_model_too_often_are_said(quiet: int, busy: int, missed: list[Json]) -> None:
     assert find_missed_calls({"turns": 3, "most_quiet": quiet, "most_busy": busy}) == missed

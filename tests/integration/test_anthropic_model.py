@@ -340,15 +340,13 @@ _CLOSED: dict[str, JsonValue] = {"type": "object", "properties": {}, "required":
 
 
 @pytest.mark.promise("model.any_endpoint")
-@pytest.mark.parametrize(
+@each_row(
     ("refusal", "field"),
-    [
-        ("output_config: Extra inputs are not permitted", "output_config"),
-        ("output_config.effort: Extra inputs are not permitted", "effort"),
-        ("tools.0.custom.strict: Extra inputs are not permitted", "strict"),
-        ("system.0.cache_control: Extra inputs are not permitted", "cache_control"),
-        ("messages.1.content.0: Invalid `signature` in `thinking` block", "thinking"),
-    ],
+    ("output_config: Extra inputs are not permitted", "output_config"),
+    ("output_config.effort: Extra inputs are not permitted", "effort"),
+    ("tools.0.custom.strict: Extra inputs are not permitted", "strict"),
+    ("system.0.cache_control: Extra inputs are not permitted", "cache_control"),
+    ("messages.1.content.0: Invalid `signature` in `thinking` block", "thinking"),
 )
 async def test_a_field_that_an_endpoint_refuses_by_name_is_left_out_then_and_later(refusal: str, field: str) -> None:
     name = "claude-sonnet-4-6"

@@ -24,11 +24,9 @@ def test_figures_within_their_targets_miss_nothing() -> None:
 
 @each_row(
     ("figures", "said"),
-    [
-        (_figures(growth=2.6), "an advance costs 2.6 times as much, target 2.5: the logarithm's"),
-        (_figures(posting=10.0), "10.0 s of CPU for 10000 events, target under 10.0 s"),
-        (_figures(state=5.0), "5.0 ms for email/state at 3000 mails, target 5.0 ms"),
-    ],
+    (_figures(growth=2.6), "an advance costs 2.6 times as much, target 2.5: the logarithm's"),
+    (_figures(posting=10.0), "10.0 s of CPU for 10000 events, target under 10.0 s"),
+    (_figures(state=5.0), "5.0 ms for email/state at 3000 mails, target 5.0 ms"),
 )
 def test_a_missed_target_is_said(figures: SimulatorFigures, said: str) -> None:
     assert figures.missed == [said]

@@ -3,6 +3,7 @@
 import httpx
 import pytest
 
+from tests.each_row import each_row
 from tests.simulator.stage import ADMIN, Stage
 
 pytestmark = pytest.mark.promise("simulator.refusals")
@@ -14,22 +15,20 @@ async def _post(stage: Stage, path: str, body: bytes) -> httpx.Response:
     return await stage.client.post(path, content=body, headers=headers)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "body",
-    [
-        b"{",
-        b"\xff\xfe",
-        b"",
-        b"null",
-        b"[]",
-        b'{"seconds": NaN}',
-        b'{"seconds": Infinity}',
-        b'{"seconds": 1e999}',
-        b'{"seconds": ' + b"9" * 5000 + b"}",
-        b'{"seconds": 1, "x": ' + b"[" * 200 + b"]" * 200 + b"}",
-        b'{"seconds": 1, "x": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
-        b'{"seconds": 1, "x": "\\ud800"}',
-    ],
+    b"{",
+    b"\xff\xfe",
+    b"",
+    b"null",
+    b"[]",
+    b'{"seconds": NaN}',
+    b'{"seconds": Infinity}',
+    b'{"seconds": 1e999}',
+    b'{"seconds": ' + b"9" * 5000 + b"}",
+    b'{"seconds": 1, "x": ' + b"[" * 200 + b"]" * 200 + b"}",
+    b'{"seconds": 1, "x": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+    b'{"seconds": 1, "x": "\\ud800"}',
 )
 async def test_a_body_that_is_no_usable_json_is_refused(running: Stage, body: bytes) -> None:
     response = await _post(running, "/simulator/time/advance", body)

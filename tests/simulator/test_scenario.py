@@ -5,6 +5,7 @@ from typing import cast
 import pytest
 
 from services.simulator.core.records import JsonObject
+from tests.each_row import each_row
 from tests.simulator.modalities.asking import part
 from tests.simulator.stage import Stage
 from tests.simulator.writing import at, events, later, note, schedule, status_of, texts, time_of
@@ -99,21 +100,19 @@ async def test_an_unknown_modality_is_left_out_unless_strictness_is_asked_for(st
 
 
 @pytest.mark.promise("simulator.refusals")
-@pytest.mark.parametrize(
+@each_row(
     ("spoil", "status"),
-    [
-        (lambda s: s.pop("environment"), 422),
-        (lambda s: s["environment"].pop("time_state"), 422),
-        (lambda s: s["environment"]["time_state"].pop("last_wall_time_update"), 422),
-        (lambda s: s["environment"]["time_state"].update(time_scale=0), 422),
-        (lambda s: s["environment"]["time_state"].update(current_time="0001-01-01T00:00:00Z"), 400),
-        (lambda s: s["environment"]["modality_states"]["notes"].pop("notes"), 422),
-        (lambda s: s["environment"]["modality_states"].update(notes=7), 422),
-        (lambda s: s["events"]["events"].append({"modality": "notes"}), 422),
-        (lambda s: s["events"]["events"].append(later(1, " ")), 400),
-        (lambda s: s["events"]["events"].append({**later(1, "a"), "data": {"operation": "shout"}}), 422),
-        (lambda s: s["events"]["events"].append({**later(1, "a"), "status": "lost"}), 422),
-    ],
+    (lambda s: s.pop("environment"), 422),
+    (lambda s: s["environment"].pop("time_state"), 422),
+    (lambda s: s["environment"]["time_state"].pop("last_wall_time_update"), 422),
+    (lambda s: s["environment"]["time_state"].update(time_scale=0), 422),
+    (lambda s: s["environment"]["time_state"].update(current_time="0001-01-01T00:00:00Z"), 400),
+    (lambda s: s["environment"]["modality_states"]["notes"].pop("notes"), 422),
+    (lambda s: s["environment"]["modality_states"].update(notes=7), 422),
+    (lambda s: s["events"]["events"].append({"modality": "notes"}), 422),
+    (lambda s: s["events"]["events"].append(later(1, " ")), 400),
+    (lambda s: s["events"]["events"].append({**later(1, "a"), "data": {"operation": "shout"}}), 422),
+    (lambda s: s["events"]["events"].append({**later(1, "a"), "status": "lost"}), 422),
 )
 async def test_a_scenario_with_something_wrong_changes_nothing(stage: Stage, spoil: object, status: int) -> None:
     await stage.post("/events", later(50, "stays"))

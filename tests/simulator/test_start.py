@@ -28,14 +28,12 @@ _PATIENCE = 30
 
 @each_row(
     ("environ", "said"),
-    [
-        ({"UES_ADMIN_KEY": "short"}, "UES_ADMIN_KEY cannot be used: it needs at least 32 characters."),
-        ({"PORT": "many"}, "PORT cannot be used"),
-        ({"AUTHENTICATION": "none"}, "AUTHENTICATION cannot be used"),
-        ({"AUTHENTICATION": "off", "HOST": "10.1.2.3"}, "AUTHENTICATION cannot be off unless HOST is a loopback"),
-        ({"AUTHENTICATION": "off", "HOST": "example.org"}, "AUTHENTICATION cannot be off unless HOST is a loopback"),
-        ({"UES_ADMIN_KEY_FILE": "/nowhere/at/all"}, "No such file or directory: '/nowhere/at/all'"),
-    ],
+    ({"UES_ADMIN_KEY": "short"}, "UES_ADMIN_KEY cannot be used: it needs at least 32 characters."),
+    ({"PORT": "many"}, "PORT cannot be used"),
+    ({"AUTHENTICATION": "none"}, "AUTHENTICATION cannot be used"),
+    ({"AUTHENTICATION": "off", "HOST": "10.1.2.3"}, "AUTHENTICATION cannot be off unless HOST is a loopback"),
+    ({"AUTHENTICATION": "off", "HOST": "example.org"}, "AUTHENTICATION cannot be off unless HOST is a loopback"),
+    ({"UES_ADMIN_KEY_FILE": "/nowhere/at/all"}, "No such file or directory: '/nowhere/at/all'"),
 )
 def test_a_setting_that_cannot_be_used_is_named(environ: dict[str, str], said: str) -> None:
     refusal = refusal_of(lambda: main([]), environ)

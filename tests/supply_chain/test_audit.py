@@ -74,11 +74,9 @@ def test_what_could_not_be_looked_up_is_told_and_never_counted_as_clean() -> Non
 @pytest.mark.promise("supply.not_audited")
 @each_row(
     "said",
-    [
-        {"name": "left-pad", "skip_reason": "Dependency not found"},
-        {"name": "left-pad", "version": "0.9", "vulns": []},
-        {"name": "another", "version": "1.0", "vulns": []},
-    ],
+    {"name": "left-pad", "skip_reason": "Dependency not found"},
+    {"name": "left-pad", "version": "0.9", "vulns": []},
+    {"name": "another", "version": "1.0", "vulns": []},
 )
 def test_an_answer_about_something_else_is_no_answer(said: dict[str, object]) -> None:
     reply = Reply.model_validate({"dependencies": [said]})
@@ -88,17 +86,15 @@ def test_an_answer_about_something_else_is_no_answer(said: dict[str, object]) ->
 
 @each_row(
     ("licence", "passes"),
-    [
-        ("MIT", True),
-        ("MIT AND Apache-2.0", True),
-        ("MIT AND GPL-3.0-only", False),
-        ("MIT; GPL-3.0-only", False),
-        ("GPL-3.0-only OR MIT", True),
-        ("(GPL-3.0-only OR MIT) AND Apache-2.0", True),
-        ("ISC License (ISCL)", False),
-        ("UNKNOWN", False),
-        ("", False),
-    ],
+    ("MIT", True),
+    ("MIT AND Apache-2.0", True),
+    ("MIT AND GPL-3.0-only", False),
+    ("MIT; GPL-3.0-only", False),
+    ("GPL-3.0-only OR MIT", True),
+    ("(GPL-3.0-only OR MIT) AND Apache-2.0", True),
+    ("ISC License (ISCL)", False),
+    ("UNKNOWN", False),
+    ("", False),
 )
 def test_of_several_licences_all_must_be_allowed_of_a_choice_one(licence: str, passes: bool) -> None:
     assert allowed(licence, ("MIT", "Apache-2.0")) is passes

@@ -3,6 +3,7 @@
 import pytest
 
 from services.simulator.core.records import JsonObject
+from tests.each_row import each_row
 from tests.simulator.modalities.asking import USER, do, fails, part, refused, rows, undo
 from tests.simulator.stage import Stage
 
@@ -186,33 +187,29 @@ async def test_another_calendar_becomes_the_default(stage: Stage) -> None:
 
 
 @pytest.mark.promise("simulator.refusals")
-@pytest.mark.parametrize(
+@each_row(
     ("field", "value"),
-    [
-        ("title", ""),
-        ("status", "perhaps"),
-        ("timezone", "Mars/Base"),
-        ("timezone", "America"),
-        ("attendees", [{"email": "nobody"}]),
-        ("attendees", [{"email": "a@b.co"}, {"email": "A@b.co"}]),
-        ("reminders", [{"minutes_before": -1}]),
-        ("recurrence", {"frequency": "daily", "interval": 0}),
-    ],
+    ("title", ""),
+    ("status", "perhaps"),
+    ("timezone", "Mars/Base"),
+    ("timezone", "America"),
+    ("attendees", [{"email": "nobody"}]),
+    ("attendees", [{"email": "a@b.co"}, {"email": "A@b.co"}]),
+    ("reminders", [{"minutes_before": -1}]),
+    ("recurrence", {"frequency": "daily", "interval": 0}),
 )
 async def test_events_of_the_wrong_shape_are_refused(stage: Stage, field: str, value: object) -> None:
     await refused(stage, "/calendar/create", field, **{**NOON, field: value})
 
 
 @pytest.mark.promise("simulator.refusals")
-@pytest.mark.parametrize(
+@each_row(
     ("said", "change"),
-    [
-        ("day_of_month", {"recurrence": {"frequency": "monthly"}}),
-        ("month_of_year", {"recurrence": {"frequency": "yearly", "day_of_month": 1}}),
-        ("no such day", {"recurrence": {"frequency": "yearly", "day_of_month": 30, "month_of_year": 2}}),
-        ("count", {"recurrence": {"frequency": "daily", "end_type": "count"}}),
-        ("end_date", {"recurrence": {"frequency": "daily", "end_type": "until"}}),
-    ],
+    ("day_of_month", {"recurrence": {"frequency": "monthly"}}),
+    ("month_of_year", {"recurrence": {"frequency": "yearly", "day_of_month": 1}}),
+    ("no such day", {"recurrence": {"frequency": "yearly", "day_of_month": 30, "month_of_year": 2}}),
+    ("count", {"recurrence": {"frequency": "daily", "end_type": "count"}}),
+    ("end_date", {"recurrence": {"frequency": "daily", "end_type": "until"}}),
 )
 async def test_events_that_mean_nothing_are_refused_as_such(stage: Stage, said: str, change: dict[str, object]) -> None:
     answer = await stage.post("/calendar/create", {**NOON, **change}, expect=400)

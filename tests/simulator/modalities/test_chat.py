@@ -6,6 +6,7 @@ from services.simulator.core.modalities.chat import ChatModality
 from services.simulator.core.modality import EventMoment
 from services.simulator.core.records import JsonObject
 from tests.doubles.simulated_surroundings import WALL
+from tests.each_row import each_row
 from tests.simulator.modalities.asking import do, event_data, fails, part, refused, rows
 from tests.simulator.stage import Stage
 
@@ -107,16 +108,14 @@ async def test_what_is_not_there_cannot_be_deleted(stage: Stage) -> None:
 
 
 @pytest.mark.promise("simulator.refusals")
-@pytest.mark.parametrize(
+@each_row(
     "body",
-    [
-        {"role": "user", "content": " "},
-        {"role": "user", "content": []},
-        {"role": "user", "content": [{"type": "text", "text": ""}]},
-        {"role": "user", "content": [{"type": "image", "source": {"type": "url"}}]},
-        {"role": "user", "content": [{"type": "smell", "text": "x"}]},
-        {"role": "user"},
-    ],
+    {"role": "user", "content": " "},
+    {"role": "user", "content": []},
+    {"role": "user", "content": [{"type": "text", "text": ""}]},
+    {"role": "user", "content": [{"type": "image", "source": {"type": "url"}}]},
+    {"role": "user", "content": [{"type": "smell", "text": "x"}]},
+    {"role": "user"},
 )
 async def test_a_message_that_says_nothing_is_refused(stage: Stage, body: dict[str, object]) -> None:
     await refused(stage, "/chat/send", "content", **body)

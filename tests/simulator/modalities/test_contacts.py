@@ -3,6 +3,7 @@
 import pytest
 
 from services.simulator.core.records import JsonObject
+from tests.each_row import each_row
 from tests.simulator.modalities.asking import do, event_data, fails, part, refused, rows, undo
 from tests.simulator.stage import Stage
 
@@ -142,15 +143,13 @@ async def test_the_compact_view_names_names(stage: Stage) -> None:
 
 
 @pytest.mark.promise("simulator.refusals")
-@pytest.mark.parametrize(
+@each_row(
     ("field", "value"),
-    [
-        ("identifiers", []),
-        ("identifiers", [{"identifier_type": "email", "value": "nobody"}]),
-        ("identifiers", [{"identifier_type": "phone", "value": "12"}]),
-        ("identifiers", [{"value": "x"}]),
-        ("birthday", "yesterday"),
-    ],
+    ("identifiers", []),
+    ("identifiers", [{"identifier_type": "email", "value": "nobody"}]),
+    ("identifiers", [{"identifier_type": "phone", "value": "12"}]),
+    ("identifiers", [{"value": "x"}]),
+    ("birthday", "yesterday"),
 )
 async def test_contacts_of_the_wrong_shape_are_refused(stage: Stage, field: str, value: object) -> None:
     body = {"first_name": "Ann", "identifiers": [email("ann@example.org")], field: value}

@@ -13,6 +13,7 @@ from services.simulator.core.modalities.email import EmailModality
 from services.simulator.core.modality import EventMoment
 from services.simulator.core.records import JsonObject
 from tests.doubles.simulated_surroundings import WALL
+from tests.each_row import each_row
 from tests.simulator.modalities.asking import USER
 
 pytestmark = pytest.mark.promise("simulator.state_cost")
@@ -68,19 +69,17 @@ def test_a_mailbox_that_has_not_changed_is_shown_cheaply(boxes: tuple[EmailModal
     assert many == few
 
 
-@pytest.mark.parametrize(
+@each_row(
     "asked",
-    [
-        {"limit": 50},
-        {"folder": "inbox", "limit": 50},
-        {"folder": "inbox", "is_read": False, "limit": 50, "offset": 100},
-        {"is_read": False, "limit": 50, "sort_order": "asc"},
-        {"thread_id": "t7"},
-        {"is_starred": True},
-        {"folder": "archive"},
-        {"received_after": "the last ones", "sort_order": "asc"},
-        {"labels": ["nothing"]},
-    ],
+    {"limit": 50},
+    {"folder": "inbox", "limit": 50},
+    {"folder": "inbox", "is_read": False, "limit": 50, "offset": 100},
+    {"is_read": False, "limit": 50, "sort_order": "asc"},
+    {"thread_id": "t7"},
+    {"is_starred": True},
+    {"folder": "archive"},
+    {"received_after": "the last ones", "sort_order": "asc"},
+    {"labels": ["nothing"]},
 )
 def test_common_questions_do_not_look_at_every_mail(
     boxes: tuple[EmailModality, EmailModality], asked: JsonObject

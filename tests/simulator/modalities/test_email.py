@@ -3,6 +3,7 @@
 import pytest
 
 from tests.doubles.simulated_surroundings import WALL
+from tests.each_row import each_row
 from tests.simulator.modalities.asking import USER, do, event_data, fails, part, refused, undo
 from tests.simulator.stage import Stage
 
@@ -182,17 +183,15 @@ async def test_the_compact_view_counts_and_shortens(stage: Stage, view: str) -> 
 
 
 @pytest.mark.promise("simulator.refusals")
-@pytest.mark.parametrize(
+@each_row(
     ("field", "value"),
-    [
-        ("from_address", "not an address"),
-        ("to_addresses", []),
-        ("to_addresses", ["ann"]),
-        ("subject", " "),
-        ("body_text", ""),
-        ("priority", "urgent"),
-        ("attachments", [{"filename": "a", "size": 0}]),
-    ],
+    ("from_address", "not an address"),
+    ("to_addresses", []),
+    ("to_addresses", ["ann"]),
+    ("subject", " "),
+    ("body_text", ""),
+    ("priority", "urgent"),
+    ("attachments", [{"filename": "a", "size": 0}]),
 )
 async def test_mail_of_the_wrong_shape_is_refused_with_its_field(stage: Stage, field: str, value: object) -> None:
     await refused(stage, "/email/send", field, **{**OWN, field: value})

@@ -4,6 +4,7 @@ import pytest
 
 from services.simulator.core.records import JsonObject
 from tests.doubles.simulated_surroundings import WALL
+from tests.each_row import each_row
 from tests.simulator.modalities.asking import do, fails, part, rows
 from tests.simulator.stage import Stage
 
@@ -177,20 +178,18 @@ async def test_a_world_goes_on_with_its_user(stage: Stage) -> None:
 
 
 @pytest.mark.promise("simulator.refusals")
-@pytest.mark.parametrize(
+@each_row(
     ("name", "wrong"),
-    [
-        ("email", {"emails": {"x": {"message_id": "x"}}}),
-        ("email", {"emails": {"other": part(EMAIL, "emails")["e1"]}}),
-        ("sms", {"messages": {"other": part(SMS, "messages")["s1"]}}),
-        ("sms", {"user_phone_number": None}),
-        ("chat", {"messages": [rows(CHAT, "messages")[0], rows(CHAT, "messages")[0]]}),
-        ("chat", {"max_history_size": 0}),
-        ("calendar", {"user_timezone": "Mars"}),
-        ("location", {"current": {"latitude": 100, "longitude": 0}}),
-        ("weather", {"locations": {"x": {"latitude": 1}}}),
-        ("contacts", {"contacts": {"x": {"contact_id": "x", "identifiers": []}}}),
-    ],
+    ("email", {"emails": {"x": {"message_id": "x"}}}),
+    ("email", {"emails": {"other": part(EMAIL, "emails")["e1"]}}),
+    ("sms", {"messages": {"other": part(SMS, "messages")["s1"]}}),
+    ("sms", {"user_phone_number": None}),
+    ("chat", {"messages": [rows(CHAT, "messages")[0], rows(CHAT, "messages")[0]]}),
+    ("chat", {"max_history_size": 0}),
+    ("calendar", {"user_timezone": "Mars"}),
+    ("location", {"current": {"latitude": 100, "longitude": 0}}),
+    ("weather", {"locations": {"x": {"latitude": 1}}}),
+    ("contacts", {"contacts": {"x": {"contact_id": "x", "identifiers": []}}}),
 )
 async def test_a_state_of_the_wrong_shape_is_refused_and_nothing_is_taken_over(
     stage: Stage, name: str, wrong: JsonObject

@@ -13,6 +13,7 @@ from examples.company.over_mcp import KEY, schema_of
 from services.executor.core.tools.classes import by_name
 from shared.domain.exact_json import Json
 from shared.domain.words import ToolClass
+from tests.each_row import each_row
 
 
 def call(books: CompanyBooks, tool: str, **arguments: JsonValue) -> Json:
@@ -34,25 +35,23 @@ def test_every_applied_write_is_counted_with_its_canonical_arguments(books: Comp
     assert [write.arguments["amount"] for write in ledger.writes(database, "create_refund")] == ["10.00", "10.00"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("tool", "arguments", "sentence"),
-    [
-        ("approve_expense", {"expense_id": "EXP-1011"}, "already approved"),
-        ("reject_expense", {"expense_id": "EXP-1014", "reason": "no"}, "already rejected"),
-        ("approve_expense", {"expense_id": "EXP-1"}, "no expense claim"),
-        ("approve_expense", {"expense_id": "EXP-1004"}, "600.00 available"),
-        ("reserve_budget", {"department": "Marketing", "amount": "600.01", "purpose": "fair"}, "600.00 available"),
-        ("reserve_budget", {"department": "Mars", "amount": 1, "purpose": "fair"}, "no budget"),
-        ("create_refund", {"order_id": "ORD-2004", "amount": "390.01", "reason": "late"}, "390.00 left"),
-        ("create_refund", {"order_id": "ORD-2003", "amount": "0.01", "reason": "late"}, "0.00 left"),
-        ("create_refund", {"order_id": "ORD-9", "amount": 1, "reason": "late"}, "no order"),
-        ("cancel_order", {"order_id": "ORD-2005", "reason": "late"}, "already shipped"),
-        ("cancel_order", {"order_id": "ORD-2010", "reason": "late"}, "already cancelled"),
-        ("release_reservation", {"reservation_id": "RSV-1"}, "no reservation"),
-        ("notify_employee", {"employee_id": "EMP-389", "message": "hello"}, "former"),
-        ("update_employee_phone", {"employee_id": "EMP-1", "phone": "+1 555 0100"}, "no employee"),
-        ("submit_expense", {"employee_id": "EMP-1", "amount": 5, "category": "meals", "description": "x"}, "no employ"),
-    ],
+    ("approve_expense", {"expense_id": "EXP-1011"}, "already approved"),
+    ("reject_expense", {"expense_id": "EXP-1014", "reason": "no"}, "already rejected"),
+    ("approve_expense", {"expense_id": "EXP-1"}, "no expense claim"),
+    ("approve_expense", {"expense_id": "EXP-1004"}, "600.00 available"),
+    ("reserve_budget", {"department": "Marketing", "amount": "600.01", "purpose": "fair"}, "600.00 available"),
+    ("reserve_budget", {"department": "Mars", "amount": 1, "purpose": "fair"}, "no budget"),
+    ("create_refund", {"order_id": "ORD-2004", "amount": "390.01", "reason": "late"}, "390.00 left"),
+    ("create_refund", {"order_id": "ORD-2003", "amount": "0.01", "reason": "late"}, "0.00 left"),
+    ("create_refund", {"order_id": "ORD-9", "amount": 1, "reason": "late"}, "no order"),
+    ("cancel_order", {"order_id": "ORD-2005", "reason": "late"}, "already shipped"),
+    ("cancel_order", {"order_id": "ORD-2010", "reason": "late"}, "already cancelled"),
+    ("release_reservation", {"reservation_id": "RSV-1"}, "no reservation"),
+    ("notify_employee", {"employee_id": "EMP-389", "message": "hello"}, "former"),
+    ("update_employee_phone", {"employee_id": "EMP-1", "phone": "+1 555 0100"}, "no employee"),
+    ("submit_expense", {"employee_id": "EMP-1", "amount": 5, "category": "meals", "description": "x"}, "no employ"),
 )
 def test_a_refused_write_changes_nothing_and_is_not_counted(
     books: CompanyBooks, database: Path, tool: str, arguments: dict[str, JsonValue], sentence: str
@@ -100,16 +99,14 @@ def test_a_claim_an_order_a_number_and_a_message_show_what_was_asked(books: Comp
     assert fields(sent[-1], "message", "subject") == ("Done.", "Notice")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("tool", "arguments"),
-    [
-        ("get_employee", {"employee_id": "EMP-1"}),
-        ("get_expense", {"expense_id": "EXP-1"}),
-        ("get_order", {"order_id": "ORD-1"}),
-        ("get_refund", {"refund_id": "REF-1"}),
-        ("get_reservation", {"reservation_id": "RSV-1"}),
-        ("get_department_budget", {"department": "Mars"}),
-    ],
+    ("get_employee", {"employee_id": "EMP-1"}),
+    ("get_expense", {"expense_id": "EXP-1"}),
+    ("get_order", {"order_id": "ORD-1"}),
+    ("get_refund", {"refund_id": "REF-1"}),
+    ("get_reservation", {"reservation_id": "RSV-1"}),
+    ("get_department_budget", {"department": "Mars"}),
 )
 def test_looking_up_what_is_not_there_is_a_negative_answer(
     books: CompanyBooks, tool: str, arguments: dict[str, JsonValue]
@@ -117,21 +114,19 @@ def test_looking_up_what_is_not_there_is_a_negative_answer(
     assert fields(call(books, tool, **arguments), "found") == (False,)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("tool", "arguments", "count"),
-    [
-        ("list_employees", {}, 14),
-        ("list_employees", {"department": "finance"}, 2),
-        ("search_employees", {"query": "designer"}, 1),
-        ("search_employees", {"query": "%"}, 0),
-        ("list_expenses", {"status": "pending"}, 11),
-        ("list_expenses", {"employee_id": "EMP-447"}, 2),
-        ("list_expenses", {"employee_id": "nobody"}, 0),
-        ("list_orders", {"customer_email": "ORDERS@brightcafe.example"}, 3),
-        ("list_refunds", {"order_id": "ORD-2004"}, 2),
-        ("list_budgets", {}, 5),
-        ("list_reservations", {"department": "Marketing"}, 1),
-    ],
+    ("list_employees", {}, 14),
+    ("list_employees", {"department": "finance"}, 2),
+    ("search_employees", {"query": "designer"}, 1),
+    ("search_employees", {"query": "%"}, 0),
+    ("list_expenses", {"status": "pending"}, 11),
+    ("list_expenses", {"employee_id": "EMP-447"}, 2),
+    ("list_expenses", {"employee_id": "nobody"}, 0),
+    ("list_orders", {"customer_email": "ORDERS@brightcafe.example"}, 3),
+    ("list_refunds", {"order_id": "ORD-2004"}, 2),
+    ("list_budgets", {}, 5),
+    ("list_reservations", {"department": "Marketing"}, 1),
 )
 def test_lists_are_filtered_and_may_be_empty(
     books: CompanyBooks, tool: str, arguments: dict[str, JsonValue], count: int
