@@ -24,7 +24,7 @@ from tests.integration.gateway_stage import Locked, Stage
 from tests.integration.test_console import Reader
 from tests.integration.test_gateway_dead_letters import _dead_turn, _record
 from tests.unit.executor.stage import Stage as ExecutorStage
-from tests.unit.gateway.test_console_progress import a_case
+from tests.unit.learner.makers import a_case
 
 OPERATORS_ONLY = (
     "/console/learning/cases",
@@ -63,7 +63,7 @@ async def learn(redis: Redis, tenant: str) -> None:
     trends = {"quality": points, "arm:expense_approval:fsm": points}
     await redis.hset(names.trends, mapping=trends)  # type: ignore[misc]  # sync or async
     await redis.hset(names.days, mapping={"2026-11-22:events": 3, "2026-11-22:quality_units": 21_000})  # type: ignore[misc]  # sync or async
-    await redis.lpush(names.cases, a_case(7).model_dump_json())  # type: ignore[misc]  # sync or async
+    await redis.lpush(names.cases, a_case(7, "Approve claim 7", quality=0.5).model_dump_json())  # type: ignore[misc]  # sync or async
     fact = KnownFact(text="Acme pays in 30 days", domain="procurement", quality=0.8, at=NOON, task_id="t7")
     await redis.lpush(names.knowledge, fact.model_dump_json())  # type: ignore[misc]  # sync or async
     entity = KnownEntity(kind="vendor", value="Acme Ltd", seen=2, last_seen=NOON)

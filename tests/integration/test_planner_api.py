@@ -1,7 +1,8 @@
 """The planner over HTTP: refusals and answers in the form of the Messages API, and whole tasks in generated worlds."""
 
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import NamedTuple
 
 import anthropic
 import httpx
@@ -11,11 +12,48 @@ from pydantic import JsonValue
 
 from services.planner.bootstrap import build
 from services.planner.settings import PlannerSettings
+from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.infra.anthropic_model import AnthropicModel
+from shared.ports.models import Message, Model, ModelRequest, TextBlock, Tier, ToolDefinition, ToolResult
 from tests.doubles.generated_tools import World
 from tests.each_row import each_row
-from tests.integration.planner_conversation import Offered, run
 from tests.integration.planner_server import MODEL, model_at, planner_server
+
+_RULES = "Use the tools to carry the task out; then answer in plain text."
+_TURNS = 20
+
+
+class Offered(NamedTuple):
+    """A set of tools: what reads, what writes, and how to call one. ``call`` raises ``ValueError`` to refuse."""
+
+    readers: Sequence[ToolDefinition]
+    writers: Sequence[ToolDefinition]
+    call: Callable[[str, JsonObject], Json]
+
+
+async def run(model: Model, task: str, tools: Offered) -> str:
+    """Whatever is called is carried out at once, until the model answers in text, which is returned."""
+    messages = [Message("user", (TextBlock(task),))]
+    offered = (*tools.readers, *tools.writers)
+    for _ in range(_TURNS):
+        request = ModelRequest(Tier.SMALL, (_RULES,), tuple(messages), offered)
+        reply = await model.complete(request._replace(max_tokens=4096))
+        if not reply.tool_uses:
+            return reply.text
+        results = []
+        for use in reply.tool_uses:
+            answer, is_refused = _called(tools, use.name, use.input)
+            results.append(ToolResult(use.id, dumps(answer), is_refused))
+        messages += [Message("assistant", reply.blocks), Message("user", tuple(results))]
+    raise AssertionError(f"the task did not end in {_TURNS} turns")
+
+
+def _called(tools: Offered, name: str, arguments: JsonObject) -> tuple[Json, bool]:
+    try:
+        return tools.call(name, arguments), False
+    except ValueError as refusal:
+        return {"error": str(refusal)}, True
+
 
 Body = dict[str, JsonValue]
 _HEADERS = {"x-api-key": "sk-test", "anthropic-version": "2023-06-01"}

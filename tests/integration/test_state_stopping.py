@@ -5,7 +5,7 @@ import signal
 import socket
 import time
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 
 import httpx
 import pytest
@@ -35,8 +35,19 @@ from tests.forked_service import ForkedService
 from tests.http_client import open_http
 from tests.integration.executor_process import executor_process
 from tests.integration.state_stage import accepted, an_end, running, sessions_of, stored_record
-from tests.integration.task_events import PATIENCE, times
 from tools.bench.executor.no_work import STARTED, STEPS, STEPS_OF_A_TURN, WAIT
+
+PATIENCE = 30.0
+
+
+async def times(store: TaskStore, record: TaskRecord, kind: str, count: int) -> None:
+    """Wait until an event of that kind was seen so often."""
+    async with asyncio.timeout(PATIENCE), aclosing(store.watch(record.tenant, record.task_id)) as events:
+        async for _, event in events:
+            count -= event.kind == kind
+            if not count:
+                return
+
 
 SESSIONS = 20
 GRACE_SECONDS = 3.0

@@ -19,15 +19,16 @@ from services.gateway.features.learning.service import Learning, LearningHistory
 from services.gateway.features.memory.service import Thing
 from services.gateway.features.tasks.listing import ListPlace, Page, TaskLists, TaskListService, WantedTasks
 from services.gateway.features.tenants.service import DaySpent, TenantState
-from shared.contracts.knowledge import Accuracy, CaseEntry, EntityLinks, KnownEntity, KnownFact
+from shared.contracts.knowledge import Accuracy, EntityLinks, KnownEntity, KnownFact
 from shared.contracts.task import Principal, TaskEvent, TaskRecord, Turn
 from shared.domain.bandit import Arm
 from shared.domain.cases import CaseOutcome
 from shared.domain.estimates import Moment, Point, moments
 from shared.domain.exact_json import JsonObject
-from shared.domain.words import Role, Strategy, TaskState
+from shared.domain.words import Role, TaskState
 from tests.doubles.redis_tasks import a_record
 from tests.each_row import each_row
+from tests.unit.learner.makers import a_case
 
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 
@@ -186,25 +187,10 @@ def test_an_axis_ends_at_a_round_number(most: float, top: float) -> None:
     assert round_ticks(most)[-1] == pytest.approx(top)
 
 
-def a_case(number: int, outcome: CaseOutcome = CaseOutcome.SUCCESS) -> CaseEntry:
-    return CaseEntry(
-        case_id=f"c{number}",
-        session_id="s",
-        task_id=f"t{number}",
-        summary=f"Approve claim {number}",
-        keywords=("claim",),
-        outcome=outcome,
-        quality=0.5,
-        tool_count=1,
-        domain="expense_approval",
-        strategy=Strategy.FSM,
-        at=NOON,
-    )
-
-
 @pytest.mark.promise("console.memory")
 def test_cases_are_found_by_words_and_outcome_page_by_page() -> None:
-    entries = [a_case(n, CaseOutcome.FAILURE if n % 10 == 0 else CaseOutcome.SUCCESS) for n in range(60)]
+    outcomes = [CaseOutcome.FAILURE if n % 10 == 0 else CaseOutcome.SUCCESS for n in range(60)]
+    entries = [a_case(n, f"Approve claim {n}", outcome=outcome) for n, outcome in enumerate(outcomes)]
     first = memory.cases(entries, memory.MemoryQuery())
     failures = memory.cases(entries, memory.MemoryQuery("approve CLAIM", "failure"))
     last = memory.cases(entries, memory.MemoryQuery(page=3))

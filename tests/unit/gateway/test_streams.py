@@ -114,20 +114,6 @@ async def test_an_id_that_no_stream_gave_is_refused_before_the_message_is_taken_
     assert not played.tasks.records
 
 
-@pytest.mark.promise("gateway.stream_resumes")
-async def test_the_same_message_again_goes_on_where_its_stream_was_cut() -> None:
-    played = Played()
-    first = await played.replica().send(message("pay it"), ANN, None)
-    turn = await played.tasks.turns.get()
-    await played.tells(first.record, "phase", phase="EXECUTE")
-    begun = await read(first, 2)
-    await played.ends(first.record, turn, TaskState.COMPLETED)
-    again = await played.replica().send(message("pay it"), ANN, begun[-1].event_id)
-    rest = await read(again)
-    assert again.record.task_id == first.record.task_id
-    assert [type(item.update) for item in rest] == [ArtifactUpdate, StatusUpdate]
-
-
 async def test_the_end_of_a_turn_after_which_others_ended_tells_its_status_alone() -> None:
     """Its results have been replaced by theirs."""
     played = Played()
@@ -195,12 +181,6 @@ async def test_each_update_has_an_id_and_a_json_rpc_response(dialect: Dialect) -
     assert [event["id"] for event in events] == ["1-0", "2-0.1", "2-0"]
     assert {str(one["id"]) for one in said} == {"call-7"}
     assert all(one["jsonrpc"] == "2.0" and "result" in one for one in said)
-
-
-async def test_over_rest_an_update_stands_alone() -> None:
-    _, stream = await _ended(Dialect.A2A_1_0)
-    events = await _sent(stream, BARE, Dialect.A2A_1_0)
-    assert [next(iter(loads_object(event["data"]))) for event in events] == ["task", "artifactUpdate", "statusUpdate"]
 
 
 @pytest.mark.promise("gateway.store_down")

@@ -37,7 +37,24 @@ from tests.doubles.scripted_talk import Talk
 from tests.each_row import each_row
 from tests.unit.executor.archived import assert_replayed
 from tests.unit.executor.stage import READ, Stage
-from tests.unit.privacy.marked_values import VALUES, a_text_with
+
+VALUES = {
+    "4111 1111 1111 1111": "card 4111 1111 1111 1111",
+    "378282246310005": "378282246310005",
+    "5555555555554444": "5555555555554444",
+    "DE89370400440532013000": "DE89370400440532013000",
+    "GB82 WEST 1234 5698 7654 32": "GB82 WEST 1234 5698 7654 32",
+    "536-90-4399": "536-90-4399",
+    "sk-ant-abcdefghijklmnop-0123": "sk-ant-abcdefghijklmnop-0123",
+    "AKIAIOSFODNN7EXAMPLE": "AKIAIOSFODNN7EXAMPLE",
+    "Tr0ub4dor&3": "the password is Tr0ub4dor&3",
+    "hunter2x!": "password: hunter2x!",
+}
+
+
+def a_text_with(values: list[str]) -> str:
+    return "; ".join(VALUES[value] for value in values)
+
 
 CARD, BARE_CARD = "4111 1111 1111 1111", "5555555555554444"
 PEM = "-----BEGIN PRIVATE KEY-----\nMIIabc\ndef==\n-----END PRIVATE KEY-----"

@@ -1,20 +1,32 @@
 """The adapter: a scripted model of the bench speaks the worker's protocol, whatever the server's ways are."""
 
+import asyncio
 from collections.abc import Callable
+from functools import cache
 
 from typing_extensions import override
 
 from shared.domain.words import Strategy
 from tests.each_row import each_row
-from tests.unit.worth.guarded_play import all_tasks, play_guarded
 from tools.bench.worth.faults import misspell_first
 from tools.bench.worth.flat_loop import run_flat
+from tools.bench.worth.guarded import GuardedRun, run_guarded
 from tools.bench.worth.judge import WorthEnd, judge
 from tools.bench.worth.messages import speak_blocks
 from tools.bench.worth.models import Perfect, PlayingModel
+from tools.bench.worth.plays import load_tasks, load_texts
 from tools.bench.worth.steps import IntendedCalls, PlayProgress, Step
 from tools.bench.worth.worlds.task import PartKind, WorthTask
 from tools.bench.worth.worlds.traits import Trait
+
+
+@cache
+def all_tasks() -> list[WorthTask]:
+    return [task for seed in (1, 2, 3) for task in load_tasks(seed)]
+
+
+def play_guarded(task: WorthTask, model: PlayingModel, strategy: Strategy = Strategy.FSM) -> GuardedRun:
+    return asyncio.run(run_guarded(task, model, strategy, load_texts()))
 
 
 def pick_task(wanted: Callable[[WorthTask], bool]) -> WorthTask:
