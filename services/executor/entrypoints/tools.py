@@ -10,7 +10,7 @@ from typing import NamedTuple
 from services.executor.core.records.asked_fields import fields_asked_of
 from services.executor.core.records.called_records import RecordReference, agree, is_of_kind, noun_of_tool, reference_of
 from services.executor.core.records.read_backs import likely_proof
-from services.executor.core.records.record_graph import find_said
+from services.executor.core.records.said_fields import find_said
 from services.executor.core.tools.classes import identifies, subject_of, words_of_tool
 from services.executor.core.tools.near_names import words_of
 from services.executor.core.tools.paging import ListPage, PagingWord, paging_of

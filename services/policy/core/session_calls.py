@@ -41,7 +41,7 @@ def count_used(ready: ReadyToolRule, earlier: Iterable[Earlier], context: Contex
         for call in earlier
         if ready.matches(call.tool)
         and (call.outcome is None or counts(call.outcome, ready.successes_only))
-        and _agree(ready.per, call.fields, context, if_missing=True)
+        and _agree(ready.per, call.fields, context, for_limit=True)
     )
 
 
@@ -52,13 +52,23 @@ def preconditions(ready: ReadyToolRule, earlier: Iterable[Earlier], context: Con
         for call in earlier
         if call.tool in ready.rule.after
         and call.outcome in (None, CallOutcome.SUCCEEDED)
-        and _agree(ready.per, call.fields, context, if_missing=False)
+        and _agree(ready.per, call.fields, context, for_limit=False)
     ]
 
 
-def _agree(per: Paths, fields: Context, context: Context, *, if_missing: bool) -> bool:
+def _agree(per: Paths, fields: Context, context: Context, *, for_limit: bool) -> bool:
+    """Whether two calls agree in the fields. For a limit they do where one lacks a field, and where texts differ in
+    case and outer space alone: to a server ``ip-1`` may be ``IP-1``.
+    """
     pairs = [(value_at(fields, path), value_at(context, path)) for path in per]
-    return all(_are_equal(value, wanted) if _is_single(value) else if_missing for value, wanted in pairs)
+    return all(
+        (_are_equal(value, wanted) or (for_limit and _fold(value) == _fold(wanted))) if _is_single(value) else for_limit
+        for value, wanted in pairs
+    )
+
+
+def _fold(value: Value) -> Value:
+    return value.strip().casefold() if isinstance(value, str) else value
 
 
 def _is_single(value: Value) -> bool:

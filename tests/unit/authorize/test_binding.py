@@ -371,6 +371,14 @@ _EDITS: list[Callable[[int], JsonObject]] = [
     lambda rent: {"ops": [{"path": "/rent", "value": rent}, {"path": "/floor", "value": 2}]},
     lambda rent: {"change": {"attribute": "lease.rent", "to": rent}},
     lambda rent: {"changes": {"rent": {"from": 845, "to": rent}}},
+    lambda rent: {"changes": {"rent": rent}},
+    lambda rent: {"data": {"terms": {"rent": rent}}},
+    lambda rent: {"diff": {"rent": {"before": 845, "after": rent}}},
+    lambda rent: {"fieldName": "rent", "fieldValue": rent},
+    lambda rent: {"fields": ["floor", "rent"], "values": [2, rent]},
+    lambda rent: {"ops": [{"op": "replace", "path": "/rent", "val": rent}]},
+    lambda rent: {"patch_json": f'{{"rent": {rent}}}'},
+    lambda rent: {"ops_text": f'[{{"path": "/rent", "value": {rent}}}]'},
 ]
 
 
@@ -401,6 +409,9 @@ def test_what_only_speaks_of_a_field_leaves_it_as_it_is() -> None:
 @each_row(
     "edit",
     {"field": "rent", "amount": 1400},
+    {"field": "rent", "text": "more"},
+    {"path": "/rent", "wanted": 1400},
+    {"fields": ["rent"], "values": [900, 1400]},
     {"ops": [{"op": "remove", "path": "/rent"}]},
     {"ops": [{"path": "/rent", "value": 900}, {"path": "/rent", "value": 1400}]},
     {"rent": 900, "rows": [{"rent": 1400}, {"floor": 2}]},
@@ -413,3 +424,58 @@ def test_what_a_field_is_to_be_is_unknown_where_a_call_does_not_say_one_value(ed
 def test_rows_below_a_total_do_not_make_it_unknown() -> None:
     call: JsonObject = {"lease_id": "L-7", "rent": 900, "rows": [{"rent": 500}, {"rent": 400}]}
     assert _bound(_LEASE, tool="edit_lease", call=call, asked=("rent",)).fields["rent"] == 900
+
+
+def test_a_lock_holds_where_an_edit_would_take_it_off() -> None:
+    """By whatever object of new values, and by a flag; a tool that makes something has no old value."""
+    locked = Rule(
+        id="LOCK", condition='tool in ["update_lease", "set_lease_flags"] && status == "ended"', action="block"
+    )
+    facts = [read("get_lease", {"lease_id": "L-7", "status": "ended", "sealed": True})]
+    edits: list[JsonObject] = [{"changes": {"status": "active", "rent": 9}}, {"data": {"status": "active"}}]
+    for given in edits:
+        call = change("update_lease", {"lease_id": "L-7", **given})
+        assert evaluate(request([locked], [call], facts), ConditionCache()).blocked
+    sealed = locked.model_copy(update={"condition": 'tool == "set_lease_flags" && sealed'})
+    call = change("set_lease_flags", {"lease_id": "L-7", "flags": {"sealed": False}})
+    assert evaluate(request([sealed], [call], facts), ConditionCache()).blocked
+    made = locked.model_copy(update={"condition": 'tool == "create_lease" && status == "ended"'})
+    call = change("create_lease", {"unit_id": "U-1", "data": {"status": "active"}})
+    assert evaluate(request([made], [call], facts), ConditionCache()).passed
+
+
+@each_row(
+    ("day", "late"), ("November 1, 2026", False), ("1 Dec 2026", True), ("2026-12-01", True), ("01.12.2026", True)
+)
+def test_a_day_in_words_is_compared_as_a_day(day: str, late: bool) -> None:
+    rule = Rule(id="LATE", condition='tool == "end_lease" && end_date >= "2026-11-20"', action="require_approval")
+    found = evaluate(
+        request([rule], [change("end_lease", {"lease_id": "L-7", "end_date": day})], [_LEASE]), ConditionCache()
+    )
+    assert (found.requires_approval or found.escalate) is late
+
+
+def test_a_day_that_may_be_several_decides_nothing() -> None:
+    rule = Rule(id="LATE", condition='tool == "end_lease" && end_date >= "2026-11-20"', action="require_approval")
+    call = change("end_lease", {"lease_id": "L-7", "end_date": "03/04/2026"})
+    assert evaluate(request([rule], [call], [_LEASE]), ConditionCache()).escalate
+
+
+_TWO_LEASES = [
+    read("get_lease", {"lease_id": "L-7", "status": "running"}, "f1", lease_id="L-7"),
+    read("get_lease", {"lease_id": "L-8", "status": "ended"}, "f2", lease_id="L-8"),
+]
+
+
+@each_row(
+    ("given", "blocked"),
+    ({"notes": [{"lease_id": "L-7"}, {"lease": "L-8"}]}, True),
+    ({"notes": [{"lease_id": "L-7"}, {"document": "L-8"}]}, True),
+    ({"lease_ids": ["L-7", "L-8"], "cents": [1, 2]}, True),
+    ({"notes": [{"lease_id": "L-7"}, {"lease": "L-7"}]}, False),
+    ({"lease_ids": ["L-7"], "cents": [1]}, False),
+)
+def test_each_row_is_judged_by_what_it_names_however_it_names_it(given: JsonObject, blocked: bool) -> None:
+    ended = Rule(id="ENDED", condition='tool == "post_notes" && status == "ended"', action="block")
+    found = evaluate(request([ended], [change("post_notes", given)], _TWO_LEASES), ConditionCache())
+    assert (found.blocked, found.problems) == (blocked, ())

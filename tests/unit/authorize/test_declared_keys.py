@@ -179,3 +179,15 @@ def test_what_a_declared_key_names_and_nobody_read_is_read_with_all_that_is_decl
     box = tools(tool(called, ToolClass.CHANGE), *_READERS)._replace(keys=KEYS)
     found = missing_reads(plan(change(called, given)), box, facts, (Policy(id="house", rules=(rule,)),))
     assert [(one.tool.name, one.arguments) for one in found] == expected
+
+
+def test_an_argument_called_as_a_declared_kind_names_its_record_by_any_of_its_keys() -> None:
+    """A number may be anything; a word of two is no name of the kind, and what it names stays open."""
+    held = read("get_asset", {"asset_tag": "A-1", "tag_no": "T-1", "held": True}, asset_tag="A-1")
+    meant: list[JsonObject] = [{"asset": "A-1"}, {"asset": "T-1"}, {"document": "A-1"}]
+    for given in meant:
+        assert _bound(held, tool="post_note", given=given).fields["held"] is True
+    others: list[JsonObject] = [{"asset": "A-9"}, {"into_asset": "A-1"}]
+    for given in others:
+        assert "held" not in _bound(held, tool="post_note", given=given).fields
+    assert _bound(held, tool="post_note", given={"asset_tag": "A-1", "asset": 3}).fields["held"] is True

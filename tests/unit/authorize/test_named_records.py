@@ -236,6 +236,14 @@ def test_a_record_that_only_a_list_showed_is_read_before_a_field_is_taken_from_a
     (_ORDERED[:1], _PLACED, [("get_supplier", {"supplier_id": "73"})]),
     (_ORDERED, Rule(id="x", condition="hold == true", action="block"), [("get_supplier", {"supplier_id": "73"})]),
     (_ORDERED[:1], Rule(id="x", condition="hold == true", action="block"), []),  # nobody has such a field
+    (  # two steps away: the order's contract, and its supplier
+        (
+            read("get_order", {"order_id": "O-1", "contract_id": "K-1"}, order_id="O-1"),
+            read("get_contract", {"contract_id": "K-1", "supplier_id": "73"}, contract_id="K-1"),
+        ),
+        _PLACED,
+        [("get_supplier", {"supplier_id": "73"})],
+    ),
     (
         _ORDERED[:1],
         Rule(id="x", condition='tool == "place_order" && supplier.hold', action="block"),

@@ -142,6 +142,11 @@ _ROW: JsonObject = {"account": "RA-7", "cents": 200}
     ({"cents": 200, "from": {"account": "RA-7", "bank": "B-1"}, "to": {"account": "RA-8", "bank": "B-1"}}, False),
     ({"account": "RA-7", "cents": 280, "lines": [{"cents": 350}, {"cents": -70}]}, False),
     ({"credits": {"RA-7": {"cents": 200}, "RA-8": {"cents": 200}}}, False),
+    ({"account_ids": ["RA-7", "RA-7"], "cents": 200}, True),
+    ({"account_ids": ["RA-7", "RA-8"], "cents": 200}, False),
+    ({"account_ids": ["RA-7", "RA-7"], "cents": [200, 200]}, True),
+    ({"account_ids": ["RA-7", "RA-8"], "cents": [200, 200]}, False),
+    ({"credits_json": '[{"account": "RA-7", "cents": 200}, {"account": "RA-7", "cents": 200}]'}, True),
     ({"rows": [{"payee": "Ann", "cents": 200}, {"payee": "Bo", "cents": 200}]}, False),
     ({"rows": [{"payee": "Ann", "cents": 200}, {"payee": "Ann Lee", "cents": 200}]}, True),
     ({"company_id": 1, "rows": [{"employee_id": "E-1", "cents": 200}, {"employee_id": "E-2", "cents": 200}]}, False),
@@ -246,3 +251,24 @@ def test_an_amount_called_as_its_tool_is_no_identifier_but_what_is_summed(name: 
     tool_name, limit = f"pay_{name}", f"{name} > 250"
     assert _asks(tool_name, {"payee": "Ann Lee", name: 150}, {"payee": "Ann Lee", name: 140}, limit=limit)
     assert not _asks(tool_name, {"employee_id": "E-1", name: 150}, {"employee_id": "E-2", name: 150}, limit=limit)
+
+
+def test_a_value_in_a_currency_is_an_amount_and_a_notice_counts() -> None:
+    rows: JsonObject = {
+        "vouchers": [{"invoice_no": "INV-1", "valueCents": 8_000}, {"invoice_no": "INV-1", "valueCents": 9_000}]
+    }
+    limit = LIMIT.model_copy(update={"condition": "valueCents > 15000"})
+    assert evaluate(request([limit], [change("post_vouchers", rows)], ()), ConditionCache()).requires_approval
+    told = [
+        change("email_voucher", {"invoice_no": "INV-1", "amount": amount}, f"c{amount}").model_copy(
+            update={"tool_class": ToolClass.NOTIFY}
+        )
+        for amount in (150, 140)
+    ]
+    assert evaluate(request([LIMIT], told, ()), ConditionCache()).requires_approval
+
+
+def test_two_readings_of_one_meter_do_not_add_up() -> None:
+    calls = [change("record_reading", {"meter_id": "M-1", "kwh": kwh}, f"c{kwh}") for kwh in (26_000, 26_400)]
+    limit = LIMIT.model_copy(update={"condition": "kwh > 50000"})
+    assert evaluate(request([limit], calls, ()), ConditionCache()).passed

@@ -151,3 +151,19 @@ async def test_a_calculated_value_is_not_known_any_more_once_what_it_rests_on_wa
     stage.judge_by(Rule(id="HUGE", condition=f'tool == "approve_claim" && {name} > 1000', action="block"))
     await stage.ends(TaskState.FAILED, [], why="HUGE")
     assert stage.written == ["set_amount"]
+
+
+async def test_what_is_done_to_a_customer_may_have_changed_what_the_customer_has() -> None:
+    """All mandates of a customer are revoked, and then one of them is to be paid to: it is read again."""
+    parts = ("Revoke all mandates of customer CU-1", "pay 50 to mandate SM-1")
+    calls = [use("revoke_mandates", 1, customer_id="CU-1"), use("pay_out", 2, mandate_id="SM-1", amount=50)]
+    read = [use("get_mandate", mandate_id="SM-1")]
+    stage = Stage(", then ".join(parts), read, calls, parts=parts, answer="Both are done.")
+    own: JsonObject = {"mandate_id": "SM-1", "customer_id": "CU-1", "status": "active"}
+    stage.servers.add("get_mandate", lambda _: dict(own), ToolClass.READ, schema("mandate_id"))
+    revokes = partial(_change, own, {"status": "revoked"})
+    stage.servers.add("revoke_mandates", revokes, ToolClass.CHANGE, schema("customer_id"))
+    stage.servers.add("pay_out", lambda _: {"ok": True}, ToolClass.CHANGE, schema("mandate_id", "amount:number"))
+    stage.judge_by(Rule(id="OFF", condition='tool == "pay_out" && status != "active"', action="block"))
+    await stage.ends(TaskState.FAILED, why="OFF")
+    assert stage.written == ["revoke_mandates"]

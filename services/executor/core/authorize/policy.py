@@ -1,19 +1,22 @@
 """POLICY_CHECK: the binding verdict on a plan, by rules and collected values, without a model (I2)."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from itertools import islice
 from typing import NamedTuple, cast
 
 from services.executor.core.authorize.sums import CallSums
+from services.executor.core.figures.arguments import ArgumentKind, kind_of_argument
 from services.executor.core.figures.columns import same
+from services.executor.core.figures.dates import read_possible_dates
 from services.executor.core.figures.numbers import normal
 from services.executor.core.process.figures import compute_figures
 from services.executor.core.process.rules import Left, figures_seen, joint_remainders, lower_remainders, process_policy
 from services.executor.core.records import binding, calculated
 from services.executor.core.records.asked_fields import asked_fields, fields_asked_of, tools_named_together
 from services.executor.core.records.call_rows import rows_of_call
-from services.executor.core.records.record_graph import Unknown
+from services.executor.core.records.said_fields import UNKNOWN, Said, Unknown, arguments_of
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.ledger import (
@@ -34,6 +37,7 @@ from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import RuleAction
 
+_ISO = re.compile(r"\d{4}-\d\d(?:-\d\d)?(?![\d.])")
 _NAMED = 3  # calls that a refusal names
 _MOST_ROWS = 50  # of a call that are judged one by one
 _MOST_OF_PLAN = 400  # of all its calls
@@ -224,12 +228,19 @@ def _context_of(call: PlannedCall, around: _CallSurroundings) -> contracts.CallC
     bound = binding.bind(view, around.asked)
     values = calculated.as_fields(around.values, view, around.constants)
     known = _CallFacts(_own_fields(call, around, view), bound.fields, values)
+    scenes = _list_scenes(call, around)
+    asked = fields_asked_of(call.tool, around.policies)
+    differing = [name for name in _find_differing(call, scenes, bound.recorded) if name in asked]
+    plain = {name: _as_day(name, value) if name in asked else value for name, value in known.merge().items()}
     fields = {
         name: value
-        for name, value in known.merge().items()
-        if name not in around.constants or name in call.arguments or name in bound.recorded
+        for name, value in plain.items()
+        if name not in differing
+        and not isinstance(value, Unknown)
+        and (name not in around.constants or name in call.arguments or name in bound.recorded)
     }
-    unknown = tuple(name for name in bound.unknown if name not in fields)
+    written = [name for name, value in plain.items() if isinstance(value, Unknown)]
+    unknown = (*dict.fromkeys([*(name for name in bound.unknown if name not in fields), *differing, *written]),)
     records = (bound.recorded, *bound.named, *bound.beyond)
     return contracts.CallContext(
         call_id=call.call_id,
@@ -240,12 +251,60 @@ def _context_of(call: PlannedCall, around: _CallSurroundings) -> contracts.CallC
         recorded=tuple(map(_as_context, known.find_contradictions(records))),
         summed=_as_context(around.sums.sum_figures(call, view, bound.fields, around.asked)),
         unknown_fields=unknown,
-        rows=_rows_of(call, around, view, unknown),
+        rows=_rows_of(call, around, view, unknown, scenes),
     )
 
 
+def _as_day(name: str, value: Json) -> Said:
+    """A day in words as a rule compares days, ``2026-11-01``; ``UNKNOWN`` where it may be several days, or none."""
+    if not isinstance(value, str) or not value.strip() or _ISO.match(value.strip()):
+        return value
+    if kind_of_argument(name, {}, value) is not ArgumentKind.DATE:
+        return value
+    days = {*read_possible_dates(value)}
+    return days.pop().isoformat() if len(days) == 1 else UNKNOWN
+
+
+class _RowScene(NamedTuple):
+    """One row of a call as rules would see it by itself, with what the records say that this row names."""
+
+    fields: Mapping[str, Json]
+    unknown: tuple[str, ...]
+
+
+def _list_scenes(call: PlannedCall, around: _CallSurroundings) -> list[_RowScene]:
+    """Each row of a call that takes several things; none for a call without rows, or with more than are judged one by
+    one.
+    """
+    given = rows_of_call(call.arguments)
+    rows = [*islice(given.each(), around.most_rows + 1)] if given.groups else []
+    scenes: list[_RowScene] = []
+    for row in rows if len(rows) <= around.most_rows else []:
+        bound = binding.bind(binding.view_of(call.tool, row.naming, around.facts, around.keys), around.asked)
+        own = {name: value for name, value in row.fields if not isinstance(value, Unknown)}
+        scenes.append(_RowScene({**bound.fields, **own}, tuple(name for name in bound.unknown if name not in own)))
+    return scenes
+
+
+def _find_differing(call: PlannedCall, scenes: Sequence[_RowScene], recorded: Mapping[str, Json]) -> list[str]:
+    """The fields that records say of the call as a whole, and of one of its rows not, or otherwise: of two invoices
+    that are named in two ways, one is not the other.
+    """
+    given = {name for name, _ in arguments_of(call.arguments)} if scenes else set()
+    return [
+        name
+        for name, value in recorded.items()
+        if name not in given
+        and any(name in one.unknown or (name in one.fields and not same(one.fields[name], value)) for one in scenes)
+    ]
+
+
 def _rows_of(
-    call: PlannedCall, around: _CallSurroundings, view: binding.CallView, unknown: Sequence[str]
+    call: PlannedCall,
+    around: _CallSurroundings,
+    view: binding.CallView,
+    unknown: Sequence[str],
+    scenes: Sequence[_RowScene],
 ) -> tuple[dict[str, contracts.ContextValue], ...]:
     """What is known of each row of a call by the fields that are unknown of the whole; of a field that it edits as it
     is and as it will be; and without and with what was calculated from words alone. Empty without any of these.
@@ -254,15 +313,9 @@ def _rows_of(
         return ()
     asked = fields_asked_of(call.tool, around.policies)
     unknown = [name for name in unknown if name in asked]
-    given = rows_of_call(call.arguments)
-    each = [*islice(given.each(), around.most_rows + 1)] if unknown and given.groups else []
-    if len(each) > around.most_rows:
-        return ()
-    rows: list[JsonObject] = []
-    for row in each:
-        bound = binding.bind(binding.view_of(call.tool, row.naming, around.facts, around.keys), around.asked)
-        own = {name: value for name, value in row.fields if not isinstance(value, Unknown)}
-        rows.append({name: own.get(name, bound.fields[name]) for name in bound.fields if name in unknown})
+    rows: list[JsonObject] = [
+        {name: one.fields[name] for name in unknown if name in one.fields} for one in scenes if unknown
+    ]
     if words := calculated.values_of_words(around.values, view, around.constants):
         rows = [both for row in rows or [{}] for both in (row, {**row, **words})]
     for name in unknown:
@@ -294,9 +347,10 @@ def unproven(
     """
     shown = {name: _spell(value) for name, value in bound.recorded.items()}
     computed = {_spell(value.value) for value in values if calculated.speaks_about(value, values, view)}
+    given = {**arguments, **{name: value for name, value in arguments_of(arguments) if not isinstance(value, Unknown)}}
     return tuple(
         name
-        for name, value in arguments.items()
+        for name, value in given.items()
         if shown.get(name) != _spell(value) and _spell(value) not in computed and not view.has_read(name, value)
     )
 

@@ -5,6 +5,7 @@ Two calls concern different records only where that is sure: they name different
 about, or none in common and different ones by an argument that can hardly name anything else.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import cached_property
@@ -16,22 +17,21 @@ from services.executor.core.figures.numbers import figure
 from services.executor.core.records import called_records as called
 from services.executor.core.records.binding import CallView, put_field
 from services.executor.core.records.call_rows import CallRows, RowsBeside, rows_of_call
-from services.executor.core.records.record_graph import (
+from services.executor.core.records.record_graph import GraphNode, record_graph
+from services.executor.core.records.said_fields import (
     Fields,
-    GraphNode,
     Unknown,
     arguments_of,
     find_said,
     one_value,
-    record_graph,
+    with_parsed_texts,
 )
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.near_names import words_of
-from services.executor.core.tools.record_tree import leaves_of, names_a_record
+from services.executor.core.tools.record_tree import RecordKeys, leaves_of, names_a_record
 from services.executor.core.tools.toolbox import Toolbox
 from shared.contracts.plan import PlannedCall
 from shared.domain.exact_json import Json, JsonObject
-from shared.domain.words import ToolClass
 
 _OF_A_THING = frozenset({"mass", "length", "volume"})  # what units of these measure is each new record's own
 _PARTIES = frozenset("to for payer payor payee beneficiary recipient debtor creditor party holder owner".split())
@@ -40,6 +40,7 @@ _MOST_RECORDS = 300  # that rows of a call are told apart by: each is compared w
 _OF_ONE = frozenset(
     "per rate ratio percent pct percentage price share year month priority level score value reading start end".split()
 )
+_READINGS = frozenset("reading measurement".split())
 _NO_PARTY = frozenset({ArgumentKind.DATE, ArgumentKind.CHOICE, ArgumentKind.FREE_TEXT})
 _NAMING = frozenset({ArgumentKind.IDENTIFIER, ArgumentKind.ACCOUNT, ArgumentKind.RECIPIENT})
 
@@ -144,7 +145,7 @@ class CallSums:
         if call not in self._made:  # a compensation is made in place of another call
             return {}
         others = [one for one in self._made if one != call and self._is_like(one, call)]
-        given = [key for key, _ in arguments_of(call.arguments) if "." not in key]
+        given = [key for key, _ in arguments_of(with_parsed_texts(call.arguments)) if "." not in key]
         sums: JsonObject = {}
         for name in dict.fromkeys((*given, *asked)):
             own = [*self._shares_of(call, name, view)]
@@ -173,7 +174,7 @@ class CallSums:
     ) -> list[_Share]:
         own = _figure_of(name, given.fields, view)
         said = default if own is None else own
-        whole = [] if said is None else [self._share(said, given, call)]
+        whole = [] if said is None else [self._share(said * _most_named(given.naming, self._graph.keys), given, call)]
         for group in given.groups:
             rows = self._shares_of_group(group, said, given, call, name, view)
             if _sum_of(rows) > _sum_of(whole):
@@ -206,16 +207,20 @@ class CallSums:
     def _adds_up(self, call: PlannedCall, name: str) -> bool:
         """Whether a figure of rows is one that adds up: an amount or a count, no price of one, share or year."""
         said = called.words(name.rpartition(".")[2])
-        kind = kind_of_argument(name.rpartition(".")[2], self._schema_of(call, name), 1)
-        is_of_one = not _OF_ONE.isdisjoint(said) or (len(said) > 1 and "unit" in said)
-        return kind in (ArgumentKind.AMOUNT, ArgumentKind.QUANTITY) and not is_of_one
+        hints = hints_of(name.rpartition(".")[2], self._schema_of(call, name), 1)
+        is_money = hints.is_in_minor_units or hints.is_in_major_units  # then a value is an amount: ``value_cents``
+        of_one = _OF_ONE - {"value", "share"} if is_money else _OF_ONE
+        is_of_one = not of_one.isdisjoint(said) or (len(said) > 1 and "unit" in said)
+        is_reading = not _READINGS.isdisjoint(called.words(call.tool))
+        return hints.kind in (ArgumentKind.AMOUNT, ArgumentKind.QUANTITY) and not (is_of_one or is_reading)
 
     def _is_like(self, one: PlannedCall, call: PlannedCall) -> bool:
-        """Whether one limit is about both calls: they are of one tool, or of two that a rule names together."""
-        are_changes = one.tool_class is call.tool_class is ToolClass.CHANGE
-        return are_changes and (
-            one.tool == call.tool or any({one.tool, call.tool} <= names for names in self._together)
-        )
+        """Whether one limit is about both calls: they are of one tool, or of two that a rule names together. Readings
+        are of one time each.
+        """
+        if not _READINGS.isdisjoint(called.words(call.tool)):
+            return False
+        return one.tool == call.tool or any({one.tool, call.tool} <= names for names in self._together)
 
     def _is_no_amount(self, name: str, value: Decimal, call: PlannedCall) -> bool:
         """Whether a figure identifies a record, or measures the record that the call makes."""
@@ -315,6 +320,16 @@ def _add_up_by_names(rows: Iterable[_Share]) -> list[_Share]:
 
 def _sum_of(shares: Iterable[_Share]) -> Decimal:
     return abs(_sum_of_one_sign([share.figure for share in shares]))
+
+
+def _most_named(naming: JsonObject, keys: RecordKeys) -> int:
+    """How often the arguments name one record in a list of identifiers: a figure beside it is for each time."""
+    most = 1
+    for leaf in leaves_of(naming):
+        items = leaf.value if isinstance(leaf.value, list) else []
+        named = [one for item in items if (one := called.reference_of(leaf.name, item, (), keys)) and one.is_id]
+        most = max([most, *Counter(identifier_key(one.text) for one in named).values()])
+    return most
 
 
 def _sum_of_one_sign(figures: Sequence[Decimal]) -> Decimal:

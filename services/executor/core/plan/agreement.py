@@ -14,12 +14,12 @@ from services.executor.core.figures.dates import read_possible_dates
 from services.executor.core.figures.mentions import Mentions
 from services.executor.core.figures.numbers import figure
 from services.executor.core.figures.vocabulary import has_condition, leaves_open
-from services.executor.core.plan.faults import EDITING, CallFault, PartOfCall, SaidChange, name_of, top_of
+from services.executor.core.plan.faults import CallFault, PartOfCall, SaidChange, name_of, top_of
 from services.executor.core.plan.stated_amounts import find_wrong_amounts
 from services.executor.core.plan.told_records import is_excluded
 from services.executor.core.records.called_records import words
 from services.executor.core.records.references import value_at
-from services.executor.core.tools.classes import ToolWords, words_of_tool
+from services.executor.core.tools.classes import EDITING, ToolWords, words_of_tool
 from services.executor.core.tools.near_names import words_of
 from services.executor.core.tools.record_tree import names_a_record
 from services.executor.core.tools.toolbox import CALL

@@ -12,8 +12,6 @@ from services.executor.core.session.values import Fact, NamedValue
 from services.executor.ports.tools import Tool
 from shared.domain.exact_json import Json, JsonObject
 
-EDITING = frozenset("update edit modify change set amend correct patch adjust".split())
-
 
 class Severity(Enum):
     """What follows from a fault. The first two refuse the call, the others send it back once; if it is proposed again

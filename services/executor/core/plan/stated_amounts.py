@@ -10,11 +10,11 @@ from services.executor.core.figures.arguments import ArgumentKind, fields_of, ki
 from services.executor.core.figures.mentions import Mentions
 from services.executor.core.figures.numbers import Number, NumberMention, figure, is_as_written, read_amount
 from services.executor.core.figures.vocabulary import PERCENT
-from services.executor.core.plan.faults import EDITING, CallFault, SaidArgument, SaidChange, name_of
+from services.executor.core.plan.faults import CallFault, SaidArgument, SaidChange, name_of
 from services.executor.core.records.called_records import words
 from services.executor.core.records.references import value_at
 from services.executor.core.session.values import Fact, NamedValue, Operand
-from services.executor.core.tools.classes import words_of_tool
+from services.executor.core.tools.classes import EDITING, words_of_tool
 from services.executor.core.tools.record_tree import names_a_record
 from shared.domain.exact_json import as_text
 

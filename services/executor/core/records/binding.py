@@ -23,19 +23,17 @@ from services.executor.core.records.called_records import (
     shape_of,
     words,
 )
-from services.executor.core.records.record_graph import (
+from services.executor.core.records.record_graph import GraphNode, RecordGraph, record_graph
+from services.executor.core.records.said_fields import (
     UNKNOWN,
-    GraphNode,
-    RecordGraph,
     Said,
     Unknown,
-    arguments_of,
-    edited_fields,
+    edits_of,
     fields_of,
     find_by_name,
     find_said,
     one_value,
-    record_graph,
+    with_parsed_texts,
 )
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.record_tree import NO_KEYS, NoSuchPath, RecordKeys
@@ -94,20 +92,27 @@ class BoundFields(NamedTuple):
 
 def view_of(tool: str, arguments: JsonObject, facts: Sequence[Fact], keys: RecordKeys = NO_KEYS) -> "CallView":
     """The records around a call of this tool. Planning reads, judging and asking for rules all use the same view."""
-    return _build_view(record_graph(tuple(facts), keys), tool, dumps(arguments))
+    return _build_view(record_graph(tuple(facts), keys), tool, dumps(with_parsed_texts(arguments)))
 
 
 def reads_around(
     call: PlannedCall, facts: Sequence[Fact], keys: RecordKeys, made: Iterable[PlannedCall] | None = None
 ) -> frozenset[str]:
-    """The references of the reads of single records at which rules about the call may look; with ``made``, only of
-    those around one of these calls, too. A list may have lost the record since.
+    """The references of the reads of single records at which rules about the call may look; with ``made``, none unless
+    one of these calls has to do with a record around it: what is done to a customer may change the customer's mandates.
+    A list may have lost the record since.
     """
     near = _nodes_around(call, facts, keys)
-    if made is not None:
-        touched = frozenset(key for one in made for key in _nodes_around(one, facts, keys))
-        near = {key: node for key, node in near.items() if key in touched}
+    if made is not None and not any(_has_to_do_with(one, near, facts, keys) for one in made):
+        return frozenset()
     return frozenset(node.seen.fact.ref for node in near.values() if node.seen.is_of_one)
+
+
+def _has_to_do_with(made: PlannedCall, near: Mapping[int, GraphNode], facts: Sequence[Fact], keys: RecordKeys) -> bool:
+    """Whether one of the records is around the call too, or refers to a record that it names."""
+    ids = view_of(made.tool, made.arguments, facts, keys).ids
+    referred = {one.text for node in near.values() for one in node.references if one.must_exist}
+    return not near.keys().isdisjoint(_nodes_around(made, facts, keys)) or not referred.isdisjoint(ids)
 
 
 def _nodes_around(call: PlannedCall, facts: Sequence[Fact], keys: RecordKeys) -> dict[int, GraphNode]:
@@ -200,7 +205,7 @@ class CallView:
         self._about = noun_of_tool(tool, graph.keys)
         self._named = named_records(tool, arguments, graph)
         self._references = [*references_in(arguments, self._about, graph.keys)]
-        self._arguments, self._edited = arguments_of(arguments), [*edited_fields(arguments)]
+        self._arguments, self._edited, self._edited_paths = edits_of(tool, arguments)
         shapes = [shape for node in self._named.subjects for shape in node.shapes]
         self._shapes = {*shapes, *(shape_of(one.text) for one in self._named.unread_subjects)} - {""}
         self.ids = self._named.ids
@@ -311,6 +316,12 @@ class CallView:
         kind, name = words(dotted.partition(".")[0]), dotted.partition(".")[2]
         if given := [value for path, value in self._arguments if path == dotted]:
             return one_value(given)
+        before = self._value_of_kind_in_records(kind, name)
+        edited = [value for path, value in self._edited_paths if path == dotted]
+        is_new = before is UNKNOWN and not self.unread and not self._is_recorded(name)
+        return one_value(edited if is_new else [before, *edited]) if edited else before
+
+    def _value_of_kind_in_records(self, kind: Noun, name: str) -> Said:
         if any(agree(kind, one.noun) for one in self._named.unread):
             return UNKNOWN
         for place, level in enumerate(self._levels):
@@ -394,7 +405,7 @@ class CallView:
         ``names``: of the fields, each with whether a rule about the call's tool asks for it; else it is taken from
         nowhere.
         """
-        for name, is_about_tool in names.items() if self._listed or self._unread_near else ():
+        for name, is_about_tool in names.items() if self._listed or self._unread_near or self._unread_beyond else ():
             head, _, field = name.rpartition(".")
             kind = words(head)
             if find_said(name, self._arguments, self._named.kinds):
@@ -410,7 +421,8 @@ class CallView:
             if shown_at is not None:
                 yield from self._unread_beside(field, shown_at, kind)
             if shown_at != 2 and is_further:
-                yield from (one for one in self._unread_near if not kind or agree(kind, one.noun))
+                unread = self._unread_near or (self._unread_beyond if shown_at is None else [])
+                yield from (one for one in unread if not kind or agree(kind, one.noun))
 
     def _shows(self, nodes: Sequence[GraphNode], kind: Noun, field: str) -> bool:
         """Whether one of the records, of the kind if there is one, has the field. Each name is looked at once."""
@@ -438,10 +450,18 @@ class CallView:
     @cached_property
     def _unread_near(self) -> list[RecordReference]:
         """The references in the named records to others, of another kind, that nobody read, or not by every read."""
-        told = (one for node in self.own for one in node.references if one.must_exist)
+        return self._unread_from(self.own)
+
+    @cached_property
+    def _unread_beyond(self) -> list[RecordReference]:
+        """The same of records one step away: the customer of a disconnection order's contract."""
+        return self._unread_from(self._levels[2])
+
+    def _unread_from(self, nodes: Iterable[GraphNode]) -> list[RecordReference]:
+        told = (one for node in nodes for one in node.references if one.must_exist)
         others = (one for one in told if not any(agree(kind, one.noun) for kind in self._named.kinds))
         found = ((one, self._graph.find_meant(one)) for one in others)
-        return [one for one, nodes in found if not nodes or self._lacks(one, nodes)]
+        return [one for one, meant in found if not meant or self._lacks(one, meant)]
 
     def _lacks(self, reference: RecordReference, nodes: Sequence[GraphNode]) -> bool:
         """Whether a read that is declared to show the record was not made."""

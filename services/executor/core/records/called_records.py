@@ -354,7 +354,8 @@ class RecordReference(NamedTuple):
     """A value that may name a record. ``noun``: the kind that its field names, empty if none.
 
     ``is_id``: its field is an identifier by its name. ``must_exist``: it can hardly be anything but a record. ``key``:
-    the name of its field as names are compared, where the tenant declares it a key of that kind.
+    the name of its field as names are compared, where the tenant declares it a key of that kind. ``by_kind``: its field
+    is called as a kind whose keys are declared, and may have the value of any of them.
     """
 
     noun: Noun
@@ -364,6 +365,7 @@ class RecordReference(NamedTuple):
     is_id: bool
     must_exist: bool
     key: str = ""
+    by_kind: bool = False
 
     @property
     def looks_like_id(self) -> bool:
@@ -407,6 +409,8 @@ def reference_of(
         plain = is_number or is_like_an_id(text)
         sure = plain and (last[0] in _ALWAYS_MARKS or agree(own, about)) and (noun[:-1] != () or last[0] != "code")
         return RecordReference(own, text, value, is_number, True, must_exist=sure)
+    if not is_number and is_like_an_id(text) and any(noun == kind for _, kind in keys.kinds):
+        return RecordReference(noun, text, value, is_number, is_id=True, must_exist=True, by_kind=True)
     sure = agree(noun, about) and (is_number or is_like_an_id(text))
     return RecordReference(_in_full(noun, told), text, value, is_number, last in _OWN_NUMBERS, must_exist=sure)
 

@@ -1,16 +1,11 @@
 """The graph of the records that were read: which refer to each other, and what each says under a field's name."""
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
-from enum import Enum
 from functools import cached_property, lru_cache
-from typing import Final, TypeAlias
 
-from services.executor.core.figures.columns import same
-from services.executor.core.figures.numbers import figure, is_like_an_id
+from services.executor.core.figures.numbers import is_like_an_id
 from services.executor.core.records.called_records import (
     Noun,
     RecordReference,
@@ -31,15 +26,13 @@ from services.executor.core.records.called_records import (
     speaks_of,
     words,
 )
-from services.executor.core.records.references import references
-from services.executor.core.session.ledger import is_sayable
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.classes import identifies
 from services.executor.core.tools.failures import Failure, failure_of
 from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys
 from services.executor.ports.tools import ToolAnswer
 from shared.contracts.tenant import key_name
-from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
+from shared.domain.exact_json import JsonObject, dumps, loads_object
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +67,8 @@ class GraphNode:
         with the id 6. Without a declared key in the record, a text that is no number may be its ``id``.
         """
         if not reference.key:
-            return reference.text in self.plain
+            by_kind = reference.by_kind and is_of_kind(self.kind, reference.noun)
+            return reference.text in self.plain or (by_kind and reference.text in self.keyed.values())
         if reference.key in self.keyed or not is_of_kind(self.kind, reference.noun):
             return self.keyed.get(reference.key) == reference.text
         return not (reference.is_number or self.keyed)
@@ -128,10 +122,15 @@ class RecordGraph:
                 return found
         if reference.key or reference.is_number or not (reference.is_id or reference.looks_like_id):
             return []
-        found = [node for node in self._called[0].get(reference.text, ()) if reference.text in node.plain]
+        # Under a word that no key and no kind of record is called by, such as ``document``.
+        is_odd = reference.looks_like_id and not (reference.is_id or self._is_kind(reference.noun))
+        found = [node for node in self._called[0].get(reference.text, ()) if is_odd or reference.text in node.plain]
         if not is_read(reference.noun, self.keys):
             return found
         return [node for node in found if agree(reference.noun, self._noun_shown_by(node))]
+
+    def _is_kind(self, noun: Noun) -> bool:
+        return any(agree(noun, kind) for _, kind in self.keys.kinds) or is_read(noun, self.keys)
 
     def _noun_shown_by(self, node: GraphNode) -> Noun:
         """What the read that showed the record is about; nothing for one within another record."""
@@ -302,152 +301,3 @@ def _without_old_rows(nodes: Sequence[GraphNode]) -> list[GraphNode]:
     """The records without the rows of lists that show one which was read again by itself since."""
     anew = {node.identity for node in nodes if node.seen.fact.again and node.seen.is_of_one}
     return [node for node in nodes if not (node.seen.is_row and node.identity in anew and not node.seen.fact.again)]
-
-
-class Unknown(Enum):
-    """The value of a field that is not known: of an earlier call's result, of records that disagree, of a record nobody
-    read.
-    """
-
-    UNKNOWN = "unknown"
-
-
-UNKNOWN: Final = Unknown.UNKNOWN
-Said: TypeAlias = "Json | Unknown"
-Fields: TypeAlias = Sequence[tuple[str, Said]]
-
-
-_SCALARS = frozenset({str, int, bool, Decimal, type(None)})
-
-
-def fields_of(record: JsonObject) -> Fields:
-    """The fields of a record that a rule can speak about."""
-    return [(key, value) for key, value in record.items() if type(value) in _SCALARS or is_sayable(value)]
-
-
-def arguments_of(arguments: JsonObject) -> Fields:
-    """The arguments of a call by name, nested ones also by path; an outer name hides the same name within, but for a
-    greater figure in a row.
-    """
-    every = [*_list_arguments("", arguments, in_list=False)]
-    below = [(path.rpartition(".")[2], value, in_list) for path, value, in_list in every if "." in path]
-    totals = {name for name in arguments if _is_total(arguments[name], [one[1] for one in below if one[0] == name])}
-    seen = [
-        (name, value)
-        for name, value, in_list in below
-        if name not in arguments or (in_list and name not in totals and _is_greater(name, value, arguments[name]))
-    ]
-    return [*((path, value) for path, value, _ in every), *seen]
-
-
-def _is_total(outer: Json, within: Sequence[Said]) -> bool:
-    """Whether a figure on top is the sum of those below it."""
-    figures = [None if isinstance(one, Unknown) else figure(one) for one in within]
-    return bool(figures) and figure(outer) == sum(one or 0 for one in figures)
-
-
-def _is_greater(name: str, value: Said, outer: Json) -> bool:
-    """Whether a figure is greater than the one on top, which then is no total of it: a row's own, beside a default."""
-    if identifies(name):
-        return False
-    one, other = None if isinstance(value, Unknown) else figure(value), figure(outer)
-    return one is not None and other is not None and abs(one) > abs(other)
-
-
-# How a tool that edits any field of a record calls that field, and what it is to be: ``{"field": "rent", "value": 9}``.
-_FIELD_WORDS = frozenset("field column attribute attr property prop parameter param setting".split())
-_SAYS_FIELD = _FIELD_WORDS | frozenset("key path pointer name".split())
-_NEW_VALUES = frozenset({("value",), ("new", "value"), ("to",), ("new",), ("set",)})
-_REMOVES = frozenset("remove delete unset clear".split())
-_STEPS_OF_PATH = re.compile(r"[/.]")
-
-
-def edited_fields(value: Json) -> Iterator[tuple[str, Said]]:
-    """Yields the fields of a record that a call names by texts, or by objects of their own, with their new value;
-    ``UNKNOWN`` where it is not plain which that is: ``{"path": "/rent", "value": 9}``, ``{"rent": {"to": 9}}``.
-    """
-    if isinstance(value, list):
-        for item in value:
-            yield from edited_fields(item)
-    if not isinstance(value, dict):
-        return
-    new = _new_value(value)
-    is_removed = any(isinstance(one, str) and one.casefold() in _REMOVES for one in value.values())
-    has_figure = any(figure(one) is not None for one in value.values() if isinstance(one, str | int | Decimal))
-    for key, one in value.items():
-        first, *others = words(key) or ("",)
-        is_field = first in _FIELD_WORDS
-        if isinstance(one, str) and (is_field or (not others and first in _SAYS_FIELD)):
-            step = _STEPS_OF_PATH.split(one.strip().rstrip("/"))[-1].strip()
-            if step and (new or is_removed or (is_field and has_figure)):
-                yield step, new[0] if new else UNKNOWN
-        elif isinstance(one, dict):
-            yield from ((key, set_to) for set_to in _new_value(one))
-        yield from edited_fields(one)
-
-
-def _new_value(value: JsonObject) -> list[Json]:
-    """The one value that an object says a field is to have; empty where it says none, or several."""
-    given = [one for key, one in value.items() if words(key) in _NEW_VALUES and is_sayable(one)]
-    return given if len(given) == 1 else []
-
-
-def find_said(name: str, fields: Fields, kinds: Iterable[Noun] = ()) -> list[Said]:
-    """All values of the fields that match the name by itself; where there is none, those of its aliases."""
-    return find_by_name(name, fields, kinds) or _by_alias(name, fields)
-
-
-def find_by_name(name: str, fields: Fields, kinds: Iterable[Noun] = ()) -> list[Said]:
-    """All values of the fields that match the name: the exact name first, then its words, then its words with the kind.
-
-    ``kinds``: what the fields are about; ``claim_amount`` is the amount of a claim, and the other way round.
-    """
-    if found := [value for key, value in fields if key == name]:
-        return found
-    wanted = words(name)
-    if not wanted:
-        return []
-    with_kind = {(*kind[-1:], *wanted) for kind in kinds}
-    with_kind |= {wanted[1:] for kind in kinds if len(wanted) > 1 and agree(wanted[:1], kind)}
-    for ways in ({wanted}, with_kind):
-        if found := [value for key, value in fields if words(key) in ways]:
-            return found
-    return []
-
-
-def one_value(values: Sequence[Said]) -> Said:
-    """The value on which all agree; ``UNKNOWN`` if two differ or one of them is unknown."""
-    first = values[0]
-    return first if all(_agree(value, first) for value in values) else UNKNOWN
-
-
-def _by_alias(name: str, fields: Fields) -> list[Said]:
-    """The values of fields that are aliases of the name; for an amount only those that are figures."""
-    others = aliases(name)
-    told = {words(other) for other in others}
-    found = [value for key, value in fields if words(key) in told]
-    if name == "amount" or "amount" in others:
-        return [value for value in found if isinstance(value, Unknown) or value is None or figure(value) is not None]
-    return found
-
-
-def _agree(value: Said, first: Said) -> bool:
-    if isinstance(value, Unknown) or isinstance(first, Unknown) or None in (value, first):
-        return value is first
-    return value == first or same(value, first)
-
-
-def _list_arguments(path: str, value: JsonObject, *, in_list: bool) -> Iterator[tuple[str, Said, bool]]:
-    """Yields each argument by its path, with its value and whether it stands in a list of objects."""
-    for key, inner in value.items():
-        here = f"{path}.{key}" if path else key
-        if [*references(inner)]:
-            yield here, UNKNOWN, in_list
-        elif isinstance(inner, dict):
-            yield from _list_arguments(here, inner, in_list=in_list)
-        elif is_sayable(inner):
-            yield here, inner, in_list
-        elif isinstance(inner, list):
-            for item in inner:
-                if isinstance(item, dict):
-                    yield from _list_arguments(here, item, in_list=True)

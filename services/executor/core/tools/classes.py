@@ -53,6 +53,7 @@ AMBIGUOUS = frozenset(
     complete message email mail queue log record clear capture wire fund advance award change merge move
     fire append""".split()
 )
+EDITING = frozenset("update edit modify change set amend correct patch adjust".split())  # verbs that set fields
 MESSAGES = frozenset(
     """message messages email emails mail sms text texts notification notifications notice notices alert alerts reminder
     reminders letter letters newsletter announcement announcements memo invitation invitations chat slack dm digest

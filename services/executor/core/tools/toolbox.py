@@ -20,7 +20,7 @@ from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys
 from services.executor.ports.tools import AGENT_TASK, CALL_ID, MESSAGE, PARTS, Tool
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.tenant import Connection, RecordKind, key_name
-from shared.domain.exact_json import Json, JsonObject, dumps, loads_object, plain, wire
+from shared.domain.exact_json import Json, JsonObject, dumps, loads_object, plain, walk_json, wire
 from shared.domain.identity_cache import IdentityCache, SameTuples, cached_by_identity
 from shared.domain.words import ToolClass
 from shared.ports.models import ToolDefinition, ToolUse
@@ -109,6 +109,7 @@ _same_tools = SameTuples[Tool](64)
 _wire_schema: IdentityCache[Tool, Mapping[str, JsonValue]] = IdentityCache(
     lambda tool: cast("Mapping[str, JsonValue]", wire(tool.input_schema)), MOST_COMPILED
 )
+WRITES = (ToolClass.CHANGE, ToolClass.NOTIFY)
 MOST_SENDINGS = 3  # of one write, the first included; then a person is asked
 _DECIMAL = re.compile(r"Decimal\('([^']*)'\)")
 
@@ -140,8 +141,10 @@ def arguments_to_send(entry: LedgerEntry, tool: Tool) -> JsonObject:
 def problems_with(arguments: JsonObject, tool: Tool) -> str | None:
     """What is wrong with the arguments, naming each field; None if they fit. Numbers are compared exactly (I8).
 
-    A schema that is itself invalid, endless or refers to what is not in it counts as fitting: the server will judge the
-    call. Nothing that a schema refers to is ever fetched. Our own key counts as given.
+    A write has no argument that its tool does not declare, unless its schema says that there may be others: a server
+    would pass over it, and rules would not. A schema that is itself invalid, endless or refers to what is not in it
+    counts as fitting: the server will judge the call. Nothing that a schema refers to is ever fetched. Our own key
+    counts as given.
     """
     if (key := key_field(tool)) and key not in arguments:
         arguments = {**arguments, key: "key"}
@@ -172,11 +175,41 @@ def _validator_of(tool: Tool) -> Validator | None:
         Draft202012Validator.check_schema(tool.input_schema)
     except (SchemaError, Unresolvable, RecursionError):
         return None
-    return cast(Validator, _Exact(tool.input_schema, registry=EMPTY_REGISTRY))
+    schema = _close_objects(tool.input_schema) if tool.tool_class in WRITES else tool.input_schema
+    return cast(Validator, _Exact(schema, registry=EMPTY_REGISTRY))
+
+
+# What says of an object's other fields, or may declare some more: then nothing is added to it.
+_OPEN = ("additionalProperties", "patternProperties", "unevaluatedProperties", "if", "$ref")
+_CHOICES = ("anyOf", "oneOf")
+_UNDER_NAMES = ("properties", "$defs", "definitions")
+
+
+def _close_objects(schema: JsonObject, *, is_whole: bool = True) -> JsonObject:
+    """The schema with no other fields than the declared ones in each object that declares some. One that puts objects
+    together from several (``allOf``) stays as it is.
+    """
+    if is_whole and any(name == "allOf" for name, _ in walk_json(schema)):
+        return schema
+    closed: JsonObject = {}
+    alternatives = () if schema.get("properties") else _CHOICES  # else they say more of this very object
+    for name, inner in schema.items():
+        if name in _UNDER_NAMES and isinstance(inner, dict):
+            closed[name] = {key: _close_any(one) for key, one in inner.items()}
+        else:
+            closed[name] = _close_any(inner) if name in ("items", "prefixItems", *alternatives) else inner
+    chosen = [name for choice in _CHOICES for name, _ in walk_json(schema.get(choice))]
+    is_open = any(name in schema for name in _OPEN) or "properties" in chosen or "$ref" in chosen
+    return closed if is_open or not schema.get("properties") else {**closed, "additionalProperties": False}
+
+
+def _close_any(value: Json) -> Json:
+    if isinstance(value, list):
+        return [_close_any(item) for item in value]
+    return _close_objects(value, is_whole=False) if isinstance(value, dict) else value
 
 
 CALL = "_call"  # the one argument of a write that is ours
-WRITES = (ToolClass.CHANGE, ToolClass.NOTIFY)
 _MOST_WHOLE = 30_000  # characters of all definitions; beyond that each tool stands in a line
 _MOST_LISTED = 10_000  # characters of all lines; beyond that the tools are searched
 _MOST_REMOTE = 150_000  # characters of all definitions for who is sent them once a task, and not with each request
