@@ -240,7 +240,7 @@ class GatewaySettings(
         return self
 
     @model_validator(mode="after")
-    def _shows_metrics_elsewhere(self) -> Self:
+    def _check_metrics_port(self) -> Self:
         if self.metrics_port and self.metrics_port == self.port:
             raise PydanticCustomError("metrics_port", "METRICS_PORT must be another port than PORT, or 0.")
         return self

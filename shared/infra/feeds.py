@@ -134,7 +134,7 @@ class Feeds:
         self._feeds: dict[str, Feed] = {}
 
     @asynccontextmanager
-    async def feed(self, stream: str) -> AsyncIterator[Feed]:
+    async def open_feed(self, stream: str) -> AsyncIterator[Feed]:
         """Yields the stream's feed, which all who watch the stream share."""
         feed = self._feeds.get(stream)
         if feed is None:

@@ -46,7 +46,7 @@ class InstallationReading(Reading):
         self._scripts = Scripts(redis, patience=0)
         self._calls = [_gauge_call(one) for one in keys.all_partitions()]
 
-    async def read(self, metrics: Metrics) -> None:
+    async def fill(self, metrics: Metrics) -> None:
         try:
             async with answering(_SECONDS):
                 began = perf_counter()

@@ -108,7 +108,7 @@ log = structlog.get_logger()
 
 
 class Reading(Protocol):
-    async def read(self, metrics: Metrics) -> None:
+    async def fill(self, metrics: Metrics) -> None:
         """Put the gauges' present values; clear those that cannot be read."""
 
 
@@ -129,7 +129,7 @@ class MetricsPage:
         for reading in self._readings:
             try:
                 async with asyncio.timeout(_SECONDS):
-                    await reading.read(self._metrics)
+                    await reading.fill(self._metrics)
             except TimeoutError:
                 log.warning("metrics_not_read", reading=type(reading).__name__)
 

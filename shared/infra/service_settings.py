@@ -13,13 +13,13 @@ def _split(given: object) -> object:
     return tuple(filter(None, map(str.strip, given.split(",")))) if isinstance(given, str) else given
 
 
-def _check_entries(entries: tuple[str, ...]) -> tuple[str, ...]:
+def _check_host_entries(entries: tuple[str, ...]) -> tuple[str, ...]:
     reach_entries(entries)
     return entries
 
 
 WordList = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]  # commas between
-HostList = Annotated[WordList, AfterValidator(_check_entries)]
+HostList = Annotated[WordList, AfterValidator(_check_host_entries)]
 
 
 class Settings(BaseSettings):

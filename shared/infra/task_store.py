@@ -96,7 +96,7 @@ class TaskStore(Tasks):
         found = await self._resolve(tenant, task_id, session_id)
         if found is None:
             raise UnknownTask(task_id)
-        async with self._feeds.feed(keys.task_keys(tenant, found[1], found[0]).events) as feed:
+        async with self._feeds.open_feed(keys.task_keys(tenant, found[1], found[0]).events) as feed:
             while True:
                 for row in await feed.events_after(after):
                     after = row.stream_id

@@ -141,7 +141,7 @@ async def test_an_end_that_is_stored_twice_is_told_once(redis: Redis, task_store
 async def _told(redis: Redis) -> dict[str, float]:
     """Samples by name, and by name and kind where there are several."""
     metrics = Metrics("gateway")
-    await InstallationReading(redis).read(metrics)
+    await InstallationReading(redis).fill(metrics)
     found = [sample for family in metrics.registry.collect() for sample in family.samples]
     return {" ".join((sample.name, *sample.labels.values())): sample.value for sample in found}
 

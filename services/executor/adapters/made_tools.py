@@ -149,14 +149,14 @@ class SwitchedTenants(Tenants):
         self._tenants, self._scripts = tenants, Scripts(redis, patience=0)
 
     async def get(self, tenant: str) -> TenantRecord:
-        return _with_switch(*await asyncio.gather(self._tenants.get(tenant), self._switch(tenant)))
+        return _with_switch(*await asyncio.gather(self._tenants.get(tenant), self._read_switch(tenant)))
 
     @override
     async def get_at_version(self, tenant: str, version: str) -> TenantRecord:
         record = self._tenants.get_at_version(tenant, version)
-        return _with_switch(*await asyncio.gather(record, self._switch(tenant)))
+        return _with_switch(*await asyncio.gather(record, self._read_switch(tenant)))
 
-    async def _switch(self, tenant: str) -> str | None:
+    async def _read_switch(self, tenant: str) -> str | None:
         key = keys.learned_keys(tenant).switches
         try:
             async with answering(_SECONDS):

@@ -43,7 +43,7 @@ def place_of(owner: str) -> OwnerPlace:
     return OwnerPlace(parts[2][8:], int(parts[1]))
 
 
-def is_dead(owner: str, own: str) -> bool:
+def is_owner_dead(owner: str, own: str) -> bool:
     """Whether the owner is known to have ended: it ran on the machine of ``own``, this process, and runs no more."""
     machine, pid = place_of(owner)
     if owner == own or not machine or machine != place_of(own).machine:
@@ -117,7 +117,7 @@ class RedisUpkeep(Upkeep):
         owners = cast("set[str]", await self._scripts.command("SMEMBERS", key))
         if self._owner not in owners:
             await self._scripts.commands(("SADD", key, self._owner), ("EXPIRE", key, keys.DAY))
-        dead = [owner for owner in owners if is_dead(owner, self._owner)]
+        dead = [owner for owner in owners if is_owner_dead(owner, self._owner)]
         if not dead:
             return 0
         ended = await self._end_leases(set(dead))

@@ -124,7 +124,9 @@ class TaskJournal:
         return tuple(steps.values())
 
     async def pack(self, entries: Sequence[JournalEntry]) -> bytes:
-        """The row that stores these steps; the texts that it names are stored before."""
+        """Stores the long texts that these steps share with other tasks; returns the bytes of a journal row that names
+        them, for the caller to store.
+        """
         names = await self._shared.store(self._tenant, (text for entry in entries for text in entry.shared))
         self._named.update({name: text for text, name in names.items()})
         return pack_row([_build_step(entry, names) for entry in entries])

@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 from pydantic import JsonValue
 
 from services.executor.adapters.redis_idle import SESSION
-from services.executor.adapters.redis_spend import charge_rows
+from services.executor.adapters.redis_spend import charge_arguments
 from services.executor.adapters.shared_texts import SharedTexts, TaskJournal
 from services.executor.ports import turns as ports
 from services.executor.ports.sessions import Lease, Work
@@ -116,7 +116,7 @@ class TurnScripts:
         names = keys_for("finish", *self._keys, stopped=self._stopped, asked=asked)
         names += [keys.spend_key(tenant, day) for day, _ in end.charges]
         given = arguments_for("finish", **self._fenced, **self._pack_end(end, row, release=release))
-        given += [part for _, charges in end.charges for part in (len(charges), *charge_rows(charges))]
+        given += [part for _, charges in end.charges for part in (len(charges), *charge_arguments(charges))]
         reply = cast(list[str], await self._redis.run("finish", names, given))
         self.claimed = None
         if reply[0] != "ok":

@@ -62,7 +62,7 @@ class ExecutorGauges(Reading):
         self._runner, self._mended, self._servers = runner, mended, servers
         self._told: Mapping[str, int] = {}
 
-    async def read(self, metrics: Metrics) -> None:
+    async def fill(self, metrics: Metrics) -> None:
         metrics.put(names.EXECUTOR_SESSIONS, self._runner.running)
         metrics.put(names.EXECUTOR_FREE, self._runner.free)
         for fault, count in self._mended.counts.items():

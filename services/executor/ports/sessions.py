@@ -101,7 +101,9 @@ class LeaseHeartbeat(Protocol):
         """Whether the store has to be asked what is wanted of the turn: the last heartbeat said so, or is old."""
 
     async def await_news(self) -> None:
-        """Returns at the next heartbeat that calls the lease: for a cancel, a tenant's stop or a hand-over."""
+        """Returns at the next heartbeat that finds a reason to ask the store: the task was cancelled, its tenant was
+        stopped, or the session is to be handed over.
+        """
 
     def letting_go(self) -> AbstractContextManager[None]:
         """A context in which the lease may be given back without its heartbeat missing it."""

@@ -67,7 +67,7 @@ class LearnerGauges(Reading):
         self._learner, self._memory = learner, memory
         self._told: dict[str, int] = {}
 
-    async def read(self, metrics: Metrics) -> None:
+    async def fill(self, metrics: Metrics) -> None:
         metrics.put(names.LEARNER_PARTITIONS, len(self._learner.partitions))
         counts = self._learner.counts
         for result in ("learned", "known", "dead"):

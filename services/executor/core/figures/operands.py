@@ -274,7 +274,7 @@ class OperandSources:
         found = (
             self._find_named(asked)
             or self._at_path(asked)
-            or self._check_stated(asked, free, as_percent)
+            or self._trace_plain_figure(asked, free, as_percent)
             or (Operand(source="constant", literal=asked) if is_word else None)
         )
         if found is None:
@@ -310,7 +310,7 @@ class OperandSources:
             raise CannotCalculate(f"{fact.ref} is an error and states no figures")
         return Operand(source="result", ref=fact.ref, path=match["rest"].removeprefix(".").removesuffix("}"))
 
-    def _check_stated(self, asked: str, free: frozenset[int], as_percent: bool) -> Operand | None:
+    def _trace_plain_figure(self, asked: str, free: frozenset[int], as_percent: bool) -> Operand | None:
         """The operand for a plain figure, date or currency: said, calculated, read, or so by definition."""
         literal = self._in_texts(asked)
         if literal is not None:

@@ -409,9 +409,9 @@ class FactsIndex:
             return self._texts_by_account.get(identifier_key(value), [])
         moment = read_machine_moment(value, self._now.tzinfo) if isinstance(value, str) else None
         if moment is not None and moment.day is not None:
-            return self._texts_by_term.get(_fold_term(str(moment.day.day)), [])
+            return self._fields_by_word.get(_fold_term(str(moment.day.day)), [])
         terms = _TERM.findall(as_text(value))
-        return min((self._texts_by_term.get(_fold_term(term), []) for term in terms), key=len, default=[])
+        return min((self._fields_by_word.get(_fold_term(term), []) for term in terms), key=len, default=[])
 
     @cached_property
     def _texts_by_account(self) -> Mapping[tuple[str, ...], list[ReadField]]:
@@ -423,7 +423,7 @@ class FactsIndex:
         return table
 
     @cached_property
-    def _texts_by_term(self) -> Mapping[str, list[ReadField]]:
+    def _fields_by_word(self) -> Mapping[str, list[ReadField]]:
         """The texts of several words, by each of their terms."""
         table: dict[str, list[ReadField]] = {}
         for field in self._several_words:

@@ -53,12 +53,12 @@ def mask_request(request: ModelRequest, task: str) -> MaskedText:
     hidden = _Hidden()
     hidden.add(marked_values(task))
     for found in _marks_of_tools(request.tools):
-        hidden.take(found)
+        hidden.add_marks(found)
     tools = _masked_tools(request.tools, hidden)
     messages = []
     for message in request.messages:
         for block in message.blocks:
-            hidden.take(_find_marks(_block_text(block)))
+            hidden.add_marks(_find_marks(_block_text(block)))
         mask = hidden.mask()
         messages.append(message._replace(blocks=tuple(_mask_block(block, mask) for block in message.blocks)))
     sent = request._replace(tools=tools, messages=tuple(messages))
@@ -90,7 +90,7 @@ class _Hidden:
         self._words: set[str] = set()
         self._mask: _Mask | None = None
 
-    def take(self, found: "_FoundMarks") -> None:
+    def add_marks(self, found: "_FoundMarks") -> None:
         self.add(found.values)
         for word in found.words:
             if word not in self._words:

@@ -227,8 +227,8 @@ def _find_spoken(value: Json, change: SaidChange) -> int | None:
 
 
 def _find_swapped(change: SaidChange) -> Iterator[CallFault]:
-    """A value that the part says beside another record, of several calls each of which has one of its records and
-    values: "10 of A-1 and 15 of A-2".
+    """Yields each argument whose value the part says of another record: for "10 of A-1 and 15 of A-2" a call with 15
+    for A-1. Only where several calls have these records and values, and the part names them in turn.
     """
     calls = change.list_same()
     spoken = {one.path: at for one in change.given if (at := _find_spoken(one.value, change)) is not None}

@@ -51,7 +51,7 @@ def read_told_record(content: Json) -> Json:
     text = content.strip().removesuffix(".")
     head = _HEAD.fullmatch(text)
     told = [head["head"]] if head else []
-    found = _parse_fields(head["rest"] if head else text, told) or (_parse_fields(text, told := []) if head else None)
+    found = _parse_clauses(head["rest"] if head else text, told) or (_parse_clauses(text, told := []) if head else None)
     return {**({_HEADING: ". ".join(told)} if told else {}), **found} if found else content
 
 
@@ -73,7 +73,7 @@ async def dispatch_call(ctx: TurnContext, tool: Tool, arguments: JsonObject, *, 
         return answer._replace(content=read_told_record(answer.content)) if reads else answer
 
 
-def _parse_fields(text: str, told: list[str]) -> dict[str, Json] | None:
+def _parse_clauses(text: str, told: list[str]) -> dict[str, Json] | None:
     """The fields of a text of clauses, None for any other text. What follows the last clause is added to ``told``."""
     clauses = [_CLAUSE.fullmatch(part.strip()) for part in _PARTS.split(text) if part.strip()]
     found: dict[str, Json] = {}

@@ -56,9 +56,9 @@ def _ids_under(levels: Sequence[Sequence[JsonObject]], words: tuple[str, ...], n
     """The outermost ids found: by the full name, else of the record of that name, else under another word for a
     number.
     """
-    for find in (_by_full_name, _by_noun, _by_other_numbering):
+    for find in (_values_named, _by_noun, _by_other_numbering):
         for level in levels:
-            found = [one for record in level for one in find(record, words if find is _by_full_name else noun)]
+            found = [one for record in level for one in find(record, words if find is _values_named else noun)]
             if ids := [one for one in found if _may_be_id(one)]:
                 return ids
     return []
@@ -82,13 +82,13 @@ def _objects_in(value: Json) -> list[JsonObject]:
     return [value] if isinstance(value, dict) else []
 
 
-def _by_full_name(record: JsonObject, words: tuple[str, ...]) -> list[Json]:
+def _values_named(record: JsonObject, words: tuple[str, ...]) -> list[Json]:
     return [value for key, value in record.items() if _stem_words(key) == words]
 
 
 def _by_noun(record: JsonObject, noun: tuple[str, ...]) -> list[Json]:
     """The ids of a record in fields such as ``{"booking": {"id": 77}}`` and ``{"booking": 77}``."""
-    named = _by_full_name(record, noun)
+    named = _values_named(record, noun)
     own = [one for value in named for inner in _objects_in(value) for one in _own_ids(inner)]
     return [*own, *filter(_looks_like_id, named)]
 

@@ -71,7 +71,7 @@ def open_doubts(entries: Iterable[LedgerEntry]) -> tuple[LedgerEntry, ...]:
 
 
 def doubts_deadline(doubts: Iterable[LedgerEntry]) -> Timer | None:
-    """The timer that ends the wait for an operator; None if there is no deadline."""
+    """The timer of the first of these writes that an operator has to decide by some time; None if none has one."""
     return next((Timer(doubt.decide_by, f"{DOUBT_SUBJECT}{doubt.doubt}") for doubt in doubts if doubt.decide_by), None)
 
 

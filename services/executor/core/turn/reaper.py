@@ -85,7 +85,9 @@ class Reaper:
         return len(forgotten)
 
     async def _fire_timer(self, timer: DueTimer) -> bool:
-        """Whether the timer was fired; one that cannot be keeps no session from being woken."""
+        """Fires a due timer; returns whether it was fired. Where the store fails it is not, and sessions are woken all
+        the same.
+        """
         try:
             fired = await self._upkeep.fire(timer, deadline_turn(timer))
         except StoreUnavailable as error:

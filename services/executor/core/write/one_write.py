@@ -37,12 +37,12 @@ from services.executor.core.write.agent_calls import (
     with_file_contents,
 )
 from services.executor.core.write.settling import (
+    is_resent_by_key,
     judge_before_resend,
     read_state_before,
     settle_by_reading,
     store_answer,
     store_status,
-    under_our_key,
     was_so_before,
 )
 from services.executor.ports.tools import Tool, ToolSilent, ToolUnreachable
@@ -118,7 +118,7 @@ async def _send(write: PlannedWrite, entry: LedgerEntry | None) -> LedgerEntry:
         await _refuse_out_of_turn(write)
         prepared = await _prepare(write, entry)
     except NotSent as unprepared:
-        if entry is None or not under_our_key(entry):
+        if entry is None or not is_resent_by_key(entry):
             raise
         note = f"no answer came, and it cannot be sent again: {unprepared}"
         return await store_status(ctx, entry, WriteStatus.IN_DOUBT, note)
@@ -164,7 +164,7 @@ async def _with_notice_sentence(write: PlannedWrite, tool: Tool, arguments: Json
 
 async def _state_before(write: PlannedWrite, entry: LedgerEntry | None) -> str:
     """What the read-back shows before the call, as JSON; before the first sending, for a resend under our key."""
-    if entry is not None and under_our_key(entry) and entry.before_json is not None:
+    if entry is not None and is_resent_by_key(entry) and entry.before_json is not None:
         return entry.before_json
     if write.call.read_back is not None:
         await write.ctx.journal.store_then_check()  # the plan and its state are stored before anything is asked for it
@@ -179,7 +179,7 @@ async def _settle_instead(prepared: PreparedCall, entry: LedgerEntry) -> LedgerE
     """
     ctx, tool, read = prepared.write.ctx, prepared.tool, prepared.before_json
     has_key = tool.is_skill or (entry.idempotency_field is not None and entry.idempotency_field == key_field(tool))
-    if under_our_key(entry) and not has_key:
+    if is_resent_by_key(entry) and not has_key:
         note = "no answer came, and the server no longer takes our key"
         return await store_status(ctx, entry, WriteStatus.IN_DOUBT, note)
     found = judge_before_resend(entry, read)
@@ -283,7 +283,7 @@ def _refuse_if_held_up(ctx: TurnContext, opening: float) -> None:
 async def _store_unsent(prepared: PreparedCall, entry: LedgerEntry, why: str, *, is_last: bool) -> LedgerEntry:
     """Stores that nothing went out this time. What became of an earlier sending stays open."""
     ctx = prepared.write.ctx
-    if not under_our_key(prepared.entry):
+    if not is_resent_by_key(prepared.entry):
         return await store_status(ctx, entry, WriteStatus.UNSENT, f"no connection was made: {why}")
     status = WriteStatus.IN_DOUBT if is_last else WriteStatus.RESEND
     return await store_status(
@@ -355,7 +355,7 @@ class _Change(NamedTuple):
 
     @property
     def lets_go_on(self) -> bool:
-        """Whether it is proved, or an operator said that the plan goes on without it."""
+        """Whether the change is proved, or an operator said that it took hold or that the plan goes on without it."""
         word = self.entry.resolved if self.entry else None
         return took_hold(self.entry) or (word is not None and word.resolution is Resolution.SKIP)
 

@@ -269,7 +269,7 @@ async def settle_by_reading(ctx: TurnContext, entry: LedgerEntry, *, may_resend:
 
     ``may_resend``: a lost call whose server honours our key comes back as ``RESEND``, while sendings are left.
     """
-    if under_our_key(entry) and not may_resend:
+    if is_resent_by_key(entry) and not may_resend:
         before = (entry.earlier[-1].note if entry.earlier else "") or "no answer came"
         return await store_status(ctx, entry, WriteStatus.IN_DOUBT, f"{before}; it was not sent again")
     if entry.status is WriteStatus.SENDING:
@@ -307,7 +307,7 @@ async def settle_without_reading(store: TurnStore, journal: Journal, why: str) -
             await _store_entry(journal, entry, status, note, entry.decide_hours)
 
 
-def under_our_key(entry: LedgerEntry | None) -> bool:
+def is_resent_by_key(entry: LedgerEntry | None) -> bool:
     """Whether it may be sent again because the server honours our key, and not on an operator's word."""
     return entry is not None and entry.status is WriteStatus.RESEND and entry.resolved is None
 
@@ -346,7 +346,7 @@ def _status_unread(entry: LedgerEntry) -> WriteStatus | None:
     """The status of an open write that cannot be read; None for one that is not open."""
     if entry.waits_for_proof or entry.status is WriteStatus.DENIED:
         return judge(entry, None).status
-    is_open = entry.status in (WriteStatus.SENDING, WriteStatus.ASKED) or under_our_key(entry)
+    is_open = entry.status in (WriteStatus.SENDING, WriteStatus.ASKED) or is_resent_by_key(entry)
     return WriteStatus.IN_DOUBT if is_open else None
 
 

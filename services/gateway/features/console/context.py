@@ -145,7 +145,7 @@ class ConsoleContext:
         ends = {state: TaskQuery(states=(state,), since=since, size=1) for state in ENDS}
         return {state: (await self.services.lists.tasks(query, caller)).total for state, query in ends.items()}
 
-    async def stands_still(self, caller: Caller, state: TenantState) -> bool:
+    async def lacks_workers(self, caller: Caller, state: TenantState) -> bool:
         """Whether tasks have waited longer than a worker needs to begin them, and none is worked on."""
         if not state.waiting or state.running or state.stopped is not None:
             return False

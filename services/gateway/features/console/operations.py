@@ -72,7 +72,7 @@ class OverviewPage(ConsolePages):
         now, caller = self._context.glance.clock(), visitor.caller
         totals = await self._context.totals(caller, now - _DAY)
         running = (await self._context.services.lists.tasks(TaskQuery(states=RUNNING, size=1), caller)).total
-        still = await self._context.stands_still(caller, seen.state) if seen.state else False
+        still = await self._context.lacks_workers(caller, seen.state) if seen.state else False
         tiles = [
             health.working_tile(totals, running, seen.state, still=still),
             health.better_tile(direction(seen.history.quality)),
@@ -200,7 +200,7 @@ class OperationsPages(ConsolePages):
             tabs=self._list_tabs(visitor),
             stopped=state.stopped,
             figures=[
-                *health.load(state, still=await self._context.stands_still(caller, state)),
+                *health.load(state, still=await self._context.lacks_workers(caller, state)),
                 health.error_rate(totals),
                 *health.latencies(ended.records),
             ],

@@ -173,7 +173,9 @@ class DeliveryService:
         return before.model_copy(update=failed)
 
     def _compute_pause(self, told: HookState, step: deliveries.DeliveryStep, wait: float) -> float:
-        """The seconds until the next try, at least ``wait`` (the receiver's wish), up to the longest pause."""
+        """The seconds until the next try: doubled each time and spread by chance, at least ``wait`` (the receiver's
+        wish) and at most the longest pause. Of any other step the lease's.
+        """
         if step is not deliveries.DeliveryStep.RETRY:
             return self._rules.lease
         doubled = self._rules.first_pause * float(2 ** min(told.tries - 1, _LONGEST_EXPONENT))

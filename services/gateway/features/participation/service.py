@@ -237,7 +237,7 @@ class ParticipationService:
     async def _begin(self, found: AssessmentWord, message: ClientMessage, caller: Caller) -> TaskRecord:
         """Begin an assessment. Without a context it gets its own session, and the caller's earlier such one ends."""
         start, now = start_of(found.data), self._clock()
-        self._check_world(start.ues_url)
+        self._check_world_url(start.ues_url)
         name = _derive_id(caller, "assessment", message.message_id or self._new_id())
         session = message.session_id or own_session(caller, name)
         kept, owner = self._kept, (caller.tenant, caller.principal.id)
@@ -307,7 +307,7 @@ class ParticipationService:
         found = await self._kept.find(caller.tenant, message.session_id)
         return found if found and found.caller == caller.principal.id else None
 
-    def _check_world(self, url: str) -> None:
+    def _check_world_url(self, url: str) -> None:
         """Raises ``InvalidField`` for a world that may not be named; executors check its address again."""
         try:
             check_url(url, self._worlds)

@@ -35,7 +35,7 @@ _FACT: dict[str, JsonValue] = {
 }
 
 
-def _describe_object(properties: dict[str, JsonValue]) -> dict[str, JsonValue]:
+def _object_schema(properties: dict[str, JsonValue]) -> dict[str, JsonValue]:
     return {
         "type": "object",
         "properties": properties,
@@ -44,7 +44,7 @@ def _describe_object(properties: dict[str, JsonValue]) -> dict[str, JsonValue]:
     }
 
 
-SCHEMA = _describe_object({"facts": {"type": "array", "items": _describe_object(_FACT)}})
+SCHEMA = _object_schema({"facts": {"type": "array", "items": _object_schema(_FACT)}})
 
 
 class _Fact(BaseModel):

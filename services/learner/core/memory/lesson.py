@@ -46,7 +46,7 @@ def lesson_in(delivery: Delivery) -> Lesson | None:
 
 
 def lesson_of(outcome: TaskOutcome) -> Lesson:
-    """The lesson of one outcome that ``read`` accepts."""
+    """What is stored of an ended task: its case for the log and its strategy's reward. ``read`` has accepted it."""
     return lesson_by(digest_of(outcome))
 
 

@@ -33,13 +33,13 @@ class ActionRow(NamedTuple):
 def action_rows(entries: Sequence[ActionLogEntry], titles: Mapping[str, str]) -> tuple[ActionRow, ...]:
     """The actions, reads in a row as one. ``titles``: names of the world's rows, by id."""
     rows: list[ActionRow] = []
-    for are_reads, group in groupby(entries, _is_read):
+    for are_reads, group in groupby(entries, _is_successful_read):
         found = [*group]
         rows += [_reads_row(found)] if are_reads else [_build_action(entry, titles) for entry in found]
     return tuple(rows)
 
 
-def _is_read(entry: ActionLogEntry) -> bool:
+def _is_successful_read(entry: ActionLogEntry) -> bool:
     return entry.kind == "read" and entry.success
 
 

@@ -109,10 +109,10 @@ def show_json(value: Json) -> str:
         return "nothing"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return "\n".join(_indent_lines(value)) if isinstance(value, dict | list) else dumps(value)
+    return "\n".join(_value_as_lines(value)) if isinstance(value, dict | list) else dumps(value)
 
 
-def _indent_lines(value: Json, depth: int = 0) -> list[str]:
+def _value_as_lines(value: Json, depth: int = 0) -> list[str]:
     """A nested value as indented lines; numbers keep every digit."""
     pad = "  " * depth
     if isinstance(value, dict):
@@ -125,7 +125,7 @@ def _indent_lines(value: Json, depth: int = 0) -> list[str]:
     for label, item in rows:
         nested = isinstance(item, dict | list) and bool(item)
         flat = "none" if item in ({}, []) else show_json(item)
-        lines += [label, *_indent_lines(item, depth + 1)] if nested else [f"{label} {flat}"]
+        lines += [label, *_value_as_lines(item, depth + 1)] if nested else [f"{label} {flat}"]
     return lines
 
 
