@@ -225,6 +225,15 @@ _OBJECT: JsonObject = {"type": "object", "properties": {"id": _TEXT}}
     ({"properties": {"id": _TEXT}, "anyOf": [{"properties": {"held": {}}}]}, {"id": "C-1", "held": False}, True),
     ({"allOf": [_OBJECT, {"properties": {"held": {}}}]}, {"id": "C-1", "held": False}, True),
     ({"properties": {"changes": {"type": "object"}}}, {"changes": {"held": False}}, True),
+    ({"properties": {"id": {"allOf": [_TEXT], "default": ""}}}, {"id": "C-1", "held": False}, False),
+    ({"properties": {}, "type": "object"}, {"held": False}, False),
+    ({"anyOf": [_OBJECT, {"properties": {"held": {}}}]}, {"id": "C-1", "held": False}, True),
+    ({"$ref": "#/$defs/to", "properties": {"held": {}}, "$defs": {"to": _OBJECT}}, {"id": "", "held": False}, True),
+    (
+        {"properties": {"id": _TEXT}, "dependentSchemas": {"id": {"properties": {"held": {}}}}},
+        {"id": "", "held": 1},
+        True,
+    ),
     ({"type": "object"}, {"held": False}, True),
 )
 def test_a_write_has_no_argument_that_its_tool_does_not_declare(

@@ -1,22 +1,19 @@
 """POLICY_CHECK: the binding verdict on a plan, by rules and collected values, without a model (I2)."""
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from itertools import islice
 from typing import NamedTuple, cast
 
 from services.executor.core.authorize.sums import CallSums
-from services.executor.core.figures.arguments import ArgumentKind, kind_of_argument
 from services.executor.core.figures.columns import same
-from services.executor.core.figures.dates import read_possible_dates
 from services.executor.core.figures.numbers import normal
 from services.executor.core.process.figures import compute_figures
 from services.executor.core.process.rules import Left, figures_seen, joint_remainders, lower_remainders, process_policy
 from services.executor.core.records import binding, calculated
 from services.executor.core.records.asked_fields import asked_fields, fields_asked_of, tools_named_together
-from services.executor.core.records.call_rows import rows_of_call
-from services.executor.core.records.said_fields import UNKNOWN, Said, Unknown, arguments_of
+from services.executor.core.records.call_rows import CallRows, rows_of_call
+from services.executor.core.records.said_fields import Unknown, arguments_of
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.ledger import (
@@ -37,7 +34,6 @@ from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import RuleAction
 
-_ISO = re.compile(r"\d{4}-\d\d(?:-\d\d)?(?![\d.])")
 _NAMED = 3  # calls that a refusal names
 _MOST_ROWS = 50  # of a call that are judged one by one
 _MOST_OF_PLAN = 400  # of all its calls
@@ -231,16 +227,12 @@ def _context_of(call: PlannedCall, around: _CallSurroundings) -> contracts.CallC
     scenes = _list_scenes(call, around)
     asked = fields_asked_of(call.tool, around.policies)
     differing = [name for name in _find_differing(call, scenes, bound.recorded) if name in asked]
-    plain = {name: _as_day(name, value) if name in asked else value for name, value in known.merge().items()}
     fields = {
         name: value
-        for name, value in plain.items()
-        if name not in differing
-        and not isinstance(value, Unknown)
-        and (name not in around.constants or name in call.arguments or name in bound.recorded)
+        for name, value in known.merge().items()
+        if name not in differing and (name not in around.constants or name in call.arguments or name in bound.recorded)
     }
-    written = [name for name, value in plain.items() if isinstance(value, Unknown)]
-    unknown = (*dict.fromkeys([*(name for name in bound.unknown if name not in fields), *differing, *written]),)
+    unknown = (*(name for name in bound.unknown if name not in fields), *differing)
     records = (bound.recorded, *bound.named, *bound.beyond)
     return contracts.CallContext(
         call_id=call.call_id,
@@ -255,16 +247,6 @@ def _context_of(call: PlannedCall, around: _CallSurroundings) -> contracts.CallC
     )
 
 
-def _as_day(name: str, value: Json) -> Said:
-    """A day in words as a rule compares days, ``2026-11-01``; ``UNKNOWN`` where it may be several days, or none."""
-    if not isinstance(value, str) or not value.strip() or _ISO.match(value.strip()):
-        return value
-    if kind_of_argument(name, {}, value) is not ArgumentKind.DATE:
-        return value
-    days = {*read_possible_dates(value)}
-    return days.pop().isoformat() if len(days) == 1 else UNKNOWN
-
-
 class _RowScene(NamedTuple):
     """One row of a call as rules would see it by itself, with what the records say that this row names."""
 
@@ -273,17 +255,27 @@ class _RowScene(NamedTuple):
 
 
 def _list_scenes(call: PlannedCall, around: _CallSurroundings) -> list[_RowScene]:
-    """Each row of a call that takes several things; none for a call without rows, or with more than are judged one by
-    one.
+    """Each row of a call that takes several things, and of a field that it edits each value; none for a call without
+    rows, or with more than are judged one by one.
     """
     given = rows_of_call(call.arguments)
     rows = [*islice(given.each(), around.most_rows + 1)] if given.groups else []
-    scenes: list[_RowScene] = []
-    for row in rows if len(rows) <= around.most_rows else []:
-        bound = binding.bind(binding.view_of(call.tool, row.naming, around.facts, around.keys), around.asked)
-        own = {name: value for name, value in row.fields if not isinstance(value, Unknown)}
-        scenes.append(_RowScene({**bound.fields, **own}, tuple(name for name in bound.unknown if name not in own)))
-    return scenes
+    scenes = [scene for row in rows if len(rows) <= around.most_rows for scene in _scenes_of_row(row, call, around)]
+    return scenes if len(scenes) <= around.most_rows else []
+
+
+def _scenes_of_row(row: CallRows, call: PlannedCall, around: _CallSurroundings) -> Iterator[_RowScene]:
+    view = binding.view_of(call.tool, row.naming, around.facts, around.keys)
+    bound = binding.bind(view, around.asked)
+    edited = {name: view.alternatives(name) for name in around.asked if "." not in name}
+    said = {name: value for name, value in row.fields if not (isinstance(value, Unknown) or edited.get(name))}
+    fields = [{**bound.fields, **said}]
+    for name, values in edited.items():
+        known = [value for value in values if not isinstance(value, Unknown)]
+        if known and len(known) == len(values):
+            fields = [{**one, name: value} for one in fields for value in known]
+    for one in fields:
+        yield _RowScene(one, tuple(name for name in bound.unknown if name not in one))
 
 
 def _find_differing(call: PlannedCall, scenes: Sequence[_RowScene], recorded: Mapping[str, Json]) -> list[str]:

@@ -35,6 +35,7 @@ from shared.domain.exact_json import Json, JsonObject
 
 _OF_A_THING = frozenset({"mass", "length", "volume"})  # what units of these measure is each new record's own
 _PARTIES = frozenset("to for payer payor payee beneficiary recipient debtor creditor party holder owner".split())
+_MOST_NAMES = 60  # arguments of a call; of more only those that rules ask for are summed
 _MOST_ROWS = 100  # of a call that are told apart one by one; beyond it those with just the same names are one
 _MOST_RECORDS = 300  # that rows of a call are told apart by: each is compared with each
 _OF_ONE = frozenset(
@@ -147,11 +148,15 @@ class CallSums:
         others = [one for one in self._made if one != call and self._is_like(one, call)]
         given = [key for key, _ in arguments_of(with_parsed_texts(call.arguments)) if "." not in key]
         sums: JsonObject = {}
-        for name in dict.fromkeys((*given, *asked)):
+        asked = frozenset(asked)
+        for name in dict.fromkeys(
+            (*(given if len(given) <= _MOST_NAMES else asked.intersection(given)), *sorted(asked))
+        ):
             own = [*self._shares_of(call, name, view)]
             if not own or self._is_no_amount(name, own[0].figure, call):
                 continue
-            every = [*own, *(share for one in others for share in self._shares_of(one, name, view))]
+            beside = [] if self._is_reading(call, name) else others
+            every = [*own, *(share for one in beside for share in self._shares_of(one, name, view))]
             added = [[one.figure for one in every if one.may_concern_same(share)] for share in own]
             total = max(map(_sum_of_one_sign, added), key=abs)
             if any(len(figures) > 1 for figures in added) or ("." not in name and total != figure(bound.get(name))):
@@ -211,15 +216,17 @@ class CallSums:
         is_money = hints.is_in_minor_units or hints.is_in_major_units  # then a value is an amount: ``value_cents``
         of_one = _OF_ONE - {"value", "share"} if is_money else _OF_ONE
         is_of_one = not of_one.isdisjoint(said) or (len(said) > 1 and "unit" in said)
-        is_reading = not _READINGS.isdisjoint(called.words(call.tool))
-        return hints.kind in (ArgumentKind.AMOUNT, ArgumentKind.QUANTITY) and not (is_of_one or is_reading)
+        return hints.kind in (ArgumentKind.AMOUNT, ArgumentKind.QUANTITY) and not (
+            is_of_one or self._is_reading(call, name)
+        )
+
+    def _is_reading(self, call: PlannedCall, name: str) -> bool:
+        """Whether the figure is a reading, which is of one time: no amount, in a tool that is about such."""
+        kind = kind_of_argument(name.rpartition(".")[2], self._schema_of(call, name), 1)
+        return kind is not ArgumentKind.AMOUNT and not _READINGS.isdisjoint(called.words(call.tool))
 
     def _is_like(self, one: PlannedCall, call: PlannedCall) -> bool:
-        """Whether one limit is about both calls: they are of one tool, or of two that a rule names together. Readings
-        are of one time each.
-        """
-        if not _READINGS.isdisjoint(called.words(call.tool)):
-            return False
+        """Whether one limit is about both calls: they are of one tool, or of two that a rule names together."""
         return one.tool == call.tool or any({one.tool, call.tool} <= names for names in self._together)
 
     def _is_no_amount(self, name: str, value: Decimal, call: PlannedCall) -> bool:

@@ -70,7 +70,9 @@ def _is_greater(name: str, value: Said, outer: Json) -> bool:
 _FIELD_WORDS = frozenset("field column attribute attr property prop parameter param setting".split())
 _PATHS = frozenset("path pointer".split())
 _SAYS_FIELD = _FIELD_WORDS | _PATHS | frozenset("key name".split())
-_NEW_VALUES = frozenset("value val to new set after".split())  # as the last word of a key
+_NEW_VALUES = frozenset({("value",), ("new", "value"), ("to",), ("new",), ("set",), ("val",), ("after",)}).union(
+    (word, value) for word in _FIELD_WORDS for value in ("value", "val")
+)
 _REMOVES = frozenset("remove delete unset clear".split())
 _STEPS_OF_PATH = re.compile(r"[/.]")
 # The object of an edit's new values: by its own name, or by what its tool does.
@@ -89,28 +91,8 @@ class EditedFields(NamedTuple):
 
 
 def with_parsed_texts(value: JsonObject) -> JsonObject:
-    """The arguments with each text that is a JSON object or list as what it says (``patch_json``), and lists of records
-    and figures that belong together as rows.
-    """
-    return _join_lists({key: _parse_text(inner) for key, inner in value.items()})
-
-
-def _join_lists(value: JsonObject) -> JsonObject:
-    """A list of identifiers and lists of figures of that length as one list of objects: ``invoice_nos``, ``cents``."""
-    lists = {key: inner for key, inner in value.items() if isinstance(inner, list) and inner}
-    named = [key for key in lists if identifies(key.removesuffix("s"))]
-    ids = lists[named[0]] if len(named) == 1 else []
-    beside = {key: one for key, one in lists.items() if key not in named and len(one) == len(ids) and _are_figures(one)}
-    if not beside or not all(isinstance(one, str | int) for one in ids):
-        return value
-    rows: list[Json] = [
-        {named[0]: one, **{key: figures[place] for key, figures in beside.items()}} for place, one in enumerate(ids)
-    ]
-    return {key: inner for key, inner in value.items() if key not in beside} | {named[0]: rows}
-
-
-def _are_figures(items: Sequence[Json]) -> bool:
-    return all(isinstance(one, int | Decimal) and not isinstance(one, bool) for one in items)
+    """The arguments with each text that is a JSON object or list as what it says: ``patch_json``."""
+    return {key: _parse_text(inner) for key, inner in value.items()}
 
 
 def _parse_text(value: Json) -> Json:
@@ -132,18 +114,33 @@ def edits_of(tool: str, arguments: JsonObject) -> EditedFields:
     an object of their own (``{"path": "/rent", "value": 9}``, ``{"rent": {"to": 9}}``), in two lists, or in the object
     of an edit's new values (``changes``). ``UNKNOWN`` where it is not plain what a field is to be.
     """
-    by_verb = words_of_tool(tool).verb in _EDITS
-    patches: JsonObject = {
-        key: inner
-        for key, inner in arguments.items()
-        if isinstance(inner, dict) and (by_verb or not _PATCHES.isdisjoint(words(key)))
-    }
-    outside = {key: inner for key, inner in arguments.items() if key not in patches}
-    paths = [(key, value) for key, value in arguments_of(patches) if "." in key]
+    outside, patches = _split_patches(arguments, by_verb=words_of_tool(tool).verb in _EDITS)
+    paths = [(key, value) for one in patches for key, value in arguments_of(one) if "." in key]
     below = [(key.rpartition(".")[2], value) for key, value in paths]
     edited = [(key, value) for key, value in below if not names_a_record(key)]
     named = [(key, value) for key, value in below if names_a_record(key)]
     return EditedFields([*arguments_of(outside), *named], [*_find_edits(arguments), *edited], paths)
+
+
+def _split_patches(value: JsonObject, *, by_verb: bool = False) -> tuple[JsonObject, list[JsonObject]]:
+    """The value without the objects of new values in it, and these, each by its name. ``by_verb``: whether each object
+    on top is one, since the tool edits.
+    """
+    outside: JsonObject = {}
+    patches: list[JsonObject] = []
+    for key, inner in value.items():
+        is_patch = not _PATCHES.isdisjoint(words(key)) or (by_verb and isinstance(inner, dict))
+        if is_patch and (
+            isinstance(inner, dict) or (isinstance(inner, list) and any(isinstance(x, dict) for x in inner))
+        ):
+            patches.append({key: inner})
+            continue
+        items = [inner] if isinstance(inner, dict) else inner if isinstance(inner, list) else []
+        split = [_split_patches(item) if isinstance(item, dict) else (item, []) for item in items]
+        patches += [one for _, found in split for one in found]
+        left = [one for one, _ in split]
+        outside[key] = left if isinstance(inner, list) else left[0] if left else inner
+    return outside, patches
 
 
 def _find_edits(value: Json) -> Iterator[tuple[str, Said]]:
@@ -176,7 +173,12 @@ def _edits_of_lists(value: JsonObject) -> Iterator[tuple[str, Said]]:
             beside = [one for one in others if len(one) == len(names)]
             values: Sequence[Said] = beside[0] if len(beside) == 1 else [UNKNOWN] * len(names)
             pairs = zip(names, values, strict=True)
-            yield from ((_last_step(one), set_to) for one, set_to in pairs if isinstance(one, str))
+            said = ((one, set_to if _is_said(set_to) else UNKNOWN) for one, set_to in pairs)
+            yield from ((_last_step(one), set_to) for one, set_to in said if isinstance(one, str))
+
+
+def _is_said(value: Said) -> bool:
+    return not isinstance(value, Unknown) and is_sayable(value)
 
 
 def _last_step(path: str) -> str:
@@ -185,7 +187,7 @@ def _last_step(path: str) -> str:
 
 def _new_value(value: JsonObject) -> list[Json]:
     """The one value that an object says a field is to have; empty where it says none, or several."""
-    given = [one for key, one in value.items() if _NEW_VALUES.intersection(words(key)[-1:]) and is_sayable(one)]
+    given = [one for key, one in value.items() if words(key) in _NEW_VALUES and is_sayable(one)]
     return given if len(given) == 1 else []
 
 

@@ -175,38 +175,59 @@ def _validator_of(tool: Tool) -> Validator | None:
         Draft202012Validator.check_schema(tool.input_schema)
     except (SchemaError, Unresolvable, RecursionError):
         return None
-    schema = _close_objects(tool.input_schema) if tool.tool_class in WRITES else tool.input_schema
+    schema = _close_whole(tool.input_schema) if tool.tool_class in WRITES else tool.input_schema
     return cast(Validator, _Exact(schema, registry=EMPTY_REGISTRY))
 
 
-# What says of an object's other fields, or may declare some more: then nothing is added to it.
-_OPEN = ("additionalProperties", "patternProperties", "unevaluatedProperties", "if", "$ref")
+# What says of an object's other fields: then nothing is added to it.
+_OPEN = ("additionalProperties", "patternProperties", "unevaluatedProperties", "$ref")
+_MORE = ("if", "dependentSchemas", "dependencies")  # may declare further fields of the same object
 _CHOICES = ("anyOf", "oneOf")
 _UNDER_NAMES = ("properties", "$defs", "definitions")
 
 
-def _close_objects(schema: JsonObject, *, is_whole: bool = True) -> JsonObject:
-    """The schema with no other fields than the declared ones in each object that declares some. One that puts objects
-    together from several (``allOf``) stays as it is.
+def _close_whole(schema: JsonObject) -> JsonObject:
+    """The schema with no other fields than the declared ones in each object that declares some; as it is, where it puts
+    an object together from several.
     """
-    if is_whole and any(name == "allOf" for name, _ in walk_json(schema)):
+    whole = _close_objects(schema)
+    if any(isinstance(one, dict) and _puts_together(one) for _, one in walk_json(schema)):
         return schema
+    return {**whole, "additionalProperties": False} if schema.get("properties") == {} and whole == schema else whole
+
+
+def _puts_together(schema: JsonObject) -> bool:
+    every = schema.get("allOf")
+    is_joined = isinstance(every, list) and len(every) > 1
+    return is_joined or ("$ref" in schema and "properties" in schema) or any(name in schema for name in _MORE)
+
+
+def _close_objects(schema: JsonObject) -> JsonObject:
     closed: JsonObject = {}
-    alternatives = () if schema.get("properties") else _CHOICES  # else they say more of this very object
+    closing: tuple[str, ...] = ("items", "prefixItems", "additionalProperties")
+    declaring = sum(_count_declaring(schema.get(name)) for name in _CHOICES)
+    has_own = bool(schema.get("properties"))
+    if declaring == 1 and not has_own:
+        closing = (*closing, *_CHOICES)
     for name, inner in schema.items():
         if name in _UNDER_NAMES and isinstance(inner, dict):
             closed[name] = {key: _close_any(one) for key, one in inner.items()}
         else:
-            closed[name] = _close_any(inner) if name in ("items", "prefixItems", *alternatives) else inner
-    chosen = [name for choice in _CHOICES for name, _ in walk_json(schema.get(choice))]
-    is_open = any(name in schema for name in _OPEN) or "properties" in chosen or "$ref" in chosen
-    return closed if is_open or not schema.get("properties") else {**closed, "additionalProperties": False}
+            closed[name] = _close_any(inner) if name in closing else inner
+    is_open = any(name in schema for name in _OPEN) or declaring > 0
+    return closed if is_open or not has_own else {**closed, "additionalProperties": False}
+
+
+def _count_declaring(choices: Json) -> int:
+    """How many of the alternatives for an object declare fields, or may."""
+    items = choices if isinstance(choices, list) else []
+    return sum(isinstance(one, dict) and ("properties" in one or "$ref" in one) for one in items)
 
 
 def _close_any(value: Json) -> Json:
     if isinstance(value, list):
         return [_close_any(item) for item in value]
-    return _close_objects(value, is_whole=False) if isinstance(value, dict) else value
+    return _close_objects(value) if isinstance(value, dict) else value
 
 
 CALL = "_call"  # the one argument of a write that is ours
