@@ -224,6 +224,8 @@ _OBJECT: JsonObject = {"type": "object", "properties": {"id": _TEXT}}
     ),
     ({"properties": {"id": _TEXT}, "anyOf": [{"properties": {"held": {}}}]}, {"id": "C-1", "held": False}, True),
     ({"allOf": [_OBJECT, {"properties": {"held": {}}}]}, {"id": "C-1", "held": False}, True),
+    ({**_OBJECT, "allOf": [{"properties": {"held": {}}}]}, {"id": "C-1", "held": False}, True),
+    ({**_OBJECT, "oneOf": [{"$ref": "#/$defs/to"}], "$defs": {"to": {}}}, {"id": "C-1", "held": False}, True),
     ({"properties": {"changes": {"type": "object"}}}, {"changes": {"held": False}}, True),
     ({"properties": {"id": {"allOf": [_TEXT], "default": ""}}}, {"id": "C-1", "held": False}, False),
     ({"properties": {}, "type": "object"}, {"held": False}, False),

@@ -1,6 +1,6 @@
 """POLICY_CHECK: the binding verdict on a plan, by rules and collected values, without a model (I2)."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from itertools import islice
 from typing import NamedTuple, cast
@@ -12,7 +12,7 @@ from services.executor.core.process.figures import compute_figures
 from services.executor.core.process.rules import Left, figures_seen, joint_remainders, lower_remainders, process_policy
 from services.executor.core.records import binding, calculated
 from services.executor.core.records.asked_fields import asked_fields, fields_asked_of, tools_named_together
-from services.executor.core.records.call_rows import CallRows, rows_of_call
+from services.executor.core.records.call_rows import rows_of_call
 from services.executor.core.records.said_fields import Unknown, arguments_of
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Dossier, Progress
@@ -255,27 +255,17 @@ class _RowScene(NamedTuple):
 
 
 def _list_scenes(call: PlannedCall, around: _CallSurroundings) -> list[_RowScene]:
-    """Each row of a call that takes several things, and of a field that it edits each value; none for a call without
-    rows, or with more than are judged one by one.
+    """Each row of a call that takes several things; none for a call without rows, or with more than are judged one by
+    one.
     """
     given = rows_of_call(call.arguments)
     rows = [*islice(given.each(), around.most_rows + 1)] if given.groups else []
-    scenes = [scene for row in rows if len(rows) <= around.most_rows for scene in _scenes_of_row(row, call, around)]
-    return scenes if len(scenes) <= around.most_rows else []
-
-
-def _scenes_of_row(row: CallRows, call: PlannedCall, around: _CallSurroundings) -> Iterator[_RowScene]:
-    view = binding.view_of(call.tool, row.naming, around.facts, around.keys)
-    bound = binding.bind(view, around.asked)
-    edited = {name: view.alternatives(name) for name in around.asked if "." not in name}
-    said = {name: value for name, value in row.fields if not (isinstance(value, Unknown) or edited.get(name))}
-    fields = [{**bound.fields, **said}]
-    for name, values in edited.items():
-        known = [value for value in values if not isinstance(value, Unknown)]
-        if known and len(known) == len(values):
-            fields = [{**one, name: value} for one in fields for value in known]
-    for one in fields:
-        yield _RowScene(one, tuple(name for name in bound.unknown if name not in one))
+    scenes: list[_RowScene] = []
+    for row in rows if len(rows) <= around.most_rows else []:
+        bound = binding.bind(binding.view_of(call.tool, row.naming, around.facts, around.keys), around.asked)
+        own = {name: value for name, value in row.fields if not isinstance(value, Unknown)}
+        scenes.append(_RowScene({**bound.fields, **own}, tuple(name for name in bound.unknown if name not in own)))
+    return scenes
 
 
 def _find_differing(call: PlannedCall, scenes: Sequence[_RowScene], recorded: Mapping[str, Json]) -> list[str]:

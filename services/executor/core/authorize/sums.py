@@ -24,24 +24,21 @@ from services.executor.core.records.said_fields import (
     arguments_of,
     find_said,
     one_value,
-    with_parsed_texts,
 )
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.near_names import words_of
-from services.executor.core.tools.record_tree import RecordKeys, leaves_of, names_a_record
+from services.executor.core.tools.record_tree import leaves_of, names_a_record
 from services.executor.core.tools.toolbox import Toolbox
 from shared.contracts.plan import PlannedCall
 from shared.domain.exact_json import Json, JsonObject
 
 _OF_A_THING = frozenset({"mass", "length", "volume"})  # what units of these measure is each new record's own
 _PARTIES = frozenset("to for payer payor payee beneficiary recipient debtor creditor party holder owner".split())
-_MOST_NAMES = 60  # arguments of a call; of more only those that rules ask for are summed
 _MOST_ROWS = 100  # of a call that are told apart one by one; beyond it those with just the same names are one
 _MOST_RECORDS = 300  # that rows of a call are told apart by: each is compared with each
 _OF_ONE = frozenset(
     "per rate ratio percent pct percentage price share year month priority level score value reading start end".split()
 )
-_READINGS = frozenset("reading measurement".split())
 _NO_PARTY = frozenset({ArgumentKind.DATE, ArgumentKind.CHOICE, ArgumentKind.FREE_TEXT})
 _NAMING = frozenset({ArgumentKind.IDENTIFIER, ArgumentKind.ACCOUNT, ArgumentKind.RECIPIENT})
 
@@ -146,17 +143,13 @@ class CallSums:
         if call not in self._made:  # a compensation is made in place of another call
             return {}
         others = [one for one in self._made if one != call and self._is_like(one, call)]
-        given = [key for key, _ in arguments_of(with_parsed_texts(call.arguments)) if "." not in key]
+        given = [key for key, _ in arguments_of(call.arguments) if "." not in key]
         sums: JsonObject = {}
-        asked = frozenset(asked)
-        for name in dict.fromkeys(
-            (*(given if len(given) <= _MOST_NAMES else asked.intersection(given)), *sorted(asked))
-        ):
+        for name in dict.fromkeys((*given, *asked)):
             own = [*self._shares_of(call, name, view)]
             if not own or self._is_no_amount(name, own[0].figure, call):
                 continue
-            beside = [] if self._is_reading(call, name) else others
-            every = [*own, *(share for one in beside for share in self._shares_of(one, name, view))]
+            every = [*own, *(share for one in others for share in self._shares_of(one, name, view))]
             added = [[one.figure for one in every if one.may_concern_same(share)] for share in own]
             total = max(map(_sum_of_one_sign, added), key=abs)
             if any(len(figures) > 1 for figures in added) or ("." not in name and total != figure(bound.get(name))):
@@ -179,7 +172,7 @@ class CallSums:
     ) -> list[_Share]:
         own = _figure_of(name, given.fields, view)
         said = default if own is None else own
-        whole = [] if said is None else [self._share(said * _most_named(given.naming, self._graph.keys), given, call)]
+        whole = [] if said is None else [self._share(said * self._times(given, call, name), given, call)]
         for group in given.groups:
             rows = self._shares_of_group(group, said, given, call, name, view)
             if _sum_of(rows) > _sum_of(whole):
@@ -209,6 +202,17 @@ class CallSums:
             return [_Share(_sum_of_one_sign([one.figure for one in rows]), self._records_of(call, given.naming), call)]
         return rows
 
+    def _times(self, given: CallRows, call: PlannedCall, name: str) -> int:
+        """How often the arguments name one record in a list of identifiers: an amount beside it is for each time."""
+        if not self._adds_up(call, name) or "total" in called.words(name):
+            return 1
+        most = 1
+        for leaf in leaves_of(given.naming):
+            items = leaf.value if isinstance(leaf.value, list) else []
+            found = (called.reference_of(leaf.name, item, (), self._graph.keys) for item in items)
+            most = max([most, *Counter(identifier_key(one.text) for one in found if one and one.is_id).values()])
+        return most
+
     def _adds_up(self, call: PlannedCall, name: str) -> bool:
         """Whether a figure of rows is one that adds up: an amount or a count, no price of one, share or year."""
         said = called.words(name.rpartition(".")[2])
@@ -216,14 +220,7 @@ class CallSums:
         is_money = hints.is_in_minor_units or hints.is_in_major_units  # then a value is an amount: ``value_cents``
         of_one = _OF_ONE - {"value", "share"} if is_money else _OF_ONE
         is_of_one = not of_one.isdisjoint(said) or (len(said) > 1 and "unit" in said)
-        return hints.kind in (ArgumentKind.AMOUNT, ArgumentKind.QUANTITY) and not (
-            is_of_one or self._is_reading(call, name)
-        )
-
-    def _is_reading(self, call: PlannedCall, name: str) -> bool:
-        """Whether the figure is a reading, which is of one time: no amount, in a tool that is about such."""
-        kind = kind_of_argument(name.rpartition(".")[2], self._schema_of(call, name), 1)
-        return kind is not ArgumentKind.AMOUNT and not _READINGS.isdisjoint(called.words(call.tool))
+        return hints.kind in (ArgumentKind.AMOUNT, ArgumentKind.QUANTITY) and not is_of_one
 
     def _is_like(self, one: PlannedCall, call: PlannedCall) -> bool:
         """Whether one limit is about both calls: they are of one tool, or of two that a rule names together."""
@@ -327,16 +324,6 @@ def _add_up_by_names(rows: Iterable[_Share]) -> list[_Share]:
 
 def _sum_of(shares: Iterable[_Share]) -> Decimal:
     return abs(_sum_of_one_sign([share.figure for share in shares]))
-
-
-def _most_named(naming: JsonObject, keys: RecordKeys) -> int:
-    """How often the arguments name one record in a list of identifiers: a figure beside it is for each time."""
-    most = 1
-    for leaf in leaves_of(naming):
-        items = leaf.value if isinstance(leaf.value, list) else []
-        named = [one for item in items if (one := called.reference_of(leaf.name, item, (), keys)) and one.is_id]
-        most = max([most, *Counter(identifier_key(one.text) for one in named).values()])
-    return most
 
 
 def _sum_of_one_sign(figures: Sequence[Decimal]) -> Decimal:

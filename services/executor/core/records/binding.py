@@ -28,12 +28,12 @@ from services.executor.core.records.said_fields import (
     UNKNOWN,
     Said,
     Unknown,
-    edits_of,
+    arguments_of,
+    edited_fields,
     fields_of,
     find_by_name,
     find_said,
     one_value,
-    with_parsed_texts,
 )
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.record_tree import NO_KEYS, NoSuchPath, RecordKeys
@@ -92,7 +92,7 @@ class BoundFields(NamedTuple):
 
 def view_of(tool: str, arguments: JsonObject, facts: Sequence[Fact], keys: RecordKeys = NO_KEYS) -> "CallView":
     """The records around a call of this tool. Planning reads, judging and asking for rules all use the same view."""
-    return _build_view(record_graph(tuple(facts), keys), tool, dumps(with_parsed_texts(arguments)))
+    return _build_view(record_graph(tuple(facts), keys), tool, dumps(arguments))
 
 
 def reads_around(
@@ -205,7 +205,7 @@ class CallView:
         self._about = noun_of_tool(tool, graph.keys)
         self._named = named_records(tool, arguments, graph)
         self._references = [*references_in(arguments, self._about, graph.keys)]
-        self._arguments, self._edited, self._edited_paths = edits_of(tool, arguments)
+        self._arguments, self._edited = arguments_of(arguments), [*edited_fields(arguments)]
         shapes = [shape for node in self._named.subjects for shape in node.shapes]
         self._shapes = {*shapes, *(shape_of(one.text) for one in self._named.unread_subjects)} - {""}
         self.ids = self._named.ids
@@ -316,12 +316,6 @@ class CallView:
         kind, name = words(dotted.partition(".")[0]), dotted.partition(".")[2]
         if given := [value for path, value in self._arguments if path == dotted]:
             return one_value(given)
-        before = self._value_of_kind_in_records(kind, name)
-        edited = [value for path, value in self._edited_paths if path == dotted]
-        is_new = before is UNKNOWN and not self.unread and not self._is_recorded(name)
-        return one_value(edited if is_new else [before, *edited]) if edited else before
-
-    def _value_of_kind_in_records(self, kind: Noun, name: str) -> Said:
         if any(agree(kind, one.noun) for one in self._named.unread):
             return UNKNOWN
         for place, level in enumerate(self._levels):

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from services.executor.core.records.said_fields import Fields, arguments_of, with_parsed_texts
+from services.executor.core.records.said_fields import Fields, arguments_of
 from services.executor.core.tools.record_tree import is_keyed
 from shared.domain.exact_json import Json, JsonObject
 
@@ -43,8 +43,7 @@ _Placed = tuple[tuple[str, ...], Json, str]  # the names on the way to a row, th
 
 def rows_of_call(arguments: JsonObject) -> CallRows:
     """The arguments with the rows of their lists of objects, tables, and objects beside each other, however deep."""
-    said = with_parsed_texts(arguments)
-    return _split_rows(said, said, "")
+    return _split_rows(arguments, arguments, "")
 
 
 def _split_rows(alone: JsonObject, naming: JsonObject, key: str) -> CallRows:

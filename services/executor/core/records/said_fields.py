@@ -4,16 +4,15 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from enum import Enum
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from services.executor.core.figures.columns import same
 from services.executor.core.figures.numbers import figure
 from services.executor.core.records.called_records import Noun, agree, aliases, words
 from services.executor.core.records.references import references
 from services.executor.core.session.ledger import is_sayable
-from services.executor.core.tools.classes import EDITING, identifies, words_of_tool
-from services.executor.core.tools.record_tree import names_a_record
-from shared.domain.exact_json import Json, JsonObject, loads
+from services.executor.core.tools.classes import identifies
+from shared.domain.exact_json import Json, JsonObject
 
 
 class Unknown(Enum):
@@ -68,121 +67,34 @@ def _is_greater(name: str, value: Said, outer: Json) -> bool:
 
 # How a tool that edits any field of a record calls that field, and what it is to be: ``{"field": "rent", "value": 9}``.
 _FIELD_WORDS = frozenset("field column attribute attr property prop parameter param setting".split())
-_PATHS = frozenset("path pointer".split())
-_SAYS_FIELD = _FIELD_WORDS | _PATHS | frozenset("key name".split())
-_NEW_VALUES = frozenset({("value",), ("new", "value"), ("to",), ("new",), ("set",), ("val",), ("after",)}).union(
-    (word, value) for word in _FIELD_WORDS for value in ("value", "val")
-)
+_SAYS_FIELD = _FIELD_WORDS | frozenset("key path pointer name".split())
+_NEW_VALUES = frozenset({("value",), ("new", "value"), ("to",), ("new",), ("set",)})
 _REMOVES = frozenset("remove delete unset clear".split())
 _STEPS_OF_PATH = re.compile(r"[/.]")
-# The object of an edit's new values: by its own name, or by what its tool does.
-_PATCHES = frozenset("change patch update edit modification delta diff".split()) | _FIELD_WORDS
-_EDITS = EDITING | frozenset("merge apply".split())
 
 
-class EditedFields(NamedTuple):
-    """The arguments of a call, apart from the fields of a record that it edits, with their new values. ``paths``: where
-    these stand in the object of the edit.
+def edited_fields(value: Json) -> Iterator[tuple[str, Said]]:
+    """Yields the fields of a record that a call names by texts, or by objects of their own, with their new value;
+    ``UNKNOWN`` where it is not plain which that is: ``{"path": "/rent", "value": 9}``, ``{"rent": {"to": 9}}``.
     """
-
-    given: Fields
-    edited: Fields
-    paths: Fields
-
-
-def with_parsed_texts(value: JsonObject) -> JsonObject:
-    """The arguments with each text that is a JSON object or list as what it says: ``patch_json``."""
-    return {key: _parse_text(inner) for key, inner in value.items()}
-
-
-def _parse_text(value: Json) -> Json:
-    if isinstance(value, dict):
-        return with_parsed_texts(value)
-    if isinstance(value, list):
-        return [_parse_text(item) for item in value]
-    if not isinstance(value, str) or value.strip()[:1] not in ("{", "["):
-        return value
-    try:
-        parsed = loads(value)
-    except ValueError:
-        return value
-    return _parse_text(parsed) if isinstance(parsed, dict | list) else value
-
-
-def edits_of(tool: str, arguments: JsonObject) -> EditedFields:
-    """The arguments that a rule is to take as they are, and the fields that the call edits by naming them: in a text or
-    an object of their own (``{"path": "/rent", "value": 9}``, ``{"rent": {"to": 9}}``), in two lists, or in the object
-    of an edit's new values (``changes``). ``UNKNOWN`` where it is not plain what a field is to be.
-    """
-    outside, patches = _split_patches(arguments, by_verb=words_of_tool(tool).verb in _EDITS)
-    paths = [(key, value) for one in patches for key, value in arguments_of(one) if "." in key]
-    below = [(key.rpartition(".")[2], value) for key, value in paths]
-    edited = [(key, value) for key, value in below if not names_a_record(key)]
-    named = [(key, value) for key, value in below if names_a_record(key)]
-    return EditedFields([*arguments_of(outside), *named], [*_find_edits(arguments), *edited], paths)
-
-
-def _split_patches(value: JsonObject, *, by_verb: bool = False) -> tuple[JsonObject, list[JsonObject]]:
-    """The value without the objects of new values in it, and these, each by its name. ``by_verb``: whether each object
-    on top is one, since the tool edits.
-    """
-    outside: JsonObject = {}
-    patches: list[JsonObject] = []
-    for key, inner in value.items():
-        is_patch = not _PATCHES.isdisjoint(words(key)) or (by_verb and isinstance(inner, dict))
-        if is_patch and (
-            isinstance(inner, dict) or (isinstance(inner, list) and any(isinstance(x, dict) for x in inner))
-        ):
-            patches.append({key: inner})
-            continue
-        items = [inner] if isinstance(inner, dict) else inner if isinstance(inner, list) else []
-        split = [_split_patches(item) if isinstance(item, dict) else (item, []) for item in items]
-        patches += [one for _, found in split for one in found]
-        left = [one for one, _ in split]
-        outside[key] = left if isinstance(inner, list) else left[0] if left else inner
-    return outside, patches
-
-
-def _find_edits(value: Json) -> Iterator[tuple[str, Said]]:
     if isinstance(value, list):
         for item in value:
-            yield from _find_edits(item)
+            yield from edited_fields(item)
     if not isinstance(value, dict):
         return
-    yield from _edits_of_lists(value)
     new = _new_value(value)
     is_removed = any(isinstance(one, str) and one.casefold() in _REMOVES for one in value.values())
-    sets_something = is_removed or len([one for one in value.values() if is_sayable(one)]) > 1
+    has_figure = any(figure(one) is not None for one in value.values() if isinstance(one, str | int | Decimal))
     for key, one in value.items():
         first, *others = words(key) or ("",)
-        is_field = first in _FIELD_WORDS and others[-1:] not in (["value"], ["val"])
+        is_field = first in _FIELD_WORDS
         if isinstance(one, str) and (is_field or (not others and first in _SAYS_FIELD)):
-            step = _last_step(one)
-            if step and (new or is_removed or (sets_something and (is_field or first in _PATHS))):
+            step = _STEPS_OF_PATH.split(one.strip().rstrip("/"))[-1].strip()
+            if step and (new or is_removed or (is_field and has_figure)):
                 yield step, new[0] if new else UNKNOWN
         elif isinstance(one, dict):
             yield from ((key, set_to) for set_to in _new_value(one))
-        yield from _find_edits(one)
-
-
-def _edits_of_lists(value: JsonObject) -> Iterator[tuple[str, Said]]:
-    """Yields the fields of a list of names with the values at their places in the only other list of that length."""
-    for key, names in value.items():
-        if isinstance(names, list) and _FIELD_WORDS.intersection(words(key)):
-            others = [one for other, one in value.items() if other != key and isinstance(one, list)]
-            beside = [one for one in others if len(one) == len(names)]
-            values: Sequence[Said] = beside[0] if len(beside) == 1 else [UNKNOWN] * len(names)
-            pairs = zip(names, values, strict=True)
-            said = ((one, set_to if _is_said(set_to) else UNKNOWN) for one, set_to in pairs)
-            yield from ((_last_step(one), set_to) for one, set_to in said if isinstance(one, str))
-
-
-def _is_said(value: Said) -> bool:
-    return not isinstance(value, Unknown) and is_sayable(value)
-
-
-def _last_step(path: str) -> str:
-    return _STEPS_OF_PATH.split(path.strip().rstrip("/"))[-1].strip()
+        yield from edited_fields(one)
 
 
 def _new_value(value: JsonObject) -> list[Json]:

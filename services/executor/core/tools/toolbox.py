@@ -181,7 +181,7 @@ def _validator_of(tool: Tool) -> Validator | None:
 
 # What says of an object's other fields: then nothing is added to it.
 _OPEN = ("additionalProperties", "patternProperties", "unevaluatedProperties", "$ref")
-_MORE = ("if", "dependentSchemas", "dependencies")  # may declare further fields of the same object
+_MORE = ("allOf", "$ref", "$dynamicRef", "if", "then", "else", "dependentSchemas", "dependencies")  # of the same object
 _CHOICES = ("anyOf", "oneOf")
 _UNDER_NAMES = ("properties", "$defs", "definitions")
 
@@ -197,9 +197,10 @@ def _close_whole(schema: JsonObject) -> JsonObject:
 
 
 def _puts_together(schema: JsonObject) -> bool:
+    """Whether more of the same object is declared elsewhere."""
     every = schema.get("allOf")
-    is_joined = isinstance(every, list) and len(every) > 1
-    return is_joined or ("$ref" in schema and "properties" in schema) or any(name in schema for name in _MORE)
+    beside = any(name in schema for name in _MORE) or _count_declaring(schema.get("oneOf")) > 0
+    return ("properties" in schema and beside) or (isinstance(every, list) and len(every) > 1)
 
 
 def _close_objects(schema: JsonObject) -> JsonObject:
