@@ -224,8 +224,8 @@ def _context_of(call: PlannedCall, around: _CallSurroundings) -> contracts.CallC
     bound = binding.bind(view, around.asked)
     values = calculated.as_fields(around.values, view, around.constants)
     known = _CallFacts(_own_fields(call, around, view), bound.fields, values)
-    scenes = _list_scenes(call, around)
     asked = fields_asked_of(call.tool, around.policies)
+    scenes = _list_scenes(call, around) if asked else []
     differing = [name for name in _find_differing(call, scenes, bound.recorded) if name in asked]
     fields = {
         name: value
