@@ -71,9 +71,8 @@ class Secrets:
 
     async def _read_file(self, reference: Reference, owner: str) -> str:
         """The text of a file, which is read again once it is another one."""
-        path = (
-            self._folder / (folder_of(owner) if owner else "") / reference.name
-        )  # an absolute name is that file itself
+        # An absolute name is that file itself.
+        path = self._folder / (folder_of(owner) if owner else "") / reference.name
         try:
             async with asyncio.timeout(FILE_SECONDS):
                 return await asyncio.to_thread(self._read_text, path)

@@ -190,10 +190,11 @@ def _close_whole(schema: JsonObject) -> JsonObject:
     """The schema with no other fields than the declared ones in each object that declares some; as it is, where it puts
     an object together from several.
     """
-    whole = _close_objects(schema)
     if any(isinstance(one, dict) and _puts_together(one) for _, one in walk_json(schema)):
         return schema
-    return {**whole, "additionalProperties": False} if schema.get("properties") == {} and whole == schema else whole
+    closed = _close_objects(schema)
+    takes_nothing = schema.get("properties") == {} and closed == schema
+    return {**closed, "additionalProperties": False} if takes_nothing else closed
 
 
 def _puts_together(schema: JsonObject) -> bool:

@@ -57,8 +57,8 @@ async def why_barred_since(
 def _find_touched(
     keys: RecordKeys, progress: Progress, call: PlannedCall, made: Sequence[PlannedCall]
 ) -> frozenset[str]:
-    """The references of the reads of records around one of the calls that were made, at which rules about the call may
-    look too, also by way of a figure.
+    """The references of the reads at which rules about the call may look, also by way of a figure; none unless one of
+    the calls that were made has to do with a record around it.
     """
     facts, values = progress.dossier.facts, progress.dossier.values
     under = {operand.ref for value in values if value.figure for operand in value.operands}

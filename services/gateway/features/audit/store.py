@@ -137,7 +137,7 @@ class AuditExport(ScriptedStore):
 
     async def _stored_rows(self, query: AuditQuery, tenant: str, place: str) -> tuple[list[JsonObject], str]:
         try:
-            after = _parse_place(place)
+            after = _read_live_place(place)
         except ValueError:
             raise InvalidField("token", "is none that this server gave") from None
         wanted = WantedTasks(tenant, session=query.session, since=query.since)
@@ -197,7 +197,7 @@ def _read_details(record: TaskRecord, ledger: dict[str, str], approvals: dict[st
     return ArchivedTask(record=record, ledger=entries, approvals=ordered)
 
 
-def _parse_place(after: str) -> ListPlace | None:
+def _read_live_place(after: str) -> ListPlace | None:
     """The place in a list that a page's ``after`` names; None for the start. Raises ``ValueError``."""
     if not after:
         return None
