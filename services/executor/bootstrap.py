@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TypeAlias, cast
 
 from services.executor.adapters.credentials import open_credentials
-from services.executor.adapters.policy_http import HttpPolicy, PatientPolicy
+from services.executor.adapters.policy_http import HttpPolicy, RetryingPolicy
 from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.adapters.redis_spend import RedisSpend
 from services.executor.adapters.resilience import Resilience
@@ -33,8 +33,8 @@ from services.executor.entrypoints.tools import (
     write,
 )
 from services.executor.hosting import run_sessions
-from services.executor.optional_parts import BuildPart, PartSetting
-from services.executor.ports.sessions import RunsTurns
+from services.executor.optional_parts import BuildPart, ExecutorPartHost
+from services.executor.ports.sessions import TurnRunner
 from services.executor.ports.tools import ToolSilent, ToolUnreachable
 from services.executor.settings import CredentialSettings, ExecutorSettings
 from shared.contracts.tenant import Connection, TenantRecord
@@ -53,7 +53,7 @@ from shared.ports.tracing import NO_TRACER, Tracer
 
 _SDK_AFTER_SECONDS = 1.0  # of a start, before the model's SDK is loaded beside what the service does
 
-MakesWorker: TypeAlias = Callable[[Ports, Limits, Prompts], RunsTurns]
+MakesWorker: TypeAlias = Callable[[Ports, Limits, Prompts], TurnRunner]
 
 
 async def carry_out_turns(settings: ExecutorSettings, worker: MakesWorker, tracer: Tracer = NO_TRACER) -> None:
@@ -97,11 +97,11 @@ async def carry_out_turns(settings: ExecutorSettings, worker: MakesWorker, trace
             stored = partial(StoredTenants, RedisTenantRecords(redis), tenants, settings.green_agent_mcp_url)
             learned, daily = RedisLearned(redis), RedisSpend(redis)
             counted = CountedModel(model, _build_tiers(settings), metrics)
-            ports = Ports(counted, tools, PatientPolicy(policy, metrics), stored(0.0), learned, daily)
+            ports = Ports(counted, tools, RetryingPolicy(policy, metrics), stored(0.0), learned, daily)
             ports = ports._replace(tracer=tracer, meter=metrics)
             for name in settings.parts:
                 build_part = cast(BuildPart, load_part("executor", name))
-                equip_ports = await parts.enter_async_context(build_part(PartSetting(settings, redis)))
+                equip_ports = await parts.enter_async_context(build_part(ExecutorPartHost(settings, redis)))
                 ports = equip_ports(ports)
             archive, session_archive = settings.archive(), settings.session_archive()
             carrying_out = worker(ports, limits, load_prompts())
@@ -153,7 +153,7 @@ async def _discover_tools(wanted: WantedTools) -> ServerListing:
         open_servers(Reach(), credentials) as servers,
     ):
         tools = await servers.discover(connection)
-        protocol, is_open = servers.protocol_of(connection), servers.may_have_unlisted(connection)
+        protocol, is_open = servers.protocol_of(connection), servers.may_have_unlisted_tools(connection)
         keys = record_keys(tenant.records, {tool.name: tool for tool in tools})
         return ServerListing(protocol, is_open, tools, connection, keys, tenant.policies)
 

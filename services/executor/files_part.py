@@ -4,13 +4,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from services.executor.adapters.kept_files import FileBounds, KeptFiles
-from services.executor.optional_parts import EquipPorts, PartSetting
+from services.executor.optional_parts import EquipPorts, ExecutorPartHost
 from services.executor.ports.files import NoFiles
 from shared.infra.guard import Guard
 
 
 @asynccontextmanager
-async def build_files(host: PartSetting) -> AsyncIterator[EquipPorts]:
+async def build_files(host: ExecutorPartHost) -> AsyncIterator[EquipPorts]:
     """The port for files; without an archive, one that keeps none."""
     settings = host.settings
     kept = settings.file_archive()

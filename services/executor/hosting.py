@@ -27,7 +27,7 @@ from services.executor.entrypoints.arq_worker import WakeWorker, queue_pool
 from services.executor.entrypoints.heartbeat_thread import heartbeat_in_thread
 from services.executor.entrypoints.http import Circuits, ExecutorGauges, health_app
 from services.executor.ports.policy import Tenants
-from services.executor.ports.sessions import RunsTurns
+from services.executor.ports.sessions import TurnRunner
 from services.executor.settings import RunSettings
 from shared.contracts.learning_files import LearningFile
 from shared.infra.installation import InstallationReading
@@ -45,7 +45,7 @@ log = structlog.get_logger()
 
 async def run_sessions(
     settings: RunSettings,
-    worker: RunsTurns,
+    worker: TurnRunner,
     tenants: Tenants,
     archive: Archive | None,
     session_archive: Archive | None,

@@ -3,17 +3,17 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from services.executor.adapters.made_tools import MontySandbox, RedisMade, SwitchedTenants
+from services.executor.adapters.made_tools import MontySandbox, RedisMadeTools, TenantsWithSwitches
 from services.executor.core.session.context import Ports
-from services.executor.optional_parts import EquipPorts, PartSetting
+from services.executor.optional_parts import EquipPorts, ExecutorPartHost
 
 
 @asynccontextmanager
-async def build_made_tools(host: PartSetting) -> AsyncIterator[EquipPorts]:
+async def build_made_tools(host: ExecutorPartHost) -> AsyncIterator[EquipPorts]:
     async with MontySandbox() as sandbox:
 
         def equip(ports: Ports) -> Ports:
-            tenants = SwitchedTenants(ports.tenants, host.state)
-            return ports._replace(tenants=tenants, sandbox=sandbox, made=RedisMade(host.state))
+            tenants = TenantsWithSwitches(ports.tenants, host.state)
+            return ports._replace(tenants=tenants, sandbox=sandbox, made=RedisMadeTools(host.state))
 
         yield equip

@@ -12,7 +12,7 @@ from services.executor.settings import ExecutorSettings
 
 
 @dataclass(frozen=True)
-class PartSetting:
+class ExecutorPartHost:
     """The executor as a part sees it. ``state``: the Redis of durable state."""
 
     settings: ExecutorSettings
@@ -21,4 +21,4 @@ class PartSetting:
 
 EquipPorts: TypeAlias = Callable[[Ports], Ports]
 # Entered when the executor starts, and left when no session runs any more.
-BuildPart: TypeAlias = Callable[[PartSetting], AbstractAsyncContextManager[EquipPorts]]
+BuildPart: TypeAlias = Callable[[ExecutorPartHost], AbstractAsyncContextManager[EquipPorts]]

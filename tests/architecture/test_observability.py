@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from cli.main import all_commands, load_command
-from services.executor.adapters.resilience import Circuit
+from services.executor.adapters.resilience import CircuitState
 from services.executor.ports.sessions import Fault
 from shared.domain import words
 from shared.domain.metric_names import BUILD, METRICS, Kind, Metric
@@ -37,7 +37,14 @@ ALERTS = alerts()
 RECORDED = recorded()
 SERVICES = frozenset(images()) | {"planner"}
 PROMTOOL = shutil.which("promtool")
-_FIXED: tuple[type[StrEnum], ...] = (words.TaskState, words.Phase, words.Strategy, words.WriteStatus, Fault, Circuit)
+_FIXED: tuple[type[StrEnum], ...] = (
+    words.TaskState,
+    words.Phase,
+    words.Strategy,
+    words.WriteStatus,
+    Fault,
+    CircuitState,
+)
 _WORDS = frozenset(word.value for kind in _FIXED for word in kind)
 _NAMED = re.compile(r"`purple ([a-z][a-z -]*)")
 _ALERTS_PAGE = (ROOT / "docs" / "alerts.md").read_text()

@@ -75,7 +75,7 @@ class FakeToolServers(ToolServers):
         return [call.arguments for call in self.calls if call.tool == tool]
 
     @override
-    def may_have_unlisted(self, connection: Connection) -> bool:
+    def may_have_unlisted_tools(self, connection: Connection) -> bool:
         return self.lists_not_all
 
     @override

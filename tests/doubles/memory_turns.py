@@ -17,7 +17,7 @@ from services.executor.ports.turns import (
     SessionState,
     TurnEnd,
     TurnStore,
-    Unmetered,
+    UnlimitedSpend,
 )
 from shared.contracts.approval import Approval
 from shared.contracts.ledger import LedgerEntry
@@ -46,7 +46,7 @@ class MemoryTurns(TurnStore):
         self.die_before: int | None = None
         self.stored = 0
         self.ahead = timedelta()
-        self.daily: DailySpend = Unmetered()
+        self.daily: DailySpend = UnlimitedSpend()
 
     def now(self) -> datetime:
         return datetime.now(UTC) + self.ahead
@@ -71,7 +71,7 @@ class MemoryTurns(TurnStore):
             raise HandedOver(self.record.session_id)
         return await self._pulse()
 
-    async def await_news(self) -> None:
+    async def await_signal(self) -> None:
         await asyncio.sleep(0.02)
 
     async def _pulse(self) -> Pulse:
@@ -85,20 +85,20 @@ class MemoryTurns(TurnStore):
     ) -> Pulse:
         return await self._keep(JournalBatch(tuple(entries), tuple(events), record))
 
-    async def open_write(self, entry: LedgerEntry, hold_seconds: float, beside: JournalBatch = NOTHING) -> Pulse:
+    async def open_write(self, entry: LedgerEntry, hold_seconds: float, batch: JournalBatch = NOTHING) -> Pulse:
         pulse = await self._pulse()
         if pulse.stops:
             return pulse._replace(refused=True)
         known = self.writes.get(entry.key)
         if known is not None and known.status not in SENDABLE:
             raise LedgerConflict(entry.key)
-        return await self._keep(beside, entry)
+        return await self._keep(batch, entry)
 
-    async def settle_write(self, entry: LedgerEntry, before: WriteStatus, beside: JournalBatch = NOTHING) -> Pulse:
+    async def settle_write(self, entry: LedgerEntry, before: WriteStatus, batch: JournalBatch = NOTHING) -> Pulse:
         await self._pulse()
         if entry.key not in self.writes or self.writes[entry.key].status is not before:
             raise LedgerConflict(entry.key)
-        return await self._keep(beside, entry)
+        return await self._keep(batch, entry)
 
     async def _keep(self, batch: JournalBatch, write: LedgerEntry | None = None) -> Pulse:
         await self._write()

@@ -10,14 +10,14 @@ from services.executor.core.turn.heartbeat import LeaseKeeper, RunsHeartbeat
 from services.executor.core.turn.reaper import FaultCounts
 from services.executor.core.turn.runner import Runner
 from services.executor.core.turn.session_run import RunnerLimits, RunParts, TurnAttempt
-from services.executor.ports.sessions import FreeSlotsByTenant, RunsTurns, Sessions, SessionWakes
+from services.executor.ports.sessions import FreeSlotsByTenant, Sessions, SessionWakes, TurnRunner
 from shared.ports.meter import Meter, NoMeter
 
 
 def a_runner(
     sessions: Sessions,
     wakes: SessionWakes,
-    worker: RunsTurns,
+    worker: TurnRunner,
     limits: RunnerLimits,
     mended: FaultCounts | None = None,
     slots: FairShareSlots | None = None,
@@ -46,11 +46,11 @@ class UncappedSlots(FairShareSlots):
         return FreeSlotsByTenant(free, free, {})
 
     @override
-    async def take(self, tenant: str, session_id: str) -> bool:
+    async def acquire(self, tenant: str, session_id: str) -> bool:
         return True
 
     @override
-    async def leave(self, tenant: str, session_id: str) -> None:
+    async def release(self, tenant: str, session_id: str) -> None:
         return
 
     @override

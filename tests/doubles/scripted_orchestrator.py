@@ -4,7 +4,12 @@ from collections.abc import Iterable
 
 from typing_extensions import override
 
-from services.executor.ports.orchestrators import Orchestrator, OrchestratorReply, OrchestratorUnavailable, Saying
+from services.executor.ports.orchestrators import (
+    Orchestrator,
+    OrchestratorMessage,
+    OrchestratorReply,
+    OrchestratorUnavailable,
+)
 
 
 class ScriptedOrchestrator(Orchestrator):
@@ -12,11 +17,11 @@ class ScriptedOrchestrator(Orchestrator):
 
     def __init__(self, says: Iterable[OrchestratorReply | None]) -> None:
         self._says = iter(says)
-        self.told: list[Saying] = []
+        self.told: list[OrchestratorMessage] = []
 
     @override
-    async def say(self, saying: Saying) -> OrchestratorReply:
-        self.told.append(saying)
+    async def send(self, message: OrchestratorMessage) -> OrchestratorReply:
+        self.told.append(message)
         said = next(self._says, None)
         if said is None:
             raise OrchestratorUnavailable("it is not there")

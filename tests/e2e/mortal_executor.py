@@ -19,7 +19,7 @@ from services.executor.bootstrap import carry_out_turns
 from services.executor.core.session.context import Limits, Ports
 from services.executor.core.states.prompts import Prompts
 from services.executor.core.turn.worker import Worker
-from services.executor.ports.sessions import RunsTurns, Work
+from services.executor.ports.sessions import TurnRunner, Work
 from services.executor.ports.turns import TurnStore
 from services.executor.settings import ExecutorSettings
 from shared.contracts.tenant import Connection
@@ -28,7 +28,7 @@ from tests.e2e.fuse import FUSE, Fuse
 from tests.e2e.fused_ports import fused_ports, fused_store
 
 
-class MortalWorker(RunsTurns):
+class MortalWorker(TurnRunner):
     """The real worker; every step of a turn passes the turn's fuse."""
 
     def __init__(self, ports: Ports, limits: Limits, prompts: Prompts) -> None:

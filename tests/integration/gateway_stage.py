@@ -72,7 +72,7 @@ class ScriptedWorker:
         """A wake may be lost where the machine is busy: as an executor's reaper, look who waits and was not woken."""
         while True:
             await asyncio.sleep(_LOOK_SECONDS)
-            for waiting in (await self._upkeep.overdue()).unwoken:
+            for waiting in (await self._upkeep.find_overdue()).unwoken:
                 group.create_task(self._claim_session(waiting.tenant, waiting.session_id))
 
     async def _claim(self, job: str) -> None:
@@ -91,7 +91,7 @@ class ScriptedWorker:
 
     async def _work_off(self, tenant: str, session_id: str) -> None:
         lease = await self._sessions.claim(tenant, session_id)
-        while lease and (work := await self._sessions.next(lease)):
+        while lease and (work := await self._sessions.begin_next_turn(lease)):
             await self._play(lease, work)
 
     async def _begun(self, work: Work) -> None:

@@ -12,7 +12,7 @@ from services.executor.core.turn.heartbeat import RunsHeartbeat
 from services.executor.core.turn.reaper import FaultCounts
 from services.executor.core.turn.runner import Runner
 from services.executor.core.turn.session_run import RunnerLimits
-from services.executor.ports.sessions import Lease, RunsTurns, Work
+from services.executor.ports.sessions import Lease, TurnRunner, Work
 from services.executor.ports.turns import SessionState, TurnEnd, TurnStore
 from shared.contracts.approval import Approval
 from shared.contracts.ledger import LedgerEntry
@@ -69,7 +69,7 @@ async def begin(sessions: RedisSessions, session_id: str = "s1") -> Begun:
 
 
 async def begin_next(sessions: RedisSessions, lease: Lease) -> Begun:
-    work = await sessions.next(lease)
+    work = await sessions.begin_next_turn(lease)
     assert work is not None
     return Begun(lease, work, sessions.turn_store(lease, work))
 
@@ -86,7 +86,7 @@ async def turn_on(redis: Redis) -> Begun:
         return await begun_turn(redis, TaskStore(redis, live))
 
 
-class Acts(RunsTurns):
+class Acts(TurnRunner):
     """Does with each turn what the test says, and notes what became of it."""
 
     def __init__(self, act: Callable[[Work, TurnStore], Awaitable[None]]) -> None:
@@ -120,7 +120,7 @@ async def break_down(work: Work, store: TurnStore) -> None:
 @asynccontextmanager
 async def running(
     redis: Redis,
-    worker: RunsTurns,
+    worker: TurnRunner,
     limits: RunnerLimits,
     *,
     owner: str = "one",

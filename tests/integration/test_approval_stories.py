@@ -204,7 +204,7 @@ async def _work_off(redis: Redis, stage: Stage, owner: str) -> None:
     sessions = sessions_of(redis, owner)
     lease = await sessions.claim("acme", "s1")
     assert lease is not None
-    while work := await sessions.next(lease):
+    while work := await sessions.begin_next_turn(lease):
         await stage.worker.run(work, sessions.turn_store(lease, work))
 
 

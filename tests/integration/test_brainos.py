@@ -7,24 +7,24 @@ import pytest
 
 from services.executor.adapters.brainos import Account, BrainOS
 from services.executor.ports.orchestrators import (
+    OrchestratorCall,
+    OrchestratorMessage,
     OrchestratorReply,
+    OrchestratorResult,
     OrchestratorUnavailable,
-    Saying,
-    ToolAsked,
-    ToolTold,
 )
 from shared.domain.exact_json import Json, loads
 from tests.doubles.mock_brainos import MockBrainOS, Round, answer, call, events, mock_brainos
 from tests.each_row import each_row
 
-FIRST = Saying("c-1", "Approve claim C-1", "who you are")
+FIRST = OrchestratorMessage("c-1", "Approve claim C-1", "who you are")
 _READ = events({"tool_call": {"name": "get_claim", "params": {"amount": 1}}}).stream.replace(
     '"amount":1', '"amount":1.10'
 )
 
 
-def _asked(tool: str, **params: Json) -> ToolAsked:
-    return ToolAsked(tool, params)
+def _asked(tool: str, **params: Json) -> OrchestratorCall:
+    return OrchestratorCall(tool, params)
 
 
 @asynccontextmanager
@@ -40,7 +40,7 @@ async def _client(*rounds: Round, seconds: float = 5.0) -> AsyncIterator[tuple[B
 @pytest.mark.promise("brainos.protocol")
 async def test_a_message_goes_out_with_its_conversation_context_and_keys() -> None:
     async with _client(answer("yes")) as (client, brain):
-        await client.say(FIRST)
+        await client.send(FIRST)
     [heard] = brain.heard
     assert heard.path.startswith("POST /api/copilot/chat ")
     sent = {name: heard.headers[name] for name in ("authorization", "x-organization-id", "accept")}
@@ -52,7 +52,9 @@ async def test_a_message_goes_out_with_its_conversation_context_and_keys() -> No
 @pytest.mark.promise("brainos.protocol")
 async def test_a_follow_up_brings_the_results_and_no_context() -> None:
     async with _client(answer("yes")) as (client, brain):
-        await client.say(Saying("c-1", "Tool results:", results=(ToolTold("get_claim", {"ok": True}),)))
+        await client.send(
+            OrchestratorMessage("c-1", "Tool results:", results=(OrchestratorResult("get_claim", {"ok": True}),))
+        )
     results = [{"name": "get_claim", "result": {"ok": True}}]
     assert brain.heard[0].body == {"message": "Tool results:", "conversationId": "c-1", "toolResults": results}
 
@@ -70,7 +72,7 @@ async def test_a_follow_up_brings_the_results_and_no_context() -> None:
 async def test_a_stream_is_read_to_its_end(stream: Round, said: OrchestratorReply) -> None:
     """``text`` appends, ``answer`` replaces, calls are collected; figures stay exact."""
     async with _client(stream) as (client, _):
-        assert await client.say(FIRST) == said
+        assert await client.send(FIRST) == said
 
 
 @pytest.mark.promise("brainos.unavailable")
@@ -94,14 +96,14 @@ async def test_a_reply_that_cannot_be_used_is_none(stream: Round, why: str) -> N
     """What had come by then is dropped: half of what it wanted is not carried out."""
     async with _client(stream) as (client, _):
         with pytest.raises(OrchestratorUnavailable, match=why):
-            await client.say(FIRST)
+            await client.send(FIRST)
 
 
 @pytest.mark.promise("brainos.unavailable")
 async def test_one_that_does_not_answer_in_time_is_not_available() -> None:
     async with _client(Round(silence=True), seconds=0.1) as (client, _):
         with pytest.raises(OrchestratorUnavailable, match="did not answer within"):
-            await client.say(FIRST)
+            await client.send(FIRST)
 
 
 @pytest.mark.promise("brainos.unavailable")
@@ -110,7 +112,7 @@ async def test_one_that_cannot_be_reached_is_not_available() -> None:
         url = gone.url
     client = BrainOS(Account(url, "a-key", "org-1"), 5.0)
     with pytest.raises(OrchestratorUnavailable, match="cannot be reached"):
-        await client.say(FIRST)
+        await client.send(FIRST)
     await client.close()
 
 

@@ -184,7 +184,7 @@ async def test_detection_finds_what_is_served(tmp_path: Path, served: ToolProtoc
         answer = await servers.call(running.connection, "get_sla", {"sla_id": "SLA-1401"}, 5)
 
     assert len(tools) == len(TOOLS)
-    assert servers.may_have_unlisted(running.connection) is bridge
+    assert servers.may_have_unlisted_tools(running.connection) is bridge
     assert isinstance(answer.content, dict)
 
 

@@ -17,7 +17,7 @@ from services.executor.core.turn.runner import Runner
 from services.executor.core.turn.session_run import RunnerLimits
 from services.executor.entrypoints.arq_worker import WakeWorker, queue_pool
 from services.executor.ports.policy import Tenants
-from services.executor.ports.sessions import FreeSlotsByTenant, RunsTurns, Work
+from services.executor.ports.sessions import FreeSlotsByTenant, TurnRunner, Work
 from services.executor.ports.turns import TurnStore
 from shared.contracts.tenant import TenantRecord
 from shared.infra import keys
@@ -42,7 +42,7 @@ class Capped(Tenants):
         return TenantRecord(id=tenant, max_running=self._cap)
 
 
-class Held(RunsTurns):
+class Held(TurnRunner):
     """Turns that end when the test lets them; how many of a tenant ran at once is noted."""
 
     def __init__(self, expected: int) -> None:
@@ -202,14 +202,14 @@ async def test_a_session_over_the_cap_holds_no_lease_and_rests(
 async def test_the_slots_of_a_dead_executor_are_free_after_their_time(redis: Redis) -> None:
     """Nobody has to clean up after it."""
     store = RedisSlots(redis)
-    assert await store.take("acme", "a", 1, 0.001)
+    assert await store.acquire("acme", "a", 1, 0.001)
     await redis.wait(0, 5)
     assert await _until_taken(store)
 
 
 async def _until_taken(store: RedisSlots) -> bool:
     async with asyncio.timeout(20):
-        while not await store.take("acme", "b", 1, 5.0):
+        while not await store.acquire("acme", "b", 1, 5.0):
             continue
     return True
 

@@ -8,7 +8,7 @@ import pytest
 from pydantic import JsonValue
 from redis.asyncio import Redis
 
-from services.executor.adapters.made_tools import RedisMade, SwitchedTenants
+from services.executor.adapters.made_tools import RedisMadeTools, TenantsWithSwitches
 from services.executor.adapters.stored_tenants import FileTenants
 from services.executor.core.turn.given_up import letter
 from services.executor.ports.sessions import Work
@@ -194,7 +194,7 @@ TOOL = MadeTool(
 @pytest.mark.promise("made.removed")
 async def test_an_operator_lists_reads_and_removes_a_made_tool(client: httpx.AsyncClient, redis: Redis) -> None:
     """What a removal leaves names version, hash, time and person, and holds no code."""
-    kept = await RedisMade(redis).keep("default", TOOL)
+    kept = await RedisMadeTools(redis).keep("default", TOOL)
     listed = await _ask(client, "/tools/made/list")
     shown = await _ask(client, "/tools/made/net_margin/show")
     removed = await _ask(client, "/tools/made/net_margin/remove")
@@ -215,7 +215,7 @@ async def test_an_operator_lists_reads_and_removes_a_made_tool(client: httpx.Asy
 @pytest.mark.promise("made.off")
 async def test_an_operators_switch_goes_before_the_tenants_record(client: httpx.AsyncClient, redis: Redis) -> None:
     record = TenantRecord(id="default")
-    tenants = SwitchedTenants(FileTenants(record), redis)
+    tenants = TenantsWithSwitches(FileTenants(record), redis)
     before = (await tenants.get("default")).made_tools
     on = await _ask(client, "/tenants/default/made-tools", on=True)
     switched = (await tenants.get("default")).made_tools
@@ -231,7 +231,7 @@ async def test_an_operators_switch_goes_before_the_tenants_record(client: httpx.
 async def test_without_redis_nothing_is_switched_on(tmp_path: Path) -> None:
     """A switch that cannot be read may have been turned off."""
     gone = connect(f"unix://{tmp_path}/gone.sock")
-    tenants = SwitchedTenants(FileTenants(TenantRecord(id="default", made_tools=True)), gone)
+    tenants = TenantsWithSwitches(FileTenants(TenantRecord(id="default", made_tools=True)), gone)
 
     record = await tenants.get("default")
 
@@ -241,7 +241,7 @@ async def test_without_redis_nothing_is_switched_on(tmp_path: Path) -> None:
 
 @pytest.mark.promise("made.removed", "made.off")
 async def test_the_command_line_switches_shows_and_removes(url: str, redis: Redis) -> None:
-    await RedisMade(redis).keep("default", TOOL)
+    await RedisMadeTools(redis).keep("default", TOOL)
     switched = await call_purple("tenant", "made-tools", "default", "on", "--url", url, "--json")
     shown = await call_purple("tools", "made", "show", "net_margin", "--url", url)
     removed = await call_purple("tools", "made", "remove", "net_margin", "--url", url, "--json", "--as", "olga")

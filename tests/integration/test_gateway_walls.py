@@ -18,7 +18,7 @@ from pydantic import JsonValue
 from redis.asyncio import Redis
 from starlette.routing import BaseRoute, Mount, Route
 
-from services.executor.adapters.made_tools import RedisMade
+from services.executor.adapters.made_tools import RedisMadeTools
 from services.gateway.a2a.jsonrpc import JsonRpcEndpoint
 from services.gateway.bootstrap import build
 from services.gateway.features.console.sessions import form_token
@@ -88,7 +88,7 @@ async def _belongings(locked: Locked, redis: Redis, token: str) -> dict[str, str
     kept = {"assessment": an_assessment(agent=f"http://{CANARY}.example/").model_dump(mode="json")}
     assessed = await play.client.post("/assessments", json=kept, headers=_key_of(token))
     waiting = await play.client.get("/approvals", headers=_key_of(token))
-    await RedisMade(redis).keep("acme", TOOL.model_copy(update={"purpose": OF_ACME}))
+    await RedisMadeTools(redis).keep("acme", TOOL.model_copy(update={"purpose": OF_ACME}))
     dead = a_record("s9").model_copy(update={"tenant": "acme", "requester": Principal(id="casey")})
     dead = dead.model_copy(update={"request": dead.request.model_copy(update={"text": CANARY})})
     return {

@@ -91,7 +91,7 @@ class House(NamedTuple):
         metadata = {"process_type": "expense_approval", "strategy": "fsm", "states": ["DECOMPOSE", "COMPLETE"]}
         record = end.record.model_copy(update={"metadata": metadata})
         await begun.store.finish(end._replace(record=record, session=MEMORY))
-        assert await sessions.next(begun.lease) is None
+        assert await sessions.begin_next_turn(begun.lease) is None
         return begun
 
     async def evicted(self, seconds: float = 0.0) -> int:
@@ -109,7 +109,7 @@ class House(NamedTuple):
     async def read(self) -> tuple[SessionName, PackedSession]:
         """The idle session, taken and read; it has not left yet."""
         idle = RedisIdleSessions(self.redis)
-        (taken,) = await idle.take(ALL, 0.0, 64)
+        (taken,) = await idle.claim(ALL, 0.0, 64)
         found = await idle.read(taken)
         assert found is not None
         return taken, found
@@ -217,7 +217,7 @@ async def test_what_was_said_since_it_was_read_is_not_lost(house: House) -> None
     await accepted(house.store, "s1", "more")
     begun = await begin(sessions)
     await begun.store.finish(an_end(begun.work)._replace(session=MEMORY._replace(summary="newer")))
-    assert await sessions.next(begun.lease) is None
+    assert await sessions.begin_next_turn(begun.lease) is None
     assert not await RedisIdleSessions(house.redis).evict(taken, found.mark)
     assert "newer" in str(await house.in_redis())
 
@@ -260,7 +260,7 @@ async def test_a_turn_that_is_given_up_leaves_what_the_archive_holds(house: Hous
     sessions = house.sessions()
     begun = await begin(sessions)
     await begun.store.finish(await give_up(begun.work, begun.store, 5))
-    assert await sessions.next(begun.lease) is None
+    assert await sessions.begin_next_turn(begun.lease) is None
     assert (await stored_record(house.store, record)).state is TaskState.FAILED
     archive.broken = False
     assert await house.remembered() == MEMORY
@@ -296,7 +296,7 @@ async def test_dying_between_the_archive_and_redis_repeats_harmlessly(house: Hou
     idle = RedisIdleSessions(house.redis)
     taken, found = await house.read()
     await archive.put(taken.tenant, taken.session_id, found.content)
-    assert await idle.take(ALL, 0.0, 64) == ()  # nobody else takes it for a while
+    assert await idle.claim(ALL, 0.0, 64) == ()  # nobody else takes it for a while
     assert await idle.evict(taken, found.mark)
     assert await idle.evict(taken, found.mark)
     assert await house.remembered() == MEMORY

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from services.executor.adapters.kept_files import FileBounds, FileFailed, KeptFiles, content_id, parse_apart
+from services.executor.adapters.kept_files import FileBounds, FileFailed, KeptFiles, content_id, parse_in_subprocess
 from services.executor.ports.files import ReadFile
 from shared.contracts.task import SentFile
 from shared.domain.outgoing import files_reach
@@ -97,7 +97,7 @@ async def test_a_hostile_file_costs_a_bounded_amount_and_the_reason_is_told(
 @pytest.mark.promise("files.hostile")
 async def test_a_parser_that_takes_too_long_is_ended() -> None:
     with pytest.raises(FileFailed, match="too long"):
-        await parse_apart(b"text", seconds=0)
+        await parse_in_subprocess(b"text", seconds=0)
 
 
 @pytest.mark.promise("files.read")

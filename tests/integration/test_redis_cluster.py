@@ -98,7 +98,9 @@ async def test_sessions_are_looked_after_there(cluster: Redis) -> None:
         assert len(kept) == 8
         async with asyncio.timeout(PATIENCE):
             late = await accepted(store, "late")
-            while late.session_id not in {one.session_id for one in (await RedisUpkeep(cluster).overdue()).unwoken}:
+            while late.session_id not in {
+                one.session_id for one in (await RedisUpkeep(cluster).find_overdue()).unwoken
+            }:
                 await asyncio.sleep(0.05)  # until its wake counts as lost
 
 
@@ -117,8 +119,10 @@ async def test_what_else_the_services_ask_works_there(cluster: Redis) -> None:
 async def test_what_takes_several_commands_works_there(cluster: Redis) -> None:
     """Those of one step go to one node, whoever asks for others in the same moment."""
     slots, queue = RedisSlots(cluster), RpcQueue(cluster, "learner")
-    taken = [await slots.take("acme", session, 1, 60.0) for session in ("a", "b")]
-    first, *_ = await asyncio.gather(slots.leave("acme", "a"), queue.post("do it", 30.0), queue.post("and that", 60.0))
+    taken = [await slots.acquire("acme", session, 1, 60.0) for session in ("a", "b")]
+    first, *_ = await asyncio.gather(
+        slots.release("acme", "a"), queue.post("do it", 30.0), queue.post("and that", 60.0)
+    )
     left = await cast("Awaitable[int]", cluster.llen(keys.rpc_queue_key("learner")))
     lives = await cluster.ttl(keys.rpc_queue_key("learner"))
     assert (taken, first, left) == ([True, False], "b", 2)

@@ -186,7 +186,7 @@ async def test_health_counts_the_connections_that_have_no_credential_to_show(tmp
         for _ in range(3):
             with pytest.raises(CredentialUnavailable):
                 await credentials.header_for(connection("file:erp"))
-        lacking = standing.circuits
+        lacking = standing.circuit_counts
         (tmp_path / "erp").write_text(SECRET)
         await credentials.header_for(connection("file:erp"))
-        assert (lacking, standing.circuits) == ({"without_credential": 1}, {})
+        assert (lacking, standing.circuit_counts) == ({"without_credential": 1}, {})

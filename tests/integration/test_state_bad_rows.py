@@ -193,7 +193,7 @@ async def _wait_for_approval(redis: Redis, store: TaskStore) -> None:
     end = an_end(begun.work, TaskState.INPUT_REQUIRED)
     timer = Timer(NOON - timedelta(days=365), "a1")
     await begun.store.finish(end._replace(timer=timer, approval=an_approval(record.task_id)))
-    assert await one.next(begun.lease) is None
+    assert await one.begin_next_turn(begun.lease) is None
 
 
 async def _end_it(redis: Redis, store: TaskStore) -> None:
@@ -202,10 +202,10 @@ async def _end_it(redis: Redis, store: TaskStore) -> None:
     begun = await begin(two, "a:b{c}")
     await signalled(store, begun.work.record, TurnKind.CANCEL)
     await begun.store.finish(an_end(begun.work, TaskState.REJECTED))
-    work = await two.next(begun.lease)
+    work = await two.begin_next_turn(begun.lease)
     assert work is not None
     await two.turn_store(begun.lease, work).finish(an_end(work, TaskState.CANCELED))
-    assert await two.next(begun.lease) is None
+    assert await two.begin_next_turn(begun.lease) is None
     assert await Archiver(RedisEndedTasks(redis), None).tick(range(PARTITIONS)) == 1
 
 

@@ -9,10 +9,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from redis.asyncio import Redis
 
-from services.executor.adapters.redis_upkeep import RedisUpkeep, name_owner, place_of
+from services.executor.adapters.redis_upkeep import RedisUpkeep, name_owner, process_of
 from services.executor.core.turn.reaper import FaultCounts, Reaper
 from services.executor.core.turn.session_run import RunnerLimits
-from services.executor.ports.sessions import Fault, RunsTurns, Work
+from services.executor.ports.sessions import Fault, TurnRunner, Work
 from services.executor.ports.turns import Timer, TurnStore
 from services.executor.ports.upkeep import ALL_PARTITIONS, OverdueWork
 from shared.contracts.dead_letter import DeadTurn
@@ -47,7 +47,7 @@ from tests.integration.state_stage import (
 LIMITS = RunnerLimits(lease_seconds=0.6, attempts=2, retry_seconds=0.01, retry_seconds_most=0.02)
 
 
-async def _worked_off(redis: Redis, mended: FaultCounts, worker: RunsTurns | None = None) -> None:
+async def _worked_off(redis: Redis, mended: FaultCounts, worker: TurnRunner | None = None) -> None:
     async with running(redis, worker or Acts(finish), LIMITS, mended=mended) as runner:
         assert await runner.offer("acme", "s1")
         await runner.idle.wait()
@@ -110,10 +110,10 @@ async def test_a_dead_owners_lease_is_kept_while_its_call_may_be_answered(redis:
     dead = name_owner(await _ended_process())
     begun = await begin(sessions_of(redis, dead, 60.0))
     await begun.store.open_write(an_entry(), 60.0)
-    await redis.sadd(executors_key(place_of(dead).machine), dead)  # type: ignore[misc]  # sync or async
+    await redis.sadd(executors_key(process_of(dead).machine), dead)  # type: ignore[misc]  # sync or async
     upkeep = RedisUpkeep(redis, name_owner())
     assert await upkeep.end_dead_leases() == 0
-    assert (await upkeep.overdue()).orphaned == ()
+    assert (await upkeep.find_overdue()).orphaned == ()
 
 
 @pytest.mark.promise("state.faults_mended", "state.fenced")
@@ -230,7 +230,7 @@ class SameLook(RedisUpkeep):
         super().__init__(redis)
         self._found = found
 
-    async def overdue(self, partitions: Collection[int] = ALL_PARTITIONS) -> OverdueWork:
+    async def find_overdue(self, partitions: Collection[int] = ALL_PARTITIONS) -> OverdueWork:
         return self._found
 
 
@@ -259,7 +259,7 @@ async def _waits_until(redis: Redis, store: TaskStore, due: Timer) -> Begun:
     one = sessions_of(redis, "one")
     begun = await begin(one)
     await begun.store.finish(an_end(begun.work, TaskState.INPUT_REQUIRED)._replace(timer=due))
-    assert await one.next(begun.lease) is None
+    assert await one.begin_next_turn(begun.lease) is None
     return begun
 
 
@@ -290,7 +290,7 @@ async def test_a_session_that_nobody_takes_is_not_woken_at_every_look(
 async def test_a_due_timer_becomes_one_turn_whoever_looks(redis: Redis, task_store: TaskStore) -> None:
     begun = await _waits_until(redis, task_store, Timer(NOON - timedelta(days=365), "a1"))
     wakes = HeardWakes()
-    found = await RedisUpkeep(redis).overdue()
+    found = await RedisUpkeep(redis).find_overdue()
     reapers = [Reaper(SameLook(redis, found), wakes) for _ in range(5)]
     await asyncio.gather(*(reaper.tick() for reaper in reapers))
     assert wakes.heard == [("acme", "s1")]
@@ -299,7 +299,7 @@ async def test_a_due_timer_becomes_one_turn_whoever_looks(redis: Redis, task_sto
     assert (fired.work.turn.kind, fired.work.turn.task_id) == (TurnKind.DEADLINE, begun.work.turn.task_id)
     assert fired.work.turn.data == {"subject": "a1"}
     await fired.store.finish(an_end(fired.work))
-    assert await two.next(fired.lease) is None
+    assert await two.begin_next_turn(fired.lease) is None
 
 
 async def test_a_timer_that_is_not_due_stays(redis: Redis, task_store: TaskStore, reaper: Reaper) -> None:
@@ -316,7 +316,7 @@ async def test_an_ended_tasks_timer_is_no_more(
     two = sessions_of(redis, "two")
     cancel = await begin(two)
     await cancel.store.finish(an_end(cancel.work, TaskState.CANCELED))
-    assert await two.next(cancel.lease) is None
+    assert await two.begin_next_turn(cancel.lease) is None
     await reaper.tick()
     assert wakes.heard == []
     assert await two.claim("acme", "s1") is None
@@ -325,7 +325,7 @@ async def test_an_ended_tasks_timer_is_no_more(
 async def test_two_reapers_do_not_look_after_one_partition_at_once(redis: Redis, task_store: TaskStore) -> None:
     await accepted(task_store)
     await _overdue(redis, "s1")
-    looks = await asyncio.gather(*(RedisUpkeep(redis).overdue() for _ in range(4)))
+    looks = await asyncio.gather(*(RedisUpkeep(redis).find_overdue() for _ in range(4)))
     assert sorted(len(look.unwoken) for look in looks) == [0, 0, 0, 1]
 
 

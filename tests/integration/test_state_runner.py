@@ -94,7 +94,7 @@ async def test_a_turn_given_up_tells_of_its_writes(redis: Redis, task_store: Tas
     begun = await begin(one)
     await begun.store.open_write(an_entry(WriteStatus.SENDING), 0.0)
     for _ in range(QUICK.attempts - 1):
-        await one.next(begun.lease)
+        await one.begin_next_turn(begun.lease)
     await one.abandon(begun.lease)
     await _worked_off(redis, Acts(finish))
     stored = await stored_record(task_store, record)
@@ -127,7 +127,7 @@ async def test_a_look_that_breaks_keeps_no_turn_from_being_given_up_and_is_not_r
     begun = await begin(one)
     await begun.store.open_write(an_entry(WriteStatus.SENDING), 0.0)
     for _ in range(begun_before - 1):
-        await one.next(begun.lease)
+        await one.begin_next_turn(begun.lease)
     await one.abandon(begun.lease)
     worker = BreaksTheLook(finish)
     await _worked_off(redis, worker)

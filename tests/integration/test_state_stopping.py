@@ -20,7 +20,7 @@ from services.executor.core.turn.runner import Runner
 from services.executor.core.turn.session_run import RunnerLimits
 from services.executor.entrypoints.heartbeat_thread import heartbeat_in_thread
 from services.executor.entrypoints.http import health_app
-from services.executor.ports.sessions import Beat, Lease, RunsTurns, Work
+from services.executor.ports.sessions import HeartbeatResult, Lease, TurnRunner, Work
 from services.executor.ports.turns import TurnStore
 from shared.contracts.task import TaskRecord, TaskRequest
 from shared.domain.words import TaskState
@@ -160,7 +160,7 @@ LEASE_SECONDS = 1.0
 LIMITS = RunnerLimits(lease_seconds=LEASE_SECONDS, attempts=1)
 
 
-class Calculates(RunsTurns):
+class Calculates(TurnRunner):
     """Holds the event loop for longer than two leases, as no turn should."""
 
     def __init__(self) -> None:
@@ -174,7 +174,7 @@ class Calculates(RunsTurns):
         await store.finish(an_end(work))
 
 
-class Waits(RunsTurns):
+class Waits(TurnRunner):
     def __init__(self) -> None:
         self.begun, self.cancelled = asyncio.Event(), asyncio.Event()
 
@@ -187,7 +187,7 @@ class Waits(RunsTurns):
 
 
 @asynccontextmanager
-async def _running(redis: Redis, url: str, worker: RunsTurns) -> AsyncIterator[Runner]:
+async def _running(redis: Redis, url: str, worker: TurnRunner) -> AsyncIterator[Runner]:
     @asynccontextmanager
     async def leases() -> AsyncIterator[RedisSessions]:
         other = connect(url)
@@ -229,10 +229,10 @@ class CountsBeats:
     def __init__(self) -> None:
         self.beats, self.first = 0, asyncio.Event()
 
-    async def extend_all(self, leases: object) -> Beat:
+    async def extend_all(self, leases: object) -> HeartbeatResult:
         self.beats += 1
         self.first.set()
-        return Beat()
+        return HeartbeatResult()
 
 
 @pytest.mark.promise("state.heartbeat_beside_work")

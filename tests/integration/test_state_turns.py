@@ -71,7 +71,7 @@ async def test_an_id_without_its_turn_holds_up_nobody(redis: Redis, task_store: 
     begun = await begin(sessions_of(redis, "one"))
     assert begun.record.task_id == record.task_id
     await begun.store.finish(an_end(begun.work))
-    assert await sessions_of(redis, "one").next(begun.lease) is None
+    assert await sessions_of(redis, "one").begin_next_turn(begun.lease) is None
 
 
 async def test_a_late_heartbeat_keeps_a_lease_that_nobody_took(redis: Redis, task_store: TaskStore) -> None:
@@ -181,7 +181,7 @@ async def test_an_ended_task_stays_as_it_ended(redis: Redis, task_store: TaskSto
     await late.store.finish(an_end(late.work, TaskState.COMPLETED))
     assert (await stored_record(task_store, record)).state is TaskState.CANCELED
     assert await redis.xlen(partition_keys_of("acme", "s1").outcomes) == 1
-    assert await one.next(begun.lease) is None
+    assert await one.begin_next_turn(begun.lease) is None
 
 
 async def test_a_published_record_is_what_clients_see(redis: Redis, task_store: TaskStore) -> None:
@@ -209,7 +209,7 @@ async def test_a_turns_end_gives_the_lease_back_if_none_waits(redis: Redis, task
     one = sessions_of(redis, "one")
     lease = await one.claim("acme", "s1")
     assert lease is not None
-    work, kept = await one.next(lease), KeptLease(LeaseKeeper(5.0), lease)
+    work, kept = await one.begin_next_turn(lease), KeptLease(LeaseKeeper(5.0), lease)
     assert work is not None
     if more:
         await task_store.accept(record, a_turn(record), dedupe=None)
@@ -225,7 +225,7 @@ async def test_between_beats_a_turn_asks_the_store_only_once_it_is_called(redis:
     one, keeper = sessions_of(redis, "one"), LeaseKeeper(0.06)
     lease = await one.claim("acme", "s1")
     assert lease is not None
-    work = await one.next(lease)
+    work = await one.begin_next_turn(lease)
     assert work is not None
     kept = KeptLease(keeper, lease)
     store, watching = one.turn_store(lease, work, kept), asyncio.ensure_future(keeper.watch(kept))
@@ -235,7 +235,7 @@ async def test_between_beats_a_turn_asks_the_store_only_once_it_is_called(redis:
     await asyncio.sleep(0)
     async with asyncio.timeout(10):
         while (pulse := await store.pulse()).cancel is None:
-            await store.await_news()
+            await store.await_signal()
     for task in (watching, beating):
         task.cancel()
     assert pulse.cancel == cancel
@@ -274,7 +274,7 @@ async def test_a_waiting_task_leaves_a_timer_and_holds_no_lease(redis: Redis, ta
     begun = await begin(one)
     timer = Timer(NOON + timedelta(hours=1), "a1")
     await begun.store.finish(an_end(begun.work, TaskState.INPUT_REQUIRED)._replace(timer=timer))
-    assert await one.next(begun.lease) is None
+    assert await one.begin_next_turn(begun.lease) is None
     keys = partition_keys_of("acme", "s1")
     assert await redis.zscore(keys.timers, f"acme:s1:{begun.work.turn.task_id}:a1") == timer.due.timestamp() * 1000
     assert [await redis.exists(name) for name in (keys.leased, keys.waiting)] == [0, 0]

@@ -71,7 +71,7 @@ class World:
             return
         assert lease is not None
         assert all(lease.fence > begun.lease.fence for begun in self.begun.values())
-        work = await self.sessions[who].next(lease)
+        work = await self.sessions[who].begin_next_turn(lease)
         assert work is not None
         if who in self.begun:
             self.begun[f"{who} before"] = self.begun[who]
@@ -138,7 +138,7 @@ class World:
         return True
 
     async def _next(self, who: str) -> bool:
-        self.given_back = await self.sessions[who].next(self.begun[who].lease) is None
+        self.given_back = await self.sessions[who].begin_next_turn(self.begun[who].lease) is None
         assert self.given_back is self.ended
         return True
 

@@ -33,7 +33,7 @@ async def _accept(store: TaskStore, *task_ids: str, session_id: str = "", by: Pr
 async def _end(sessions: RedisSessions, session_id: str = "s1", state: TaskState = TaskState.COMPLETED) -> None:
     begun = await begin(sessions, session_id)
     await begun.store.finish(an_end(begun.work, state))
-    assert await sessions.next(begun.lease) is None
+    assert await sessions.begin_next_turn(begun.lease) is None
 
 
 def _ids(page: Page) -> list[str]:

@@ -13,7 +13,7 @@ from services.executor.adapters.redis_spend import RedisSpend
 from services.executor.adapters.stored_tenants import FileTenants, StoredTenants
 from services.executor.core.states.machine import TenantStopped
 from services.executor.core.turn.session_run import RunnerLimits
-from services.executor.ports.sessions import RunsTurns, Work
+from services.executor.ports.sessions import TurnRunner, Work
 from services.executor.ports.turns import Charge, DayCaps, TurnStore
 from shared.contracts.task import TurnKind
 from shared.contracts.tenant import TenantRecord
@@ -31,7 +31,7 @@ from tests.integration.gateway_stage import at, gateway_client, list_at, stage
 from tests.integration.state_stage import accepted, an_end, begin, running, sessions_of
 
 
-class StoppedThrice(RunsTurns):
+class StoppedThrice(TurnRunner):
     """Its tenant is stopped as it begins, three times; it hears of it as it stores something."""
 
     def __init__(self, stops: TenantStops) -> None:
@@ -136,7 +136,7 @@ async def test_a_cancel_passes_what_waits_for_its_stopped_tenant(redis: Redis, t
     begun = await begin(one)
     assert begun.work.turn.kind is TurnKind.CANCEL
     await begun.store.finish(an_end(begun.work, TaskState.WORKING))
-    assert await one.next(begun.lease) is None
+    assert await one.begin_next_turn(begun.lease) is None
     assert await one.claim("acme", "s1") is None
     await stops.resume("acme")
     assert (await begin(one)).work.turn.kind is TurnKind.DECISION

@@ -61,7 +61,7 @@ async def test_an_mcp_server_is_found_at_the_url_or_below_it(tmp_path: Path) -> 
         below = await servers.discover(running.connection)
         exact = await servers.discover(Connection(id="company", url=f"{running.url}/mcp"))
     assert [tool.name for tool in below] == [tool.name for tool in exact] != []
-    assert not servers.may_have_unlisted(running.connection)
+    assert not servers.may_have_unlisted_tools(running.connection)
 
 
 @pytest.mark.promise("tools.protocol_detected")
@@ -78,7 +78,7 @@ async def test_an_mcp_server_is_found_at_the_url_or_below_it(tmp_path: Path) -> 
 async def test_a_bridge_is_found_whatever_it_says_to_mcp(status: int, body: str) -> None:
     async with serving(odd(status, body)) as url, open_servers(Reach()) as servers:
         connection = Connection(id="odd", url=url)
-        assert (await servers.discover(connection), servers.may_have_unlisted(connection)) == ((), True)
+        assert (await servers.discover(connection), servers.may_have_unlisted_tools(connection)) == ((), True)
 
 
 @pytest.mark.promise("tools.protocol_detected")
@@ -252,7 +252,7 @@ async def found_at(served: Company, connection: Connection | None = None) -> Ser
     at = connection or served.connection
     async with open_servers(Reach()) as servers:
         tools = await servers.discover(at)
-        return ServerListing(servers.protocol_of(at), servers.may_have_unlisted(at), tools, at)
+        return ServerListing(servers.protocol_of(at), servers.may_have_unlisted_tools(at), tools, at)
 
 
 def by_name(found: ServerListing) -> dict[str, JsonObject]:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 from redis.asyncio import Redis
 
-from services.executor.adapters.made_tools import RedisMade
+from services.executor.adapters.made_tools import RedisMadeTools
 from services.executor.ports.sandbox import MadeTools
 from shared.contracts.made_tool import MadeTool
 from tests.doubles.memory_made import MemoryMade
@@ -26,7 +26,7 @@ TOOL = MadeTool(
 
 @pytest.fixture(params=["memory", "redis"])
 def made(request: pytest.FixtureRequest, redis: Redis) -> MadeTools:
-    return MemoryMade() if request.param == "memory" else RedisMade(redis)
+    return MemoryMade() if request.param == "memory" else RedisMadeTools(redis)
 
 
 @pytest.mark.promise("made.kept")

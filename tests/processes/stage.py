@@ -107,7 +107,7 @@ class Stage:
         """Every turn that waits in the task's session, and the task as it stands then."""
         lease = await self.sessions.claim(task.tenant, task.session_id)
         assert lease is not None
-        while work := await self.sessions.next(lease):
+        while work := await self.sessions.begin_next_turn(lease):
             await self.worker.run(work, self.sessions.turn_store(lease, work))
         stored = await self.store.record(task.tenant, task.task_id)
         assert stored is not None

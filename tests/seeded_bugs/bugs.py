@@ -76,21 +76,21 @@ def _leave_intents_unflushed() -> None:
     from services.executor.ports.turns import NOTHING, JournalBatch, Pulse
     from shared.contracts.ledger import LedgerEntry
 
-    stored, settled = RedisLedger._open, RedisLedger._settle
+    stored, settled = RedisLedger._store_intent, RedisLedger._settle
     kept: dict[str, tuple[LedgerEntry, float, JournalBatch]] = {}
 
-    async def _open(
-        self: RedisLedger, entry: LedgerEntry, hold_seconds: float, beside: JournalBatch
+    async def _store_intent(
+        self: RedisLedger, entry: LedgerEntry, hold_seconds: float, batch: JournalBatch
     ) -> tuple[Pulse, bool]:
-        kept[entry.key] = (entry, hold_seconds, beside)
+        kept[entry.key] = (entry, hold_seconds, batch)
         return await self._scripts.append(NOTHING)
 
-    async def _settle(self: RedisLedger, entry: LedgerEntry, before: object, beside: JournalBatch) -> Pulse:
+    async def _settle(self: RedisLedger, entry: LedgerEntry, before: object, batch: JournalBatch) -> Pulse:
         if entry.key in kept:
             await stored(self, *kept.pop(entry.key))
-        return await settled(self, entry, before, beside)  # type: ignore[arg-type]
+        return await settled(self, entry, before, batch)  # type: ignore[arg-type]
 
-    RedisLedger._open = _open  # type: ignore[method-assign]
+    RedisLedger._store_intent = _store_intent  # type: ignore[method-assign]
     RedisLedger._settle = _settle  # type: ignore[method-assign]
 
 
@@ -132,17 +132,17 @@ def _keep_the_reaper_off() -> None:
     from services.executor.adapters.redis_upkeep import RedisUpkeep
     from services.executor.ports.upkeep import OverdueWork
 
-    async def overdue(self: RedisUpkeep, partitions: Collection[int] = ()) -> OverdueWork:
+    async def find_overdue(self: RedisUpkeep, partitions: Collection[int] = ()) -> OverdueWork:
         return OverdueWork()
 
-    RedisUpkeep.overdue = overdue  # type: ignore[method-assign]
+    RedisUpkeep.find_overdue = find_overdue  # type: ignore[method-assign]
 
 
 def _ignore_cancels() -> None:
     """A cancel is taken in, and nothing comes of it."""
     from services.executor.adapters.turn_scripts import TurnScripts
 
-    TurnScripts._cancel = lambda self, signals: None  # type: ignore[method-assign]
+    TurnScripts._find_cancel = lambda self, signals: None  # type: ignore[method-assign]
     _replace_function("services.executor.core", "_cancellation", lambda _: lambda turn: None)
 
 

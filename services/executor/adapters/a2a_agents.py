@@ -16,7 +16,7 @@ from services.executor.adapters.server_http import (
     CONNECT_SECONDS,
     TRANSPORT_ERRORS,
     ServerHttp,
-    limited_parts,
+    bounded_parts,
     origin_of,
     port_error,
 )
@@ -53,7 +53,7 @@ class AgentTransport(httpx.AsyncBaseTransport):
         try:
             response = await self._http.send(self._connection, sent)
             try:
-                body = b"".join([part async for part in limited_parts(response)])
+                body = b"".join([part async for part in bounded_parts(response)])
             finally:
                 await response.aclose()
         except TRANSPORT_ERRORS as error:
@@ -101,8 +101,8 @@ class A2aAgents(tools.ToolServers):
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> tools.ToolAnswer:
         deadline = asyncio.get_running_loop().time() + timeout
-        agent = await self._agent_before_sending(connection, tool, deadline)
-        return await agent.send(tool, arguments, deadline, context_of(connection, session_id))
+        agent = await self._find_agent(connection, tool, deadline)
+        return await agent.send(tool, arguments, deadline, context_id_of(connection, session_id))
 
     @override
     async def read(
@@ -110,8 +110,8 @@ class A2aAgents(tools.ToolServers):
     ) -> tools.ToolAnswer:
         """The answer of a skill that reads; at the time-out, or at a question, the agent is told to stop."""
         deadline = asyncio.get_running_loop().time() + timeout
-        agent = await self._agent_before_sending(connection, tool, deadline)
-        answer = await agent.send(tool, arguments, deadline, context_of(connection, session_id))
+        agent = await self._find_agent(connection, tool, deadline)
+        answer = await agent.send(tool, arguments, deadline, context_id_of(connection, session_id))
         if answer.unfinished is None:
             return answer
         await agent.stop(answer.unfinished.task_id)
@@ -134,13 +134,13 @@ class A2aAgents(tools.ToolServers):
         try:
             async with asyncio.timeout(timeout):
                 agent = self._agents.get(connection.server_key) or await self._fetch_agent(connection)
-                return await agent.ask_outcome(arguments, context_of(connection, session_id), stop_agent=stop_agent)
+                return await agent.ask_outcome(arguments, context_id_of(connection, session_id), stop_agent=stop_agent)
         except TimeoutError:
             raise tools.ToolSilent(
                 f"the agent did not say within {timeout:g} seconds what became of the call"
             ) from None
 
-    async def _agent_before_sending(self, connection: Connection, tool: str, deadline: float) -> "A2aAgent":
+    async def _find_agent(self, connection: Connection, tool: str, deadline: float) -> "A2aAgent":
         """The agent as its card describes it. Whatever error is raised here, the message itself was not sent."""
         opened = self._agents.get(connection.server_key)
         if opened is not None:
@@ -161,6 +161,6 @@ class A2aAgents(tools.ToolServers):
         return self._agents.keep(connection.server_key, await fetch_agent(connection, client))
 
 
-def context_of(connection: Connection, session_id: str) -> str:
+def context_id_of(connection: Connection, session_id: str) -> str:
     """The agent's context id for one of our sessions, which no other tenant or credential shares."""
     return digest(["a2a-context", connection.server_key, session_id])[:32]

@@ -123,7 +123,7 @@ def _build_tool(connection: Connection, name: str, skill: types.AgentSkill, agen
     return ports.Tool(
         connection_id=connection.id,
         name=name,
-        description=_describe(skill, agent),
+        description=_describe_skill(skill, agent),
         input_schema=_build_schema(entry),
         tool_class=entry.tool_class or ToolClass.CHANGE,
         why_class="the operator's catalogue says so" if by_catalogue else "an agent decides itself what it does",
@@ -132,7 +132,7 @@ def _build_tool(connection: Connection, name: str, skill: types.AgentSkill, agen
     )
 
 
-def _describe(skill: types.AgentSkill, agent: str) -> str:
+def _describe_skill(skill: types.AgentSkill, agent: str) -> str:
     """The card's description of a skill, bounded and marked as another's words."""
     said = f"{skill.name}: {skill.description}".replace('"', "'")[:_DESCRIPTION_MOST]
     return f'A remote agent ({agent[:80]!r}) does this, told in plain words. Its card says: "{said}"'
@@ -220,20 +220,20 @@ class A2aAgent:
         request = _build_request(tool, arguments, context)
         try:
             async with asyncio.timeout_at(deadline):
-                first = await _translate(tool, self._send_once(request))
+                first = await _translate_errors(tool, self._send_once(request))
         except TimeoutError:
             raise ports.ToolSilent(f"{tool}: the agent did not take the message in time") from None
         if isinstance(first, ports.ToolAnswer):
             return first
         if isinstance(first, types.Message):
             return answer_of(first)
-        return await self._follow(first, deadline)
+        return await self._poll_task(first, deadline)
 
     async def ask_outcome(self, arguments: JsonObject, context: str, *, stop_agent: bool) -> ports.ToolAnswer | None:
         """See ``ToolServers.ask_outcome``. Only a whole list, of tasks that show messages, can say "never taken"."""
         task_id, call_id = str(arguments.get(ports.AGENT_TASK, "")), str(arguments.get(ports.CALL_ID, ""))
         wanted = "" if stop_agent and task_id else call_id  # whatever it was told last, it has to stop
-        found = await _translate("the call", self._find(wanted, task_id, context))
+        found = await _translate_errors("the call", self._find_task(wanted, task_id, context))
         if isinstance(found, ports.ToolAnswer):
             return None
         if found.task is None:
@@ -244,10 +244,10 @@ class A2aAgent:
 
     async def stop(self, task_id: str) -> ports.ToolAnswer | None:
         """Tells the agent to stop; returns its task as it stands then, None if the agent does not say."""
-        stopped = await _translate("the cancellation", self._stop(task_id))
+        stopped = await _translate_errors("the cancellation", self._cancel_task(task_id))
         return None if isinstance(stopped, ports.ToolAnswer) else answer_of(stopped)
 
-    async def _stop(self, task_id: str) -> types.Task:
+    async def _cancel_task(self, task_id: str) -> types.Task:
         try:
             return await self._client.cancel_task(types.CancelTaskRequest(id=task_id))
         except rpc.TaskNotCancelableError:
@@ -265,7 +265,7 @@ class A2aAgent:
             return event.message if event.HasField("message") else event.task
         raise ValueError("the answer is empty")
 
-    async def _follow(self, task: types.Task, deadline: float) -> ports.ToolAnswer:
+    async def _poll_task(self, task: types.Task, deadline: float) -> ports.ToolAnswer:
         """Polls the task until it ends, asks something, or the deadline has come."""
         pause, now = _FIRST_PAUSE, asyncio.get_running_loop().time
         answer = answer_of(task)
@@ -279,7 +279,7 @@ class A2aAgent:
                 continue  # it has the message: what became of it can be asked later
         return answer
 
-    async def _find(self, call_id: str, task_id: str, context: str) -> _TaskSearch:
+    async def _find_task(self, call_id: str, task_id: str, context: str) -> _TaskSearch:
         if task_id:
             task = await self._client.get_task(types.GetTaskRequest(id=task_id, history_length=_HISTORY))
             return _TaskSearch(task if _has_call(task, call_id) or not task.history else None, certain=True)
@@ -320,7 +320,7 @@ def _build_request(tool: str, arguments: JsonObject, context: str) -> types.Send
     )
 
 
-async def _translate(what: str, asked: Awaitable[T]) -> T | ports.ToolAnswer:
+async def _translate_errors(what: str, asked: Awaitable[T]) -> T | ports.ToolAnswer:
     """The agent's answer, also a refusal before anything was begun; other trouble becomes the port's errors."""
     try:
         return await asked

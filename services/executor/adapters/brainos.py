@@ -39,21 +39,21 @@ class BrainOS(orchestrators.Orchestrator):
         tls = trusted_certificates()
         self._client = httpx.AsyncClient(headers=headers, timeout=seconds, follow_redirects=False, verify=tls)
 
-    async def say(self, saying: orchestrators.Saying) -> orchestrators.OrchestratorReply:
+    async def send(self, message: orchestrators.OrchestratorMessage) -> orchestrators.OrchestratorReply:
         try:
             async with asyncio.timeout(self._seconds):
-                return await self._post_saying(saying)
+                return await self._post_message(message)
         except (httpx.TimeoutException, TimeoutError) as error:
             raise orchestrators.OrchestratorUnavailable(f"BrainOS did not answer within {self._seconds:g} s") from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise _report_unusable(f"cannot be reached ({type(error).__name__})", str(error)) from error
+            raise _unusable_reply(f"cannot be reached ({type(error).__name__})", str(error)) from error
 
     async def close(self) -> None:
         await self._client.aclose()
 
-    async def _post_saying(self, saying: orchestrators.Saying) -> orchestrators.OrchestratorReply:
+    async def _post_message(self, message: orchestrators.OrchestratorMessage) -> orchestrators.OrchestratorReply:
         headers = {"content-type": "application/json"}
-        content = dumps(_build_body(saying)).encode()
+        content = dumps(_build_body(message)).encode()
         async with aconnect_sse(self._client, "POST", self._url, content=content, headers=headers) as source:
             status = source.response.status_code
             if status != httpx.codes.OK:
@@ -61,18 +61,18 @@ class BrainOS(orchestrators.Orchestrator):
             return await _read_reply(source)
 
 
-def _build_body(saying: orchestrators.Saying) -> JsonObject:
-    body: JsonObject = {"message": saying.message, "conversationId": saying.conversation_id}
-    if saying.context:
-        body["extraParams"] = {"systemContext": saying.context}
-    if saying.results:
-        body["toolResults"] = [{"name": told.name, "result": told.result} for told in saying.results]
+def _build_body(message: orchestrators.OrchestratorMessage) -> JsonObject:
+    body: JsonObject = {"message": message.message, "conversationId": message.conversation_id}
+    if message.context:
+        body["extraParams"] = {"systemContext": message.context}
+    if message.results:
+        body["toolResults"] = [{"name": told.name, "result": told.result} for told in message.results]
     return body
 
 
 async def _read_reply(source: EventSource) -> orchestrators.OrchestratorReply:
     """The reply in one stream: ``answer`` replaces the text, ``text`` appends to it. A stream ends with its mark."""
-    text, calls, size = "", list[orchestrators.ToolAsked](), 0
+    text, calls, size = "", list[orchestrators.OrchestratorCall](), 0
     async for data in _read_data(source):
         if data == _DONE:
             return orchestrators.OrchestratorReply(text, tuple(calls))
@@ -81,7 +81,7 @@ async def _read_reply(source: EventSource) -> orchestrators.OrchestratorReply:
             raise orchestrators.OrchestratorUnavailable(f"BrainOS said more than {_MOST:,} characters")
         event = _parse_event(data)
         if "error" in event:
-            raise _report_unusable("reports an error", dumps(event["error"]))
+            raise _unusable_reply("reports an error", dumps(event["error"]))
         if "answer" in event:
             text = _read_text(event["answer"])
         text += _read_text(event.get("text", ""))
@@ -95,32 +95,32 @@ async def _read_data(source: EventSource) -> AsyncIterator[str]:
         async for event in source.aiter_sse():
             yield event.data
     except SSEError as error:
-        raise _report_unusable("answered no event stream", str(error)) from error
+        raise _unusable_reply("answered no event stream", str(error)) from error
 
 
 def _parse_event(data: str) -> JsonObject:
     try:
         return loads_object(data)
     except ValueError as error:
-        raise _report_unusable("sent an event that cannot be read", data) from error
+        raise _unusable_reply("sent an event that cannot be read", data) from error
 
 
 def _read_text(value: Json) -> str:
     if isinstance(value, str):
         return value
-    raise _report_unusable("sent an answer that is no text", dumps(value))
+    raise _unusable_reply("sent an answer that is no text", dumps(value))
 
 
-def _parse_call(value: Json) -> orchestrators.ToolAsked:
+def _parse_call(value: Json) -> orchestrators.OrchestratorCall:
     """One call that BrainOS asks for; parameters may be left out if there are none."""
     if isinstance(value, dict):
         name, params = value.get("name"), value.get("params", {})
         if isinstance(name, str) and name and isinstance(params, dict):
-            return orchestrators.ToolAsked(name, params)
-    raise _report_unusable("sent a tool call that is none", dumps(value))
+            return orchestrators.OrchestratorCall(name, params)
+    raise _unusable_reply("sent a tool call that is none", dumps(value))
 
 
-def _report_unusable(what: str, said: str) -> orchestrators.OrchestratorUnavailable:
+def _unusable_reply(what: str, said: str) -> orchestrators.OrchestratorUnavailable:
     """An error with a sentence for clients; what BrainOS said itself goes into the operator's log."""
     log.warning("brainos_unusable", what=what, said=said[:300])
     return orchestrators.OrchestratorUnavailable(f"BrainOS {what}")

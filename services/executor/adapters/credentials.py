@@ -51,14 +51,14 @@ class Secrets:
         """The secret; raises ``CredentialUnavailable``. ``anew``: a cached one is no longer good and is not used."""
         if owner and (wall := beyond_walls(reference, owner)):
             raise CredentialUnavailable(f"the credential {reference} may not be used: {wall}")
-        secret = (await self._find(reference, owner, anew=anew)).strip()
+        secret = (await self._find_secret(reference, owner, anew=anew)).strip()
         if not secret:
             raise CredentialUnavailable(f"the credential {reference} is empty")
         if not (secret.isascii() and secret.isprintable()) or len(secret) > MAX_SECRET:
             raise CredentialUnavailable(f"the credential {reference} holds what no header can carry")
         return secret
 
-    async def _find(self, reference: Reference, owner: str, *, anew: bool) -> str:
+    async def _find_secret(self, reference: Reference, owner: str, *, anew: bool) -> str:
         match reference.scheme:
             case Scheme.FILE:
                 return await self._read_file(reference, owner)
@@ -96,20 +96,20 @@ class Secrets:
         async with self._asking.setdefault(name, asyncio.Lock()):
             kept, now = self._of_aws.use(name), asyncio.get_running_loop().time()
             if kept is None or now >= kept.until or (anew and kept.until - AWS_KEPT_SECONDS < asked):
-                kept = _CachedSecret(now + AWS_KEPT_SECONDS, await _asked_of_aws(reference))
+                kept = _CachedSecret(now + AWS_KEPT_SECONDS, await _request_from_aws(reference))
                 self._of_aws.keep(name, kept)
         return _read_member(reference, kept.text)
 
 
-async def _asked_of_aws(reference: Reference) -> str:
+async def _request_from_aws(reference: Reference) -> str:
     try:
         async with asyncio.timeout(AWS_SECONDS):
-            return await asyncio.to_thread(_aws_secret, reference)
+            return await asyncio.to_thread(_fetch_aws_secret, reference)
     except TimeoutError:
         raise CredentialUnavailable(f"the credential {reference} cannot be had: AWS does not answer in time") from None
 
 
-def _aws_secret(reference: Reference) -> str:
+def _fetch_aws_secret(reference: Reference) -> str:
     import boto3  # a tenth of a second and 20 MB that only whoever names such a secret needs
     from botocore.config import Config
     from botocore.exceptions import BotoCoreError, ClientError
@@ -160,7 +160,7 @@ class ResolvedCredentials(Credentials):
 
     @property
     @override
-    def lacking(self) -> int:
+    def missing_count(self) -> int:
         return len(self._lacking)
 
     async def header_for(

@@ -57,7 +57,7 @@ class KeptFiles(TaskFiles):
             content = await self._read_content(tenant, file)
             about = about.model_copy(update={"size": len(content), "file_id": content_id(content)})
             async with self._at_once:
-                parsed = await parse_apart(content)
+                parsed = await parse_in_subprocess(content)
             return await self._keep_picture(tenant, about, parsed)
         except FileFailed as failure:
             return about.model_copy(update={"problem": str(failure)})
@@ -123,7 +123,7 @@ def content_id(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-async def parse_apart(content: bytes, seconds: float = _PARSE_SECONDS) -> ParsedFile:
+async def parse_in_subprocess(content: bytes, seconds: float = _PARSE_SECONDS) -> ParsedFile:
     """Parses a file in a process that is killed if it takes too long. Raises ``FileFailed``."""
     environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
     pipe, null = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL

@@ -66,7 +66,7 @@ class MontySandbox(Sandbox):
                     program, inputs={"_inputs": list(inputs)}, print_callback=CollectString(0)
                 )
         except (MontyCrashedError, TimeoutError, OSError) as error:
-            raise _late_or_gone(error) from error
+            raise _translate_crash(error) from error
         except (MontyError, ValueError, TypeError) as error:
             raise CodeFailed(_shorten_error(error)) from error
         if not isinstance(result, str) or len(result) > _LONGEST:
@@ -91,7 +91,7 @@ class MontySandbox(Sandbox):
             return self._pool
 
 
-def _late_or_gone(error: Exception) -> CodeFailed | SandboxUnavailable:
+def _translate_crash(error: Exception) -> CodeFailed | SandboxUnavailable:
     if getattr(error, "timed_out", False):
         return CodeFailed("TimeoutError: it was stopped, since it did not end")
     return SandboxUnavailable(f"{type(error).__name__}: {str(error)[:200]}")
@@ -109,7 +109,7 @@ _MOST_KEPT = 500
 log = structlog.get_logger()
 
 
-class RedisMade(MadeTools):
+class RedisMadeTools(MadeTools):
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
 
@@ -142,7 +142,7 @@ class RedisMade(MadeTools):
                 return kept
 
 
-class SwitchedTenants(Tenants):
+class TenantsWithSwitches(Tenants):
     """Tenants' records with the switches that operators have set since. Without Redis nothing is switched on."""
 
     def __init__(self, tenants: Tenants, redis: Redis) -> None:

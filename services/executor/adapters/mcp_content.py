@@ -27,7 +27,16 @@ from shared.contracts.base import first_fault
 from shared.contracts.tenant import CatalogueEntry, Connection
 from shared.domain.exact_json import Json, loads, loads_object
 
-__all__ = ["BadListing", "CompiledListing", "ListedTool", "ListedTools", "answer_of", "brief", "list_tools", "tools_of"]
+__all__ = [
+    "BadListing",
+    "CompiledListing",
+    "ListedTool",
+    "ListedTools",
+    "answer_of",
+    "list_tools",
+    "summarize_error",
+    "tools_of",
+]
 
 log = structlog.get_logger()
 
@@ -109,7 +118,7 @@ def answer_of(tool: str, result: CallToolResult) -> ToolAnswer:
         raise ToolSilent(f"{tool}: the answer cannot be used: {error}") from error
 
 
-def brief(error: Exception) -> str:
+def summarize_error(error: Exception) -> str:
     """The first fault of an error in one line, without what the server sent."""
     if isinstance(error, ValidationError):
         return first_fault(error)
@@ -161,7 +170,7 @@ def _schema_fault(schema_json: str) -> str | None:
 
 
 def _build_tool(connection: Connection, tool: ListedTool) -> Tool:
-    entry = connection.catalogue.get(tool.name) or _proof_by_server(tool)
+    entry = connection.catalogue.get(tool.name) or _declared_read_back(tool)
     said = tool.annotations
     annotations = Annotations(said.read_only_hint, said.destructive_hint) if said else None
     is_own = not connection.from_request
@@ -177,7 +186,7 @@ def _build_tool(connection: Connection, tool: ListedTool) -> Tool:
     )
 
 
-def _proof_by_server(tool: ListedTool) -> CatalogueEntry:
+def _declared_read_back(tool: ListedTool) -> CatalogueEntry:
     """The read by which the server says that a write is proved, and what it shows then; never a class.
 
     What reads show is the server's word in any case, so which read to ask may be its word too.

@@ -15,7 +15,7 @@ from mcp.shared.message import ClientMessageMetadata, SessionMessage
 from mcp.types import JSONRPCRequest
 from pydantic import ValidationError
 
-from services.executor.adapters.mcp_content import brief
+from services.executor.adapters.mcp_content import summarize_error
 from services.executor.adapters.mcp_wire import McpTransport, SessionExpired
 from services.executor.ports.tools import ToolSilent, ToolUnreachable
 
@@ -31,27 +31,27 @@ async def open_streams(url: str, transport: McpTransport) -> AsyncIterator[tuple
     async with transport.client() as http, streamable_http_client(url, http_client=http) as (theirs, to_them), to_them:
         streams = _Streams(url, transport, to_them)
 
-        async def pass_on() -> None:
+        async def forward_messages() -> None:
             async for message in theirs:
                 streams.add(message)
             streams.add(None)
 
         async with asyncio.TaskGroup() as group:
-            passing = group.create_task(pass_on())
+            passing = group.create_task(forward_messages())
             try:
                 yield streams, streams
             finally:
                 passing.cancel()
 
 
-class _Writing(Protocol):
+class _WriteStream(Protocol):
     async def send(self, item: SessionMessage, /) -> None: ...
 
 
 class _Streams:
     """Messages from the server, in the order in which they came, and messages to it. They end with their transport."""
 
-    def __init__(self, url: str, transport: McpTransport, others: _Writing) -> None:
+    def __init__(self, url: str, transport: McpTransport, others: _WriteStream) -> None:
         self._url, self._transport, self._others = url, transport, others
         self._received: asyncio.Queue[SessionMessage | Exception | None] = asyncio.Queue()
 
@@ -87,7 +87,7 @@ class _Streams:
         try:
             await self._others.send(item)
         except BaseException:
-            self._transport.give_up(call)
+            self._transport.forget_answer(call)
             raise
 
     async def aclose(self) -> None:
@@ -147,14 +147,14 @@ class McpConnection:
             self.close()
             raise
         except MCPError as error:
-            trouble = self._transport.trouble(error)
+            trouble = self._transport.find_trouble(error)
             if trouble is None:
                 raise
             if isinstance(trouble, SessionExpired):
                 self.close()
             raise trouble from error
         except _BROKEN as error:
-            raise ToolSilent(f"the answer cannot be used: {brief(error)}") from error
+            raise ToolSilent(f"the answer cannot be used: {summarize_error(error)}") from error
 
     def close(self) -> None:
         """Ends the session, also while it opens; calls in flight fail as silent."""
@@ -166,7 +166,7 @@ class McpConnection:
         """Opens the session and keeps it until it is closed; never raises."""
         trouble: Exception = ToolUnreachable("the session was closed before it opened")
         try:
-            for url in _list_candidates(self._url):
+            for url in _candidate_urls(self._url):
                 if self._closing.is_set() or self._opened.done():
                     break
                 trouble = await self._run_at(url)
@@ -174,17 +174,17 @@ class McpConnection:
                     break
         finally:
             self._closing.set()
-            self._give_up(trouble)
+            self._fail_callers(trouble)
 
     async def _run_at(self, url: str) -> Exception:
         """Opens the session at one URL and stays there; returns the error that ended it or kept it from opening."""
         try:
-            await self._stay(Client(open_streams(url, self._transport), cache=None))
+            await self._keep_session(Client(open_streams(url, self._transport), cache=None))
         except Exception as error:  # noqa: BLE001 - the outer edge of a session: its callers are told, others live on
-            return self._port_error(_find_innermost(error))
+            return self._port_error(_innermost_error(error))
         return ToolSilent("the session was closed")
 
-    async def _stay(self, client: Client) -> None:
+    async def _keep_session(self, client: Client) -> None:
         async with asyncio.timeout(OPEN_SECONDS) as limit:
             self._opening = limit
             try:
@@ -197,26 +197,26 @@ class McpConnection:
                 self._opening = None
 
     def _port_error(self, error: Exception) -> Exception:
-        trouble = self._transport.trouble(error) if isinstance(error, MCPError) else None
+        trouble = self._transport.find_trouble(error) if isinstance(error, MCPError) else None
         if self._opened.done():
             log.warning("tool_session_lost", error=type(error).__name__)
         if isinstance(error, TimeoutError):
             return ToolSilent(f"no MCP session within {OPEN_SECONDS:g} seconds")
         return trouble or ToolSilent(f"no MCP session: {error}")
 
-    def _give_up(self, trouble: Exception) -> None:
+    def _fail_callers(self, trouble: Exception) -> None:
         if not self._opened.done():
             self._opened.set_exception(trouble)
             self._opened.exception()  # marks it as seen: perhaps nobody waits any more
 
 
-def _list_candidates(url: str) -> Iterator[str]:
+def _candidate_urls(url: str) -> Iterator[str]:
     yield url
     if not url.rstrip("/").endswith("/mcp"):
         yield f"{url.rstrip('/')}/mcp"
 
 
-def _find_innermost(error: Exception) -> Exception:
+def _innermost_error(error: Exception) -> Exception:
     while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]
     return error

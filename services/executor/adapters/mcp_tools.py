@@ -68,7 +68,7 @@ class McpTools(ToolServers):
         await self._group.__aexit__(None, None, None)  # the caller's own error is not the group's to wrap
 
     @property
-    def open_links(self) -> int:
+    def open_link_count(self) -> int:
         """How many servers have a session here."""
         return len(self._links)
 
@@ -154,10 +154,10 @@ class McpTools(ToolServers):
         if kept is not None and kept.link is link and clock() < kept.until:
             return kept
         try:
-            listed = await _list(link)
+            listed = await _list_tools(link)
         except SessionExpired:  # a list may be asked for again, unlike a call
             link = self._find_link(connection)
-            listed = await _list(link)
+            listed = await _list_tools(link)
         kept = self._listings.get(connection.server_key)  # others may have asked meanwhile, and compiled the same
         until = clock() + min(self._list_seconds, listed.seconds)
         if kept is not None and kept.listed == listed.tools:
@@ -172,7 +172,7 @@ class McpTools(ToolServers):
             kept.until = 0.0
 
 
-async def _list(link: McpConnection) -> mcp_content.ListedTools:
+async def _list_tools(link: McpConnection) -> mcp_content.ListedTools:
     with link.in_use():
         return await link.translate_errors(mcp_content.list_tools(await link.session()))
 

@@ -23,7 +23,7 @@ from services.executor.adapters.server_http import (
     TRANSPORT_ERRORS,
     USER_AGENT,
     ServerHttp,
-    limited_parts,
+    bounded_parts,
     port_error,
     refuse_compressed,
 )
@@ -49,10 +49,10 @@ _read_url = lru_cache(maxsize=512)(httpx2.URL)  # of servers that are called aga
 
 
 @lru_cache(maxsize=512)
-def _headers_of_call(session: str, stamped: tuple[tuple[str, str], ...]) -> httpx2.Headers:
+def _headers_of_call(session: str, tool_headers: tuple[tuple[str, str], ...]) -> httpx2.Headers:
     """The headers for all calls of one tool in one session."""
     of_session = {"mcp-session-id": session} if session else {}
-    return httpx2.Headers({**_HEADERS, **of_session, **dict(stamped)})
+    return httpx2.Headers({**_HEADERS, **of_session, **dict(tool_headers)})
 
 
 _FAILING = frozenset({502, 503, 504})  # said of a server that is down or busy, whatever it speaks
@@ -76,7 +76,7 @@ class McpTransport(httpx2.AsyncBaseTransport):
         self._session = ""
         return httpx2.AsyncClient(transport=self, timeout=_TIMEOUT, headers={"accept-encoding": "identity"})
 
-    def trouble(self, error: MCPError) -> ToolUnreachable | ToolSilent | None:
+    def find_trouble(self, error: MCPError) -> ToolUnreachable | ToolSilent | None:
         """What happened to the transport, if it made the error; None for the server's own errors."""
         data = error.data if isinstance(error.data, dict) else {}
         return self._troubles.pop(str(data.get(_MARK)), None)
@@ -98,21 +98,21 @@ class McpTransport(httpx2.AsyncBaseTransport):
     async def aclose(self) -> None:
         await self._http.close()
 
-    async def call(self, url: str, call: JSONRPCRequest, stamped: Mapping[str, str]) -> JSONRPCResponse | None:
+    async def call(self, url: str, call: JSONRPCRequest, tool_headers: Mapping[str, str]) -> JSONRPCResponse | None:
         """The result of a tool call; None if anything but one JSON result came. Raises the port's errors.
 
         What else came then waits here for the SDK's transport, which is told of the call too: ``give_up`` if it is not.
         """
         message = call.model_dump(by_alias=True, mode="json", exclude_unset=True)
-        headers = _headers_of_call(self._session, tuple(stamped.items()))
-        request = httpx2.Request("POST", _read_url(url), headers=headers, content=_encode(message))
+        headers = _headers_of_call(self._session, tuple(tool_headers.items()))
+        request = httpx2.Request("POST", _read_url(url), headers=headers, content=_encode_message(message))
         request.extensions["timeout"] = _TIMES
         answer = await self._send(request, message)
         if answer.result is None:
             self._handed_over[call.id] = answer.response()
         return answer.result
 
-    def give_up(self, call: JSONRPCRequest) -> None:
+    def forget_answer(self, call: JSONRPCRequest) -> None:
         """Forgets what came for a call of which the SDK's transport is not told."""
         self._handed_over.pop(call.id, None)
 
@@ -120,13 +120,13 @@ class McpTransport(httpx2.AsyncBaseTransport):
         is_waited_for = "id" in message and request.method != "DELETE"
         try:
             if is_waited_for:
-                return await self._answer(request, message)
+                return await self._fetch_answer(request, message)
             async with asyncio.timeout(COURTESY_SECONDS):
-                return await self._answer(request, message)
+                return await self._fetch_answer(request, message)
         except TRANSPORT_ERRORS as error:
             raise port_error(error) from error
 
-    async def _answer(self, request: httpx2.Request, message: Mapping[str, JsonValue]) -> "_WireAnswer":
+    async def _fetch_answer(self, request: httpx2.Request, message: Mapping[str, JsonValue]) -> "_WireAnswer":
         response = await self._http.send(self._connection, request)
         if response.status_code == 404 and "mcp-session-id" in request.headers:
             await response.aclose()
@@ -142,7 +142,7 @@ class McpTransport(httpx2.AsyncBaseTransport):
         mark = secrets.token_hex(16)
         self._troubles.keep(mark, trouble)
         error = {"code": _TRANSPORT_ERROR, "message": str(trouble), "data": {_MARK: mark}}
-        said = _encode({"jsonrpc": "2.0", "id": message.get("id"), "error": error})
+        said = _encode_message({"jsonrpc": "2.0", "id": message.get("id"), "error": error})
         return _WireAnswer(502, {"content-type": "application/json"}, said)
 
 
@@ -166,18 +166,18 @@ async def _read_usable_answer(response: httpx2.Response, message: Mapping[str, J
     """The answer, if it is one that MCP can read; a JSON body is read here, within bounds. Raises if it is not."""
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     try:
-        _refuse_early(response, kind)
+        _refuse_wrong_status(response, kind)
         if kind == "text/event-stream":
-            stream = _Bounded(response)
+            stream = _BoundedStream(response)
             return _WireAnswer(response.status_code, response.headers, stream=stream)
-        body = b"".join([part async for part in limited_parts(response)])
+        body = b"".join([part async for part in bounded_parts(response)])
     except BaseException:
         await response.aclose()
         raise
     await response.aclose()
     result = _parse_result(body, message) if response.status_code == 200 else None
     if result is None:
-        _refuse_garbage(body, response.status_code, message)
+        _require_json_rpc(body, response.status_code, message)
     return _WireAnswer(response.status_code, response.headers, body, result=result)
 
 
@@ -190,7 +190,7 @@ def _parse_result(body: bytes, message: Mapping[str, JsonValue]) -> JSONRPCRespo
     return result if result.id == message["id"] else None
 
 
-def _refuse_early(response: httpx2.Response, kind: str) -> None:
+def _refuse_wrong_status(response: httpx2.Response, kind: str) -> None:
     status = response.status_code
     if 300 <= status < 400:
         raise ToolSilent(f"the server redirects (HTTP {status}), which is not followed")
@@ -203,7 +203,7 @@ def _refuse_early(response: httpx2.Response, kind: str) -> None:
     refuse_compressed(response)
 
 
-def _refuse_garbage(body: bytes, status: int, message: Mapping[str, JsonValue]) -> None:
+def _require_json_rpc(body: bytes, status: int, message: Mapping[str, JsonValue]) -> None:
     try:
         answer = json.loads(body)
     except (ValueError, RecursionError):
@@ -214,7 +214,7 @@ def _refuse_garbage(body: bytes, status: int, message: Mapping[str, JsonValue]) 
         raise ToolSilent("the server answered another request than ours")
 
 
-class _Bounded(httpx2.AsyncByteStream):
+class _BoundedStream(httpx2.AsyncByteStream):
     """An event stream that ends with an error once it is too long."""
 
     def __init__(self, response: httpx2.Response) -> None:
@@ -222,7 +222,7 @@ class _Bounded(httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
-            async for part in limited_parts(self._response):
+            async for part in bounded_parts(self._response):
                 yield part
         except ToolSilent as error:
             raise httpx2.ReadError(str(error)) from error
@@ -238,5 +238,5 @@ def _read_message(request: httpx2.Request) -> Mapping[str, JsonValue]:
     return message
 
 
-def _encode(message: Mapping[str, object]) -> bytes:
+def _encode_message(message: Mapping[str, object]) -> bytes:
     return _encode_text(message).encode()

@@ -60,14 +60,14 @@ class TokenEndpoints:
 
     def cached_token(self, owner: str, credential: Credential, refused: str = "") -> str | None:
         """A cached token that is still good, and not the refused one; None if there is none."""
-        token = self._kept.get(_name_token(owner, credential))
+        token = self._kept.get(_token_key(owner, credential))
         if token is None or token.value == refused or asyncio.get_running_loop().time() >= token.until:
             return None
         return token.value
 
     async def token(self, owner: str, credential: Credential, secret: ReadsSecret, refused: str = "") -> str:
         """A token; one that a server refused is replaced once for all who hold it. Raises ``CredentialUnavailable``."""
-        name = _name_token(owner, credential)
+        name = _token_key(owner, credential)
         async with self._asking.setdefault(name, asyncio.Lock()):
             if kept := self.cached_token(owner, credential, refused):
                 return kept
@@ -99,13 +99,13 @@ class TokenEndpoints:
                 status, body = await _read_answer(client, _build_request(client, credential, secret))
         except (httpx.HTTPError, httpx.InvalidURL, OSError, TimeoutError) as error:
             why = f"its token endpoint does not answer ({type(error).__name__})"
-            raise CredentialUnavailable(_say_why(credential, why)) from None
+            raise CredentialUnavailable(_describe_failure(credential, why)) from None
         answer = _parse_object(body)
         if status == 200 and answer:
-            return _read(credential, answer, began)
+            return _read_token(credential, answer, began)
         said = str(answer.get("error", ""))
         code = f", {said}" if _CODE.fullmatch(said) else ""
-        sentence = _say_why(credential, f"its token endpoint refused with HTTP {status}{code}")
+        sentence = _describe_failure(credential, f"its token endpoint refused with HTTP {status}{code}")
         raise (_ClientRefused if status == 401 or said == "invalid_client" else CredentialUnavailable)(sentence)
 
 
@@ -138,12 +138,16 @@ def _build_request(client: httpx.AsyncClient, credential: Credential, secret: st
     return client.build_request("POST", credential.token_url, data=given, headers=headers)
 
 
-def _read(credential: Credential, answer: JsonObject, began: float) -> AccessToken:
+def _read_token(credential: Credential, answer: JsonObject, began: float) -> AccessToken:
     value, kind, life = answer.get("access_token"), answer.get("token_type", "bearer"), answer.get("expires_in")
     if not isinstance(value, str) or not _TOKEN.fullmatch(value):
-        raise CredentialUnavailable(_say_why(credential, "its token endpoint answered without a usable access_token"))
+        raise CredentialUnavailable(
+            _describe_failure(credential, "its token endpoint answered without a usable access_token")
+        )
     if str(kind).lower() != "bearer":
-        raise CredentialUnavailable(_say_why(credential, "its token endpoint gave a token that is no bearer token"))
+        raise CredentialUnavailable(
+            _describe_failure(credential, "its token endpoint gave a token that is no bearer token")
+        )
     seconds = read_lifetime(life)
     return AccessToken(value, began + seconds - min(EARLY, seconds / 10))
 
@@ -164,9 +168,9 @@ def _parse_object(body: bytes) -> JsonObject:
         return {}
 
 
-def _say_why(credential: Credential, why: str) -> str:
+def _describe_failure(credential: Credential, why: str) -> str:
     return f"no token for the credential {credential.reference}: {why} ({credential.token_url})"
 
 
-def _name_token(owner: str, credential: Credential) -> str:
+def _token_key(owner: str, credential: Credential) -> str:
     return f"{owner} {credential.model_dump_json()}"

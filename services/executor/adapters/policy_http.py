@@ -49,7 +49,7 @@ class HttpPolicy(PolicyService):
         self._url = url
         self._tracer = tracer
         self._seconds = seconds
-        self._foreseen = LruCache[str, _CachedForesight](_MOST_HASHES)
+        self._foreseen = LruCache[str, _CachedVerdict](_MOST_HASHES)
         self._timeout = httpx2.Timeout(seconds).as_dict()
         self._read_url = lru_cache(maxsize=_MOST_HASHES)(lambda path: httpx2.URL(f"{url.rstrip('/')}{path}"))
         self._transport = transport or AiohttpTransport()
@@ -61,7 +61,7 @@ class HttpPolicy(PolicyService):
         kept = self._foreseen.use(named)
         if kept is None or kept.until < now:
             verdict = await self._ask("evaluate", request, Verdict)
-            kept = self._foreseen.keep(named, _CachedForesight(verdict, now + _FORESEEN_SECONDS))
+            kept = self._foreseen.keep(named, _CachedVerdict(verdict, now + _FORESEEN_SECONDS))
         return kept.verdict.model_copy(update={"context_hash": context_hash(request)})
 
     async def allowances(self, request: AllowanceRequest) -> Allowances:
@@ -74,22 +74,22 @@ class HttpPolicy(PolicyService):
         with self._tracer.span(names.POLICY.format(question=question), SpanKind.CLIENT) as span:
             try:
                 async with asyncio.timeout(self._seconds):
-                    answer = await self._answer(question, request, shape)
+                    answer = await self._fetch_answer(question, request, shape)
             except (httpx2.TimeoutException, TimeoutError) as error:
                 raise PolicyUnavailable(f"the policy service did not answer within {self._seconds:g} s") from error
             except httpx2.HTTPError as error:
                 raise PolicyUnavailable(f"the policy service at {self._url} cannot be reached: {error}") from error
-            _note(span, answer)
+            _note_verdict_on_span(span, answer)
             return answer
 
-    async def _answer(self, question: str, request: PolicyContract, shape: type[Answer]) -> Answer:
+    async def _fetch_answer(self, question: str, request: PolicyContract, shape: type[Answer]) -> Answer:
         if isinstance(request, EvaluateRequest | AllowanceRequest) and request.policies:
             named = _hash_of(_same_policies(request.policies))
             short = request.model_copy(update={"policies": ()})
             response = await self._post(f"/v1/policies/{named}/{question}", short)
             if response.status_code != httpx2.codes.NOT_FOUND:  # neither forgotten, nor a service of the version before
-                return _require_hash(named, _read(response, shape))
-        return _read(await self._post(f"/v1/{question}", request), shape)
+                return _require_hash(named, _parse_answer(response, shape))
+        return _parse_answer(await self._post(f"/v1/{question}", request), shape)
 
     async def _post(self, path: str, request: PolicyContract) -> httpx2.Response:
         sent = httpx2.Request("POST", self._read_url(path), content=request.to_json(), headers=_HEADERS)
@@ -110,7 +110,7 @@ class HttpPolicy(PolicyService):
         await self._transport.aclose()
 
 
-class _CachedForesight(NamedTuple):
+class _CachedVerdict(NamedTuple):
     """A provisional verdict, used again ``until`` a time of the loop's clock."""
 
     verdict: Verdict
@@ -134,14 +134,14 @@ def _require_hash(named: str, answer: Answer) -> Answer:
     return answer
 
 
-def _note(span: Span, answer: PolicyContract) -> None:
+def _note_verdict_on_span(span: Span, answer: PolicyContract) -> None:
     if not span.is_recording or not isinstance(answer, Verdict):
         return
     span.note({names.PASSED: answer.passed, names.BINDING: answer.binding})
     span.note({names.TRIGGERED: len(answer.triggered_rules), names.REFUSED: len(answer.refusals)})
 
 
-def _read(response: httpx2.Response, shape: type[Answer]) -> Answer:
+def _parse_answer(response: httpx2.Response, shape: type[Answer]) -> Answer:
     if response.status_code != httpx2.codes.OK:
         raise PolicyUnavailable(f"the policy service answered {response.status_code}: {response.text[:200]}")
     try:
@@ -150,7 +150,7 @@ def _read(response: httpx2.Response, shape: type[Answer]) -> Answer:
         raise PolicyUnavailable(f"the policy service's answer is no {shape.__name__.lower()}") from error
 
 
-class PatientPolicy(PolicyService):
+class RetryingPolicy(PolicyService):
     """A policy service that is asked again while it is away, since a verdict changes nothing, and counted.
 
     A verdict that decides nothing, on a task whose text no rule speaks about, is not waited for.

@@ -9,7 +9,7 @@ from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
 from services.executor.adapters.shared_texts import SharedTexts
-from services.executor.ports.upkeep import EndedContent, EndedTask, EndedTasks, TakenTasks
+from services.executor.ports.upkeep import ClaimedTasks, EndedContent, EndedTask, EndedTasks
 from shared.contracts.archive import VERSION
 from shared.infra import keys
 from shared.infra.journal_rows import OWN_TEXT, StoredStep, read_rows
@@ -35,14 +35,16 @@ class RedisEndedTasks(EndedTasks):
         self._redis, self._scripts = redis, Scripts(redis)
         self._shared = shared or SharedTexts(redis)
 
-    async def take(self, partitions: Collection[int], most: int, *, whole: bool) -> TakenTasks:
+    async def claim(self, partitions: Collection[int], most: int, *, with_content: bool) -> ClaimedTasks:
         each = max(1, most // max(1, len(partitions)))
-        calls = [([keys.partition_keys(number).unarchived], [each, _AGAIN_MS, int(whole)]) for number in partitions]
+        calls = [
+            ([keys.partition_keys(number).unarchived], [each, _AGAIN_MS, int(with_content)]) for number in partitions
+        ]
         rows = cast("list[list[_Taken]]", await self._scripts.run_many("take_ended", calls))
         found = [await self._read_content(*row) for taken in rows for row in taken]
         tasks = tuple(one for one in found if one is not None)
         more = [number for number, taken in zip(partitions, rows, strict=True) if len(taken) >= each]
-        return TakenTasks(tasks, more)
+        return ClaimedTasks(tasks, more)
 
     async def _read_content(self, member: str, problem: str, found: list[object]) -> EndedContent | None:
         """The task's content for the archive; None if it cannot be read."""
@@ -60,7 +62,7 @@ class RedisEndedTasks(EndedTasks):
             log.exception("not_archived", task=task.task_id, error=repr(error))
             return None
 
-    async def let_go(self, tasks: Sequence[EndedContent], *, archived: bool) -> None:
+    async def set_expiry(self, tasks: Sequence[EndedContent], *, archived: bool) -> None:
         seconds = [0, keys.DETAIL_SECONDS] if archived else [keys.TASK_RETENTION_SECONDS] * 2
         calls: list[tuple[str, list[str], list[Argument]]] = []
         for task, _ in tasks:

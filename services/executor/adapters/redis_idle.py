@@ -46,7 +46,7 @@ SESSION: TypeAdapter[SessionState] = TypeAdapter(SessionState, config=ConfigDict
 
 
 class RedisIdleSessions(ScriptedStore, IdleSessions):
-    async def take(self, partitions: Collection[int], idle_seconds: float, most: int) -> tuple[SessionName, ...]:
+    async def claim(self, partitions: Collection[int], idle_seconds: float, most: int) -> tuple[SessionName, ...]:
         each = max(1, most // max(1, len(partitions)))
         arguments = [each, _AGAIN_MS, int(idle_seconds * 1000)]
         calls = [([keys.partition_keys(number).idle], arguments) for number in partitions]

@@ -18,7 +18,7 @@ from shared.ports.store import StoreUnavailable
 _CLOCKS_APART = timedelta(seconds=2)  # between the gateways' and the store's
 
 
-class Refusal(NamedTuple):
+class WriteRefusal(NamedTuple):
     """Why a write is not sent although its intent is stored: the entry as it has to be settled, and what is raised."""
 
     entry: LedgerEntry
@@ -36,23 +36,23 @@ class Intents:
         self._opened: set[str] = set()
 
     @property
-    def to_confirm(self) -> int:
+    def replicas_to_confirm(self) -> int:
         """How many replicas must have an intent before its request is sent."""
         return self._lineage.confirm_replicas
 
-    def check_sight(self) -> None:
+    def check_failover_visible(self) -> None:
         """Raises ``StoreUnavailable`` while a failover may go unnoticed: then no intent is stored."""
         if problem := self._lineage.blind:
             raise StoreUnavailable(str(problem))
 
-    def find_refusal(self, entry: LedgerEntry, *, is_confirmed: bool) -> Refusal | None:
+    def find_refusal(self, entry: LedgerEntry, *, is_confirmed: bool) -> WriteRefusal | None:
         """Why the write of a stored intent must not be sent; None if it may."""
         if problem := self._lineage.blind:
-            return _refuse(entry, str(problem))
+            return _refuse_unsent(entry, str(problem))
         if self.may_have_been_sent(entry):
-            return Refusal(mark_in_doubt(entry), conflict(entry))
+            return WriteRefusal(mark_in_doubt(entry), failover_conflict(entry))
         if not is_confirmed:
-            return _refuse(entry, f"the intent of {entry.call.call_id} was not confirmed by enough replicas")
+            return _refuse_unsent(entry, f"the intent of {entry.call.call_id} was not confirmed by enough replicas")
         return None
 
     def note_opened(self, entry: LedgerEntry) -> None:
@@ -70,24 +70,28 @@ class Intents:
         """
         if entry.idempotency_field is not None and not entry.is_replanned:
             return False
-        if self._is_older_than(self._lineage.restored):
+        if self._is_turn_older_than(self._lineage.restored):
             return True
         if entry.shown_before and self._was_begun_before(self._lineage.crashed, self._began_after):
             return True
         if entry.shown_before and entry.is_replanned and self._is_task_older_than_a_loss:
             return True
-        return not self.to_confirm and self._was_begun_before(self._lineage.failed_over, self._began_under)
+        return not self.replicas_to_confirm and self._was_begun_before(self._lineage.failed_over, self._began_under)
 
     def _was_begun_before(self, moment: datetime | None, known_at_begin: datetime | None) -> bool:
         """Whether the turn is older than the moment, and not this process's own work from its first beginning on."""
-        return self._is_older_than(moment) and not (known_at_begin != moment and self._work.attempts == 1)
+        return self._is_turn_older_than(moment) and not (known_at_begin != moment and self._work.attempts == 1)
 
     @property
     def _is_task_older_than_a_loss(self) -> bool:
-        lost = (self._lineage.restored, self._lineage.crashed, None if self.to_confirm else self._lineage.failed_over)
+        lost = (
+            self._lineage.restored,
+            self._lineage.crashed,
+            None if self.replicas_to_confirm else self._lineage.failed_over,
+        )
         return any(moment and self._work.record.accepted_at <= moment + _CLOCKS_APART for moment in lost)
 
-    def _is_older_than(self, moment: datetime | None) -> bool:
+    def _is_turn_older_than(self, moment: datetime | None) -> bool:
         return moment is not None and self._work.turn.received_at <= moment + _CLOCKS_APART
 
     def was_lost(self, entry: LedgerEntry) -> bool:
@@ -95,7 +99,7 @@ class Intents:
         return entry.key in self._opened and self._lineage.failed_over != self._began_under
 
 
-def conflict(entry: LedgerEntry) -> LedgerConflict:
+def failover_conflict(entry: LedgerEntry) -> LedgerConflict:
     """The store failed over since the turn was accepted; the write may have been sent before by another process."""
     return LedgerConflict(f"{entry.call.call_id} may have been sent before Redis failed over")
 
@@ -106,5 +110,5 @@ def mark_in_doubt(entry: LedgerEntry) -> LedgerEntry:
     return entry.model_copy(update={"status": WriteStatus.SENDING, "before_json": None, "note": note})
 
 
-def _refuse(entry: LedgerEntry, why: str) -> Refusal:
-    return Refusal(entry.model_copy(update={"status": WriteStatus.UNSENT, "note": why}), StoreUnavailable(why))
+def _refuse_unsent(entry: LedgerEntry, why: str) -> WriteRefusal:
+    return WriteRefusal(entry.model_copy(update={"status": WriteStatus.UNSENT, "note": why}), StoreUnavailable(why))

@@ -37,7 +37,7 @@ class RedisLearned(Learned):
         self._redis = redis
         self._scripts = Scripts(redis, patience=0)
         self._noted: dict[str, frozenset[str]] = {}
-        self._lessons = _Lessons()
+        self._lessons = _LessonCache()
 
     async def recall(self, tenant: str, process_type: str) -> Experience:
         fields = [field for strategy in Strategy for field in keys.arm_fields(process_type, strategy)]
@@ -60,7 +60,7 @@ class RedisLearned(Learned):
             {
                 kind: read
                 for kind, row in zip(ThresholdKind, accuracy, strict=True)
-                for read in _read(Accuracy, tenant, [row] if row else []).values()
+                for read in _parse_rows(Accuracy, tenant, [row] if row else []).values()
             },
             tuple(sorted(designed)),
         )
@@ -117,7 +117,7 @@ def _read_arms(numbers: Sequence[str | None]) -> dict[Strategy, Arm]:
         raise StoreUnavailable(f"the statistics are spoiled: {error}") from error
 
 
-class _Held(NamedTuple):
+class _ParsedRows(NamedTuple):
     """Lessons of one kind, and the rows that they were read from."""
 
     rows: list[str]
@@ -126,30 +126,30 @@ class _Held(NamedTuple):
 
 
 _KINDS: tuple[type[Contract], ...] = (CaseEntry, KnownFact, KnownEntity)
-_NONE = tuple(_Held([], (), {}) for _ in _KINDS)
+_NONE = tuple(_ParsedRows([], (), {}) for _ in _KINDS)
 
 
-class _Lessons:
+class _LessonCache:
     """Parsed lessons of each tenant from the last read: the next task reads nearly the same rows, and parses new ones.
 
     Bounded by rows of all tenants together: those are forgotten first that were read longest ago.
     """
 
     def __init__(self) -> None:
-        self._held = OrderedDict[str, tuple[str, tuple[_Held, ...]]]()
+        self._held = OrderedDict[str, tuple[str, tuple[_ParsedRows, ...]]]()
         self._rows = 0
 
-    def find(self, tenant: str) -> tuple[str, tuple[_Held, ...]]:
+    def find(self, tenant: str) -> tuple[str, tuple[_ParsedRows, ...]]:
         """The mark with which the tenant's lessons came last, and the lessons of each kind."""
         if tenant in self._held:
             self._held.move_to_end(tenant)
         return self._held.get(tenant, ("", _NONE))
 
-    def read(self, tenant: str, mark: str, rows: Sequence[list[str]]) -> tuple[_Held, ...]:
+    def read(self, tenant: str, mark: str, rows: Sequence[list[str]]) -> tuple[_ParsedRows, ...]:
         """The lessons of the rows of each kind, the same objects for the same rows."""
         _, before = self._held.pop(tenant, ("", _NONE))
         found = tuple(
-            _read_again(kind, tenant, now, held) for kind, now, held in zip(_KINDS, rows, before, strict=True)
+            _update_parsed(kind, tenant, now, held) for kind, now, held in zip(_KINDS, rows, before, strict=True)
         )
         self._held[tenant] = mark, found
         self._rows += _count_rows(found) - _count_rows(before)
@@ -158,19 +158,19 @@ class _Lessons:
         return found
 
 
-def _read_again(kind: type[Contract], tenant: str, rows: list[str], before: _Held) -> _Held:
+def _update_parsed(kind: type[Contract], tenant: str, rows: list[str], before: _ParsedRows) -> _ParsedRows:
     if before.rows == rows:
         return before
-    new = _read(kind, tenant, [row for row in rows if row not in before.by_row])
+    new = _parse_rows(kind, tenant, [row for row in rows if row not in before.by_row])
     by_row = {row: new.get(row) or before.by_row[row] for row in rows if row in new or row in before.by_row}
-    return _Held(rows, tuple(by_row[row] for row in rows if row in by_row), by_row)
+    return _ParsedRows(rows, tuple(by_row[row] for row in rows if row in by_row), by_row)
 
 
-def _count_rows(held: Sequence[_Held]) -> int:
+def _count_rows(held: Sequence[_ParsedRows]) -> int:
     return sum(len(one.rows) for one in held)
 
 
-def _read(kind: type[Lesson], tenant: str, rows: Sequence[str]) -> dict[str, Lesson]:
+def _parse_rows(kind: type[Lesson], tenant: str, rows: Sequence[str]) -> dict[str, Lesson]:
     """The lessons by row; rows that cannot be read, since another version wrote them, are logged and left out."""
     lessons: dict[str, Lesson] = {}
     for row in rows:

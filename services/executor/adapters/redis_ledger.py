@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import cast
 
-from services.executor.adapters.redis_intents import Intents, conflict, mark_in_doubt
+from services.executor.adapters.redis_intents import Intents, failover_conflict, mark_in_doubt
 from services.executor.adapters.turn_scripts import TurnScripts
 from services.executor.ports.turns import NOTHING, JournalBatch, LedgerConflict, Pulse
 from shared.contracts.ledger import LedgerEntry
@@ -27,50 +27,59 @@ class RedisLedger:
             self._entries = await self._read()
         return dict(self._entries)
 
-    async def open_write(self, entry: LedgerEntry, hold_seconds: float, beside: JournalBatch = NOTHING) -> Pulse:
+    async def open_write(self, entry: LedgerEntry, hold_seconds: float, batch: JournalBatch = NOTHING) -> Pulse:
         """As ``TurnStore.open_write``. The server is looked at before the intent is stored and once more after, since
         it may have been replaced meanwhile; raises if the write must not be sent.
         """
-        self._intents.check_sight()
+        self._intents.check_failover_visible()
         is_doubted = self._intents.may_have_been_sent(entry)
-        pulse, is_confirmed = await self._open(mark_in_doubt(entry) if is_doubted else entry, hold_seconds, beside)
+        pulse, is_confirmed = await self._store_intent(
+            mark_in_doubt(entry) if is_doubted else entry, hold_seconds, batch
+        )
         if pulse.refused:
             return pulse
         self._intents.note_opened(entry)
         if is_doubted:
-            raise conflict(entry)
+            raise failover_conflict(entry)
         if refusal := self._intents.find_refusal(entry, is_confirmed=is_confirmed):
             await self.settle_write(refusal.entry, entry.status)
             raise refusal.error
         return pulse
 
-    async def settle_write(self, entry: LedgerEntry, before: WriteStatus, beside: JournalBatch = NOTHING) -> Pulse:
+    async def settle_write(self, entry: LedgerEntry, before: WriteStatus, batch: JournalBatch = NOTHING) -> Pulse:
         """As ``TurnStore.settle_write``. What a failover lost is stored anew: this turn knows what came of it."""
         try:
-            return await self._settle(entry, before, beside)
+            return await self._settle(entry, before, batch)
         except LedgerConflict:
             if not self._intents.was_lost(entry):
                 raise
         stored = (await self._read()).get(entry.key)
         if stored is not None and stored.status not in SENDABLE:
-            return await self._settle(entry, stored.status, beside)
+            return await self._settle(entry, stored.status, batch)
         sent = entry.model_copy(update={"status": WriteStatus.SENDING})
-        await self._scripts.append(NOTHING, self._pack("open", sent, _SENDABLE, 0), self._intents.to_confirm)
-        return await self._settle(entry, WriteStatus.SENDING, beside)
+        await self._scripts.append(
+            NOTHING, self._pack_arguments("open", sent, _SENDABLE, 0), self._intents.replicas_to_confirm
+        )
+        return await self._settle(entry, WriteStatus.SENDING, batch)
 
-    async def _open(self, entry: LedgerEntry, hold_seconds: float, beside: JournalBatch) -> tuple[Pulse, bool]:
+    async def _store_intent(self, entry: LedgerEntry, hold_seconds: float, batch: JournalBatch) -> tuple[Pulse, bool]:
         """Stores the intent, unless the pulse stops the task; returns also whether enough replicas have it."""
-        write, replicas = self._pack("open", entry, _SENDABLE, int(hold_seconds * 1000)), self._intents.to_confirm
-        pulse, is_confirmed = await self._scripts.append(beside, {**write, "heeded": 0}, replicas)
+        write, replicas = (
+            self._pack_arguments("open", entry, _SENDABLE, int(hold_seconds * 1000)),
+            self._intents.replicas_to_confirm,
+        )
+        pulse, is_confirmed = await self._scripts.append(batch, {**write, "heeded": 0}, replicas)
         if pulse.refused and not pulse.stops:  # what waits there is about another task
-            pulse, is_confirmed = await self._scripts.append(beside, write, replicas)
+            pulse, is_confirmed = await self._scripts.append(batch, write, replicas)
         if not pulse.refused:
-            self._note(entry)
+            self._cache_entry(entry)
         return pulse, is_confirmed
 
-    async def _settle(self, entry: LedgerEntry, before: WriteStatus, beside: JournalBatch) -> Pulse:
-        pulse, _ = await self._scripts.append(beside, self._pack("settle", entry, before.value, self._lease_ms))
-        self._note(entry)
+    async def _settle(self, entry: LedgerEntry, before: WriteStatus, batch: JournalBatch) -> Pulse:
+        pulse, _ = await self._scripts.append(
+            batch, self._pack_arguments("settle", entry, before.value, self._lease_ms)
+        )
+        self._cache_entry(entry)
         return pulse
 
     async def _read(self) -> dict[str, LedgerEntry]:
@@ -78,11 +87,11 @@ class RedisLedger:
         rows = claimed.ledger if claimed else await self._redis.command("HGETALL", self._scripts.task.ledger)
         return _in_sending_order({key: read_entry(row) for key, row in cast("dict[str, str]", rows).items()})
 
-    def _note(self, entry: LedgerEntry) -> None:
+    def _cache_entry(self, entry: LedgerEntry) -> None:
         if self._entries is not None:
             self._entries = _in_sending_order({**self._entries, entry.key: entry})
 
-    def _pack(self, act: str, entry: LedgerEntry, allowed: str, ms: int) -> dict[str, Argument]:
+    def _pack_arguments(self, act: str, entry: LedgerEntry, allowed: str, ms: int) -> dict[str, Argument]:
         """What ``append.lua`` does to the ledger: ``act`` and the others are its arguments of that name."""
         status, row = entry.status.value, pack_entry(entry)
         of_entry: dict[str, Argument] = {"key": entry.key, "allowed": allowed, "status": status, "entry": row}

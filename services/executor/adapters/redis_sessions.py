@@ -12,10 +12,10 @@ from redis.asyncio import Redis
 
 from services.executor.adapters.redis_turns import RedisTurnStore
 from services.executor.adapters.shared_texts import SharedTexts
-from services.executor.adapters.turn_scripts import STOPPED_MS, ClaimReply, entry_of, moment_of
+from services.executor.adapters.turn_scripts import STOPPED_MS, ClaimReply, store_time_of, stream_entry_of
 from services.executor.ports.sessions import (
-    Beat,
     Fault,
+    HeartbeatResult,
     Lease,
     LeaseHeartbeat,
     Sessions,
@@ -71,9 +71,9 @@ class RedisSessions(Sessions):
         self._claimed[lease] = reply
         return lease
 
-    async def next(self, lease: Lease) -> Work | None:
+    async def begin_next_turn(self, lease: Lease) -> Work | None:
         reply = self._claimed.pop(lease, None) or await self._claim(lease.tenant, lease.session_id, str(lease.fence))
-        return None if reply is None else await self._begun_work(lease, reply)
+        return None if reply is None else await self._read_work(lease, reply)
 
     async def _claim(self, tenant: str, session_id: str, fence: str) -> list[Reply] | None:
         """The next turn with all that is stored of its task; None, without a lease, if there is nothing to begin."""
@@ -94,7 +94,7 @@ class RedisSessions(Sessions):
             raise LeaseLost(session_id)
         return reply if isinstance(reply, list) else None
 
-    async def _begun_work(self, lease: Lease, reply: list[Reply]) -> Work:
+    async def _read_work(self, lease: Lease, reply: list[Reply]) -> Work:
         """The work of a turn that was begun; raises ``UnreadableTurn``."""
         _, _, stored, attempts, waited, problem, turn_id, task, session, pulse = reply
         claimed = ClaimReply(cast("list[Reply]", task), cast("list[str]", session), cast("list[str]", pulse))
@@ -104,23 +104,30 @@ class RedisSessions(Sessions):
             packed, version, outcome = claimed.record or await self._read_packed_record(lease, turn.task_id)
             record = read_record(packed)
         except ValueError as error:
-            task_id = turn.task_id if turn else _guess_task(str(stored))
+            task_id = turn.task_id if turn else _guess_task_id(str(stored))
             packed, *_ = claimed.record or await self._read_packed_record(lease, task_id)
-            about = (str(turn_id), task_id, int(str(attempts)), moment_of(claimed.pulse), turn, _json_of(packed))
-            raise UnreadableTurn(_describe(error), *about) from error
+            about = (
+                str(turn_id),
+                task_id,
+                int(str(attempts)),
+                store_time_of(claimed.pulse),
+                turn,
+                _record_json(packed),
+            )
+            raise UnreadableTurn(_describe_error(error), *about) from error
         begun = (int(str(attempts)), int(str(waited)), int(version), str(problem))
         return Work(turn, record, *begun, claimed, record.state.is_terminal and not outcome)
 
-    async def extend_all(self, leases: Sequence[Lease]) -> Beat:
+    async def extend_all(self, leases: Sequence[Lease]) -> HeartbeatResult:
         chunks = list(_split_leases(leases))
         calls = [self._pack_extension(partition, chunk) for partition, chunk in chunks]
         replies = await self._scripts.run_many("extend", calls) if calls else []
         pairs = tuple(zip(chunks, cast("list[list[list[int]]]", replies), strict=True))
         lost, called = (tuple(chunk[place - 1] for (_, chunk), places in pairs for place in places[n]) for n in (0, 1))
-        return Beat(lost, called)
+        return HeartbeatResult(lost, called)
 
     def _pack_extension(self, partition: str, leases: Sequence[Lease]) -> tuple[list[str], list[Argument]]:
-        names = [partition, *(name for lease in leases for name in _beat_keys(lease))]
+        names = [partition, *(name for lease in leases for name in _heartbeat_keys(lease))]
         rows: list[Argument] = [part for lease in leases for part in (lease.fence, _pack_member(lease))]
         return names, [self._owner, self._lease_ms, *rows]
 
@@ -129,7 +136,7 @@ class RedisSessions(Sessions):
         await self._run_fenced(
             "abandon",
             lease,
-            keys_for("abandon", *_keys_of(lease)),
+            keys_for("abandon", *_session_and_partition_keys(lease)),
             member=_pack_member(lease),
             delay_ms=int(retry_in * 1000),
             handed_over=int(handed_over),
@@ -137,14 +144,14 @@ class RedisSessions(Sessions):
             retention=keys.SESSION_RETENTION_SECONDS,
         )
 
-    async def bury_unread(self, lease: Lease, end: UnreadTurnEnd) -> None:
-        letter, outcome, (count, events) = end.letter, end.outcome, entry_of(end.events)
+    async def bury_unreadable(self, lease: Lease, end: UnreadTurnEnd) -> None:
+        letter, outcome, (count, events) = end.letter, end.outcome, stream_entry_of(end.events)
         task = keys.task_keys(lease.tenant, lease.session_id, letter.task_id)
         asked = keys.asked_key(partition_of(lease.tenant, lease.session_id), lease.tenant)
         await self._run_fenced(
             "bury_unread",
             lease,
-            keys_for("bury_unread", *_keys_of(lease), task, asked=asked),
+            keys_for("bury_unread", *_session_and_partition_keys(lease), task, asked=asked),
             turn_id=letter.turn.turn_id,
             task_id=letter.task_id,
             letter=letter.stored_json(),
@@ -158,7 +165,7 @@ class RedisSessions(Sessions):
             event_entry=events,
         )
 
-    def halt(self) -> None:
+    def stop_turns(self) -> None:
         self._halted = True
 
     async def ping(self) -> None:
@@ -186,13 +193,13 @@ class RedisSessions(Sessions):
         return reply
 
 
-def _guess_task(stored: str) -> str:
+def _guess_task_id(stored: str) -> str:
     """The id of the task that a turn belongs to which cannot be read; empty if it does not say."""
     named = _TASK_ID.search(stored)
     return named[1] if named else ""
 
 
-def _json_of(packed: str | None) -> str:
+def _record_json(packed: str | None) -> str:
     """A stored record's JSON; empty if there is none or it cannot be told."""
     try:
         return record_json(packed or "")
@@ -200,7 +207,7 @@ def _json_of(packed: str | None) -> str:
         return ""
 
 
-def _describe(error: ValueError) -> str:
+def _describe_error(error: ValueError) -> str:
     """What cannot be read. Values that do not fit are left out: they may be personal data."""
     if not isinstance(error, ValidationError):
         return str(error)
@@ -208,12 +215,12 @@ def _describe(error: ValueError) -> str:
     return f"{error.title}: {wrong}"
 
 
-def _keys_of(lease: Lease) -> tuple[keys.SessionKeys, keys.PartitionKeys]:
+def _session_and_partition_keys(lease: Lease) -> tuple[keys.SessionKeys, keys.PartitionKeys]:
     tenant, session_id = lease.tenant, lease.session_id
     return keys.session_keys(tenant, session_id), keys.partition_keys_of(tenant, session_id)
 
 
-def _beat_keys(lease: Lease) -> tuple[str, str, str]:
+def _heartbeat_keys(lease: Lease) -> tuple[str, str, str]:
     session = keys.session_keys(lease.tenant, lease.session_id)
     return session.lease, session.signals, keys.stopped_key(lease.tenant, lease.session_id)
 
@@ -222,7 +229,7 @@ def _split_leases(leases: Sequence[Lease]) -> Iterator[tuple[str, list[Lease]]]:
     """Yields the leases by the partition's ``leased`` set, not too many for one step."""
     of_partition: defaultdict[str, list[Lease]] = defaultdict(list)
     for lease in leases:
-        of_partition[_keys_of(lease)[1].leased].append(lease)
+        of_partition[_session_and_partition_keys(lease)[1].leased].append(lease)
     for leased, of_one in of_partition.items():
         rest = iter(of_one)
         while chunk := list(islice(rest, _AT_ONCE)):
@@ -238,11 +245,11 @@ _QUEUE_SECONDS = keys.DAY
 
 
 class RedisSlots(ScriptedStore, SlotStore):
-    async def take(self, tenant: str, session_id: str, cap: int, seconds: float) -> bool:
+    async def acquire(self, tenant: str, session_id: str, cap: int, seconds: float) -> bool:
         arguments: list[Argument] = [session_id, cap, int(seconds * 1000), _QUEUE_SECONDS]
         return await self._scripts.run("take_slot", keys.slot_keys(tenant), arguments) == 1
 
-    async def leave(self, tenant: str, session_id: str) -> str | None:
+    async def release(self, tenant: str, session_id: str) -> str | None:
         running, queue = keys.slot_keys(tenant)
         _, first = await self._scripts.commands(("ZREM", running, session_id), ("ZPOPMIN", queue))
         return str(first[0]) if isinstance(first, list) and first else None
@@ -258,7 +265,7 @@ class RedisSlots(ScriptedStore, SlotStore):
             lives = (("PEXPIRE", key, 10 * milliseconds) for key in running)
             await asyncio.gather(self._scripts.run_many("queue_due", calls), self._scripts.commands(*lives))
 
-    async def put_off(self, tenant: str, session_id: str) -> None:
+    async def postpone_reaping(self, tenant: str, session_id: str) -> None:
         waiting = keys.partition_keys_of(tenant, session_id).waiting
         member = keys.pack(keys.Member(tenant, session_id))
         await self._scripts.run("queue_due", [waiting], ["XX", _PUT_OFF_MS, member])

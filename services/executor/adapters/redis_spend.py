@@ -10,10 +10,12 @@ _ANY = -1  # no cap
 
 
 class RedisSpend(ScriptedStore, DailySpend):
-    async def reserve(self, tenant: str, day: str, charge: Charge, caps: DayCaps, over: Sequence[Charge] = ()) -> bool:
+    async def reserve(
+        self, tenant: str, day: str, charge: Charge, caps: DayCaps, settled: Sequence[Charge] = ()
+    ) -> bool:
         limits = [_ANY if cap is None else cap for cap in (caps.tokens, caps.nanos)]
         wanted: list[Argument] = [*limits, charge.name, charge.tokens, charge.nanos]
-        return await _run_spend(self._scripts, tenant, day, [*wanted, *charge_arguments(over)]) == 1
+        return await _run_spend(self._scripts, tenant, day, [*wanted, *charge_arguments(settled)]) == 1
 
     async def settle(self, tenant: str, day: str, charges: Sequence[Charge]) -> None:
         await settle_day(self._scripts, tenant, day, charges)

@@ -86,16 +86,16 @@ class RedisTurnStore(RedisLedger, ports.TurnStore):
     async def pulse(self) -> ports.Pulse:
         if self._halted():
             raise ports.HandedOver(self._lease.session_id)
-        if self._scripts.heard is None or self._heartbeat is None or self._heartbeat.has_news():
+        if self._scripts.heard is None or self._heartbeat is None or self._heartbeat.has_signal():
             return await self.append(())
         pulse, at = self._scripts.heard
         return pulse._replace(now=pulse.now + timedelta(seconds=monotonic() - at))
 
-    async def await_news(self) -> None:
+    async def await_signal(self) -> None:
         if self._heartbeat is None:
             await asyncio.sleep(_NEWS_SECONDS)
         else:
-            await self._heartbeat.await_news()
+            await self._heartbeat.await_signal()
 
     async def append(
         self, entries: Sequence[ports.JournalEntry], events: Sequence[TaskEvent] = (), record: TaskRecord | None = None
@@ -110,7 +110,7 @@ class RedisTurnStore(RedisLedger, ports.TurnStore):
         if self._heartbeat is None:
             await self._scripts.finish(end, release=False)
         else:
-            with self._heartbeat.letting_go():
+            with self._heartbeat.releasing():
                 self._heartbeat.released = await self._scripts.finish(end, release=True)
         self._session = None
         if self._is_cluster:

@@ -24,7 +24,7 @@ _BOOT, _PROCESSES = Path("/proc/sys/kernel/random/boot_id"), Path("/proc/self/ns
 _ENDED = "ZX"  # states of a process that runs no more, though its parent has not asked for its end yet
 
 
-class OwnerPlace(NamedTuple):
+class OwnerProcess(NamedTuple):
     """The machine and process id of an owner; ``machine`` is empty if it cannot be told."""
 
     machine: str
@@ -36,17 +36,17 @@ def name_owner(pid: int | None = None) -> str:
     return f"{socket.gethostname()}:{os.getpid() if pid is None else pid}:{uuid4().hex[:8]}{_identify_machine()}"
 
 
-def place_of(owner: str) -> OwnerPlace:
+def process_of(owner: str) -> OwnerProcess:
     parts = owner.split(":")
     if len(parts) != 3 or not parts[1].isdecimal():
-        return OwnerPlace("", 0)
-    return OwnerPlace(parts[2][8:], int(parts[1]))
+        return OwnerProcess("", 0)
+    return OwnerProcess(parts[2][8:], int(parts[1]))
 
 
 def is_owner_dead(owner: str, own: str) -> bool:
     """Whether the owner is known to have ended: it ran on the machine of ``own``, this process, and runs no more."""
-    machine, pid = place_of(owner)
-    if owner == own or not machine or machine != place_of(own).machine:
+    machine, pid = process_of(owner)
+    if owner == own or not machine or machine != process_of(own).machine:
         return False
     return pid == os.getpid() or not _is_running(pid)
 
@@ -81,7 +81,7 @@ class RedisUpkeep(Upkeep):
     def __init__(self, redis: Redis, owner: str = "") -> None:
         """``owner``: this process, if it takes part in finding out which executors of its machine have died."""
         self._redis = redis
-        self._owner, self._machine = owner, place_of(owner).machine
+        self._owner, self._machine = owner, process_of(owner).machine
         self._scripts = Scripts(redis)
         self._calls = [
             ([one.reaper, one.waiting, one.leased, one.timers], self._limits) for one in keys.all_partitions()
@@ -90,7 +90,7 @@ class RedisUpkeep(Upkeep):
 
     _limits: tuple[Argument, ...] = (_LOCK_MS, _OVERDUE_MS, _AGAIN_MS, _MOST)
 
-    async def overdue(self, partitions: Collection[int] = ALL_PARTITIONS) -> OverdueWork:
+    async def find_overdue(self, partitions: Collection[int] = ALL_PARTITIONS) -> OverdueWork:
         if len(partitions) == len(self._calls) and await self._is_idle():
             return OverdueWork()
         replies = await self._scripts.run_many("survey", [self._calls[number] for number in partitions])
@@ -152,7 +152,7 @@ class RedisUpkeep(Upkeep):
             entries = cast("list[int]", await pipe.execute())
         return sum(max(0, number - 1) for number in entries)  # the newest that is applied stays in each stream
 
-    async def fire(self, timer: DueTimer, turn: Turn) -> bool:
+    async def fire_timer(self, timer: DueTimer, turn: Turn) -> bool:
         tenant, session_id = timer.tenant, timer.session_id
         session, partition = keys.session_keys(tenant, session_id), keys.partition_keys_of(tenant, session_id)
         record = keys.task_keys(tenant, session_id, timer.task_id).record
@@ -167,7 +167,7 @@ class RedisUpkeep(Upkeep):
         names = keys_for("signal", session, partition, record=record)
         return await self._scripts.run("signal", names, arguments) == 1
 
-    async def count(self, mended: Mapping[Fault, int]) -> None:
+    async def add_fault_counts(self, mended: Mapping[Fault, int]) -> None:
         for fault, number in mended.items():
             await self._scripts.command("HINCRBY", keys.MENDED, fault.value, number)
 

@@ -21,7 +21,7 @@ log = structlog.get_logger()
 T = TypeVar("T")
 
 
-class Circuit(StrEnum):
+class CircuitState(StrEnum):
     CLOSED = "closed"  # calls pass
     OPEN = "open"  # no call passes
     HALF_OPEN = "half-open"  # one call passes, and what becomes of it decides
@@ -54,10 +54,10 @@ class Breaker:
         self._until = 0.0
         self._probing = False
 
-    def state(self, now: float) -> Circuit:
+    def state(self, now: float) -> CircuitState:
         if self._in_a_row < self._limits.failures:
-            return Circuit.CLOSED
-        return Circuit.OPEN if self._probing or now < self._until else Circuit.HALF_OPEN
+            return CircuitState.CLOSED
+        return CircuitState.OPEN if self._probing or now < self._until else CircuitState.HALF_OPEN
 
     @property
     def is_probing(self) -> bool:
@@ -68,12 +68,12 @@ class Breaker:
         """For how many seconds no call passes, as far as is known now."""
         return max(0.0, self._until - now)
 
-    def passes(self, now: float) -> bool:
+    def allows_call(self, now: float) -> bool:
         """Whether a call may be made now. The caller has to record afterwards what became of it."""
         state = self.state(now)
-        if state is Circuit.HALF_OPEN:
+        if state is CircuitState.HALF_OPEN:
             self._probing = True
-        return state is not Circuit.OPEN
+        return state is not CircuitState.OPEN
 
     def record_answer(self) -> None:
         """Notes that the server answered, whatever it said."""
@@ -83,7 +83,7 @@ class Breaker:
         """Notes that no usable answer came; returns whether the breaker opens by that. An open one stays as long."""
         was = self.state(now)
         self._in_a_row = min(self._in_a_row + 1, self._limits.failures)
-        opens = was is Circuit.CLOSED and self._in_a_row == self._limits.failures
+        opens = was is CircuitState.CLOSED and self._in_a_row == self._limits.failures
         if opens:
             self._opened = now
         elif self._probing and now - self._opened >= self._limits.steady:
@@ -132,7 +132,7 @@ class Resilience:
         self._breakers = LruCache[str, Breaker](MAX_REMEMBERED)
 
     @property
-    def circuits(self) -> Mapping[str, int]:
+    def circuit_counts(self) -> Mapping[str, int]:
         """How many servers are in each state of the breaker, for ``/health``, without their addresses."""
         now = self._clock()
         return Counter(breaker.state(now).value for breaker in self._breakers.values())
@@ -141,7 +141,7 @@ class Resilience:
         """The answer. ``send`` asks the server once, and takes the seconds that are left."""
         began, outcome = perf_counter(), "given_up"
         try:
-            answer = await self._ask_patiently(question, send)
+            answer = await self._ask_by_kind(question, send)
             outcome = "error" if isinstance(answer, ToolAnswer) and answer.is_error else "ok"
         except ToolForbidden:
             outcome = "forbidden"
@@ -158,15 +158,17 @@ class Resilience:
             self._meter.add(names.TOOL_CALLS, connection=connection, kind=kind, outcome=outcome)
         return answer
 
-    async def _ask_patiently(self, question: ServerQuestion, send: Callable[[float], Awaitable[T]]) -> T:
+    async def _ask_by_kind(self, question: ServerQuestion, send: Callable[[float], Awaitable[T]]) -> T:
         if question.kind == "discover":
             never = (ToolForbidden,)
             return await retry_patiently(lambda: self._ask_once(question, send), _LOST, self._pauses, never=never)
         if question.kind == "read" and question.timeout is not None:
-            return await self._read(question, question.timeout, send)
+            return await self._read_with_retries(question, question.timeout, send)
         return await self._ask_once(question, send)
 
-    async def _read(self, question: ServerQuestion, timeout: float, send: Callable[[float], Awaitable[T]]) -> T:
+    async def _read_with_retries(
+        self, question: ServerQuestion, timeout: float, send: Callable[[float], Awaitable[T]]
+    ) -> T:
         """Asks again while the server is unreachable, and once more after a silence, all of it within the time-out."""
         until, fell_silent = monotonic() + timeout, False
         for pause in self._pauses:
@@ -189,8 +191,8 @@ class Resilience:
         breaker = self._breakers.use(key) or self._breakers.keep(key, Breaker(self._limits))
         if breaker.is_probing:
             await self._wait_for_decision(breaker, question.timeout)
-        if not breaker.passes(self._clock()):
-            raise ToolUnreachable(_not_asked(question, breaker.seconds_left(self._clock())))
+        if not breaker.allows_call(self._clock()):
+            raise ToolUnreachable(_describe_open_breaker(question, breaker.seconds_left(self._clock())))
         try:
             answer = await send(max(0.001, (question.timeout or 0.0) - (self._clock() - began)))
         except ToolForbidden:
@@ -221,6 +223,6 @@ class Resilience:
             return
 
 
-def _not_asked(question: ServerQuestion, seconds_left: float) -> str:
+def _describe_open_breaker(question: ServerQuestion, seconds_left: float) -> str:
     what = f"{question.tool} was not sent" if question.tool else "its tools were not asked for"
     return f"{question.connection.id} failed several times in a row; {what}, and may be in {seconds_left:.1f} s"

@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from services.executor.adapters import server_http as http
 from services.executor.adapters.credentials import NoCredentials
-from services.executor.adapters.mcp_content import CompiledListing, brief
+from services.executor.adapters.mcp_content import CompiledListing, summarize_error
 from services.executor.ports import tools as ports
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, wire
@@ -54,7 +54,7 @@ class RestBridge(ports.ToolServers):
 
     @override
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[ports.Tool, ...]:
-        request = _request(connection, "GET", "/mcp/tools", query={"session_id": session_id})
+        request = _build_request(connection, "GET", "/mcp/tools", query={"session_id": session_id})
         reply = await self._ask(connection, f"{connection.id}: the tool list", request, DISCOVERY_SECONDS)
         before, listing = self._listings.use(connection.server_key) or (None, CompiledListing(()))
         if before != reply:  # an equal list gives the same objects
@@ -63,14 +63,14 @@ class RestBridge(ports.ToolServers):
         return listing.tools_of(connection)
 
     @override
-    def may_have_unlisted(self, connection: Connection) -> bool:
+    def may_have_unlisted_tools(self, connection: Connection) -> bool:
         return True
 
     async def call(
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> ports.ToolAnswer:
         body = dumps({"tool": tool, "params": arguments, "session_id": session_id}).encode()
-        request = _request(connection, "POST", "/mcp", body=body)
+        request = _build_request(connection, "POST", "/mcp", body=body)
         if connection.traceparent and (here := self._tracer.traceparent()):
             request.headers["traceparent"] = here
         reply = await self._ask(connection, tool, request, timeout)
@@ -93,13 +93,13 @@ class RestBridge(ports.ToolServers):
         response = await self._http.send(connection, request)
         try:
             http.refuse_compressed(response, what)
-            body = b"".join([part async for part in http.limited_parts(response, what)])
+            body = b"".join([part async for part in http.bounded_parts(response, what)])
         finally:
             await response.aclose()
         return _BridgeReply(response.status_code, body)
 
 
-def _request(
+def _build_request(
     connection: Connection, method: str, path: str, query: dict[str, str] | None = None, body: bytes | None = None
 ) -> httpx2.Request:
     try:
@@ -165,7 +165,7 @@ def _read_entries(connection: Connection, listing: Sequence[Json]) -> list[Liste
         try:
             entries.append(_read_entry(entry))
         except ValidationError as error:
-            log.warning("tool_dropped", connection=connection.id, place=place, reason=brief(error))
+            log.warning("tool_dropped", connection=connection.id, place=place, reason=summarize_error(error))
     return entries
 
 

@@ -66,18 +66,22 @@ class ServerHttp:
             if response.status_code != _REFUSED:
                 return response
             await response.aclose()
-        raise CredentialUnavailable(f"the server does not take the credential {_name(connection)} (HTTP 401)")
+        raise CredentialUnavailable(
+            f"the server does not take the credential {_name_credential(connection)} (HTTP 401)"
+        )
 
     async def _send_with_header(
         self, header: CredentialHeader, connection: Connection, request: httpx2.Request
     ) -> httpx2.Response:
         if origin_of(str(request.url)) != origin_of(connection.url):
-            raise CredentialUnavailable(f"the credential {_name(connection)} goes to its connection's own origin alone")
+            raise CredentialUnavailable(
+                f"the credential {_name_credential(connection)} goes to its connection's own origin alone"
+            )
         request.headers[header.header] = header.value
         return await self._transport.handle_async_request(request)
 
 
-def _name(connection: Connection) -> str:
+def _name_credential(connection: Connection) -> str:
     return str(connection.credential.reference) if connection.credential else "of no connection"
 
 
@@ -101,7 +105,7 @@ def refuse_compressed(response: httpx2.Response, what: str = "") -> None:
         raise ToolSilent(f"{what}the server compressed its answer, unasked")
 
 
-async def limited_parts(response: httpx2.Response, what: str = "") -> AsyncIterator[bytes]:
+async def bounded_parts(response: httpx2.Response, what: str = "") -> AsyncIterator[bytes]:
     """The parts of an answer's body; raises ``ToolSilent`` once it is too long."""
     received = 0
     async for part in cast("httpx2.AsyncByteStream", response.stream):

@@ -40,7 +40,7 @@ class SharedTexts:
         self._scripts = Scripts(redis, _PATIENCE_SECONDS)
         self._stored: OrderedDict[tuple[str, str], _StoredText] = OrderedDict()
         self._characters = 0
-        self._server = self._read_server()
+        self._server = self._server_incarnation()
         self._new: Counter[str] = Counter()
         self._since = 0.0
 
@@ -49,7 +49,7 @@ class SharedTexts:
         names: dict[str, str] = {}
         for text in dict.fromkeys(text for text in texts if len(text) >= SHORTEST):
             name = name_of(text)
-            if await self._store(tenant, name, text):
+            if await self._store_text(tenant, name, text):
                 names[text] = name
         return names
 
@@ -62,9 +62,9 @@ class SharedTexts:
                 found[name] = str(text)
         return found
 
-    async def _store(self, tenant: str, name: str, text: str) -> bool:
+    async def _store_text(self, tenant: str, name: str, text: str) -> bool:
         now = asyncio.get_running_loop().time()
-        self._begin_anew(now)
+        self._reset_if_outdated(now)
         stored = self._stored.get((tenant, name))
         if stored is not None and now < stored.at + _STORED_AGAIN_SECONDS:
             self._stored.move_to_end((tenant, name))
@@ -73,26 +73,26 @@ class SharedTexts:
             return False
         await self._scripts.command("SET", keys.shared_key(tenant, name), text, "EX", keys.SHARED_SECONDS)
         self._new[tenant] += 1
-        self._keep(tenant, name, _StoredText(text, now))
+        self._cache_text(tenant, name, _StoredText(text, now))
         return True
 
-    def _begin_anew(self, now: float) -> None:
+    def _reset_if_outdated(self, now: float) -> None:
         """Forgets what was stored if the server is another one, and counts new texts from zero each day."""
-        if (server := self._read_server()) != self._server:
+        if (server := self._server_incarnation()) != self._server:
             self._stored.clear()
             self._characters, self._server = 0, server
         if now >= self._since + _STORED_AGAIN_SECONDS:
             self._new.clear()
             self._since = now
 
-    def _keep(self, tenant: str, name: str, stored: _StoredText) -> None:
+    def _cache_text(self, tenant: str, name: str, stored: _StoredText) -> None:
         before = self._stored.pop((tenant, name), None)
         self._characters += len(stored.text) - (len(before.text) if before else 0)
         self._stored[tenant, name] = stored
         while self._characters > _STORED_MOST and len(self._stored) > 1:
             self._characters -= len(self._stored.popitem(last=False)[1].text)
 
-    def _read_server(self) -> _Server:
+    def _server_incarnation(self) -> _Server:
         lineage = self._scripts.lineage
         return lineage.failed_over, lineage.restored, lineage.crashed
 
@@ -113,7 +113,7 @@ class TaskJournal:
     async def read(self, rows: Iterable[Row]) -> tuple[JournalEntry, ...]:
         """The steps of a stream's rows, oldest first, each as it was stored first. Raises ``LostText``."""
         found = read_rows(rows)
-        await self._learn_texts(found)
+        await self._collect_texts(found)
         steps: dict[str, JournalEntry] = {}
         try:
             for step in found:
@@ -137,7 +137,7 @@ class TaskJournal:
         texts = [StoredStep(name, OWN_TEXT, (text,)) for text, name in new.items()]
         return pack_row([*(_build_step(entry, {}) for entry in entries), *texts])
 
-    async def _learn_texts(self, steps: Sequence[StoredStep]) -> None:
+    async def _collect_texts(self, steps: Sequence[StoredStep]) -> None:
         own = {step.key: step.data({}) for step in steps if step.kind == OWN_TEXT}
         self._own.update(own)
         names = {name for step in steps for name in step.names}

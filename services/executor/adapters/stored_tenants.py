@@ -86,17 +86,17 @@ class StoredTenants(Tenants):
         record = await self.get(tenant)
         if record.version == version:
             return record
-        before = await self._of_version(tenant, version)
+        before = await self._record_of_version(tenant, version)
         if before is None:
             log.warning("tenant_version_gone", tenant=tenant, version=version, now=record.version)
             return record
         pinned = ("policies", "prose_policies", "enforce_prose", "unruled_writes", "strict_processes", "records")
         return record.model_copy(update={name: getattr(before, name) for name in pinned})
 
-    async def _of_version(self, tenant: str, version: str) -> TenantRecord | None:
+    async def _record_of_version(self, tenant: str, version: str) -> TenantRecord | None:
         if version.startswith(_OF_THE_FILE):
             try:
-                record = await self._of_file(tenant)
+                record = await self._record_of_file(tenant)
             except UnknownTenant:
                 return None
             return record if record.version == version else None
@@ -105,13 +105,13 @@ class StoredTenants(Tenants):
 
     async def _read(self, tenant: str, number: int) -> TenantRecord:
         if not number:
-            return await self._of_file(tenant)
+            return await self._record_of_file(tenant)
         found = await self._records.version(tenant, number)
         if found is None:
             raise UnknownTenant(f"version {number} of the record of tenant {tenant!r} is not there")
-        return await self._of_file(tenant) if found.withdrawn else self._read_record(tenant, found)
+        return await self._record_of_file(tenant) if found.withdrawn else self._read_record(tenant, found)
 
-    async def _of_file(self, tenant: str) -> TenantRecord:
+    async def _record_of_file(self, tenant: str) -> TenantRecord:
         record = await self._default.get(tenant)
         return record.model_copy(update={"version": f"{_OF_THE_FILE}{record.version}"})
 

@@ -63,7 +63,7 @@ class ServersByProtocol:
         except ports.ToolSilent:
             self._detected.pop(connection.url, None)  # the next discovery asks anew
             raise
-        return (await self._detect(connection, session_id))[1]
+        return (await self._detect_protocol(connection, session_id))[1]
 
     async def find_servers(
         self, connection: Connection, tool: str, timeout: float, session_id: str
@@ -76,13 +76,13 @@ class ServersByProtocol:
         until = monotonic() + timeout
         try:
             async with asyncio.timeout(timeout):
-                servers, _ = await self._detect(connection, session_id)
+                servers, _ = await self._detect_protocol(connection, session_id)
         except (TimeoutError, ports.ToolSilent) as error:
             what = f"{tool} was not sent: {str(error) or 'no protocol was found in time'}"
             raise ports.ToolUnreachable(what) from error
         return servers, max(0.001, until - monotonic())
 
-    async def _detect(
+    async def _detect_protocol(
         self, connection: Connection, session_id: str
     ) -> tuple[ports.ToolServers, tuple[ports.Tool, ...]]:
         """The servers of the protocol that lists tools, and these. One that fails at MCP is not asked further."""
@@ -124,19 +124,19 @@ class ConnectedServers(ports.ToolServers):
         )
 
     @property
-    def circuits(self) -> Mapping[str, int]:
+    def circuit_counts(self) -> Mapping[str, int]:
         """Servers by the state of their circuit breakers, and how many connections have no credential to show."""
-        lacking = self._credentials.lacking
-        return {**self._resilience.circuits, **({"without_credential": lacking} if lacking else {})}
+        lacking = self._credentials.missing_count
+        return {**self._resilience.circuit_counts, **({"without_credential": lacking} if lacking else {})}
 
     def protocol_of(self, connection: Connection) -> str:
         """``mcp``, ``rest`` or ``a2a``, once it is stated or was found; else empty."""
         return self._find_servers_of_origin(connection).protocol_of(connection)
 
     @override
-    def may_have_unlisted(self, connection: Connection) -> bool:
+    def may_have_unlisted_tools(self, connection: Connection) -> bool:
         servers = self._find_servers_of_origin(connection).servers_for(connection)
-        return servers is not None and servers.may_have_unlisted(connection)
+        return servers is not None and servers.may_have_unlisted_tools(connection)
 
     @override
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[ports.Tool, ...]:
@@ -187,7 +187,7 @@ class ConnectedServers(ports.ToolServers):
         """The answer, or an error, without the secrets that its server was shown."""
         connection = question.connection
 
-        async def send_discreetly(left: float) -> T:
+        async def send_without_secrets(left: float) -> T:
             try:
                 answer = await send(left)
             except (ports.ToolUnreachable, ports.ToolSilent) as error:
@@ -196,7 +196,7 @@ class ConnectedServers(ports.ToolServers):
             secrets = self._credentials.shown_secrets(connection)
             return cast("T", self._without_secrets(answer, secrets)) if secrets else answer
 
-        return await self._resilience.ask(question, send_discreetly)
+        return await self._resilience.ask(question, send_without_secrets)
 
     def _choose_origin(self, connection: Connection) -> ServersByProtocol:
         """The servers to ask about the connection; raises ``ToolForbidden`` for an address that may not be called."""

@@ -93,7 +93,7 @@ class TurnScripts:
         return pulse, is_confirmed
 
     async def _pack_step(self, batch: ports.JournalBatch, write: Mapping[str, Argument]) -> Call:
-        record, (count, events) = batch.record, entry_of(batch.events)
+        record, (count, events) = batch.record, stream_entry_of(batch.events)
         given = {
             "version": self._version if record else "",
             "json": pack_record(record) if record else "",
@@ -130,7 +130,7 @@ class TurnScripts:
         if timer is not None:
             said["waits_until"] = timer.due.isoformat()
         done: TaskEvent = TaskEvent(kind="turn_finished", at=record.updated_at, data=said)
-        count, entry = entry_of((*end.events, done))
+        count, entry = stream_entry_of((*end.events, done))
         return {
             "kept": keys.EVENTS_KEPT,
             "turn_id": turn.turn_id,
@@ -150,7 +150,7 @@ class TurnScripts:
             "detail": keys.DETAIL_SECONDS,
             "settled_id": settled.approval_id if settled else "",
             "settled": settled.stored_json() if settled else "",
-            "deadline": _waits_until(approval),
+            "deadline": _approval_deadline_ms(approval),
             "seconds": keys.TASK_RETENTION_SECONDS,
             "notice_members": "\n".join(self._notice_members(end)),
             "trace": record.traceparent or "",
@@ -174,7 +174,7 @@ class TurnScripts:
     def _read_pulse(self, reply: list[str]) -> ports.Pulse:
         match reply:
             case ["ok" | "refused" as word, _, stopped, *signals]:
-                pulse = ports.Pulse(moment_of(reply), self._cancel(signals), stopped or None)
+                pulse = ports.Pulse(store_time_of(reply), self._find_cancel(signals), stopped or None)
                 self.heard = pulse, monotonic()
                 return pulse._replace(refused=word == "refused")
             case ["lost"]:
@@ -182,24 +182,24 @@ class TurnScripts:
             case _:
                 raise ports.LedgerConflict(f"task {self._turn.task_id} is not as this turn last stored it")
 
-    def _cancel(self, signals: Sequence[str]) -> Turn | None:
+    def _find_cancel(self, signals: Sequence[str]) -> Turn | None:
         turns = (Turn.model_validate_json(signal) for signal in signals if signal)
         mine = (turn for turn in turns if turn.kind is TurnKind.CANCEL and turn.task_id == self._turn.task_id)
         return next(mine, None)
 
 
-def moment_of(pulse: Sequence[str]) -> datetime:
+def store_time_of(pulse: Sequence[str]) -> datetime:
     """The time at which the store answered, by its clock."""
     return _EPOCH + timedelta(microseconds=int(pulse[1]))
 
 
-def _waits_until(approval: Approval | None) -> int | str:
+def _approval_deadline_ms(approval: Approval | None) -> int | str:
     """The deadline of a waiting approval in milliseconds; empty for any other."""
     if approval is None or approval.status is not ApprovalStatus.WAITING:
         return ""
     return int(approval.deadline.timestamp() * 1000)
 
 
-def entry_of(events: Sequence[TaskEvent]) -> tuple[int, bytes]:
+def stream_entry_of(events: Sequence[TaskEvent]) -> tuple[int, bytes]:
     """How many events a script is to publish, and their entry in the task's stream."""
     return len(events), pack_events(events) if events else b""

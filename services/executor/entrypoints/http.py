@@ -20,7 +20,7 @@ _STORE_SECONDS = 2.0
 
 class Circuits(Protocol):
     @property
-    def circuits(self) -> Mapping[str, int]: ...
+    def circuit_counts(self) -> Mapping[str, int]: ...
 
 
 def health_app(
@@ -36,7 +36,7 @@ def health_app(
         ``tool_servers``: how many stand how with their circuit breakers.
         """
         work = {"sessions": runner.running, "free": runner.free, "outcomes_behind": count_behind()}
-        standing = {"tool_servers": dict(servers.circuits)} if servers else {}
+        standing = {"tool_servers": dict(servers.circuit_counts)} if servers else {}
         return JSONResponse({"status": "ok", **work, "mended": dict(mended.counts), **standing})
 
     async def ready(_: Request) -> JSONResponse:
@@ -68,5 +68,5 @@ class ExecutorGauges(Reading):
         for fault, count in self._mended.counts.items():
             metrics.add(names.FAULTS_MENDED, count - self._told.get(fault, 0), fault=fault)
         self._told = dict(self._mended.counts)
-        for state, count in (self._servers.circuits if self._servers else {}).items():
+        for state, count in (self._servers.circuit_counts if self._servers else {}).items():
             metrics.put(names.TOOL_CIRCUITS, count, state=state)

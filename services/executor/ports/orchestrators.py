@@ -13,34 +13,34 @@ class OrchestratorName(StrEnum):
     BRAINOS = "brainos"
 
 
-class ToolTold(NamedTuple):
+class OrchestratorResult(NamedTuple):
     """The result of a call, as the orchestrator is told it."""
 
     name: str
     result: Json
 
 
-class ToolAsked(NamedTuple):
+class OrchestratorCall(NamedTuple):
     """A call that the orchestrator asks for: a wish, until the gate let it through."""
 
     name: str
     params: JsonObject
 
 
-class Saying(NamedTuple):
+class OrchestratorMessage(NamedTuple):
     """One message of a conversation that the other side remembers. ``context`` stands before the first one only."""
 
     conversation_id: str
     message: str
     context: str = ""
-    results: tuple[ToolTold, ...] = ()
+    results: tuple[OrchestratorResult, ...] = ()
 
 
 class OrchestratorReply(NamedTuple):
     """The orchestrator's reply: calls, or a text if it needs none, or both."""
 
     text: str
-    calls: tuple[ToolAsked, ...] = ()
+    calls: tuple[OrchestratorCall, ...] = ()
 
 
 class OrchestratorUnavailable(Exception):
@@ -48,5 +48,5 @@ class OrchestratorUnavailable(Exception):
 
 
 class Orchestrator(Protocol):
-    async def say(self, saying: Saying) -> OrchestratorReply:
+    async def send(self, message: OrchestratorMessage) -> OrchestratorReply:
         """Its reply; raises ``OrchestratorUnavailable``. Never sent twice: the other side remembers what it heard."""

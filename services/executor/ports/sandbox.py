@@ -51,7 +51,7 @@ class NoSandbox(Sandbox):
         raise SandboxUnavailable("this process runs no code")
 
 
-class NothingKept(MadeTools):
+class NoMadeTools(MadeTools):
     """A store that keeps no made tools."""
 
     @override

@@ -97,19 +97,19 @@ class LeaseHeartbeat(Protocol):
 
     released: bool  # the lease was given back with the turn's end
 
-    def has_news(self) -> bool:
+    def has_signal(self) -> bool:
         """Whether the store has to be asked what is wanted of the turn: the last heartbeat said so, or is old."""
 
-    async def await_news(self) -> None:
+    async def await_signal(self) -> None:
         """Returns at the next heartbeat that finds a reason to ask the store: the task was cancelled, its tenant was
         stopped, or the session is to be handed over.
         """
 
-    def letting_go(self) -> AbstractContextManager[None]:
+    def releasing(self) -> AbstractContextManager[None]:
         """A context in which the lease may be given back without its heartbeat missing it."""
 
 
-class Beat(NamedTuple):
+class HeartbeatResult(NamedTuple):
     """What one heartbeat found: leases that are lost, and those whose turn has to ask the store what is wanted of it.
 
     A turn has to ask because a signal waits in its session or its tenant is stopped.
@@ -120,7 +120,7 @@ class Beat(NamedTuple):
 
 
 class ExtendsLeases(Protocol):
-    async def extend_all(self, leases: Sequence[Lease]) -> Beat:
+    async def extend_all(self, leases: Sequence[Lease]) -> HeartbeatResult:
         """Extends all these leases in one round trip. May raise ``StoreUnavailable``."""
 
 
@@ -131,7 +131,7 @@ class Sessions(ExtendsLeases, Protocol):
         Do not claim what this process holds: a living lease of its own is one whose claim it never heard of.
         """
 
-    async def next(self, lease: Lease) -> Work | None:
+    async def begin_next_turn(self, lease: Lease) -> Work | None:
         """Begin the session's next turn (decisions and cancels first), leaving it queued until it is finished; after a
         claim, the turn that it began. None where there is nothing to begin: then the lease is given back.
 
@@ -145,10 +145,10 @@ class Sessions(ExtendsLeases, Protocol):
         ``error``: what broke the turn, for whoever gives it up at last.
         """
 
-    async def bury_unread(self, lease: Lease, end: UnreadTurnEnd) -> None:
+    async def bury_unreadable(self, lease: Lease, end: UnreadTurnEnd) -> None:
         """Put a turn that cannot be read to the dead letters and end its task ``failed``; raises ``LeaseLost``."""
 
-    def halt(self) -> None:
+    def stop_turns(self) -> None:
         """Has every turn of this process stopped at its next pulse, by ``HandedOver``."""
 
     def turn_store(self, lease: Lease, work: Work, heartbeat: LeaseHeartbeat | None = None) -> TurnStore:
@@ -168,15 +168,15 @@ class FreeSlotsByTenant(NamedTuple):
 class SlotStore(Protocol):
     """The slots of tenants with a cap, over all executors; a slot ends ``seconds`` after it was last taken."""
 
-    async def take(self, tenant: str, session_id: str, cap: int, seconds: float) -> bool:
+    async def acquire(self, tenant: str, session_id: str, cap: int, seconds: float) -> bool:
         """Whether the session has a slot: one is given if fewer than ``cap`` are; else the session joins the queue."""
 
-    async def leave(self, tenant: str, session_id: str) -> str | None:
+    async def release(self, tenant: str, session_id: str) -> str | None:
         """Frees the slot; returns the session that leaves the queue for it, or None."""
 
     async def extend(self, slots: Sequence[tuple[str, str]], seconds: float) -> None: ...
 
-    async def put_off(self, tenant: str, session_id: str) -> None:
+    async def postpone_reaping(self, tenant: str, session_id: str) -> None:
         """Has the reaper leave the session alone for a while."""
 
 
@@ -192,7 +192,7 @@ class SessionWakes(Protocol):
         """Queues those sessions that are neither queued nor just taken from the queue; returns these."""
 
 
-class RunsTurns(Protocol):
+class TurnRunner(Protocol):
     """What carries turns out: ``Worker`` of ``core/turn/worker.py``."""
 
     async def run(self, work: Work, store: TurnStore) -> None:

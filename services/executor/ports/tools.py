@@ -34,7 +34,7 @@ class Credentials(Protocol):
         """
 
     @property
-    def lacking(self) -> int:
+    def missing_count(self) -> int:
         """How many connections had no credential when they were last used."""
         return 0
 
@@ -130,7 +130,7 @@ class ToolServers(Protocol):
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
         """The server's tools in a fixed order, classified; raises ``ToolUnreachable`` or ``ToolSilent``."""
 
-    def may_have_unlisted(self, connection: Connection) -> bool:  # noqa: ARG002  most servers list all that they have
+    def may_have_unlisted_tools(self, connection: Connection) -> bool:  # noqa: ARG002  most servers list all that they have
         """Whether a server, once discovered, may have tools that it does not list."""
         return False
 

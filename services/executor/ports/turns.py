@@ -157,10 +157,10 @@ class TurnStore(Protocol):
         """The time, and whether somebody wants the task to stop, as far as it is known here: asked before every call to
         a model or a tool. Each answer of the store tells it anew; so does the lease's heartbeat. Writes nothing.
 
-        Raises ``HandedOver`` once ``Sessions.halt`` was called: the turn stops between two steps.
+        Raises ``HandedOver`` once ``Sessions.stop_turns`` was called: the turn stops between two steps.
         """
 
-    async def await_news(self) -> None:
+    async def await_signal(self) -> None:
         """Returns once ``pulse`` may have changed: a cancel, a tenant's stop or a hand-over of the lease.
 
         The caller bounds the wait.
@@ -171,14 +171,14 @@ class TurnStore(Protocol):
     ) -> Pulse:
         """Append finished steps, publish events, and store the record as it now is, in one step."""
 
-    async def open_write(self, entry: LedgerEntry, hold_seconds: float, beside: JournalBatch = NOTHING) -> Pulse:
+    async def open_write(self, entry: LedgerEntry, hold_seconds: float, batch: JournalBatch = NOTHING) -> Pulse:
         """Store a ``SENDING`` entry before its call, with what waits to be stored, and stretch the lease over the call.
 
         Only if the key is new or its status one of ``SENDABLE``; raises ``LedgerConflict`` otherwise. Where somebody
         wants the task to stop, nothing is stored, and the pulse says ``refused``.
         """
 
-    async def settle_write(self, entry: LedgerEntry, before: WriteStatus, beside: JournalBatch = NOTHING) -> Pulse:
+    async def settle_write(self, entry: LedgerEntry, before: WriteStatus, batch: JournalBatch = NOTHING) -> Pulse:
         """Replace an entry whose status is ``before``; ``LedgerConflict`` if it is not."""
 
     async def finish(self, end: TurnEnd) -> None:
@@ -199,19 +199,23 @@ class DayCaps(NamedTuple):
 class DailySpend(Protocol):
     """What each tenant spends by day, over all executors. Every method may raise ``StoreUnavailable``."""
 
-    async def reserve(self, tenant: str, day: str, charge: Charge, caps: DayCaps, over: Sequence[Charge] = ()) -> bool:
+    async def reserve(
+        self, tenant: str, day: str, charge: Charge, caps: DayCaps, settled: Sequence[Charge] = ()
+    ) -> bool:
         """Reserves the charge if it fits under the caps with all that is spent and reserved. May be repeated.
 
-        ``over`` is settled in the same step, before that.
+        ``settled`` is settled in the same step, before that.
         """
 
     async def settle(self, tenant: str, day: str, charges: Sequence[Charge]) -> None:
         """Counts what calls cost; a reserved one replaces its reservation, and only if that still exists."""
 
 
-class Unmetered(DailySpend):
+class UnlimitedSpend(DailySpend):
     @override
-    async def reserve(self, tenant: str, day: str, charge: Charge, caps: DayCaps, over: Sequence[Charge] = ()) -> bool:
+    async def reserve(
+        self, tenant: str, day: str, charge: Charge, caps: DayCaps, settled: Sequence[Charge] = ()
+    ) -> bool:
         return True
 
     @override

@@ -46,16 +46,16 @@ class Upkeep(Protocol):
         many.
         """
 
-    async def overdue(self, partitions: Collection[int] = ALL_PARTITIONS) -> OverdueWork:
+    async def find_overdue(self, partitions: Collection[int] = ALL_PARTITIONS) -> OverdueWork:
         """Sessions that wait or whose owner was lost, and due timers; what another executor looks after is left out."""
 
     async def count_unsettled_outcomes(self) -> int:
         """How many ended tasks have not been applied by the learner."""
 
-    async def fire(self, timer: DueTimer, turn: Turn) -> bool:
+    async def fire_timer(self, timer: DueTimer, turn: Turn) -> bool:
         """Put the turn before the session's inbox, once; False if the timer is gone or its task has ended."""
 
-    async def count(self, mended: Mapping[Fault, int]) -> None:
+    async def add_fault_counts(self, mended: Mapping[Fault, int]) -> None:
         """Add to the counts of the whole installation; after a lost reply one may be counted twice."""
 
 
@@ -76,7 +76,7 @@ class EndedContent(NamedTuple):
     envelope: bytes | None = None
 
 
-class TakenTasks(NamedTuple):
+class ClaimedTasks(NamedTuple):
     """Tasks to archive, without those whose content cannot be read. ``more``: partitions that may have others."""
 
     tasks: tuple[EndedContent, ...]
@@ -86,13 +86,13 @@ class TakenTasks(NamedTuple):
 class EndedTasks(Protocol):
     """Ended tasks in the durable store. All may raise ``StoreUnavailable``."""
 
-    async def take(self, partitions: Collection[int], most: int, *, whole: bool) -> TakenTasks:
+    async def claim(self, partitions: Collection[int], most: int, *, with_content: bool) -> ClaimedTasks:
         """Tasks of these partitions to archive now, each with all its content, or only its name.
 
         Nobody else takes them for half a minute.
         """
 
-    async def let_go(self, tasks: Sequence[EndedContent], *, archived: bool) -> None:
+    async def set_expiry(self, tasks: Sequence[EndedContent], *, archived: bool) -> None:
         """Notes that the tasks need not be kept longer than stated, shorter if they are archived. May be repeated."""
 
 
@@ -106,7 +106,7 @@ class PackedSession(NamedTuple):
 class IdleSessions(Protocol):
     """Sessions without an open task, a turn or a lease, in the durable store. All may raise ``StoreUnavailable``."""
 
-    async def take(self, partitions: Collection[int], idle_seconds: float, most: int) -> tuple[SessionName, ...]:
+    async def claim(self, partitions: Collection[int], idle_seconds: float, most: int) -> tuple[SessionName, ...]:
         """Sessions that have been idle for so long; nobody else takes them for half a minute."""
 
     async def read(self, session: SessionName) -> PackedSession | None:

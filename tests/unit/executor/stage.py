@@ -16,7 +16,7 @@ from services.executor.core.turn.worker import Worker
 from services.executor.ports.files import NoFiles, TaskFiles
 from services.executor.ports.policy import PolicyService, PolicyUnavailable, Tenants
 from services.executor.ports.tools import ToolSilent
-from services.executor.ports.turns import DailySpend, Timer, Unmetered
+from services.executor.ports.turns import DailySpend, Timer, UnlimitedSpend
 from services.policy.core.allowances import allowances
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
@@ -199,7 +199,7 @@ class Stage:
         self.model = ScriptedModel(self._reply)
         self.tenants = OneTenant(office())
         self.learned = MemoryLearned()
-        self.daily: DailySpend = Unmetered()
+        self.daily: DailySpend = UnlimitedSpend()
         self.files: TaskFiles = NoFiles()
         self.limits = Limits(tool_seconds=0.05, settle_margin_seconds=0.0)
         self.turns = MemoryTurns(new_record(text))

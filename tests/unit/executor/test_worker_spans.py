@@ -3,7 +3,7 @@
 import pytest
 from typing_extensions import override
 
-from services.executor.adapters.policy_http import PatientPolicy
+from services.executor.adapters.policy_http import RetryingPolicy
 from services.executor.adapters.resilience import Resilience
 from services.executor.core.session.context import Ports
 from services.executor.ports.turns import LeaseLost
@@ -137,7 +137,7 @@ class Counted(Stage):
     @override
     def ports(self) -> Ports:
         model = CountedModel(self.model, {Tier.SMALL: "small", Tier.LARGE: "large"}, self.metrics)
-        policy, tools = PatientPolicy(self.policy, self.metrics, ()), connected(self.servers, Resilience(self.metrics))
+        policy, tools = RetryingPolicy(self.policy, self.metrics, ()), connected(self.servers, Resilience(self.metrics))
         return super().ports._replace(model=model, tools=tools, policy=policy, meter=self.metrics)
 
     def __getitem__(self, name: str) -> dict[tuple[str, ...], float]:

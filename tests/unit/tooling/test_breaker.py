@@ -6,7 +6,7 @@ import httpx
 import pytest
 from hypothesis import given, strategies as st
 
-from services.executor.adapters.resilience import MAX_REMEMBERED, Breaker, BreakerLimits, Circuit, Resilience
+from services.executor.adapters.resilience import MAX_REMEMBERED, Breaker, BreakerLimits, CircuitState, Resilience
 from services.executor.core.turn.reaper import FaultCounts
 from services.executor.entrypoints.http import health_app
 from services.executor.ports.tools import ToolAnswer, ToolForbidden, ToolUnreachable
@@ -54,7 +54,7 @@ async def test_so_many_failures_in_a_row_open_it_and_nothing_is_sent_then() -> N
     with pytest.raises(ToolUnreachable, match="was not sent"):
         await world.call()
     assert world.servers.calls == []
-    assert world.tools.circuits == {Circuit.OPEN.value: 1}
+    assert world.tools.circuit_counts == {CircuitState.OPEN.value: 1}
 
 
 async def test_a_server_that_is_up_again_is_found_again() -> None:
@@ -63,10 +63,10 @@ async def test_a_server_that_is_up_again_is_found_again() -> None:
     await world.fails()
     world.servers.come_back("shop")
     world.clock.now += LIMITS.first
-    assert world.tools.circuits == {Circuit.HALF_OPEN.value: 1}
+    assert world.tools.circuit_counts == {CircuitState.HALF_OPEN.value: 1}
     assert await world.tools.discover(SHOP)
     assert (await world.call()).content == {"id": "O-1"}
-    assert world.tools.circuits == {Circuit.CLOSED.value: 1}
+    assert world.tools.circuit_counts == {CircuitState.CLOSED.value: 1}
 
 
 class _Store:
@@ -92,12 +92,12 @@ async def test_neither_a_call_that_may_not_be_made_nor_an_answer_that_says_no_is
     for _ in range(5):
         with pytest.raises(ToolForbidden):
             await world.call()
-    assert world.tools.circuits == {Circuit.CLOSED.value: 1}
+    assert world.tools.circuit_counts == {CircuitState.CLOSED.value: 1}
     world = World()
     world.servers.add("get_order", lambda _: ToolAnswer("no such order", is_error=True))
     for _ in range(5):
         assert (await world.call()).is_error
-    assert world.tools.circuits == {Circuit.CLOSED.value: 1}
+    assert world.tools.circuit_counts == {CircuitState.CLOSED.value: 1}
 
 
 def _forbidden(_: JsonObject) -> Json:
@@ -149,7 +149,7 @@ async def test_only_so_many_servers_are_remembered() -> None:
     world = World()
     for number in range(MAX_REMEMBERED + 3):
         await world.call(Connection(id="shop", url=f"http://shop{number}.test"))
-    assert sum(world.tools.circuits.values()) == MAX_REMEMBERED
+    assert sum(world.tools.circuit_counts.values()) == MAX_REMEMBERED
 
 
 @given(st.lists(st.tuples(st.sampled_from(["fail", "answer", "leave"]), st.floats(0, 10)), max_size=60))
@@ -157,13 +157,13 @@ def test_whatever_happens_a_server_is_tried_again_within_the_longest_pause(steps
     breaker, now = Breaker(LIMITS), 0.0
     for what, seconds in steps:
         now += seconds
-        if not breaker.passes(now):
+        if not breaker.allows_call(now):
             continue
         if what == "fail":
             breaker.record_failure(now)
         else:
             (breaker.record_answer if what == "answer" else breaker.record_abandoned)()
-    assert breaker.passes(now + LIMITS.longest)
+    assert breaker.allows_call(now + LIMITS.longest)
 
 
 def test_while_reads_still_wait_the_pauses_stay_short() -> None:
@@ -172,7 +172,7 @@ def test_while_reads_still_wait_the_pauses_stay_short() -> None:
         breaker.record_failure(now)
     for expected in (1.0, 1.0, 2.0, 4.0):
         now += breaker.seconds_left(now)
-        assert breaker.passes(now)
+        assert breaker.allows_call(now)
         breaker.record_failure(now)
         assert breaker.seconds_left(now) == expected
 

@@ -3,7 +3,7 @@
 import pytest
 from typing_extensions import override
 
-from services.executor.adapters.policy_http import PatientPolicy
+from services.executor.adapters.policy_http import RetryingPolicy
 from services.executor.adapters.resilience import Resilience
 from services.executor.adapters.tool_servers import ConnectedServers
 from services.executor.ports.policy import PolicyUnavailable
@@ -76,7 +76,7 @@ async def test_a_verdict_that_decides_nothing_is_not_waited_for(request_: Evalua
     service = SaidPolicy()
     service.fails_from = 1
     with pytest.raises(PolicyUnavailable):
-        await PatientPolicy(service, NoMeter(), AT_ONCE).evaluate(request_)
+        await RetryingPolicy(service, NoMeter(), AT_ONCE).evaluate(request_)
     assert len(service.asked) == asked
 
 

@@ -59,7 +59,7 @@ class BenchInstallation:
         lease = await self._sessions.claim(TENANT, session_id)
         if lease is None:
             raise LookupError(session_id)
-        while work := await self._sessions.next(lease):
+        while work := await self._sessions.begin_next_turn(lease):
             await self._worker.run(work, self._sessions.turn_store(lease, work))
 
     async def accept(self, session_id: str) -> TypicalMessage:

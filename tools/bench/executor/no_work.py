@@ -7,7 +7,7 @@ import asyncio
 
 from services.executor.hosting import run_sessions
 from services.executor.ports.policy import Tenants
-from services.executor.ports.sessions import RunsTurns, Work
+from services.executor.ports.sessions import TurnRunner, Work
 from services.executor.ports.turns import JournalEntry, TurnEnd, TurnStore
 from services.executor.settings import RunSettings
 from shared.contracts.task import TaskEvent
@@ -22,7 +22,7 @@ STEPS_OF_A_TURN, STEP_SECONDS = 30, 0.1
 STARTED = "note"
 
 
-class NoWork(RunsTurns):
+class NoWork(TurnRunner):
     """Says when the turn began; then ends it, or waits for ever, or goes step by step, as the task's text says."""
 
     async def run(self, work: Work, store: TurnStore) -> None:

@@ -103,7 +103,7 @@ async def work_off(redis: Redis, session_id: str, statuses: int = 0) -> None:
     """End the session's turn as an executor does, after so many events of progress in one step."""
     sessions = RedisSessions(redis, owner="bench", lease_seconds=60)
     lease = await sessions.claim(_TENANT, session_id)
-    work = await sessions.next(lease) if lease else None
+    work = await sessions.begin_next_turn(lease) if lease else None
     if lease is None or work is None:
         raise LookupError(f"nothing waits in session {session_id}")
     store, now = sessions.turn_store(lease, work), datetime.now(UTC)

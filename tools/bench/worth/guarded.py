@@ -13,7 +13,7 @@ from services.executor.core.tools.classes import Annotations, classify
 from services.executor.core.turn.worker import Worker
 from services.executor.ports.policy import Tenants
 from services.executor.ports.tools import Tool, ToolAnswer, ToolServers
-from services.executor.ports.turns import SessionState, Unmetered
+from services.executor.ports.turns import SessionState, UnlimitedSpend
 from shared.contracts.policy import Policy
 from shared.contracts.task import Principal, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.contracts.tenant import CatalogueEntry, Connection, TenantRecord
@@ -97,7 +97,7 @@ async def run_guarded(task: WorthTask, playing: PlayingModel, strategy: Strategy
     """Play a task on a fresh copy of its world; whoever is asked for an approval gives it."""
     world, model, turns = task.world.copy(), GuardedModel(task, playing), _turns(task)
     servers = WorldServers(world)
-    ports = Ports(model, servers, LocalPolicy(), OneRecord(_tenant(world)), MemoryLearned(), Unmetered())
+    ports = Ports(model, servers, LocalPolicy(), OneRecord(_tenant(world)), MemoryLearned(), UnlimitedSpend())
     worker = Worker(ports, Limits(settle_margin_seconds=0.0, strategies=(strategy,)), prompts)
     turn, asked = _turn(turns, TurnKind.MESSAGE, _CLAIMANT, 1), 0
     for number in range(2, _MOST_TURNS):

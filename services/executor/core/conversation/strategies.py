@@ -19,10 +19,10 @@ from services.executor.core.tools.shorten import shorten_result
 from services.executor.core.tools.toolbox import CALL, WRITES, unwrap
 from services.executor.ports.orchestrators import (
     Orchestrator,
+    OrchestratorMessage,
     OrchestratorReply,
+    OrchestratorResult,
     OrchestratorUnavailable,
-    Saying,
-    ToolTold,
 )
 from shared.domain.answer import is_exact_match
 from shared.domain.exact_json import Json, digest, dumps, loads, loads_object, plain
@@ -309,14 +309,14 @@ class OrchestratorModel(Model):
 
     @override
     async def complete(self, request: ModelRequest) -> ModelReply:
-        saying = self._build_saying(request)
+        message = self._build_message(request)
         try:
-            said = await self._orchestrator.say(saying)
+            said = await self._orchestrator.send(message)
         except OrchestratorUnavailable as error:
             raise ModelUnavailable(str(error)) from error
-        return _build_reply(request, saying, said)
+        return _build_reply(request, message, said)
 
-    def _build_saying(self, request: ModelRequest) -> Saying:
+    def _build_message(self, request: ModelRequest) -> OrchestratorMessage:
         """What to send in this round. ``unanswered`` ends with this very round, for which money was reserved
         already.
         """
@@ -327,12 +327,12 @@ class OrchestratorModel(Model):
         last = request.messages[-1]
         names = {use.id: use.name for use in _list_uses(request)}
         results = [block for block in last.blocks if isinstance(block, ToolResult)]
-        told = tuple(ToolTold(names[result.tool_use_id], _read_result(result)) for result in results)
+        told = tuple(OrchestratorResult(names[result.tool_use_id], _read_result(result)) for result in results)
         text = "\n\n".join(block.text for block in last.blocks if isinstance(block, TextBlock) and block.text)
-        return Saying(name, "Tool results:" if told else text, results=told)
+        return OrchestratorMessage(name, "Tool results:" if told else text, results=told)
 
 
-def _build_opening(name: str, request: ModelRequest) -> Saying:
+def _build_opening(name: str, request: ModelRequest) -> OrchestratorMessage:
     """The first message: the task as its text; the role, what is known and the tools as its context."""
     first, *others = _list_texts(request.messages[0])
     tools: list[Json] = [
@@ -342,7 +342,7 @@ def _build_opening(name: str, request: ModelRequest) -> Saying:
     so_far = _so_far(request)
     last = [] if len(request.messages) == 1 else _list_texts(request.messages[-1])
     parts = (*request.system, *others, render({"read_tools": tools, "so_far": so_far}), *last)
-    return Saying(name, first, "\n\n".join(filter(None, parts)))
+    return OrchestratorMessage(name, first, "\n\n".join(filter(None, parts)))
 
 
 def _so_far(request: ModelRequest) -> list[Json]:
@@ -368,12 +368,12 @@ def _read_result(result: ToolResult) -> Json:
     return {"error": content} if result.is_error else content
 
 
-def _build_reply(request: ModelRequest, saying: Saying, said: OrchestratorReply) -> ModelReply:
+def _build_reply(request: ModelRequest, message: OrchestratorMessage, said: OrchestratorReply) -> ModelReply:
     began = len(_list_uses(request))
     uses = [ToolUse(f"b{began + place}", call.name, call.params) for place, call in enumerate(said.calls)]
     blocks = (*((TextBlock(said.text),) if said.text else ()), *uses)
-    sent = len(saying.message) + sum(len(dumps(told.result)) for told in saying.results)
-    sent += sum(len(text) for text in _list_texts(request.messages[0])[1:]) if saying.context else 0
+    sent = len(message.message) + sum(len(dumps(told.result)) for told in message.results)
+    sent += sum(len(text) for text in _list_texts(request.messages[0])[1:]) if message.context else 0
     heard = len(said.text) + sum(len(call.name) + len(dumps(call.params)) for call in said.calls)
     usage = Usage(to_tokens(sent), to_tokens(heard), cache_read=max(0, size_of(request).whole - to_tokens(sent)))
     return ModelReply(blocks, "tool_use" if uses else "end_turn", usage, MARK)

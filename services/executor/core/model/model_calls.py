@@ -334,7 +334,7 @@ async def _unless_stopped(ctx: TurnContext, request: ModelRequest) -> ModelReply
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout(max(_LOOK_SECONDS, ctx.journal.seconds_left)):
-                    await ctx.store.await_news()
+                    await ctx.store.await_signal()
             # How long the store may be away is decided by the lease's heartbeat. The reply of a run that is stopped or
             # handed over is paid for: it is stored, and the next call is not made.
             with suppress(StoreUnavailable, TenantStopped, HandedOver):

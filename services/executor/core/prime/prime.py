@@ -277,7 +277,7 @@ def _add_named_tools(
     tools: ToolServers, found: Sequence[ServerTools], text: str, journal: Journal
 ) -> tuple[ServerTools, ...]:
     """The servers' tools with those that the task names, if exactly one server may have tools that it does not list."""
-    open_ended = [connection for connection, _ in found if tools.may_have_unlisted(connection)]
+    open_ended = [connection for connection, _ in found if tools.may_have_unlisted_tools(connection)]
     if len(open_ended) != 1:
         return tuple(found)
     named = named_tools(text, open_ended[0], _known_names(found))

@@ -22,9 +22,9 @@ from services.executor.ports.files import NoFiles, ReadFile, TaskFiles
 from services.executor.ports.learned import Experience, Learned
 from services.executor.ports.orchestrators import Orchestrator, OrchestratorName
 from services.executor.ports.policy import PolicyService, Tenants
-from services.executor.ports.sandbox import MadeTools, NoSandbox, NothingKept, Sandbox
+from services.executor.ports.sandbox import MadeTools, NoMadeTools, NoSandbox, Sandbox
 from services.executor.ports.tools import Tool, ToolServers
-from services.executor.ports.turns import DailySpend, SessionState, TurnStore, Unmetered
+from services.executor.ports.turns import DailySpend, SessionState, TurnStore, UnlimitedSpend
 from shared.contracts.outcome import Threshold
 from shared.contracts.policy import Policy
 from shared.contracts.task import SentFile, TaskRecord, Turn
@@ -76,9 +76,9 @@ class Ports(NamedTuple):
     policy: PolicyService
     tenants: Tenants
     learned: Learned
-    daily: DailySpend = Unmetered()
+    daily: DailySpend = UnlimitedSpend()
     sandbox: Sandbox = NoSandbox()
-    made: MadeTools = NothingKept()
+    made: MadeTools = NoMadeTools()
     brainos: Orchestrator | None = None
     tracer: Tracer = NO_TRACER
     files: TaskFiles = NoFiles()

@@ -29,11 +29,11 @@ class Archiver:
         """Archives the ended tasks of these partitions; returns how many. Dying at any point repeats harmlessly."""
         total = 0
         while partitions:
-            tasks, partitions = await self._ended.take(partitions, _MOST, whole=self._archive is not None)
+            tasks, partitions = await self._ended.claim(partitions, _MOST, with_content=self._archive is not None)
             done = await self._archive_tasks(tasks) if tasks else []
             if not done:  # what could not be archived is taken again after a while, by whoever comes
                 break
-            await self._ended.let_go(done, archived=self._archive is not None)
+            await self._ended.set_expiry(done, archived=self._archive is not None)
             total += len(done)
         return total
 
@@ -67,7 +67,7 @@ class Evictor:
     async def tick(self, partitions: Collection[int]) -> int:
         """Evicts the idle sessions of these partitions; returns how many. Dying at any point repeats harmlessly."""
         total = 0
-        while sessions := await self._idle.take(partitions, self._seconds, _MOST):
+        while sessions := await self._idle.claim(partitions, self._seconds, _MOST):
             if self._archive is None:
                 await self._idle.take_off_idle_list(sessions)
                 continue

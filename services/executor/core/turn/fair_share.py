@@ -40,7 +40,7 @@ class FairShareSlots:
         """The tenants whose sessions may be taken, and how many, with so many places free here."""
         return FreeSlotsByTenant(free, share(0, free), self._list_shares(free) | dict.fromkeys(self._still_full(), 0))
 
-    async def take(self, tenant: str, session_id: str) -> bool:
+    async def acquire(self, tenant: str, session_id: str) -> bool:
         """Whether the session got a slot; if not, its tenant's cap is reached, and it is woken when a slot is free."""
         self._here[tenant] += 1
         try:
@@ -51,16 +51,16 @@ class FairShareSlots:
         if not has_slot:
             self._count_off(tenant)
             self._full[tenant] = asyncio.get_running_loop().time() + _FULL_SECONDS
-            await self._store.put_off(tenant, session_id)
+            await self._store.postpone_reaping(tenant, session_id)
         return has_slot
 
-    async def leave(self, tenant: str, session_id: str) -> None:
+    async def release(self, tenant: str, session_id: str) -> None:
         """Gives back a slot that was taken here, and wakes the session that waited for it."""
         self._count_off(tenant)
         if (tenant, session_id) in self._with_slots:
             self._with_slots.discard((tenant, session_id))
             self._full.pop(tenant, None)
-            following = await self._store.leave(tenant, session_id)
+            following = await self._store.release(tenant, session_id)
             if following is not None:
                 await self._wakes.wake_first(tenant, following)
 
@@ -77,7 +77,7 @@ class FairShareSlots:
         cap = await self._find_cap(tenant)
         if cap is None:
             return True
-        if not await self._store.take(tenant, session_id, cap, self._slot_seconds):
+        if not await self._store.acquire(tenant, session_id, cap, self._slot_seconds):
             return False
         self._with_slots.add((tenant, session_id))
         return True

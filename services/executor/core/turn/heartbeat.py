@@ -9,7 +9,7 @@ from typing import NoReturn, TypeAlias
 import structlog
 from typing_extensions import override
 
-from services.executor.ports.sessions import Beat, ExtendsLeases, Lease, LeaseHeartbeat
+from services.executor.ports.sessions import ExtendsLeases, HeartbeatResult, Lease, LeaseHeartbeat
 from services.executor.ports.turns import LeaseLost
 from shared.ports.store import StoreUnavailable
 
@@ -32,7 +32,7 @@ class LeaseKeeper:
         self._called: frozenset[Lease] = frozenset()
         self._beat_at = monotonic()
 
-    def has_news(self, lease: Lease) -> bool:
+    def has_signal(self, lease: Lease) -> bool:
         """Whether the store has to be asked what is wanted of the lease's turn: the last beat said so, or is old."""
         return lease in self._called or monotonic() - self._beat_at > self._lease_seconds
 
@@ -76,7 +76,7 @@ class LeaseKeeper:
                 watched.lost.get_loop().call_soon_threadsafe(watched.news.set)
         return True
 
-    async def _try_extending(self, leases: ExtendsLeases, kept: tuple[Lease, ...]) -> Beat:
+    async def _try_extending(self, leases: ExtendsLeases, kept: tuple[Lease, ...]) -> HeartbeatResult:
         """Extends the leases, trying again while the store does not answer: the caller bounds it."""
         while kept:
             try:
@@ -84,7 +84,7 @@ class LeaseKeeper:
             except StoreUnavailable as error:
                 log.warning("heartbeat_missed", sessions=len(kept), error=str(error))
                 await asyncio.sleep(self._lease_seconds / 20)
-        return Beat()
+        return HeartbeatResult()
 
     def _report_losses(self, leases: tuple[Lease, ...]) -> None:
         for lease in leases:
@@ -104,11 +104,11 @@ class KeptLease(LeaseHeartbeat):
         self._going = False
 
     @override
-    def has_news(self) -> bool:
-        return self._keeper.has_news(self.lease)
+    def has_signal(self) -> bool:
+        return self._keeper.has_signal(self.lease)
 
     @override
-    async def await_news(self) -> None:
+    async def await_signal(self) -> None:
         if self.lost.done():
             raise LeaseLost(self.lease.session_id)
         await self.news.wait()
@@ -116,7 +116,7 @@ class KeptLease(LeaseHeartbeat):
 
     @override
     @contextmanager
-    def letting_go(self) -> Iterator[None]:
+    def releasing(self) -> Iterator[None]:
         self._going = True
         try:
             yield

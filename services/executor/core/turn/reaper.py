@@ -64,7 +64,7 @@ class Reaper:
         """Looks at the partitions once; returns how many sessions it woke, of those that wait in no queue."""
         if len(partitions) == len(ALL_PARTITIONS):
             await self._upkeep.end_dead_leases()
-        overdue = await self._upkeep.overdue(partitions)
+        overdue = await self._upkeep.find_overdue(partitions)
         self.soonest = overdue.soonest
         fired = [timer.session for timer in overdue.timers if await self._fire_timer(timer)]
         begun = sorted({*overdue.orphaned, *overdue.due, *fired})
@@ -89,7 +89,7 @@ class Reaper:
         the same.
         """
         try:
-            fired = await self._upkeep.fire(timer, deadline_turn(timer))
+            fired = await self._upkeep.fire_timer(timer, deadline_turn(timer))
         except StoreUnavailable as error:
             log.warning("timer_not_fired", session=timer.session_id, task=timer.task_id, error=str(error))
             return False
@@ -100,7 +100,7 @@ class Reaper:
     async def _report(self) -> None:
         fresh = self._mended.unreported
         if fresh:
-            await self._upkeep.count(fresh)
+            await self._upkeep.add_fault_counts(fresh)
             self._mended.subtract_reported(fresh)
 
 

@@ -258,7 +258,7 @@ class RecordedTools(ToolServers):
             self._journal.record_input(name, _format_failure(error))
             raise
         packed = _packed(tools)
-        if (unlisted := self._servers.may_have_unlisted(connection)) not in packed:
+        if (unlisted := self._servers.may_have_unlisted_tools(connection)) not in packed:
             packed[unlisted] = _pack_schema({"tools": [_format_tool(tool) for tool in tools], "unlisted": unlisted})
         self._journal.record_input(name, packed[unlisted], (packed[unlisted],))
         return tools
@@ -272,8 +272,8 @@ class RecordedTools(ToolServers):
             return ()
 
     @override
-    def may_have_unlisted(self, connection: Connection) -> bool:
-        return self._servers.may_have_unlisted(connection)
+    def may_have_unlisted_tools(self, connection: Connection) -> bool:
+        return self._servers.may_have_unlisted_tools(connection)
 
     @override
     async def call(

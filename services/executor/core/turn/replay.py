@@ -36,7 +36,7 @@ from services.executor.core.turn.replay_cursor import (
 )
 from services.executor.ports.learned import Experience, Learned
 from services.executor.ports.policy import PolicyService, PolicyUnavailable, Tenants
-from services.executor.ports.sessions import RunsTurns, Work
+from services.executor.ports.sessions import TurnRunner, Work
 from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolUnreachable
 from services.executor.ports.turns import NOTHING, JournalBatch, JournalEntry, Pulse, SessionState, TurnEnd, TurnStore
 from shared.contracts.allowance import AllowanceRequest, Allowances
@@ -146,7 +146,7 @@ class ReplayStore(TurnStore):
         return Pulse(self._cursor.attempt.begun.began)
 
     @override
-    async def await_news(self) -> None:
+    async def await_signal(self) -> None:
         await asyncio.Event().wait()
 
     @override
@@ -157,13 +157,13 @@ class ReplayStore(TurnStore):
         return await self.pulse()
 
     @override
-    async def open_write(self, entry: LedgerEntry, hold_seconds: float, beside: JournalBatch = NOTHING) -> Pulse:
+    async def open_write(self, entry: LedgerEntry, hold_seconds: float, batch: JournalBatch = NOTHING) -> Pulse:
         if not self._cursor.ledger.show(entry.key):
             raise self._cursor.absent(f"write {entry.call.call_id}", f"{entry.call.tool} would be called; it was not")
         return await self.pulse()
 
     @override
-    async def settle_write(self, entry: LedgerEntry, before: WriteStatus, beside: JournalBatch = NOTHING) -> Pulse:
+    async def settle_write(self, entry: LedgerEntry, before: WriteStatus, batch: JournalBatch = NOTHING) -> Pulse:
         self._cursor.ledger.show(entry.key)
         return await self.pulse()
 
@@ -188,7 +188,7 @@ class ArchivedWorld(Model, ToolServers, PolicyService, Tenants, Learned):
         return self._recorded_tools(connection)[0]
 
     @override
-    def may_have_unlisted(self, connection: Connection) -> bool:
+    def may_have_unlisted_tools(self, connection: Connection) -> bool:
         return self._recorded_tools(connection)[1]
 
     def _recorded_tools(self, connection: Connection) -> tuple[tuple[Tool, ...], bool]:
@@ -258,7 +258,7 @@ class ArchivedWorld(Model, ToolServers, PolicyService, Tenants, Learned):
 
 
 __all__ = ["CannotReplay", "ReplayResult", "replay"]
-ReplaysWith: TypeAlias = Callable[[Ports, Limits, Prompts, MakesJournal], RunsTurns]
+ReplaysWith: TypeAlias = Callable[[Ports, Limits, Prompts, MakesJournal], TurnRunner]
 _DEADLINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC")  # as a question to a person says it
 _COMPARED = ("process_type", "strategy", "states", "plan_hash", "escalated", "values")
 

@@ -104,7 +104,7 @@ class Runner:
         self.refuse_new_sessions()
         if tasks := self._tasks:
             await asyncio.wait(tasks, timeout=grace_seconds / 2)
-        self._sessions.halt()
+        self._sessions.stop_turns()
         if tasks := self._tasks:
             await asyncio.wait(tasks, timeout=grace_seconds / 2)
         await self._cancel_all()
@@ -140,7 +140,7 @@ class Runner:
 
     async def _take_lease(self, name: SessionName) -> Lease | None:
         """The session's lease, if its tenant has a free slot and nobody else holds it; else None."""
-        if not await self._slots.take(*name):
+        if not await self._slots.acquire(*name):
             return None
         lease = None
         try:
@@ -152,7 +152,7 @@ class Runner:
 
     async def _leave(self, name: SessionName) -> None:
         try:
-            await self._slots.leave(*name)
+            await self._slots.release(*name)
         except StoreUnavailable as error:  # a slot ends by itself, and the reaper wakes whoever waited for it
             log.warning("slot_not_left", session=name.session_id, error=str(error))
 

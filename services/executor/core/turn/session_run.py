@@ -12,7 +12,7 @@ from services.executor.core.turn.given_up import end_unread, give_up, known_outc
 from services.executor.core.turn.heartbeat import KeptLease, LeaseKeeper
 from services.executor.core.turn.reaper import FaultCounts
 from services.executor.core.write.settling import settle_without_reading
-from services.executor.ports.sessions import Fault, Lease, RunsTurns, Sessions, SessionWakes, UnreadableTurn, Work
+from services.executor.ports.sessions import Fault, Lease, Sessions, SessionWakes, TurnRunner, UnreadableTurn, Work
 from services.executor.ports.turns import HandedOver, LeaseLost, SessionUnavailable, TurnEnd, TurnStore
 from shared.contracts.outcome import TaskOutcome
 from shared.domain.marks import marked_values
@@ -42,7 +42,7 @@ class RunnerLimits(NamedTuple):
 class TurnAttempt:
     """Runs one attempt at a turn, or ends the turn without it. ``attempts``: how often a turn may be begun."""
 
-    def __init__(self, worker: RunsTurns, attempts: int, mended: FaultCounts, meter: Meter) -> None:
+    def __init__(self, worker: TurnRunner, attempts: int, mended: FaultCounts, meter: Meter) -> None:
         self._worker = worker
         self._attempts = attempts
         self._mended = mended
@@ -150,8 +150,8 @@ class SessionRun:
                 await self._give_back(0.0, handed_over=True)
                 return
             try:
-                with self._heartbeat.letting_go():
-                    work = await self._sessions.next(self._lease)
+                with self._heartbeat.releasing():
+                    work = await self._sessions.begin_next_turn(self._lease)
                     self._heartbeat.released = work is None
                 goes_on = work is not None and await self._run_turn(work)
             except UnreadableTurn as unread:
@@ -190,7 +190,7 @@ class SessionRun:
             return False
         log.error("turn_given_up", turn=unread.turn_id, attempts=unread.attempts, last_error=str(unread))
         end = end_unread(unread, self._lease.tenant, self._lease.session_id)
-        await self._sessions.bury_unread(self._lease, end)
+        await self._sessions.bury_unreadable(self._lease, end)
         self._parts.attempt.count_unrun(end.outcome)
         return True
 
@@ -213,7 +213,7 @@ class SessionRun:
         lease, said = self._lease, f"{type(error).__name__}: {error}" if error else ""
         self.leaves = True
         try:
-            with self._heartbeat.letting_go():
+            with self._heartbeat.releasing():
                 await self._sessions.abandon(lease, retry_in, handed_over=handed_over, error=said)
                 if not retry_in:
                     await self._parts.wakes.wake_first(lease.tenant, lease.session_id)

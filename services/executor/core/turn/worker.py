@@ -34,7 +34,7 @@ from services.executor.core.turn.execute import execute_task
 from services.executor.core.turn.waits import changes_nothing, hear_turn, recorded_approval
 from services.executor.core.write.one_write import settle_open
 from services.executor.core.write.settling import settle_without_reading
-from services.executor.ports.sessions import RunsTurns, Work
+from services.executor.ports.sessions import TurnRunner, Work
 from services.executor.ports.turns import DayCharges, JournalEntry, LeaseLost, TurnStore
 from shared.contracts.approval import Approval
 from shared.contracts.task import Turn, TurnKind
@@ -46,7 +46,7 @@ from shared.ports.store import StoreUnavailable
 log = structlog.get_logger()
 
 
-class Worker(RunsTurns):
+class Worker(TurnRunner):
     """Carries out turns. It has no state of its own: everything that matters is in the turn's store."""
 
     def __init__(
