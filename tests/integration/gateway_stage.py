@@ -13,7 +13,12 @@ from redis.asyncio import Redis
 
 from services.executor.adapters.redis_sessions import RedisSessions
 from services.executor.adapters.redis_upkeep import RedisUpkeep
-from services.executor.core.authorize.approval import NotCounted, add_decision, approver_brief, ask_for_approval
+from services.executor.core.authorize.approval import (
+    DecisionNotCounted,
+    add_decision,
+    ask_for_approval,
+    write_approver_brief,
+)
 from services.executor.ports.sessions import Lease, Work
 from services.executor.ports.turns import SessionState, Timer, TurnEnd
 from services.gateway.bootstrap import build
@@ -133,13 +138,13 @@ def _asked_or_decided(work: Work, asked: Approval | None) -> tuple[TaskRecord, A
     if turn.text.startswith("gate"):
         plan = WritePlan(task_id=turn.task_id, calls=(a_call(),))
         asked = ask_for_approval(plan, a_verdict(), record.requester.id, turn.received_at, hours=1, needed=1)
-        waits = {"state": TaskState.INPUT_REQUIRED, "reason": approver_brief(asked)}
+        waits = {"state": TaskState.INPUT_REQUIRED, "reason": write_approver_brief(asked)}
         return record.model_copy(update=waits), asked
     if turn.kind is not TurnKind.DECISION or asked is None:
         return record, None
     try:
         return record, add_decision(asked, turn, turn.received_at)
-    except NotCounted as why:
+    except DecisionNotCounted as why:
         waits = {"state": TaskState.INPUT_REQUIRED, "reason": f"the decision does not count: {why}"}
         return record.model_copy(update=waits), None
 

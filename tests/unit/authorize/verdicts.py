@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import cast
 
-from services.executor.core.authorize.persons import find_unruled
-from services.executor.core.authorize.policy import request_for
+from services.executor.core.authorize.persons import tools_without_rule
+from services.executor.core.authorize.policy import build_verdict_request
 from services.executor.core.session.context import Limits, TurnContext
 from services.executor.core.session.dossier import Dossier
 from services.executor.core.session.values import Fact, NamedValue
@@ -48,7 +48,7 @@ def request(
         record=SimpleNamespace(task_id="t"),
     )
     dossier = Dossier(facts=tuple(facts), values=tuple(values), plan=WritePlan(task_id="t", calls=tuple(calls)))
-    asked = request_for(cast(TurnContext, context), template, dossier)
+    asked = build_verdict_request(cast(TurnContext, context), template, dossier)
     return EvaluateRequest.from_json(asked.to_json())
 
 
@@ -61,4 +61,4 @@ def verdict(
 def is_let_through(found: Verdict, calls: Sequence[PlannedCall]) -> bool:
     """Whether a tenant that wants every unruled write approved would ask nobody."""
     plan = WritePlan(task_id="t", calls=tuple(calls))
-    return found.passed and not found.requires_approval and not find_unruled(found, plan)
+    return found.passed and not found.requires_approval and not tools_without_rule(found, plan)

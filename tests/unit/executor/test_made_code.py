@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from services.executor.adapters.made_tools import MontySandbox
-from services.executor.core.figures.calculator import CannotCalculate, MadeToolResults, parse_outcome
+from services.executor.core.figures.calculator import CannotCalculate, MadeToolResults, parse_made_tool_outcome
 from services.executor.core.figures.finance import CALCULATORS
 from services.executor.core.figures.operations import OPERATIONS
 from services.executor.core.model import made_code
@@ -164,7 +164,7 @@ def test_a_gap_that_describes_no_calculator_is_none(spec: made_code.Spec) -> Non
 @pytest.mark.promise("made.sandbox.limits")
 @each_row("text", ["1E+999999", "1E-999999", "NaN", "Infinity", "9" * 121, "1" + "0" * 30, "abc", ""])
 def test_what_comes_out_is_a_figure_of_a_sensible_size(text: str) -> None:
-    assert parse_outcome(text).error
+    assert parse_made_tool_outcome(text).error
 
 
 @pytest.mark.promise("made.sandbox.limits")

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from services.executor.core.authorize.approval import approver_brief
+from services.executor.core.authorize.approval import write_approver_brief
 from services.executor.ports.tools import ToolAnswer, ToolUnreachable
 from shared.contracts.task import TaskRecord
 from shared.contracts.tenant import CatalogueEntry
@@ -223,7 +223,7 @@ async def test_compensations_are_judged_hashed_and_shown_to_the_approver() -> No
     record = await stage.run()
     approval = stage.turns.approvals[-1]
     assert [call.call_id for call in stage.policy.asked[-1].calls] == ["c1", "undo-c1", "c2"]
-    assert "taken back, if a later call asks for it, by reopen_claim" in approver_brief(approval)
+    assert "taken back, if a later call asks for it, by reopen_claim" in write_approver_brief(approval)
     assert "if it fails, the calls before it are taken back" in (record.answer or "")
     without = approval.plan.model_copy(
         update={"calls": tuple(call.model_copy(update={"compensation": None}) for call in approval.plan.calls)}

@@ -7,8 +7,14 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from services.executor.core.figures.calculator import split
-from services.executor.core.figures.finance import CALCULATORS, amortize_loan, cumulative, quantile, run_calculator
+from services.executor.core.figures.calculator import split_by_weights
+from services.executor.core.figures.finance import (
+    CALCULATORS,
+    amortize_loan,
+    normal_cumulative,
+    normal_quantile,
+    run_calculator,
+)
 from tests.unit.executor_core.finance_references import REFERENCES, owed_exactly, rounded
 
 _CENT = Decimal("0.01")
@@ -86,7 +92,7 @@ def test_a_split_sums_to_its_whole_and_no_part_is_a_unit_off(total: int, weights
     weights = [*weights, 1]
     amount = Decimal(total).scaleb(-places)
 
-    parts = split(amount, [Decimal(weight) for weight in weights], places)
+    parts = split_by_weights(amount, [Decimal(weight) for weight in weights], places)
 
     assert sum(parts) == amount
     for part, weight in zip(parts, weights, strict=True):
@@ -111,7 +117,7 @@ def test_a_loan_ends_at_zero_and_its_principal_parts_are_the_loan(
 @given(share=st.integers(1, 9999))
 def test_a_quantile_undoes_the_cumulative_share(share: int) -> None:
     probability = Decimal(share) / 10000
-    assert abs(cumulative(quantile(probability)) - probability) < Decimal("1E-12")
+    assert abs(normal_cumulative(normal_quantile(probability)) - probability) < Decimal("1E-12")
 
 
 @pytest.mark.promise("money.splits")

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from services.executor.core.figures.calculator import CannotCalculate
-from services.executor.core.figures.evaluate import recheck_figures, recompute
+from services.executor.core.figures.evaluate import recheck_figures, recompute_values
 from services.executor.core.figures.finance import CALCULATORS, run_calculator
 from services.executor.core.figures.operands import KnownFigures
-from services.executor.core.figures.operations import compute_exactly, to_result
-from services.executor.core.figures.vocabulary import is_currency, one_currency, places
+from services.executor.core.figures.operations import compute_exactly, to_result_decimal
+from services.executor.core.figures.vocabulary import common_currency, currency_places, is_currency
 from services.executor.core.session.values import NamedValue, Operand
 from services.executor.core.tools.record_tree import NoSuchPath
 from shared.domain.exact_json import Json
@@ -126,7 +126,7 @@ def calculate(operation: str, operands: list[Decimal]) -> Decimal:
     if operation in CALCULATORS:
         return run_calculator(operation, operands)
     value = compute_exactly(operation, [Fraction(operand) for operand in operands])
-    return to_result(value) if isinstance(value, Fraction) else value
+    return to_result_decimal(value) if isinstance(value, Fraction) else value
 
 
 def decimals(*texts: str) -> list[Decimal]:
@@ -195,7 +195,7 @@ def test_a_currency_that_nobody_named_is_no_operand() -> None:
 @pytest.mark.promise("money.currency")
 @each_row(("code", "digits"), [("USD", 2), ("JPY", 0), ("KWD", 3), ("CLF", 4), ("", 2)])
 def test_minor_units_follow_iso_4217(code: str, digits: int) -> None:
-    assert places(code) == digits
+    assert currency_places(code) == digits
     assert is_currency(code) == bool(code)
 
 
@@ -208,7 +208,7 @@ def test_minor_units_follow_iso_4217(code: str, digits: int) -> None:
 def test_the_currency_of_amounts_is_the_one_that_fits_how_all_are_written(
     amounts: list[Json], code: str | None
 ) -> None:
-    assert one_currency(amounts) == code
+    assert common_currency(amounts) == code
 
 
 @pytest.mark.promise("I2.audit")
@@ -278,7 +278,7 @@ def test_values_build_on_earlier_values_are_named_once_and_recomputing_follows_t
     assert recheck_figures([net, net], ORDERED) == {"net": "net: named twice"}
     stale = value("refund", "percentage", "24.10", from_fact("total"), from_task("20%"))
 
-    (fresh,) = recompute([stale], ORDERED._replace(facts=[fact({"total": 200})]))
+    (fresh,) = recompute_values([stale], ORDERED._replace(facts=[fact({"total": 200})]))
     assert Decimal(fresh.value) == 40
     with pytest.raises(NoSuchPath):
-        recompute([stale], ORDERED._replace(facts=[fact({})]))
+        recompute_values([stale], ORDERED._replace(facts=[fact({})]))

@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 from hypothesis import given, strategies as st
 
-from services.executor.core.figures.columns import same
+from services.executor.core.figures.columns import shows_same_value
 from services.executor.core.tools.classes import participles
 from services.executor.core.tools.record_tree import names_a_record
 from services.executor.core.write.field_proof import WriteEvidence
@@ -159,8 +159,8 @@ def test_in_any_list_the_proof_is_the_named_record_becoming_so(
 
 @given(shown=st.text(max_size=8) | st.integers(), claimed=st.text(max_size=8) | st.integers())
 def test_sameness_has_no_direction(shown: Json, claimed: Json) -> None:
-    assert same(shown, claimed) == same(claimed, shown)
-    assert same(shown, shown)
+    assert shows_same_value(shown, claimed) == shows_same_value(claimed, shown)
+    assert shows_same_value(shown, shown)
 
 
 @each_row(

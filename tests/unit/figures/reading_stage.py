@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from datetime import date, datetime
 from zoneinfo import ZoneInfo
 
-from services.executor.core.figures.arguments import hints_of
+from services.executor.core.figures.arguments import hints_of_argument
 from services.executor.core.figures.mentions import Mentions, find_mentions
 from services.executor.core.figures.trace import (
+    ArgumentTrace,
     Calculated,
-    Trace,
     TraceSources,
     index_facts,
-    is_supported,
+    is_value_in_text,
     trace_scalar,
 )
 from services.executor.core.session.values import Fact
@@ -29,7 +29,7 @@ def days_in(text: str) -> set[date]:
 
 
 def is_said(text: str, name: str, value: Json, schema: JsonObject | None = None) -> bool:
-    return is_supported(value, hints_of(name, schema or {}, value), read(text))
+    return is_value_in_text(value, hints_of_argument(name, schema or {}, value), read(text))
 
 
 def as_facts(results: Mapping[str, Json], tool: str = "get_it") -> list[Fact]:
@@ -51,5 +51,5 @@ def sources(
     )
 
 
-def trace(name: str, value: Json, known: TraceSources, schema: JsonObject | None = None) -> Trace:
+def trace(name: str, value: Json, known: TraceSources, schema: JsonObject | None = None) -> ArgumentTrace:
     return trace_scalar(name, schema or {}, value, known)

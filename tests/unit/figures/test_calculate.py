@@ -6,9 +6,9 @@ from decimal import Decimal
 
 import pytest
 
-from services.executor.core.figures.calculate import CALCULATE, calculate, calculate_tool, describe_value
-from services.executor.core.figures.calculator import CannotCalculate, MadeToolResults, NotRun, Outcome
-from services.executor.core.figures.evaluate import recheck_figures, recompute
+from services.executor.core.figures.calculate import CALCULATE, calculate, define_calculate_tool, describe_value
+from services.executor.core.figures.calculator import CannotCalculate, MadeToolNotRun, MadeToolOutcome, MadeToolResults
+from services.executor.core.figures.evaluate import recheck_figures, recompute_values
 from services.executor.core.figures.finance import CALCULATORS
 from services.executor.core.figures.operands import KnownFigures
 from services.executor.core.session.values import NamedValue
@@ -51,7 +51,7 @@ def asked(operation: str, *operands: str, known: KnownFigures = KNOWN, **more: J
     given: JsonObject = {"operation": operation, "operands": list(operands), **more}
     value = calculate(given, known)
     assert recheck_figures([value], known) == {}
-    assert recompute([value], known) == (value,)
+    assert recompute_values([value], known) == (value,)
     return value
 
 
@@ -204,10 +204,10 @@ def test_made_tools_are_further_operations() -> None:
     )  # fmt: skip
     made = MadeToolResults([own])
     given: JsonObject = {"operation": "markup", "operands": ["1500", "12"]}
-    assert "markup" in dumps(calculate_tool(made).input_schema)  # type: ignore[arg-type]  # a schema is JSON
-    with pytest.raises(NotRun) as missing:
+    assert "markup" in dumps(define_calculate_tool(made).input_schema)  # type: ignore[arg-type]  # a schema is JSON
+    with pytest.raises(MadeToolNotRun) as missing:
         calculate(given, KNOWN, made)
-    made.learn(missing.value.call, Outcome("1680.005"))
+    made.add_outcome(missing.value.call, MadeToolOutcome("1680.005"))
     value = calculate(given, KNOWN, made)
     assert (value.value, value.made_by) == ("1680.01", own.by)
     assert recheck_figures([value], KNOWN, made) == {}
@@ -281,7 +281,7 @@ def test_recomputing_follows_rows_that_moved_and_limits_that_changed() -> None:
     late = asked("count", "r1", where=where("amount", ">", "r2.rate"))
     moved: Json = [{"id": "I-9", "amount": "120", "qty": 1}, {"id": "I-2", "amount": "251", "qty": 1}]
     facts = (fact({"items": moved}, "r1"), fact({"rate": "130"}, "r2"))
-    values = recompute([own, late], KNOWN._replace(facts=facts))
+    values = recompute_values([own, late], KNOWN._replace(facts=facts))
     assert [value.value for value in values] == ["251", "1"]
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from services.executor.core.figures.calculate import calculate, describe_value
 from services.executor.core.figures.calculator import CannotCalculate
 from services.executor.core.figures.dates import read_possible_dates
-from services.executor.core.figures.evaluate import recheck_figures, recompute
+from services.executor.core.figures.evaluate import recheck_figures, recompute_values
 from services.executor.core.figures.numbers import read_amount
 from services.executor.core.figures.operands import KnownFigures, select_cells
 from services.executor.core.session.values import Fact, NamedValue
@@ -38,7 +38,7 @@ def asked(known: KnownFigures, operation: str, *operands: str, **more: Json) -> 
     given_: JsonObject = {"operation": operation, "operands": list(operands), **more}
     value = calculate(given_, known)
     assert recheck_figures([value], known) == {}
-    assert recompute([value], known) == (value,)
+    assert recompute_values([value], known) == (value,)
     return value
 
 

@@ -9,7 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from services.executor.core.figures.dates import Period, read_possible_dates
-from services.executor.core.figures.numbers import Number, figure, read_amount
+from services.executor.core.figures.numbers import Number, read_amount, read_figure
 from services.executor.core.figures.vocabulary import Money
 from tests.each_row import each_row
 from tests.unit.figures.reading_stage import read
@@ -36,7 +36,7 @@ def describe_reading(text: str) -> dict[str, object]:
         "times": [[text[one.start : one.end], [str(time) for time in one.times]] for one in found.times],
         "identifiers": [one.text for one in found.identifiers],
         "amount": [_write(amount.number), amount.style, amount.unit] if amount else None,
-        "figure": _write(number) if (number := figure(text)) is not None else None,
+        "figure": _write(number) if (number := read_figure(text)) is not None else None,
         "day": [str(day) for day in read_possible_dates(text)],
     }
     return {"text": text, **{name: part for name, part in parts.items() if part}}

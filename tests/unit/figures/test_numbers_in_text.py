@@ -8,7 +8,7 @@ from babel.dates import format_date
 from hypothesis import example, given, strategies as st
 
 from services.executor.core.figures.mentions import Mention, find_mentions
-from services.executor.core.figures.numbers import Number, figure, normal, number_bearing_tokens
+from services.executor.core.figures.numbers import Number, normalize_token, number_bearing_tokens, read_figure
 from shared.domain.exact_json import Json
 from tests.each_row import each_row
 from tests.unit.figures.reading_stage import days_in, is_said, read, sources, trace
@@ -141,7 +141,7 @@ def test_the_number_of_an_identifier_is_no_day_of_the_month_behind_it(text: str)
     ("50%", "50"), ("0", "0"), ("0.05", "0.05"), ("１２", "12"), (7, "7"), (Decimal("1.10"), "1.1"),
 )  # fmt: skip
 def test_an_amount_is_read_as_people_write_it(value: Json, number: str) -> None:
-    assert figure(value) == Decimal(number)
+    assert read_figure(value) == Decimal(number)
 
 
 @each_row(
@@ -152,7 +152,7 @@ def test_an_amount_is_read_as_people_write_it(value: Json, number: str) -> None:
 )  # fmt: skip
 def test_what_only_contains_digits_is_no_amount(value: Json) -> None:
     """Identifiers, dates, telephone numbers and lists have no value to calculate with; nor has a yes."""
-    assert figure(value) is None
+    assert read_figure(value) is None
 
 
 @pytest.mark.promise("I8.exact_money")
@@ -161,13 +161,13 @@ def test_a_figure_of_any_length_is_exact(digits: int, places: int) -> None:
     number = Decimal(f"{digits}E-{places}")
     text = f"{number:f}"
 
-    assert figure(text) == number
-    assert figure(f"-{text}") == number.copy_negate()
+    assert read_figure(text) == number
+    assert read_figure(f"-{text}") == number.copy_negate()
 
 
 @given(one=st.integers(0, 10**40), other=st.integers(0, 10**40))
 def test_two_figures_have_one_spelling_only_if_they_are_equal(one: int, other: int) -> None:
-    assert (normal(str(one)) == normal(f"{other}.00")) == (one == other)
+    assert (normalize_token(str(one)) == normalize_token(f"{other}.00")) == (one == other)
 
 
 @each_row(
@@ -192,6 +192,6 @@ def test_no_decimal_digit_of_any_script_escapes_the_tokens(text: str) -> None:
 
 
 def test_spellings_of_one_amount_are_the_same_and_identifiers_only_fold_case() -> None:
-    assert normal("$2,340") == normal("2340.00") == normal("2.34K") == "2340"
-    assert normal("C-17") == normal("c-17") != normal("C-017")
-    assert normal("-0") == normal("0")
+    assert normalize_token("$2,340") == normalize_token("2340.00") == normalize_token("2.34K") == "2340"
+    assert normalize_token("C-17") == normalize_token("c-17") != normalize_token("C-017")
+    assert normalize_token("-0") == normalize_token("0")

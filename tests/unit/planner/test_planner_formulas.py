@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from services.executor.core.figures.calculate import calculate_tool
+from services.executor.core.figures.calculate import define_calculate_tool
 from services.executor.core.figures.finance import run_calculator
 from services.planner.core.formula import compute_terms, formula
 from services.planner.core.roles import reply
@@ -37,7 +37,7 @@ TASKS = [
 
 def offered() -> JsonObject:
     """The tool as a request lists it."""
-    tool = calculate_tool()
+    tool = define_calculate_tool()
     return {
         "name": tool.name,
         "description": tool.description,

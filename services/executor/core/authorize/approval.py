@@ -1,4 +1,4 @@
-"""APPROVAL_GATE: who has to say yes to which exact calls, what was decided, and what is said of it (I7)."""
+"""APPROVAL_GATE: what an approver is asked about a plan, which decisions count, and how the request ends (I7)."""
 
 from collections.abc import Container, Iterator, Sequence
 from datetime import datetime, timedelta
@@ -36,19 +36,19 @@ _READS = 40
 
 
 def approval_grounds(progress: Progress, verdict: Verdict, task: str, keys: RecordKeys = NO_KEYS) -> Grounds:
-    """What an approval rests on now: rules, policies, and the sources of the arguments, which code found when the calls
-    were proposed.
+    """The evidence shown to an approver: the rules that apply, the policy versions, the reads and figures, and the
+    source of each argument, which code found when the calls were proposed.
     """
     dossier = progress.dossier
     calls = dossier.plan.every_call if dossier.plan else ()
-    sources = tuple(source for call in calls for source in _find_sources(call))
+    sources = tuple(source for call in calls for source in _list_argument_sources(call))
     found = compute_figures(progress.template, dossier.facts, task)
     return Grounds(
         rules=tuple(map(_build_rule, verdict.triggered_rules)),
         policy_hash=verdict.policy_hash,
         policy_versions=progress.policy_versions,
         arguments=sources,
-        reads=tuple(_read(fact, sources, dossier.values) for fact in dossier.facts[:_READS]),
+        reads=tuple(_describe_read(fact, sources, dossier.values) for fact in dossier.facts[:_READS]),
         figures=tuple(map(_build_figure, dossier.values)),
         not_known=(
             *not_known(progress.template, dossier, found, keys),
@@ -71,23 +71,25 @@ def _build_rule(rule: TriggeredRule) -> RuleFound:
     )
 
 
-def _find_sources(call: PlannedCall) -> Iterator[ArgumentSource]:
+def _list_argument_sources(call: PlannedCall) -> Iterator[ArgumentSource]:
     for argument, value in call.arguments.items():
         inside = (f"{argument}.", f"{argument}[")
         origins = [one for one in call.origins if one.argument == argument or one.argument.startswith(inside)]
-        found = {"call_id": call.call_id, "argument": argument, **_find_source(value, origins)}
+        found = {"call_id": call.call_id, "argument": argument, **_describe_source(value, origins)}
         yield ArgumentSource.model_validate(found)
 
 
-def _find_source(value: Json, origins: Sequence[Origin]) -> dict[str, str]:
-    """Where the value comes from; of one with several values inside, the first that has a source."""
+def _describe_source(value: Json, origins: Sequence[Origin]) -> dict[str, str]:
+    """The source of an argument's value as fields of ``ArgumentSource``. Of a value with several scalars inside, the
+    first that has a source counts.
+    """
     if calls := [*references(value)]:
         return {"source": "call", "ref": ", ".join(dict.fromkeys(calls))}
     named = next((one for one in origins if one.source != "none"), None)
     return {"source": named.source, "ref": named.ref.replace(" ", ".", 1)} if named else {"source": "words"}
 
 
-def _read(fact: Fact, sources: Sequence[ArgumentSource], values: Sequence[NamedValue]) -> ReadFound:
+def _describe_read(fact: Fact, sources: Sequence[ArgumentSource], values: Sequence[NamedValue]) -> ReadFound:
     from_results = (one for one in sources if one.source == "result")
     within = (f"{fact.ref}.", f"{fact.ref}[")
     arguments = [one for one in from_results if one.ref == fact.ref or one.ref.startswith(within)]
@@ -120,7 +122,7 @@ def _build_figure(value: NamedValue) -> FigureFound:
 
 
 def calls_as_json(plan: WritePlan) -> list[Json]:
-    """The plan's calls for people and prompts: tool, arguments and where they come from."""
+    """The plan's calls as JSON for people and prompts: tool, arguments and the source of each argument."""
     return [_call_as_json(call) for call in plan.calls]
 
 
@@ -138,8 +140,8 @@ def _call_as_json(call: PlannedCall) -> JsonObject:
     }
 
 
-class NotCounted(Exception):
-    """A decision does not count; the message says why, and the task goes on waiting."""
+class DecisionNotCounted(Exception):
+    """A person's decision on an approval is not valid; the message says why, and the task keeps waiting."""
 
 
 def ask_for_approval(
@@ -155,7 +157,11 @@ def ask_for_approval(
     grounds: Grounds | None = None,
     notices: tuple[NoticeTarget, ...] = (),
 ) -> Approval:
-    """A new approval of a plan on its verdict. ``hours`` and ``needed``: for levels off the ladder, and the least."""
+    """A new request to approve the plan, bound to the plan's hash and its verdict's.
+
+    ``hours`` and ``needed`` are the deadline and the number of approvers where the verdict's level is not on the
+    tenant's ``ladder``; a level on it may ask for more people, never for fewer than ``needed``.
+    """
     binding = binding_hash(verdict)
     number: list[Json] = [confirmation.number] if confirmation else []
     first = find_rung(ladder, verdict.escalation_level)
@@ -183,7 +189,9 @@ def ask_for_approval(
 
 
 def escalate_approval(approval: Approval, now: datetime) -> Approval | None:
-    """The approval at the next level, with a fresh deadline and at least one more decision; None if there is none."""
+    """The approval moved to the next level of its ladder: with a fresh deadline, and at least one decision more than
+    were given. None if no level is left.
+    """
     if not approval.ladder:
         return None
     rung, *later = approval.ladder
@@ -200,14 +208,16 @@ def escalate_approval(approval: Approval, now: datetime) -> Approval | None:
 
 
 def add_decision(approval: Approval, turn: Turn, now: datetime) -> Approval:
-    """The approval with one more decision. Raises ``NotCounted`` if the turn may decide nothing, or decides nothing."""
+    """The approval with the turn's decision added. Raises ``DecisionNotCounted`` if the turn's sender may not decide,
+    or the turn holds no decision on this approval.
+    """
     if turn.data.get("approval_id") not in (None, approval.approval_id):
-        raise NotCounted("it answers an earlier question, and what is asked has changed since")
+        raise DecisionNotCounted("it answers an earlier question, and what is asked has changed since")
     if objection := approval.objection(turn.principal, now):
-        raise NotCounted(objection)
+        raise DecisionNotCounted(objection)
     word = str(turn.data.get("decision", "")).strip().lower()
     if word not in ("approve", "reject"):
-        raise NotCounted('a decision is "approve" or "reject"')
+        raise DecisionNotCounted('a decision is "approve" or "reject"')
     decision = Decision(
         approve=word == "approve", by=turn.principal, at=now, comment=str(turn.data.get("comment") or "")
     )
@@ -223,7 +233,7 @@ def is_expired(approval: Approval, now: datetime) -> bool:
     return approval.status is ApprovalStatus.WAITING and now >= approval.deadline
 
 
-def approver_brief(approval: Approval) -> str:
+def write_approver_brief(approval: Approval) -> str:
     """The text for the approver: the exact calls, why a person is asked, who may answer, until when, and how."""
     calls = [line for call in approval.plan.calls for line in _call_lines(call)]
     why = [f"- {reason}" for reason in approval.reasons]
@@ -249,7 +259,7 @@ def approver_brief(approval: Approval) -> str:
 
 
 def describe_approval(approval: Approval) -> JsonObject:
-    """What is asked of whom, and what was decided so far, as data for programs."""
+    """The approval as data for programs: what is asked, of whom, and the decisions so far."""
     asked = approval.confirmation
     return {
         "approval_id": approval.approval_id,
@@ -278,8 +288,8 @@ def describe_approval(approval: Approval) -> JsonObject:
     }
 
 
-def approval_refusal(approval: Approval) -> str:
-    """A sentence on why an approval was refused."""
+def describe_refused_approval(approval: Approval) -> str:
+    """A sentence on why an approval was refused: its deadline passed, or somebody rejected it."""
     asked = approval.confirmation
     return f"{_question_title(approval)}: {_describe_refusal(approval)}" if asked else _describe_refusal(approval)
 
@@ -318,7 +328,9 @@ _ON_FAILURE = {
 
 
 def _call_lines(call: PlannedCall) -> list[str]:
-    """A call as the approver reads it: what is sent, what happens if it fails, and what would take it back."""
+    """A call as the approver reads it: its arguments, what happens if it fails, and the call that would
+    compensate it.
+    """
     lines = [f"- {_format_call(call)}{_ON_FAILURE[call.on_failure]}"]
     if call.compensation:
         lines.append(f"  taken back, if a later call asks for it, by {_format_call(call.compensation)}")
@@ -331,11 +343,13 @@ def _format_call(call: PlannedCall) -> str:
     return f"{call.tool}({arguments}){key}"
 
 
-def ended_approval(
+def end_approval(
     asked: Approval | None, decided: Approval | None, now: Approval | None, carried_out: Container[str] = ()
 ) -> Approval | None:
-    """The approval that was ``asked`` with its final status; None if it still waits. One of a plan of the hashes in
-    ``carried_out`` was used.
+    """The approval ``asked`` with its final status; None if it was not waiting, or still is the present one (``now``).
+
+    It stays APPROVED if ``now`` is None or about the same plan and verdict, or if its plan's hash is in
+    ``carried_out``; else it ends SUPERSEDED.
     """
     if asked is None or asked.status is not ApprovalStatus.WAITING or (now and now.approval_id == asked.approval_id):
         return None
@@ -346,21 +360,25 @@ def ended_approval(
     return ended.model_copy(update={"status": ApprovalStatus.SUPERSEDED})
 
 
-def find_notices(before: Approval | None, after: Approval | None, settled: Approval | None) -> Iterator[Notice]:
-    """Yields what follows from the approval before and after the turn; ``settled``: one that ended beside them."""
+def find_approval_notices(
+    before: Approval | None, after: Approval | None, settled: Approval | None
+) -> Iterator[Notice]:
+    """Yields the notices to send because a turn changed its approval from ``before`` to ``after``. ``settled`` is an
+    approval that ended in the same turn and was replaced.
+    """
     if settled is not None and settled.notices:
-        yield _notice_of(NoticeEvent.DECIDED, settled)
+        yield _build_notice(NoticeEvent.DECIDED, settled)
     if after is None or not after.notices:
         return
     if before is None or before.approval_id != after.approval_id:
         if after.status is ApprovalStatus.WAITING:
-            yield _notice_of(NoticeEvent.WAITING, after)
+            yield _build_notice(NoticeEvent.WAITING, after)
     elif after.status is not before.status:
         expired = after.status is ApprovalStatus.EXPIRED
-        yield _notice_of(NoticeEvent.EXPIRED if expired else NoticeEvent.DECIDED, after)
+        yield _build_notice(NoticeEvent.EXPIRED if expired else NoticeEvent.DECIDED, after)
     elif len(after.escalations) > len(before.escalations):
-        yield _notice_of(NoticeEvent.ESCALATED, after)
+        yield _build_notice(NoticeEvent.ESCALATED, after)
 
 
-def _notice_of(event: NoticeEvent, approval: Approval) -> Notice:
+def _build_notice(event: NoticeEvent, approval: Approval) -> Notice:
     return Notice(event, approval.approval_id, len(approval.escalations))

@@ -1,4 +1,6 @@
-"""Whether a plan needs persons and why, how far it is let through by what they said (I7), and where its path leads."""
+"""Whether a plan needs a person's approval and why, whether it is released to be carried out (I7), and which states
+follow.
+"""
 
 from enum import StrEnum
 from fnmatch import fnmatchcase
@@ -16,7 +18,7 @@ from shared.domain.words import FsmState, RuleAction, ToolClass, decider
 
 
 class Consent(StrEnum):
-    """What has been said to a plan, exactly as it stands."""
+    """How far the present plan has been approved."""
 
     GIVEN = "given"  # it was let through
     NOT_NEEDED = "not needed"  # nobody is to be asked
@@ -24,29 +26,33 @@ class Consent(StrEnum):
     WANTED = "wanted"  # a person is to be asked, and has said nothing yet
 
 
-def find_consent(ctx: TurnContext, progress: Progress) -> Consent:
-    """How far the plan has been let through, by persons or because none is to be asked."""
-    if is_let_through(progress):
+def assess_consent(ctx: TurnContext, progress: Progress) -> Consent:
+    """Whether the present plan is released, needs nobody's approval, or has some or none of the approvals that it
+    needs.
+    """
+    if is_plan_released(progress):
         return Consent.GIVEN
     if not needs_person(ctx, progress):
         return Consent.NOT_NEEDED
     return Consent.BEGUN if progress.confirmed else Consent.WANTED
 
 
-def is_let_through(progress: Progress) -> bool:
-    """Whether the plan, exactly as it stands, was let through and may be carried out."""
+def is_plan_released(progress: Progress) -> bool:
+    """Whether this exact plan was released to be carried out: by persons, or because nobody's approval is needed."""
     return progress.dossier.approved_hash == progress.dossier.present_plan.hash
 
 
 def needs_person(ctx: TurnContext, progress: Progress) -> bool:
-    """Whether a rule or the process asks for a person, or the tenant does for writes that no rule speaks about."""
+    """Whether a rule, the process or the tenant wants a person to approve the plan. A tenant may want one for each
+    write to which no rule applies.
+    """
     verdict, template = progress.dossier.verdict, progress.template
     if verdict is None or template.confirmations or reasons_to_ask_a_person(ctx, progress):
         return True
-    return verdict.requires_approval or not (verdict.passed or _ends_escalated(template, verdict))
+    return verdict.requires_approval or not (verdict.passed or _may_end_escalated(template, verdict))
 
 
-def persons_needed(ctx: TurnContext, progress: Progress) -> int:
+def count_persons_needed(ctx: TurnContext, progress: Progress) -> int:
     """How many different people have to approve the plan."""
     verdict = progress.dossier.verdict
     approvers = max(progress.template.approvers, verdict.approvers if verdict else 1)
@@ -54,16 +60,16 @@ def persons_needed(ctx: TurnContext, progress: Progress) -> int:
 
 
 def reasons_to_ask_a_person(ctx: TurnContext, progress: Progress) -> tuple[str, ...]:
-    """The reasons to ask a person that no rule gives: the arguments' sources, the process's own, writes without a
-    rule.
+    """The reasons to ask a person that come from no rule: doubtful sources of arguments, the process's own wish for two
+    people, and writes to which no rule applies.
     """
     found = (*_reasons_of_arguments(ctx, progress), *_reasons_of_process(ctx, progress))
     return (*found, *_reasons_of_tenant(ctx, progress))
 
 
 def _reasons_of_arguments(ctx: TurnContext, progress: Progress) -> tuple[str, ...]:
-    """Sentences on arguments that a person has to look at: money, accounts and payees from free text that the tenant
-    does not trust, records that the task does not mention, and what does not agree with the task's words.
+    """Sentences on arguments that a person has to look at: values that stand only in free text that the tenant does not
+    trust, records that the task does not mention, and values that contradict the task's words.
     """
     plan = progress.dossier.plan
     found = [(call.tool, origin) for call in (plan.calls if plan else ()) for origin in call.origins]
@@ -92,15 +98,15 @@ def _reasons_of_tenant(ctx: TurnContext, progress: Progress) -> tuple[str, ...]:
     verdict = progress.dossier.verdict
     if verdict is None or ctx.tenant.unruled_writes != "approve":
         return ()
-    tools = dict.fromkeys(find_unruled(verdict, progress.dossier.plan))
+    tools = dict.fromkeys(tools_without_rule(verdict, progress.dossier.plan))
     if not tools:
         return ()
     return (f"no rule applies to {', '.join(filter(None, tools)) or 'the plan'}: unruled writes need a person here",)
 
 
-def find_unruled(verdict: Verdict, plan: WritePlan | None) -> tuple[str, ...]:
-    """The tools of a plan's changes, else notices, to which no rule of tenant or request applies; the process's do not
-    count.
+def tools_without_rule(verdict: Verdict, plan: WritePlan | None) -> tuple[str, ...]:
+    """The tools of the plan's changes (of its notices, if it has no change) to which no rule of the tenant or the
+    request applies. Rules of the process do not count.
     """
     calls = plan.every_call if plan else ()
     changes = [call for call in calls if call.tool_class is ToolClass.CHANGE] or calls
@@ -113,17 +119,17 @@ def find_unruled(verdict: Verdict, plan: WritePlan | None) -> tuple[str, ...]:
     return tuple(call.tool for call in changes if call.call_id not in ruled | acting)
 
 
-def _ends_escalated(template: ProcessTemplate, verdict: Verdict) -> bool:
-    """Whether rules that escalate let the process go on to its end ESCALATE: only where its template says so, and never
-    for a missing field (I2).
+def _may_end_escalated(template: ProcessTemplate, verdict: Verdict) -> bool:
+    """Whether the verdict's escalating rules let the process go on to its end state ESCALATE without asking a person.
+    This needs a template that allows it, and no rule may lack a field (I2).
     """
     if not template.escalates or not verdict.escalate or verdict.blocked or verdict.problems:
         return False
     return not any(rule.indeterminate for rule in verdict.triggered_rules)
 
 
-def still_stands(ctx: TurnContext, progress: Progress, fresh: Progress, verdict: Verdict) -> bool:
-    """Whether the plan, as it was let through, may go on by the renewed ``verdict`` on ``fresh`` inputs."""
+def release_still_holds(ctx: TurnContext, progress: Progress, fresh: Progress, verdict: Verdict) -> bool:
+    """Whether a plan that was released may still be carried out under the renewed ``verdict`` on ``fresh`` inputs."""
     before, was_asked = progress.dossier.verdict, needs_person(ctx, progress)
     asks_now = needs_person(ctx, progress.update_dossier(verdict=verdict)) and not was_asked
     if before is not None and binding_hash(verdict) == binding_hash(before) and not asks_now:
@@ -133,29 +139,33 @@ def still_stands(ctx: TurnContext, progress: Progress, fresh: Progress, verdict:
     return not needs_person(ctx, fresh.update_dossier(verdict=verdict))  # it was let through, and nobody is asked now
 
 
-def let_through(progress: Progress, note: str, *, by_person: bool = False, level: str | None = None) -> Progress:
-    """The progress whose plan, exactly as it stands, may be carried out."""
+def release_plan(progress: Progress, note: str, *, by_person: bool = False, level: str | None = None) -> Progress:
+    """The progress with its present plan marked as released: it may be carried out as long as its hash stays
+    the same.
+    """
     approved = progress.dossier.present_plan.hash
     return progress.update_dossier(
         approved_hash=approved, approval_note=note, by_person=by_person, approved_level=level
     )
 
 
-def waits_for(approval: Approval, progress: Progress) -> bool:
-    """Whether the progress waits for this approval: of this plan, on these inputs and rules, at this step (I7)."""
+def is_waiting_for(approval: Approval, progress: Progress) -> bool:
+    """Whether the progress waits for exactly this approval: same plan, same verdict, same confirmation step (I7)."""
     plan, verdict = progress.dossier.plan, progress.dossier.verdict
     if progress.state is not FsmState.APPROVAL_GATE or progress.dossier.approved_hash is not None:
         return False
-    if plan is None or verdict is None or approval.confirmation != confirmation_wanted(progress):
+    if plan is None or verdict is None or approval.confirmation != next_confirmation(progress):
         return False
     return (approval.plan_hash, approval.verdict_hash) == (plan.hash, binding_hash(verdict))
 
 
 def apply_approval(progress: Progress, approval: Approval) -> Progress:
-    """The progress after an approval was given: let through, or at the gate again for the next confirmation."""
+    """The progress after an approval: the plan is released, or waits at the gate for the template's next
+    confirmation.
+    """
     by = ", ".join(decision.by.id for decision in approval.decisions)
     if approval.confirmation is None:
-        return let_through(progress, f"approved by {by}", by_person=True, level=approval.level)
+        return release_plan(progress, f"approved by {by}", by_person=True, level=approval.level)
     confirmation = Confirmed(
         about=approval.confirmation.about,
         by=tuple(decision.by.id for decision in approval.decisions),
@@ -165,14 +175,14 @@ def apply_approval(progress: Progress, approval: Approval) -> Progress:
         verdict_hash=approval.verdict_hash,
     )
     confirmed = progress.model_copy(update={"confirmed": (*_confirmations_given(progress), confirmation)})
-    if confirmation_wanted(confirmed) is not None:
+    if next_confirmation(confirmed) is not None:
         return reopen_approval_gate(confirmed)
     note = "; ".join(f"{one.about}: confirmed by {', '.join(one.by)}" for one in confirmed.confirmed)
-    return let_through(confirmed, note, by_person=True, level=approval.level)
+    return release_plan(confirmed, note, by_person=True, level=approval.level)
 
 
-def confirmation_wanted(progress: Progress) -> ConfirmationStep | None:
-    """The next of the template's confirmations on the plan as it stands; None if it has none, or all are given."""
+def next_confirmation(progress: Progress) -> ConfirmationStep | None:
+    """The next of the template's confirmations that the present plan still needs; None if it needs none."""
     wanted, given = progress.template.confirmations, _confirmations_given(progress)
     if len(given) >= len(wanted):
         return None
@@ -180,7 +190,7 @@ def confirmation_wanted(progress: Progress) -> ConfirmationStep | None:
 
 
 def _confirmations_given(progress: Progress) -> tuple[Confirmed, ...]:
-    """The confirmations of the plan as it stands."""
+    """The confirmations that were given on the present plan and verdict."""
     plan, verdict = progress.dossier.plan, progress.dossier.verdict
     if plan is None or verdict is None:
         return ()
@@ -189,27 +199,31 @@ def _confirmations_given(progress: Progress) -> tuple[Confirmed, ...]:
 
 
 def reopen_approval_gate(progress: Progress) -> Progress:
-    """The progress back in APPROVAL_GATE: the plan is no longer let through, but its confirmations still count."""
+    """The progress back in APPROVAL_GATE with its plan no longer released. Confirmations on the same plan
+    still count.
+    """
     gated = progress.model_copy(update={"path": machine.with_gate(progress.path)})
     shut: dict[str, object] = {"approved_hash": None, "approval_note": None, "by_person": False, "approved_level": None}
     return gated.move_to(FsmState.APPROVAL_GATE).update_dossier(**shut)
 
 
-def path_for(ctx: TurnContext, progress: Progress) -> tuple[FsmState, ...]:
-    """The path of the plan in hand: with the gate if a person is asked, and to the end that its verdict leads to."""
+def plan_state_path(ctx: TurnContext, progress: Progress) -> tuple[FsmState, ...]:
+    """The states that the plan has yet to pass: with APPROVAL_GATE if a person is asked, and to the end state that its
+    verdict leads to.
+    """
     verdict = progress.dossier.verdict
     path = machine.with_gate(progress.path) if needs_person(ctx, progress) else progress.path
-    return machine.with_end(path, verdict is not None and _ends_escalated(progress.template, verdict))
+    return machine.with_end(path, verdict is not None and _may_end_escalated(progress.template, verdict))
 
 
-def approval_needed(ctx: TurnContext, progress: Progress) -> str | None:
-    """Who has to decide on the plan, and why; None if nobody."""
+def describe_needed_approval(ctx: TurnContext, progress: Progress) -> str | None:
+    """A sentence on who has to approve the plan, and why; None if nobody has to."""
     verdict = progress.dossier.verdict
     if verdict is None:
         raise Failed("there is no policy verdict on the plan")
     if not needs_person(ctx, progress):
         return None
-    level, count, steps = verdict.escalation_level, persons_needed(ctx, progress), progress.template.confirmations
+    level, count, steps = verdict.escalation_level, count_persons_needed(ctx, progress), progress.template.confirmations
     who = decider(level)
     asked = (*verdict.reasons, *reasons_to_ask_a_person(ctx, progress))
     asked = (*asked, *((f"{len(steps)} confirmations in sequence ({', '.join(steps)})",) if steps else ()))
@@ -217,7 +231,9 @@ def approval_needed(ctx: TurnContext, progress: Progress) -> str | None:
 
 
 def answer_with_escalation(progress: Progress) -> str:
-    """The answer; for an escalated case it says to whom and why, but a list stays a list to the byte (I9)."""
+    """The task's answer; if it ended in ESCALATE, followed by whom it was escalated to and why. An answer that has to
+    match exactly, such as a list, stays unchanged (I9).
+    """
     answer, verdict = progress.dossier.answer or "", progress.dossier.verdict
     if progress.state is not FsmState.ESCALATE or verdict is None or is_exact_match(answer):
         return answer

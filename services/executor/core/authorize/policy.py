@@ -1,4 +1,6 @@
-"""POLICY_CHECK: the binding verdict on a plan, by rules and collected values, without a model (I2)."""
+"""POLICY_CHECK: asks the policy service for the binding verdict on a plan, by rules and read values, without a model
+(I2).
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
@@ -6,8 +8,8 @@ from itertools import islice
 from typing import NamedTuple, cast
 
 from services.executor.core.authorize.sums import CallSums
-from services.executor.core.figures.columns import same
-from services.executor.core.figures.numbers import normal
+from services.executor.core.figures.columns import shows_same_value
+from services.executor.core.figures.numbers import normalize_token
 from services.executor.core.process.figures import compute_figures
 from services.executor.core.process.rules import Left, figures_seen, joint_remainders, lower_remainders, process_policy
 from services.executor.core.records import binding, calculated
@@ -39,14 +41,15 @@ _MOST_ROWS = 50  # of a call that are judged one by one
 _MOST_OF_PLAN = 400  # of all its calls
 
 
-async def verdict_on(
+async def request_verdict(
     ctx: TurnContext, template: ProcessTemplate, dossier: Dossier, part_of: WritePlan | None = None
 ) -> contracts.Verdict:
-    """A fresh verdict on the plan, or on a ``part_of`` one after the rest of it.
+    """Asks the policy service for a fresh verdict on the dossier's plan. With ``part_of``, that plan is one call of a
+    larger one, whose hash the verdict then carries.
 
-    Raises ``Failed`` if the service is away or answers about another plan.
+    Raises ``Failed`` if the service cannot be reached or answers about another plan.
     """
-    request = request_for(ctx, template, dossier, await _read_history(ctx, dossier))
+    request = build_verdict_request(ctx, template, dossier, await _read_history(ctx, dossier))
     request = request.model_copy(update={"plan_hash": part_of.hash}) if part_of else request
     try:
         verdict = await ctx.ports.policy.evaluate(request)
@@ -62,14 +65,18 @@ async def verdict_on(
 
 
 def has_fresh_verdict(ctx: TurnContext, plan_hash: str) -> bool:
-    """Whether this attempt at the turn had a verdict on that plan so recently that a call may be sent on it (I2)."""
+    """Whether this attempt at the turn got a verdict on that plan within ``verdict_seconds``, so that a call may be
+    sent (I2).
+    """
     oldest = ctx.journal.now - timedelta(seconds=ctx.limits.verdict_seconds)
     return ctx.journal.judged_plan == plan_hash and ctx.journal.judged_at >= oldest
 
 
 async def renew_verdict(ctx: TurnContext, fresh: Progress) -> contracts.Verdict:
-    """A fresh verdict on the plan by its present inputs. Also raises ``Rejected``, naming the rules, if it says no."""
-    verdict = await verdict_on(ctx, fresh.template, fresh.dossier)
+    """Asks for a fresh verdict on the plan by its present inputs. Raises ``Failed`` like ``request_verdict``, and
+    ``Rejected``, naming the rules, if rules now block the plan.
+    """
+    verdict = await request_verdict(ctx, fresh.template, fresh.dossier)
     refuse_if_blocked(verdict, fresh.dossier.plan)
     if verdict.refusals:
         raise Rejected("refused by policy, so nothing was written: " + "; ".join(map(format_refusal, verdict.refusals)))
@@ -77,19 +84,19 @@ async def renew_verdict(ctx: TurnContext, fresh: Progress) -> contracts.Verdict:
 
 
 def refuse_if_blocked(verdict: contracts.Verdict, plan: WritePlan | None = None) -> None:
-    """Raises ``Rejected`` naming the rules, and the blocked calls of several, if the verdict or the policy is broken or
-    says no.
+    """Raises ``Rejected`` if a policy is invalid, or if rules block the plan; the message names the rules, and the
+    calls if only some of the plan's are blocked.
     """
     if verdict.problems:
         problems = "; ".join(f"{problem.rule_id}: {problem.message}" for problem in verdict.problems)
         raise Rejected(f"policy invalid, so nothing was written: {problems}")
     if verdict.blocked:
         blocking = dict.fromkeys(rule.sentence for rule in verdict.triggered_rules if rule.action == RuleAction.BLOCK)
-        raise Rejected(f"blocked by policy: {'; '.join(blocking)}{_describe_blocked_calls(verdict, plan)}")
+        raise Rejected(f"blocked by policy: {'; '.join(blocking)}{_list_blocked_calls(verdict, plan)}")
 
 
-def _describe_blocked_calls(verdict: contracts.Verdict, plan: WritePlan | None) -> str:
-    """The calls that the rules block, in words, if these are some of several; else empty."""
+def _list_blocked_calls(verdict: contracts.Verdict, plan: WritePlan | None) -> str:
+    """The blocked calls as text, if they are only some of the plan's; else empty."""
     ids = {rule.call_id for rule in verdict.triggered_rules if rule.action == "block"}
     calls = [call for call in plan.every_call if call.call_id in ids] if plan else []
     if plan is None or not calls or len(calls) == len(tuple(plan.every_call)):
@@ -102,11 +109,11 @@ def format_refusal(refusal: contracts.CallRefusal) -> str:
     return f"{refusal.call_id} {refusal.tool}: {refusal.sentence}"
 
 
-def request_for(
+def build_verdict_request(
     ctx: TurnContext, template: ProcessTemplate, dossier: Dossier, history: tuple[contracts.PastCall, ...] = ()
 ) -> contracts.EvaluateRequest:
-    """The request for a verdict on the plan by all policies; without calls it is provisional, and a missing field harms
-    nothing.
+    """The request for a verdict on the plan by all policies. Without calls it is provisional: a field that rules lack
+    then blocks nothing.
     """
     plan = dossier.plan or WritePlan(task_id=ctx.record.task_id)
     kind = template.process_type
@@ -138,7 +145,7 @@ def request_for(
     return contracts.EvaluateRequest(
         policies=policies,
         context={**values, "process_type": kind},
-        calls=tuple(_context_of(call, around) for call in plan.every_call),
+        calls=tuple(_build_call_context(call, around) for call in plan.every_call),
         plan_hash=plan.hash,
         binding=bool(plan.calls),
         history=history,
@@ -148,7 +155,9 @@ def request_for(
 
 
 async def _read_history(ctx: TurnContext, dossier: Dossier) -> tuple[contracts.PastCall, ...]:
-    """The session's calls before the plan: its own do not count against it, however often its verdict is renewed."""
+    """The session's earlier calls, for rules that count calls. The plan's own calls are left out, so that a renewed
+    verdict does not count them twice.
+    """
     if not has_tool_rules(ctx.policies):
         return ()
     plan_hash = dossier.plan.hash if dossier.plan else None
@@ -161,7 +170,7 @@ async def _read_history(ctx: TurnContext, dossier: Dossier) -> tuple[contracts.P
 
 
 def _list_confirmations(dossier: Dossier) -> tuple[contracts.Confirmation, ...]:
-    """A confirmation for each call, if a person approved the plan as it stands; else empty."""
+    """One confirmation for each call, if a person approved this exact plan; else empty."""
     plan = dossier.plan
     if plan is None or dossier.approved_hash != plan.hash or not dossier.by_person:
         return ()
@@ -170,8 +179,10 @@ def _list_confirmations(dossier: Dossier) -> tuple[contracts.Confirmation, ...]:
 
 
 class _CallSurroundings(NamedTuple):
-    """What a plan's calls are judged with. ``asked``: the fields that rules need; ``constants``: those that policies
-    bring themselves; ``sums``: over the task's calls.
+    """What all calls of a plan are judged with.
+
+    ``asked``: the fields that rules need; ``constants``: the names that policies define in their own context; ``left``:
+    what is left of amounts that several records share; ``sums``: sums over the task's calls.
     """
 
     facts: tuple[Fact, ...]
@@ -189,8 +200,10 @@ class _CallSurroundings(NamedTuple):
 
 
 class _CallFacts(NamedTuple):
-    """What is known of one call, by the names that rules use. ``own``: by the executor itself; ``bound``: by the call's
-    arguments and the records around it; ``calculated``: values about it.
+    """The fields known of one call, by the names that rules use.
+
+    ``own``: from the executor itself; ``bound``: from the call's arguments and the records around it; ``calculated``:
+    from calculations about it.
     """
 
     own: JsonObject
@@ -198,12 +211,14 @@ class _CallFacts(NamedTuple):
     calculated: Mapping[str, Json]
 
     def merge(self) -> JsonObject:
-        """What the executor knows goes before what call and records say, and that before what was calculated."""
+        """All fields; where two sources give the same name, ``own`` goes before ``bound``, and ``bound`` before
+        ``calculated``.
+        """
         return {**self.calculated, **self.bound, **self.own}
 
     def find_contradictions(self, records: Iterable[Mapping[str, Json]]) -> list[JsonObject]:
-        """For each record, the fields in which it contradicts what is known of the call, each set once. What the
-        executor knows no record contradicts.
+        """For each record, its fields whose values differ from the call's; equal sets of fields are given once. A
+        record cannot contradict a field in ``own``.
         """
         known, found = self.merge(), list[JsonObject]()
         for record in records:
@@ -212,25 +227,26 @@ class _CallFacts(NamedTuple):
                 for name, value in record.items()
                 if name not in self.own and value is not None and is_sayable(value)
             }
-            other = {name: value for name, value in shown.items() if not same(value, known.get(name))}
+            other = {name: value for name, value in shown.items() if not shows_same_value(value, known.get(name))}
             if other and other not in found:
                 found.append(other)
         return found
 
 
-def _context_of(call: PlannedCall, around: _CallSurroundings) -> contracts.CallContext:
-    """A call as the rules see it."""
-    view = binding.view_of(call.tool, call.arguments, around.facts, around.keys)
-    bound = binding.bind(view, around.asked)
-    values = calculated.as_fields(around.values, view, around.constants)
-    known = _CallFacts(_own_fields(call, around, view), bound.fields, values)
-    asked = fields_asked_of(call.tool, around.policies)
-    scenes = _list_scenes(call, around) if asked else []
-    differing = [name for name in _find_differing(call, scenes, bound.recorded) if name in asked]
+def _build_call_context(call: PlannedCall, surroundings: _CallSurroundings) -> contracts.CallContext:
+    """The call as the policy service sees it: its fields, those that are unknown, and what records say otherwise."""
+    view = binding.view_of(call.tool, call.arguments, surroundings.facts, surroundings.keys)
+    bound = binding.bind(view, surroundings.asked)
+    values = calculated.as_fields(surroundings.values, view, surroundings.constants)
+    known = _CallFacts(_executor_fields(call, surroundings, view), bound.fields, values)
+    asked = fields_asked_of(call.tool, surroundings.policies)
+    scenes = _list_row_fields(call, surroundings) if asked else []
+    differing = [name for name in _find_fields_differing_by_row(call, scenes, bound.recorded) if name in asked]
     fields = {
         name: value
         for name, value in known.merge().items()
-        if name not in differing and (name not in around.constants or name in call.arguments or name in bound.recorded)
+        if name not in differing
+        and (name not in surroundings.constants or name in call.arguments or name in bound.recorded)
     }
     unknown = (*(name for name in bound.unknown if name not in fields), *differing)
     records = (bound.recorded, *bound.named, *bound.beyond)
@@ -238,110 +254,126 @@ def _context_of(call: PlannedCall, around: _CallSurroundings) -> contracts.CallC
         call_id=call.call_id,
         tool=call.tool,
         tool_class=call.tool_class,
-        fields=_as_context(fields),
-        unproven=() if around.trusts_requests else unproven(call.arguments, view, bound, around.values),
-        recorded=tuple(map(_as_context, known.find_contradictions(records))),
-        summed=_as_context(around.sums.sum_figures(call, view, bound.fields, around.asked)),
+        fields=_to_context_fields(fields),
+        unproven=()
+        if surroundings.trusts_requests
+        else unproven_arguments(call.arguments, view, bound, surroundings.values),
+        recorded=tuple(map(_to_context_fields, known.find_contradictions(records))),
+        summed=_to_context_fields(surroundings.sums.sum_figures(call, view, bound.fields, surroundings.asked)),
         unknown_fields=unknown,
-        rows=_rows_of(call, around, view, unknown, scenes),
+        rows=_build_row_contexts(call, surroundings, view, unknown, scenes),
     )
 
 
-class _RowScene(NamedTuple):
-    """One row of a call as rules would see it by itself, with what the records say that this row names."""
+class _RowFields(NamedTuple):
+    """The fields of one row of a call, as if the call had that row alone, from the row and the records that
+    it names.
+    """
 
     fields: Mapping[str, Json]
     unknown: tuple[str, ...]
 
 
-def _list_scenes(call: PlannedCall, around: _CallSurroundings) -> list[_RowScene]:
-    """Each row of a call that takes several things; none for a call without rows, or with more than are judged one by
-    one.
+def _list_row_fields(call: PlannedCall, surroundings: _CallSurroundings) -> list[_RowFields]:
+    """The fields of each row of a call that takes several things. Empty for a call without rows, and for one with more
+    rows than are judged one by one.
     """
     given = rows_of_call(call.arguments)
-    rows = [*islice(given.each(), around.most_rows + 1)] if given.groups else []
-    scenes: list[_RowScene] = []
-    for row in rows if len(rows) <= around.most_rows else []:
-        bound = binding.bind(binding.view_of(call.tool, row.naming, around.facts, around.keys), around.asked)
+    rows = [*islice(given.each(), surroundings.most_rows + 1)] if given.groups else []
+    scenes: list[_RowFields] = []
+    for row in rows if len(rows) <= surroundings.most_rows else []:
+        bound = binding.bind(
+            binding.view_of(call.tool, row.naming, surroundings.facts, surroundings.keys), surroundings.asked
+        )
         own = {name: value for name, value in row.fields if not isinstance(value, Unknown)}
-        scenes.append(_RowScene({**bound.fields, **own}, tuple(name for name in bound.unknown if name not in own)))
+        scenes.append(_RowFields({**bound.fields, **own}, tuple(name for name in bound.unknown if name not in own)))
     return scenes
 
 
-def _find_differing(call: PlannedCall, scenes: Sequence[_RowScene], recorded: Mapping[str, Json]) -> list[str]:
-    """The fields that records say of the call as a whole, and of one of its rows not, or otherwise: of two invoices
-    that are named in two ways, one is not the other.
+def _find_fields_differing_by_row(
+    call: PlannedCall, rows: Sequence[_RowFields], recorded: Mapping[str, Json]
+) -> list[str]:
+    """The fields that the records give for the call as a whole, while for one of its rows they are unknown or
+    different: a call may name two different invoices.
     """
-    given = {name for name, _ in arguments_of(call.arguments)} if scenes else set()
+    given = {name for name, _ in arguments_of(call.arguments)} if rows else set()
     return [
         name
         for name, value in recorded.items()
         if name not in given
-        and any(name in one.unknown or (name in one.fields and not same(one.fields[name], value)) for one in scenes)
+        and any(
+            name in one.unknown or (name in one.fields and not shows_same_value(one.fields[name], value))
+            for one in rows
+        )
     ]
 
 
-def _rows_of(
+def _build_row_contexts(
     call: PlannedCall,
-    around: _CallSurroundings,
+    surroundings: _CallSurroundings,
     view: binding.CallView,
     unknown: Sequence[str],
-    scenes: Sequence[_RowScene],
+    row_fields: Sequence[_RowFields],
 ) -> tuple[dict[str, contracts.ContextValue], ...]:
-    """What is known of each row of a call by the fields that are unknown of the whole; of a field that it edits as it
-    is and as it will be; and without and with what was calculated from words alone. Empty without any of these.
+    """Alternative sets of fields for the rules to judge, besides the call as a whole.
+
+    There is one for each row where a field is unknown of the whole call; one for the old and one for the new value of a
+    field that the call edits; and each without and with the values calculated from the user's words alone. Empty if
+    none of these applies.
     """
-    if not around.trusts_requests:  # what a row says, or an edit, is the request's word alone
+    if not surroundings.trusts_requests:  # what a row says, or an edit, is the request's word alone
         return ()
-    asked = fields_asked_of(call.tool, around.policies)
+    asked = fields_asked_of(call.tool, surroundings.policies)
     unknown = [name for name in unknown if name in asked]
     rows: list[JsonObject] = [
-        {name: one.fields[name] for name in unknown if name in one.fields} for one in scenes if unknown
+        {name: one.fields[name] for name in unknown if name in one.fields} for one in row_fields if unknown
     ]
-    if words := calculated.values_of_words(around.values, view, around.constants):
+    if words := calculated.values_of_words(surroundings.values, view, surroundings.constants):
         rows = [both for row in rows or [{}] for both in (row, {**row, **words})]
     for name in unknown:
         known = [value for value in view.alternatives(name) if not isinstance(value, Unknown)]
         if known and len(known) == len(view.alternatives(name)):
             rows = [{**row, name: value} for row in rows or [{}] for value in known]
     rows = [*{dumps(row): row for row in rows}.values()]
-    return tuple(map(_as_context, rows)) if any(rows) and len(rows) <= around.most_rows else ()
+    return tuple(map(_to_context_fields, rows)) if any(rows) and len(rows) <= surroundings.most_rows else ()
 
 
-def _own_fields(call: PlannedCall, around: _CallSurroundings, view: binding.CallView) -> JsonObject:
-    """The fields that the executor itself knows of a call, which no argument of that name replaces."""
-    of_call = calculated.figures_of_call(around.figures, around.values, view)
-    figures = lower_remainders(call.arguments, of_call, around.left)
+def _executor_fields(call: PlannedCall, surroundings: _CallSurroundings, view: binding.CallView) -> JsonObject:
+    """The fields that the executor itself knows of a call; no argument of the same name replaces them."""
+    of_call = calculated.figures_of_call(surroundings.figures, surroundings.values, view)
+    figures = lower_remainders(call.arguments, of_call, surroundings.left)
     known: JsonObject = {"figures": {**figures}} if figures else {}
     return {
         **known,
         "verb": verb_of(call.tool),
         "tool_class": call.tool_class.value,
-        "process_type": around.process_type,
+        "process_type": surroundings.process_type,
     }
 
 
-def unproven(
+def unproven_arguments(
     arguments: JsonObject, view: binding.CallView, bound: binding.BoundFields, values: Sequence[NamedValue] = ()
 ) -> tuple[str, ...]:
-    """The arguments that are the request's word alone: no record around the call gives them, and no calculation about
-    it.
+    """The arguments that only the request states: neither a record around the call nor a calculation gives the same
+    value.
     """
-    shown = {name: _spell(value) for name, value in bound.recorded.items()}
-    computed = {_spell(value.value) for value in values if calculated.speaks_about(value, values, view)}
+    shown = {name: _normalize_figure(value) for name, value in bound.recorded.items()}
+    computed = {_normalize_figure(value.value) for value in values if calculated.speaks_about(value, values, view)}
     given = {**arguments, **{name: value for name, value in arguments_of(arguments) if not isinstance(value, Unknown)}}
     return tuple(
         name
         for name, value in given.items()
-        if shown.get(name) != _spell(value) and _spell(value) not in computed and not view.has_read(name, value)
+        if shown.get(name) != _normalize_figure(value)
+        and _normalize_figure(value) not in computed
+        and not view.has_read(name, value)
     )
 
 
-def _spell(value: Json) -> str:
-    """A figure in one spelling, however it is written; anything else as text."""
-    return normal(value if isinstance(value, str) else dumps(value))
+def _normalize_figure(value: Json) -> str:
+    """A figure in one spelling, so that equal figures are equal texts; anything else as text."""
+    return normalize_token(value if isinstance(value, str) else dumps(value))
 
 
-def _as_context(fields: JsonObject) -> dict[str, contracts.ContextValue]:
-    """The fields for the policy service, which takes no value that is nested deeper than theirs."""
+def _to_context_fields(fields: JsonObject) -> dict[str, contracts.ContextValue]:
+    """The fields as the policy service takes them: it accepts values only up to a certain depth of nesting."""
     return cast(dict[str, contracts.ContextValue], fields)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from functools import cache
 
-from services.executor.core.figures.identifiers import without_addresses
+from services.executor.core.figures.identifiers import strip_strange_addresses
 from services.executor.core.figures.vocabulary import spaced_words
 from services.executor.core.plan.sources import SourceFinder, known_sources
 from services.executor.core.prime.prose import unenforced_sentence
@@ -120,7 +120,7 @@ class AnswerChecks:
         if is_exact_match(text.strip()):  # what stands around a list stays, too: without it nobody said that list
             return progress.update_dossier(answer=text)
         finder = cache(lambda: self._build_finder(progress))  # few answers have an address
-        text = without_addresses(text, lambda address: finder().is_address_of_free_text(address))
+        text = strip_strange_addresses(text, lambda address: finder().is_address_of_free_text(address))
         ends = f" ... {_ENDS_EARLY}" if is_cut else ""
         text = f"{text.rstrip()}{ends}{self._build_caveat(progress, text, missing)}"
         text += f"\n\n{NOTHING_WRITTEN}" if was_refused else ""

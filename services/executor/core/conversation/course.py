@@ -1,6 +1,6 @@
 """The course of one task through its states, of which an attempt before this one may have stored a part."""
 
-from services.executor.core.authorize.persons import path_for
+from services.executor.core.authorize.persons import plan_state_path
 from services.executor.core.conversation.understanding import Understanding, choose_process, with_parts
 from services.executor.core.model.talk import Talk
 from services.executor.core.plan.draft import ClosedPlan
@@ -69,7 +69,7 @@ class TaskCourse:
         }  # fmt: skip
         ctx.journal.tell("plan", calls=[call.tool for call in plan.calls], number=plan.round)
         planned = self._with_replies().update_dossier(**fresh).model_copy(update={"confirmed": ()})
-        planned = planned.model_copy(update={"path": path_for(ctx, planned)})
+        planned = planned.model_copy(update={"path": plan_state_path(ctx, planned)})
         self.progress = await enter_state(ctx, planned, after_planning(planned.path), closed.events)
 
     def _with_replies(self) -> Progress:

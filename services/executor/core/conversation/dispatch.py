@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from services.executor.core.conversation.understanding import UNDERSTAND
-from services.executor.core.figures.identifiers import opened_addresses
+from services.executor.core.figures.identifiers import addresses_to_open
 from services.executor.core.model.talk import PROPOSE_AGAIN
 from services.executor.core.plan.faults import PartOfCall
 from services.executor.core.plan.proposals import NotProposed, Proposal, ProposalContext, propose
@@ -153,7 +153,7 @@ class ReplyDispatch:
         """By call id, why a read is not made: it would open an address that stands only in somebody's text, and so
         reveal what the address names.
         """
-        opened = [(use, address) for use, _ in self._reads for address in opened_addresses(use.input)]
+        opened = [(use, address) for use, _ in self._reads for address in addresses_to_open(use.input)]
         finder = SourceFinder(known) if opened else None
         return {
             use.id: f"Not called: {address[:_SHOWN]} stands only in a text that somebody wrote, and the task does not "

@@ -9,7 +9,7 @@ from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
-from services.executor.core.authorize.policy import format_refusal, verdict_on
+from services.executor.core.authorize.policy import format_refusal, request_verdict
 from services.executor.core.conversation.understanding import (
     UNDERSTAND,
     CannotUnderstand,
@@ -18,7 +18,14 @@ from services.executor.core.conversation.understanding import (
     sentences_not_taken_up,
     understand_tool,
 )
-from services.executor.core.figures.calculate import CALCULATE, LOOK, calculate, calculate_tool, describe_value, look
+from services.executor.core.figures.calculate import (
+    CALCULATE,
+    LOOK,
+    calculate,
+    define_calculate_tool,
+    describe_value,
+    look_at_rows,
+)
 from services.executor.core.figures.calculator import NOTHING, CannotCalculate, MadeToolResults
 from services.executor.core.figures.operands import select_cells
 from services.executor.core.figures.vocabulary import has_condition
@@ -135,7 +142,7 @@ class LocalTools:
         return {**describe_value(value), **self._note_condition(value, call)}
 
     async def _look(self, call: _LocalCall) -> Json:
-        return look(call.given, (*call.facts, *files_to_look_at(self.ctx.files)), local_now(self.ctx).date())
+        return look_at_rows(call.given, (*call.facts, *files_to_look_at(self.ctx.files)), local_now(self.ctx).date())
 
     async def _leave(self, call: _LocalCall) -> Json:
         """Notes that a part is left: a result shows that its condition is not met, or its question has no answer."""
@@ -169,7 +176,7 @@ class LocalTools:
         given = self.progress.update_dossier(facts=tuple(call.facts), values=tuple(self.values), plan=plan)
 
         async def ask() -> str:
-            verdict = await verdict_on(self.ctx, given.template, given.dossier)
+            verdict = await request_verdict(self.ctx, given.template, given.dossier)
             self.ctx.journal.tell("note", hypothetical=tool.name, passed=verdict.passed)
             return dumps(_verdict_in_words(verdict))
 
@@ -227,7 +234,7 @@ def _verdict_in_words(verdict: Verdict) -> Json:
 
 def _define_calculate(made: MadeToolResults) -> ToolDefinition:
     """The definition of ``calculate``, with an argument for the part of the task to which a condition belongs."""
-    tool = calculate_tool(made)
+    tool = define_calculate_tool(made)
     schema = dict(tool.input_schema)
     properties = dict(cast("dict[str, JsonValue]", schema["properties"]))
     properties[_PART] = {"type": "integer", "description": "of a condition: the part of the task that depends on it"}

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from typing_extensions import override
 
-from services.executor.core.figures.numbers import normal, number_bearing_tokens
+from services.executor.core.figures.numbers import normalize_token, number_bearing_tokens
 from services.executor.core.model.model_calls import HelperUnavailable, affords_all, ask_if_possible, user
 from services.executor.core.model.talk import Talk
 from services.executor.core.session.budget import BudgetShare, Tariff, TaskSpending, size_of, to_tokens
@@ -76,7 +76,7 @@ def _split_words(text: str) -> frozenset[str]:
 
 def _find_marks(text: str) -> frozenset[str]:
     """The amounts, dates and identifiers of a text, however written, in which two drafts must not differ."""
-    return frozenset(normal(token) for token in number_bearing_tokens(text))
+    return frozenset(normalize_token(token) for token in number_bearing_tokens(text))
 
 
 def _has_negation(text: str) -> bool:

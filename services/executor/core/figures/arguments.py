@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from services.executor.core.figures.dates import read_possible_dates
-from services.executor.core.figures.identifiers import IdentifierForm, whole_form
+from services.executor.core.figures.identifiers import IdentifierForm, form_of_identifier
 from services.executor.core.figures.vocabulary import CURRENCIES, UNITS, Unit
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.classes import ToolWords, identifies, subject_of, words_of_tool
@@ -124,11 +124,11 @@ def kind_of_argument(name: str, schema: JsonObject, value: Json) -> ArgumentKind
     is_number = isinstance(value, int | Decimal)
     kind = _kind_of_number(words, schema) if is_number else _kind_of_text(words, str(value or ""), schema)
     if kind is ArgumentKind.OTHER and len(steps) > 1:
-        return _account_or_recipient(frozenset(words_of(steps[-2]))) or kind  # ``payee.name``, ``recipients[0]``
+        return _kind_of_party(frozenset(words_of(steps[-2]))) or kind  # ``payee.name``, ``recipients[0]``
     return kind
 
 
-def hints_of(name: str, schema: JsonObject, value: Json) -> ArgumentHints:
+def hints_of_argument(name: str, schema: JsonObject, value: Json) -> ArgumentHints:
     """The argument's kind, and the unit and form of number that its name and description settle."""
     words = words_of(name.rsplit(".", 1)[-1])
     said = str(schema.get("description", ""))
@@ -160,7 +160,7 @@ def _kind_of_number(words: Sequence[str], schema: JsonObject) -> ArgumentKind:
     given = frozenset(words)
     last = words[-1] if words else ""
     if last in ("id", "ids") or (last in _IDENTIFIER and given.isdisjoint(_QUANTITY) and "of" not in given):
-        return _account_or_recipient(given) or ArgumentKind.IDENTIFIER
+        return _kind_of_party(given) or ArgumentKind.IDENTIFIER
     if given & _ACCOUNT and not given & _AMOUNT:
         return ArgumentKind.ACCOUNT
     if last in _NAMES_OF_DATES and last not in _PLAIN_MONEY:
@@ -174,7 +174,7 @@ def _kind_of_number(words: Sequence[str], schema: JsonObject) -> ArgumentKind:
     return ArgumentKind.AMOUNT if says_money or {"credit", "limit"} <= given else ArgumentKind.QUANTITY
 
 
-def _account_or_recipient(given: frozenset[str]) -> ArgumentKind | None:
+def _kind_of_party(given: frozenset[str]) -> ArgumentKind | None:
     if given & _ACCOUNT:
         return ArgumentKind.ACCOUNT
     return ArgumentKind.RECIPIENT if given & _RECIPIENT else None
@@ -185,7 +185,7 @@ def _kind_of_text(words: Sequence[str], value: str, schema: JsonObject) -> Argum
     last = words[-1] if words else ""
     if last in _FREE_TEXT:
         return ArgumentKind.FREE_TEXT
-    if (kind := _SHAPES.get(whole_form(value) or IdentifierForm.CODE)) is not None:
+    if (kind := _SHAPES.get(form_of_identifier(value) or IdentifierForm.CODE)) is not None:
         return kind
     if last == "currency" or (value in CURRENCIES and "currency" in given):
         return ArgumentKind.CHOICE
@@ -214,7 +214,7 @@ def _kind_of_short_text(words: Sequence[str], value: str, schema: JsonObject) ->
         return ArgumentKind.DATE
     if _DECIMAL_TEXT.fullmatch(value):
         return ArgumentKind.AMOUNT
-    if whole_form(value) is IdentifierForm.CODE:
+    if form_of_identifier(value) is IdentifierForm.CODE:
         is_figure = value.replace(".", "", 1).isdecimal() and schema.get("type") == "number"
         return ArgumentKind.QUANTITY if is_figure else ArgumentKind.IDENTIFIER
     return ArgumentKind.OTHER
@@ -229,7 +229,7 @@ def _unit_of(words: Sequence[str], said: str) -> Unit | None:
     return UNITS.get(match[1]) if match else None
 
 
-class FieldStanding(StrEnum):
+class FieldNature(StrEnum):
     """Whether a value is data or text. ``PROSE``: the whole answer is a text, which the tool or somebody else wrote."""
 
     STRUCTURED = "structured"
@@ -267,15 +267,15 @@ class ReadField(NamedTuple):
         return self.path.rpartition(".")[2].partition("[")[0]
 
     @property
-    def standing(self) -> FieldStanding:
+    def nature(self) -> FieldNature:
         if self.is_free:
-            return FieldStanding.FREE_TEXT
+            return FieldNature.FREE_TEXT
         if not isinstance(self.value, str):
-            return FieldStanding.STRUCTURED
+            return FieldNature.STRUCTURED
         is_text = self.value.count(" ") >= LONGEST_FIELD or "\n" in self.value
         if not self.name or self.is_tool_text:
-            return FieldStanding.PROSE if is_text or " " in self.value.strip() else FieldStanding.STRUCTURED
-        return FieldStanding.FREE_TEXT if is_text or is_free_text_name(self.name) else FieldStanding.STRUCTURED
+            return FieldNature.PROSE if is_text or " " in self.value.strip() else FieldNature.STRUCTURED
+        return FieldNature.FREE_TEXT if is_text or is_free_text_name(self.name) else FieldNature.STRUCTURED
 
     @property
     def is_tool_text(self) -> bool:
@@ -297,7 +297,7 @@ def read_fields(fact_id: str, answer: Json, tool: str = "") -> Iterator[ReadFiel
     return _walk_fields(ReadField(fact_id, "", "", None, answer), _MOST_DEPTH, words_of_tool(tool))
 
 
-def fields_of(facts: Iterable[Fact]) -> Iterator[ReadField]:
+def fields_of_facts(facts: Iterable[Fact]) -> Iterator[ReadField]:
     """Yields the fields of all reads that were answered."""
     return (field for fact in facts if fact.ok for field in read_fields(fact.ref, fact.result, fact.tool))
 
@@ -308,10 +308,10 @@ def _walk_fields(step: ReadField, depth: int, about: ToolWords) -> Iterator[Read
         if step.value is not None and not isinstance(step.value, bool):
             yield step
         return
-    inner = [*_steps_into(step, about)] if depth else []
+    inner = [*_child_fields(step, about)] if depth else []
     yield from (one for one in inner if _is_leaf(one.value))
     if isinstance(step.value, dict):
-        yield from _identifying_keys(step, step.value)
+        yield from _fields_of_id_keys(step, step.value)
     for one in inner:
         if not _is_leaf(one.value):
             yield from _walk_fields(one, depth - 1, about)
@@ -336,9 +336,9 @@ def _parse_text(step: ReadField) -> ReadField:
     return step._replace(value=value, is_free=is_free) if isinstance(value, dict | list) else step
 
 
-def _steps_into(step: ReadField, about: ToolWords) -> Iterator[ReadField]:
+def _child_fields(step: ReadField, about: ToolWords) -> Iterator[ReadField]:
     if isinstance(step.value, dict):
-        record = _record_of(step.value, step.path, step.name, about) or step.record
+        record = _identify_record(step.value, step.path, step.name, about) or step.record
         for key, inner in step.value.items():
             yield ReadField(step.fact_id, step.path, key, record, inner, step.is_free)
     elif isinstance(step.value, list):
@@ -346,7 +346,7 @@ def _steps_into(step: ReadField, about: ToolWords) -> Iterator[ReadField]:
             yield step._replace(name=f"{step.name}[{index}]", value=inner)
 
 
-def _identifying_keys(step: ReadField, value: JsonObject) -> Iterator[ReadField]:
+def _fields_of_id_keys(step: ReadField, value: JsonObject) -> Iterator[ReadField]:
     """Yields the keys that are identifiers of records: ``{"EXP-1006": {...}}``."""
     for key, inner in value.items():
         if isinstance(inner, dict) and _looks_like_code(key):
@@ -358,35 +358,35 @@ def _join_names(parent: str, name: str) -> str:
     return f"{parent}.{name}" if parent and name and not name.startswith("[") else f"{parent}{name}"
 
 
-def _record_of(item: JsonObject, path: str, name: str, about: ToolWords) -> FieldRecord | None:
+def _identify_record(item: JsonObject, path: str, name: str, about: ToolWords) -> FieldRecord | None:
     """The object as a record, if one of its fields or its key identifies it. A field ``id`` counts first, then the key
     of a table, then the id of what was read, then one that may name another record: a booking's ``guest_id``.
     """
-    ids = [key for key, value in item.items() if _tells_apart(key) and type(value) in (str, int)]
+    ids = [key for key, value in item.items() if _names_own_record(key) and type(value) in (str, int)]
     own = next((key for key in ids if key.lower() in _OWN_ID), "")
-    if not own and _keys_a_table(name):
+    if not own and _is_table_key(name):
         return FieldRecord(path, name)
-    own = own or max(ids, key=lambda key: _rate_nearness(key, about), default="")
+    own = own or max(ids, key=lambda key: _rate_identifier(key, about), default="")
     best = str(item[own]) if own else name if _looks_like_code(name) else ""
     return FieldRecord(path, best) if best else None
 
 
-def _rate_nearness(key: str, about: ToolWords) -> int:
+def _rate_identifier(key: str, about: ToolWords) -> int:
     """How surely an id is that of what a tool is about: ``standing_order_id`` of ``list_standing_orders``."""
     subject = subject_of(key, frozenset())
     return 2 * (subject == about.nouns) + (about.head in subject)
 
 
-def _tells_apart(name: str) -> bool:
+def _names_own_record(name: str) -> bool:
     """Whether a field of this name tells one record from another, and not whom it is for or of: ``assignee_id``."""
     return identifies(name) and _RECIPIENT.isdisjoint(words_of(name))
 
 
-def _keys_a_table(name: str) -> bool:
+def _is_table_key(name: str) -> bool:
     """Whether a key is a record's identifier, and no place in a row, year or month."""
     return _looks_like_code(name) and not _PLACE_OR_MONTH.fullmatch(name)
 
 
 @lru_cache(maxsize=1024)
 def _looks_like_code(name: str) -> bool:
-    return "[" not in name and any(mark.isdecimal() for mark in name) and whole_form(name) is not None
+    return "[" not in name and any(mark.isdecimal() for mark in name) and form_of_identifier(name) is not None

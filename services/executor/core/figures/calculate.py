@@ -1,4 +1,4 @@
-"""``calculate`` and ``look``: a model names an operation, or rows of a result; the executor fills in every value."""
+"""The tools ``calculate`` and ``look``: a model names an operation, or rows of a result; code fills in every value."""
 
 import re
 from collections import Counter
@@ -21,24 +21,24 @@ from services.executor.core.figures.columns import (
     plain_name,
 )
 from services.executor.core.figures.dates import DateOrder, find_date_order, read_moment, read_possible_dates
-from services.executor.core.figures.evaluate import evaluate
+from services.executor.core.figures.evaluate import evaluate_value
 from services.executor.core.figures.finance import CALCULATORS
 from services.executor.core.figures.numbers import read_amount
 from services.executor.core.figures.operands import (
     KnownFigures,
     OperandSources,
-    open_rows,
+    open_single_list,
     read_field_of_rows,
     read_operand_texts,
     select_cells,
-    select_rows,
+    select_rows_by_condition,
 )
 from services.executor.core.figures.operations import (
     FREE_LIMITS,
     OPERATIONS,
     OPERATIONS_TOLD,
     WORDS_ALLOWED,
-    free_numbers,
+    sourceless_numbers,
     takes_percent,
 )
 from services.executor.core.session.values import Fact, NamedValue, Operand, RowCondition
@@ -86,8 +86,8 @@ WHERE: Mapping[str, JsonValue] = {
 }
 
 
-def calculate_tool(made: MadeToolResults = NOTHING) -> ToolDefinition:
-    """The definition of the tool ``calculate``, with the built-in operations and those that were made at run time."""
+def define_calculate_tool(made: MadeToolResults = NOTHING) -> ToolDefinition:
+    """The definition of the tool ``calculate``, with the built-in operations and those made at run time (``made``)."""
     extra = "; ".join(f"{tool.name}({', '.join(tool.arguments)}): {tool.purpose}" for tool in made.tools.values())
     told = f"Operands in this order. {OPERATIONS_TOLD}" + (f"; made for this: {extra}" if extra else "")
     properties: dict[str, JsonValue] = {
@@ -102,66 +102,72 @@ def calculate_tool(made: MadeToolResults = NOTHING) -> ToolDefinition:
     return define_local_tool("calculate", _DESCRIPTION, properties, "operation", "operands")
 
 
-CALCULATE = calculate_tool()
+CALCULATE = define_calculate_tool()
 
 
 def calculate(given: JsonObject, known: KnownFigures, made: MadeToolResults = NOTHING) -> NamedValue:
-    """The value of one calculation. Raises ``CannotCalculate``, and ``NotRun`` where a made tool has to run first."""
+    """The value of one calculation. Raises ``CannotCalculate``, and ``MadeToolNotRun`` if a made tool has to
+    run first.
+    """
     operation = _read_operation(given.get("operation"), made)
     sources = OperandSources(known)
     try:
         operands = _read_operands(given.get("operands"), operation, sources)
         asked = NamedValue(
-            name=_free_name(read_text(given.get("name")), operation, known),
+            name=_choose_unused_name(text_of_argument(given.get("name")), operation, known),
             operation=operation,
             operands=operands,
             value="",
             where=tuple(
-                RowCondition(field=field, sign=sign, against=_read_limit(sign, value, operands, sources))
+                RowCondition(field=field, sign=sign, against=_read_comparison_operand(sign, value, operands, sources))
                 for field, sign, value in read_conditions(given.get("where"))
             ),
-            by=read_text(given.get("by")),
-            give=read_text(given.get("give")),
-            date_order=_DATE_ORDERS.get(read_text(given.get("date_order")), ""),
+            by=text_of_argument(given.get("by")),
+            give=text_of_argument(given.get("give")),
+            date_order=_DATE_ORDERS.get(text_of_argument(given.get("date_order")), ""),
             made_by=made.tools[operation].by if operation in made.tools else None,
         )
-        return evaluate(sources, asked, made)
+        return evaluate_value(sources, asked, made)
     except (NoSuchPath, ValueError) as error:
         raise CannotCalculate(str(error)) from error
 
 
 def describe_value(value: NamedValue) -> JsonObject:
-    """A value as the answer to the call that asked for it."""
+    """A calculated value as the answer to the model's call of ``calculate``."""
     content: Json = loads_object(value.value) if value.kind == "groups" else value.value
     texts = {"currency": value.currency, "unit": value.unit, "note": value.note}
     return {"name": value.name, "value": content, **{name: text for name, text in texts.items() if text}}
 
 
 def _read_operation(given: Json, made: MadeToolResults) -> str:
-    asked = read_text(given).casefold().replace(" ", "_")
+    asked = text_of_argument(given).casefold().replace(" ", "_")
     operation = _OTHER_NAMES.get(asked, asked)
     if operation in OPERATIONS or operation in CALCULATORS or operation in made.tools:
         return operation
     near = [name for name in (*OPERATIONS, *CALCULATORS) if set(asked.split("_")) & set(name.split("_"))]
     hint = f"perhaps {', '.join(near[:6])}" if near else f"such as {', '.join(list(OPERATIONS)[:8])}"
-    raise CannotCalculate(f"unknown operation {read_text(given)!r}: take one of the operations of the schema, {hint}")
+    raise CannotCalculate(
+        f"unknown operation {text_of_argument(given)!r}: take one of the operations of the schema, {hint}"
+    )
 
 
 def _read_operands(given: Json, operation: str, sources: OperandSources) -> tuple[Operand, ...]:
-    texts = [text for text in read_operand_texts(_read_list(given)) if text.strip()]
+    texts = [text for text in read_operand_texts(_parse_list_text(given)) if text.strip()]
     if not texts:
         raise CannotCalculate(
             f"{operation} has no operands: give a path such as r1.items[*].amount, a name or a figure"
         )
     words = operation in WORDS_ALLOWED
     return tuple(
-        sources.find(text, free=free_numbers(operation, at), words=words, as_percent=takes_percent(operation, at))
+        sources.find_operand(
+            text, free=sourceless_numbers(operation, at), words=words, as_percent=takes_percent(operation, at)
+        )
         for at, text in enumerate(texts)
     )
 
 
-def _read_list(given: Json) -> Json:
-    """The given value, read as JSON if it is a list written as a text."""
+def _parse_list_text(given: Json) -> Json:
+    """The given value; a text that holds a JSON list is parsed."""
     if not isinstance(given, str) or not given.lstrip().startswith("["):
         return given
     try:
@@ -171,41 +177,45 @@ def _read_list(given: Json) -> Json:
 
 
 def read_conditions(given: Json) -> Iterator[tuple[str, str, str]]:
-    """Yields field, sign and value of each condition, an object or ``status = open``. Raises ``CannotCalculate``."""
-    read = _read_list(given)
+    """Yields field, sign and value of each condition of ``where``: an object, or a text such as ``status = open``.
+    Raises ``CannotCalculate`` for any other form.
+    """
+    read = _parse_list_text(given)
     for one in read if isinstance(read, list) else [] if read in (None, "") else [read]:
         if isinstance(one, dict):
-            said = read_text(one.get("is") or one.get("operator") or one.get("op") or "=").casefold()
-            field, sign, value = read_text(one.get("field")), _OTHER_SIGNS.get(said, said), one.get("value")
-            text = ", ".join(map(read_text, value)) if isinstance(value, list) else read_text(value)
+            said = text_of_argument(one.get("is") or one.get("operator") or one.get("op") or "=").casefold()
+            field, sign, value = text_of_argument(one.get("field")), _OTHER_SIGNS.get(said, said), one.get("value")
+            text = ", ".join(map(text_of_argument, value)) if isinstance(value, list) else text_of_argument(value)
         else:
-            field, sign, literal = parse_condition(read_text(one))
+            field, sign, literal = parse_condition(text_of_argument(one))
             text = literal or ""
         if not field or sign not in SIGNS:
             raise CannotCalculate(f"a condition has a field, a sign ({', '.join(SIGNS)}) and a value")
         yield field, sign, text
 
 
-def _read_limit(sign: str, value: str, operands: Iterable[Operand], sources: OperandSources) -> Operand:
-    """What rows are compared with: in an ordering a figure with a source, or another field of the row; else a word."""
+def _read_comparison_operand(sign: str, value: str, operands: Iterable[Operand], sources: OperandSources) -> Operand:
+    """What a condition compares rows with: for an ordering such as ``>`` a figure that has a source, or another field
+    of the row; for other signs also a plain word.
+    """
     if sign in ORDERINGS:
-        named = sources.find_named(value)
-        if named is None and _is_field(value, operands, sources):
+        named = sources.find_referenced(value)
+        if named is None and _is_row_field(value, operands, sources):
             return Operand(source="row", path=value)
-        return named or sources.find(value, free=FREE_LIMITS)
-    named = sources.find_named(value) if sign in ("=", "!=") else None
+        return named or sources.find_operand(value, free=FREE_LIMITS)
+    named = sources.find_referenced(value) if sign in ("=", "!=") else None
     return named or Operand(source="constant", literal=value)
 
 
-def _is_field(name: str, operands: Iterable[Operand], sources: OperandSources) -> bool:
+def _is_row_field(name: str, operands: Iterable[Operand], sources: OperandSources) -> bool:
     listed = [one for one in operands if one.source == "result"]
-    found = [open_rows(select_cells(sources.result(one.ref), one.path)) for one in listed]
+    found = [open_single_list(select_cells(sources.find_result(one.ref), one.path)) for one in listed]
     cells = [cell for selection in found for cell in selection.cells[:50]]
     return any(find_field_around(cell, name) for cell in cells)
 
 
-def _free_name(wanted: str, operation: str, known: KnownFigures) -> str:
-    """A name for the value that no other value has, and that looks like no reference or path."""
+def _choose_unused_name(wanted: str, operation: str, known: KnownFigures) -> str:
+    """A name for the new value that no value or result has yet, and that cannot be taken for a reference or a day."""
     name = re.sub(r"\W+", "_", wanted).strip("_")[:_LONGEST_NAME] or f"{operation}_{len(known.values) + 1}"
     taken = {plain_name(value.name) for value in known.values} | {plain_name(fact.ref) for fact in known.facts}
     if re.fullmatch(r"r?\d+(?:_.*)?|today|tomorrow|yesterday|now", name, re.I):
@@ -214,7 +224,7 @@ def _free_name(wanted: str, operation: str, known: KnownFigures) -> str:
     return name if plain_name(name) not in taken else next(one for one in numbered if plain_name(one) not in taken)
 
 
-def read_text(given: Json) -> str:
+def text_of_argument(given: Json) -> str:
     return "" if given is None else as_text(given).strip()
 
 
@@ -244,32 +254,34 @@ LOOK = define_local_tool(
 )
 
 
-def look(given: JsonObject, facts: Sequence[Fact], today: date = date.min) -> Json:
-    """The rows that are asked for, as many as fit, and a note on the rest. Raises ``CannotCalculate``."""
+def look_at_rows(given: JsonObject, facts: Sequence[Fact], today: date = date.min) -> Json:
+    """The rows of an earlier result that the model asks for, as many as fit, and a note on the rest. Raises
+    ``CannotCalculate``.
+    """
     try:
         fact, cells = _find_rows(given, facts)
-        kept = _filter(cells, given.get("where"), today)
+        kept = _filter_rows(cells, given.get("where"), today)
     except (NoSuchPath, ValueError) as error:
         raise CannotCalculate(str(error)) from error
     counted: JsonObject = {"rows": len(cells), "matching": len(kept)}
     said: JsonObject = {"source_note": fact.note} if fact.note else {}
     if given.get("count") is True:
         return {**counted, **said}
-    if distinct := read_text(given.get("distinct")):
+    if distinct := text_of_argument(given.get("distinct")):
         return {**counted, **_count_distinct(kept, distinct), **said}
-    kept = _sort(kept, read_text(given.get("sort_by")), descending=given.get("descending") is True)
-    skip, first = _row_count(given.get("skip")) or 0, _row_count(given.get("first")) or len(kept)
-    return {**counted, **_show(kept, _read_names(given.get("fields")), skip, first), **said}
+    kept = _sort_rows(kept, text_of_argument(given.get("sort_by")), descending=given.get("descending") is True)
+    skip, first = _read_row_count(given.get("skip")) or 0, _read_row_count(given.get("first")) or len(kept)
+    return {**counted, **_show_rows(kept, _read_field_names(given.get("fields")), skip, first), **said}
 
 
 def _find_rows(given: JsonObject, facts: Sequence[Fact]) -> tuple[Fact, list[Cell]]:
-    ref = read_text(given.get("ref")).strip("[]")
+    ref = text_of_argument(given.get("ref")).strip("[]")
     fact = next((fact for fact in facts if fact.ref.casefold() == ref.casefold()), None)
     if fact is None:
         raise CannotCalculate(f"no result has the reference {ref!r}; there are {', '.join(f.ref for f in facts)}")
-    path = read_text(given.get("list")).removeprefix(f"{fact.ref}.").removesuffix("[*]")
+    path = text_of_argument(given.get("list")).removeprefix(f"{fact.ref}.").removesuffix("[*]")
     selection = select_cells(fact.result, path)
-    selection = selection if path else open_rows(selection)
+    selection = selection if path else open_single_list(selection)
     if selection.is_list:
         return fact, _wrap_rows(selection.cells)
     cell = selection.cells[0]
@@ -279,26 +291,28 @@ def _find_rows(given: JsonObject, facts: Sequence[Fact]) -> tuple[Fact, list[Cel
 
 
 def _wrap_rows(cells: Sequence[Cell]) -> list[Cell]:
-    """The cells as rows: a value that is no record becomes one with a field ``value``."""
+    """The cells as rows: a value that is no object becomes an object with the field ``value``."""
     return [cell if isinstance(cell.value, dict) else cell._replace(value={"value": cell.value}) for cell in cells]
 
 
 def _split_lines(text: str) -> list[str]:
-    """The lines of a text, long ones cut into pieces."""
+    """The lines of a text; long lines are cut into pieces."""
     size = _MOST_OF_A_ROW // 4
     return [line[at : at + size] for line in text.splitlines() for at in range(0, max(len(line), 1), size)]
 
 
-def _filter(cells: list[Cell], where: Json, today: date) -> list[Cell]:
+def _filter_rows(cells: list[Cell], where: Json, today: date) -> list[Cell]:
     for field, sign, value in read_conditions(where):
         values = read_field_of_rows(cells, field)
         against: Json = today.isoformat() if value.casefold() == "today" else value
-        cells = select_rows(cells, values, sign, [against] * len(cells), find_date_order([*values, against]), today)
+        cells = select_rows_by_condition(
+            cells, values, sign, [against] * len(cells), find_date_order([*values, against]), today
+        )
     return cells
 
 
-def _sort(cells: list[Cell], name: str, *, descending: bool) -> list[Cell]:
-    """The rows by number, by date or by text; those without the field come last."""
+def _sort_rows(cells: list[Cell], name: str, *, descending: bool) -> list[Cell]:
+    """The rows in order of a field, by number, date or text; rows without the field come last."""
     if not name:
         return cells
     found = [*zip(read_field_of_rows(cells, name, " to sort by"), cells, strict=True)]
@@ -309,7 +323,7 @@ def _sort(cells: list[Cell], name: str, *, descending: bool) -> list[Cell]:
 
 
 def _build_sort_keys(values: Sequence[Json]) -> Mapping[str, tuple[int, object, str]]:
-    """The sort key of each value, by its JSON: numbers first, then dates, then words."""
+    """The sort key of each value, keyed by the value's JSON: numbers before dates before words."""
     order = find_date_order(values)
     keys: dict[str, tuple[int, object, str]] = {}
     for value in values:
@@ -324,18 +338,18 @@ def _count_distinct(cells: Sequence[Cell], name: str) -> JsonObject:
     counts = Counter(dumps(value) for value in read_field_of_rows(cells, name))
     ranked = counts.most_common()
     rows: list[Json] = [{name: loads(key), "rows": number} for key, number in ranked]
-    shown = _take_fitting(rows)
+    shown = _first_rows_that_fit(rows)
     left: JsonObject = {"note": f"{len(shown)} of {len(rows)} values are shown"} if len(shown) < len(rows) else {}
     return {"distinct": len(rows), "values": shown, **left}
 
 
-def _show(cells: Sequence[Cell], fields: Sequence[str], skip: int, first: int) -> JsonObject:
+def _show_rows(cells: Sequence[Cell], fields: Sequence[str], skip: int, first: int) -> JsonObject:
     asked = cells[skip : skip + first]
     columns = {name: read_field_of_rows(asked, name) for name in fields}
     whole = [cell.value for cell in asked]
     chosen: list[Json] = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     rows = [shorten_content(row, _MOST_OF_A_ROW)[0] for row in (chosen if columns else whole)]
-    shown = _take_fitting(rows)
+    shown = _first_rows_that_fit(rows)
     last = skip + len(shown)
     notes = [f"rows {skip + 1} to {last} of {len(cells)} are shown"] if len(shown) < len(cells) and shown else []
     if len(shown) < len(rows):
@@ -344,7 +358,7 @@ def _show(cells: Sequence[Cell], fields: Sequence[str], skip: int, first: int) -
     return {"shown": shown, **said}
 
 
-def _take_fitting(rows: Sequence[Json]) -> list[Json]:
+def _first_rows_that_fit(rows: Sequence[Json]) -> list[Json]:
     """The first rows, as many as fit in an answer."""
     size, shown = 0, []
     for row in rows:
@@ -355,10 +369,10 @@ def _take_fitting(rows: Sequence[Json]) -> list[Json]:
     return shown
 
 
-def _read_names(given: Json) -> list[str]:
-    return [read_text(name) for name in given] if isinstance(given, list) else []
+def _read_field_names(given: Json) -> list[str]:
+    return [text_of_argument(name) for name in given] if isinstance(given, list) else []
 
 
-def _row_count(given: Json) -> int | None:
+def _read_row_count(given: Json) -> int | None:
     amount = read_amount(given)
     return int(amount.number) if amount is not None and amount.number >= 0 else None

@@ -1,8 +1,7 @@
-"""What a calculator is, built in or made by a model, with the checks of its figures and the rounding of its answer.
+"""What a calculator is, built in or made by a model, with the checks of its figures and the rounding of its result.
 
-A calculator takes its figures in the order that its ``arguments`` name them and answers unrounded unless it says
-otherwise; ``calculate`` rounds the answer once. Rates are in percent: 7.5 is 7.5 %. The answer of a made tool comes
-from the sandbox alone.
+A calculator takes its figures in the order that its ``arguments`` name them and returns an unrounded result, which
+``calculate`` rounds once. Rates are in percent: 7.5 is 7.5 %. A made tool's result comes only from the sandbox.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,10 +22,11 @@ class CannotCalculate(ValueError):
 
 
 class Calculator(NamedTuple):
-    """A formula. ``arguments``: names, in brackets if optional, with ``...`` if repeated; ``dates``: of days.
+    """A formula with the names of its figures.
 
-    ``is_money``: the answer is rounded half up to the currency's minor unit, else to six places. ``rounds_parts``: the
-    formula takes the places of the minor unit, so that rounded parts sum to the whole.
+    ``arguments``: the names, in brackets if optional, ending in ``...`` if repeated. ``is_money``: the result is
+    rounded half up to the currency's minor unit, else to six places. ``rounds_parts``: the formula takes the number of
+    decimal places and rounds by itself, so that rounded parts sum to the whole. ``dates``: the figures are days.
     """
 
     arguments: str
@@ -36,43 +36,45 @@ class Calculator(NamedTuple):
     dates: bool = False
 
 
-def takes(arguments: str, number: int) -> bool:
-    """Whether a call takes this number of figures: of ``x, [y], z...`` y may be left out, and z may repeat."""
+def accepts_figure_count(arguments: str, number: int) -> bool:
+    """Whether a calculator with these arguments can be called with so many figures. For ``x, [y], z...`` that is two or
+    more.
+    """
     names = arguments.split(", ")
     needed = sum(not name.startswith("[") for name in names)
     return needed <= number and (number <= len(names) or names[-1].rstrip("]").endswith("..."))
 
 
-def money(arguments: str, formula: _Formula) -> Calculator:
-    """A calculator of money."""
+def money_calculator(arguments: str, formula: _Formula) -> Calculator:
+    """A calculator whose result is an amount of money."""
     return Calculator(arguments, formula, is_money=True, rounds_parts="places" in signature(formula).parameters)
 
 
-def ratio(arguments: str, formula: _Formula, *, dates: bool = False) -> Calculator:
-    """A calculator of a ratio, a count or a length of time."""
+def ratio_calculator(arguments: str, formula: _Formula, *, dates: bool = False) -> Calculator:
+    """A calculator whose result is a ratio, a count or a length of time."""
     return Calculator(arguments, formula, dates=dates)
 
 
 def to_minor_unit(amount: Decimal, places: int) -> Decimal:
-    """The amount rounded half up (away from zero at the half) to so many decimal places."""
+    """The amount rounded half up (at the half away from zero) to this number of decimal places."""
     return amount.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
 
 
-def whole(number: Decimal, name: str, low: int = 1, high: int = 1200) -> int:
+def require_whole(number: Decimal, name: str, low: int = 1, high: int = 1200) -> int:
     """The figure as an integer; raises ``CannotCalculate`` unless it is whole and within the bounds."""
     if number != number.to_integral_value() or not low <= number <= high:
         raise CannotCalculate(f"{name} must be a whole number from {low} to {high}, not {number:f}")
     return int(number)
 
 
-def positive(number: Decimal, name: str) -> Decimal:
+def require_positive(number: Decimal, name: str) -> Decimal:
     """The figure; raises ``CannotCalculate`` unless it is above zero."""
     if number <= 0:
         raise CannotCalculate(f"{name} must be above zero, not {number:f}")
     return number
 
 
-def not_negative(number: Decimal, name: str) -> Decimal:
+def require_not_negative(number: Decimal, name: str) -> Decimal:
     """The figure; raises ``CannotCalculate`` if it is below zero."""
     if number < 0:
         raise CannotCalculate(f"{name} must not be below zero, not {number:f}")
@@ -84,13 +86,15 @@ def percent_of(amount: Decimal, percent: Decimal) -> Decimal:
     return amount * percent / HUNDRED
 
 
-def total(figures: Figures) -> Decimal:
+def add_figures(figures: Figures) -> Decimal:
     """The sum of the figures; 0 if there are none."""
     return sum(figures, Decimal(0))
 
 
-def divide_lists(figures: Figures, number: int) -> list[Figures]:
-    """The figures divided into so many lists of equal length; raises ``CannotCalculate`` if that is not possible."""
+def split_into_lists(figures: Figures, number: int) -> list[Figures]:
+    """The figures split, in order, into this number of lists of equal length; raises ``CannotCalculate`` if they do not
+    divide.
+    """
     size, odd = divmod(len(figures), number)
     if odd or not size:
         lists = {2: "two", 3: "three"}[number]
@@ -98,9 +102,11 @@ def divide_lists(figures: Figures, number: int) -> list[Figures]:
     return [figures[at * size : (at + 1) * size] for at in range(number)]
 
 
-def split(whole_amount: Decimal, weights: Figures, places: int) -> list[Decimal]:
-    """The amount split by weights into parts that sum to it, each at most one minor unit off."""
-    sum_of_weights = positive(total([not_negative(weight, "a weight") for weight in weights]), "the weights")
+def split_by_weights(whole_amount: Decimal, weights: Figures, places: int) -> list[Decimal]:
+    """The amount split in proportion to the weights into parts that sum to it, each at most one minor unit off."""
+    sum_of_weights = require_positive(
+        add_figures([require_not_negative(weight, "a weight") for weight in weights]), "the weights"
+    )
     parts, seen, given = [], Decimal(0), Decimal(0)
     for weight in weights[:-1]:
         seen += weight
@@ -113,86 +119,92 @@ def split(whole_amount: Decimal, weights: Figures, places: int) -> list[Decimal]
 MOST_DIGITS = 24  # half of those that are calculated with, so that sums and products of operands lose none
 
 
-def fits(number: Decimal, most: int = MOST_DIGITS) -> bool:
+def has_few_digits(number: Decimal, most: int = MOST_DIGITS) -> bool:
     """Whether the number has at most ``most`` digits, none of them farther than that from its decimal point."""
     _, digits, exponent = number.as_tuple()
     return isinstance(exponent, int) and len(digits) <= most and abs(exponent) <= most
 
 
 def check_operands(operation: str, arguments: str, operands: Figures) -> None:
-    """Raises ``CannotCalculate`` for a number of figures that the arguments do not take, or one that is too long."""
-    if not takes(arguments, len(operands)):
+    """Raises ``CannotCalculate`` if the arguments do not take this number of operands, or an operand has too many
+    digits.
+    """
+    if not accepts_figure_count(arguments, len(operands)):
         raise CannotCalculate(f"{operation} needs {arguments}; got {len(operands)} operands")
-    if (too_long := next((operand for operand in operands if not fits(operand)), None)) is not None:
+    if (too_long := next((operand for operand in operands if not has_few_digits(operand)), None)) is not None:
         raise CannotCalculate(f"{operation} takes figures of up to {MOST_DIGITS} digits, and {too_long} has more")
 
 
 def decimal_text(value: Decimal) -> str:
-    """A decimal as plain digits, without exponent: what values travel as."""
+    """A decimal as plain digits without an exponent: the form in which values are stored and sent."""
     return format(value, "f")
 
 
 _LONGEST_RESULT = 120
 
 
-class ToolRun(NamedTuple):
+class MadeToolRun(NamedTuple):
     """One run of a made tool on figures, given as decimal texts."""
 
     tool: MadeTool
     figures: tuple[str, ...]
 
 
-class Outcome(NamedTuple):
-    """What a run of a made tool gave: ``value`` as a decimal text, or else an ``error``."""
+class MadeToolOutcome(NamedTuple):
+    """The result of a run of a made tool: ``value`` as a decimal text, or else an ``error``."""
 
     value: str = ""
     error: str = ""
 
 
-class NotRun(Exception):
-    """The result of a made tool is needed that was not run yet: the caller has it run, and calculates again."""
+class MadeToolNotRun(Exception):
+    """A calculation needs the result of a made tool that has not run on these figures yet: the caller runs it
+    (``call``), and calculates again.
+    """
 
-    def __init__(self, call: ToolRun) -> None:
+    def __init__(self, call: MadeToolRun) -> None:
         super().__init__(call.tool.name)
         self.call = call
 
 
 class MadeToolResults:
-    """The made tools of a task with the results of their runs. ``fresh`` has no results, for an audit."""
+    """The made tools of a task with the results of their runs so far."""
 
     def __init__(self, tools: Iterable[MadeTool] = ()) -> None:
         self.tools: Mapping[str, MadeTool] = {tool.name: tool for tool in tools}
-        self._outcomes: dict[tuple[str, tuple[str, ...]], Outcome] = {}
+        self._outcomes: dict[tuple[str, tuple[str, ...]], MadeToolOutcome] = {}
 
-    def fresh(self) -> "MadeToolResults":
+    def without_results(self) -> "MadeToolResults":
         return MadeToolResults(self.tools.values())
 
-    def learn(self, call: ToolRun, outcome: Outcome) -> None:
+    def add_outcome(self, call: MadeToolRun, outcome: MadeToolOutcome) -> None:
         self._outcomes[call.tool.name, call.figures] = outcome
 
     def calculate(self, operation: str, operands: Sequence[Decimal], places: int) -> Decimal:
-        """The result, rounded once. Raises ``CannotCalculate``, and ``NotRun`` if the tool was not run on these."""
+        """The stored result of the tool on these operands, rounded once. Raises ``CannotCalculate`` if the run failed,
+        and ``MadeToolNotRun`` if there was none.
+        """
         tool = self.tools[operation]
         check_operands(operation, ", ".join(tool.arguments), operands)
-        call = ToolRun(tool, tuple(map(decimal_text, operands)))
+        call = MadeToolRun(tool, tuple(map(decimal_text, operands)))
         outcome = self._outcomes.get((operation, call.figures))
         if outcome is None:
-            raise NotRun(call)
+            raise MadeToolNotRun(call)
         if outcome.error:
             raise CannotCalculate(f"{operation}: {outcome.error}")
         with localcontext(prec=_LONGEST_RESULT * 2):
             return to_minor_unit(Decimal(outcome.value), places if tool.result == "money" else RATIO_PLACES)
 
 
-def parse_outcome(text: str) -> Outcome:
-    """The sandbox's text as an outcome: a plain decimal of a sensible length, or an error."""
+def parse_made_tool_outcome(text: str) -> MadeToolOutcome:
+    """The sandbox's output as an outcome: a plain decimal of at most a certain length, or an error."""
     try:
         number = Decimal(text[:_LONGEST_RESULT])
     except ArithmeticError:
-        return Outcome(error="it came to no decimal")
-    if len(text) > _LONGEST_RESULT or not fits(number, _LONGEST_RESULT) or number.adjusted() > MOST_DIGITS:
-        return Outcome(error="it came to no figure of a sensible size")
-    return Outcome(value=decimal_text(number))
+        return MadeToolOutcome(error="it came to no decimal")
+    if len(text) > _LONGEST_RESULT or not has_few_digits(number, _LONGEST_RESULT) or number.adjusted() > MOST_DIGITS:
+        return MadeToolOutcome(error="it came to no figure of a sensible size")
+    return MadeToolOutcome(value=decimal_text(number))
 
 
 NOTHING = MadeToolResults()

@@ -1,4 +1,4 @@
-"""The columns of rows: their cells, and the conditions that choose rows by them."""
+"""Columns of the rows of a result: their cells, and the conditions that select rows."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,8 +18,8 @@ from services.executor.core.figures.dates import (
     read_moment,
     read_possible_dates,
 )
-from services.executor.core.figures.numbers import WrittenAmount, figure, read_amount, read_implied_word
-from services.executor.core.figures.vocabulary import TRUTHS, is_currency, one_currency
+from services.executor.core.figures.numbers import WrittenAmount, read_amount, read_figure, read_number_word
+from services.executor.core.figures.vocabulary import TRUTHS, common_currency, is_currency
 from services.executor.core.session.values import Operand
 from services.executor.core.tools.near_names import words_of
 from services.executor.core.tools.record_tree import is_empty
@@ -31,7 +31,9 @@ _AMOUNT = ("amount", "value", "total", "units")
 
 
 class Cell(NamedTuple):
-    """One value with its place. ``records``: those that it stands in, the outermost first; ``field``: its name."""
+    """One value of a result. ``records``: the objects that contain it, the outermost first; ``field``: its field's
+    name.
+    """
 
     value: Json
     records: tuple[JsonObject, ...] = ()
@@ -41,7 +43,9 @@ class Cell(NamedTuple):
 
     @property
     def row(self) -> JsonObject:
-        """The record that a condition on this value is about."""
+        """The record to which conditions apply: the value itself if it is an object, else the innermost object around
+        it.
+        """
         return self.value if isinstance(self.value, dict) else self.records[-1] if self.records else {}
 
 
@@ -54,7 +58,9 @@ def find_field(record: JsonObject, name: str) -> tuple[str, Json] | None:
 
 
 def find_field_around(cell: Cell, name: str) -> tuple[str, Json] | None:
-    """The name and value of a field, or of a path with dots, in a cell's record or the nearest one around it."""
+    """The name and value of a field (or a path with dots) in the cell's record or the nearest record around it; else
+    None.
+    """
     own = [cell.value] if isinstance(cell.value, dict) else []
     for record in (*own, *reversed(cell.records)):
         found = _find_field_inside(record, name)
@@ -64,7 +70,7 @@ def find_field_around(cell: Cell, name: str) -> tuple[str, Json] | None:
 
 
 def find_currency_name(cell: Cell) -> str:
-    """The currency that the cell's own record names, else the nearest one around it; empty if none does."""
+    """The currency that the cell's own record names, else the nearest record around it; empty if none does."""
     for record in reversed(cell.records):
         value = record.get("currency") or next((record[key] for key in record if plain_name(key) in _CURRENCY), None)
         if isinstance(value, str) and value:
@@ -73,7 +79,7 @@ def find_currency_name(cell: Cell) -> str:
 
 
 def unwrap_money(cell: Cell) -> Cell:
-    """The cell; for an object such as ``{"amount": 5, "currency": "EUR"}`` the cell of the amount in it."""
+    """The cell; for a money object such as ``{"amount": 5, "currency": "EUR"}`` the cell of its amount."""
     if not isinstance(cell.value, dict) or not any(plain_name(key) in _CURRENCY for key in cell.value):
         return cell
     for name in _AMOUNT:
@@ -84,7 +90,7 @@ def unwrap_money(cell: Cell) -> Cell:
 
 
 def rank_naming_field(field: str) -> int | None:
-    """How well a field names its record, lower is better: ``id``, ``order_id``, ``name``; None if it does not."""
+    """How well a field identifies its record; lower is better: ``id``, ``order_id``, ``name``. None if it does not."""
     words = plain_name(field).split(" ")
     return 2 * _NAMING.index(words[-1]) + (len(words) > 1) if words[-1] in _NAMING else None
 
@@ -119,7 +125,9 @@ _NO_OPERAND = Operand(source="constant")
 
 
 class ListColumn(NamedTuple):
-    """The cells at a path. ``is_list``: a list is on the way; ``missing``: how many rows have nothing there."""
+    """The cells at a path. ``is_list``: whether a list is on the path; ``missing``: how many rows have no
+    value there.
+    """
 
     cells: list[Cell]
     is_list: bool = False
@@ -127,8 +135,8 @@ class ListColumn(NamedTuple):
     operand: Operand = _NO_OPERAND
 
     @property
-    def written(self) -> str:
-        """The operand as a message names it."""
+    def operand_text(self) -> str:
+        """The operand as error messages name it."""
         own = self.operand
         if own.source == "result":
             return f"{own.ref}{'' if own.path[:1] in ('', '[') else '.'}{own.path}"
@@ -136,32 +144,34 @@ class ListColumn(NamedTuple):
 
 
 def flatten_columns(columns: Iterable[ListColumn]) -> list[Cell]:
-    """The cells of all columns, money objects as their amounts; currency codes, which are no figures, are left out."""
+    """The cells of all columns. Money objects become their amounts; currency codes are left out, since they are no
+    figures.
+    """
     return [unwrap_money(cell) for column in columns for cell in column.cells if not is_currency(cell.value)]
 
 
 def find_figure_columns(columns: Iterable[ListColumn]) -> list[ListColumn]:
-    """The columns that do not only name a currency."""
+    """The columns that hold more than currency codes."""
     return [column for column in columns if not column.cells or not all(is_currency(one.value) for one in column.cells)]
 
 
 def take_single_cell(column: ListColumn, operation: str) -> Cell:
-    """The one cell of a column; raises ``CannotCalculate`` if there are several or none."""
+    """The only cell of a column; raises ``CannotCalculate`` if there are several or none."""
     if len(column.cells) == 1:
         return unwrap_money(column.cells[0])
     if not column.cells:
-        raise CannotCalculate(f"{column.written} has no value: no row meets the conditions")
+        raise CannotCalculate(f"{column.operand_text} has no value: no row meets the conditions")
     raise CannotCalculate(
-        f"{operation} takes one figure for each operand, and {column.written} has {len(column.cells)}: "
+        f"{operation} takes one figure for each operand, and {column.operand_text} has {len(column.cells)}: "
         "add a condition, or name their sum first"
     )
 
 
 def read_cell_amount(cell: Cell, operation: str) -> WrittenAmount:
-    """A cell as a number with its unit; raises ``CannotCalculate``, naming the cell, if it is none."""
+    """A cell's number with its unit; raises ``CannotCalculate``, naming the cell, if it is no number."""
     amount = read_amount(cell.value)
     if amount is None and isinstance(cell.value, str):
-        amount = read_implied_word(cell.value)
+        amount = read_number_word(cell.value)
     if amount is None:
         dates = "; for dates take days_between, add_days or is_less" if read_possible_dates(cell.value) else ""
         raise CannotCalculate(f"{operation} needs figures, and {_describe_cell(cell)} is none{dates}")
@@ -169,17 +179,17 @@ def read_cell_amount(cell: Cell, operation: str) -> WrittenAmount:
 
 
 def read_cell_date(cell: Cell, operation: str, order: DateOrder) -> date:
-    """A cell as a date; raises ``CannotCalculate``, naming the cell, if it is none or could be two."""
+    """A cell's date; raises ``CannotCalculate``, naming the cell, if it is no date or could be two."""
     day = read_date(cell.value, order)
     if day is None:
-        raise _no_date(cell, operation)
+        raise _build_date_error(cell, operation)
     return day
 
 
 def read_cell_moment(cell: Cell, operation: str, order: DateOrder) -> datetime:
     moment = read_moment(cell.value, order)
     if moment is None:
-        raise _no_date(cell, operation)
+        raise _build_date_error(cell, operation)
     return moment
 
 
@@ -199,19 +209,21 @@ def are_dates(cells: Sequence[Cell]) -> bool:
 
 
 def drop_empty_cells(column: ListColumn) -> ListColumn:
-    """The column without its empty cells, which count as missing; money objects as their amounts."""
+    """The column without its empty cells, which are counted as missing; money objects become their amounts."""
     cells = [unwrap_money(cell) for cell in column.cells]
     present = [cell for cell in cells if not is_empty(cell.value)]
     return column._replace(cells=present, missing=column.missing + len(cells) - len(present))
 
 
 def find_currency(columns: Sequence[ListColumn], operation: str) -> str:
-    """The currency of all amounts, or empty. Raises ``CannotCalculate`` if they differ, unless rates are multiplied."""
+    """The one currency of all amounts; empty if none is named. Raises ``CannotCalculate`` if they differ, except where
+    exchange rates are multiplied.
+    """
     cells = [cell for column in columns for cell in column.cells]
     hints = dict.fromkeys(hint for cell in cells for hint in _currency_hints(cell))
-    currency = one_currency(hints)
+    currency = common_currency(hints)
     if currency is None and operation not in OF_RATES:
-        texts = ", ".join(hint for hint in hints if one_currency([hint]) != "" or not hint.isalnum())
+        texts = ", ".join(hint for hint in hints if common_currency([hint]) != "" or not hint.isalnum())
         raise CannotCalculate(
             f"{operation} of amounts in different currencies ({texts[:80]}): convert them first, or take one currency "
             "at a time by a condition"
@@ -220,7 +232,9 @@ def find_currency(columns: Sequence[ListColumn], operation: str) -> str:
 
 
 def find_unit(amounts: Sequence[WrittenAmount], operation: str) -> str:
-    """The unit of all amounts, also of those without one, but for cents. Raises ``CannotCalculate`` if two differ."""
+    """The one unit of the amounts; amounts without a unit are taken to have it, unless it is cents. Raises
+    ``CannotCalculate`` if two units differ.
+    """
     units = dict.fromkeys(amount.unit for amount in amounts if amount.number)
     named = [unit for unit in units if unit]
     if len(named) > 1 or ("cents" in units and "" in units):
@@ -230,28 +244,28 @@ def find_unit(amounts: Sequence[WrittenAmount], operation: str) -> str:
     return named[0] if named else ""
 
 
-def is_of_rate(cell: Cell) -> bool:
+def is_rate_cell(cell: Cell) -> bool:
     return any(word in _RATES for word in plain_name(cell.field).split())
 
 
 def find_field_unit(field: str) -> str:
-    """The unit that a field's name gives, ``amount_cents``, ``duration_minutes``; empty if none."""
+    """The unit in a field's name: ``amount_cents``, ``duration_minutes``; empty if there is none."""
     words = reversed(plain_name(field).split())
     return next(("cents" if word in _CENTS else _TIMES[word] for word in words if word in _CENTS | _TIMES.keys()), "")
 
 
 def _currency_hints(cell: Cell) -> list[str]:
     own = [cell.value] if isinstance(cell.value, str) else []
-    named = cell.currency or ("" if _is_no_money(cell.field) else find_currency_name(cell))
+    named = cell.currency or ("" if _is_plain_count(cell.field) else find_currency_name(cell))
     return [hint for hint in (*own, named) if hint]
 
 
-def _is_no_money(field: str) -> bool:
+def _is_plain_count(field: str) -> bool:
     words = set(plain_name(field).split())
     return bool(words & _NO_MONEY) and not words & {"amount", "price", "cost", "total", "fee"}
 
 
-def _no_date(cell: Cell, operation: str) -> CannotCalculate:
+def _build_date_error(cell: Cell, operation: str) -> CannotCalculate:
     both = read_possible_dates(cell.value)
     if len(both) > 1:
         return CannotCalculate(
@@ -277,7 +291,7 @@ _OWED = frozenset({"balance", "balance due", "amount due", "outstanding", "amoun
 
 
 def is_paid(record: Mapping[str, Json]) -> bool:
-    """Whether a record says that nothing is owed: by a flag, a date of payment, a status, or a balance of 0."""
+    """Whether a record says that nothing is owed: by a flag, a payment date, a status, or a balance of 0."""
     return any(_says_paid(plain_name(name), value) for name, value in record.items())
 
 
@@ -296,14 +310,16 @@ def _says_paid(name: str, value: Json) -> bool:
 _UNIT = re.compile(r"\b[A-Z]{3}\b|[$€£¥%]")
 
 
-def same(shown: Json, claimed: Json) -> bool:
-    """Whether two values are equal: as figures of one unit, moments, days, or texts but for case and space."""
+def shows_same_value(shown: Json, claimed: Json) -> bool:
+    """Whether two values are equal: as figures of one unit, as moments, as days, or as texts regardless of case and
+    outer spaces.
+    """
     if shown == claimed:
         return True
     moment = parse_moment(shown)
     if (moment is not None and moment == parse_moment(claimed)) or name_the_same_day(shown, claimed):
         return True
-    number, other = figure(shown), figure(claimed)
+    number, other = read_figure(shown), read_figure(claimed)
     if number is not None and other is not None:
         return number == other and len({tuple(_UNIT.findall(str(value))) for value in (shown, claimed)} - {()}) < 2
     return (
@@ -331,57 +347,61 @@ def parse_condition(text: str) -> tuple[str, str, str | None]:
     return field, sign.replace("==", "="), None if said == "null" else said
 
 
-def identity(value: Json) -> Decimal | str | None:
-    """A key that is equal for values that count as the same: a figure by its value, anything else as it is written."""
-    number = figure(value)
+def equality_key(value: Json) -> Decimal | str | None:
+    """A key that is equal for equal values: a figure's number; for anything else its text."""
+    number = read_figure(value)
     if number is not None:
         return number
     return value if value is None or isinstance(value, str) else dumps(value)
 
 
-def _meets(value: Json, sign: str, against: Json, order: DateOrder = "") -> bool:
-    """Whether a value stands in a relation other than ``=`` and ``!=`` to another."""
+def _meets_condition(value: Json, sign: str, against: Json, order: DateOrder = "") -> bool:
+    """Whether a value stands in the relation ``sign``, other than ``=`` and ``!=``, to the value ``against``."""
     if sign == IS_EMPTY:
         return is_empty(value)
     if sign == IS_NOT_EMPTY:
         return not is_empty(value)
     if sign == CONTAINS and isinstance(value, list):
-        return any(are_same(item, against) for item in value)
+        return any(are_equal_values(item, against) for item in value)
     said = "" if against is None else as_text(against)
     if sign == CONTAINS:
         return said.casefold() in ("" if value is None else as_text(value)).casefold()
     if sign == ONE_OF:
-        return any(are_same(value, one.strip(), order) for one in said.split(","))
-    compared = compare(value, against, order)
+        return any(are_equal_values(value, one.strip(), order) for one in said.split(","))
+    compared = compare_values(value, against, order)
     return compared is not None and ORDERINGS[sign](compared, 0)
 
 
-def find_meeting(values: Sequence[Json], sign: str, against: Sequence[Json], order: DateOrder = "") -> list[bool]:
-    """Whether each value stands in the relation. Words in another case are the same only if none has the same case."""
+def evaluate_condition(values: Sequence[Json], sign: str, against: Sequence[Json], order: DateOrder = "") -> list[bool]:
+    """For each value, whether it stands in the relation ``sign`` to its counterpart in ``against``. Letter case is
+    ignored only if no pair is equal with it.
+    """
     pairs = list(zip(values, against, strict=True))
     if sign not in ("=", "!="):
-        return [_meets(value, sign, other, order) for value, other in pairs]
-    same = [are_same(value, other, order, by_case=True) for value, other in pairs]
+        return [_meets_condition(value, sign, other, order) for value, other in pairs]
+    same = [are_equal_values(value, other, order, by_case=True) for value, other in pairs]
     if not any(same):
-        same = [are_same(value, other, order) for value, other in pairs]
+        same = [are_equal_values(value, other, order) for value, other in pairs]
     return [one is (sign == "=") for one in same]
 
 
-def are_same(value: Json, other: Json, order: DateOrder = "", *, by_case: bool = False) -> bool:
-    """Whether two values are equal as numbers, dates, truths or words; ``by_case``: and no two empty ones are."""
+def are_equal_values(value: Json, other: Json, order: DateOrder = "", *, by_case: bool = False) -> bool:
+    """Whether two values are equal as numbers, dates, truth values or words. With ``by_case``, case counts, and two
+    empty values are not equal.
+    """
     if is_empty(value) or is_empty(other):
         return is_empty(value) and is_empty(other) and not by_case
-    compared = compare(value, other, order)
+    compared = compare_values(value, other, order)
     if compared is not None:
         return compared == 0
     if by_case:
-        return identity(value) == identity(other)
+        return equality_key(value) == equality_key(other)
     one, two = (as_text(item).strip().casefold() for item in (value, other))
     return TRUTHS.get(one, one) == TRUTHS.get(two, two)
 
 
-def compare(value: Json, other: Json, order: DateOrder = "") -> int | None:
-    """-1, 0 or 1 as the first of two numbers or dates is less, the same or more; None if they cannot be compared."""
+def compare_values(value: Json, other: Json, order: DateOrder = "") -> int | None:
+    """-1, 0 or 1 as the first of two numbers or dates is less, equal or greater; None if they cannot be compared."""
     one, two = read_amount(value), read_amount(other)
     if one is not None and two is not None:
         return (one.number > two.number) - (one.number < two.number)

@@ -1,7 +1,7 @@
 """Finds dates in a text: written out, in digits, relative to today, periods and repetitions.
 
-The words of a text become one character each (``vocabulary.Role``). A pattern is a regular expression over these, so
-that one serves all languages, and has the periods that its words mean.
+Each word of a text is turned into one character (``vocabulary.WordRole``). A pattern is a regular expression over these
+characters, so that one pattern serves all languages, with a function that gives the periods its words mean.
 """
 
 import re
@@ -18,8 +18,8 @@ from services.executor.core.figures.vocabulary import (
     SpelledNumber,
     WordRole,
     WrittenToken,
-    fold,
-    roles_of_words,
+    date_roles_by_word,
+    fold_word,
     split_words,
 )
 from shared.domain.exact_json import Json
@@ -33,7 +33,7 @@ class Period(NamedTuple):
 
 
 class _DateWords(NamedTuple):
-    """The words that a pattern matched, with the values of its named parts."""
+    """The words that a date pattern matched: their role characters, and the numbers of the pattern's named groups."""
 
     signs: str
     values: Mapping[str, int]
@@ -47,7 +47,7 @@ _MOST_WORKDAYS = 40_000
 _WORKDAYS = 5
 
 
-def _days_written(written: Sequence[tuple[int, int, int]]) -> list[Period]:
+def _list_single_days(written: Sequence[tuple[int, int, int]]) -> list[Period]:
     return [Period(day, day) for parts in written if (day := _make_date(*parts)) is not None]
 
 
@@ -67,33 +67,37 @@ def _years_around(today: date) -> list[int]:
 
 
 def _nearest_days(written: Sequence[tuple[int, int]], today: date) -> list[Period]:
-    """The days that a day and month without a year can mean: the next one, and the last one if that is near too."""
-    days = _days_written([(year, month, day) for month, day in written for year in _years_around(today)])
+    """The days that a day and month without a year can mean: the next such day, and the last one if it is
+    close, too.
+    """
+    days = _list_single_days([(year, month, day) for month, day in written for year in _years_around(today)])
     return _select_near(days, today) or days[:1]
 
 
-def _months_written(written: Sequence[tuple[int, int]]) -> list[Period]:
+def _list_months(written: Sequence[tuple[int, int]]) -> list[Period]:
     starts = (_make_date(year, month, 1) for year, month in written if year < MAXYEAR)
-    return [_period_from(start, relativedelta(months=1)) for start in starts if start is not None]
+    return [_build_period(start, relativedelta(months=1)) for start in starts if start is not None]
 
 
-def _quarter_of(year: int, number: int) -> Period:
-    return _period_from(date(year, 3 * number - 2, 1), relativedelta(months=3))
+def _build_quarter(year: int, number: int) -> Period:
+    return _build_period(date(year, 3 * number - 2, 1), relativedelta(months=3))
 
 
-def _period_from(start: date, length: relativedelta) -> Period:
+def _build_period(start: date, length: relativedelta) -> Period:
     return Period(start, start + length - timedelta(days=1))
 
 
 def _read_month_day(group: _DateWords) -> Sequence[Period]:
     month, day, year = group.values["M"], group.values["N"], group.values.get("Y")
-    return _days_written([(year, month, day)]) if year else _nearest_days([(month, day)], group.today)
+    return _list_single_days([(year, month, day)]) if year else _nearest_days([(month, day)], group.today)
 
 
 def _read_day_range(group: _DateWords) -> Sequence[Period]:
     month, year, today = group.values["M"], group.values.get("Y"), group.today
     ends = [
-        _days_written([(year, month, group.values[k])]) if year else _nearest_days([(month, group.values[k])], today)
+        _list_single_days([(year, month, group.values[k])])
+        if year
+        else _nearest_days([(month, group.values[k])], today)
         for k in "AB"
     ]
     return [Period(first.first, last.last) for first, last in zip(*ends, strict=False) if first <= last]
@@ -102,15 +106,15 @@ def _read_day_range(group: _DateWords) -> Sequence[Period]:
 def _read_month(group: _DateWords) -> Sequence[Period]:
     month, today = group.values["M"], group.today
     if year := group.values.get("Y"):
-        return _months_written([(year, month)])
+        return _list_months([(year, month)])
     if "n" in group.signs or "l" in group.signs:
         years = range(today.year, today.year + 2) if "n" in group.signs else range(today.year, today.year - 2, -1)
         return [
             one
-            for one in _months_written([(year, month) for year in years])
+            for one in _list_months([(year, month) for year in years])
             if ("n" in group.signs) == (one.first > today)
         ][:1]
-    near = _select_near(_months_written([(year, month) for year in _years_around(today)]), today)
+    near = _select_near(_list_months([(year, month) for year in _years_around(today)]), today)
     return sorted(near, key=lambda one: one.last < today)
 
 
@@ -122,8 +126,10 @@ _UNITS = {"D": relativedelta(days=1), "K": relativedelta(weeks=1), "H": relative
 def move_day(
     day: date, count: int, sign: str, *, is_working: bool = False, holidays: Collection[date] = ()
 ) -> date | None:
-    """The day ``count`` units later, or earlier; None beyond the calendar. ``sign``: of the unit, a key of ``_UNITS``.
-    Working days are Mondays to Fridays without the holidays. A day that a month lacks becomes its last one.
+    """The day ``count`` units later (earlier if negative); None beyond the calendar. ``sign`` is the unit's key in
+    ``_UNITS``.
+
+    Working days are Mondays to Fridays without the holidays. A day that the month does not have becomes its last day.
     """
     try:
         if not is_working or sign != "D":
@@ -144,31 +150,37 @@ def _read_periods_away(group: _DateWords) -> Sequence[Period]:
     is_past = any(mark in group.signs for mark in "avy")
     count = -group.values["N"] if is_past else group.values["N"]
     day = move_day(group.today, count, sign, is_working="w" in group.signs)
-    return _each_day(day) if day is not None else []
+    return _build_day_periods(day) if day is not None else []
 
 
 def _read_weekday(group: _DateWords) -> Sequence[Period]:
-    """``Friday`` is the next one, today included; ``next Friday`` that one or next week's, as people differ."""
+    """``Friday`` is the coming one, today included; ``next Friday`` that one or the one a week later, as
+    people differ.
+    """
     ahead = (group.values["W"] - group.today.weekday()) % 7
     if "K" in group.signs:
         week = group.today - timedelta(days=group.today.weekday()) + timedelta(weeks=1)
-        return _each_day(week + timedelta(days=group.values["W"]))
+        return _build_day_periods(week + timedelta(days=group.values["W"]))
     if "l" in group.signs:
-        return _each_day(group.today - timedelta(days=(7 - ahead) % 7 or 7))
+        return _build_day_periods(group.today - timedelta(days=(7 - ahead) % 7 or 7))
     first = group.today + timedelta(days=ahead)
     if "n" in group.signs:
         first = first if ahead else first + timedelta(weeks=1)
         week = group.today - timedelta(days=group.today.weekday()) + timedelta(weeks=1, days=group.values["W"])
-        return _each_day(first, week)
-    return _each_day(first) if ahead or "t" in group.signs else _each_day(first, first + timedelta(weeks=1))
+        return _build_day_periods(first, week)
+    return (
+        _build_day_periods(first)
+        if ahead or "t" in group.signs
+        else _build_day_periods(first, first + timedelta(weeks=1))
+    )
 
 
 def _read_weekday_after_next(group: _DateWords) -> Sequence[Period]:
     """``Tuesday week`` is a week after the coming Tuesday."""
-    return _each_day(group.today + timedelta(days=(group.values["W"] - group.today.weekday()) % 7 + 7))
+    return _build_day_periods(group.today + timedelta(days=(group.values["W"] - group.today.weekday()) % 7 + 7))
 
 
-def _each_day(*days: date) -> Sequence[Period]:
+def _build_day_periods(*days: date) -> Sequence[Period]:
     return [Period(day, day) for day in dict.fromkeys(days)]
 
 
@@ -180,31 +192,31 @@ def _read_calendar_unit(group: _DateWords) -> Sequence[Period]:
 
 
 def _calendar_period_around(day: date, sign: str, shift: int) -> Period:
-    """The week (K), month (H), year (J) or quarter (Q) that holds the day, moved by ``shift`` of them."""
+    """The week (K), month (H), year (J) or quarter (Q) that contains the day, moved by ``shift`` such periods."""
     start = {
         "K": day - timedelta(days=day.weekday()),
         "H": day.replace(day=1),
         "J": day.replace(month=1, day=1),
         "Q": day.replace(month=3 * ((day.month - 1) // 3) + 1, day=1),
     }[sign]
-    return _period_from(start + _UNITS[sign] * shift, _UNITS[sign])
+    return _build_period(start + _UNITS[sign] * shift, _UNITS[sign])
 
 
 def _read_year_quarter(group: _DateWords) -> Sequence[Period]:
     year = group.values.get("Y")
     if year:
-        return [_quarter_of(year, group.values["q"])]
+        return [_build_quarter(year, group.values["q"])]
     today = group.today
-    near = [_quarter_of(today.year + shift, group.values["q"]) for shift in (0, 1, -1)]
+    near = [_build_quarter(today.year + shift, group.values["q"]) for shift in (0, 1, -1)]
     return [one for one in near if abs(one.first - today) <= _NEAR or one.first <= today <= one.last]
 
 
 def _read_year(group: _DateWords) -> Sequence[Period]:
-    return [_period_from(date(group.values["Y"], 1, 1), relativedelta(years=1))]
+    return [_build_period(date(group.values["Y"], 1, 1), relativedelta(years=1))]
 
 
-def _read_edges(group: _DateWords) -> Sequence[Period]:
-    """The days at an edge of a period: ``end of March`` is its last day or its last working day."""
+def _read_period_edges(group: _DateWords) -> Sequence[Period]:
+    """The days at the edge of a period: ``end of March`` is its last day or its last working day."""
     inner = _DateWords(group.signs[1:], group.values, group.today)
     read = (
         _read_month
@@ -220,18 +232,18 @@ def _read_edges(group: _DateWords) -> Sequence[Period]:
 
 def _list_edge_days(sign: str, period: Period) -> Sequence[Period]:
     if sign == "b":
-        return _each_day(period.first, _to_workday(period.first, 1))
+        return _build_day_periods(period.first, _move_to_workday(period.first, 1))
     if sign == "e":
-        return _each_day(period.last, _to_workday(period.last, -1))
+        return _build_day_periods(period.last, _move_to_workday(period.last, -1))
     middle = (
         period.first + timedelta(days=14)
         if (period.last - period.first).days < 31
         else period.first + (period.last - period.first) / 2
     )
-    return _each_day(middle)
+    return _build_day_periods(middle)
 
 
-def _to_workday(day: date, step: int) -> date:
+def _move_to_workday(day: date, step: int) -> date:
     while day.weekday() >= _WORKDAYS:
         day += timedelta(days=step)
     return day
@@ -240,7 +252,7 @@ def _to_workday(day: date, step: int) -> date:
 def _read_day_of_unit(group: _DateWords) -> Sequence[Period]:
     """The day of ``the first of next month``, ``the 15th of the month``, ``le premier du mois prochain``."""
     first = _read_calendar_unit(group)[0].first
-    return _days_written([(first.year, first.month, group.values["N"])])
+    return _list_single_days([(first.year, first.month, group.values["N"])])
 
 
 def _read_weekday_of_month(group: _DateWords) -> Sequence[Period]:
@@ -250,10 +262,10 @@ def _read_weekday_of_month(group: _DateWords) -> Sequence[Period]:
     months = _read_month(inner) if "M" in signs else _read_calendar_unit(inner)
     count, weekday = group.values.get("N", 0), group.values["W"]
     if not count:
-        return _each_day(*(one.last - timedelta(days=(one.last.weekday() - weekday) % 7) for one in months))
+        return _build_day_periods(*(one.last - timedelta(days=(one.last.weekday() - weekday) % 7) for one in months))
     firsts = (one.first + timedelta(days=(weekday - one.first.weekday()) % 7) for one in months)
     days = [(first, first + timedelta(weeks=count - 1)) for first in firsts if 0 < count <= 5]
-    return _each_day(*(day for first, day in days if day.month == first.month))
+    return _build_day_periods(*(day for first, day in days if day.month == first.month))
 
 
 def _read_last_day(group: _DateWords) -> Sequence[Period]:
@@ -272,10 +284,10 @@ _GRAMMAR: tuple[tuple[re.Pattern[str], _Reader, bool], ...] = tuple(
         (r"(?P<M>M)o*(?P<A>N)[r&]o*(?P<B>N)(?:o*(?P<Y>Y))?", _read_day_range, False),
         (r"(?:[WX]o*)?(?P<N>N)o*(?P<M>M)(?:o*(?P<Y>Y))?", _read_month_day, False),
         (r"(?:[WX]o*)?(?P<M>M)o*(?P<N>N)(?:o*(?P<Y>Y))?", _read_month_day, False),
-        (r"[ebd]o*+(?:[nlt]o*+)?(?P<M>M)(?:o*(?P<Y>Y))?", _read_edges, False),
-        (r"[ebd]o*(?P<q>q)o*(?P<Y>Y)?", _read_edges, False),
-        (r"[ebd]i?o*(?:[nlt]o*[KHJQ]|[KHJQ][nlt]|[KHJQ])", _read_edges, True),
-        (r"[ebd]o*(?P<Y>Y)", _read_edges, False),
+        (r"[ebd]o*+(?:[nlt]o*+)?(?P<M>M)(?:o*(?P<Y>Y))?", _read_period_edges, False),
+        (r"[ebd]o*(?P<q>q)o*(?P<Y>Y)?", _read_period_edges, False),
+        (r"[ebd]i?o*(?:[nlt]o*[KHJQ]|[KHJQ][nlt]|[KHJQ])", _read_period_edges, True),
+        (r"[ebd]o*(?P<Y>Y)", _read_period_edges, False),
         (r"lDo*(?P<M>M)(?:o*(?P<Y>Y))?", _read_last_day, False),
         (r"lDo*+(?:(?:[nlt]o*+)?H|Hn)", _read_last_day, True),
         (r"(?P<N>N)D?[oi]+(?:[nlt]o*H|H[nlt]?)", _read_day_of_unit, True),
@@ -285,7 +297,7 @@ _GRAMMAR: tuple[tuple[re.Pattern[str], _Reader, bool], ...] = tuple(
         (r"(?P<W>W)K(?![N#Y])", _read_weekday_after_next, True),
         (r"(?<![iof])[iof]*i[of]*(?:t|n)?(?P<N>N)w?[DKHJ]w?", _read_periods_away, True),
         (r"vo*(?P<N>N)w?[DKHJ]|(?P<L>N)w?[DKHJ]w?a|y(?:N|r)?(?P<K>N)[DKHJ]w?", _read_periods_away, True),
-        (r"(?P<T>T)", lambda group: _each_day(group.today + timedelta(days=group.values["T"])), True),
+        (r"(?P<T>T)", lambda group: _build_day_periods(group.today + timedelta(days=group.values["T"])), True),
         (r"[nlt]o*(?P<W>W)|(?P<V>W)[nl]", _read_weekday, True),
         (r"(?P<W>W)", _read_weekday, True),
         (r"[nlt]o*[KHJQ]|[KHJQ](?:o*[nlt])", _read_calendar_unit, True),
@@ -296,10 +308,10 @@ _GRAMMAR: tuple[tuple[re.Pattern[str], _Reader, bool], ...] = tuple(
 
 
 class DateMention(NamedTuple):
-    """A date with its place in a text. ``periods``: what it can mean, likeliest first.
+    """A date with its position in a text. ``periods``: what it can mean, likeliest first.
 
-    ``step`` is empty but for a repetition, whose days lie that far apart: ``D`` day, ``w`` working day, ``K`` week,
-    ``H`` month, ``J`` year. ``told_from``: 4 March, where the text says two days before 4 March.
+    ``step`` is set only for a repetition, whose days are that far apart: ``D`` day, ``w`` working day, ``K`` week,
+    ``H`` month, ``J`` year. ``offset_from``: the date that an offset starts at: 4 March for "two days before 4 March".
     """
 
     start: int
@@ -307,7 +319,7 @@ class DateMention(NamedTuple):
     periods: tuple[Period, ...]
     is_relative: bool = False
     step: str = ""
-    told_from: tuple[Period, ...] = ()
+    offset_from: tuple[Period, ...] = ()
 
 
 class _Word(NamedTuple):
@@ -346,7 +358,7 @@ _MONTHS_AHEAD = 3  # in which a weekday is looked for that falls on a day: "Frid
 def find_dates(
     text: str, tokens: Sequence[WrittenToken], spelled: Sequence[SpelledNumber], today: date, *, relative: bool = True
 ) -> list[DateMention]:
-    """The dates of a text in their order; without ``relative`` only those that name a day or a month."""
+    """The dates of a text in order; without ``relative`` only those that name a day or a month."""
     numeric = [one for match in _NUMERIC.finditer(text) if (one := _read_numeric(match, today)) is not None]
     words = _build_words(text, tokens, spelled, numeric)
     signs = "".join(word.sign for word in words)
@@ -361,18 +373,22 @@ def find_dates(
 
 
 def _read_numeric(match: re.Match[str], today: date) -> DateMention | None:
-    """The date of a match in digits, by the first letters of its groups; of ``a`` and ``b`` either may be the day."""
+    """The date of a match in digits. The first letter of a group's name says what it is: of ``a`` and ``b`` either may
+    be the day.
+    """
     periods: Sequence[Period]
     match {key[0]: int(value) for key, value in match.groupdict().items() if value and not key.startswith("sep")}:
         case {"a": first, "b": second, "y": year}:
             year += 2000 if year < 100 else 0
-            periods = _days_written([(year, second, first), (year, first, second)][: 1 if match["sep2"] == "." else 2])
+            periods = _list_single_days(
+                [(year, second, first), (year, first, second)][: 1 if match["sep2"] == "." else 2]
+            )
         case {"y": year, "m": month, "d": day}:
-            periods = _days_written([(year, month, day)])
+            periods = _list_single_days([(year, month, day)])
         case {"y": year, "m": month}:
-            periods = _months_written([(year, month)])
+            periods = _list_months([(year, month)])
         case {"y": year, "q": number}:
-            periods = [_quarter_of(year, number)] if 0 < year < MAXYEAR else []
+            periods = [_build_quarter(year, number)] if 0 < year < MAXYEAR else []
         case {"m": month, "d": day}:
             periods = _nearest_days([(month, day)], today)
         case {"a": first, "b": second}:
@@ -383,27 +399,27 @@ def _read_numeric(match: re.Match[str], today: date) -> DateMention | None:
 
 
 def _find_days_of_week(text: str, found: Sequence[DateMention], today: date) -> Iterator[DateMention]:
-    """Yields days such as ``Friday the 11th``: the first such Friday in these months, if there is one."""
+    """Yields days such as ``Friday the 11th``: the first such Friday in the coming months, if there is one."""
     spans = {(one.start, one.end) for one in found}
     for match in _DAY_OF_WEEK.finditer(text) if spans else ():
-        role, *_ = roles_of_words().get(fold(match[1]), (WordRole("."),))
+        role, *_ = date_roles_by_word().get(fold_word(match[1]), (WordRole("."),))
         if role.sign == "W" and match.span(1) in spans:
             months = (today.replace(day=1) + relativedelta(months=ahead) for ahead in range(_MONTHS_AHEAD))
-            days = _days_written([(one.year, one.month, int(match[2] or match[3])) for one in months])
+            days = _list_single_days([(one.year, one.month, int(match[2] or match[3])) for one in months])
             right = [one for one in days if one.first >= today and one.first.weekday() == role.value]
             if right:
                 yield DateMention(match.start(1), match.end(), (right[0],), is_relative=True)
 
 
 def _find_days_without_month(text: str, found: Sequence[DateMention], today: date) -> Iterator[DateMention]:
-    """Yields days such as ``on the 15th`` and ``am 15.``: of this month or, if that is over, of the next."""
+    """Yields days such as ``on the 15th`` and ``am 15.``: of this month, or of the next if that day has passed."""
     starts = [one.start for one in found]
     for match in _BARE_DAY.finditer(text):
         before = bisect_left(starts, match.end()) - 1  # the dates are in order and lie beside each other
         if before < 0 or found[before].end <= match.start():
             number = int(match[1] or match[2])
             months = (today, today.replace(day=1) + timedelta(days=31))
-            days = _days_written([(one.year, one.month, number) for one in months])
+            days = _list_single_days([(one.year, one.month, number) for one in months])
             start = match.start(match.lastindex or 0)
             ahead = [day for day in days if day.first >= today]
             yield DateMention(start, match.end(), tuple(ahead or days), is_relative=True)
@@ -412,21 +428,23 @@ def _find_days_without_month(text: str, found: Sequence[DateMention], today: dat
 def _build_words(
     text: str, tokens: Sequence[WrittenToken], spelled: Sequence[SpelledNumber], numeric: Sequence[DateMention]
 ) -> list[_Word]:
-    """The tokens as words of the grammar; ``.`` stands for any other word, ``|`` for the end of a phrase."""
+    """The tokens as role characters for the patterns; ``.`` stands for any other word, ``|`` for the end of a
+    phrase.
+    """
     numbers = {number.first: number for number in spelled if number.value <= _MOST_SPELLED_DAYS}
     starts = [mention.start for mention in numeric]
     words: list[_Word] = []
     place = end = 0
     while place < len(tokens):
         token = tokens[place]
-        words += _read_gap(text[end : token.start], end, words, token)
+        words += _read_gap_between_words(text[end : token.start], end, words, token)
         number = numbers.get(place)
         after = number.after if number is not None else place + 1
         end = tokens[after - 1].end
         if number is not None and number.is_ordinal and after < len(tokens) and tokens[after].folded in _QUARTERS:
             after, end = after + 1, tokens[after].end  # "second quarter"
             words.append(_Word("q", int(number.value), token.start, end))
-        elif _is_inside(token.start, starts, numeric) or _is_of_code(text, tokens, place):
+        elif _lies_in_mention(token.start, starts, numeric) or _ends_identifier(text, tokens, place):
             words.append(_Word("#", 0, token.start, end))
         else:
             words += [_Word(role.sign, role.value, token.start, end) for role in _find_roles(token, number)]
@@ -434,23 +452,23 @@ def _build_words(
     return words
 
 
-def _is_of_code(text: str, tokens: Sequence[WrittenToken], place: int) -> bool:
-    """Whether a number ends an identifier: ``C-1 on March 12`` does not mean the first of March."""
+def _ends_identifier(text: str, tokens: Sequence[WrittenToken], place: int) -> bool:
+    """Whether a number is the end of an identifier: ``C-1 on March 12`` does not mean the first of March."""
     if place == 0 or not tokens[place].written.isdecimal() or len(tokens[place].written) == len("2026"):
         return False
     before = tokens[place - 1]
     joint = text[before.end : tokens[place].start]
-    is_month = any(role.sign == "M" for role in roles_of_words().get(before.folded, ()))
+    is_month = any(role.sign == "M" for role in date_roles_by_word().get(before.folded, ()))
     return joint in ("-", "_") and before.written.isupper() and not is_month
 
 
-def _is_inside(place: int, starts: Sequence[int], mentions: Sequence[DateMention]) -> bool:
+def _lies_in_mention(place: int, starts: Sequence[int], mentions: Sequence[DateMention]) -> bool:
     before = bisect_left(starts, place + 1) - 1
     return before >= 0 and place < mentions[before].end
 
 
 def _find_roles(token: WrittenToken, number: SpelledNumber | None) -> Sequence[WordRole]:
-    known = roles_of_words().get(token.folded)
+    known = date_roles_by_word().get(token.folded)
     if number is not None and (known is None or number.after > number.first + 1):
         return (WordRole("N", int(number.value)),)
     if token.written.isdecimal() and token.written.isascii():
@@ -459,7 +477,7 @@ def _find_roles(token: WrittenToken, number: SpelledNumber | None) -> Sequence[W
     return known or (WordRole("."),)
 
 
-def _read_gap(gap: str, start: int, before: Sequence[_Word], after: WrittenToken) -> list[_Word]:
+def _read_gap_between_words(gap: str, start: int, before: Sequence[_Word], after: WrittenToken) -> list[_Word]:
     joins_month = (before[-1].sign == "N" and after.written.isalpha()) if before else False
     if gap == "-" and before and (joins_month or (before[-1].sign == "M" and len(after.written) == 4)):
         return []  # "12-Mar-2026"
@@ -507,7 +525,9 @@ def _build_mention(
 
 
 def _shift_by_offsets(text: str, words: Sequence[_Word], signs: str, found: Sequence[DateMention]) -> list[DateMention]:
-    """The dates, each moved by the offset beside it: ``two days before 4 March``, ``Montag in einer Woche``."""
+    """The dates, each moved by the offset next to it in the text: ``two days before 4 March``, ``Montag in einer
+    Woche``.
+    """
     starts, backwards = [word.start for word in words], signs[::-1]
     shifted: list[DateMention] = []
     for mention in found:
@@ -517,12 +537,12 @@ def _shift_by_offsets(text: str, words: Sequence[_Word], signs: str, found: Sequ
         if before and "," in text[words[before.start()].start : mention.start]:
             before = None  # "1 of 3 months, from 5 January"
         offset = before or _offset_after(text, words, signs, bisect_left(starts, mention.end))
-        shifted.append(_shift(words, mention, offset) if offset else mention)
+        shifted.append(_shift_mention(words, mention, offset) if offset else mention)
     return shifted
 
 
 def _offset_before(signs: str, backwards: str, place: int) -> re.Match[str] | None:
-    """The offset directly before a place; None if there is none. No more than its words are looked at."""
+    """The offset that ends directly before a position; None if there is none."""
     found = _OFFSET_BACKWARDS.match(backwards, len(signs) - place)
     return _OFFSET.match(signs, len(signs) - found.end(), place) if found else None
 
@@ -535,13 +555,13 @@ def _offset_after(text: str, words: Sequence[_Word], signs: str, place: int) -> 
     return _OFFSET_AFTER.match(signs, place) if is_joined else None
 
 
-def _shift(words: Sequence[_Word], mention: DateMention, offset: re.Match[str]) -> DateMention:
+def _shift_mention(words: Sequence[_Word], mention: DateMention, offset: re.Match[str]) -> DateMention:
     count = words[offset.start("N")].value if offset["N"] else 1
     count = -count if offset["side"] and offset["side"] in "pv" else count
     days = [move_day(one.first, count, offset["u"], is_working=bool(offset["w"])) for one in mention.periods]
     start = min(mention.start, words[offset.start()].start)
     end = max(mention.end, words[offset.end() - 1].end)
-    periods = tuple(_each_day(*(day for day in days if day is not None)))
+    periods = tuple(_build_day_periods(*(day for day in days if day is not None)))
     return DateMention(start, end, periods, mention.is_relative, "", mention.periods)
 
 
@@ -551,20 +571,22 @@ def _join_ranges(words: Sequence[_Word], signs: str, found: Sequence[DateMention
     for one, other in pairwise(found):
         between = signs[bisect_left(starts, one.end) : bisect_left(starts, other.start)]
         if _BETWEEN.fullmatch(between):
-            ends = [(first.first, _not_before(last, first)) for first in one.periods for last in other.periods]
+            ends = [(first.first, _end_of_range(last, first)) for first in one.periods for last in other.periods]
             periods = tuple(Period(first, last) for first, last in ends if first <= last)
             is_relative = one.is_relative or other.is_relative
             yield DateMention(one.start, other.end, periods, is_relative)
 
 
-def _not_before(end: Period, start: Period) -> date:
-    """The last day of a range, a week later where it lies before the start: "Monday to Friday", said on a Tuesday."""
+def _end_of_range(end: Period, start: Period) -> date:
+    """The last day of a range, one week later if it would lie before the start: "Monday to Friday", said on a
+    Tuesday.
+    """
     is_within_a_week = timedelta(0) < start.first - end.last < timedelta(weeks=1)
     return end.last + timedelta(weeks=1) if is_within_a_week else end.last
 
 
 def _find_repetitions(words: Sequence[_Word], signs: str) -> Iterator[DateMention]:
-    """Yields repetitions, which have a distance between days and no days: ``every Monday``, ``one per working day``."""
+    """Yields repetitions, which have a step between days instead of days: ``every Monday``, ``one per working day``."""
     for match in _REPEATED.finditer(signs):
         step = "K" if match["day"] else "w" if match["w"] else match["u"]
         yield _build_mention(words, match.span(), (), True, step)
@@ -574,7 +596,7 @@ DateOrder = Literal["", "day_first", "month_first"]
 
 
 class ReadMoment(NamedTuple):
-    """A value that is a date, a time, or both; ``day`` and ``hour`` are of the zone that the text is written in."""
+    """A date, a time of day, or both, as read from a value, in the zone that the caller gave."""
 
     day: date | None
     hour: time | None
@@ -593,7 +615,9 @@ _HOUR = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:\.0+)?)?")
 
 
 def read_possible_dates(value: Json) -> tuple[date, ...]:
-    """The date that a value is; two, the day first, where day and month may be in either order; empty if none."""
+    """The dates that a value can be: one, or two (the day-first reading first) where day and month may be swapped;
+    empty if it is no date.
+    """
     if not isinstance(value, str) or len(value) > _LONGEST or not _YEAR.search(value):
         return ()
     return _read_days(value.strip())
@@ -609,7 +633,7 @@ def _read_days(text: str) -> tuple[date, ...]:
 
 
 def read_whole_days(value: Json) -> frozenset[date]:
-    """The days that a value may name without a time of day other than midnight; ``20260301`` is read, too."""
+    """The days that a value can be, if it has no time of day other than midnight; ``20260301`` is read, too."""
     text = _MIDNIGHT.sub("", value.strip()) if isinstance(value, str) else ""
     if ":" in text:
         return frozenset()
@@ -617,13 +641,13 @@ def read_whole_days(value: Json) -> frozenset[date]:
 
 
 def name_the_same_day(one: Json, other: Json) -> bool:
-    """Whether both values name one day, and at least one of them can be read in one way only."""
+    """Whether both values are the same day, and at least one of them can be read in only one way."""
     left, right = read_whole_days(one), read_whole_days(other)
     return bool(left & right) and 1 in (len(left), len(right))
 
 
 def read_date(value: Json, order: DateOrder = "") -> date | None:
-    """The date that a value is; None if it is none, or could be two and ``order`` does not say which."""
+    """The date that a value is; None if it is no date, or could be two and ``order`` does not say which."""
     found = read_possible_dates(value)
     if len(found) == 2 and order:
         return found[0] if order == "day_first" else found[1]
@@ -631,7 +655,7 @@ def read_date(value: Json, order: DateOrder = "") -> date | None:
 
 
 def find_date_order(values: Iterable[Json]) -> DateOrder:
-    """The order of day and month that some value of a list settles for all of them; empty if none does."""
+    """The order of day and month in a list of dates, if one of them can be read in only one order; else empty."""
     for value in values:
         match = _UNORDERED.match(value.strip()) if isinstance(value, str) and len(value) <= _LONGEST else None
         if match and int(match[1]) > 12 >= int(match[2]):
@@ -650,7 +674,7 @@ def read_moment(value: Json, order: DateOrder = "") -> datetime | None:
 
 
 def parse_moment(value: Json) -> datetime | None:
-    """A date with a time, however it and its zone are written; None for anything else."""
+    """A date with a time of day, in any usual notation and zone; None for anything else."""
     if not isinstance(value, str) or not has_time(value):
         return None
     try:
@@ -664,7 +688,7 @@ def has_time(value: Json) -> bool:
 
 
 def read_machine_moment(text: str, zone: tzinfo | None) -> ReadMoment | None:
-    """The date or time of a text that is written as programs do, in that zone; None for any other text."""
+    """The date or time of day of a text in a machine format such as ISO 8601, in that zone; None for any other text."""
     if (match := _HOUR.fullmatch(text)) is not None:
         return ReadMoment(None, time(int(match[1]), int(match[2]), int(match[3] or 0)))
     if not _ISO_DAY.match(text):

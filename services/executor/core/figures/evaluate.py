@@ -1,4 +1,4 @@
-"""Evaluates and audits named values: each is computed from its operands, exactly and without a model (I2)."""
+"""Computes and audits named values: each from its operands, exactly and without a model (I2)."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date
@@ -12,10 +12,10 @@ from services.executor.core.figures.columns import (
     OVERDUE,
     Cell,
     ListColumn,
-    compare,
+    compare_values,
     drop_empty_cells,
+    equality_key,
     find_field_around,
-    identity,
     take_single_cell,
 )
 from services.executor.core.figures.dates import DateOrder, find_date_order, read_possible_dates
@@ -24,10 +24,10 @@ from services.executor.core.figures.operands import (
     KnownFigures,
     OperandSources,
     describe_fields,
-    open_rows,
+    open_single_list,
     read_field_of_rows,
     select_cells,
-    select_rows,
+    select_rows_by_condition,
 )
 from services.executor.core.figures.operations import (
     AGGREGATES,
@@ -37,11 +37,11 @@ from services.executor.core.figures.operations import (
     WORDS_ALLOWED,
     CalculationCall,
     OperationResult,
-    count_places,
-    free_numbers,
-    perform,
+    count_decimal_places,
+    perform_operation,
+    sourceless_numbers,
 )
-from services.executor.core.figures.vocabulary import is_currency, one_currency
+from services.executor.core.figures.vocabulary import common_currency, is_currency
 from services.executor.core.session.values import NamedValue, Operand, RowCondition
 from services.executor.core.tools.record_tree import PARTIAL, NoSuchPath, is_empty
 from shared.domain.exact_json import Json, as_text, dumps, loads_object
@@ -51,24 +51,26 @@ _NO_GROUP = "(none)"
 _AS_IT_IS = Context(prec=1000)
 
 
-def evaluate(sources: OperandSources, asked: NamedValue, made: MadeToolResults = NOTHING) -> NamedValue:
-    """The value as computed from its operands. Raises ``CannotCalculate`` or ``NoSuchPath``, which name what does not
-    fit, and ``NotRun`` for a made tool that has to run first.
+def evaluate_value(sources: OperandSources, asked: NamedValue, made: MadeToolResults = NOTHING) -> NamedValue:
+    """The value ``asked`` with its result filled in from its operands.
+
+    Raises ``CannotCalculate`` or ``NoSuchPath``, whose message names what does not fit, and ``MadeToolNotRun`` if a
+    made tool has to run first.
     """
     known = sources.known
     columns = [_read_column(operand, place, asked, sources) for place, operand in enumerate(asked.operands)]
     if asked.where and not any(column.is_list and column.operand.source == "result" for column in columns):
         raise CannotCalculate("where chooses among the rows of a list: give a path into one, r1.items[*].amount")
-    columns = [_keep_rows(column, asked, sources) for column in columns]
-    if takes_lists(asked.operation):
+    columns = [_filter_column(column, asked, sources) for column in columns]
+    if operation_takes_lists(asked.operation):
         columns = [drop_empty_cells(column) for column in columns]
     order = asked.date_order or find_date_order(cell.value for column in columns for cell in column.cells)
     call = CalculationCall(asked.operation, columns, known.today, order, asked.give)
     try:
-        answer = _compute_groups(call, asked.by, made) if asked.by else perform(call, made)
+        answer = _compute_groups(call, asked.by, made) if asked.by else perform_operation(call, made)
     except ArithmeticError as error:
         raise CannotCalculate(f"{asked.operation}: {type(error).__name__}") from None
-    note = "; ".join(filter(None, (answer.note, *_note_left_out(columns, asked, known))))
+    note = "; ".join(filter(None, (answer.note, *_list_notes(columns, asked, known))))
     text, kind = _write_value(answer, columns)
     kind = "groups" if answer.is_groups else kind
     update = {"value": text, "kind": kind, "currency": answer.currency, "unit": answer.unit, "note": note}
@@ -78,12 +80,14 @@ def evaluate(sources: OperandSources, asked: NamedValue, made: MadeToolResults =
 def recheck_figures(
     values: Sequence[NamedValue], known: KnownFigures, made: MadeToolResults = NOTHING
 ) -> dict[str, str]:
-    """Sentences by name on values that do not come out again, or rest on such. ``known.values`` are given."""
+    """By name, a sentence on each value that is not what its operands give, or that rests on such a value.
+    ``known.values`` are taken as right.
+    """
     wrong: dict[str, str] = {}
     sources = OperandSources(known)
     for value in values:
         try:
-            problem = _find_problem(value, sources, made)
+            problem = _recheck_value(value, sources, made)
             sources = sources.with_value(value)
         except (CannotCalculate, NoSuchPath, ArithmeticError, ValueError) as error:
             problem = f"{value.name}: {error}"
@@ -93,37 +97,39 @@ def recheck_figures(
     return wrong
 
 
-def recompute(
+def recompute_values(
     values: Sequence[NamedValue], known: KnownFigures, made: MadeToolResults = NOTHING
 ) -> tuple[NamedValue, ...]:
-    """The same values over other facts, computed in order; an equal one keeps its text. Raises as ``evaluate`` does."""
+    """The values computed again, in order, over other facts; one whose result is equal keeps its text. Raises what
+    ``evaluate_value`` raises.
+    """
     sources = OperandSources(known)
     for value in values:
-        fresh = evaluate(sources, value, made)
-        is_same = fresh.kind == value.kind and _is_equal(fresh, value)
+        fresh = evaluate_value(sources, value, made)
+        is_same = fresh.kind == value.kind and _are_equal_results(fresh, value)
         sources = sources.with_value(fresh.model_copy(update={"value": value.value}) if is_same else fresh)
     return tuple(sources.known.values[len(known.values) :])
 
 
-def takes_lists(operation: str) -> bool:
+def operation_takes_lists(operation: str) -> bool:
     return operation in OPERATIONS and OPERATIONS[operation].takes_lists
 
 
-def _find_problem(value: NamedValue, sources: OperandSources, made: MadeToolResults) -> str:
+def _recheck_value(value: NamedValue, sources: OperandSources, made: MadeToolResults) -> str:
     known = sources.known
     if any(one.name == value.name for one in known.values):
         return f"{value.name}: named twice"
     days = [one for one in value.operands if one.source == "today"] if known.today != date.min else []
-    wrong_day = [one.literal for one in days if one != sources.find(one.ref or "today")]
+    wrong_day = [one.literal for one in days if one != sources.find_operand(one.ref or "today")]
     if wrong_day:
         return f"{value.name}: {wrong_day[0]} is not the day that the task goes by"
-    result = evaluate(sources, value, made)
-    if result.kind == value.kind and _is_equal(result, value):
+    result = evaluate_value(sources, value, made)
+    if result.kind == value.kind and _are_equal_results(result, value):
         return ""
     return f"{value.name}: {value.operation} of its operands is {result.value}, not {value.value}"
 
 
-def _is_equal(one: NamedValue, other: NamedValue) -> bool:
+def _are_equal_results(one: NamedValue, other: NamedValue) -> bool:
     if one.kind == "decimal":
         return Decimal(one.value) == Decimal(other.value)
     if one.kind == "groups":
@@ -136,7 +142,7 @@ def _read_column(operand: Operand, place: int, asked: NamedValue, sources: Opera
     if operand.source == "constant":
         _check_constant(operand.literal, place, asked)
     column = _read_operand(operand, sources)
-    return open_rows(column) if operand.source == "result" and takes_lists(asked.operation) else column
+    return open_single_list(column) if operand.source == "result" and operation_takes_lists(asked.operation) else column
 
 
 def _read_operand(operand: Operand, sources: OperandSources) -> ListColumn:
@@ -144,10 +150,10 @@ def _read_operand(operand: Operand, sources: OperandSources) -> ListColumn:
         case "value":
             return _read_value_column(operand, sources.known)
         case "result":
-            return select_cells(sources.result(operand.ref), operand.path)._replace(operand=operand)
+            return select_cells(sources.find_result(operand.ref), operand.path)._replace(operand=operand)
         case "row":
             raise CannotCalculate("a field of the row is compared with in conditions alone")
-    if operand.source == "task" and not sources.is_in_texts(operand.literal):
+    if operand.source == "task" and not sources.is_in_user_texts(operand.literal):
         raise CannotCalculate(f"the task states no figure {operand.literal!r}")
     return ListColumn([Cell(operand.literal)], operand=operand)
 
@@ -180,36 +186,38 @@ def _read_value_column(operand: Operand, known: KnownFigures) -> ListColumn:
 
 
 def _check_constant(literal: str, place: int, asked: NamedValue) -> None:
-    """Raises ``CannotCalculate`` for a constant that is neither a definition nor a word to compare with."""
+    """Raises ``CannotCalculate`` unless the constant needs no source for this operation, or is a word to
+    compare with.
+    """
     amount = read_amount(literal)
     is_word = amount is None and not read_possible_dates(literal) and asked.operation in WORDS_ALLOWED
-    if not is_word and (amount is None or amount.number not in free_numbers(asked.operation, place)):
+    if not is_word and (amount is None or amount.number not in sourceless_numbers(asked.operation, place)):
         raise CannotCalculate(f"nothing states the figure {literal!r}")
 
 
-def _keep_rows(column: ListColumn, asked: NamedValue, sources: OperandSources) -> ListColumn:
-    """The column with only those cells of a list whose rows meet all conditions; one that is no list is unchanged."""
+def _filter_column(column: ListColumn, asked: NamedValue, sources: OperandSources) -> ListColumn:
+    """The column with only those cells of a list whose rows meet all conditions; a column that is no list is
+    unchanged.
+    """
     for condition in asked.where if column.is_list and column.operand.source == "result" else ():
-        column = column._replace(cells=_select_meeting(column.cells, condition, asked.date_order, sources))
+        column = column._replace(cells=_select_cells(column.cells, condition, asked.date_order, sources))
     return column
 
 
-def _select_meeting(
-    cells: list[Cell], condition: RowCondition, stated: DateOrder, sources: OperandSources
-) -> list[Cell]:
+def _select_cells(cells: list[Cell], condition: RowCondition, stated: DateOrder, sources: OperandSources) -> list[Cell]:
     values = read_field_of_rows(cells, condition.field)
-    against = _find_limits(cells, condition, sources)
+    against = _find_comparison_values(cells, condition, sources)
     order = stated or find_date_order(values)
     if condition.sign in ORDERINGS:
         amount = read_amount(condition.against.literal)
         if condition.against.source == "constant" and (amount is None or amount.number not in FREE_LIMITS):
             raise CannotCalculate(f"nothing states the figure {condition.against.literal!r}")
-        _check_order(values, against, condition, order)
-    return select_rows(cells, values, condition.sign, against, order, sources.known.today)
+        _check_comparable(values, against, condition, order)
+    return select_rows_by_condition(cells, values, condition.sign, against, order, sources.known.today)
 
 
-def _find_limits(cells: list[Cell], condition: RowCondition, sources: OperandSources) -> list[Json]:
-    """The value that each row is compared with, in the order of the rows."""
+def _find_comparison_values(cells: list[Cell], condition: RowCondition, sources: OperandSources) -> list[Json]:
+    """For each row, the value that the condition compares it with."""
     if condition.sign in (IS_EMPTY, IS_NOT_EMPTY, OVERDUE):
         return [None] * len(cells)
     if condition.against.source != "row":
@@ -218,7 +226,7 @@ def _find_limits(cells: list[Cell], condition: RowCondition, sources: OperandSou
     return [found[1] if (found := find_field_around(cell, condition.against.path)) else None for cell in cells]
 
 
-def _check_order(values: list[Json], against: list[Json], condition: RowCondition, order: DateOrder) -> None:
+def _check_comparable(values: list[Json], against: list[Json], condition: RowCondition, order: DateOrder) -> None:
     """Raises ``CannotCalculate`` if no row can be compared, a date could be two, or the currencies differ."""
     pairs = [(one, two) for one, two in zip(values, against, strict=True) if not is_empty(one)]
     doubtful = next((one for one, _ in pairs if len(read_possible_dates(one)) == 2 and not order), None)
@@ -226,15 +234,17 @@ def _check_order(values: list[Json], against: list[Json], condition: RowConditio
         raise CannotCalculate(
             f"{dumps(doubtful)} can be two dates: say with date_order which (day_first or month_first)"
         )
-    if pairs and all(compare(one, two, order) is None for one, two in pairs):
+    if pairs and all(compare_values(one, two, order) is None for one, two in pairs):
         one, two = pairs[0]
         raise CannotCalculate(f"{condition.field} ({dumps(one)[:60]}) cannot be ordered against {dumps(two)[:60]}")
-    if one_currency({item for pair in pairs for item in pair if read_amount(item) is not None}) is None:
+    if common_currency({item for pair in pairs for item in pair if read_amount(item) is not None}) is None:
         raise CannotCalculate(f"{condition.field} is compared with an amount of another currency")
 
 
 def _compute_groups(call: CalculationCall, by: str, made: MadeToolResults) -> OperationResult:
-    """The operation over each group's rows; for ``which_has_most`` and ``_least`` the group with the most in sum."""
+    """The operation over the rows of each group; for ``which_has_most`` and ``which_has_least``, the group whose sum is
+    the greatest or the least.
+    """
     if call.operation not in (*AGGREGATES, *SOUGHT):
         raise CannotCalculate(f"by goes with {', '.join((*AGGREGATES, *SOUGHT))}, not with {call.operation}")
     if len(call.columns) != 1:
@@ -244,7 +254,8 @@ def _compute_groups(call: CalculationCall, by: str, made: MadeToolResults) -> Op
     total = "count" if any(isinstance(cell.value, dict) for cell in column.cells) else "sum"
     inner = call if call.operation in AGGREGATES else call._replace(operation=total)
     answers = {
-        name: perform(inner._replace(columns=[column._replace(cells=cells)]), made) for name, cells in groups.items()
+        name: perform_operation(inner._replace(columns=[column._replace(cells=cells)]), made)
+        for name, cells in groups.items()
     }
     currencies = {answer.currency for answer in answers.values()}
     currency = currencies.pop() if len(currencies) == 1 else ""
@@ -255,7 +266,7 @@ def _compute_groups(call: CalculationCall, by: str, made: MadeToolResults) -> Op
             raise CannotCalculate(f"{by} has {len(figures)} values, more than {_MOST_GROUPS}: group by another field")
         return OperationResult(dumps(figures), currency, unit, is_groups=True)
     cells = [Cell(one, ({"group": name},), inner.operation, answers[name].currency) for name, one in figures.items()]
-    return perform(call._replace(columns=[column._replace(cells=cells)], give=""), made)
+    return perform_operation(call._replace(columns=[column._replace(cells=cells)], give=""), made)
 
 
 def _group_cells(column: ListColumn, by: str) -> Mapping[str, list[Cell]]:
@@ -263,7 +274,7 @@ def _group_cells(column: ListColumn, by: str) -> Mapping[str, list[Cell]]:
     groups: dict[str, list[Cell]] = {}
     for cell, value in zip(column.cells, read_field_of_rows(column.cells, by, " to group by"), strict=True):
         text = _NO_GROUP if is_empty(value) else as_text(value)
-        groups.setdefault(keys.setdefault(identity(value), text), []).append(cell)
+        groups.setdefault(keys.setdefault(equality_key(value), text), []).append(cell)
     if column.cells and groups.keys() == {_NO_GROUP}:
         rows = describe_fields(column.cells)
         raise CannotCalculate(f"no row has the field {by!r} to group by; the rows have {rows}")
@@ -276,10 +287,12 @@ def _write_figure(answer: OperationResult) -> Json:
     return decimal_text(answer.value) if isinstance(answer.value, Decimal) else str(answer.value)
 
 
-def _note_left_out(columns: Sequence[ListColumn], asked: NamedValue, known: KnownFigures) -> list[str]:
-    notes = [f"{one.missing} rows have nothing in {one.written} and are left out" for one in columns if one.missing]
+def _list_notes(columns: Sequence[ListColumn], asked: NamedValue, known: KnownFigures) -> list[str]:
+    notes = [
+        f"{one.missing} rows have nothing in {one.operand_text} and are left out" for one in columns if one.missing
+    ]
     refs = dict.fromkeys(one.operand.ref for one in columns if one.is_list and one.operand.source == "result")
-    facts = [fact for ref in refs if (fact := known.fact(ref)) is not None]
+    facts = [fact for ref in refs if (fact := known.find_fact(ref)) is not None]
     notes += [fact.note for fact in facts if fact.note.startswith(PARTIAL)]
     if asked.where and not any(one.cells for one in columns if one.is_list):
         notes.append("no row meets the conditions")
@@ -287,7 +300,9 @@ def _note_left_out(columns: Sequence[ListColumn], asked: NamedValue, known: Know
 
 
 def _write_value(answer: OperationResult, columns: Sequence[ListColumn]) -> tuple[str, str]:
-    """A value as text, and its kind. A decimal keeps as many places as its operands have, and no more than it needs."""
+    """A result as text, and its kind. A decimal gets as many places as its operands have (at most two), or as
+    it needs.
+    """
     value = answer.value
     if isinstance(value, bool):
         return ("true" if value else "false"), "boolean"
@@ -298,7 +313,7 @@ def _write_value(answer: OperationResult, columns: Sequence[ListColumn]) -> tupl
     if answer.keeps_places:
         return decimal_text(value), "decimal"
     amounts = [read_amount(cell.value) for column in columns for cell in column.cells[:100]]
-    wanted = max((count_places(amount.number) for amount in amounts if amount is not None), default=0)
-    given = count_places(value)
-    places = max(count_places(value.normalize(_AS_IT_IS)), min(wanted, 2, given))
+    wanted = max((count_decimal_places(amount.number) for amount in amounts if amount is not None), default=0)
+    given = count_decimal_places(value)
+    places = max(count_decimal_places(value.normalize(_AS_IT_IS)), min(wanted, 2, given))
     return decimal_text(value.quantize(Decimal(1).scaleb(-places), context=_AS_IT_IS)), "decimal"

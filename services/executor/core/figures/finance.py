@@ -24,66 +24,66 @@ from services.executor.core.figures.calculator import (
     Calculator,
     CannotCalculate,
     Figures,
+    add_figures,
     check_operands,
     decimal_text,
-    divide_lists,
-    money,
-    not_negative,
+    money_calculator,
     percent_of,
-    positive,
-    ratio,
-    split,
+    ratio_calculator,
+    require_not_negative,
+    require_positive,
+    require_whole,
+    split_by_weights,
+    split_into_lists,
     to_minor_unit,
-    total,
-    whole,
 )
 
 _ZERO = Decimal(0)
 
 
-def _take_part(amount: Decimal, weights: Figures, part: Decimal, name: str, places: int) -> Decimal:
+def _split_part(amount: Decimal, weights: Figures, part: Decimal, name: str, places: int) -> Decimal:
     """One part of an amount that is split by weights, so that all parts sum to it."""
-    return split(amount, weights, places)[whole(part, name, high=len(weights)) - 1]
+    return split_by_weights(amount, weights, places)[require_whole(part, name, high=len(weights)) - 1]
 
 
 def _prorate(amount: Decimal, used: Decimal, days: Decimal, *, places: int) -> Decimal:
-    if not 0 <= used <= positive(days, "total days"):
+    if not 0 <= used <= require_positive(days, "total days"):
         raise CannotCalculate(f"days used must lie from 0 to {days:f}, not {used:f}")
     return to_minor_unit(amount * used / days, places)
 
 
-def _recognize(value: Decimal, months: Decimal, elapsed: Decimal, *, places: int) -> Decimal:
+def _recognize_revenue(value: Decimal, months: Decimal, elapsed: Decimal, *, places: int) -> Decimal:
     """Straight-line recognition, capped at the value (IFRS 15, paragraph 39)."""
-    of = whole(months, "months")
-    share = min(whole(elapsed, "elapsed", 0, 12000), of)
+    of = require_whole(months, "months")
+    share = min(require_whole(elapsed, "elapsed", 0, 12000), of)
     return value if share == of else to_minor_unit(value * share / of, places)
 
 
-def _recognize_all(*figures: Decimal, places: int) -> Decimal:
+def _recognize_contracts(*figures: Decimal, places: int) -> Decimal:
     """The sum of what is recognized of each contract, each rounded by itself."""
-    contracts = zip(*divide_lists(figures, 3), strict=True)
-    return total([_recognize(*contract, places=places) for contract in contracts])
+    contracts = zip(*split_into_lists(figures, 3), strict=True)
+    return add_figures([_recognize_revenue(*contract, places=places) for contract in contracts])
 
 
-def _charge_fee(remaining: Decimal, fee: Decimal, *, places: int) -> Decimal:
-    return to_minor_unit(percent_of(remaining, not_negative(fee, "fee %")), places)
+def _termination_fee(remaining: Decimal, fee: Decimal, *, places: int) -> Decimal:
+    return to_minor_unit(percent_of(remaining, require_not_negative(fee, "fee %")), places)
 
 
-def _credit_breaches(
+def _service_level_credit(
     invoice: Decimal, credit_percent: Decimal, cap_percent: Decimal, allowed: Decimal, *downtimes: Decimal
 ) -> Decimal:
     """A breach is a period with more downtime than allowed."""
-    credit = sum(downtime > allowed for downtime in downtimes) * not_negative(credit_percent, "credit %")
-    return percent_of(invoice, min(credit, not_negative(cap_percent, "cap %")))
+    credit = sum(downtime > allowed for downtime in downtimes) * require_not_negative(credit_percent, "credit %")
+    return percent_of(invoice, min(credit, require_not_negative(cap_percent, "cap %")))
 
 
-def _fit_on_card(balance: Decimal, incoming: Decimal, limit: Decimal) -> Decimal:
+def _gift_card_capacity(balance: Decimal, incoming: Decimal, limit: Decimal) -> Decimal:
     return max(_ZERO, min(incoming, limit - balance))
 
 
-def _compare_prices(*figures: Decimal) -> Decimal:
-    old, new = divide_lists(figures, 2)
-    return total(new) - total(old)
+def _net_price_change(*figures: Decimal) -> Decimal:
+    old, new = split_into_lists(figures, 2)
+    return add_figures(new) - add_figures(old)
 
 
 class Instalment(NamedTuple):
@@ -94,8 +94,8 @@ class Instalment(NamedTuple):
 
 def amortize_loan(principal: Decimal, annual_rate: Decimal, months: Decimal, places: int) -> list[Instalment]:
     """Every instalment: P i / (1 - (1 + i)^-n), i = annual rate / 1200, both rounded; the last pays what is left."""
-    rate, number = not_negative(annual_rate, "annual rate %") / HUNDRED / 12, whole(months, "months")
-    balance = positive(principal, "principal")
+    rate, number = require_not_negative(annual_rate, "annual rate %") / HUNDRED / 12, require_whole(months, "months")
+    balance = require_positive(principal, "principal")
     level = to_minor_unit(balance * rate / (1 - (1 + rate) ** -number) if rate else balance / number, places)
     rows = []
     for month in range(1, number + 1):
@@ -106,10 +106,10 @@ def amortize_loan(principal: Decimal, annual_rate: Decimal, months: Decimal, pla
     return rows
 
 
-def _of_instalment(field: int) -> Callable[..., Decimal]:
+def _instalment_formula(field: int) -> Callable[..., Decimal]:
     def read(principal: Decimal, rate: Decimal, months: Decimal, month: Decimal, *, places: int) -> Decimal:
         rows = amortize_loan(principal, rate, months, places)
-        return rows[whole(month, "month", high=len(rows)) - 1][field]
+        return rows[require_whole(month, "month", high=len(rows)) - 1][field]
 
     return read
 
@@ -120,24 +120,26 @@ def _subtract_salvage(cost: Decimal, salvage: Decimal) -> Decimal:
     return cost - salvage
 
 
-def _decline(cost: Decimal, salvage: Decimal, life: Decimal, period: Decimal, *, places: int) -> Decimal:
+def _depreciate_double_declining(
+    cost: Decimal, salvage: Decimal, life: Decimal, period: Decimal, *, places: int
+) -> Decimal:
     """Book value x 2 / life, or straight line over what is left once that is more."""
-    left_to_charge, years = _subtract_salvage(cost, salvage), whole(life, "life")
+    left_to_charge, years = _subtract_salvage(cost, salvage), require_whole(life, "life")
     charge = _ZERO
-    for left in range(years, years - whole(period, "period", high=years), -1):
+    for left in range(years, years - require_whole(period, "period", high=years), -1):
         faster = max((left_to_charge + salvage) * 2 / years, left_to_charge / left)
         charge = min(to_minor_unit(faster, places), left_to_charge) if left > 1 else left_to_charge
         left_to_charge -= charge
     return charge
 
 
-def _charge_units(
+def _depreciate_by_units(
     cost: Decimal, salvage: Decimal, all_units: Decimal, before: Decimal, units: Decimal, *, places: int
 ) -> Decimal:
     after = before + units
-    if not 0 <= before <= after <= positive(all_units, "total units"):
+    if not 0 <= before <= after <= require_positive(all_units, "total units"):
         raise CannotCalculate(f"units must lie from 0 to {all_units:f}")
-    return split(cost - salvage, [before, units, all_units - after], places)[1]
+    return split_by_weights(cost - salvage, [before, units, all_units - after], places)[1]
 
 
 # Half-year convention, in percent by class in years: IRS Publication 946, table A-1.
@@ -150,10 +152,10 @@ _MACRS = {
 
 
 def _depreciate_for_tax(cost: Decimal, asset_class: Decimal, year: Decimal, *, places: int) -> Decimal:
-    rates = _MACRS.get(whole(asset_class, "class"))
+    rates = _MACRS.get(require_whole(asset_class, "class"))
     if rates is None:
         raise CannotCalculate("class must be 3, 5, 7 or 10 years")
-    return _take_part(cost, [Decimal(rate) for rate in rates.split()], year, "year", places)
+    return _split_part(cost, [Decimal(rate) for rate in rates.split()], year, "year", places)
 
 
 _CLOSE = Decimal("1E-20")
@@ -169,7 +171,7 @@ def _present_value(factor: Decimal, flows: Figures) -> Decimal:
     return worth
 
 
-def _find_rate(*flows: Decimal) -> Decimal:
+def _internal_rate_of_return(*flows: Decimal) -> Decimal:
     """The one rate in percent, from -99 to 1000, at which the flows are worth 0; an error where none or several fit."""
     if len(flows) > _MOST_FLOWS:
         raise CannotCalculate(f"at most {_MOST_FLOWS} flows, not {len(flows)}")
@@ -187,8 +189,8 @@ def _find_rate(*flows: Decimal) -> Decimal:
 
 
 def _price_bond(face: Decimal, coupon: Decimal, yearly_yield: Decimal, years: Decimal, a_year: Decimal) -> Decimal:
-    periods = whole(years * a_year, "years x payments a year")
-    factor = 1 + yearly_yield / HUNDRED / positive(a_year, "payments a year")
+    periods = require_whole(years * a_year, "years x payments a year")
+    factor = 1 + yearly_yield / HUNDRED / require_positive(a_year, "payments a year")
     payment = face * coupon / HUNDRED / a_year
     return _present_value(factor, [_ZERO] + [payment] * periods) + face / factor**periods
 
@@ -200,12 +202,12 @@ _SMALL = Decimal("1E-30")
 _SUREST = Decimal("99.99")
 
 
-def _density(point: Decimal) -> Decimal:
+def _normal_density(point: Decimal) -> Decimal:
     """exp(-x^2 / 2) / sqrt(2 pi)."""
     return (-point * point / 2).exp() / _TWO_PI.sqrt()
 
 
-def cumulative(point: Decimal) -> Decimal:
+def normal_cumulative(point: Decimal) -> Decimal:
     """1/2 + density(x) (x + x^3/3 + x^5/(3 5) + ...): Abramowitz and Stegun 26.2.11."""
     if abs(point) > _TAIL:
         return Decimal(point > 0)
@@ -215,43 +217,43 @@ def cumulative(point: Decimal) -> Decimal:
         odd += 2
         term *= point * point / odd
         total_of_terms += term
-    return Decimal("0.5") + _density(point) * total_of_terms
+    return Decimal("0.5") + _normal_density(point) * total_of_terms
 
 
-def quantile(probability: Decimal) -> Decimal:
+def normal_quantile(probability: Decimal) -> Decimal:
     """The point up to which the share is ``probability``: AS241 and two Newton steps, alike on every machine."""
     point = Decimal(str(NormalDist().inv_cdf(float(probability))))
     for _ in range(2):
-        point -= (cumulative(point) - probability) / _density(point)
+        point -= (normal_cumulative(point) - probability) / _normal_density(point)
     return point
 
 
-def _sample_growth(start: Decimal, mean: Decimal, volatility: Decimal, years: Decimal, trials: Decimal) -> Decimal:
+def _simulate_growth(start: Decimal, mean: Decimal, volatility: Decimal, years: Decimal, trials: Decimal) -> Decimal:
     """The mean of S exp((m - s^2/2) t + s sqrt(t) z) over evenly stratified draws z: the same every time."""
-    count, deviation = whole(trials, "trials", high=500), volatility / HUNDRED
+    count, deviation = require_whole(trials, "trials", high=500), volatility / HUNDRED
     drift, spread = (mean / HUNDRED - deviation**2 / 2) * years, deviation * years.sqrt()
     if spread > _WIDEST:
         raise CannotCalculate("volatility over that time is too great to be sampled")
-    draws = [quantile((Decimal(number) + Decimal("0.5")) / count) for number in range(count)]
-    return start * total([(drift + spread * draw).exp() for draw in draws]) / count
+    draws = [normal_quantile((Decimal(number) + Decimal("0.5")) / count) for number in range(count)]
+    return start * add_figures([(drift + spread * draw).exp() for draw in draws]) / count
 
 
 def _discount_strike(strike: Decimal, rate: Decimal, years: Decimal) -> Decimal:
     return strike * (-rate / HUNDRED * years).exp()
 
 
-def _price_call(spot: Decimal, strike: Decimal, rate: Decimal, volatility: Decimal, years: Decimal) -> Decimal:
+def _price_call_option(spot: Decimal, strike: Decimal, rate: Decimal, volatility: Decimal, years: Decimal) -> Decimal:
     for figure in (spot, strike, rate, volatility, years):
-        positive(figure, "each figure")
+        require_positive(figure, "each figure")
     spread = volatility / HUNDRED * years.sqrt()
     upper = ((spot / strike).ln() + (rate / HUNDRED) * years) / spread + spread / 2
-    return spot * cumulative(upper) - _discount_strike(strike, rate, years) * cumulative(upper - spread)
+    return spot * normal_cumulative(upper) - _discount_strike(strike, rate, years) * normal_cumulative(upper - spread)
 
 
-def _risk_value(value: Decimal, mean: Decimal, volatility: Decimal, confidence: Decimal, days: Decimal) -> Decimal:
+def _value_at_risk(value: Decimal, mean: Decimal, volatility: Decimal, confidence: Decimal, days: Decimal) -> Decimal:
     if not 50 < confidence <= _SUREST:
         raise CannotCalculate(f"confidence must lie above 50 and up to {_SUREST} %")
-    spread = quantile(confidence / HUNDRED) * volatility / HUNDRED * positive(days, "days").sqrt()
+    spread = normal_quantile(confidence / HUNDRED) * volatility / HUNDRED * require_positive(days, "days").sqrt()
     return value * (spread - mean / HUNDRED * days)
 
 
@@ -262,7 +264,7 @@ def _evaluate_polynomial(coefficients: Figures, point: Decimal) -> Decimal:
     return value
 
 
-def _find_root(point: Decimal, *coefficients: Decimal) -> Decimal:
+def _find_polynomial_root(point: Decimal, *coefficients: Decimal) -> Decimal:
     """x - f(x) / f'(x) until it stands still: a root of a polynomial, its constant first."""
     slopes = [power * coefficient for power, coefficient in enumerate(coefficients)][1:]
     for _ in range(200):
@@ -277,55 +279,57 @@ def _find_root(point: Decimal, *coefficients: Decimal) -> Decimal:
 
 
 def _pay_overtime(hours: Decimal, limit: Decimal, rate: Decimal, multiplier: Decimal) -> Decimal:
-    above = max(not_negative(hours, "hours") - limit, _ZERO)
+    above = max(require_not_negative(hours, "hours") - limit, _ZERO)
     return rate * (hours - above + above * multiplier)
 
 
 def _measure_uptime(period: Decimal, *downtimes: Decimal) -> Decimal:
-    down = total(downtimes)
-    if not 0 <= down <= positive(period, "period"):
+    down = add_figures(downtimes)
+    if not 0 <= down <= require_positive(period, "period"):
         raise CannotCalculate("downtime must lie within the period")
     return (period - down) * HUNDRED / period
 
 
-def _withhold(gross: Decimal, rate: Decimal, *, places: int) -> Decimal:
+def _withhold_tax(gross: Decimal, rate: Decimal, *, places: int) -> Decimal:
     return to_minor_unit(percent_of(gross, rate), places)
 
 
 def _sum_of_products(ones: Figures, others: Figures) -> Decimal:
-    return total([one * other for one, other in zip(ones, others, strict=True)])
+    return add_figures([one * other for one, other in zip(ones, others, strict=True)])
 
 
 def _mean(values: Figures) -> Decimal:
-    return total(values) / positive(Decimal(len(values)), "the number of values")
+    return add_figures(values) / require_positive(Decimal(len(values)), "the number of values")
 
 
-def _average_weighted(*figures: Decimal) -> Decimal:
-    values, weights = divide_lists(figures, 2)
-    return _sum_of_products(values, weights) / positive(total(weights), "the sum of the weights")
+def _weighted_average(*figures: Decimal) -> Decimal:
+    values, weights = split_into_lists(figures, 2)
+    return _sum_of_products(values, weights) / require_positive(add_figures(weights), "the sum of the weights")
 
 
 def _z_score(point: Decimal, *values: Decimal) -> Decimal:
     mean = _mean(values)
-    spread = total([(value - mean) ** 2 for value in values]) / positive(Decimal(len(values) - 1), "n - 1")
-    return (point - mean) / positive(spread, "the variance").sqrt()
+    spread = add_figures([(value - mean) ** 2 for value in values]) / require_positive(
+        Decimal(len(values) - 1), "n - 1"
+    )
+    return (point - mean) / require_positive(spread, "the variance").sqrt()
 
 
-def _slope(*figures: Decimal) -> Decimal:
-    xs, ys = divide_lists(figures, 2)
+def _regression_slope(*figures: Decimal) -> Decimal:
+    xs, ys = split_into_lists(figures, 2)
     from_mean_x, from_mean_y = ([value - _mean(values) for value in values] for values in (xs, ys))
-    spread = positive(_sum_of_products(from_mean_x, from_mean_x), "the spread of x")
+    spread = require_positive(_sum_of_products(from_mean_x, from_mean_x), "the spread of x")
     return _sum_of_products(from_mean_x, from_mean_y) / spread
 
 
-def _forecast(point: Decimal, *pairs: Decimal) -> Decimal:
-    xs, ys = divide_lists(pairs, 2)
-    return _mean(ys) + _slope(*pairs) * (point - _mean(xs))
+def _forecast_linear(point: Decimal, *pairs: Decimal) -> Decimal:
+    xs, ys = split_into_lists(pairs, 2)
+    return _mean(ys) + _regression_slope(*pairs) * (point - _mean(xs))
 
 
-def _concentrate(*parts: Decimal) -> Decimal:
-    whole_amount = positive(total([not_negative(part, "a part") for part in parts]), "the sum")
-    return total([(part * HUNDRED / whole_amount) ** 2 for part in parts])
+def _concentration_index(*parts: Decimal) -> Decimal:
+    whole_amount = require_positive(add_figures([require_not_negative(part, "a part") for part in parts]), "the sum")
+    return add_figures([(part * HUNDRED / whole_amount) ** 2 for part in parts])
 
 
 _MOST_DAYS = 40_000
@@ -334,7 +338,7 @@ _LAST_DAY = 3_652_059  # the number of the calendar's last day, 31 December 9999
 
 def _count_business_days(*figures: Decimal) -> Decimal:
     """Mondays to Fridays from the first day up to but without the last, less the holidays among them."""
-    first, last, *free = (whole(figure, "a day", high=_LAST_DAY) for figure in figures)
+    first, last, *free = (require_whole(figure, "a day", high=_LAST_DAY) for figure in figures)
     holidays = frozenset(free)
     if not 0 <= last - first <= _MOST_DAYS:
         raise CannotCalculate("the second date must not lie before the first, nor a century after it")
@@ -342,185 +346,198 @@ def _count_business_days(*figures: Decimal) -> Decimal:
 
 
 CALCULATORS: Mapping[str, Calculator] = {
-    "round_money": money("amount", lambda amount: amount),
-    "split_part": money(
+    "round_money": money_calculator("amount", lambda amount: amount),
+    "split_part": money_calculator(
         "total, part number, parts",
-        lambda amount, part, parts, *, places: _take_part(
-            amount, [Decimal(1)] * whole(parts, "parts"), part, "part", places
+        lambda amount, part, parts, *, places: _split_part(
+            amount, [Decimal(1)] * require_whole(parts, "parts"), part, "part", places
         ),
     ),
-    "allocation": money(
+    "allocation": money_calculator(
         "total, part number, weight...",
-        lambda amount, part, *weights, places: _take_part(amount, weights, part, "part", places),
+        lambda amount, part, *weights, places: _split_part(amount, weights, part, "part", places),
     ),
-    "prorated_used": money("total, days used, total days", _prorate),
-    "prorated_remaining": money(
+    "prorated_used": money_calculator("total, days used, total days", _prorate),
+    "prorated_remaining": money_calculator(
         "total, days used, total days",
         lambda amount, used, days, *, places: amount - _prorate(amount, used, days, places=places),
     ),
-    "recognized_revenue": money("value, months, elapsed", _recognize),
-    "deferred_revenue": money(  # IFRS 15, paragraph 106
-        "value, months, elapsed", lambda value, *time, places: value - _recognize(value, *time, places=places)
+    "recognized_revenue": money_calculator("value, months, elapsed", _recognize_revenue),
+    "deferred_revenue": money_calculator(  # IFRS 15, paragraph 106
+        "value, months, elapsed", lambda value, *time, places: value - _recognize_revenue(value, *time, places=places)
     ),
-    "recognized_revenue_total": money("values..., months..., elapsed...", _recognize_all),
-    "deferred_revenue_total": money(
+    "recognized_revenue_total": money_calculator("values..., months..., elapsed...", _recognize_contracts),
+    "deferred_revenue_total": money_calculator(
         "values..., months..., elapsed...",
-        lambda *figures, places: total(divide_lists(figures, 3)[0]) - _recognize_all(*figures, places=places),
-    ),
-    "termination_fee": money("remaining value, fee %", _charge_fee),
-    "early_termination_refund": money(
-        "remaining value, fee %",
-        lambda remaining, fee, *, places: max(remaining - _charge_fee(remaining, fee, places=places), _ZERO),
-    ),
-    "contract_escalation": money(  # a yearly rise on the risen amount
-        "base, yearly %, years",
-        lambda base, rate, years: (
-            base * positive(1 + rate / HUNDRED, "1 + the yearly rate") ** whole(years, "years", 0)
+        lambda *figures, places: (
+            add_figures(split_into_lists(figures, 3)[0]) - _recognize_contracts(*figures, places=places)
         ),
     ),
-    "variance_percent": ratio(
-        "invoiced, ordered", lambda invoiced, ordered: (invoiced - ordered) * HUNDRED / positive(ordered, "ordered")
+    "termination_fee": money_calculator("remaining value, fee %", _termination_fee),
+    "early_termination_refund": money_calculator(
+        "remaining value, fee %",
+        lambda remaining, fee, *, places: max(remaining - _termination_fee(remaining, fee, places=places), _ZERO),
     ),
-    "variance_exceeds": ratio(  # 1 if so, else 0: no division, so nothing rounds and 0 ordered is served
+    "contract_escalation": money_calculator(  # a yearly rise on the risen amount
+        "base, yearly %, years",
+        lambda base, rate, years: (
+            base * require_positive(1 + rate / HUNDRED, "1 + the yearly rate") ** require_whole(years, "years", 0)
+        ),
+    ),
+    "variance_percent": ratio_calculator(
+        "invoiced, ordered",
+        lambda invoiced, ordered: (invoiced - ordered) * HUNDRED / require_positive(ordered, "ordered"),
+    ),
+    "variance_exceeds": ratio_calculator(  # 1 if so, else 0: no division, so nothing rounds and 0 ordered is served
         "invoiced, ordered, threshold %",
         lambda invoiced, ordered, threshold: Decimal(abs(invoiced - ordered) * HUNDRED > threshold * abs(ordered)),
     ),
-    "sla_credit": money(
-        "invoice, credit % a breach, cap %, allowed downtime, downtime of a period...", _credit_breaches
+    "sla_credit": money_calculator(
+        "invoice, credit % a breach, cap %, allowed downtime, downtime of a period...", _service_level_credit
     ),
-    "sub_limit_payable": money(  # a rider raises the sub-limit
+    "sub_limit_payable": money_calculator(  # a rider raises the sub-limit
         "claimed, sub-limit, rider", lambda claimed, limit, rider: min(claimed, limit + rider)
     ),
-    "gift_card_capacity": money("balance, incoming, limit", _fit_on_card),
-    "gift_card_overflow": money(
+    "gift_card_capacity": money_calculator("balance, incoming, limit", _gift_card_capacity),
+    "gift_card_overflow": money_calculator(
         "balance, incoming, limit",
-        lambda balance, incoming, limit: incoming - _fit_on_card(balance, incoming, limit),
+        lambda balance, incoming, limit: incoming - _gift_card_capacity(balance, incoming, limit),
     ),
-    "net_price_delta": money("old prices..., new prices...", _compare_prices),
-    "loan_payment": money("principal, yearly %, months, month", _of_instalment(0)),  # PMT
-    "loan_interest": money("principal, yearly %, months, month", _of_instalment(1)),  # IPMT
-    "loan_balance": money("principal, yearly %, months, month", _of_instalment(2)),
-    "loan_total_interest": money(  # CUMIPMT, on rounded instalments
+    "net_price_delta": money_calculator("old prices..., new prices...", _net_price_change),
+    "loan_payment": money_calculator("principal, yearly %, months, month", _instalment_formula(0)),  # PMT
+    "loan_interest": money_calculator("principal, yearly %, months, month", _instalment_formula(1)),  # IPMT
+    "loan_balance": money_calculator("principal, yearly %, months, month", _instalment_formula(2)),
+    "loan_total_interest": money_calculator(  # CUMIPMT, on rounded instalments
         "principal, yearly %, months",
-        lambda principal, rate, months, *, places: total(
+        lambda principal, rate, months, *, places: add_figures(
             [row.interest for row in amortize_loan(principal, rate, months, places)]
         ),
     ),
-    "straight_line": money(  # IAS 16, paragraph 62
+    "straight_line": money_calculator(  # IAS 16, paragraph 62
         "cost, salvage, life, period",
-        lambda cost, salvage, life, period, *, places: _take_part(
-            _subtract_salvage(cost, salvage), [Decimal(1)] * whole(life, "life"), period, "period", places
+        lambda cost, salvage, life, period, *, places: _split_part(
+            _subtract_salvage(cost, salvage), [Decimal(1)] * require_whole(life, "life"), period, "period", places
         ),
     ),
-    "declining_balance": money("cost, salvage, life, period", _decline),  # VDB, factor 2
-    "sum_of_years": money(  # SYD
+    "declining_balance": money_calculator("cost, salvage, life, period", _depreciate_double_declining),  # VDB, factor 2
+    "sum_of_years": money_calculator(  # SYD
         "cost, salvage, life, period",
-        lambda cost, salvage, life, period, *, places: _take_part(
+        lambda cost, salvage, life, period, *, places: _split_part(
             _subtract_salvage(cost, salvage),
-            [Decimal(left) for left in range(whole(life, "life"), 0, -1)],
+            [Decimal(left) for left in range(require_whole(life, "life"), 0, -1)],
             period,
             "period",
             places,
         ),
     ),
-    "units_of_production": money("cost, salvage, total units, units before, units", _charge_units),
-    "tax_depreciation": money("cost, class in years, year", _depreciate_for_tax),
-    "npv": money(  # Brealey and Myers, chapter 2; Excel's NPV has the first flow at t = 1
+    "units_of_production": money_calculator("cost, salvage, total units, units before, units", _depreciate_by_units),
+    "tax_depreciation": money_calculator("cost, class in years, year", _depreciate_for_tax),
+    "npv": money_calculator(  # Brealey and Myers, chapter 2; Excel's NPV has the first flow at t = 1
         "rate %, flow from now on...", lambda rate, *flows: _present_value(1 + rate / HUNDRED, flows)
     ),
-    "irr": ratio("flow, flow...", _find_rate),
-    "bond_price": money(  # Fabozzi, Bond Markets, chapter 2
+    "irr": ratio_calculator("flow, flow...", _internal_rate_of_return),
+    "bond_price": money_calculator(  # Fabozzi, Bond Markets, chapter 2
         "face, coupon %, yield %, years, payments a year", _price_bond
     ),
-    "wacc": ratio(  # E/V Re + D/V Rd (1 - T): Brealey and Myers, chapter 19
+    "wacc": ratio_calculator(  # E/V Re + D/V Rd (1 - T): Brealey and Myers, chapter 19
         "equity, debt, cost of equity %, cost of debt %, tax %",
         lambda equity, debt, for_equity, for_debt, tax: (
-            (equity * for_equity + debt * for_debt * (1 - tax / HUNDRED)) / positive(equity + debt, "equity + debt")
+            (equity * for_equity + debt * for_debt * (1 - tax / HUNDRED))
+            / require_positive(equity + debt, "equity + debt")
         ),
     ),
-    "compound_interest": money(  # P (1 + r/n)^(n t) - P: the interest alone; years need not be whole
+    "compound_interest": money_calculator(  # P (1 + r/n)^(n t) - P: the interest alone; years need not be whole
         "principal, yearly %, times a year, years",
         lambda principal, rate, a_year, years: (
-            principal * ((1 + rate / HUNDRED / positive(a_year, "times a year")) ** (a_year * years) - 1)
+            principal * ((1 + rate / HUNDRED / require_positive(a_year, "times a year")) ** (a_year * years) - 1)
         ),
     ),
-    "monte_carlo": money("start, yearly %, volatility %, years, trials", _sample_growth),
-    "black_scholes_call": money(  # European, without dividends: Hull, Options, chapter 15
-        "spot, strike, rate %, volatility %, years", _price_call
+    "monte_carlo": money_calculator("start, yearly %, volatility %, years, trials", _simulate_growth),
+    "black_scholes_call": money_calculator(  # European, without dividends: Hull, Options, chapter 15
+        "spot, strike, rate %, volatility %, years", _price_call_option
     ),
-    "black_scholes_put": money(  # by put-call parity
+    "black_scholes_put": money_calculator(  # by put-call parity
         "spot, strike, rate %, volatility %, years",
         lambda spot, strike, rate, volatility, years: (
-            _price_call(spot, strike, rate, volatility, years) - spot + _discount_strike(strike, rate, years)
+            _price_call_option(spot, strike, rate, volatility, years) - spot + _discount_strike(strike, rate, years)
         ),
     ),
-    "value_at_risk": money(  # V (z s sqrt(d) - m d), m and s a day: RiskMetrics, 1996
-        "value, daily %, daily volatility %, confidence %, days", _risk_value
+    "value_at_risk": money_calculator(  # V (z s sqrt(d) - m d), m and s a day: RiskMetrics, 1996
+        "value, daily %, daily volatility %, confidence %, days", _value_at_risk
     ),
-    "newton_raphson": ratio("start, constant, coefficient...", _find_root),
-    "overtime_pay": money("hours, limit, hourly rate, multiplier", _pay_overtime),  # the whole pay: 29 CFR 778.110
-    "benefits_cost": money(
+    "newton_raphson": ratio_calculator("start, constant, coefficient...", _find_polynomial_root),
+    "overtime_pay": money_calculator(
+        "hours, limit, hourly rate, multiplier", _pay_overtime
+    ),  # the whole pay: 29 CFR 778.110
+    "benefits_cost": money_calculator(
         "salary, benefits %, fixed cost, heads",
-        lambda salary, percent, fixed, heads: (percent_of(salary, percent) + fixed) * whole(heads, "heads", 0, 10**7),
+        lambda salary, percent, fixed, heads: (
+            (percent_of(salary, percent) + fixed) * require_whole(heads, "heads", 0, 10**7)
+        ),
     ),
-    "headcount": ratio(
+    "headcount": ratio_calculator(
         "workload, capacity of one",
         lambda workload, capacity: (
-            not_negative(workload, "workload") / positive(capacity, "capacity of one")
+            require_not_negative(workload, "workload") / require_positive(capacity, "capacity of one")
         ).to_integral_value(ROUND_CEILING),
     ),
-    "uptime_percent": ratio("period, downtime...", _measure_uptime),  # availability as ITIL has it
-    "late_penalty": money(
+    "uptime_percent": ratio_calculator("period, downtime...", _measure_uptime),  # availability as ITIL has it
+    "late_penalty": money_calculator(
         "amount, % a day, days late, cap %",
         lambda amount, rate, days, cap: percent_of(amount, min(rate * max(days, _ZERO), cap)),
     ),
-    "economic_order_quantity": ratio(  # Harris, 1913
+    "economic_order_quantity": ratio_calculator(  # Harris, 1913
         "yearly demand, cost of an order, cost of holding one",
         lambda demand, ordering, holding: (
-            2 * not_negative(demand, "demand") * ordering / positive(holding, "holding cost")
+            2 * require_not_negative(demand, "demand") * ordering / require_positive(holding, "holding cost")
         ).sqrt(),
     ),
-    "inventory_value": money(
-        "quantities..., unit costs...", lambda *figures: _sum_of_products(*divide_lists(figures, 2))
+    "inventory_value": money_calculator(
+        "quantities..., unit costs...", lambda *figures: _sum_of_products(*split_into_lists(figures, 2))
     ),
-    "stockout_risk": ratio(  # 1 - N((stock - demand d) / (s sqrt(d))) in percent: Silver and Pyke, chapter 7
+    "stockout_risk": ratio_calculator(  # 1 - N((stock - demand d) / (s sqrt(d))) in percent: Silver and Pyke, chapter 7
         "stock, daily demand, daily deviation, days",
         lambda stock, demand, deviation, days: (
             HUNDRED
             * (
                 1
-                - cumulative(
-                    (stock - demand * days) / (positive(deviation, "deviation") * positive(days, "days").sqrt())
+                - normal_cumulative(
+                    (stock - demand * days)
+                    / (require_positive(deviation, "deviation") * require_positive(days, "days").sqrt())
                 )
             )
         ),
     ),
-    "vat_on_net": money("net, rate %", percent_of),  # Directive 2006/112/EC: the taxable amount is without the tax
-    "vat_in_gross": money(  # solves gross = net + net x rate / 100
-        "gross, rate %", lambda gross, rate: gross * rate / (HUNDRED + not_negative(rate, "rate %"))
+    "vat_on_net": money_calculator(
+        "net, rate %", percent_of
+    ),  # Directive 2006/112/EC: the taxable amount is without the tax
+    "vat_in_gross": money_calculator(  # solves gross = net + net x rate / 100
+        "gross, rate %", lambda gross, rate: gross * rate / (HUNDRED + require_not_negative(rate, "rate %"))
     ),
-    "tax_withheld": money("gross, rate %", _withhold),
-    "withholding_net": money(
-        "gross, rate %", lambda gross, rate, *, places: gross - _withhold(gross, rate, places=places)
+    "tax_withheld": money_calculator("gross, rate %", _withhold_tax),
+    "withholding_net": money_calculator(
+        "gross, rate %", lambda gross, rate, *, places: gross - _withhold_tax(gross, rate, places=places)
     ),
-    "weighted_average": ratio("values..., weights...", _average_weighted),  # a risk score is the same
-    "z_score": ratio("value, value of the list...", _z_score),  # by n - 1: NIST/SEMATECH e-Handbook, 1.3.5
-    "regression_slope": ratio("xs..., ys...", _slope),  # least squares: NIST/SEMATECH e-Handbook, 4.1.4
-    "regression_forecast": ratio("x, xs..., ys...", _forecast),
-    "concentration": ratio("part...", _concentrate),  # Herfindahl-Hirschman index, up to 10,000
-    "bad_debt_allowance": money(  # IFRS 9, provision matrix, B5.5.35
-        "receivables..., loss rates %...", lambda *figures: _sum_of_products(*divide_lists(figures, 2)) / HUNDRED
+    "weighted_average": ratio_calculator("values..., weights...", _weighted_average),  # a risk score is the same
+    "z_score": ratio_calculator("value, value of the list...", _z_score),  # by n - 1: NIST/SEMATECH e-Handbook, 1.3.5
+    "regression_slope": ratio_calculator(
+        "xs..., ys...", _regression_slope
+    ),  # least squares: NIST/SEMATECH e-Handbook, 4.1.4
+    "regression_forecast": ratio_calculator("x, xs..., ys...", _forecast_linear),
+    "concentration": ratio_calculator("part...", _concentration_index),  # Herfindahl-Hirschman index, up to 10,000
+    "bad_debt_allowance": money_calculator(  # IFRS 9, provision matrix, B5.5.35
+        "receivables..., loss rates %...", lambda *figures: _sum_of_products(*split_into_lists(figures, 2)) / HUNDRED
     ),
-    "collection_rate": ratio(
-        "collected, billed", lambda collected, billed: collected * HUNDRED / positive(billed, "billed")
+    "collection_rate": ratio_calculator(
+        "collected, billed", lambda collected, billed: collected * HUNDRED / require_positive(billed, "billed")
     ),
-    "days_sales_outstanding": ratio(
+    "days_sales_outstanding": ratio_calculator(
         "receivables, credit sales, days",
-        lambda receivables, sales, days: receivables / positive(sales, "credit sales") * days,
+        lambda receivables, sales, days: receivables / require_positive(sales, "credit sales") * days,
     ),
-    "days_between": ratio("from, to", lambda first, last: last - first, dates=True),
-    "business_days": ratio("from, to, [holiday...]", _count_business_days, dates=True),
-    "aging_bucket": ratio(  # 0 not due, 1 up to 30 days overdue, 2 up to 60, 3 up to 90, 4 beyond
+    "days_between": ratio_calculator("from, to", lambda first, last: last - first, dates=True),
+    "business_days": ratio_calculator("from, to, [holiday...]", _count_business_days, dates=True),
+    "aging_bucket": ratio_calculator(  # 0 not due, 1 up to 30 days overdue, 2 up to 60, 3 up to 90, 4 beyond
         "due, today", lambda due, today: Decimal(min((max(int(today - due), 0) + 29) // 30, 4)), dates=True
     ),
 }

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
-from services.executor.core.figures.vocabulary import fold
+from services.executor.core.figures.vocabulary import fold_word
 from services.executor.core.tools.near_names import words_of
 from shared.domain.exact_json import JsonObject, walk_json
 
@@ -60,7 +60,7 @@ def find_special_identifiers(text: str) -> Iterator[WrittenIdentifier]:
         yield WrittenIdentifier(match.start(), match.start() + len(written), written, form)
 
 
-def blank_special(text: str) -> str:
+def blank_special_identifiers(text: str) -> str:
     """The text with spaces in place of links, addresses, accounts and telephone numbers."""
     return _SPECIAL.sub(lambda match: " " * len(match[0]), text)
 
@@ -70,10 +70,10 @@ def find_codes(text: str) -> Iterator[WrittenIdentifier]:
     for match in _CODE.finditer(text):
         if has_digit(match[0]) and not _ORDINAL.fullmatch(match[0]):
             yield WrittenIdentifier(*match.span(), match[0], IdentifierForm.CODE)
-            yield from _joined_codes(match[0], match.start())
+            yield from _split_joined_codes(match[0], match.start())
 
 
-def _joined_codes(text: str, start: int) -> Iterator[WrittenIdentifier]:
+def _split_joined_codes(text: str, start: int) -> Iterator[WrittenIdentifier]:
     """Yields the codes that a slash joins, ``EXP-1/EXP-2``; ``PO/2024/17`` is one code and gives none."""
     parts = text.split("/")
     if len(parts) > 1 and all(has_digit(part) and not part.isdecimal() for part in parts):
@@ -82,7 +82,7 @@ def _joined_codes(text: str, start: int) -> Iterator[WrittenIdentifier]:
             start += len(part) + 1
 
 
-def find_particulars(text: str) -> frozenset[str]:
+def find_case_details(text: str) -> frozenset[str]:
     """The identifiers, amounts, dates and addresses of a text: what belongs to one case."""
     return frozenset(word.strip(".-+").lower() for word in _PARTICULAR.findall(text))
 
@@ -100,8 +100,8 @@ def identifier_key(text: str) -> tuple[str, ...]:
     """The key by which identifiers are compared: ``EXP-1006`` and ``exp 1006`` are one, ``1-12`` and ``11-2`` two.
     Phone numbers and accounts are compared without gaps, addresses with every mark.
     """
-    form = whole_form(text)
-    parts = _PARTS.findall(fold(text))
+    form = form_of_identifier(text)
+    parts = _PARTS.findall(fold_word(text))
     if form in ADDRESSES:
         return (form, text.strip().lower() if form is IdentifierForm.EMAIL else text.strip())
     if form in _LOOSE or (sum(map(len, parts)) >= _LONG and all(part.isdecimal() for part in parts)):
@@ -109,7 +109,7 @@ def identifier_key(text: str) -> tuple[str, ...]:
     return tuple(parts)
 
 
-def whole_form(text: str) -> IdentifierForm | None:
+def form_of_identifier(text: str) -> IdentifierForm | None:
     """The form of a text that is one identifier and nothing else; None for words."""
     text = text.strip()
     match = _SPECIAL.fullmatch(text) or _SPECIAL.fullmatch(text.upper())
@@ -128,7 +128,7 @@ _HTML = re.compile(r"<(?:a|img|iframe|link|source|video|audio)\b[^>]*>", re.IGNO
 _AUTOLINK = re.compile(r"<(?P<target>[a-z][a-z0-9+.-]*:[^\s<>]+)>", re.IGNORECASE)
 
 
-def opened_addresses(arguments: JsonObject) -> Iterator[str]:
+def addresses_to_open(arguments: JsonObject) -> Iterator[str]:
     """Yields the addresses in a read's arguments that its tool may open."""
     for name, text in walk_json(arguments):
         value = text.strip() if isinstance(text, str) else ""
@@ -138,7 +138,7 @@ def opened_addresses(arguments: JsonObject) -> Iterator[str]:
             yield value
 
 
-def without_addresses(text: str, is_strange: Callable[[str], bool]) -> str:
+def strip_strange_addresses(text: str, is_strange: Callable[[str], bool]) -> str:
     """The text in which each link or image to a strange address is plain text, and the address is left out."""
 
     def plain(match: re.Match[str]) -> str:

@@ -24,13 +24,13 @@ from services.executor.core.figures.numbers import (
     find_numbers_in_words,
     join_major_and_minor,
     read_amount,
-    read_implied_word,
+    read_number_word,
 )
 from services.executor.core.figures.vocabulary import (
     PIECE,
     SpelledNumber,
     WrittenToken,
-    fold,
+    fold_word,
     likely_languages,
     read_spelled_numbers,
     spaced_words,
@@ -79,7 +79,7 @@ _HOURS = re.compile(
 )
 
 
-def _first_hours(text: str) -> Iterator[TimeMention]:
+def _find_range_starts(text: str) -> Iterator[TimeMention]:
     """Yields the first hour of ranges such as ``9-11 am``."""
     for match in _HOURS.finditer(text):
         first, last = int(match[1]), int(match[2])
@@ -91,9 +91,9 @@ def _first_hours(text: str) -> Iterator[TimeMention]:
 
 def find_times(text: str, tokens: Sequence[WrittenToken], spelled: Sequence[SpelledNumber]) -> Iterator[TimeMention]:
     """Yields the times in digits and in words."""
-    yield from _first_hours(text)
+    yield from _find_range_starts(text)
     for match in _DIGITS.finditer(text):
-        if (found := _read_digits(match)) is not None:
+        if (found := _read_time_in_digits(match)) is not None:
             yield found
     numbers = {
         one.first: (int(one.value), one.after) for one in spelled if one.value == int(one.value) and not one.is_ordinal
@@ -102,16 +102,16 @@ def find_times(text: str, tokens: Sequence[WrittenToken], spelled: Sequence[Spel
     for place, token in enumerate(tokens):
         if (named := _NAMED.get(token.folded)) is not None:
             yield TimeMention(token.start, token.end, (named,))
-        elif (read := _read_words(tokens, numbers, place)) is not None:
+        elif (read := _read_time_in_words(tokens, numbers, place)) is not None:
             minutes, after = read
-            yield TimeMention(token.start, tokens[after - 1].end, _both_halves(minutes))
+            yield TimeMention(token.start, tokens[after - 1].end, _morning_and_afternoon(minutes))
 
 
 def _is_hour(written: str) -> bool:
     return len(written) <= 2 and written.isascii() and written.isdecimal() and int(written) <= 2 * _HALF_DAY
 
 
-def _read_digits(match: re.Match[str]) -> TimeMention | None:
+def _read_time_in_digits(match: re.Match[str]) -> TimeMention | None:
     named = {key[0]: value for key, value in match.groupdict().items() if value}
     if "." in match[0] and ":" not in match[0] and "p" not in named:
         return None  # 9.30 is an amount unless something says that it is a time
@@ -129,7 +129,7 @@ def _build_mention(match: re.Match[str], hours: Sequence[int], minute: int, seco
     return TimeMention(*match.span(), tuple(time(hour, minute, second) for hour in hours))
 
 
-def _read_words(
+def _read_time_in_words(
     tokens: Sequence[WrittenToken], numbers: Mapping[int, tuple[int, int]], place: int
 ) -> tuple[int, int] | None:
     """The minutes since midnight of a time in words, and the place after it: ``half past nine``, ``at ten``."""
@@ -165,7 +165,7 @@ def _is_phrase_end(tokens: Sequence[WrittenToken], after: int) -> bool:
     return after >= len(tokens) or tokens[after].folded in frozenset("on and tomorrow today in am morgen und".split())
 
 
-def _both_halves(minutes: int) -> tuple[time, ...]:
+def _morning_and_afternoon(minutes: int) -> tuple[time, ...]:
     hour, minute = divmod(minutes % (24 * 60), 60)
     hours = [hour] if hour > _HALF_DAY else [hour, (hour + _HALF_DAY) % 24]
     return tuple(time(one, minute) for one in hours)
@@ -220,41 +220,41 @@ class Mentions:
 
     def has_phrase(self, phrase: str) -> bool:
         """Whether the phrase stands in the text as written, as whole words and not within a code or number."""
-        return any(self._is_whole(start, start + len(phrase)) for start in _find_places(phrase, self.text))
+        return any(self._is_whole_word(start, start + len(phrase)) for start in _find_occurrences(phrase, self.text))
 
     def has_words(self, phrase: str) -> bool:
         """Whether the words of the phrase stand in a row, whatever their case, accents and the marks between them."""
         wanted = spaced_words(phrase)
-        joined, starts, ends = self._spaced
+        joined, starts, ends = self._spaced_text
         if not wanted.strip():
             return False
         first = last = 0  # the piece that begins at a place, and that place
-        for place in _find_places(wanted, joined):
+        for place in _find_occurrences(wanted, joined):
             first, last = first + joined.count(" ", last, place), place
-            if self._is_whole(starts[first], ends[first + wanted.count(" ") - 2]):
+            if self._is_whole_word(starts[first], ends[first + wanted.count(" ") - 2]):
                 return True
         return False
 
-    def _is_whole(self, start: int, end: int) -> bool:
+    def _is_whole_word(self, start: int, end: int) -> bool:
         before, after = self.text[start - 1 : start] if start else "", self.text[end : end + 1]
         if (before.isalnum() and self.text[start].isalnum()) or (after.isalnum() and self.text[end - 1].isalnum()):
             return False
         has_digit = any(mark.isdecimal() for mark in self.text[start:end])
-        within = self._within_anything if has_digit else self._within_identifiers
+        within = self._inside_mentions if has_digit else self._inside_identifiers
         return not (within[start] or within[end])
 
     @cached_property
-    def _within_identifiers(self) -> bytearray:
+    def _inside_identifiers(self) -> bytearray:
         return _mark_inside(len(self.text), self.identifiers)
 
     @cached_property
-    def _within_anything(self) -> bytearray:
+    def _inside_mentions(self) -> bytearray:
         return _mark_inside(len(self.text), (*self.identifiers, *self.numbers, *self.dates, *self.times))
 
     @cached_property
-    def _spaced(self) -> tuple[str, Sequence[int], Sequence[int]]:
+    def _spaced_text(self) -> tuple[str, Sequence[int], Sequence[int]]:
         spans = [match.span() for match in PIECE.finditer(self.text)]
-        pieces = [fold(self.text[start:end]) for start, end in spans]
+        pieces = [fold_word(self.text[start:end]) for start, end in spans]
         return f" {' '.join(pieces)} ", [start for start, _ in spans], [end for _, end in spans]
 
 
@@ -266,7 +266,7 @@ def _mark_inside(length: int, spans: Iterable[Mention]) -> bytearray:
     return marked
 
 
-def _find_places(phrase: str, text: str) -> Iterator[int]:
+def _find_occurrences(phrase: str, text: str) -> Iterator[int]:
     start = text.find(phrase)
     while start >= 0:
         yield start
@@ -280,20 +280,22 @@ def find_mentions(text: str, now: datetime, *, relative: bool = True) -> Mention
     spelled = read_spelled_numbers(text, tokens, languages)
     numbers = [*find_numbers_in_digits(text, languages[0]), *find_numbers_in_words(text, tokens, spelled)]
     free = _FreeCharacters(text)
-    special = free.claim(find_special_identifiers(text))
+    special = free.claim_mentions(find_special_identifiers(text))
     days = find_dates(text, tokens, spelled, now.date(), relative=relative)
-    days = free.claim(days, may_overlap=True)
-    moments = [*_iso_moments(text, now.tzinfo)]
-    times = free.claim([*(hour for _, hour in moments), *find_times(text, tokens, spelled)])
+    days = free.claim_mentions(days, may_overlap=True)
+    moments = [*_find_iso_moments(text, now.tzinfo)]
+    times = free.claim_mentions([*(hour for _, hour in moments), *find_times(text, tokens, spelled)])
     days += [day for day, _ in moments]
-    lengths = _lengths_told_as_dates(numbers, days)
-    counted = free.claim(sorted(numbers, key=lambda one: (one.start, -one.end)))  # "2 dozen" before "2"
+    lengths = _find_lengths_in_dates(numbers, days)
+    counted = free.claim_mentions(sorted(numbers, key=lambda one: (one.start, -one.end)))  # "2 dozen" before "2"
     counted += join_major_and_minor(text, counted)
     if relative:
-        soon = [*_moments_told_from_now(text, counted, now)]
+        soon = [*_find_moments_from_now(text, counted, now)]
         days, times = [*days, *(day for day, _ in soon)], [*times, *(hour for _, hour in soon)]
     spans = {(number.start, number.end) for number in counted}
-    codes = [code for code in find_codes(text) if (code.start, code.end) in spans or free.has(code.start, code.end)]
+    codes = [
+        code for code in find_codes(text) if (code.start, code.end) in spans or free.are_free(code.start, code.end)
+    ]
     return Mentions(
         text=text,
         now=now,
@@ -304,7 +306,7 @@ def find_mentions(text: str, now: datetime, *, relative: bool = True) -> Mention
     )
 
 
-def _iso_moments(text: str, zone: tzinfo | None) -> Iterator[tuple[DateMention, TimeMention]]:
+def _find_iso_moments(text: str, zone: tzinfo | None) -> Iterator[tuple[DateMention, TimeMention]]:
     """Yields the day and the time of moments such as ``2026-03-04T10:00:00Z``, in the reader's zone."""
     for match in _ISO.finditer(text):
         read = read_machine_moment(match[0], zone)
@@ -314,7 +316,7 @@ def _iso_moments(text: str, zone: tzinfo | None) -> Iterator[tuple[DateMention, 
             yield day, TimeMention(joint, match.end(), (read.hour,))
 
 
-def _moments_told_from_now(
+def _find_moments_from_now(
     text: str, numbers: Sequence[NumberMention], now: datetime
 ) -> Iterator[tuple[DateMention, TimeMention]]:
     """Yields the day and time, to the minute, of ``in two hours``, ``dans 30 minutes``."""
@@ -334,16 +336,16 @@ def _moments_told_from_now(
 def find_amounts(text: str, today: date = date.min) -> Mapping[Fraction, tuple[str, ...]]:
     """The numbers that a text states, with their writings; ``1.234`` of a German text under both that it can mean."""
     found: dict[Fraction, dict[str, None]] = {}
-    for mention in read_told(text, today).numbers:
+    for mention in find_mentions_on_day(text, today).numbers:
         if not (mention.text.casefold() == "one" and mention.is_everyday):
             number, alone = mention.values[0], read_amount(mention.text)
             if alone is not None:
                 found.setdefault(Fraction(alone.number), {})[mention.text] = None
             found.setdefault(Fraction(number), {str(number): None})
     free = _FreeCharacters(text)
-    free.claim(read_told(text, today).numbers, may_overlap=True)
+    free.claim_mentions(find_mentions_on_day(text, today).numbers, may_overlap=True)
     for match in _LETTERS.finditer(text):
-        if free.has(match.start(), match.start() + 1) and (implied := read_implied_word(match[0])) is not None:
+        if free.are_free(match.start(), match.start() + 1) and (implied := read_number_word(match[0])) is not None:
             found.setdefault(Fraction(implied.number), {})[match[0]] = None
     return {number: tuple(writings) for number, writings in found.items()}
 
@@ -351,13 +353,17 @@ def find_amounts(text: str, today: date = date.min) -> Mapping[Fraction, tuple[s
 @lru_cache(maxsize=64)
 def find_stated_days(text: str, today: date) -> frozenset[date]:
     """The days that a text states: for a longer period its first, its last, and the day after it."""
-    periods = [period for mention in read_told(text, today).dates for period in (*mention.periods, *mention.told_from)]
+    periods = [
+        period
+        for mention in find_mentions_on_day(text, today).dates
+        for period in (*mention.periods, *mention.offset_from)
+    ]
     after = [one.last + timedelta(days=1) for one in periods if one.first < one.last < date.max]
     return frozenset([*after, *(day for period in periods for day in period)])
 
 
 @lru_cache(maxsize=64)
-def read_told(text: str, today: date) -> Mentions:
+def find_mentions_on_day(text: str, today: date) -> Mentions:
     """What a text mentions, if only its day is known; a ``today`` of year 1 means not even that."""
     is_known = today.year > 1
     now = datetime.combine(today if is_known else _ANY_DAY, time(), UTC)
@@ -370,20 +376,20 @@ class _FreeCharacters:
     def __init__(self, text: str) -> None:
         self._taken = bytearray(len(text))
 
-    def has(self, start: int, end: int) -> bool:
+    def are_free(self, start: int, end: int) -> bool:
         return not any(self._taken[start:end])
 
-    def claim(self, found: Iterable[_Spanned], *, may_overlap: bool = False) -> list[_Spanned]:
+    def claim_mentions(self, found: Iterable[_Spanned], *, may_overlap: bool = False) -> list[_Spanned]:
         """The mentions whose characters are free, which they take; they ``may_overlap`` each other."""
         claimed = []
-        for one in [one for one in found if self.has(one.start, one.end)]:
-            if may_overlap or self.has(one.start, one.end):
+        for one in [one for one in found if self.are_free(one.start, one.end)]:
+            if may_overlap or self.are_free(one.start, one.end):
                 self._taken[one.start : one.end] = b"\1" * (one.end - one.start)
                 claimed.append(one)
         return claimed
 
 
-def _lengths_told_as_dates(numbers: Sequence[NumberMention], days: Sequence[DateMention]) -> list[NumberMention]:
+def _find_lengths_in_dates(numbers: Sequence[NumberMention], days: Sequence[DateMention]) -> list[NumberMention]:
     """The lengths of time within dates: ``in 30 days`` is a day and also thirty days."""
     by_start = sorted(days, key=lambda day: day.start)
     starts = [day.start for day in by_start]

@@ -1,8 +1,8 @@
 """Reads numbers and amounts, however they are written: digits, words, fractions, with currency or unit.
 
 There are three ways to ask. ``find_numbers`` gives the numbers within a text, ``read_amount`` the number that a whole
-value is in any writing, and ``figure`` the number that it is as programs and English write it: the strict answer, which
-comparisons of a plan with its sources go by.
+value is in any writing, and ``read_figure`` the number that it is as programs and English write it: the strict answer,
+which comparisons of a plan with its sources go by.
 """
 
 import re
@@ -24,7 +24,7 @@ from services.executor.core.figures.vocabulary import (
     SpelledNumber,
     Unit,
     WrittenToken,
-    fold,
+    fold_word,
     likely_languages,
     read_spelled_numbers,
     split_words,
@@ -138,20 +138,20 @@ _MAY_BE_SPELLED = re.compile(
 )
 
 
-def figure(value: Json) -> Decimal | None:
+def read_figure(value: Json) -> Decimal | None:
     """The exact number that a value is as programs and English write it, ``"$2,340.00"``, ``"3K"``; else None."""
     if isinstance(value, bool) or not isinstance(value, int | Decimal | str):
         return None
-    return _read_figure(value) if isinstance(value, str) else Decimal(value)
+    return _parse_figure(value) if isinstance(value, str) else Decimal(value)
 
 
-def is_as_written(number: Decimal, exact: Fraction) -> bool:
+def is_rounding_of(number: Decimal, exact: Fraction) -> bool:
     """Whether a number is what the exact one comes to, rounded to the places with which it is written."""
     return abs(Fraction(number) - exact) <= Fraction(10) ** int(number.as_tuple().exponent) / 2
 
 
 @lru_cache(maxsize=16_384)  # the same texts are looked at by rules, sources, the audit and the answer's checks
-def _read_figure(written: str) -> Decimal | None:
+def _parse_figure(written: str) -> Decimal | None:
     text = written.translate(_SPELLINGS).strip()
     accounted = text.startswith("(") and text.endswith(")")
     match = _FIGURE.match(text[1:-1].strip() if accounted else text)
@@ -170,9 +170,9 @@ def number_bearing_tokens(text: str) -> list[str]:
 
 
 @lru_cache(maxsize=16_384)
-def normal(token: str) -> str:
+def normalize_token(token: str) -> str:
     """The token in a form that is equal for equal figures (``$2,340``, ``2340.00``); others are case-folded."""
-    number = figure(token)
+    number = read_figure(token)
     if number is None:
         return token.casefold()
     text = format(number, "f") if number else "0"
@@ -185,39 +185,39 @@ def read_amount(value: Json) -> WrittenAmount | None:
         return None
     if not isinstance(value, str):
         return WrittenAmount(Decimal(value)) if abs(Decimal(value).adjusted()) <= _MOST_POWER else None
-    return _read_text(value) if len(value) <= _LONGEST else None
+    return _read_text_amount(value) if len(value) <= _LONGEST else None
 
 
-def read_implied_word(word: str) -> WrittenAmount | None:
+def read_number_word(word: str) -> WrittenAmount | None:
     """The number that a word stands for without a numeral, ``monthly`` for 12 times a year; None for other words."""
     number = _IMPLIED.get(word.casefold())
     return WrittenAmount(Decimal(number)) if number is not None else None
 
 
 @lru_cache(maxsize=16_384)  # the same amounts are read by conditions, sums and the audit
-def _read_text(text: str) -> WrittenAmount | None:
+def _read_text_amount(text: str) -> WrittenAmount | None:
     plain = text.translate(_SPELLINGS).strip()
-    if (number := figure(plain)) is not None:
+    if (number := read_figure(plain)) is not None:
         return WrittenAmount(number, "percent" if plain.endswith("%") else "")
     if plain[:1] == ".":
         plain = f"0{plain}"
-    mention = read_whole_number(plain)
+    mention = read_text_as_number(plain)
     if mention is None:
         return None
     number_said, unit = mention.values[0], mention.unit
     if unit is not None and unit.measure == PERCENT.measure:
-        return WrittenAmount(number_said if unit == PERCENT else _multiply(number_said, unit.size), "percent")
+        return WrittenAmount(number_said if unit == PERCENT else _scale_number(number_said, unit.size), "percent")
     name = "cents" if mention.money and mention.money.is_minor else unit.name if unit else ""
     return WrittenAmount(number_said, "fraction" if isinstance(number_said, Fraction) else "", name)
 
 
-def _multiply(number: Number, size: Fraction) -> Number:
+def _scale_number(number: Number, size: Fraction) -> Number:
     return (
         Decimal(size.numerator) * number / Decimal(size.denominator) if isinstance(number, Decimal) else number * size
     )
 
 
-def read_whole_number(text: str) -> NumberMention | None:
+def read_text_as_number(text: str) -> NumberMention | None:
     """The number that a text consists of, or None; where ``m`` follows without a space, it means a million."""
     if any(mark.isdecimal() for mark in text):
         found = find_numbers_in_digits(text, "en", m_is_million=True)
@@ -236,7 +236,7 @@ def read_written_number(text: str) -> NumberMention | None:
     if plain is not None:
         return NumberMention(0, len(text), text, (plain,))
     is_short = len(text) <= _LONGEST and any(mark.isdecimal() for mark in text)
-    return read_whole_number(text) if is_short else None
+    return read_text_as_number(text) if is_short else None
 
 
 def read_number(value: Json) -> NumberMention | None:
@@ -282,7 +282,7 @@ def _find_ranges(text: str) -> Iterator[NumberMention]:
     for match in _RANGE.finditer(text):
         suffix = _read_suffix(text, match.end())
         low, high = (Decimal(int(group) * 10**suffix.shift) for group in match.groups())
-        if low < high and not _hangs_on(text, suffix.end):
+        if low < high and not _continues_token(text, suffix.end):
             for start, end, value in ((*match.span(1), low), (match.start(2), suffix.end, high)):
                 yield NumberMention(start, end, text[start:end], (value,), suffix.money, suffix.unit)
 
@@ -294,16 +294,16 @@ def _read_match(text: str, match: re.Match[str], language: str, m_is_million: bo
     if match["part"]:
         values = tuple(Fraction(value) + _fraction_of_sign(match["part"]) for value in values)
     suffix = _read_suffix(text, match.end(), m_is_million or match["before"] is not None)
-    if _hangs_on(text, suffix.end):
+    if _continues_token(text, suffix.end):
         return None
     sign = -1 if match["minus"] or match["later"] else 1
     money = MONEY[match["before"]] if match["before"] else suffix.money
     start, end = match.start(), suffix.end
-    scaled = tuple(_shift(value, suffix.shift, sign) for value in values)
+    scaled = tuple(_shift_decimal_point(value, suffix.shift, sign) for value in values)
     return NumberMention(start, end, text[start:end], scaled, money, suffix.unit)
 
 
-def _shift(value: Number, places: int, sign: int = 1) -> Number:
+def _shift_decimal_point(value: Number, places: int, sign: int = 1) -> Number:
     """The number times a power of ten, exactly."""
     if isinstance(value, Fraction):
         factor: int = sign * 10**places
@@ -315,7 +315,7 @@ def _fraction_of_sign(mark: str) -> Fraction:
     return Fraction(unicodedata.numeric(mark)).limit_denominator(10)
 
 
-def _hangs_on(text: str, end: int) -> bool:
+def _continues_token(text: str, end: int) -> bool:
     """Whether the number continues into a longer token: ``12`` of ``12-EXP``, ``12a``, ``1.2.3`` or ``12:30``."""
     after = text[end : end + 2]
     if not after:
@@ -338,13 +338,13 @@ def _read_suffix(text: str, end: int, m_is_million: bool = False) -> _Suffix:
         if money := _read_money(written):
             return _Suffix(after - len(word) + len(written), shift, money)
     plain = word.rstrip(".")
-    if plain and (unit := UNITS.get(fold(plain))):
+    if plain and (unit := UNITS.get(fold_word(plain))):
         return _Suffix(after - len(word) + len(plain), shift, unit=unit)
     return _Suffix(end, shift)
 
 
 def _read_scale(word: str, is_attached: bool, m_is_million: bool) -> int | None:
-    plain = fold(word.rstrip("."))
+    plain = fold_word(word.rstrip("."))
     if word.rstrip(".") == "M" or (plain == "m" and m_is_million and is_attached):
         return _SCALES["million"]
     return _SCALES.get(plain) if plain != "k" or is_attached else None
@@ -353,7 +353,7 @@ def _read_scale(word: str, is_attached: bool, m_is_million: bool) -> int | None:
 def _read_money(word: str) -> Money | None:
     if word in CURRENCIES or not word.isalpha():
         return MONEY.get(word)
-    return MONEY.get(fold(word)) if fold(word) != "p" or word == "p" else None
+    return MONEY.get(fold_word(word)) if fold_word(word) != "p" or word == "p" else None
 
 
 def _next_word(text: str, end: int) -> tuple[str, int]:
@@ -368,9 +368,9 @@ def _read_digits(body: str, language: str) -> tuple[Decimal, ...]:
     if not marks:
         return (Decimal(body),) if body == "0" or not body.startswith("0") else ()
     last = marks[-1]
-    is_decimal = last in ".," and marks.count(last) == 1 and _are_groups(groups[:-1], marks[:-1])
+    is_decimal = last in ".," and marks.count(last) == 1 and _part_thousands(groups[:-1], marks[:-1])
     decimal = Decimal("".join(groups[:-1]) + "." + groups[-1]) if is_decimal else None
-    grouped = Decimal("".join(groups)) if _are_groups(groups, marks) else None
+    grouped = Decimal("".join(groups)) if _part_thousands(groups, marks) else None
     first, second = (decimal, grouped) if (last == ".") == (language == "en") else (grouped, decimal)
     if len(marks) > 1 or last not in ".,":
         first, second = grouped, decimal
@@ -379,7 +379,7 @@ def _read_digits(body: str, language: str) -> tuple[Decimal, ...]:
     return found[:1] if is_settled else found
 
 
-def _are_groups(groups: Sequence[str], marks: Sequence[str]) -> bool:
+def _part_thousands(groups: Sequence[str], marks: Sequence[str]) -> bool:
     """Whether the marks part thousands: one kind of mark, three digits in each group (two in Indian writing)."""
     if not marks:
         return len(groups) == 1 and (groups[0] == "0" or not groups[0].startswith("0"))
@@ -397,7 +397,7 @@ def find_numbers_in_words(
     begins = {number.first: number for number in spelled}
     place = 0
     while place < len(tokens):
-        value, after = _read_words(tokens, begins, place)
+        value, after = _read_number_words(tokens, begins, place)
         if value is None:
             place += 1
             continue
@@ -406,7 +406,7 @@ def find_numbers_in_words(
             end = article.end()  # "half an hour"
         suffix = _read_suffix(text, end)
         written = text[start : suffix.end]
-        values = (_shift(value, suffix.shift),)
+        values = (_shift_decimal_point(value, suffix.shift),)
         yield NumberMention(start, suffix.end, written, values, suffix.money, suffix.unit, is_spelled=True)
         place = after
 
@@ -421,16 +421,16 @@ def join_major_and_minor(text: str, numbers: Sequence[NumberMention]) -> Iterato
             yield NumberMention(major.start, minor.end, text[major.start : minor.end], (exact,), major.money)
 
 
-def _read_words(
+def _read_number_words(
     tokens: Sequence[WrittenToken], begins: dict[int, SpelledNumber], place: int
 ) -> tuple[Number | None, int]:
     """The number in words that begins at a token, or None, and the place after it."""
     word = tokens[place].folded
     number = begins.get(place)
     if number is not None and not number.is_ordinal:
-        return _with_fraction(tokens, number.value, number.after)
+        return _add_fraction_words(tokens, number.value, number.after)
     if word.isdecimal():
-        value, after = _with_fraction(tokens, Decimal(word), place + 1)
+        value, after = _add_fraction_words(tokens, Decimal(word), place + 1)
         return (value, after) if after > place + 1 else (None, place)
     following = tokens[place + 1].folded if place + 1 < len(tokens) else ""
     if word in _DOZENS or (word in ("a", "an") and following in _DOZENS | {"hundred", "thousand"}):
@@ -438,7 +438,7 @@ def _read_words(
         return (Decimal(12), place + 1) if word in _DOZENS else (value_of, place + 2)
     if word in _WHOLE_WORDS:
         return _WHOLE_WORDS[word], place + 1
-    part = _read_part(tokens, place + 1) if word in _ARTICLES else 0
+    part = _read_denominator(tokens, place + 1) if word in _ARTICLES else 0
     if part and not (word == "the" and part > 4) and not _is_half_hour(tokens, place + 1):  # "the seventh" is a day
         return Fraction(1, part), place + 2
     if word in _HALVES and not _is_half_hour(tokens, place):
@@ -446,21 +446,21 @@ def _read_words(
     return None, place
 
 
-def _with_fraction(tokens: Sequence[WrittenToken], value: Decimal, after: int) -> tuple[Number, int]:
+def _add_fraction_words(tokens: Sequence[WrittenToken], value: Decimal, after: int) -> tuple[Number, int]:
     """The number with the words after it, ``two thirds`` or ``two and a half``, and the place after them."""
     rest = [token.folded for token in tokens[after : after + 3]]
     if rest[:1] and rest[0] in _DOZENS:
         return value * 12, after + 1
-    if (part := _read_part(tokens, after)) and part > 2 and value == int(value) and value < part:
+    if (part := _read_denominator(tokens, after)) and part > 2 and value == int(value) and value < part:
         return Fraction(int(value), part), after + 1
     if rest[:1] and rest[0] in _JOINS:
         skipped = 2 if rest[1:2] and rest[1] in _ARTICLES else 1
-        if part := _read_part(tokens, after + skipped):
+        if part := _read_denominator(tokens, after + skipped):
             return Fraction(value) + Fraction(1, part), after + skipped + 1
     return value, after
 
 
-def _read_part(tokens: Sequence[WrittenToken], place: int) -> int:
+def _read_denominator(tokens: Sequence[WrittenToken], place: int) -> int:
     return _PARTS.get(tokens[place].folded, 0) if place < len(tokens) else 0
 
 
@@ -474,9 +474,9 @@ _DATE = re.compile(r"\d{4}-\d\d(-\d\d.*)?")
 
 
 @lru_cache(maxsize=8_192)  # the texts of a record are looked at by rules, sources and proof
-def is_like_an_id(text: str) -> bool:
+def looks_like_id_text(text: str) -> bool:
     """Whether a text looks like an id, ``C-1``: one word with a digit that is no figure and no date."""
     text = text.strip()
     if not text or " " in text or _DATE.fullmatch(text):
         return False
-    return figure(text) is None and any(mark.isdigit() for mark in text)
+    return read_figure(text) is None and any(mark.isdigit() for mark in text)

@@ -12,17 +12,17 @@ from services.executor.core.figures.columns import (
     OVERDUE,
     Cell,
     ListColumn,
+    evaluate_condition,
     find_field,
     find_field_around,
-    find_meeting,
     is_paid,
     parse_condition,
     plain_name,
 )
 from services.executor.core.figures.dates import DateOrder, read_date, read_possible_dates
 from services.executor.core.figures.mentions import find_amounts, find_stated_days
-from services.executor.core.figures.numbers import WrittenAmount, read_amount, read_implied_word
-from services.executor.core.figures.vocabulary import is_currency, one_currency
+from services.executor.core.figures.numbers import WrittenAmount, read_amount, read_number_word
+from services.executor.core.figures.vocabulary import common_currency, is_currency
 from services.executor.core.session.values import Fact, NamedValue, Operand
 from services.executor.core.tools.paging import page_in
 from services.executor.core.tools.record_tree import (
@@ -45,11 +45,11 @@ def select_cells(result: Json, path: str) -> ListColumn:
     """The cells at a path; rows without the last field are counted. Raises ``NoSuchPath`` if none has it."""
     selection = ListColumn([Cell(result)])
     for step in _parse_steps(path):
-        selection = _take(selection, step, path)
+        selection = _apply_step(selection, step, path)
     return _open_lists(selection)
 
 
-def open_rows(selection: ListColumn) -> ListColumn:
+def open_single_list(selection: ListColumn) -> ListColumn:
     """The rows of the list that a single selected answer holds; any other selection is unchanged."""
     if selection.is_list or len(selection.cells) != 1 or not isinstance(selection.cells[0].value, dict):
         return selection
@@ -74,24 +74,26 @@ def _parse_steps(path: str) -> Iterator[_Step]:
         raise NoSuchPath(f"{path!r} is no path such as items[*].amount or items[status='open'].amount")
 
 
-def _take(selection: ListColumn, step: _Step, path: str) -> ListColumn:
+def _apply_step(selection: ListColumn, step: _Step, path: str) -> ListColumn:
     if isinstance(step, int):
-        return _take_index(selection, step, path)
+        return _select_index(selection, step, path)
     if isinstance(step, str) and step:
-        return _take_key(selection, step, path)
+        return _select_key(selection, step, path)
     opened = _open_lists(selection, inside=True)
     if isinstance(step, str):
         if opened.cells == selection.cells and all(map(_is_map_of_records, selection.cells)):
-            return selection._replace(cells=[row for cell in selection.cells for row in _open_map(cell)], is_list=True)
-        return opened if opened.is_list else _refuse(selection, path, "no list")
+            return selection._replace(
+                cells=[row for cell in selection.cells for row in _open_map_of_records(cell)], is_list=True
+            )
+        return opened if opened.is_list else _refuse_path(selection, path, "no list")
     field, sign, literal = step
     alone = [cell._replace(records=()) for cell in opened.cells]
     values = [found[1] if (found := find_field_around(cell, field)) else None for cell in alone]
-    kept = find_meeting(values, sign, [literal] * len(alone))
+    kept = evaluate_condition(values, sign, [literal] * len(alone))
     return opened._replace(cells=[cell for cell, is_kept in zip(opened.cells, kept, strict=True) if is_kept])
 
 
-def _take_index(selection: ListColumn, index: int, path: str) -> ListColumn:
+def _select_index(selection: ListColumn, index: int, path: str) -> ListColumn:
     lists = [_find_rows(cell) or [] for cell in selection.cells]
     found = [rows[index] for rows in lists if index < len(rows)]
     if not found:
@@ -99,7 +101,7 @@ def _take_index(selection: ListColumn, index: int, path: str) -> ListColumn:
     return ListColumn(found, selection.is_list, selection.missing + len(lists) - len(found))
 
 
-def _take_key(selection: ListColumn, key: str, path: str) -> ListColumn:
+def _select_key(selection: ListColumn, key: str, path: str) -> ListColumn:
     found: list[Cell] = []
     is_list, missing = selection.is_list, 0
     for cell in selection.cells:
@@ -113,7 +115,7 @@ def _take_key(selection: ListColumn, key: str, path: str) -> ListColumn:
         found += [child for child in children if child is not None]
         missing += sum(child is None for child in children)
     if missing and not found:
-        return _refuse(selection, path, key)
+        return _refuse_path(selection, path, key)
     return ListColumn(found, is_list, selection.missing + missing)
 
 
@@ -146,10 +148,10 @@ def _find_keyed_rows(cell: Cell) -> list[Cell] | None:
         return None
     [(name, table)] = tables.items()
     around = (*cell.records, cell.value) if name else cell.records
-    return _open_map(Cell(table, around, name or cell.field))
+    return _open_map_of_records(Cell(table, around, name or cell.field))
 
 
-def _open_map(cell: Cell) -> list[Cell]:
+def _open_map_of_records(cell: Cell) -> list[Cell]:
     """The records that an object holds under names; each gets its name as ``id``."""
     rows = (
         [(key, row) for key, row in cell.value.items() if isinstance(row, dict)] if isinstance(cell.value, dict) else []
@@ -177,7 +179,7 @@ def _open_lists(selection: ListColumn, inside: bool = False) -> ListColumn:
     return selection._replace(cells=found, is_list=is_list)
 
 
-def _refuse(selection: ListColumn, path: str, what: str) -> ListColumn:
+def _refuse_path(selection: ListColumn, path: str, what: str) -> ListColumn:
     around = [row.value for cell in selection.cells[:50] for row in (_find_rows(cell) or [cell])[:50]]
     names = list_names(around)
     there = f"there are {names}" if names else f"there is {dumps(around[0])[:60]}" if around else "there is nothing"
@@ -196,14 +198,14 @@ def describe_fields(cells: Sequence[Cell]) -> str:
     return list_names([cell.row for cell in cells[:50]])
 
 
-def select_rows(
+def select_rows_by_condition(
     cells: list[Cell], values: Sequence[Json], sign: str, against: Sequence[Json], order: DateOrder, today: date
 ) -> list[Cell]:
     """The rows whose value stands in the relation ``sign`` to what it is compared with."""
     if sign == OVERDUE:
         kept = [_is_overdue(cell, value, order, today) for cell, value in zip(cells, values, strict=True)]
     else:
-        kept = find_meeting(values, sign, against, order)
+        kept = evaluate_condition(values, sign, against, order)
     return [cell for cell, is_kept in zip(cells, kept, strict=True) if is_kept]
 
 
@@ -230,10 +232,10 @@ class KnownFigures(NamedTuple):
     texts: Sequence[str] = ()
     today: date = date.min
 
-    def fact(self, ref: str) -> Fact | None:
+    def find_fact(self, ref: str) -> Fact | None:
         return next((fact for fact in self.facts if fact.ref.casefold() == ref.casefold()), None)
 
-    def value(self, name: str) -> NamedValue | None:
+    def find_value(self, name: str) -> NamedValue | None:
         found = next((value for value in self.values if value.name == name), None)
         if found is not None or not re.fullmatch(r"[A-Za-z][\w -]*", name):
             return found
@@ -251,9 +253,9 @@ class OperandSources:
         """The same sources with one more value known."""
         return OperandSources(self.known._replace(values=(*self.known.values, value)), self)
 
-    def result(self, ref: str) -> Json:
+    def find_result(self, ref: str) -> Json:
         """The result that a reference names; raises ``CannotCalculate`` if there is none."""
-        fact = self.known.fact(ref)
+        fact = self.known.find_fact(ref)
         if fact is None:
             refs = ", ".join(one.ref for one in self.known.facts) or "none yet"
             raise CannotCalculate(f"no fact has the reference {ref!r}; known references: {refs}")
@@ -261,7 +263,7 @@ class OperandSources:
             self._results[fact.ref] = fact.result
         return self._results[fact.ref]
 
-    def find(
+    def find_operand(
         self, text: str, *, free: frozenset[int] = frozenset(), words: bool = False, as_percent: bool = False
     ) -> Operand:
         """The operand that a model means by ``text``; raises ``CannotCalculate``, which says what to do.
@@ -272,38 +274,38 @@ class OperandSources:
         asked = text.strip().strip('"')
         is_word = words and 0 < len(asked) <= 120 and not read_amount(asked) and not read_possible_dates(asked)
         found = (
-            self._find_named(asked)
-            or self._at_path(asked)
+            self._find_day_or_value(asked)
+            or self._find_at_path(asked)
             or self._trace_plain_figure(asked, free, as_percent)
             or (Operand(source="constant", literal=asked) if is_word else None)
         )
         if found is None:
-            raise CannotCalculate(self._why_not(asked))
+            raise CannotCalculate(self._explain_missing_source(asked))
         return found
 
-    def find_named(self, text: str) -> Operand | None:
+    def find_referenced(self, text: str) -> Operand | None:
         """The operand for a day, an earlier value or a path that begins with a reference; None for anything else."""
-        return self._find_named(text.strip()) or self._at_path(text.strip())
+        return self._find_day_or_value(text.strip()) or self._find_at_path(text.strip())
 
-    def is_in_texts(self, literal: str) -> bool:
+    def is_in_user_texts(self, literal: str) -> bool:
         """Whether the task, or an earlier turn, writes this figure, date or currency."""
-        return self._in_texts(literal) is not None
+        return self._find_in_texts(literal) is not None
 
-    def _find_named(self, asked: str) -> Operand | None:
+    def _find_day_or_value(self, asked: str) -> Operand | None:
         if asked.casefold() in _DAYS:
             day = self.known.today + timedelta(days=_DAYS[asked.casefold()])
             return Operand(source="today", ref=asked.casefold(), literal=day.isoformat())
-        if (value := self.known.value(asked)) is not None:
+        if (value := self.known.find_value(asked)) is not None:
             return Operand(source="value", ref=value.name)
         match = re.fullmatch(r"([^.\[\]]+)[.\[](.*?)\]?", asked, re.DOTALL)
-        grouped = self.known.value(match[1]) if match else None
-        if match is None or grouped is None or grouped.kind != "groups" or self.known.fact(match[1]) is not None:
+        grouped = self.known.find_value(match[1]) if match else None
+        if match is None or grouped is None or grouped.kind != "groups" or self.known.find_fact(match[1]) is not None:
             return None
         return Operand(source="value", ref=grouped.name, path="" if match[2] == "*" else match[2].strip("'\""))
 
-    def _at_path(self, asked: str) -> Operand | None:
+    def _find_at_path(self, asked: str) -> Operand | None:
         match = _REF.fullmatch(asked.removeprefix("$.").removeprefix("results."))
-        fact = self.known.fact(match["ref"]) if match else None
+        fact = self.known.find_fact(match["ref"]) if match else None
         if match is None or fact is None:
             return None
         if not fact.ok:
@@ -312,18 +314,22 @@ class OperandSources:
 
     def _trace_plain_figure(self, asked: str, free: frozenset[int], as_percent: bool) -> Operand | None:
         """The operand for a plain figure, date or currency: said, calculated, read, or so by definition."""
-        literal = self._in_texts(asked)
+        literal = self._find_in_texts(asked)
         if literal is not None:
-            return Operand(source="task", literal=literal if as_percent or _states_same(literal, asked) else asked)
+            return Operand(
+                source="task", literal=literal if as_percent or _state_same_number(literal, asked) else asked
+            )
         amount = read_amount(asked)
         if amount is not None:
-            own = _by_definition(amount, asked, free & _SURELY)
-            return own or self._in_values(amount) or self._in_facts(asked) or _by_definition(amount, asked, free)
+            own = _read_constant(amount, asked, free & _SURELY)
+            return (
+                own or self._find_in_values(amount) or self._find_in_facts(asked) or _read_constant(amount, asked, free)
+            )
         if is_currency(asked) or read_possible_dates(asked):
-            return self._in_facts(asked)
+            return self._find_in_facts(asked)
         return None
 
-    def _in_texts(self, asked: str) -> str | None:
+    def _find_in_texts(self, asked: str) -> str | None:
         """The figure, date or currency as the user writes it, with its percent sign or currency; else None."""
         for text in self.known.texts:
             if is_currency(asked):
@@ -332,25 +338,25 @@ class OperandSources:
                 continue
             if not find_stated_days(text, self.known.today).isdisjoint(read_possible_dates(asked)):
                 return asked
-            if (writing := _find_writing(asked, text, self.known.today)) is not None:
+            if (writing := _find_user_writing(asked, text, self.known.today)) is not None:
                 return writing
         return None
 
-    def _in_values(self, amount: WrittenAmount) -> Operand | None:
+    def _find_in_values(self, amount: WrittenAmount) -> Operand | None:
         for value in self.known.values:
             number = value.number
             if number is not None and Fraction(number) == Fraction(amount.number):
                 return Operand(source="value", ref=value.name)
         return None
 
-    def _in_facts(self, asked: str) -> Operand | None:
+    def _find_in_facts(self, asked: str) -> Operand | None:
         for fact in self.known.facts:
-            path = next(find_paths(self.result(fact.ref), asked), None) if fact.ok else None
+            path = next(find_paths_to(self.find_result(fact.ref), asked), None) if fact.ok else None
             if path is not None:
                 return Operand(source="result", ref=fact.ref, path=path)
         return None
 
-    def _why_not(self, asked: str) -> str:
+    def _explain_missing_source(self, asked: str) -> str:
         refs = ", ".join(fact.ref for fact in self.known.facts)
         if _LOOKS_LIKE_A_REF.match(asked) and re.match(r"r\d+(?=$|[.\[])", asked, re.I):
             return f"no fact has the reference of {asked!r}; known references: {refs or 'none yet'}"
@@ -365,27 +371,27 @@ class OperandSources:
         return f"{asked!r} is no known value, path or figure: {how} r1.items[*].amount"
 
 
-def find_paths(value: Json, wanted: str) -> Iterator[str]:
+def find_paths_to(value: Json, wanted: str) -> Iterator[str]:
     """Yields the paths at which a figure, date or currency stands by itself; rows are named by their identifiers."""
     amount, days = read_amount(wanted), read_possible_dates(wanted)
-    yield from _find_places(value, Fraction(amount.number) if amount else None, days, wanted, "")
+    yield from _walk_paths_to(value, Fraction(amount.number) if amount else None, days, wanted, "")
 
 
-def _find_places(value: Json, number: object, days: tuple[date, ...], wanted: str, path: str) -> Iterator[str]:
+def _walk_paths_to(value: Json, number: object, days: tuple[date, ...], wanted: str, path: str) -> Iterator[str]:
     if isinstance(value, dict):
         for key, inner in value.items():
             if not set(key) & set(".[]"):
-                yield from _find_places(inner, number, days, wanted, f"{path}.{key}".removeprefix("."))
+                yield from _walk_paths_to(inner, number, days, wanted, f"{path}.{key}".removeprefix("."))
     elif isinstance(value, list):
         for index, inner in enumerate(value):
             step = f"[{index}]"
-            for found in _find_places(inner, number, days, wanted, ""):
+            for found in _walk_paths_to(inner, number, days, wanted, ""):
                 yield f"{path}{_write_row_step(value, index) or step}{'.' if found[:1] not in ('', '[') else ''}{found}"
-    elif _is_wanted(value, number, days, wanted):
+    elif _matches_wanted(value, number, days, wanted):
         yield path
 
 
-def _is_wanted(value: Json, number: object, days: tuple[date, ...], wanted: str) -> bool:
+def _matches_wanted(value: Json, number: object, days: tuple[date, ...], wanted: str) -> bool:
     if value is None or isinstance(value, bool) or (isinstance(value, str) and not _HAS_DIGIT.search(value)):
         return isinstance(value, str) and number is None and not days and value.strip() == wanted
     if number is not None:
@@ -403,10 +409,10 @@ def _write_row_step(rows: Sequence[Json], index: int) -> str:
     return f"[{write_condition(key, '=', value)}]" if key and not set(str(value)) & set("[]") else ""
 
 
-def _find_writing(asked: str, text: str, today: date) -> str | None:
+def _find_user_writing(asked: str, text: str, today: date) -> str | None:
     amount = read_amount(asked)
     if amount is None:
-        implied = read_implied_word(asked)
+        implied = read_number_word(asked)
         return asked if implied and re.search(rf"\b{re.escape(asked)}\b", text, re.I) else None
     stated = find_amounts(text, today)
     writings = stated.get(Fraction(amount.number), ())
@@ -415,17 +421,17 @@ def _find_writing(asked: str, text: str, today: date) -> str | None:
         writings = writings or tuple(of_percent)
     styles = ((one, read_amount(one)) for one in writings)
     fitting = [one for one, read in styles if (read.style if read else "") == amount.style] or writings
-    if one_currency(fitting) is None:
+    if common_currency(fitting) is None:
         return asked  # it stands there in several currencies, and nothing tells which is meant
     return max(fitting, key=len, default=None)
 
 
-def _states_same(writing: str, asked: str) -> bool:
-    one, other = read_amount(writing) or read_implied_word(writing), read_amount(asked)
+def _state_same_number(writing: str, asked: str) -> bool:
+    one, other = read_amount(writing) or read_number_word(writing), read_amount(asked)
     return one is None or other is None or Fraction(one.number) == Fraction(other.number)
 
 
-def _by_definition(amount: WrittenAmount, asked: str, free: frozenset[int]) -> Operand | None:
+def _read_constant(amount: WrittenAmount, asked: str, free: frozenset[int]) -> Operand | None:
     is_free = not amount.style and any(Fraction(amount.number) == number for number in free)
     return Operand(source="constant", literal=asked) if is_free else None
 

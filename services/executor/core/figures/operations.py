@@ -14,24 +14,24 @@ from services.executor.core.figures.calculator import (
     Calculator,
     CannotCalculate,
     MadeToolResults,
+    accepts_figure_count,
     decimal_text,
-    takes,
 )
 from services.executor.core.figures.columns import (
     ORDERINGS,
     Cell,
     ListColumn,
     are_dates,
-    are_same,
-    compare,
+    are_equal_values,
+    compare_values,
+    equality_key,
     find_currency,
     find_field_around,
     find_figure_columns,
     find_unit,
     flatten_columns,
-    identity,
-    is_of_rate,
     is_paid,
+    is_rate_cell,
     plain_name,
     rank_naming_field,
     read_cell_amount,
@@ -43,7 +43,7 @@ from services.executor.core.figures.columns import (
 from services.executor.core.figures.dates import DateOrder, has_time, move_day, read_possible_dates
 from services.executor.core.figures.finance import CALCULATORS, run_calculator
 from services.executor.core.figures.numbers import Number, WrittenAmount, read_amount
-from services.executor.core.figures.vocabulary import UNITS, is_currency, places
+from services.executor.core.figures.vocabulary import UNITS, currency_places, is_currency
 from services.executor.core.tools.record_tree import is_empty
 from shared.domain.exact_json import Json, as_text, dumps
 
@@ -82,15 +82,15 @@ class CalculationCall(NamedTuple):
     def amounts(self) -> list[WrittenAmount]:
         return [read_cell_amount(cell, self.operation) for cell in self.cells()]
 
-    def singles(self) -> list[Cell]:
+    def single_cells(self) -> list[Cell]:
         """The single cell of each operand; raises ``CannotCalculate`` if one has several or none."""
         return [take_single_cell(column, self.operation) for column in find_figure_columns(self.columns)]
 
     def single_amounts(self) -> list[WrittenAmount]:
-        return [read_cell_amount(cell, self.operation) for cell in self.singles()]
+        return [read_cell_amount(cell, self.operation) for cell in self.single_cells()]
 
     def single_dates(self) -> list[date]:
-        return [read_cell_date(cell, self.operation, self.order) for cell in self.singles()]
+        return [read_cell_date(cell, self.operation, self.order) for cell in self.single_cells()]
 
     def currency(self) -> str:
         return find_currency(self.columns, self.operation)
@@ -100,7 +100,7 @@ class CalculationOperation(NamedTuple):
     """What an operation takes and does. ``arguments``: in order; the last ends in ``...`` if it may repeat."""
 
     arguments: str
-    act: Callable[[CalculationCall], OperationResult]
+    compute: Callable[[CalculationCall], OperationResult]
     takes_lists: bool = False  # empty cells and rows without the field are left out
     takes_currency: bool = False  # as an operand of its own
 
@@ -135,26 +135,30 @@ _UNIT_SIGNS = {"days": "D", "working_days": "D", "weeks": "K", "months": "H", "y
 _SHIFTS = " ".join(f"{verb}_{{0}}" for verb in ("add", "subtract"))
 
 
-def perform(call: CalculationCall, made: MadeToolResults) -> OperationResult:
-    """The result of the operation. Raises ``CannotCalculate``, and ``NotRun`` for a made tool that was not run yet."""
+def perform_operation(call: CalculationCall, made: MadeToolResults) -> OperationResult:
+    """The result of the operation. Raises ``CannotCalculate``, and ``MadeToolNotRun`` for a made tool that was not run
+    yet.
+    """
     if call.operation in made.tools:
         currency = call.currency()
         figures = [to_decimal(amount.number) for amount in call.amounts()]
-        return OperationResult(made.calculate(call.operation, figures, places(currency)), currency, keeps_places=True)
+        return OperationResult(
+            made.calculate(call.operation, figures, currency_places(currency)), currency, keeps_places=True
+        )
     if call.operation in CALCULATORS:
-        return _perform_calculator(call)
+        return _run_catalogue_calculator(call)
     if (operation := OPERATIONS.get(call.operation)) is None:
         raise CannotCalculate(f"unknown operation {call.operation!r}")
     number = len(call.columns if operation.takes_currency else find_figure_columns(call.columns))
-    if not takes(operation.arguments, number):
+    if not accepts_figure_count(operation.arguments, number):
         raise CannotCalculate(f"{call.operation} needs {operation.arguments}; got {number} operands")
-    return operation.act(call)
+    return operation.compute(call)
 
 
-def _perform_calculator(call: CalculationCall) -> OperationResult:
+def _run_catalogue_calculator(call: CalculationCall) -> OperationResult:
     calculator, currency = CALCULATORS[call.operation], call.currency()
     if "..." not in calculator.arguments:
-        call.singles()
+        call.single_cells()
     if calculator.dates:
         days = [read_cell_date(cell, call.operation, call.order).toordinal() for cell in call.cells()]
         unit = "" if "bucket" in call.operation else "days"
@@ -163,7 +167,7 @@ def _perform_calculator(call: CalculationCall) -> OperationResult:
     if any(amount.unit == "cents" for amount in amounts):
         raise CannotCalculate(f"{call.operation} is of whole units, not cents: convert with cents_to_units first")
     try:
-        value = run_calculator(call.operation, [to_decimal(one.number) for one in amounts], places(currency))
+        value = run_calculator(call.operation, [to_decimal(one.number) for one in amounts], currency_places(currency))
     except CannotCalculate as error:
         raise CannotCalculate(f"{error} (operands in this order: {calculator.arguments})") from None
     note = f"taken as {_describe_arguments(calculator.arguments, amounts)}" if len(amounts) <= 8 else ""
@@ -190,7 +194,7 @@ _A_YEAR = frozenset({1, 2, 4, 12, 52, 365})
 _CHOSEN = frozenset({"part number", "month", "period", "year", "trials", "start"})  # which one is wanted
 
 
-def free_numbers(operation: str, place: int) -> frozenset[int]:
+def sourceless_numbers(operation: str, place: int) -> frozenset[int]:
     """The numbers that need no source as the operand at this place: 12 months of a year, the third part of five."""
     if operation not in CALCULATORS:
         return _FREE.get(operation, frozenset({0}))
@@ -216,7 +220,7 @@ def to_decimal(number: Number) -> Decimal:
     return number if isinstance(number, Decimal) else Context(prec=24).divide(*map(Decimal, number.as_integer_ratio()))
 
 
-def to_result(number: Fraction) -> Decimal:
+def to_result_decimal(number: Fraction) -> Decimal:
     """A fraction as a decimal: exact if it terminates, else rounded half up to six places."""
     try:
         return _EXACT.divide(Decimal(number.numerator), Decimal(number.denominator))
@@ -262,14 +266,14 @@ def _compute_arithmetic(call: CalculationCall) -> OperationResult:
 
 def _to_result_with_places(value: Fraction, numbers: Sequence[Number]) -> Decimal:
     """The value padded to the places of the number that has most, at most two (0.10 + 0.20 is 0.30); no fractions."""
-    settled = to_result(value)
+    settled = to_result_decimal(value)
     if any(isinstance(number, Fraction) for number in numbers):
         return settled
-    wanted = max((count_places(number) for number in numbers), default=0)
-    return settled.quantize(Decimal(1).scaleb(-max(count_places(settled), min(wanted, 2))), context=_WIDE)
+    wanted = max((count_decimal_places(number) for number in numbers), default=0)
+    return settled.quantize(Decimal(1).scaleb(-max(count_decimal_places(settled), min(wanted, 2))), context=_WIDE)
 
 
-def count_places(number: Number) -> int:
+def count_decimal_places(number: Number) -> int:
     """The decimal places that a number is written with; none of a fraction."""
     exponent = number.as_tuple().exponent if isinstance(number, Decimal) else 0
     return max(-exponent, 0) if isinstance(exponent, int) else 0
@@ -315,7 +319,7 @@ def _result_unit(call: CalculationCall, amounts: Sequence[WrittenAmount]) -> str
     percents = [amount.style == "percent" for amount in amounts]
     if call.operation in ("sum", "difference") and any(percents) and not all(percents):
         others = [cell for cell, one in zip(call.cells(), percents, strict=True) if not one]
-        if not all(is_of_rate(cell) for cell in others):
+        if not all(is_rate_cell(cell) for cell in others):
             raise CannotCalculate(
                 f"{call.operation} of an amount and a percentage: take increase_by_percent, decrease_by_percent or "
                 "percentage"
@@ -355,7 +359,7 @@ def _count_cells(call: CalculationCall) -> OperationResult:
 
 @_register_operation("count_distinct", "field of rows...", takes_lists=True)
 def _count_distinct_cells(call: CalculationCall) -> OperationResult:
-    return OperationResult(Decimal(len({identity(cell.value) for column in call.columns for cell in column.cells})))
+    return OperationResult(Decimal(len({equality_key(cell.value) for column in call.columns for cell in column.cells})))
 
 
 @_register_operation("which_has_most which_has_least", "figure of rows", takes_lists=True)
@@ -376,7 +380,7 @@ def _find_extreme_row(call: CalculationCall) -> OperationResult:
     names = [_name_row(cell, call) for cell in found]
     tied = [as_text(name) for name in names[1:6]]
     more = f"; as much: {', '.join(tied)}{'' if len(names) <= 6 else f' and {len(names) - 6} more'}" if tied else ""
-    return _answer_field(names[0], f"{found[0].field or 'value'} {as_text(found[0].value)}{more}", call.order)
+    return _build_field_result(names[0], f"{found[0].field or 'value'} {as_text(found[0].value)}{more}", call.order)
 
 
 def _name_row(cell: Cell, call: CalculationCall) -> Json:
@@ -391,7 +395,7 @@ def _name_row(cell: Cell, call: CalculationCall) -> Json:
     return cell.row[ranked[0][1]]
 
 
-def _answer_field(value: Json, note: str, order: DateOrder) -> OperationResult:
+def _build_field_result(value: Json, note: str, order: DateOrder) -> OperationResult:
     """A field of a row as a result of its own type."""
     if isinstance(value, bool | int | Decimal):
         return OperationResult(value if isinstance(value, bool) else Decimal(value), note=note)
@@ -405,7 +409,7 @@ def _change_by_percent(call: CalculationCall) -> OperationResult:
     part = Fraction(_to_factor(percent, "percentage")) / 100
     factor = 1 + part if call.operation == "increase_by_percent" else 1 - part
     return OperationResult(
-        to_result(Fraction(base.number) * factor), find_currency(call.columns, "percentage"), base.unit
+        to_result_decimal(Fraction(base.number) * factor), find_currency(call.columns, "percentage"), base.unit
     )
 
 
@@ -418,7 +422,7 @@ def _compute_share(call: CalculationCall) -> OperationResult:
     one, other = (Fraction(amount.number) for amount in call.single_amounts())
     if call.operation == "percent_change":
         one, other = other - one, one
-    return OperationResult(to_result(_divide(one * 100, other, call.operation)))
+    return OperationResult(to_result_decimal(_divide(one * 100, other, call.operation)))
 
 
 @_register_operation("sum_of_products", "list, list...")
@@ -429,7 +433,7 @@ def _sum_products(call: CalculationCall) -> OperationResult:
     factors = [[_to_factor(read_cell_amount(cell, call.operation), "product") for cell in row] for row in rows]
     total = sum((_multiply(Fraction(factor) for factor in row) for row in factors), Fraction(0))
     unit = "cents" if any(amount.unit == "cents" for amount in call.amounts()) else ""
-    return OperationResult(to_result(total), call.currency(), unit)
+    return OperationResult(to_result_decimal(total), call.currency(), unit)
 
 
 @_register_operation("round_up round_down", "figure")
@@ -447,7 +451,9 @@ def _convert_currency(call: CalculationCall) -> OperationResult:
     code = cells[2].value
     if not isinstance(code, str) or not is_currency(code):
         raise CannotCalculate("convert_currency needs amount, rate, and the code of the currency that comes out")
-    return OperationResult(to_result(Fraction(amount.number) * Fraction(rate.number)), code.strip(), amount.unit)
+    return OperationResult(
+        to_result_decimal(Fraction(amount.number) * Fraction(rate.number)), code.strip(), amount.unit
+    )
 
 
 @_register_operation("cents_to_units", "cents, [currency]", takes_currency=True)
@@ -458,13 +464,16 @@ def _convert_unit(call: CalculationCall) -> OperationResult:
     column = call.columns[0]
     amount = read_cell_amount(take_single_cell(column, call.operation), call.operation)
     if source == "units" and amount.unit == "cents":
-        raise CannotCalculate(f"{column.written} is in cents already")
+        raise CannotCalculate(f"{column.operand_text} is in cents already")
     if amount.unit and source not in (amount.unit, "units"):
-        raise CannotCalculate(f"{column.written} is in {amount.unit}, not in {source}")
+        raise CannotCalculate(f"{column.operand_text} is in {amount.unit}, not in {source}")
     currency = call.currency()
-    sizes = {name: unit.size for name, unit in UNITS.items()} | {"cents": Fraction(1), "units": 10 ** places(currency)}
+    sizes = {name: unit.size for name, unit in UNITS.items()} | {
+        "cents": Fraction(1),
+        "units": 10 ** currency_places(currency),
+    }
     return OperationResult(
-        to_result(Fraction(amount.number) * sizes[source] / sizes[target]),
+        to_result_decimal(Fraction(amount.number) * sizes[source] / sizes[target]),
         currency,
         "" if target == "units" else target,
     )
@@ -472,13 +481,13 @@ def _convert_unit(call: CalculationCall) -> OperationResult:
 
 @_register_operation("is_less is_at_most is_more is_at_least is_equal is_not_equal", "one, other")
 def _compare_cells(call: CalculationCall) -> OperationResult:
-    one, other = call.singles()
+    one, other = call.single_cells()
     if read_amount(one.value) and read_amount(other.value):  # amounts of two currencies or units are never compared
         call.currency()
         find_unit(call.single_amounts(), call.operation)
     if call.operation in WORDS_ALLOWED:
-        return OperationResult(are_same(one.value, other.value, call.order) is (call.operation == "is_equal"))
-    order = compare(one.value, other.value, call.order)
+        return OperationResult(are_equal_values(one.value, other.value, call.order) is (call.operation == "is_equal"))
+    order = compare_values(one.value, other.value, call.order)
     if order is not None:
         return OperationResult(ORDERINGS[_ORDERS[call.operation]](order, 0))
     both = next((cell for cell in (one, other) if len(read_possible_dates(cell.value)) == 2), None)
@@ -489,7 +498,7 @@ def _compare_cells(call: CalculationCall) -> OperationResult:
 
 
 @_register_operation("all_of any_of none_of", "condition...")
-def _combine_truths(call: CalculationCall) -> OperationResult:
+def _combine_truth_values(call: CalculationCall) -> OperationResult:
     truths = [read_cell_truth(cell, call.operation) for cell in call.cells()]
     if not truths:
         raise CannotCalculate(f"{call.operation} has nothing to look at")
@@ -504,7 +513,7 @@ def _are_cells_empty(call: CalculationCall) -> OperationResult:
 @_register_operation("is_overdue", "due date of a record")
 def _is_record_overdue(call: CalculationCall) -> OperationResult:
     [day] = call.single_dates()
-    return OperationResult(day < call.today and not is_paid(call.singles()[0].row))
+    return OperationResult(day < call.today and not is_paid(call.single_cells()[0].row))
 
 
 @_register_operation(_SHIFTS.format("days"), "date, days")
@@ -552,16 +561,18 @@ def _end_of_month(day: date) -> date:
 
 @_register_operation("hours_between minutes_between", "from, to")
 def _measure_time(call: CalculationCall) -> OperationResult:
-    cells = call.singles()
+    cells = call.single_cells()
     if not all(has_time(cell.value) for cell in cells):
         raise CannotCalculate(f"{call.operation} needs two moments with their time of day; days_between takes dates")
     first, last = (read_cell_moment(cell, call.operation, call.order) for cell in cells)
     seconds = Fraction((last - first) // timedelta(microseconds=1), 1_000_000)
     unit = call.operation.removesuffix("_between")
-    return OperationResult(to_result(seconds / UNITS[unit].size), unit=unit)
+    return OperationResult(to_result_decimal(seconds / UNITS[unit].size), unit=unit)
 
 
-def _list_by_arguments(table: Mapping[str, Calculator] | Mapping[str, CalculationOperation], between: str) -> list[str]:
+def _list_names_by_arguments(
+    table: Mapping[str, Calculator] | Mapping[str, CalculationOperation], between: str
+) -> list[str]:
     """The names in a table, those that take the same arguments joined, each group with these in brackets."""
     named: dict[str, list[str]] = {}
     for name, one in table.items():
@@ -569,5 +580,5 @@ def _list_by_arguments(table: Mapping[str, Calculator] | Mapping[str, Calculatio
     return [f"{between.join(names)}{between[1:]}({arguments})" for arguments, names in named.items()]
 
 
-CALCULATORS_TOLD = "; ".join(_list_by_arguments(CALCULATORS, "/"))  # for a model: npv(rate %, flow...)
-OPERATIONS_TOLD = "; ".join([*_list_by_arguments(OPERATIONS, ", "), CALCULATORS_TOLD])
+CALCULATORS_TOLD = "; ".join(_list_names_by_arguments(CALCULATORS, "/"))  # for a model: npv(rate %, flow...)
+OPERATIONS_TOLD = "; ".join([*_list_names_by_arguments(OPERATIONS, ", "), CALCULATORS_TOLD])

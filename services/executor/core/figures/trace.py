@@ -15,9 +15,9 @@ from services.executor.core.figures.arguments import (
     STRICT,
     ArgumentHints,
     ArgumentKind,
-    FieldStanding,
+    FieldNature,
     ReadField,
-    hints_of,
+    hints_of_argument,
     kind_of_argument,
     names_currency,
     read_fields,
@@ -28,9 +28,9 @@ from services.executor.core.figures.identifiers import (
     IdentifierForm,
     WrittenIdentifier,
     find_special_identifiers,
+    form_of_identifier,
     has_digit,
     identifier_key,
-    whole_form,
 )
 from services.executor.core.figures.mentions import Mentions, find_mentions
 from services.executor.core.figures.numbers import (
@@ -40,7 +40,7 @@ from services.executor.core.figures.numbers import (
     read_number,
     read_written_number,
 )
-from services.executor.core.figures.vocabulary import UNITS, Unit, agree_in_currency, minor_places, spaced_words
+from services.executor.core.figures.vocabulary import UNITS, Unit, may_share_currency, minor_unit_places, spaced_words
 from services.executor.core.session.values import Fact
 from shared.domain.exact_json import Json, JsonObject, as_text, dumps
 
@@ -52,7 +52,7 @@ _LONGEST_DATE = 60
 _OF_TIME = [UNITS[name] for name in ("seconds", "minutes", "hours", "days")]
 
 
-def is_supported(value: Json, hints: ArgumentHints, mentions: Mentions) -> bool:
+def is_value_in_text(value: Json, hints: ArgumentHints, mentions: Mentions) -> bool:
     """Whether something in the text supports a scalar.
 
     A number within a longer code, date or telephone number supports nothing. A minus may be dropped, never added. Minor
@@ -70,7 +70,7 @@ def is_supported(value: Json, hints: ArgumentHints, mentions: Mentions) -> bool:
 def _has_text(text: str, hints: ArgumentHints, mentions: Mentions) -> bool:
     if not text:
         return False
-    form = whole_form(text)
+    form = form_of_identifier(text)
     return (
         mentions.has_phrase(text)
         or _has_date(text, mentions)
@@ -102,15 +102,15 @@ def _has_number(value: Number, hints: ArgumentHints, mentions: Mentions, written
     unit = unit or hints.unit
     negatives = mentions.numbers_by_value.get(-value, ()) if value > 0 else ()
     for mention in (*mentions.numbers_by_value.get(value, ()), *negatives):
-        if _may_mean(mention, hints) and agree_in_currency(mention.money, money):
+        if _may_fill_argument(mention, hints) and may_share_currency(mention.money, money):
             is_other_unit = unit is not None and mention.unit is not None and unit != mention.unit
             takes_minor = hints.is_in_minor_units or hints.kind is not ArgumentKind.AMOUNT
             if takes_minor if _is_minor(mention) and value else not is_other_unit:
                 return True
-    return _has_in_minor_units(value, hints, mentions, written) or _has_measure(value, hints, unit, mentions)
+    return _has_in_minor_units(value, hints, mentions, written) or _has_in_other_measure(value, hints, unit, mentions)
 
 
-def _may_mean(mention: NumberMention, hints: ArgumentHints) -> bool:
+def _may_fill_argument(mention: NumberMention, hints: ArgumentHints) -> bool:
     """Whether it can be such an argument's value: "one of them" is no amount, and no account is spelled out."""
     if hints.kind in (ArgumentKind.IDENTIFIER, ArgumentKind.ACCOUNT):
         is_word = mention.is_everyday or (mention.is_spelled and hints.kind is ArgumentKind.ACCOUNT)
@@ -133,31 +133,31 @@ def _has_in_minor_units(value: Number, hints: ArgumentHints, mentions: Mentions,
     return any(
         _equals_in_minor_units(value, said, mention, hints)
         for mention in mentions.numbers
-        if mention.unit is None and agree_in_currency(mention.money, money)
+        if mention.unit is None and may_share_currency(mention.money, money)
         for said in mention.values
     )
 
 
 def _equals_in_minor_units(value: Number, said: Number, mention: NumberMention, hints: ArgumentHints) -> bool:
-    size = 10 ** minor_places(mention.money)
+    size = 10 ** minor_unit_places(mention.money)
     if _is_minor(mention):
         return value * size == said and not hints.is_in_minor_units
     must_be = hints.is_integer and said != int(said)
     return (hints.is_in_minor_units or must_be) and value == said * size
 
 
-def _has_measure(value: Number, hints: ArgumentHints, unit: Unit | None, mentions: Mentions) -> bool:
+def _has_in_other_measure(value: Number, hints: ArgumentHints, unit: Unit | None, mentions: Mentions) -> bool:
     """Whether the text has the number in another measure: percent as a share, 90 minutes as 1.5 hours."""
     if unit is None and hints.kind in (ArgumentKind.AMOUNT, ArgumentKind.IDENTIFIER, ArgumentKind.ACCOUNT):
         is_share = hints.kind is ArgumentKind.AMOUNT and not hints.is_plain_money
-        return is_share and _has_fraction(value, mentions)
+        return is_share and _has_share(value, mentions)
     any_unit = _OF_TIME if hints.kind is ArgumentKind.QUANTITY else ()
-    return _has_fraction(value, mentions) or any(
+    return _has_share(value, mentions) or any(
         _has_amount(Fraction(value) * one.size, one.measure, mentions) for one in ([unit] if unit else any_unit)
     )
 
 
-def _has_fraction(value: Number, mentions: Mentions) -> bool:
+def _has_share(value: Number, mentions: Mentions) -> bool:
     for mention in mentions.numbers:
         percent = mention.unit if mention.unit is not None and mention.unit.measure == "percent" else None
         for said in mention.values:
@@ -188,7 +188,9 @@ def _has_date(text: str, mentions: Mentions) -> bool:
         return _has_written_date(text, mentions)
     is_day_told = moment.day is None or _has_day(moment.day, mentions)
     is_day_alone = moment.day is not None and moment.hour in (None, time(0), time(23, 59), time(23, 59, 59))
-    return (is_day_told and (is_day_alone or moment.hour in mentions.times_of_day)) or _has_end(moment, mentions)
+    return (is_day_told and (is_day_alone or moment.hour in mentions.times_of_day)) or _has_start_and_length(
+        moment, mentions
+    )
 
 
 def _has_written_date(text: str, mentions: Mentions) -> bool:
@@ -211,10 +213,10 @@ def _has_day(day: date, mentions: Mentions) -> bool:
     if day in mentions.days or any(period.first <= day <= period.last for period in periods):
         return True
     bases = [*(period.first for period in periods), mentions.now.date()]
-    return any(_is_reached(day, base, one.step) for one in mentions.dates if one.step for base in bases)
+    return any(_repetition_falls_on(day, base, one.step) for one in mentions.dates if one.step for base in bases)
 
 
-def _is_reached(day: date, base: date, step: str) -> bool:
+def _repetition_falls_on(day: date, base: date, step: str) -> bool:
     """Whether a repetition that begins on ``base`` falls on ``day`` within a year."""
     days = (day - base).days
     if not 0 <= days <= _MOST_STEPS:
@@ -238,7 +240,7 @@ def _has_part_of_date(value: Json, hints: ArgumentHints, mentions: Mentions) -> 
     return hints.kind is ArgumentKind.DATE and any(value in (day.year, day.month, day.day) for day in days)
 
 
-def _has_end(moment: ReadMoment, mentions: Mentions) -> bool:
+def _has_start_and_length(moment: ReadMoment, mentions: Mentions) -> bool:
     """Whether the text has the start of an end, and the length between them: "at 9 for 90 minutes"."""
     if moment.hour is None:
         return False
@@ -287,7 +289,7 @@ class FactsIndex:
                 self._plain.setdefault(Decimal(field.value), []).append(field)
             elif not isinstance(field.value, str):
                 continue
-            elif field.standing is FieldStanding.STRUCTURED or len(field.value) <= _SHORT:
+            elif field.nature is FieldNature.STRUCTURED or len(field.value) <= _SHORT:
                 self._add_text(field, field.value)
             else:
                 self._several_words.append(field)
@@ -299,11 +301,11 @@ class FactsIndex:
         if value is None or isinstance(value, bool | dict | list) or value == "":
             return ()
         hints = hints or ArgumentHints()
-        fields = {id(field): field for field in self._whole_fields(value, hints)}
+        fields = {id(field): field for field in self._fields_equal_to(value, hints)}
         found = tuple(islice(fields.values(), most))
-        return found or tuple(field._replace(is_whole=False) for field in self._texts_around(value, hints))
+        return found or tuple(field._replace(is_whole=False) for field in self._texts_containing(value, hints))
 
-    def fields_of_words(self, words: str) -> Sequence[ReadField]:
+    def find_fields_of_words(self, words: str) -> Sequence[ReadField]:
         """The structured fields that consist of exactly these words."""
         return self._plain.get(spaced_words(words), ())
 
@@ -327,85 +329,90 @@ class FactsIndex:
         moment = read_machine_moment(value, self._now.tzinfo) if _ISO_START.match(value) else None
         return moment.day if moment else None
 
-    def _whole_fields(self, value: Json, hints: ArgumentHints) -> Iterator[ReadField]:
+    def _fields_equal_to(self, value: Json, hints: ArgumentHints) -> Iterator[ReadField]:
         if isinstance(value, str):
-            same = [one for one in self.fields_of_words(value) if _is_same_text(value, str(one.value))]
+            same = [one for one in self.find_fields_of_words(value) if _is_same_text(value, str(one.value))]
             yield from same
-            yield from self._same_day(value)
-            if not same and whole_form(value) is not None:
-                yield from self._written.get(identifier_key(value), ())
+            yield from self._fields_with_day(value)
+            if not same and form_of_identifier(value) is not None:
+                yield from self._fields_by_written_value.get(identifier_key(value), ())
         written = read_number(value)
         for number in written.values if written else ():
             if written is not None and isinstance(number, Decimal):
-                found = self._same_number(number, written)
+                found = self._fields_with_number(number, written)
                 yield from (field for field in found if not _is_in_other_units(field, hints))
-                yield from self._same_in_minor_units(number, written, hints)
+                yield from self._fields_in_other_units(number, written, hints)
 
-    def _same_number(self, number: Decimal, written: NumberMention) -> Iterator[ReadField]:
+    def _fields_with_number(self, number: Decimal, written: NumberMention) -> Iterator[ReadField]:
         """Yields the fields of that number. A field may show it with a minus, but not a negative number without one."""
         for figure in (number, -number) if number > 0 else (number,):
             yield from self._plain.get(figure, ())
-            for field in self._written.get(figure, ()):
+            for field in self._fields_by_written_value.get(figure, ()):
                 mention = read_written_number(str(field.value))
-                if mention is None or agree_in_currency(mention.money, written.money):
+                if mention is None or may_share_currency(mention.money, written.money):
                     yield field
 
-    def _same_in_minor_units(
+    def _fields_in_other_units(
         self, number: Decimal, written: NumberMention, hints: ArgumentHints
     ) -> Iterator[ReadField]:
         """Yields fields that show the amount in other units: 123450 in cents for 1234.50, and the reverse."""
-        size = 10 ** minor_places(written.money)
+        size = 10 ** minor_unit_places(written.money)
         if hints.kind is not ArgumentKind.AMOUNT:
             return
         if not hints.is_in_minor_units:
             yield from filter(_is_in_minor_units, self._plain.get(number * size, ()))
         whole = number / size
         if hints.is_in_minor_units or (hints.is_integer and whole != whole.to_integral_value()):
-            fields = (*self._plain.get(whole, ()), *self._written.get(whole, ()))
+            fields = (*self._plain.get(whole, ()), *self._fields_by_written_value.get(whole, ()))
             yield from (field for field in fields if not _is_in_minor_units(field))
 
-    def _same_day(self, value: str) -> Iterator[ReadField]:
+    def _fields_with_day(self, value: str) -> Iterator[ReadField]:
         moment = read_machine_moment(value, self._now.tzinfo)
         days = read_possible_dates(value) if moment is None else [moment.day] if moment.day else []
-        for field in (field for day in days for table in (self._plain, self._written) for field in table.get(day, ())):
+        for field in (
+            field
+            for day in days
+            for table in (self._plain, self._fields_by_written_value)
+            for field in table.get(day, ())
+        ):
             shown = read_machine_moment(str(field.value), self._now.tzinfo)
             if moment is None or moment.hour is None or shown is None or shown.hour in (None, moment.hour):
                 yield field
 
     @cached_property
-    def _written(self) -> Mapping[_Key, Sequence[ReadField]]:
+    def _fields_by_written_value(self) -> Mapping[_Key, Sequence[ReadField]]:
         """The fields that are an identifier, or a number or day as people write it, by what they are."""
         table: dict[_Key, list[ReadField]] = {}
         for field in self._others:
             text = str(field.value)
-            mention, form = read_written_number(text), whole_form(text)
+            mention, form = read_written_number(text), form_of_identifier(text)
             numbers = [one for one in mention.values if isinstance(one, Decimal)] if mention else []
             keys: list[_Key] = [*numbers, *read_possible_dates(text), *([identifier_key(text)] if form else [])]
             for key in keys:
                 table.setdefault(key, []).append(field)
         return table
 
-    def _texts_around(self, value: Json, hints: ArgumentHints) -> Iterator[ReadField]:
+    def _texts_containing(self, value: Json, hints: ArgumentHints) -> Iterator[ReadField]:
         """Yields the texts in which the value stands among other words, structured fields before free text."""
         left = _MOST_CHARACTERS
-        texts = sorted(self._texts_with(value), key=lambda one: one.standing is not FieldStanding.STRUCTURED)
+        texts = sorted(self._texts_with_rarest_term(value), key=lambda one: one.nature is not FieldNature.STRUCTURED)
         for field in texts[:_MOST_TEXTS]:
             text = str(field.value)
             left -= len(text)
             if left < 0:
                 return
-            if is_supported(value, hints, self._read(text)):
+            if is_value_in_text(value, hints, self._find_mentions(text)):
                 yield field
 
-    def _read(self, text: str) -> Mentions:
+    def _find_mentions(self, text: str) -> Mentions:
         known = self._texts_read.get(text)
         if known is None:
             known = self._texts_read[text] = find_mentions(text, self._now, relative=False)
         return known
 
-    def _texts_with(self, value: Json) -> list[ReadField]:
+    def _texts_with_rarest_term(self, value: Json) -> list[ReadField]:
         """The texts that contain the rarest term of the value."""
-        if isinstance(value, str) and whole_form(value) in (IdentifierForm.IBAN, IdentifierForm.PHONE):
+        if isinstance(value, str) and form_of_identifier(value) in (IdentifierForm.IBAN, IdentifierForm.PHONE):
             return self._texts_by_account.get(identifier_key(value), [])
         moment = read_machine_moment(value, self._now.tzinfo) if isinstance(value, str) else None
         if moment is not None and moment.day is not None:
@@ -443,7 +450,7 @@ def index_facts(facts: Iterable[Fact], now: datetime) -> FactsIndex:
 
 def _is_same_text(value: str, shown: str) -> bool:
     """Whether two texts with the same words are one value. In numbers the marks count: ``1.5`` is not ``1-5``."""
-    if whole_form(value) in ADDRESSES:
+    if form_of_identifier(value) in ADDRESSES:
         return identifier_key(value) == identifier_key(shown)
     if value.casefold() == shown.casefold() or not has_digit(value):
         return True
@@ -523,7 +530,7 @@ class TraceSources:
         return (self.task, *self.earlier)
 
 
-class Trace(NamedTuple):
+class ArgumentTrace(NamedTuple):
     """The source of one scalar argument. ``where``: the fact and the path in it, or a calculated value's name.
 
     ``origins`` are all the fields that show the value, each with its record. ``strictness_met``: whether that is enough
@@ -547,7 +554,7 @@ _CLASHES = {  # a field of this kind is no source for an argument of that kind
 }
 
 
-def trace_argument(name: str, schema: JsonObject, value: Json, sources: TraceSources) -> Iterator[Trace]:
+def trace_argument(name: str, schema: JsonObject, value: Json, sources: TraceSources) -> Iterator[ArgumentTrace]:
     """Yields the source of the argument's value; of an object or a list that of each scalar in it."""
     if isinstance(value, dict):
         properties = schema.get("properties")
@@ -570,39 +577,39 @@ def _as_schema(value: Json) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 
-def trace_scalar(name: str, schema: JsonObject, value: Json, sources: TraceSources) -> Trace:
+def trace_scalar(name: str, schema: JsonObject, value: Json, sources: TraceSources) -> ArgumentTrace:
     """The source of a scalar."""
-    hints = hints_of(name, schema, value)
+    hints = hints_of_argument(name, schema, value)
     kind = hints.kind
     if value is None or value == "":
-        return Trace(name, kind, OriginKind.SCHEMA)
-    if is_supported(value, hints, sources.task):
-        return Trace(name, kind, OriginKind.TASK)
+        return ArgumentTrace(name, kind, OriginKind.SCHEMA)
+    if is_value_in_text(value, hints, sources.task):
+        return ArgumentTrace(name, kind, OriginKind.TASK)
     if kind is ArgumentKind.FREE_TEXT:
-        return Trace(name, kind, OriginKind.NONE)
+        return ArgumentTrace(name, kind, OriginKind.NONE)
     if _is_in_schema(value, schema):
-        return Trace(name, kind, OriginKind.SCHEMA)
-    if (figure := _calculated_as(value, hints, sources)) is not None:
-        return Trace(name, kind, OriginKind.CALCULATED, figure)
+        return ArgumentTrace(name, kind, OriginKind.SCHEMA)
+    if (figure := _find_calculated_name(value, hints, sources)) is not None:
+        return ArgumentTrace(name, kind, OriginKind.CALCULATED, figure)
     origins = sources.facts.find_origins(value, hints)
-    if fields := tuple(one for one in origins if _is_enough(one, kind)):
-        return _of_fact(name, kind, fields)
-    if any(is_supported(value, hints, turn) for turn in sources.earlier):
-        return Trace(name, kind, OriginKind.TASK)
-    built = _trace_built(name, value, kind, sources)
+    if fields := tuple(one for one in origins if _is_valid_source(one, kind)):
+        return _trace_to_fields(name, kind, fields)
+    if any(is_value_in_text(value, hints, turn) for turn in sources.earlier):
+        return ArgumentTrace(name, kind, OriginKind.TASK)
+    built = _trace_composed_value(name, value, kind, sources)
     if built is not None and (built.strictness_met or not origins):
         return built
     if origins:
-        is_free = all(one.standing is not FieldStanding.STRUCTURED for one in origins)
-        return _of_fact(name, kind, origins, is_met=kind not in STRICT, is_free=is_free)
-    return Trace(name, kind, OriginKind.NONE, strictness_met=kind not in STRICT)
+        is_free = all(one.nature is not FieldNature.STRUCTURED for one in origins)
+        return _trace_to_fields(name, kind, origins, is_met=kind not in STRICT, is_free=is_free)
+    return ArgumentTrace(name, kind, OriginKind.NONE, strictness_met=kind not in STRICT)
 
 
-def _of_fact(
+def _trace_to_fields(
     name: str, kind: ArgumentKind, origins: tuple[ReadField, ...], *, is_met: bool = True, is_free: bool = False
-) -> Trace:
+) -> ArgumentTrace:
     where = f"{origins[0].fact_id} {origins[0].path}".strip()
-    return Trace(name, kind, OriginKind.FACT, where, is_met, is_free, origins)
+    return ArgumentTrace(name, kind, OriginKind.FACT, where, is_met, is_free, origins)
 
 
 def _is_in_schema(value: Json, schema: JsonObject) -> bool:
@@ -614,20 +621,22 @@ def _is_in_schema(value: Json, schema: JsonObject) -> bool:
     return any(type(value) is type(one) and value == one for one in named)
 
 
-def _is_enough(origin: ReadField, kind: ArgumentKind) -> bool:
+def _is_valid_source(origin: ReadField, kind: ArgumentKind) -> bool:
     """Whether a field is a source for such an argument: it holds nothing else, and an id is no amount."""
-    if not origin.is_whole or origin.standing is not FieldStanding.STRUCTURED:
+    if not origin.is_whole or origin.nature is not FieldNature.STRUCTURED:
         return False
     return kind not in _CLASHES or kind_of_argument(origin.field, {}, origin.value) not in _CLASHES[kind]
 
 
-def _calculated_as(value: Json, hints: ArgumentHints, sources: TraceSources) -> str | None:
+def _find_calculated_name(value: Json, hints: ArgumentHints, sources: TraceSources) -> str | None:
     """The name of the calculated value that is this one; None if there is none."""
-    same = (name for name, figure in sources.calculated.items() if _equals(value, figure, hints, sources.now))
+    same = (
+        name for name, figure in sources.calculated.items() if _equals_calculated(value, figure, hints, sources.now)
+    )
     return next(same, None)
 
 
-def _equals(value: Json, figure: Calculated, hints: ArgumentHints, now: datetime) -> bool:
+def _equals_calculated(value: Json, figure: Calculated, hints: ArgumentHints, now: datetime) -> bool:
     """Whether a value equals a calculated one, exactly or in another writing."""
     text = str(figure)
     if str(value) == text:
@@ -642,31 +651,31 @@ def _equals(value: Json, figure: Calculated, hints: ArgumentHints, now: datetime
     return shown == meant or (shown.day == meant.day and None in (shown.hour, meant.hour))
 
 
-def _trace_built(name: str, value: Json, kind: ArgumentKind, sources: TraceSources) -> Trace | None:
+def _trace_composed_value(name: str, value: Json, kind: ArgumentKind, sources: TraceSources) -> ArgumentTrace | None:
     """The source of a value that is put together, a person's names or an address with a name; else None."""
     if not isinstance(value, str):
         return None
-    if (person := _words_of_one_record(value, sources.facts)) is not None:
+    if (person := _find_record_with_words(value, sources.facts)) is not None:
         is_met = kind in (ArgumentKind.RECIPIENT, ArgumentKind.OTHER)
-        return _of_fact(name, kind, (person,), is_met=is_met)
+        return _trace_to_fields(name, kind, (person,), is_met=is_met)
     return _trace_address(name, value, sources) if kind is ArgumentKind.RECIPIENT and "<" in value else None
 
 
-def _trace_address(name: str, value: str, sources: TraceSources) -> Trace | None:
+def _trace_address(name: str, value: str, sources: TraceSources) -> ArgumentTrace | None:
     """The source of the address in ``Ada Lovelace <ada@example.com>``; the name is only shown."""
     address = value.rpartition("<")[2].rstrip("> ")
-    if whole_form(address) is None or "<" in address:
+    if form_of_identifier(address) is None or "<" in address:
         return None
     return trace_scalar(name, {}, address, sources)
 
 
-def _words_of_one_record(value: str, facts: FactsIndex) -> ReadField | None:
+def _find_record_with_words(value: str, facts: FactsIndex) -> ReadField | None:
     """A field of the one record whose whole fields are the words of the text: "Ada Lovelace" of two names."""
     words = value.split()
     if not 2 <= len(words) <= 5:
         return None
     shown = [
-        {(one.fact_id, one.record): one for one in facts.fields_of_words(word) if one.record is not None}
+        {(one.fact_id, one.record): one for one in facts.find_fields_of_words(word) if one.record is not None}
         for word in words
     ]
     common = set(shown[0]).intersection(*shown[1:])
@@ -678,16 +687,16 @@ def _words_of_one_record(value: str, facts: FactsIndex) -> ReadField | None:
 def _is_sourced(figure: NumberMention | WrittenIdentifier, sources: TraceSources) -> bool:
     if isinstance(figure, WrittenIdentifier):
         is_told = any(identifier_key(figure.text) in text.identifier_keys for text in sources.texts)
-        return is_told or _is_known(figure.text, sources)
+        return is_told or _is_calculated_or_read(figure.text, sources)
     hints = ArgumentHints(ArgumentKind.QUANTITY, unit=figure.unit)
     written: list[Json] = [value if isinstance(value, Decimal) else figure.text for value in figure.values]
     return any(
-        any(is_supported(value, hints, text) for text in sources.texts) or _is_known(value, sources)
+        any(is_value_in_text(value, hints, text) for text in sources.texts) or _is_calculated_or_read(value, sources)
         for value in written
     )
 
 
-def _is_known(value: Json, sources: TraceSources) -> bool:
-    return _calculated_as(value, ArgumentHints(), sources) is not None or bool(
+def _is_calculated_or_read(value: Json, sources: TraceSources) -> bool:
+    return _find_calculated_name(value, ArgumentHints(), sources) is not None or bool(
         sources.facts.find_origins(value, most=1)
     )

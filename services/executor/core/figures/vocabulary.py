@@ -22,7 +22,7 @@ TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
 _MARKS = re.compile(r"[\u0300-\u036f]")
 
 
-def fold(word: str) -> str:
+def fold_word(word: str) -> str:
     """A word without case and accents: ``März`` and ``MARZ`` are one."""
     return word.casefold() if word.isascii() else _MARKS.sub("", unicodedata.normalize("NFKD", word.casefold()))
 
@@ -79,7 +79,7 @@ _FORTNIGHT = (WordRole("N", 14), WordRole("D"))
 
 
 @cache
-def roles_of_words() -> Mapping[str, tuple[WordRole, ...]]:
+def date_roles_by_word() -> Mapping[str, tuple[WordRole, ...]]:
     """Every folded word that can be part of a date, with its roles; months and weekdays in all known languages."""
     roles: dict[str, tuple[WordRole, ...]] = {}
     for signs, words in _PLAIN_ROLES.items():
@@ -87,7 +87,7 @@ def roles_of_words() -> Mapping[str, tuple[WordRole, ...]]:
     roles.update(dict.fromkeys(_ARTICLES.split(), (WordRole("N", 1),)))
     roles.update({word: (WordRole("T", days),) for word, days in _DAYS_AWAY.items()})
     roles.update({"fortnight": _FORTNIGHT} | {f"q{number}": (WordRole("q", number),) for number in range(1, 5)})
-    short_weekdays = _single_words(Locale("en").days["format"]["abbreviated"].items())
+    short_weekdays = _fold_single_words(Locale("en").days["format"]["abbreviated"].items())
     for names, sign in ((_month_names(), "M"), (_weekday_names(), "W"), (short_weekdays, "X")):
         for word, value in names:
             roles.setdefault(word, (WordRole(sign, value),))
@@ -98,20 +98,22 @@ def _month_names() -> Iterator[tuple[str, int]]:
     for language in _MONTHS_OF:
         for forms in Locale(language).months.values():
             for width in ("wide", "abbreviated") if language in _SPOKEN else ("wide",):  # "sie" is a month in Polish
-                yield from _single_words((name, number) for number, name in forms[width].items())
+                yield from _fold_single_words((name, number) for number, name in forms[width].items())
     yield from (("sept", 9), ("maerz", 3), ("janner", 1))
 
 
 def _weekday_names() -> Iterator[tuple[str, int]]:
     for language in _SPOKEN:
-        yield from _single_words((name, number) for number, name in Locale(language).days["format"]["wide"].items())
+        yield from _fold_single_words(
+            (name, number) for number, name in Locale(language).days["format"]["wide"].items()
+        )
     yield "sonnabend", 5
 
 
-def _single_words(names: Iterable[tuple[str | int, str | int]]) -> Iterator[tuple[str, int]]:
+def _fold_single_words(names: Iterable[tuple[str | int, str | int]]) -> Iterator[tuple[str, int]]:
     for one, other in names:
         name, number = (one, other) if isinstance(one, str) else (other, one)
-        word = fold(str(name)).strip(".")
+        word = fold_word(str(name)).strip(".")
         if word.isalpha() and len(word) >= _SHORTEST_NAME:
             yield word, int(number)
 
@@ -165,7 +167,7 @@ class SpelledNumber(NamedTuple):
     is_ordinal: bool
 
 
-class _Spoken:
+class _Text2NumToken:
     """A token as text2num wants it: two words with more than a space between them are unrelated."""
 
     __slots__ = ("_is_apart", "_text")
@@ -177,7 +179,7 @@ class _Spoken:
     def text(self) -> str:
         return self._text
 
-    def nt_separated(self, _previous: "_Spoken") -> bool:
+    def nt_separated(self, _previous: "_Text2NumToken") -> bool:
         return self._is_apart
 
     def not_a_number_part(self) -> bool:
@@ -187,14 +189,14 @@ class _Spoken:
 def split_words(text: str) -> list[WrittenToken]:
     """The words of a text in their order."""
     found = ((match["digits"] or match[0], match.span()) for match in _WORD.finditer(text))
-    return [WrittenToken(written, fold(written), *span) for written, span in found]
+    return [WrittenToken(written, fold_word(written), *span) for written, span in found]
 
 
 def read_spelled_numbers(text: str, tokens: Sequence[WrittenToken], languages: Sequence[str]) -> list[SpelledNumber]:
     """The numbers that are spelled out, each in the first of the languages that reads its words as one."""
     gaps = [text[one.end : other.start] for one, other in pairwise(tokens)]
     apart = [False, *(not gap.isspace() for gap in gaps)]
-    spoken = [_Spoken(token.written.lower(), is_apart) for token, is_apart in zip(tokens, apart, strict=False)]
+    spoken = [_Text2NumToken(token.written.lower(), is_apart) for token, is_apart in zip(tokens, apart, strict=False)]
     taken: set[int] = set()
     found: list[SpelledNumber] = []
     for language in languages:
@@ -292,15 +294,15 @@ _MINOR_WORDS = {
 }  # fmt: skip
 
 
-def _each_word(table: Mapping[str, str], *, is_minor: bool = False) -> dict[str, Money]:
+def _index_money_words(table: Mapping[str, str], *, is_minor: bool = False) -> dict[str, Money]:
     return {word: Money(frozenset(codes.split()), is_minor) for words, codes in table.items() for word in words.split()}
 
 
 # Signs as they stand, folded words, and codes in capitals.
 MONEY: Mapping[str, Money] = {
-    **_each_word(_SIGNS),
-    **_each_word(_WORDS),
-    **_each_word(_MINOR_WORDS, is_minor=True),
+    **_index_money_words(_SIGNS),
+    **_index_money_words(_WORDS),
+    **_index_money_words(_MINOR_WORDS, is_minor=True),
     **{code: Money(frozenset({code})) for code in CURRENCIES},
 }
 SIGNS = tuple(sorted(_SIGNS, key=len, reverse=True))
@@ -308,14 +310,14 @@ _CODE = re.compile(r"(?<![A-Z])[A-Z]{3}(?![A-Z])")
 _CURRENCY_WORD = re.compile(r"[^\W\d_]{3,}")
 
 
-def places(code: str) -> int:
+def currency_places(code: str) -> int:
     """The decimal places of a currency's minor unit: 0 for JPY, 3 for KWD; 2 where none is named."""
     return _PLACES.get(code, 2)
 
 
-def minor_places(money: Money | None) -> int:
+def minor_unit_places(money: Money | None) -> int:
     """The decimal places of the minor unit if the currency is settled; else two."""
-    return places(next(iter(money.codes))) if money and len(money.codes) == 1 else 2
+    return currency_places(next(iter(money.codes))) if money and len(money.codes) == 1 else 2
 
 
 def is_currency(value: Json) -> bool:
@@ -323,7 +325,7 @@ def is_currency(value: Json) -> bool:
     return isinstance(value, str) and value.strip() in CURRENCIES
 
 
-def one_currency(values: Iterable[Json]) -> str | None:
+def common_currency(values: Iterable[Json]) -> str | None:
     """The only currency code that fits all amounts as written; empty if several do, None if none does."""
     fitting = CURRENCIES
     for value in values:
@@ -338,11 +340,11 @@ def _possible_currencies(text: str) -> frozenset[str]:
         return written
     if sign := next((sign for sign in SIGNS if sign in text), None):
         return MONEY[sign].codes
-    words = (MONEY.get(fold(word)) for word in _CURRENCY_WORD.findall(text))
+    words = (MONEY.get(fold_word(word)) for word in _CURRENCY_WORD.findall(text))
     return next((money.codes for money in words if money and not money.is_minor), CURRENCIES)
 
 
-def agree_in_currency(one: Money | None, other: Money | None) -> bool:
+def may_share_currency(one: Money | None, other: Money | None) -> bool:
     """Whether two amounts can be of one currency; an amount without currency agrees with any."""
     return one is None or other is None or not one.codes.isdisjoint(other.codes)
 
@@ -352,7 +354,7 @@ PIECE = re.compile(r"[^\W\d_]+|\d+")  # a run of letters, or of digits
 
 def spaced_words(text: str) -> str:
     """The runs of letters and of digits of a text, folded, with a space around each: ``in_progress`` is two words."""
-    return f" {' '.join(PIECE.findall(fold(text)))} "
+    return f" {' '.join(PIECE.findall(fold_word(text)))} "
 
 
 _LEGAL_FORMS = frozenset(  # without marks and spaces; what also ends the names of people and plans is left out
@@ -370,7 +372,7 @@ def without_legal_form(name: str) -> str:
     for count in range(min(_LONGEST_FORM, len(words) - 1), 0, -1):
         form = " ".join(words[-count:])
         is_written_as_one = form[0].isupper() or "." in form
-        if is_written_as_one and "".join(PIECE.findall(fold(form))) in _LEGAL_FORMS:
+        if is_written_as_one and "".join(PIECE.findall(fold_word(form))) in _LEGAL_FORMS:
             return without_legal_form(" ".join(words[:-count]).rstrip(" ,&+"))
     return name
 
@@ -391,7 +393,7 @@ _OPEN_CHOICE = re.compile(
 )
 
 
-def leaves_open(text: str) -> bool:
+def leaves_choice_open(text: str) -> bool:
     """Whether a text chooses among things, or means all of a kind, so that it need not name those that are meant."""
     return CHOOSES.search(text) is not None or _OPEN_CHOICE.search(text) is not None
 

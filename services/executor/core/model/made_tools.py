@@ -6,9 +6,16 @@ from typing import Literal, TypeVar
 
 from pydantic import BaseModel, JsonValue
 
-from services.executor.core.figures.calculator import MadeToolResults, NotRun, Outcome, ToolRun, fits, parse_outcome
+from services.executor.core.figures.calculator import (
+    MadeToolNotRun,
+    MadeToolOutcome,
+    MadeToolResults,
+    MadeToolRun,
+    has_few_digits,
+    parse_made_tool_outcome,
+)
 from services.executor.core.figures.finance import CALCULATORS
-from services.executor.core.figures.identifiers import find_particulars
+from services.executor.core.figures.identifiers import find_case_details
 from services.executor.core.figures.operations import CALCULATORS_TOLD, OPERATIONS
 from services.executor.core.model.made_code import (
     BadSpec,
@@ -46,20 +53,20 @@ async def compute_with_tools(ctx: TurnContext, key: str, made: MadeToolResults, 
     while True:
         try:
             return act()
-        except NotRun as missing:
-            made.learn(missing.call, await _run_journaled(ctx, key, missing.call))
+        except MadeToolNotRun as missing:
+            made.add_outcome(missing.call, await _run_journaled(ctx, key, missing.call))
 
 
-async def run(sandbox: Sandbox, call: ToolRun) -> Outcome:
+async def run(sandbox: Sandbox, call: MadeToolRun) -> MadeToolOutcome:
     """The outcome of one run in a fresh sandbox; raises ``SandboxUnavailable``."""
     text = render_program(call.tool.code, call.tool.name, call.tool.arguments)
     try:
-        return parse_outcome(await sandbox.run(text, call.figures))
+        return parse_made_tool_outcome(await sandbox.run(text, call.figures))
     except CodeFailed as error:
-        return Outcome(error=str(error))
+        return MadeToolOutcome(error=str(error))
 
 
-async def _run_journaled(ctx: TurnContext, key: str, call: ToolRun) -> Outcome:
+async def _run_journaled(ctx: TurnContext, key: str, call: MadeToolRun) -> MadeToolOutcome:
     figures: list[Json] = list(call.figures)
     asked = digest([call.tool.name, call.tool.code_sha256, figures])[:32]
 
@@ -67,13 +74,13 @@ async def _run_journaled(ctx: TurnContext, key: str, call: ToolRun) -> Outcome:
         try:
             outcome = await run(ctx.ports.sandbox, call)
         except SandboxUnavailable as error:
-            outcome = Outcome(error=f"the sandbox cannot be had: {error}")
+            outcome = MadeToolOutcome(error=f"the sandbox cannot be had: {error}")
         return dumps(
             {"tool": call.tool.by.model_dump(mode="json", exclude={"v"}), "figures": figures, **outcome._asdict()}
         )
 
     made = loads_object(await ctx.journal.note_step(f"{key}:made:{asked}", step, asked))
-    return Outcome(str(made["value"]), str(made["error"]))
+    return MadeToolOutcome(str(made["value"]), str(made["error"]))
 
 
 _SHORTEST = 100  # characters of a task that a model is asked about
@@ -191,7 +198,9 @@ class _ToolMaking:
     async def _prove(self, tool: MadeTool, case: MadeCase) -> None:
         """Runs the case twice, since a calculator gives the same result each time. Raises ``NotMade``."""
         try:
-            outcomes: list[Outcome] = [await run(self._ctx.ports.sandbox, ToolRun(tool, case.inputs)) for _ in range(2)]
+            outcomes: list[MadeToolOutcome] = [
+                await run(self._ctx.ports.sandbox, MadeToolRun(tool, case.inputs)) for _ in range(2)
+            ]
         except SandboxUnavailable as error:
             raise NotMade(f"the sandbox cannot be had: {error}") from error
         first, again = outcomes
@@ -257,7 +266,7 @@ def decimal(text: str) -> Decimal:
         number = Decimal(text)
     except InvalidOperation:
         raise NotMade(f"{text[:40]!r} is no decimal") from None
-    if not fits(number):
+    if not has_few_digits(number):
         raise NotMade(f"{text[:40]!r} is too long for a figure")
     return number
 
@@ -321,7 +330,7 @@ def _generalize(gap: _Gap, task: str) -> Spec:
     """The gap as a description that later tasks may be told: it has nothing of this task in it. Raises ``BadSpec``."""
     purpose = " ".join(gap.purpose.split())
     names = " ".join((gap.name, *gap.arguments))
-    shared = find_particulars(task) & find_particulars(f"{purpose} {names}")
+    shared = find_case_details(task) & find_case_details(f"{purpose} {names}")
     if marked_values(purpose) or any(len(one) > _LONGEST_FACTOR for one in shared):
         raise BadSpec(f"the purpose of {gap.name[:40]} speaks of the one task that it was found in")
     return check_spec(Spec(gap.name, purpose, gap.arguments, gap.result, by_words=False))

@@ -9,11 +9,11 @@ from collections.abc import Container, Iterator
 from functools import lru_cache
 from itertools import pairwise
 
-from services.executor.core.figures.arguments import ArgumentKind, FieldStanding, fields_of
+from services.executor.core.figures.arguments import ArgumentKind, FieldNature, fields_of_facts
 from services.executor.core.figures.dates import read_possible_dates
 from services.executor.core.figures.mentions import Mentions
-from services.executor.core.figures.numbers import figure
-from services.executor.core.figures.vocabulary import has_condition, leaves_open
+from services.executor.core.figures.numbers import read_figure
+from services.executor.core.figures.vocabulary import has_condition, leaves_choice_open
 from services.executor.core.plan.faults import CallFault, PartOfCall, SaidChange, name_of, top_of
 from services.executor.core.plan.stated_amounts import find_wrong_amounts
 from services.executor.core.plan.told_records import is_excluded
@@ -111,7 +111,7 @@ def find_disagreements(change: SaidChange) -> Iterator[CallFault]:
     if not _SUPERLATIVE.search(change.quoted.text):
         yield from find_wrong_amounts(change)
         yield from _find_other_words(change)
-        if not leaves_open(change.quoted.text):
+        if not leaves_choice_open(change.quoted.text):
             yield from _find_unasked_fields(change)
     yield from _find_swapped(change)
     yield from _find_wrong_way(change)
@@ -151,11 +151,11 @@ def _find_other_words(change: SaidChange) -> Iterator[CallFault]:
     nowhere, where the part has a name that the call does not use.
     """
     quoted, texts = change.quoted, [one.value for one in change.given if isinstance(one.value, str)]
-    is_open, stems = leaves_open(quoted.text), {stem(word) for word in words_of(quoted.text)}
+    is_open, stems = leaves_choice_open(quoted.text), {stem(word) for word in words_of(quoted.text)}
     for path, kind, origin, value, *_ in change.given:
         if not isinstance(value, str) or origin not in _ASKED_OF or kind is ArgumentKind.FREE_TEXT or not value.strip():
             continue
-        if names_a_record(name_of(path)) or figure(value) is not None:
+        if names_a_record(name_of(path)) or read_figure(value) is not None:
             continue
         if any(_has_words(text, value) for text in (quoted, *change.said)) or {*map(stem, words_of(value))} <= stems:
             continue
@@ -201,7 +201,11 @@ def _find_unasked_fields(change: SaidChange) -> Iterator[CallFault]:
 def _present_values(change: SaidChange) -> frozenset[tuple[tuple[str, ...], str]]:
     """What the records that a call names have by what was read: words of a field's name, and its value as a text."""
     named = {as_text(one.value) for one in change.given if names_a_record(name_of(one.path))}
-    own = (field for field in fields_of(change.facts) if field.record is not None and field.record.identifier in named)
+    own = (
+        field
+        for field in fields_of_facts(change.facts)
+        if field.record is not None and field.record.identifier in named
+    )
     return frozenset((words(field.name), as_text(field.value)) for field in own)
 
 
@@ -218,7 +222,7 @@ def _find_spoken(value: Json, change: SaidChange) -> int | None:
     """Where the part says a value, or the name of the record that it is the id of; None where it does not, or says it
     twice.
     """
-    text, number, quoted = as_text(value), figure(value), change.quoted
+    text, number, quoted = as_text(value), read_figure(value), change.quoted
     names = (said for said in (text, *change.titles.get(text.casefold(), ())) if said.strip())
     found = {at for said in names for at in _find_places(said, quoted.text)}
     if number is not None:
@@ -273,7 +277,7 @@ def _known_words(path: str, change: SaidChange) -> Iterator[str]:
     listed = change.tool.parameters.get(path, {}).get("enum")
     yield from (one for one in listed if isinstance(one, str)) if isinstance(listed, list) else ()
     wanted = words(name_of(path))
-    for field in fields_of(change.facts) if wanted else ():
+    for field in fields_of_facts(change.facts) if wanted else ():
         is_word = isinstance(field.value, str) and 0 < len(field.value.strip()) <= _LONGEST_NAME
         if is_word and words(field.name) == wanted:
             yield str(field.value)
@@ -304,7 +308,7 @@ def _is_in_free_text(named: ToolWords, change: SaidChange) -> bool:
     """Whether a text says the name of a tool, or its verb and a word that the call sets: "set it to granted"."""
     given = (one for one in change.given if not names_a_record(name_of(one.path)))
     sets = [str(one.value) for one in given if isinstance(one.value, str)]
-    written = (field for field in fields_of(change.facts) if field.standing is not FieldStanding.STRUCTURED)
+    written = (field for field in fields_of_facts(change.facts) if field.nature is not FieldNature.STRUCTURED)
     for text in (str(field.value) for field in written):
         said = {stem(word) for word in words_of(text)}
         is_set = stem(named.verb) in said and any(one.strip() and _find_places(one, text) for one in sets)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, JsonValue
 
-from services.executor.core.authorize.policy import refuse_if_blocked, verdict_on
+from services.executor.core.authorize.policy import refuse_if_blocked, request_verdict
 from services.executor.core.figures.calculator import MadeToolResults
 from services.executor.core.figures.evaluate import recheck_figures
 from services.executor.core.figures.mentions import find_mentions
@@ -222,7 +222,7 @@ class Closing:
     async def _judge(self, progress: Progress, plan: WritePlan) -> Verdict:
         """The rules' verdict on the plan, together with those that were made before it."""
         dossier = progress.update_dossier(plan=plan, plans=_earlier_plans(progress, plan)).dossier
-        return await verdict_on(self._ctx, progress.template, dossier)
+        return await request_verdict(self._ctx, progress.template, dossier)
 
     async def _find_stale_values(self, dossier: Dossier, plan: WritePlan) -> tuple[str, ...]:
         """The names of values that do not come out again and that nothing rests on, once a plan was outdated: their

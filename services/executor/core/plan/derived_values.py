@@ -7,10 +7,10 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 
-from services.executor.core.figures.arguments import ArgumentKind, ReadField, fields_of
+from services.executor.core.figures.arguments import ArgumentKind, ReadField, fields_of_facts
 from services.executor.core.figures.dates import read_machine_moment, read_possible_dates
-from services.executor.core.figures.numbers import NumberMention, figure, is_as_written
-from services.executor.core.figures.trace import OriginKind, Trace, TraceSources, duration_of
+from services.executor.core.figures.numbers import NumberMention, is_rounding_of, read_figure
+from services.executor.core.figures.trace import ArgumentTrace, OriginKind, TraceSources, duration_of
 from services.executor.core.records.references import value_at
 from services.executor.core.session.values import Fact
 from services.executor.ports.tools import Tool
@@ -38,11 +38,11 @@ class DerivedValues:
     def __init__(self, sources: TraceSources, facts: Sequence[Fact]) -> None:
         self._sources, self._facts = sources, facts
 
-    def follows(self, leaf: Trace, call: PlannedCall) -> bool:
+    def follows(self, leaf: ArgumentTrace, call: PlannedCall) -> bool:
         """Whether an argument that stands nowhere is a share that the task states, or a number that it spells out."""
         return self.is_share(leaf, call) or self._is_in_words(leaf, call)
 
-    def is_doubtful(self, leaf: Trace, call: PlannedCall, tool: Tool) -> bool:
+    def is_doubtful(self, leaf: ArgumentTrace, call: PlannedCall, tool: Tool) -> bool:
         """Whether the argument is a whole number, a day or an hour that stands in no source and follows from none.
 
         A number on a scale that the tool's schema sets is not doubtful.
@@ -85,7 +85,7 @@ class DerivedValues:
         """Yields the days in the records of which the call names an identifier, and in what is nested in them."""
         named = texts_in(call)
         for fact in self._facts:
-            fields = tuple(fields_of((fact,)))
+            fields = tuple(fields_of_facts((fact,)))
             places = {place for field in fields if (place := _place_of_named(field, named)) is not None}
             for field in fields:
                 if isinstance(field.value, str) and any(f"{field.path}.".startswith(place) for place in places):
@@ -98,7 +98,7 @@ class DerivedValues:
             return () if moment.day is None else (moment.day,)
         return read_possible_dates(value)
 
-    def keeps_length(self, leaf: Trace, call: PlannedCall, leaves: Sequence[Trace]) -> bool:
+    def keeps_length(self, leaf: ArgumentTrace, call: PlannedCall, leaves: Sequence[ArgumentTrace]) -> bool:
         """Whether a moment is as far from one that has a source as two moments of the named record are from each
         other.
         """
@@ -129,7 +129,7 @@ class DerivedValues:
                     last.update(day + timedelta(days=int(length) - 1) for day in text.days if day.year < MAXYEAR - 11)
         return frozenset(last)
 
-    def _is_in_words(self, leaf: Trace, call: PlannedCall) -> bool:
+    def _is_in_words(self, leaf: ArgumentTrace, call: PlannedCall) -> bool:
         """Whether an identifier is a number that the user spells out: the shelf "thirty-one"."""
         value = value_at(call.arguments, leaf.path)
         if leaf.kind is not ArgumentKind.IDENTIFIER or not isinstance(value, str) or not value.isdecimal():
@@ -138,17 +138,17 @@ class DerivedValues:
         said = (one for text in texts for one in text.numbers_by_value.get(Decimal(value), ()))
         return any(not any(mark.isdigit() for mark in one.text) for one in said)
 
-    def is_share(self, leaf: Trace, call: PlannedCall) -> bool:
+    def is_share(self, leaf: ArgumentTrace, call: PlannedCall) -> bool:
         """Whether a number is a share that the task states ("by a third") of a field of the named record.
 
         Only for amounts and quantities.
         """
-        value = figure(value_at(call.arguments, leaf.path))
+        value = read_figure(value_at(call.arguments, leaf.path))
         if leaf.kind not in (ArgumentKind.AMOUNT, ArgumentKind.QUANTITY) or value is None or not self._shares:
             return False
         named = texts_in(call)
         fields = [one for (owner, _), values in self.by_record.items() if owner in named for one in values]
-        numbers = [Fraction(number) for one in fields if (number := figure(one)) is not None]
+        numbers = [Fraction(number) for one in fields if (number := read_figure(one)) is not None]
         return any(_is_share_of(value, number, share) for number in numbers for share in self._shares)
 
     @cached_property
@@ -168,7 +168,7 @@ class DerivedValues:
     def by_record(self) -> dict[tuple[str, str], list[Json]]:
         """The values that the records show, by identifier and field."""
         found: dict[tuple[str, str], list[Json]] = {}
-        for field in fields_of(self._facts):
+        for field in fields_of_facts(self._facts):
             if field.record is not None:
                 found.setdefault((field.record.identifier, field.name), []).append(field.value)
         return found
@@ -204,7 +204,7 @@ def _read_nights(number: NumberMention, text: str) -> timedelta | None:
 
 def _is_share_of(value: Decimal, whole: Fraction, share: Fraction) -> bool:
     """Whether the value is the share, what is left without it, or what comes with it, rounded as it is written."""
-    return any(is_as_written(value, one) for one in (whole * share, whole * (1 - share), whole * (1 + share)))
+    return any(is_rounding_of(value, one) for one in (whole * share, whole * (1 - share), whole * (1 + share)))
 
 
 def texts_in(call: PlannedCall) -> set[str]:

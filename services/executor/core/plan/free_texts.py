@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache
 
-from services.executor.core.figures.arguments import STRICT, FieldStanding, ReadField, fields_of
-from services.executor.core.figures.trace import OriginKind, Trace, TraceSources, trace_scalar
+from services.executor.core.figures.arguments import STRICT, FieldNature, ReadField, fields_of_facts
+from services.executor.core.figures.trace import ArgumentTrace, OriginKind, TraceSources, trace_scalar
 from services.executor.core.records.called_records import noun_of_tool, stands_in, words
 from services.executor.core.session.context import FILE
 from services.executor.core.session.values import Fact
@@ -54,7 +54,7 @@ class FreeTexts:
         self._sources, self._facts, self._told, self._trusted = sources, facts, told, trusted
         self._tools = {fact.ref: fact.tool for fact in facts}
 
-    def why_refused(self, leaf: Trace) -> str:
+    def why_refused(self, leaf: ArgumentTrace) -> str:
         """Why an amount, identifier, account or recipient is refused that stands only in free text; empty if it is not.
 
         It is not where the user says to take it from there, or the tenant trusts the field.
@@ -71,9 +71,9 @@ class FreeTexts:
         was not asked for by it shows it, too. A record that is read by an identifier says no more than that text.
         """
         asked = {fact.ref for fact in self._facts if value in map(as_text, loads_object(fact.arguments_json).values())}
-        fields = fields_of(self._facts)
+        fields = fields_of_facts(self._facts)
         texts = [field for field in fields if _is_named_in(field, value) and field.fact_id not in asked]
-        is_listed = any(one.fact_id not in asked and one.standing is FieldStanding.STRUCTURED for one in origins)
+        is_listed = any(one.fact_id not in asked and one.nature is FieldNature.STRUCTURED for one in origins)
         may_be_taken = any(self._may_take_from(one.fact_id, one.path) for one in texts)
         return texts[0] if texts and not may_be_taken else None, is_listed
 
@@ -82,7 +82,7 @@ class FreeTexts:
         answer.
         """
         return any(
-            one.standing is not FieldStanding.FREE_TEXT or self._may_take_from(one.fact_id, one.path) for one in origins
+            one.nature is not FieldNature.FREE_TEXT or self._may_take_from(one.fact_id, one.path) for one in origins
         )
 
     def _may_take_from(self, ref: str, path: str) -> bool:
@@ -106,8 +106,8 @@ class FreeTexts:
 
     @cached_property
     def _texts(self) -> tuple[str, ...]:
-        fields = fields_of(self._facts)
-        written = (field for field in fields if field.standing is FieldStanding.FREE_TEXT)
+        fields = fields_of_facts(self._facts)
+        written = (field for field in fields if field.nature is FieldNature.FREE_TEXT)
         return tuple(str(field.value).casefold() for field in written)
 
 
@@ -145,4 +145,4 @@ def _is_taken_from(said: Sequence[str], place: int) -> bool:
 
 def _is_named_in(field: ReadField, value: str) -> bool:
     """Whether a field is a text that somebody wrote and that has the identifier."""
-    return field.standing is not FieldStanding.STRUCTURED and stands_in(value, str(field.value))
+    return field.nature is not FieldNature.STRUCTURED and stands_in(value, str(field.value))

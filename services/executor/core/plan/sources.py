@@ -8,12 +8,17 @@ from functools import cached_property
 from typing import NamedTuple
 
 from services.executor.core.figures import trace
-from services.executor.core.figures.arguments import STRICT, ArgumentKind, FieldStanding, hints_of
-from services.executor.core.figures.identifiers import ADDRESSES, IdentifierForm, find_special_identifiers, whole_form
+from services.executor.core.figures.arguments import STRICT, ArgumentKind, FieldNature, hints_of_argument
+from services.executor.core.figures.identifiers import (
+    ADDRESSES,
+    IdentifierForm,
+    find_special_identifiers,
+    form_of_identifier,
+)
 from services.executor.core.figures.mentions import Mentions, find_mentions
-from services.executor.core.figures.numbers import figure
+from services.executor.core.figures.numbers import read_figure
 from services.executor.core.figures.operands import KnownFigures, OperandSources
-from services.executor.core.figures.trace import OriginKind, Trace, index_facts, trace_argument, trace_scalar
+from services.executor.core.figures.trace import ArgumentTrace, OriginKind, index_facts, trace_argument, trace_scalar
 from services.executor.core.model.talk import local_now
 from services.executor.core.plan.agreement import changes_nothing, find_disagreements, find_forbidden_notice
 from services.executor.core.plan.derived_values import DerivedValues, texts_in
@@ -113,12 +118,12 @@ class TracedCall(NamedTuple):
     tool: Tool
     part: PartOfCall
     quoted: Mentions
-    leaves: Sequence[Trace]
+    leaves: Sequence[ArgumentTrace]
 
-    def value_of(self, leaf: Trace) -> Json:
+    def value_of(self, leaf: ArgumentTrace) -> Json:
         return value_at(self.call.arguments, leaf.path)
 
-    def show(self, leaf: Trace) -> str:
+    def show(self, leaf: ArgumentTrace) -> str:
         return _format_value(self.value_of(leaf))
 
 
@@ -137,7 +142,8 @@ class SourceFinder:
             now=known.now,
             earlier=tuple(earlier),
             calculated={
-                value.name: value.value if (number := figure(value.value)) is None else number for value in known.values
+                value.name: value.value if (number := read_figure(value.value)) is None else number
+                for value in known.values
             },
         )
         self._records = ToldRecords(self._facts, self._told, self._sources, known.keys)
@@ -165,7 +171,7 @@ class SourceFinder:
         )
         return _with_faults(traced, [fault for check in checks for fault in check(traced)])
 
-    def _trace_arguments(self, call: PlannedCall, tool: Tool) -> tuple[Trace, ...]:
+    def _trace_arguments(self, call: PlannedCall, tool: Tool) -> tuple[ArgumentTrace, ...]:
         """The scalars of the call's arguments with their sources, but of those that earlier answers fill."""
         return tuple(
             leaf
@@ -185,7 +191,7 @@ class SourceFinder:
                 )
                 yield CallFault(leaf.path, why, Severity.UNSOURCED)
 
-    def _is_shown_by_machine_alone(self, leaf: Trace, traced: TracedCall) -> bool:
+    def _is_shown_by_machine_alone(self, leaf: ArgumentTrace, traced: TracedCall) -> bool:
         """Whether only reads that code made for this call show the identifier, and no word of the user tells of it.
 
         Such a read shows whatever the model named. The user tells of a record by its id or its name, and with it of
@@ -194,7 +200,7 @@ class SourceFinder:
         if leaf.kind not in _SOUGHT or leaf.origin is not OriginKind.FACT:
             return False
         by_machine = {fact.ref for fact in self._facts if fact.by_machine}
-        shown = [one for one in leaf.origins if one.standing is not FieldStanding.FREE_TEXT]
+        shown = [one for one in leaf.origins if one.nature is not FieldNature.FREE_TEXT]
         if not shown or any(one.fact_id not in by_machine for one in shown):
             return False
         return not self._records.tells_of(as_text(traced.value_of(leaf)))
@@ -217,7 +223,7 @@ class SourceFinder:
         called = {as_text(value) for _, given in traced.part.calls for value in given.values()} | texts_in(traced.call)
         return any(stands_in(owner, traced.part.quote) for owner, _ in self._derived.by_record if owner not in called)
 
-    def _why_of_other_record(self, leaf: Trace, call: PlannedCall) -> str:
+    def _why_of_other_record(self, leaf: ArgumentTrace, call: PlannedCall) -> str:
         """A sentence if the amount is another record's, and the named record has another value in that field, of which
         it is no share that the task states; else empty.
         """
@@ -302,12 +308,12 @@ class SourceFinder:
             stated=find_stated(traced.quoted, tuple(self._facts)),
         )
 
-    def _present_values(self, leaf: Trace, call: PlannedCall) -> Iterator[Decimal]:
+    def _present_values(self, leaf: ArgumentTrace, call: PlannedCall) -> Iterator[Decimal]:
         """Yields the numbers that the records which the call names have in a field of the argument's name."""
         named, called = texts_in(call), words(leaf.path.rpartition(".")[2])
         for (owner, field), values in self._derived.by_record.items() if leaf.kind is ArgumentKind.AMOUNT else ():
             if owner in named and words(field) == called:
-                yield from (number for value in values if (number := figure(value)) is not None)
+                yield from (number for value in values if (number := read_figure(value)) is not None)
 
     def _find_stale(self, traced: TracedCall) -> Iterator[CallFault]:
         """Amounts of a change that were worked out from a figure which only an answer of an earlier turn tells: a
@@ -320,7 +326,7 @@ class SourceFinder:
                 continue
             operands = (one for _, one in trace_operands(self._values[leaf.where], self._values))
             told = (one.literal for one in operands if one.source == "task")
-            if stale := next((one for one in told if not self._figures_of_user.is_in_texts(one)), ""):
+            if stale := next((one for one in told if not self._figures_of_user.is_in_user_texts(one)), ""):
                 why = f"{leaf.path} {traced.show(leaf)}: only an earlier answer says {stale}: read it again"
                 yield CallFault(leaf.path, why)
 
@@ -408,12 +414,12 @@ def _find_nothing_to_set(traced: TracedCall) -> Iterator[CallFault]:
         yield CallFault("", why, Severity.REFUSED)
 
 
-def _is_in_minor_units(leaf: Trace, tool: Tool) -> bool:
+def _is_in_minor_units(leaf: ArgumentTrace, tool: Tool) -> bool:
     schema = tool.parameters.get(top_of(leaf.path), {})
-    return hints_of(leaf.path, schema if "." not in leaf.path else {}, None).is_in_minor_units
+    return hints_of_argument(leaf.path, schema if "." not in leaf.path else {}, None).is_in_minor_units
 
 
-def _has_no_source(leaf: Trace, value: Json) -> bool:
+def _has_no_source(leaf: ArgumentTrace, value: Json) -> bool:
     """Whether the argument needs a source and has none; a small whole number may be the model's own choice: a priority,
     a page.
     """
@@ -424,10 +430,10 @@ def _has_no_source(leaf: Trace, value: Json) -> bool:
 
 def _is_small(value: Json) -> bool:
     """Whether a number, or each number in a code, is small and whole: `P1D` may be chosen, nobody chooses `ID-4711`."""
-    number = figure(value)
+    number = read_figure(value)
     if number is not None:
         return number == number.to_integral_value() and 0 <= number <= _MOST_CHOSEN
-    is_code = isinstance(value, str) and whole_form(value) is IdentifierForm.CODE  # other words are no figure
+    is_code = isinstance(value, str) and form_of_identifier(value) is IdentifierForm.CODE  # other words are no figure
     return not is_code or all(int(digits) <= _MOST_CHOSEN for digits in _DIGITS.findall(str(value)))
 
 
@@ -454,7 +460,7 @@ def _with_faults(traced: TracedCall, faults: Sequence[CallFault]) -> SourcedCall
     )
 
 
-def _build_origin(leaf: Trace, *, is_untold: bool, against: str) -> Origin:
+def _build_origin(leaf: ArgumentTrace, *, is_untold: bool, against: str) -> Origin:
     sources = {OriginKind.FACT: "result", OriginKind.CALCULATED: "value", OriginKind.TASK: "task"}
     free = leaf.free_text_only and leaf.kind in _FOR_A_PERSON
     marks = {"free_text": free, "untold": is_untold, "against": against}

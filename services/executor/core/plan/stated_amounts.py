@@ -6,9 +6,9 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 
-from services.executor.core.figures.arguments import ArgumentKind, fields_of, kind_of_argument
+from services.executor.core.figures.arguments import ArgumentKind, fields_of_facts, kind_of_argument
 from services.executor.core.figures.mentions import Mentions
-from services.executor.core.figures.numbers import Number, NumberMention, figure, is_as_written, read_amount
+from services.executor.core.figures.numbers import Number, NumberMention, is_rounding_of, read_amount, read_figure
 from services.executor.core.figures.vocabulary import PERCENT
 from services.executor.core.plan.faults import CallFault, SaidArgument, SaidChange, name_of
 from services.executor.core.records.called_records import words
@@ -68,7 +68,7 @@ def find_wrong_amounts(change: SaidChange) -> Iterator[CallFault]:
     """Yields the amounts of a call that are not what its part says: another figure, more than it allows, another step,
     a share of which it does not speak.
     """
-    amounts = [one for one in change.given if one.kind is ArgumentKind.AMOUNT and figure(one.value) is not None]
+    amounts = [one for one in change.given if one.kind is ArgumentKind.AMOUNT and read_figure(one.value) is not None]
     is_used = any(_is_amount(mention, one) for mention in change.stated for one in change.given)
     for one in amounts:
         yield from _find_beyond_limit(one, change.quoted)
@@ -107,7 +107,7 @@ def _find_beyond_limit(one: SaidArgument, quoted: Mentions) -> Iterator[CallFaul
 
 def _find_wrong_step(one: SaidArgument, change: SaidChange) -> Iterator[CallFault]:
     """A new value of a field that is not as far from the present one, or not in the direction, that the part says."""
-    number, quoted = figure(one.value), change.quoted
+    number, quoted = read_figure(one.value), change.quoted
     is_up, is_down = _UP.search(quoted.text) is not None, _DOWN.search(quoted.text) is not None
     is_exact = not _ROUNDED.search(quoted.text)
     if (
@@ -127,7 +127,7 @@ def _find_wrong_step(one: SaidArgument, change: SaidChange) -> Iterator[CallFaul
             for said in mention.values
         ]
         is_known = mention.unit is None or mention.unit == PERCENT
-        if is_known and not any(is_as_written(number, now + sign * step) for now, step in steps for sign in signs):
+        if is_known and not any(is_rounding_of(number, now + sign * step) for now, step in steps for sign in signs):
             told = f"by {mention.text}, and the record has {', '.join(map(str, one.now))}"
             yield CallFault(one.path, f"{one.path} {as_text(one.value)}: this part says {told}")
 
@@ -141,7 +141,7 @@ def _share_of(mention: NumberMention, said: Number) -> Fraction:
 
 def _in_units(one: SaidArgument, mention: NumberMention) -> tuple[Fraction, ...]:
     """What an argument comes to in the unit of a number that the part states: what it may be, where nothing says."""
-    number = figure(one.value)
+    number = read_figure(one.value)
     if number is None:
         return ()
     exact = Fraction(number)
@@ -163,7 +163,7 @@ def _comes_to_stated(one: SaidArgument, change: SaidChange) -> bool:
     named = {other.path: other.value for other in change.given if names_a_record(name_of(other.path))}
     own = change.list_same()
     same = (arguments for arguments in own if all(value_at(arguments, key) == value for key, value in named.items()))
-    amounts = {number for arguments in same if (number := figure(value_at(arguments, one.path))) is not None}
+    amounts = {number for arguments in same if (number := read_figure(value_at(arguments, one.path))) is not None}
     total = sum(amounts, Decimal())
     return any(_is_amount(mention, one._replace(value=total)) for mention in change.stated)
 
@@ -186,7 +186,7 @@ def _is_share_of(value: NamedValue, mention: NumberMention, change: SaidChange) 
     wholes = [Fraction(whole) for whole in mention.values if 0 < number < whole]
     is_by_constants = all(operand.source == "constant" for operand in others)
     parts = (whole / round(whole / Fraction(number)) for whole in wholes)
-    is_divided = "quotient" in operations and any(is_as_written(number, one) for one in parts)
+    is_divided = "quotient" in operations and any(is_rounding_of(number, one) for one in parts)
     return bool(wholes) and (is_by_constants or is_divided)
 
 
@@ -250,8 +250,8 @@ def _names_by_number(facts: tuple[Fact, ...]) -> Mapping[Number, frozenset[str]]
     every call of a reply asks for the same.
     """
     found: dict[Number, set[str]] = {}
-    for field in fields_of(facts):
-        number = figure(field.value)
+    for field in fields_of_facts(facts):
+        number = read_figure(field.value)
         if number is not None and kind_of_argument(field.name, {}, field.value) is not ArgumentKind.AMOUNT:
             found.setdefault(number, set()).update(_words_of_path(field.path))
     return {number: frozenset(said) for number, said in found.items()}

@@ -6,11 +6,11 @@ from functools import cached_property
 
 from services.executor.core.figures.arguments import ArgumentKind
 from services.executor.core.figures.dates import read_machine_moment
-from services.executor.core.figures.identifiers import IdentifierForm, blank_special, whole_form
+from services.executor.core.figures.identifiers import IdentifierForm, blank_special_identifiers, form_of_identifier
 from services.executor.core.figures.mentions import Mentions, find_mentions
-from services.executor.core.figures.numbers import figure, is_like_an_id, number_bearing_tokens
-from services.executor.core.figures.trace import OriginKind, Trace, TraceSources
-from services.executor.core.figures.vocabulary import leaves_open, spaced_words, without_legal_form
+from services.executor.core.figures.numbers import looks_like_id_text, number_bearing_tokens, read_figure
+from services.executor.core.figures.trace import ArgumentTrace, OriginKind, TraceSources
+from services.executor.core.figures.vocabulary import leaves_choice_open, spaced_words, without_legal_form
 from services.executor.core.plan.faults import THE_WHOLE, PartOfCall, name_of
 from services.executor.core.records.called_records import (
     agree,
@@ -74,7 +74,7 @@ class ToldRecords:
         self._named: dict[str, Sequence[GraphNode]] = {}  # records by the words that name them
         self._told_by_words: dict[str, Sequence[tuple[GraphNode, Set[tuple[str, str]]]]] = {}
 
-    def is_untold(self, leaf: Trace, call: PlannedCall, tool: Tool, part: PartOfCall) -> bool:
+    def is_untold(self, leaf: ArgumentTrace, call: PlannedCall, tool: Tool, part: PartOfCall) -> bool:
         """Whether a change names a record that no word of the user tells of, where another one of its kind is meant.
 
         Another one is meant where the user names it and the part does not choose, or where several others were read.
@@ -82,9 +82,13 @@ class ToldRecords:
         value = value_at(call.arguments, leaf.path)
         if leaf.kind not in NAMING or leaf.origin is not OriginKind.FACT:
             return False
-        if whole_form(as_text(value)) in _ADDRESSES and not leaves_open(part.quote) and self._is_of_untold(value, part):
+        if (
+            form_of_identifier(as_text(value)) in _ADDRESSES
+            and not leaves_choice_open(part.quote)
+            and self._is_of_untold(value, part)
+        ):
             return True
-        is_one = not (leaves_open(part.quote) or _RANGE.search(part.quote))
+        is_one = not (leaves_choice_open(part.quote) or _RANGE.search(part.quote))
         if is_one and self._is_other_told(as_text(value), call, part):
             return True
         if is_one and not leaf.free_text_only and self._is_other_written(as_text(value), part):
@@ -140,7 +144,9 @@ class ToldRecords:
             return False
         called = {as_text(one).casefold() for _, given in part.calls for _, one in walk_json(given)}
         written = {
-            token.casefold() for token in number_bearing_tokens(blank_special(text)) if shape_of(token) == shape
+            token.casefold()
+            for token in number_bearing_tokens(blank_special_identifiers(text))
+            if shape_of(token) == shape
         } - called
         referred = {reference.text for node in self.find_named(name) for reference in node.references}
         if not referred.isdisjoint(written) or self.tells_of(name):
@@ -220,7 +226,7 @@ class ToldRecords:
 
     def leaves_choice(self, quote: str, nodes: Sequence[GraphNode]) -> bool:
         """Whether the part leaves it open which record of this kind is meant: "all claims", but of other kinds."""
-        if not leaves_open(quote):
+        if not leaves_choice_open(quote):
             return False
         said = {word for one in quote.split() for word in words(one)}
         kinds = {node.kind[-1] for node in self._read_nodes if node.kind} & said
@@ -234,7 +240,7 @@ class ToldRecords:
         for key, value in node.record.items():
             if any(one.record.get(key) == value for one in others):
                 continue
-            number, moment = figure(value), None
+            number, moment = read_figure(value), None
             if isinstance(value, str) and value.strip():
                 moment = read_machine_moment(value, self._sources.now.tzinfo)
                 if any(_name_said(value, text.text) for text in texts):
@@ -279,7 +285,9 @@ def _reach(graph: RecordGraph, named: Set[tuple[str, ...]]) -> Set[tuple[str, ..
     """The identities of these records, and of those to which they lead, also under another kind's name."""
     reached = set(named)
     for _ in range(_STEPS):
-        ids = {one for node in graph.nodes if node.identity in reached for one in node.names[0] if is_like_an_id(one)}
+        ids = {
+            one for node in graph.nodes if node.identity in reached for one in node.names[0] if looks_like_id_text(one)
+        }
         sights = [node for node in graph.nodes if node.identity in reached or not ids.isdisjoint(node.names[0])]
         reached |= {one.identity for node in sights for one in (node, *graph.records_around(node))}
     return reached
@@ -362,7 +370,7 @@ def _is_said_whole(value: str, text: str) -> bool:
 
 def _words_of_titles(node: GraphNode) -> set[str]:
     titles = (without_legal_form(title) for title in _titles_of(node))
-    found = {word for title in titles for word in spaced_words(title).split() if not is_like_an_id(title)}
+    found = {word for title in titles for word in spaced_words(title).split() if not looks_like_id_text(title)}
     return {word for word in found if len(word) > 2 and not word.isdecimal()}
 
 

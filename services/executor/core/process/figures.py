@@ -13,8 +13,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from services.executor.core.figures.calculator import CannotCalculate, decimal_text
-from services.executor.core.figures.evaluate import evaluate
-from services.executor.core.figures.numbers import figure as plain_figure, number_bearing_tokens
+from services.executor.core.figures.evaluate import evaluate_value
+from services.executor.core.figures.numbers import number_bearing_tokens, read_figure as plain_figure
 from services.executor.core.figures.operands import KnownFigures, OperandSources, select_cells
 from services.executor.core.process.rows import (
     Ambiguous,
@@ -165,7 +165,7 @@ def _compute_values(
     for group in groups([one for one in sources if isinstance(one, ChosenRows)], figure.by):
         found = [operand for one in sources for operand in _find_operands(one, around, figure.operation, group)]
         asked = NamedValue(name="", operation=figure.operation, operands=tuple(found), value="")
-        result = evaluate(given, asked)
+        result = evaluate_value(given, asked)
         made.append(_build_value(figure, about, found, Decimal(result.value), group.value if group else None))
     return made
 

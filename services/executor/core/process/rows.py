@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import product
 from typing import NamedTuple
 
-from services.executor.core.figures.numbers import figure
+from services.executor.core.figures.numbers import read_figure
 from services.executor.core.figures.vocabulary import is_currency
 from services.executor.core.records.called_records import Seen, agree, stands_in, words
 from services.executor.core.records.record_graph import GraphNode, RecordGraph
@@ -98,7 +98,7 @@ def _telling_texts(record: Seen) -> set[str]:
         if key.lower() not in _SAYS_LITTLE
         and isinstance(value, str)
         and value.strip()
-        and figure(value) is None
+        and read_figure(value) is None
         and not _DATE.match(value.strip())
     }
 

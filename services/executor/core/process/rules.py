@@ -10,7 +10,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from services.executor.core.figures.calculator import decimal_text
-from services.executor.core.figures.numbers import figure as plain_figure, number_bearing_tokens
+from services.executor.core.figures.numbers import number_bearing_tokens, read_figure as plain_figure
 from services.executor.core.process.rows import ids_of_kind
 from services.executor.core.records.binding import CallView, bind, view_of
 from services.executor.core.records.called_records import Seen, aliases, find_records, says, words

@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from services.executor.core.figures.finance import CALCULATORS
-from services.executor.core.figures.identifiers import find_particulars
+from services.executor.core.figures.identifiers import find_case_details
 from services.executor.core.figures.operations import OPERATIONS
 from services.executor.core.states.machine import (
     GENERAL,
@@ -198,7 +198,7 @@ def _asks_a_person(process_type: str, proposed: ProposedProcess) -> Rule:
 def _refuse_of_one_case(texts: Iterable[str], example: str) -> None:
     """Raises ``BadTemplate`` if the texts tell of the example task, or something that the guard marks."""
     said = " ".join(texts)
-    if marked_values(said) or find_particulars(example) & find_particulars(said):
+    if marked_values(said) or find_case_details(example) & find_case_details(said):
         raise BadTemplate("it speaks of the one task that it was made for")
 
 

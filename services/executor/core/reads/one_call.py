@@ -11,7 +11,7 @@ from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
-from services.executor.core.figures.numbers import figure
+from services.executor.core.figures.numbers import read_figure
 from services.executor.core.records.called_records import ReadOnce, Seen, find_records, is_named
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.ruled_tools import has_tool_rules
@@ -262,7 +262,7 @@ def _find_renames(record: Seen, fields: Sequence[WantedField], task: str) -> Map
     return {
         old: new
         for old, new in names.items()
-        if not (old in (_FIGURE, *figures) and new in figures) or figure(record.record[new]) is not None
+        if not (old in (_FIGURE, *figures) and new in figures) or read_figure(record.record[new]) is not None
     }
 
 

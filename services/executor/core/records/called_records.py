@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-from services.executor.core.figures.numbers import figure, is_like_an_id, number_bearing_tokens
+from services.executor.core.figures.numbers import looks_like_id_text, number_bearing_tokens, read_figure
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.near_names import singular, words_of
 from services.executor.core.tools.record_tree import (
@@ -295,7 +295,7 @@ def stands_in(value: str, task: str) -> bool:
     """Whether the task contains these words or this identifier; a bare figure never counts."""
     wanted = value.strip()
     said, tokens = _task_words(task)
-    if wanted.casefold() not in said or figure(wanted) is not None:
+    if wanted.casefold() not in said or read_figure(wanted) is not None:
         return False
     if " " not in wanted and any(mark.isdigit() for mark in wanted):
         return wanted.casefold() in tokens
@@ -369,7 +369,7 @@ class RecordReference(NamedTuple):
 
     @property
     def looks_like_id(self) -> bool:
-        return not self.is_number and is_like_an_id(self.text)
+        return not self.is_number and looks_like_id_text(self.text)
 
 
 def references_in(
@@ -406,12 +406,12 @@ def reference_of(
         return RecordReference(own or about, text, value, is_number, True, must_exist=True)
     if last[0] in _MARKS:
         own = _in_full(noun[:-1], told) or about
-        plain = is_number or is_like_an_id(text)
+        plain = is_number or looks_like_id_text(text)
         sure = plain and (last[0] in _ALWAYS_MARKS or agree(own, about)) and (noun[:-1] != () or last[0] != "code")
         return RecordReference(own, text, value, is_number, True, must_exist=sure)
-    if not is_number and is_like_an_id(text) and any(noun == kind for _, kind in keys.kinds):
+    if not is_number and looks_like_id_text(text) and any(noun == kind for _, kind in keys.kinds):
         return RecordReference(noun, text, value, is_number, is_id=True, must_exist=True, by_kind=True)
-    sure = agree(noun, about) and (is_number or is_like_an_id(text))
+    sure = agree(noun, about) and (is_number or looks_like_id_text(text))
     return RecordReference(_in_full(noun, told), text, value, is_number, last in _OWN_NUMBERS, must_exist=sure)
 
 
@@ -493,12 +493,12 @@ def same_kind(one: str, other: str) -> bool:
 
 
 def looks_like_an_id_value(value: Json) -> bool:
-    return isinstance(value, str) and is_like_an_id(value)
+    return isinstance(value, str) and looks_like_id_text(value)
 
 
 def shape_of(text: str) -> str:
     """The pattern that ids of one kind share, ``c-#`` for ``C-17``; empty for a bare number."""
-    return _DIGITS.sub("#", text.casefold()) if is_like_an_id(text) else ""
+    return _DIGITS.sub("#", text.casefold()) if looks_like_id_text(text) else ""
 
 
 def _references_under(key: str, inner: Json, about: Noun, keys: RecordKeys, of_tool: Noun) -> Iterator[RecordReference]:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
-from services.executor.core.figures.numbers import is_like_an_id
+from services.executor.core.figures.numbers import looks_like_id_text
 from services.executor.core.records.called_records import (
     Noun,
     RecordReference,
@@ -258,7 +258,7 @@ def _build_node(record: Seen, keys: RecordKeys) -> GraphNode:
 
 def _requested_id(record: Seen, kind: Noun, own: set[str], asked: Sequence[RecordReference]) -> RecordReference | None:
     """The id that a read asked for, if its answer is that one record and does not call itself otherwise; else None."""
-    if not record.is_alone or (own and any(is_like_an_id(one) for one in own)):
+    if not record.is_alone or (own and any(looks_like_id_text(one) for one in own)):
         return None
     spoken = [one for one in asked if agree(one.noun, kind)] or [one for one in asked if speaks_of(one.noun, kind)]
     found = {one.text: one for one in spoken if one.is_id or one.looks_like_id}

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
-from services.executor.core.figures.columns import same
-from services.executor.core.figures.numbers import figure
+from services.executor.core.figures.columns import shows_same_value
+from services.executor.core.figures.numbers import read_figure
 from services.executor.core.records.called_records import looks_like_an_id_value
 from services.executor.core.tools.near_names import may_be, words_of
 from services.executor.core.tools.record_tree import Leaf, RecordNode, leaves_of, names_a_record, nodes_of
@@ -33,7 +33,9 @@ def find_subjects(shown: Json, arguments: JsonObject, result: Json, asked: JsonO
     names = identifiers_in(arguments)
     if not names:
         return Subjects(nodes, ())
-    named = {place for place, node in enumerate(nodes) if any(same(node.own, name) for name in names.values())}
+    named = {
+        place for place, node in enumerate(nodes) if any(shows_same_value(node.own, name) for name in names.values())
+    }
     direct = named | {place for place, node in enumerate(nodes) if any(_matches_of_shared_ids(node.record, names))}
     if not named:
         alone = len(nodes) == 1
@@ -42,7 +44,7 @@ def find_subjects(shown: Json, arguments: JsonObject, result: Json, asked: JsonO
             for place, node in enumerate(nodes)
             if _shows_id(node.record, names) or (alone and not _is_another(node, arguments, result))
         }
-    in_scope = any(same(value, name) for value in asked.values() for name in names.values())
+    in_scope = any(shows_same_value(value, name) for value in asked.values() for name in names.values())
     records = {id(nodes[place].record) for place in direct}
     within = [
         node
@@ -72,13 +74,16 @@ def identifiers_in(arguments: JsonObject) -> dict[str, Json]:
 def _matches_of_shared_ids(record: JsonObject, names: Mapping[str, Json]) -> list[bool]:
     """For each id that both the call and the record have, whether it has the same value."""
     keys = [(key, name) for key in record for name in names if key == name or words_of(key) == words_of(name)]
-    return [same(record[key], names[name]) for key, name in keys]
+    return [shows_same_value(record[key], names[name]) for key, name in keys]
 
 
 def _shows_id(record: JsonObject, names: Mapping[str, Json]) -> bool:
     """Whether one of the ids stands under some other field; a number does not count, since it may stand anywhere."""
     return any(
-        figure(name) is None and same(value, name) for value in record.values() for name in names.values() if name
+        read_figure(name) is None and shows_same_value(value, name)
+        for value in record.values()
+        for name in names.values()
+        if name
     )
 
 
@@ -86,7 +91,7 @@ def _is_another(node: RecordNode, arguments: JsonObject, result: Json) -> bool:
     if node.own is None:
         return False
     given = [leaf.value for leaf in leaves_of(arguments)]
-    return not any(same(node.own, value) for value in given) and str(node.own) not in dumps(result)
+    return not any(shows_same_value(node.own, value) for value in given) and str(node.own) not in dumps(result)
 
 
 _MINOR = frozenset("cent cents minor pence".split())
@@ -125,10 +130,10 @@ def says_the_same(claim: Leaf, leaf: Leaf) -> bool:
     """Whether the field has the claimed value: the same, in another unit by its name, or one of a list."""
     if isinstance(leaf.value, list):
         wanted = claim.value if isinstance(claim.value, list) else [claim.value]
-        return bool(wanted) and all(any(same(item, one) for item in leaf.value) for one in wanted)
+        return bool(wanted) and all(any(shows_same_value(item, one) for item in leaf.value) for one in wanted)
     if isinstance(claim.value, list):
         return False
-    return same(leaf.value, claim.value) or _in_other_unit(claim, leaf)
+    return shows_same_value(leaf.value, claim.value) or _in_other_unit(claim, leaf)
 
 
 def is_listed_under(claim: Leaf, leaf: Leaf) -> bool:
@@ -140,7 +145,7 @@ def is_listed_under(claim: Leaf, leaf: Leaf) -> bool:
 
 def _in_other_unit(claim: Leaf, leaf: Leaf) -> bool:
     """Whether one value is the other in cents or per cent, and a name or sign says which of them is."""
-    claimed, shown = figure(claim.value), figure(leaf.value)
+    claimed, shown = read_figure(claim.value), read_figure(leaf.value)
     if claimed is None or shown is None or not claimed:
         return False
     for has_unit in (_is_minor, _is_percent):

@@ -6,8 +6,8 @@ from decimal import Decimal
 from enum import Enum
 from typing import Final, TypeAlias
 
-from services.executor.core.figures.columns import same
-from services.executor.core.figures.numbers import figure
+from services.executor.core.figures.columns import shows_same_value
+from services.executor.core.figures.numbers import read_figure
 from services.executor.core.records.called_records import Noun, agree, aliases, words
 from services.executor.core.records.references import references
 from services.executor.core.session.ledger import is_sayable
@@ -53,15 +53,15 @@ def arguments_of(arguments: JsonObject) -> Fields:
 
 def _is_total(outer: Json, within: Sequence[Said]) -> bool:
     """Whether a figure on top is the sum of those below it."""
-    figures = [None if isinstance(one, Unknown) else figure(one) for one in within]
-    return bool(figures) and figure(outer) == sum(one or 0 for one in figures)
+    figures = [None if isinstance(one, Unknown) else read_figure(one) for one in within]
+    return bool(figures) and read_figure(outer) == sum(one or 0 for one in figures)
 
 
 def _is_greater(name: str, value: Said, outer: Json) -> bool:
     """Whether a figure is greater than the one on top, which then is no total of it: a row's own, beside a default."""
     if identifies(name):
         return False
-    one, other = None if isinstance(value, Unknown) else figure(value), figure(outer)
+    one, other = None if isinstance(value, Unknown) else read_figure(value), read_figure(outer)
     return one is not None and other is not None and abs(one) > abs(other)
 
 
@@ -84,7 +84,7 @@ def edited_fields(value: Json) -> Iterator[tuple[str, Said]]:
         return
     new = _new_value(value)
     is_removed = any(isinstance(one, str) and one.casefold() in _REMOVES for one in value.values())
-    has_figure = any(figure(one) is not None for one in value.values() if isinstance(one, str | int | Decimal))
+    has_figure = any(read_figure(one) is not None for one in value.values() if isinstance(one, str | int | Decimal))
     for key, one in value.items():
         first, *others = words(key) or ("",)
         is_field = first in _FIELD_WORDS
@@ -138,14 +138,16 @@ def _by_alias(name: str, fields: Fields) -> list[Said]:
     told = {words(other) for other in others}
     found = [value for key, value in fields if words(key) in told]
     if name == "amount" or "amount" in others:
-        return [value for value in found if isinstance(value, Unknown) or value is None or figure(value) is not None]
+        return [
+            value for value in found if isinstance(value, Unknown) or value is None or read_figure(value) is not None
+        ]
     return found
 
 
 def _agree(value: Said, first: Said) -> bool:
     if isinstance(value, Unknown) or isinstance(first, Unknown) or None in (value, first):
         return value is first
-    return value == first or same(value, first)
+    return value == first or shows_same_value(value, first)
 
 
 def _list_arguments(path: str, value: JsonObject, *, in_list: bool) -> Iterator[tuple[str, Said, bool]]:

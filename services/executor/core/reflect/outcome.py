@@ -8,7 +8,7 @@ from decimal import Decimal
 from pydantic import JsonValue
 
 from services.executor.core.figures.columns import ORDERINGS
-from services.executor.core.figures.numbers import figure
+from services.executor.core.figures.numbers import read_figure
 from services.executor.core.session.context import is_practice
 from services.executor.core.session.dossier import Dossier, Progress, RunEnd, is_dry_run
 from services.executor.core.session.values import NamedValue, kind_of
@@ -141,7 +141,7 @@ def threshold_outcomes(progress: Progress, writes: Sequence[LedgerEntry]) -> tup
 
 def _refusal_against(limit: Threshold, dossier: Dossier, refused: Sequence[LedgerEntry]) -> PredictionOutcome | None:
     """The outcome of a limit that let a value through which the tool's server refused as too much; else None."""
-    limited = figure(limit.value)
+    limited = read_figure(limit.value)
     about = [entry for entry in refused if limit.tool in ("", entry.call.tool)]
     actual = (
         _common_value([*_numbers_of_argument(about, limit.name)] or [*_values_in_records(dossier, about, limit.name)])
@@ -161,7 +161,7 @@ def _values_in_records(dossier: Dossier, about: Sequence[LedgerEntry], name: str
     results = (fact.result for fact in dossier.facts if fact.ok) if named else ()
     for record in (found for result in results for _, found in walk_json(result) if isinstance(found, dict)):
         if name in record and any(isinstance(value, str) and value in named for value in record.values()):
-            number = figure(record[name])
+            number = read_figure(record[name])
             if number is not None:
                 yield number
 
@@ -203,7 +203,7 @@ def _compared_value(limit: Threshold, dossier: Dossier, proved: Sequence[LedgerE
 
 def _rule_agrees(limit: Threshold, actual: Decimal, verdict: Verdict | None) -> bool | None:
     """Whether the rule triggered exactly if the value was beyond the limit; None without a binding verdict."""
-    limited = figure(limit.value)
+    limited = read_figure(limit.value)
     if not limit.rule_id or verdict is None or not verdict.binding or limited is None:
         return None
     rules = [rule for rule in verdict.triggered_rules if not rule.indeterminate]
@@ -242,7 +242,7 @@ def _only_numbers_of_tools_named(proved: Sequence[LedgerEntry], name: str) -> It
 
 def _numbers_in_arguments(entry: LedgerEntry, names: set[str]) -> Iterator[Decimal]:
     given = loads_object(entry.arguments_json)
-    found = (figure(given.get(name)) for name in sorted(names))
+    found = (read_figure(given.get(name)) for name in sorted(names))
     return (number for number in found if number is not None)
 
 

@@ -6,7 +6,12 @@ from itertools import chain
 from typing import NamedTuple
 
 from services.executor.core.figures.identifiers import is_duration
-from services.executor.core.figures.numbers import figure, is_like_an_id, normal, number_bearing_tokens
+from services.executor.core.figures.numbers import (
+    looks_like_id_text,
+    normalize_token,
+    number_bearing_tokens,
+    read_figure,
+)
 from services.executor.core.figures.vocabulary import spaced_words
 from services.executor.core.reflect.documents import asked_documents
 from services.executor.core.session.dossier import Dossier, Progress
@@ -122,7 +127,7 @@ def tells_what_was_found(text: str, known: FoundSources) -> bool:
     said, tokens = spaced_words(text), _tokens_in(text)
     if not known.counts.isdisjoint(tokens):
         return True
-    codes = (text for item in known.named if is_like_an_id(text := str(item.value)))  # however short they are
+    codes = (text for item in known.named if looks_like_id_text(text := str(item.value)))  # however short they are
     return any(spaced_words(code) in said for code in codes) or any(_is_said(one, said, tokens) for one in known.named)
 
 
@@ -169,19 +174,19 @@ _tokens_of = IdentityCache[FoundSources, set[str]](
 
 def _spell_number(item: NamedScalar) -> set[str]:
     """A number in each way it may be written; the empty set for anything else."""
-    number = figure(item.value)
+    number = read_figure(item.value)
     if number is None:
         return set()
     written = [number, abs(number)]
     if _MINOR.intersection(words_of(item.name)):
         written += [number / 100, abs(number) / 100]
-    return {normal(format(one, "f")) for one in written}
+    return {normalize_token(format(one, "f")) for one in written}
 
 
 def _list_spellings(token: str) -> set[str]:
     """The forms in which a token is compared: as it is, without its sign, and without a percent sign."""
-    plain = normal(token)
-    return {plain, plain.removeprefix("-"), normal(token.rstrip("%"))}
+    plain = normalize_token(token)
+    return {plain, plain.removeprefix("-"), normalize_token(token.rstrip("%"))}
 
 
 def _is_numbering(token: str, text: str) -> bool:

@@ -7,14 +7,14 @@ from pydantic import JsonValue
 
 from services.executor.core.authorize.approval import (
     approval_grounds,
-    approver_brief,
     ask_for_approval,
     describe_approval,
+    write_approver_brief,
 )
 from services.executor.core.authorize.persons import (
     answer_with_escalation,
-    confirmation_wanted,
-    persons_needed,
+    count_persons_needed,
+    next_confirmation,
     reasons_to_ask_a_person,
 )
 from services.executor.core.plan.outcomes import parts_not_done
@@ -140,9 +140,9 @@ async def end_with_question(ctx: TurnContext, waits: WaitsForDecision) -> RunEnd
         requester_id=ctx.record.requester.id,
         now=ctx.journal.now,
         hours=ctx.tenant.approval_hours,
-        needed=persons_needed(ctx, progress),
+        needed=count_persons_needed(ctx, progress),
         why=(*waits.why, *reasons_to_ask_a_person(ctx, progress)),
-        confirmation=confirmation_wanted(progress),
+        confirmation=next_confirmation(progress),
         ladder=ctx.tenant.approval_ladder,
         grounds=approval_grounds(progress, verdict, ctx.task, ctx.toolbox.keys),
         notices=ctx.tenant.notices,
@@ -163,7 +163,7 @@ async def end_resting(ctx: TurnContext, resting: Resting) -> RunEnd:
 
 async def _end_asking(store: TurnStore, approval: Approval, progress: Progress | None, note: str = "") -> RunEnd:
     """The end of a run that asks a person about a plan; earlier plans of the task may have written something."""
-    text = "\n\n".join(part for part in (note, approver_brief(approval)) if part)
+    text = "\n\n".join(part for part in (note, write_approver_brief(approval)) if part)
     return RunEnd(
         TaskState.INPUT_REQUIRED,
         FsmState.APPROVAL_GATE,

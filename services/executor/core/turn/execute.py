@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from services.executor.core.authorize.persons import approval_needed
+from services.executor.core.authorize.persons import describe_needed_approval
 from services.executor.core.conversation.completed import answer_by_ledger, complete_answer
 from services.executor.core.conversation.converse import (
     AnswerFound,
@@ -69,7 +69,7 @@ async def _carry_conversation(conversation: Conversation) -> AnsweredTask | Wait
             case AnswerFound(progress):
                 return await _complete(conversation, progress)
             case PlanClosed(progress) if is_dry_run(ctx.record):
-                return AnsweredTask(answer_with_plan(progress, approval_needed(ctx, progress)))
+                return AnsweredTask(answer_with_plan(progress, describe_needed_approval(ctx, progress)))
             case PlanClosed():
                 carried = await _carry_closed_plan(ctx, event)
         if not isinstance(carried, _CarriedPlan):

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from services.executor.core.authorize.approval import (
-    NotCounted,
+    DecisionNotCounted,
     add_decision,
-    approval_refusal,
+    describe_refused_approval,
     escalate_approval,
     is_expired,
 )
-from services.executor.core.authorize.persons import apply_approval, is_let_through, waits_for
+from services.executor.core.authorize.persons import apply_approval, is_plan_released, is_waiting_for
 from services.executor.core.prime.prime import OpenedTurn
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Rest
@@ -61,9 +61,9 @@ async def hear_turn(opened: OpenedTurn, asked: Approval | None) -> None:
         return
     accepted = journal.began - timedelta(microseconds=max(0, work.waited_us))  # by the store's clock
     await _answer_doubts(opened.store, journal, work.turn, accepted)
-    if latest is not None and asked is not None and waits_for(asked, latest):
+    if latest is not None and asked is not None and is_waiting_for(asked, latest):
         passed = apply_approval(latest, await _answer_approval(journal, work.turn, asked, accepted))
-        opened.journal.save_progress(passed, "approved" if is_let_through(passed) else "entered")
+        opened.journal.save_progress(passed, "approved" if is_plan_released(passed) else "entered")
 
 
 class StillWaiting(Exception):
@@ -85,7 +85,7 @@ async def _answer_approval(journal: Journal, turn: Turn, approval: Approval, acc
     if decided.status is ApprovalStatus.WAITING:
         raise StillWaiting(decided, _so_far(decided, turn))
     if decided.status is not ApprovalStatus.APPROVED:
-        raise Rejected(approval_refusal(decided))
+        raise Rejected(describe_refused_approval(decided))
     return decided
 
 
@@ -107,7 +107,7 @@ async def _decide_approval(journal: Journal, turn: Turn, approval: Approval, acc
     elif turn.kind is TurnKind.DECISION:
         try:
             decided = add_decision(approval, turn, accepted)
-        except NotCounted as refused:
+        except DecisionNotCounted as refused:
             raise StillWaiting(approval, f"the decision does not count: {refused}") from refused
     else:
         raise StillWaiting(approval, "this task waits for a decision: answer with exactly 'approve' or 'reject'")

@@ -8,7 +8,7 @@ from operator import attrgetter
 import structlog
 from typing_extensions import override
 
-from services.executor.core.authorize.approval import ended_approval, find_notices
+from services.executor.core.authorize.approval import end_approval, find_approval_notices
 from services.executor.core.prime.known import compress_session, with_history, with_thresholds
 from services.executor.core.prime.prime import Equipment, OpenedTurn, first_progress, prime
 from services.executor.core.prime.privacy import refuse_protected
@@ -185,13 +185,13 @@ class Worker(TurnRunner):
         decided = recorded_approval(journal, work.turn)
         asked = ended.approval or decided
         written = {entry.plan_hash for entry in (await store.ledger()).values()} if asked_before else ()
-        over = ended_approval(asked_before, decided, asked, written)
+        over = end_approval(asked_before, decided, asked, written)
         spend = journal.spending.as_json(self._limits.ceilings)
         ended = ended._replace(approval=asked, settled=over, spend=spend)
         end = build_turn_end(work, ended, session, journal, self._limits.answers)
         recording.tell_end(self._ports.tracer.current_span(), ended)
         with self._ports.tracer.span(names.STORE):
-            notices = tuple(find_notices(asked_before, asked, over))
+            notices = tuple(find_approval_notices(asked_before, asked, over))
             await store.finish(end._replace(notices=notices, charges=charges))
         journal.counts.count_end(end, asked_before)
 

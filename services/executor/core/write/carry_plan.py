@@ -4,15 +4,15 @@ from collections.abc import Sequence
 
 from services.executor.core.authorize.persons import (
     Consent,
-    find_consent,
-    is_let_through,
-    let_through,
-    persons_needed,
-    still_stands,
+    assess_consent,
+    count_persons_needed,
+    is_plan_released,
+    release_plan,
+    release_still_holds,
 )
 from services.executor.core.authorize.policy import has_fresh_verdict, renew_verdict
 from services.executor.core.figures.calculator import CannotCalculate, MadeToolResults
-from services.executor.core.figures.evaluate import recompute
+from services.executor.core.figures.evaluate import recompute_values
 from services.executor.core.model.made_tools import compute_with_tools
 from services.executor.core.plan.notices import quiet_rest, why_not_told
 from services.executor.core.plan.outcomes import answers_to
@@ -66,13 +66,13 @@ async def _release_plan(ctx: TurnContext, progress: Progress) -> Progress | Wait
     """
     if progress.dossier.verdict is None:
         raise Failed("there is no policy verdict on the plan; nothing was written")
-    match find_consent(ctx, progress):
+    match assess_consent(ctx, progress):
         case Consent.WANTED:
             return WaitsForDecision(progress)
         case Consent.BEGUN:  # a further confirmation is asked for only if what was confirmed still holds
             return await _check_inputs_still_hold(ctx, progress) or WaitsForDecision(progress)
         case Consent.NOT_NEEDED:
-            progress = let_through(progress, "automatic: no rule and no setting of the tenant asks for an approval")
+            progress = release_plan(progress, "automatic: no rule and no setting of the tenant asks for an approval")
         case Consent.GIVEN:
             pass
     if progress.state is not FsmState.MUTATE:
@@ -97,9 +97,9 @@ async def _check_inputs_still_hold(ctx: TurnContext, progress: Progress) -> Stal
     verdict = await renew_verdict(ctx, fresh)
     if strange := _without_source(ctx, fresh, await answers_to(ctx, progress.dossier.plans)):
         return StaleInputs(fresh, "what the plan rests on changed since it was approved: " + "; ".join(strange))
-    if persons_needed(ctx, fresh) > persons_needed(ctx, progress):
+    if count_persons_needed(ctx, fresh) > count_persons_needed(ctx, progress):
         return StaleInputs(fresh, "what was read since then asks for more people than have approved")
-    if not still_stands(ctx, progress, fresh, verdict):
+    if not release_still_holds(ctx, progress, fresh, verdict):
         return StaleInputs(fresh, "the inputs or the rules changed since the plan was approved")
     return None
 
@@ -121,7 +121,9 @@ async def _compute_again(
 ) -> tuple[NamedValue, ...]:
     made, known = MadeToolResults(progress.dossier.made), known_figures(ctx, facts)
     try:
-        return await compute_with_tools(ctx, _name_anew(ctx, progress), made, lambda: recompute(values, known, made))
+        return await compute_with_tools(
+            ctx, _name_anew(ctx, progress), made, lambda: recompute_values(values, known, made)
+        )
     except (CannotCalculate, NoSuchPath) as error:
         raise Failed(f"the inputs changed so that the plan's figures cannot be computed again: {error}") from error
 
@@ -142,7 +144,7 @@ def _without_source(ctx: TurnContext, fresh: Progress, written: tuple[Fact, ...]
 
 async def _work_in_state(ctx: TurnContext, progress: Progress) -> Progress:
     """Makes the plan's calls that the state is for; where the path has no state for notices, MUTATE is for them too."""
-    if progress.state is FsmState.MUTATE and not is_let_through(progress):
+    if progress.state is FsmState.MUTATE and not is_plan_released(progress):
         raise Failed("the plan is not the one that was let through; nothing was written")
     changes, notices = (ToolClass.CHANGE,), (ToolClass.NOTIFY,)
     classes = {

@@ -6,9 +6,9 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from services.executor.core.figures.columns import same
+from services.executor.core.figures.columns import shows_same_value
 from services.executor.core.figures.dates import read_whole_days
-from services.executor.core.figures.numbers import figure
+from services.executor.core.figures.numbers import read_figure
 from services.executor.core.records.called_records import looks_like_an_id_value, tells_end
 from services.executor.core.records.record_match import (
     Subjects,
@@ -138,7 +138,7 @@ class _ComparedReads:
         return [leaf for leaf in leaves_of(node.record) if leaf.items <= self._items or leaf.items in sets]
 
     def is_named(self, node: RecordNode) -> bool:
-        return node.own is not None and any(same(node.own, value) for value in self.ids.values())
+        return node.own is not None and any(shows_same_value(node.own, value) for value in self.ids.values())
 
     def repeats_question(self, node: RecordNode) -> bool:
         """Whether a record shows only what the read asked for: a server may repeat that without knowing anything."""
@@ -219,8 +219,8 @@ def _find_named_targets(reads: _ComparedReads) -> Mapping[str, Json]:
 
 def _is_called(node: RecordNode, name: str, value: Json) -> bool:
     if node.own is not None:
-        return same(node.own, value)
-    return name in node.record and same(node.record[name], value)
+        return shows_same_value(node.own, value)
+    return name in node.record and shows_same_value(node.record[name], value)
 
 
 def _find_taken_out(reads: _ComparedReads) -> ProofFinding:
@@ -341,14 +341,14 @@ def _is_telling(value: Json) -> bool:
 
 def _compute_distance(old: Json, leaf: Leaf) -> Json:
     """How far a figure of the record moved; None if it was or is none."""
-    before, now = figure(old), figure(leaf.value)
+    before, now = read_figure(old), read_figure(leaf.value)
     return None if before is None or now is None else abs(now - before)
 
 
 def _is_id_of(claim: Leaf, node: RecordNode) -> bool:
     """Whether the claim's value is the id of the record, or of one around it."""
     is_id = names_a_record(claim.name) or looks_like_an_id_value(claim.value)
-    return is_id and any(one.own is not None and same(one.own, claim.value) for one in (node, *node.around))
+    return is_id and any(one.own is not None and shows_same_value(one.own, claim.value) for one in (node, *node.around))
 
 
 def _find_made(reads: _ComparedReads) -> ProofFinding:
@@ -379,7 +379,11 @@ def _compare_new_record(reads: _ComparedReads, node: RecordNode) -> ProofFinding
     fields = {leaf.path: leaf.value for leaf in (*compared.new.values(), *(leaf for _, leaf in ids))}
     named = reads.is_named(node)
     now, then = (
-        sum(_has_fields(one, fields) for one in (*side.direct, *side.within) if not named or same(one.own, node.own))
+        sum(
+            _has_fields(one, fields)
+            for one in (*side.direct, *side.within)
+            if not named or shows_same_value(one.own, node.own)
+        )
         for side in (reads.after, reads.before)
     )
     if now - then != 1:
@@ -389,7 +393,10 @@ def _compare_new_record(reads: _ComparedReads, node: RecordNode) -> ProofFinding
 
 def _has_fields(node: RecordNode, fields: Mapping[tuple[str, ...], Json]) -> bool:
     shown = {leaf.path: leaf.value for leaf in leaves_of(node.record)}
-    return all(path in shown and (shown[path] == value or same(shown[path], value)) for path, value in fields.items())
+    return all(
+        path in shown and (shown[path] == value or shows_same_value(shown[path], value))
+        for path, value in fields.items()
+    )
 
 
 def _find_done_by_verb(reads: _ComparedReads) -> ProofFinding:

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from services.executor.core.authorize.persons import persons_needed, reasons_to_ask_a_person
-from services.executor.core.authorize.policy import verdict_on
+from services.executor.core.authorize.persons import count_persons_needed, reasons_to_ask_a_person
+from services.executor.core.authorize.policy import request_verdict
 from services.executor.core.figures.operands import select_cells
 from services.executor.core.process.figures import compute_figures
 from services.executor.core.reads.recovering import read_again
@@ -45,7 +45,7 @@ async def why_barred_since(
         try:
             fresh = await side_by_side(read_again(ctx, f"{key}:{one.ref}", one, progress) for one in touched)
             alone = _plan_alone(ctx, progress, call, fresh)
-            verdict = await verdict_on(ctx, alone.template, alone.dossier, plan)
+            verdict = await request_verdict(ctx, alone.template, alone.dossier, plan)
         except Failed as failed:
             return f"what {tools} left of it is not known: {failed.reason}. {_PROPOSE_AGAIN}"
         said = _new_demands(ctx, progress, alone.update_dossier(verdict=verdict))
@@ -112,7 +112,7 @@ def _new_demands(ctx: TurnContext, before: Progress, alone: Progress) -> list[st
     said += [refusal.sentence for refusal in verdict.refusals]
     said += [rule.sentence for rule in verdict.triggered_rules if _key_of(rule) not in known]
     said += () if before.dossier.by_person else reasons_to_ask_a_person(ctx, alone)
-    if persons_needed(ctx, alone) > persons_needed(ctx, before):
+    if count_persons_needed(ctx, alone) > count_persons_needed(ctx, before):
         said.append("it takes more people")
     return list(dict.fromkeys(said))
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
-from services.executor.core.authorize.persons import still_stands
+from services.executor.core.authorize.persons import release_still_holds
 from services.executor.core.authorize.policy import has_fresh_verdict, renew_verdict
 from services.executor.core.plan.notices import may_go_out, text_place, with_sentence
 from services.executor.core.reads.one_call import dispatch_call
@@ -230,7 +230,7 @@ async def _renew_if_old(write: PlannedWrite) -> None:
     if has_fresh_verdict(ctx, write.plan.hash):
         return
     try:
-        if not still_stands(ctx, progress, progress, await renew_verdict(ctx, progress)):
+        if not release_still_holds(ctx, progress, progress, await renew_verdict(ctx, progress)):
             raise Failed("the rules changed since the plan was let through")
     except (Failed, Rejected) as error:
         if not any(has_begun(entry) for entry in (await plan_entries(ctx.store, write.plan)).values()):
