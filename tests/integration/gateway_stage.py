@@ -14,7 +14,7 @@ from redis.asyncio import Redis
 from services.executor.adapters.redis_sessions import RedisSessions
 from services.executor.adapters.redis_upkeep import RedisUpkeep
 from services.executor.core.authorize.approval import (
-    DecisionNotCounted,
+    InvalidDecision,
     add_decision,
     ask_for_approval,
     write_approver_brief,
@@ -144,7 +144,7 @@ def _asked_or_decided(work: Work, asked: Approval | None) -> tuple[TaskRecord, A
         return record, None
     try:
         return record, add_decision(asked, turn, turn.received_at)
-    except DecisionNotCounted as why:
+    except InvalidDecision as why:
         waits = {"state": TaskState.INPUT_REQUIRED, "reason": f"the decision does not count: {why}"}
         return record.model_copy(update=waits), None
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from services.executor.core.authorize.approval import (
-    DecisionNotCounted,
+    InvalidDecision,
     add_decision,
     ask_for_approval,
     escalate_approval,
@@ -84,7 +84,7 @@ def _course(approval: Approval, story: Sequence[_Said]) -> list[Approval]:
             course.append(_deadline(course[-1], now))
         try:
             course.append(add_decision(course[-1], _turn(said, number), now))
-        except DecisionNotCounted:
+        except InvalidDecision:
             course.append(course[-1])
         course.append(_deadline(course[-1], now))
     return course
@@ -125,7 +125,7 @@ def test_at_the_very_instant_of_the_deadline_one_of_them_wins(answer_first: bool
     turn = _turn(_Said(_PEOPLE[0], "approve", 0), 1)
     if not answer_first:
         approval = _deadline(approval, approval.deadline)
-    with pytest.raises(DecisionNotCounted):
+    with pytest.raises(InvalidDecision):
         add_decision(approval, turn, approval.deadline)
     assert _deadline(approval, approval.deadline).status is ApprovalStatus.EXPIRED
 
@@ -178,7 +178,7 @@ def test_who_may_decide_decides(word: str, status: str) -> None:
     (turn(None), NOON, "approve"), (turn(approval_id="another"), NOON, "earlier question"),
 )  # fmt: skip
 def test_what_has_no_right_to_count_does_not(decision: Turn, at: datetime, why: str) -> None:
-    with pytest.raises(DecisionNotCounted, match=why):
+    with pytest.raises(InvalidDecision, match=why):
         add_decision(asked(), decision, at)
 
 
@@ -189,7 +189,7 @@ def test_an_approval_is_given_exactly_by_enough_yeses_before_any_no(words: list[
     for number, word in enumerate(words):
         try:
             approval = add_decision(approval, turn(word, BOSS.model_copy(update={"id": f"b{number}"})), NOON)
-        except DecisionNotCounted:
+        except InvalidDecision:
             continue
 
     counted = [word for word in words if word != "perhaps"]

@@ -140,7 +140,7 @@ def _call_as_json(call: PlannedCall) -> JsonObject:
     }
 
 
-class DecisionNotCounted(Exception):
+class InvalidDecision(Exception):
     """A person's decision on an approval is not valid; the message says why, and the task keeps waiting."""
 
 
@@ -208,16 +208,16 @@ def escalate_approval(approval: Approval, now: datetime) -> Approval | None:
 
 
 def add_decision(approval: Approval, turn: Turn, now: datetime) -> Approval:
-    """The approval with the turn's decision added. Raises ``DecisionNotCounted`` if the turn's sender may not decide,
+    """The approval with the turn's decision added. Raises ``InvalidDecision`` if the turn's sender may not decide,
     or the turn holds no decision on this approval.
     """
     if turn.data.get("approval_id") not in (None, approval.approval_id):
-        raise DecisionNotCounted("it answers an earlier question, and what is asked has changed since")
+        raise InvalidDecision("it answers an earlier question, and what is asked has changed since")
     if objection := approval.objection(turn.principal, now):
-        raise DecisionNotCounted(objection)
+        raise InvalidDecision(objection)
     word = str(turn.data.get("decision", "")).strip().lower()
     if word not in ("approve", "reject"):
-        raise DecisionNotCounted('a decision is "approve" or "reject"')
+        raise InvalidDecision('a decision is "approve" or "reject"')
     decision = Decision(
         approve=word == "approve", by=turn.principal, at=now, comment=str(turn.data.get("comment") or "")
     )

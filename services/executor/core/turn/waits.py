@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from services.executor.core.authorize.approval import (
-    DecisionNotCounted,
+    InvalidDecision,
     add_decision,
     describe_refused_approval,
     escalate_approval,
@@ -107,7 +107,7 @@ async def _decide_approval(journal: Journal, turn: Turn, approval: Approval, acc
     elif turn.kind is TurnKind.DECISION:
         try:
             decided = add_decision(approval, turn, accepted)
-        except DecisionNotCounted as refused:
+        except InvalidDecision as refused:
             raise StillWaiting(approval, f"the decision does not count: {refused}") from refused
     else:
         raise StillWaiting(approval, "this task waits for a decision: answer with exactly 'approve' or 'reject'")
