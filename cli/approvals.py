@@ -1,4 +1,4 @@
-"""`purple approvals`: what waits for a person's yes: list, look, approve, reject."""
+"""`purple approvals`: list, show, approve and reject the calls that wait for a person's decision."""
 
 import asyncio
 from collections.abc import Sequence
@@ -9,21 +9,21 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from cli.console import err, join_values, moment, out, plain_text, say_found, say_json, text_table
+from cli.console import err, format_local_time, join_values, out, plain_text, print_answer, print_json, text_table
 from cli.gateway.client import (
     AsJson,
     Gateway,
     GatewayClient,
     Name,
     ask_gateway,
+    build_speaker_claim,
     path_of,
-    say_rows,
-    speaker_claim,
-    talk_with_gateway,
+    print_rows,
+    run_with_gateway,
 )
-from cli.gateway.messages import as_list
-from cli.send import levels_of
-from cli.task import say_task
+from cli.gateway.messages import list_or_empty
+from cli.send import parse_levels
+from cli.task import print_task
 from shared.domain.exact_json import JsonObject, dumps, objects_in
 from shared.domain.words import Role, decider
 
@@ -42,25 +42,25 @@ approvals = typer.Typer(no_args_is_help=True, help="What waits for a person's ye
 
 @approvals.command("list")
 def list_approvals(url: Gateway = "", as_json: AsJson = False) -> None:
-    """List the approvals that wait, the nearest deadline first.
+    """List the approvals that wait for a decision, the nearest deadline first.
 
     Example:
 
       purple approvals list
     """
     found = ask_gateway(url, "GET", "/approvals")
-    say_rows(found, "approvals", _approvals_table, "Nothing waits for an approval.", as_json=as_json)
+    print_rows(found, "approvals", _approvals_table, "Nothing waits for an approval.", as_json=as_json)
 
 
 @approvals.command()
 def show(approval_id: ApprovalId, url: Gateway = "", as_json: AsJson = False) -> None:
-    """Show one approval: the exact calls with where each argument comes from, why they ask, who has answered.
+    """Show one approval: its calls with the source of each argument, why approval is needed, and the decisions so far.
 
     Example:
 
       purple approvals show 1f0c9a7b3d2e4a5b
     """
-    say_found(ask_gateway(url, "GET", path_of("approvals", approval_id)), _print_approval, as_json=as_json)
+    print_answer(ask_gateway(url, "GET", path_of("approvals", approval_id)), _print_approval, as_json=as_json)
 
 
 @approvals.command()
@@ -72,15 +72,16 @@ def approve(
     url: Gateway = "",
     as_json: AsJson = False,
 ) -> None:
-    """Say yes to exactly these calls, and show what came of them.
+    """Approve the calls of one approval, wait for the task, and show its result.
 
-    It takes the role approver at the approval's level (`--level`, where names are believed), and not one's own request.
+    You need the role approver at the approval's level, and cannot approve your own request. Without API keys (embedded
+    profile), `--as` and `--level` say who you are.
 
     Example:
 
       purple approvals approve 1f0c9a7b3d2e4a5b --as dana --level manager
     """
-    _send_answer("approve", approval_id, comment, name, level, url, as_json)
+    _submit_decision("approve", approval_id, comment, name, level, url, as_json)
 
 
 @approvals.command()
@@ -92,29 +93,30 @@ def reject(
     url: Gateway = "",
     as_json: AsJson = False,
 ) -> None:
-    """Say no: nothing is written, and the task ends as rejected.
+    """Reject the calls of one approval: none of them is made, and the task ends as rejected.
 
     Example:
 
       purple approvals reject 1f0c9a7b3d2e4a5b --as dana --level manager --comment "not this quarter"
     """
-    _send_answer("reject", approval_id, comment, name, level, url, as_json)
+    _submit_decision("reject", approval_id, comment, name, level, url, as_json)
 
 
-def _send_answer(
+def _submit_decision(
     word: str, approval_id: str, comment: str, name: str, level: list[str] | None, url: str, as_json: bool
 ) -> None:
-    claim = speaker_claim(name, Role.APPROVER, levels_of(level))
+    claim = build_speaker_claim(name, Role.APPROVER, parse_levels(level))
     body: JsonObject = {"decision": word, "comment": comment, **claim}
     if as_json:
-        return say_json(dumps(ask_gateway(url, "POST", path_of("approvals", approval_id), body)))
-    return _say_decided(talk_with_gateway(url, lambda client: _decide(client, approval_id, body)))
+        return print_json(dumps(ask_gateway(url, "POST", path_of("approvals", approval_id), body)))
+    return _print_decision(run_with_gateway(url, lambda client: _decide_and_wait(client, approval_id, body)))
 
 
-class DecidedApproval(NamedTuple):
-    """An approval after an answer.
+class DecisionOutcome(NamedTuple):
+    """The result of deciding an approval.
 
-    ``task``: its task's record once that has ended or waits; ``earlier``: it was decided before.
+    ``task``: the record of its task, read once the task has ended or waits again; ``earlier``: the same decision had
+    been made before this command.
     """
 
     approval: JsonObject
@@ -122,22 +124,22 @@ class DecidedApproval(NamedTuple):
     earlier: bool
 
 
-async def _decide(client: GatewayClient, approval_id: str, body: JsonObject) -> DecidedApproval:
+async def _decide_and_wait(client: GatewayClient, approval_id: str, body: JsonObject) -> DecisionOutcome:
     path = path_of("approvals", approval_id)
-    approval = await client.ask("GET", path)
+    approval = await client.request_json("GET", path)
     earlier = approval.get("status") == _STATUSES.get(str(body["decision"]))
     if not earlier:
-        approval = await client.ask("POST", path, body)
+        approval = await client.request_json("POST", path, body)
     task_id = str(approval.get("task_id"))
     with suppress(TimeoutError):
         async with asyncio.timeout(_PATIENCE):
-            async for _ in client.events(task_id):  # until it has ended, or waits for somebody
+            async for _ in client.stream_events(task_id):  # until it has ended, or waits for somebody
                 pass
-    return DecidedApproval(approval, await client.ask("GET", path_of("tasks", task_id)), earlier)
+    return DecisionOutcome(approval, await client.request_json("GET", path_of("tasks", task_id)), earlier)
 
 
-def _say_decided(found: DecidedApproval) -> None:
-    """Print the decision, and what became of the task."""
+def _print_decision(found: DecisionOutcome) -> None:
+    """Print the decision and the state of its task."""
     approval = found.approval
     already = "already " if found.earlier else ""
     by = ", ".join(str(one.get("by")) for one in objects_in(approval.get("decisions")))
@@ -145,8 +147,8 @@ def _say_decided(found: DecidedApproval) -> None:
     decided = f"a decision by {by} counts" if waits else f"{already}{approval.get('status')} by {by}"
     out.print(Text(f"approval {approval.get('approval_id')}: {decided}", "bold"))
     if waits:
-        err.print(Text(f"it goes on waiting: {_say_who(approval)}", "dim"))
-    say_task(found.task)
+        err.print(Text(f"it goes on waiting: {_describe_approver(approval)}", "dim"))
+    print_task(found.task)
 
 
 def _print_approval(approval: JsonObject) -> None:
@@ -154,7 +156,7 @@ def _print_approval(approval: JsonObject) -> None:
     state = f", task {approval.get('task_id')}: {approval.get('task_state')}" if approval.get("task_state") else ""
     out.print(Text(head + state, "bold"))
     out.print(Text(str(approval.get("task"))))
-    for reason in as_list(approval.get("reasons")):
+    for reason in list_or_empty(approval.get("reasons")):
         err.print(Text(f"because {reason}", "dim"))
     out.print(_calls_table(objects_in(approval.get("calls"))))
     if figures := objects_in(approval.get("figures")):
@@ -163,18 +165,19 @@ def _print_approval(approval: JsonObject) -> None:
         out.print(_reads_table(reads))
     for passed in objects_in(approval.get("escalations")):
         who = decider(str(passed.get("level") or ""))
-        out.print(Text(f"not decided by {who} before {moment(passed.get('deadline'))}"))
+        out.print(Text(f"not decided by {who} before {format_local_time(passed.get('deadline'))}"))
     for one in objects_in(approval.get("decisions")):
         said = f": {one.get('comment')}" if one.get("comment") else ""
         out.print(Text(f"{one.get('decision')} by {one.get('by')}{said}"))
-    err.print(Text(f"{_say_who(approval)}, until {moment(approval.get('deadline'))}{_describe_next(approval)}", "dim"))
+    until = format_local_time(approval.get("deadline"))
+    err.print(Text(f"{_describe_approver(approval)}, until {until}{_describe_no_answer(approval)}", "dim"))
     err.print(Text(f"plan {approval.get('plan_hash')}", "dim"))
 
 
 def _approvals_table(rows: list[JsonObject]) -> Table:
     def cells(row: JsonObject) -> Sequence[object]:
         calls = ", ".join(str(call.get("tool")) for call in objects_in(row.get("calls")))
-        needed = (_say_who(row), calls, moment(row.get("deadline")))
+        needed = (_describe_approver(row), calls, format_local_time(row.get("deadline")))
         return row.get("approval_id"), row.get("task"), row.get("requester"), *needed
 
     columns = ("approval", "task", "asked by", "needs", "calls", "deadline")
@@ -196,7 +199,7 @@ def _figures_table(rows: list[JsonObject]) -> Table:
 
 
 def _reads_table(rows: list[JsonObject]) -> Table:
-    """A table of the reads that the plan rests on; of a long answer only the beginning."""
+    """A table of the reads that support the plan; long results are cut."""
 
     def cells(row: JsonObject) -> Sequence[object]:
         showed = plain_text(row.get("shows")) + (" ..." if row.get("cut") else "")
@@ -207,15 +210,15 @@ def _reads_table(rows: list[JsonObject]) -> Table:
     return text_table(("read", "asked", "showed", "supports"), map(cells, rows), "what it rests on")
 
 
-def _describe_next(row: JsonObject) -> str:
-    """What happens if nobody answers: the level that is asked next, or that no answer means no."""
+def _describe_no_answer(row: JsonObject) -> str:
+    """What happens at the deadline if nobody has decided: the next level is asked, or the calls are rejected."""
     if row.get("status") != "waiting":
         return ""
-    later = as_list(row.get("goes_on_to"))
+    later = list_or_empty(row.get("goes_on_to"))
     return f"; then it goes on to {decider(str(later[0]))}" if later else "; no answer means no"
 
 
-def _say_who(row: JsonObject) -> str:
+def _describe_approver(row: JsonObject) -> str:
     level = decider(str(row.get("level") or ""))
     given = sum(one.get("decision") == "approve" for one in objects_in(row.get("decisions")))
     several = f", {given} of {row.get('needed')} given" if row.get("needed") != 1 else ""

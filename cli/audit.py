@@ -1,4 +1,4 @@
-"""`purple audit`: show for each write who asked, who approved it, what was sent, what came of it, and the proof."""
+"""`purple audit`: list each write: who asked for it and approved it, what was sent, its status, and its proof."""
 
 import csv
 import io
@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 import typer
 from rich.text import Text
 
-from cli.console import Complaint, moment, out, plain_text, say_json
-from cli.gateway.client import AsJson, Gateway, GatewayClient, talk_with_gateway
+from cli.console import Complaint, format_local_time, out, plain_text, print_json
+from cli.gateway.client import AsJson, Gateway, GatewayClient, run_with_gateway
 from shared.domain.exact_json import Json, JsonObject, as_object, dumps, objects_in
 
 _LINES = ("tool", "arguments", "asked_by", "approved_by", "why", "status", "proof", "sent")
@@ -31,7 +31,7 @@ def audit(
     as_json: AsJson = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Comma-separated values instead of a table.")] = False,
 ) -> None:
-    """Show for each write who asked, who approved it, what was sent, why it might be, what came of it, and the proof.
+    """List each write: who asked for it and approved it, what was sent, the rules that applied, its status and proof.
 
     Example:
 
@@ -41,35 +41,35 @@ def audit(
         raise Complaint("--json and --csv exclude each other.", "Ask for one of them.")
     given = {"task": task, "session": session, "since": since, "until": until}
     filters = {name: value for name, value in given.items() if value}
-    found = talk_with_gateway(url, lambda client: _read_all(client, filters))
+    found = run_with_gateway(url, lambda client: _read_all(client, filters))
     writes = objects_in(found.get("writes"))
     if as_json:
-        say_json(dumps(found))
+        print_json(dumps(found))
     elif as_csv:
-        out.file.write(as_lines(writes))
+        out.file.write(writes_as_csv(writes))
     else:
-        show_writes(writes)
+        print_writes(writes)
 
 
 async def _read_all(client: GatewayClient, filters: dict[str, str]) -> JsonObject:
-    """The writes of all pages as one answer."""
+    """Read all pages of the export, and return their writes as one answer."""
     writes: list[Json] = []
     while True:
-        page = await client.ask("GET", f"/audit?{urlencode(filters)}")
+        page = await client.request_json("GET", f"/audit?{urlencode(filters)}")
         writes += objects_in(page.get("writes"))
         if not (token := page.get("token")):
             return {"writes": writes, "archive": page.get("archive")}
         filters = {**filters, "token": str(token)}
 
 
-def as_lines(writes: list[JsonObject]) -> str:
+def writes_as_csv(writes: list[JsonObject]) -> str:
     """The writes as CSV with a header. A cell that a spreadsheet would take for a formula begins with an apostrophe."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_FIELDS)
     for write in writes:
         flat = {**write, **_flatten_write(write)}
-        writer.writerow([_as_cell(flat.get(name)) for name in _FIELDS])
+        writer.writerow([_csv_cell(flat.get(name)) for name in _FIELDS])
     return text.getvalue()
 
 
@@ -86,11 +86,11 @@ def _flatten_write(write: JsonObject) -> JsonObject:
     }
 
 
-def show_writes(writes: list[JsonObject]) -> None:
+def print_writes(writes: list[JsonObject]) -> None:
     """Print a block of lines for each write, so that nothing is cut on a narrow screen."""
     out.print("1 write" if len(writes) == 1 else f"{len(writes)} writes", style="bold")
     for write in writes:
-        flat = {**write, **_flatten_write(write), "sent": moment(write.get("sent_at"))}
+        flat = {**write, **_flatten_write(write), "sent": format_local_time(write.get("sent_at"))}
         flat["why"] = flat["rules"] or "no rule asked for anybody's yes"
         out.print(Text(f"\ntask {flat.get('task_id')} call {flat.get('call_id')}", "bold"), soft_wrap=True)
         for name in _LINES:
@@ -109,6 +109,6 @@ def _approval_in_words(write: JsonObject) -> str:
     return "; ".join(yes) or plain_text(write.get("allowed_by"))
 
 
-def _as_cell(value: Json) -> str:
+def _csv_cell(value: Json) -> str:
     text = plain_text(value)
     return f"'{text}" if text.startswith(_FORMULAS) else text

@@ -1,4 +1,4 @@
-"""`purple chaos` and `purple bench`: what only a checkout of the project has, in its folder ``tools``."""
+"""The commands `purple chaos` and `purple bench`, which only a checkout of the project has, in its folder ``tools``."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,7 +10,7 @@ from cli.console import err
 COMMANDS = ("bench", "chaos")
 
 
-def find_tools() -> Path | None:
+def find_tools_folder() -> Path | None:
     """The project's folder ``tools``; None if this is no checkout, or ``tools`` is another's package."""
     try:
         found = [find_spec(f"tools.{name}.command") for name in COMMANDS]
@@ -20,7 +20,7 @@ def find_tools() -> Path | None:
     return files[0].parents[1] if len(files) == len(COMMANDS) else None
 
 
-def needs_a_checkout(ctx: typer.Context) -> None:
+def report_missing_checkout(ctx: typer.Context) -> None:
     sentence = f"purple {ctx.info_name} needs a checkout of the project: the folder tools is not installed here."
     err.print(sentence, style="red", soft_wrap=True)
     raise typer.Exit(2)

@@ -22,7 +22,7 @@ async def run_for_json(
     ``environ``: its whole environment, by default this one. Raises ``Complaint`` with the process's own sentence, and
     with ``code``, if it fails, or is not done within ``seconds``.
     """
-    with in_progress(err, doing):
+    with show_spinner(err, doing):
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
@@ -49,16 +49,16 @@ async def run_for_json(
         raise Complaint(sentence, complaints[-_SHOWN:], code) from None
 
 
-def ask_module(
+def run_module_for_json(
     *arguments: str, doing: str, seconds: float, environ: Mapping[str, str] | None = None, code: int = 1
 ) -> JsonObject:
-    """As ``run_for_json``, for a command."""
+    """``run_for_json`` for synchronous callers."""
     return asyncio.run(run_for_json(*arguments, doing=doing, seconds=seconds, environ=environ, code=code))
 
 
 @contextmanager
-def in_progress(console: Console, doing: str) -> Iterator[None]:
-    """Shows a spinner with the seconds that pass, and removes it at the end; without a terminal, prints one line."""
+def show_spinner(console: Console, doing: str) -> Iterator[None]:
+    """Shows a spinner with ``doing`` and the elapsed seconds; without a terminal it prints ``doing`` once."""
     if not console.is_terminal:
         console.print(f"{doing} ...", style="dim", markup=False, soft_wrap=True)
         yield

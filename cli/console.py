@@ -20,14 +20,14 @@ out = Console(highlight=False, width=None if sys.stdout.isatty() else _LOG_WIDTH
 err = Console(stderr=True, highlight=False, width=None if sys.stderr.isatty() else _LOG_WIDTH)
 
 
-def own_name() -> str:
-    """The name to call this command line by: ``purple`` if the shell finds it, else the path it was called by."""
+def own_command_name() -> str:
+    """How a user can call this program: ``purple`` if it is in the PATH, else the path by which it was called."""
     called = sys.argv[0]
     return called if Path(called).name == _NAME and shutil.which(_NAME) is None else _NAME
 
 
 class Complaint(Exception):
-    """A problem that a person can fix; ``sentence`` says what it is and how. It ends a command with ``code``."""
+    """An error that the user can fix. ``sentence``: the error and its remedy; ``code``: the command's exit code."""
 
     def __init__(self, sentence: str, detail: str = "", code: int = 1) -> None:
         super().__init__(sentence)
@@ -45,7 +45,7 @@ class Complaint(Exception):
 def text_table(columns: Iterable[str], rows: Iterable[Iterable[object]], title: str | None = None) -> Table:
     """A table that wraps long words instead of cutting them, since ids must stay whole.
 
-    Its cells are plain text: words of others are never read as markup. None is an empty cell.
+    Its cells are plain text, never rich's markup. None is an empty cell.
     """
     table = Table(*(Column(header, overflow="fold") for header in columns), title=title)
     for row in rows:
@@ -53,30 +53,30 @@ def text_table(columns: Iterable[str], rows: Iterable[Iterable[object]], title: 
     return table
 
 
-def say_json(text: str) -> None:
+def print_json(text: str) -> None:
     """Print a JSON text to stdout, unwrapped and uncoloured."""
     out.print(text, markup=False, soft_wrap=True)
 
 
-def say_found(found: JsonObject, show: Callable[[JsonObject], object], *, as_json: bool) -> None:
-    """Print an answer: as JSON, or as ``show`` prints it for people."""
+def print_answer(found: JsonObject, show: Callable[[JsonObject], object], *, as_json: bool) -> None:
+    """Print a gateway's answer as JSON, or by calling ``show``, which prints it for people."""
     if as_json:
-        say_json(dumps(found))
+        print_json(dumps(found))
     else:
         show(found)
 
 
 def plain_text(value: Json) -> str:
-    """A value as plain text: a text as it is, other values as JSON; empty for null and what holds nothing."""
+    """A value as plain text: strings as they are, null and empty containers as empty text, other values as JSON."""
     return value if isinstance(value, str) else "" if value in (None, [], {}) else dumps(value)
 
 
 def join_values(value: Json) -> str:
-    """The parts of a list, with commas; another value as plain text."""
+    """The items of a list joined with commas; any other value as plain text."""
     return ", ".join(map(plain_text, value)) if isinstance(value, list) else plain_text(value)
 
 
-def moment(value: Json) -> str:
+def format_local_time(value: Json) -> str:
     """An ISO time in local time, to the minute; empty for None, other texts unchanged."""
     if not isinstance(value, str):
         return "" if value is None else str(value)
@@ -94,31 +94,31 @@ def indent_json(value: Json, margin: str = "") -> str:
     """Indented JSON with sorted names, in which fractions may be ``Decimal``."""
     match value:
         case dict() if value:
-            return _block(
+            return _indent_block(
                 "{",
                 (f"{dumps(name)}: {indent_json(value[name], margin + _STEP)}" for name in sorted(value)),
                 "}",
                 margin,
             )
         case list() if value:
-            return _block("[", (indent_json(part, margin + _STEP) for part in value), "]", margin)
+            return _indent_block("[", (indent_json(part, margin + _STEP) for part in value), "]", margin)
         case _:
             return dumps(value)
 
 
-def _block(opening: str, parts: Iterator[str], closing: str, margin: str) -> str:
+def _indent_block(opening: str, parts: Iterator[str], closing: str, margin: str) -> str:
     return f"{opening}\n" + ",\n".join(f"{margin}{_STEP}{part}" for part in parts) + f"\n{margin}{closing}"
 
 
-class Starting:
-    """Shows progress while a stack starts. Call it with the names still awaited, at last with none."""
+class StartupProgress:
+    """Shows progress while a stack starts. Call it with the names of the processes that are not ready yet."""
 
     def __init__(self, console: Console, quiet: bool = False) -> None:
         self._console = console
         self._quiet = quiet
         self._status = Status("Starting ...", console=console)
 
-    def __enter__(self) -> "Starting":
+    def __enter__(self) -> "StartupProgress":
         if self._quiet:
             return self
         if self._console.is_terminal:

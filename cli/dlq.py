@@ -1,4 +1,4 @@
-"""`purple dlq`: dead letters: turns given up, and outcomes that nothing was learned from."""
+"""`purple dlq`: list, show, requeue and drop dead letters: failed turns, and outcomes the learner could not process."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -7,8 +7,8 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from cli.console import Complaint, err, moment, out, plain_text, say_found, text_table
-from cli.gateway.client import AsJson, Gateway, Name, ask_as_operator, say_rows
+from cli.console import Complaint, err, format_local_time, out, plain_text, print_answer, text_table
+from cli.gateway.client import AsJson, Gateway, Name, ask_as_operator, print_rows
 from shared.domain.exact_json import JsonObject, objects_in
 
 _MOST = 1000
@@ -26,14 +26,14 @@ def list_dead_letters(
     url: Gateway = "",
     as_json: AsJson = False,
 ) -> None:
-    """List the dead letters, the newest first. It takes the role operator, as all of these do.
+    """List the dead letters, the newest first. All dlq commands require the role operator.
 
     Example:
 
       purple dlq list
     """
     found = ask_as_operator(url, name, "dlq", "list", body={"limit": limit})
-    say_rows(found, "letters", _build_table, "No dead letters.", as_json=as_json)
+    print_rows(found, "letters", _build_table, "No dead letters.", as_json=as_json)
 
 
 @dlq.command()
@@ -44,7 +44,7 @@ def show(letter_id: LetterId, name: Name = "", url: Gateway = "", as_json: AsJso
 
       purple dlq show turn-12-1790000000000-0
     """
-    say_found(ask_as_operator(url, name, "dlq", letter_id, "show"), _print_result, as_json=as_json)
+    print_answer(ask_as_operator(url, name, "dlq", letter_id, "show"), _print_result, as_json=as_json)
 
 
 @dlq.command()
@@ -56,9 +56,9 @@ def requeue(
     url: Gateway = "",
     as_json: AsJson = False,
 ) -> None:
-    """Put a letter back to work: a turn's task begins anew, under a new id; an outcome goes back to the learner.
+    """Requeue a letter: a turn's task starts again under a new id; an outcome goes back to the learner.
 
-    An outcome counts once, however often it is put back. One that cannot be read has no tenant, and stays.
+    Requeueing an outcome twice does not count it twice. An outcome that cannot be read stays in the queue.
 
     Example:
 
@@ -68,23 +68,25 @@ def requeue(
     if bool(letter_id) == outcomes:
         raise Complaint("Name one letter, or say --outcomes for all outcomes.")
     body: JsonObject = {"again": again}
-    found = _all_outcomes(url, name) if outcomes else ask_as_operator(url, name, "dlq", letter_id, "requeue", body=body)
-    say_found(found, _print_result, as_json=as_json)
+    found = (
+        _requeue_outcomes(url, name) if outcomes else ask_as_operator(url, name, "dlq", letter_id, "requeue", body=body)
+    )
+    print_answer(found, _print_result, as_json=as_json)
 
 
 @dlq.command()
 def drop(letter_id: LetterId, name: Name = "", url: Gateway = "", as_json: AsJson = False) -> None:
-    """Take a letter out for good.
+    """Delete a letter permanently.
 
     Example:
 
       purple dlq drop outcome-3-1790000000000-0
     """
-    say_found(ask_as_operator(url, name, "dlq", letter_id, "drop"), _print_result, as_json=as_json)
+    print_answer(ask_as_operator(url, name, "dlq", letter_id, "drop"), _print_result, as_json=as_json)
 
 
-def _all_outcomes(url: str, name: str) -> JsonObject:
-    """Put back all outcomes in one list's length; the next call takes the next ones."""
+def _requeue_outcomes(url: str, name: str) -> JsonObject:
+    """Requeue the outcomes among the newest letters, at most one list of them: repeat the call for the rest."""
     letters = objects_in(ask_as_operator(url, name, "dlq", "list", body={"limit": _MOST}).get("letters"))
     mine = [letter for letter in letters if letter.get("kind") == "outcome"]
     known = [str(letter["id"]) for letter in mine if letter.get("task_id")]
@@ -96,7 +98,7 @@ def _all_outcomes(url: str, name: str) -> JsonObject:
 def _build_table(letters: list[JsonObject]) -> Table:
     def cells(letter: JsonObject) -> Sequence[object]:
         why = " ".join(str(letter.get(key)) for key in ("reason", "error") if letter.get(key))
-        return letter.get("id"), moment(letter.get("at")), letter.get("task_id"), letter.get("tries"), why
+        return letter.get("id"), format_local_time(letter.get("at")), letter.get("task_id"), letter.get("tries"), why
 
     return text_table(("letter", "since", "task", "tries", "why"), map(cells, letters))
 

@@ -1,4 +1,4 @@
-"""`purple keys`: make an API key, list them, revoke one; PURPLE_API_KEY is yours."""
+"""`purple keys`: create, list and revoke API keys; your own goes into PURPLE_API_KEY."""
 
 from typing import Annotated
 
@@ -6,10 +6,10 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from cli.child_json import ask_module
-from cli.console import err, join_values, moment, out, say_found, text_table
-from cli.gateway.client import AsJson, Gateway, Name, ask_as_operator, say_rows
-from cli.send import levels_of
+from cli.child_json import run_module_for_json
+from cli.console import err, format_local_time, join_values, out, print_answer, text_table
+from cli.gateway.client import AsJson, Gateway, Name, ask_as_operator, print_rows
+from cli.send import parse_levels
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import Role
 
@@ -34,15 +34,15 @@ def first(
     again: Annotated[bool, typer.Option("--again", help="Also where an operator has a key already.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make a tenant's first key, an operator's, straight in Redis (REDIS_URL): no gateway can let anybody in yet.
+    """Create a tenant's first key, an operator's, directly in Redis (REDIS_URL), since no key can call the gateway yet.
 
     Example:
 
       REDIS_URL=redis://localhost purple keys first olga
     """
     asked = ("first-key", "--tenant", tenant, "--principal", principal, *(("--again",) if again else ()))
-    made = ask_module("services.gateway", *asked, doing="Making the key", seconds=_SECONDS)
-    say_found(made, _show_made, as_json=as_json)
+    made = run_module_for_json("services.gateway", *asked, doing="Making the key", seconds=_SECONDS)
+    print_answer(made, _print_new_key, as_json=as_json)
 
 
 @keys.command()
@@ -59,18 +59,18 @@ def create(
     url: Gateway = "",
     as_json: AsJson = False,
 ) -> None:
-    """Make a key for somebody of the same tenant. It takes the role operator, as all of these do.
+    """Create a key for a principal of your own tenant. This, `list` and `revoke` require the role operator.
 
     Example:
 
       purple keys create dana --role approver --level manager --days 90
       purple keys create robot --messages 30 --daily 1000
     """
-    wish: JsonObject = {"principal": principal, "label": label, "levels": [*levels_of(level)]}
+    wish: JsonObject = {"principal": principal, "label": label, "levels": [*parse_levels(level)]}
     wish |= {"roles": [one.value for one in role or [Role.CLIENT]]}
     numbers = {"days": days, "requests_a_minute": rate, "messages_a_minute": messages, "messages_a_day": daily}
     wish |= {name: number for name, number in numbers.items() if number is not None}
-    say_found(ask_as_operator(url, name, "keys", "create", body={"key": wish}), _show_made, as_json=as_json)
+    print_answer(ask_as_operator(url, name, "keys", "create", body={"key": wish}), _print_new_key, as_json=as_json)
 
 
 @keys.command("list")
@@ -81,7 +81,7 @@ def list_keys(name: Name = "", url: Gateway = "", as_json: AsJson = False) -> No
 
       purple keys list
     """
-    say_rows(ask_as_operator(url, name, "keys", "list"), "keys", _build_table, "No keys.", as_json=as_json)
+    print_rows(ask_as_operator(url, name, "keys", "list"), "keys", _build_table, "No keys.", as_json=as_json)
 
 
 @keys.command()
@@ -91,7 +91,7 @@ def revoke(
     url: Gateway = "",
     as_json: AsJson = False,
 ) -> None:
-    """Let nobody in by a key from now on, on every replica.
+    """Revoke a key: from now on every replica refuses it.
 
     Example:
 
@@ -99,10 +99,10 @@ def revoke(
     """
     revoked = ask_as_operator(url, name, "keys", key_id, "revoke")
     sentence = f"Key {revoked.get('key_id')} lets nobody in any more."
-    say_found(revoked, lambda _: out.print(sentence), as_json=as_json)
+    print_answer(revoked, lambda _: out.print(sentence), as_json=as_json)
 
 
-def _show_made(made: JsonObject) -> None:
+def _print_new_key(made: JsonObject) -> None:
     err.print(f"A key for {made.get('principal_id')}. It is shown this once:", style="dim")
     out.print(str(made.get("token")), markup=False, soft_wrap=True)
 
@@ -110,23 +110,24 @@ def _show_made(made: JsonObject) -> None:
 def _build_table(rows: list[JsonObject]) -> Table:
     columns = (name.removesuffix("_id").removesuffix("_at").replace("_", " ") for name in _SHOWN)
     cells = (
-        [*(_as_cell(name, row.get(name)) for name in _SHOWN), _limits_in_words(row), _key_state(row)] for row in rows
+        [*(_as_cell(name, row.get(name)) for name in _SHOWN), _describe_limits(row), _validity_cell(row)]
+        for row in rows
     )
     table = text_table([*columns, "limits", "good"], cells)
     table.columns[0].no_wrap = True  # whole: `revoke` takes it
     return table
 
 
-def _limits_in_words(row: JsonObject) -> str:
+def _describe_limits(row: JsonObject) -> str:
     own = ((row.get(name), shown) for name, shown in _LIMITS)
     return ", ".join(f"{number or 'any'} {shown}" for number, shown in own if number is not None) or "as usual"
 
 
-def _key_state(row: JsonObject) -> Text:
+def _validity_cell(row: JsonObject) -> Text:
     if not row.get("good"):
         return Text("no", "red")
     return Text(str(row["warning"]), "yellow") if row.get("warning") else Text("yes")
 
 
 def _as_cell(name: str, value: Json) -> str:
-    return moment(value) if name.endswith("_at") else join_values(value)
+    return format_local_time(value) if name.endswith("_at") else join_values(value)

@@ -1,4 +1,7 @@
-"""The launcher: a whole stack on one machine, started, watched and stopped in order. It alone supplies defaults."""
+"""Starts a whole stack on one machine, restarts processes that end, and stops all in order.
+
+Only the launcher has defaults for a stack's settings; the services have none.
+"""
 
 import asyncio
 import signal
@@ -10,8 +13,8 @@ from itertools import groupby
 from pathlib import Path
 
 from cli.console import Complaint, indent_json
-from cli.stack.child import Child, Tell, tell_nobody, wait_until_ready
-from cli.stack.forked import begin_imports
+from cli.stack.child import Child, Tell, ignore_progress, wait_until_ready
+from cli.stack.forked import start_fork_server
 from cli.stack.plan import (
     HOST,
     ProcessSpec,
@@ -19,8 +22,8 @@ from cli.stack.plan import (
     StackPorts,
     default_tenant_file,
     free_ports,
-    is_free,
-    notice_of,
+    is_port_free,
+    model_notice,
     plan_stack,
 )
 from shared.domain.address_ranges import why_not_open
@@ -34,24 +37,24 @@ UNRULED_WRITES = "UNRULED_WRITES"
 WORDS = ("approve", "allow")
 
 
-def asks_for_unruled_writes(options: StackOptions) -> bool:
-    """Whether it is undecided what unruled writes need: no record, variable or earlier answer says it."""
+def is_unruled_writes_undecided(options: StackOptions) -> bool:
+    """Whether no tenant record, variable or earlier answer says if a write that no rule covers needs approval."""
     said = options.uses_company or options.environ.get("TENANT_FILE") or options.environ.get(UNRULED_WRITES)
-    return not said and not _record_of(options).exists()
+    return not said and not _tenant_record_path(options).exists()
 
 
-def settle_unruled_writes(options: StackOptions) -> StackOptions:
-    """The options, with a ``TENANT_FILE`` that says what unruled writes need. Raises ``Complaint``.
+def apply_unruled_writes(options: StackOptions) -> StackOptions:
+    """The options, with a ``TENANT_FILE`` that says whether writes that no rule covers need approval.
 
-    The file is kept in the stack's folder. For the example company, whose record says ``allow``, one is made only if a
-    variable changes that.
+    The file is kept in the stack's folder. The record of the example company says ``allow``; for it a file is written
+    only if ``UNRULED_WRITES`` is set. Raises ``Complaint``.
     """
     word = options.environ.get(UNRULED_WRITES, "")
     if word and options.environ.get("TENANT_FILE"):
         raise Complaint(f"{UNRULED_WRITES} and TENANT_FILE are both set: the record says it, in its unruled_writes.")
     if word and word not in WORDS:
         raise Complaint(f"{UNRULED_WRITES} cannot be {word!r}: it is {WORDS[0]} or {WORDS[1]}.")
-    if asks_for_unruled_writes(options):
+    if is_unruled_writes_undecided(options):
         server = options.environ["GREEN_AGENT_MCP_URL"]
         raise Complaint(
             f"{UNRULED_WRITES} must say what a write at {server} needs that no rule speaks about: approve "
@@ -61,19 +64,20 @@ def settle_unruled_writes(options: StackOptions) -> StackOptions:
         )
     if options.environ.get("TENANT_FILE") or (options.uses_company and not word):
         return options
-    return replace(options, environ={**options.environ, "TENANT_FILE": str(_write_record(options, word))})
+    return replace(options, environ={**options.environ, "TENANT_FILE": str(_write_tenant_record(options, word))})
 
 
-def _record_of(options: StackOptions) -> Path:
+def _tenant_record_path(options: StackOptions) -> Path:
     return options.folder / default_tenant_file(options).name
 
 
-def _write_record(options: StackOptions, word: str) -> Path:
-    """Write the stack's tenant record, with ``word`` for unruled writes if given; returns its path.
+def _write_tenant_record(options: StackOptions, word: str) -> Path:
+    """Write the stack's tenant record, with ``word`` (approve, allow or empty) for writes that no rule covers.
 
-    It is based on the earlier record, which its owner may have edited, else on the default one.
+    It keeps the content of an existing record, which the user may have edited, else that of the default one. Returns
+    the record's path.
     """
-    record = _record_of(options)
+    record = _tenant_record_path(options)
     before = record if record.exists() and not options.uses_company else default_tenant_file(options)
     try:
         content = loads_object(before.read_text("utf-8"))
@@ -93,26 +97,26 @@ STEADY_SECONDS = 60.0  # who ran for so long has not failed to start
 LOOK_EVERY = 0.2
 
 
-class Restarts:
-    """Counts how often one process ended soon after its start."""
+class RestartBackoff:
+    """The pauses before restarts of one process: longer each time that it ends soon after its start."""
 
     def __init__(self) -> None:
         self._early = 0
 
     def pause_after(self, lived: float) -> float:
-        """The seconds to wait before a restart, given for how long the process lived."""
+        """The seconds to wait before the next restart of a process that has run for ``lived`` seconds."""
         self._early = 0 if lived >= STEADY_SECONDS else self._early
         pause = min(FIRST_PAUSE * 2.0**self._early, LONGEST_PAUSE)
         self._early += 1
         return pause
 
 
-async def keep_up(child: Child, ready_seconds: float, say: Say) -> None:
-    """Restart a child whenever it ends, until cancelled; ``say`` is told of each end and each return.
+async def keep_child_running(child: Child, ready_seconds: float, say: Say) -> None:
+    """Restart a child whenever it ends, until cancelled; ``say`` is called with a sentence on each end and restart.
 
-    A child that refuses its settings or its port is restarted like any other: what it lacks may come back.
+    A child that ends because of its settings or its port is restarted too: the cause may go away.
     """
-    restarts = Restarts()
+    restarts = RestartBackoff()
     while True:
         started = time.monotonic()
         await child.wait()
@@ -136,7 +140,10 @@ LONGEST_FOLDER = 90  # the system limits a socket's name to about 100 bytes
 
 @dataclass(frozen=True)
 class Stack:
-    """A running stack. ``redis_url``: the URL the services were given; ``redis`` and ``queue``: servers of our own."""
+    """A running stack. ``redis_url``: the URL that its services use.
+
+    ``redis``, ``queue``: the Redis servers that the launcher started, for state and for the queue; None if it did not.
+    """
 
     options: StackOptions
     children: tuple[Child, ...]
@@ -145,8 +152,8 @@ class Stack:
     queue: EmbeddedRedis | None = None
 
     @property
-    def notice(self) -> str:
-        return notice_of(self.options)
+    def model_notice(self) -> str:
+        return model_notice(self.options)
 
     @property
     def logs(self) -> Path:
@@ -156,29 +163,29 @@ class Stack:
         """The URL at which the process of that name answers."""
         return next(child.spec.url for child in self.children if child.spec.name == name)
 
-    async def keep_up(self, say: Say) -> Complaint:
-        """Restart processes that end; returns a complaint only when the Redis of durable state has ended.
+    async def keep_running(self, say: Say) -> Complaint:
+        """Restart processes that end; returns a complaint once the Redis of durable state has ended.
 
-        The queue's server is restarted too: whatever it held is found again.
+        The queue's Redis is restarted too: what it loses is rebuilt from the durable state.
         """
         async with asyncio.TaskGroup() as group:
-            keepers = [group.create_task(keep_up(child, READY_SECONDS, say)) for child in self.children]
-            complaint = await self._wait_for_redis_end()
+            keepers = [group.create_task(keep_child_running(child, READY_SECONDS, say)) for child in self.children]
+            complaint = await self._watch_redis()
             for keeper in keepers:
                 keeper.cancel()
         return complaint
 
-    async def _wait_for_redis_end(self) -> Complaint:
+    async def _watch_redis(self) -> Complaint:
         while True:
             if self.redis is not None and self.redis.exit_code is not None:
                 return Complaint(f"redis ended with exit code {self.redis.exit_code}.", f"see {self.redis.log}")
             if self.queue is not None and self.queue.exit_code is not None:
-                _start(self.queue)
+                _start_redis(self.queue)
             await asyncio.sleep(LOOK_EVERY)
 
 
 def stop_on_signals() -> None:
-    """Let SIGINT and SIGTERM cancel the present task, once, so that its clean-up stops everything in order."""
+    """Have SIGINT and SIGTERM cancel the current asyncio task, once, so that its clean-up stops everything in order."""
     task = asyncio.current_task()
 
     def cancel() -> None:
@@ -190,12 +197,12 @@ def stop_on_signals() -> None:
 
 
 @asynccontextmanager
-async def running(options: StackOptions, tell: Tell = tell_nobody) -> AsyncIterator[Stack]:
-    """Yields a stack once it is ready, and stops everything at the end, whatever happened. Raises ``Complaint``."""
-    _check_ports(options)
-    _check_open(options)
-    begin_imports()
-    options = settle_unruled_writes(options)
+async def run_stack(options: StackOptions, tell: Tell = ignore_progress) -> AsyncIterator[Stack]:
+    """Starts a stack, yields it once it is ready, and stops it at the end of the context. Raises ``Complaint``."""
+    _check_ports_free(options)
+    _check_authentication(options)
+    start_fork_server()
+    options = apply_unruled_writes(options)
     (options.folder / "logs").mkdir(parents=True, exist_ok=True)
     options = replace(
         options,
@@ -205,34 +212,34 @@ async def running(options: StackOptions, tell: Tell = tell_nobody) -> AsyncItera
     )
     async with AsyncExitStack() as held:
         if options.environ.get("REDIS_URL"):
-            await _refuse_volatile(options)
-        redis = await held.enter_async_context(_own_server(options, "redis", durable=True))
-        queue = await held.enter_async_context(_own_server(options, "queue", durable=False))  # wakes may be lost
+            await _check_redis_durable(options)
+        redis = await held.enter_async_context(_embedded_redis(options, "redis", durable=True))
+        queue = await held.enter_async_context(_embedded_redis(options, "queue", durable=False))  # wakes may be lost
         redis_url = redis.url if redis else options.environ["REDIS_URL"]
-        ports = StackPorts.from_free(free_ports(StackPorts.count_needed(options.executors)))
+        ports = StackPorts.assign(free_ports(StackPorts.count_needed(options.executors)))
         specs = plan_stack(options, ports, redis_url, queue.url if queue else "")
         children = await held.enter_async_context(_start_children(specs, options.folder))
         await wait_until_ready(children, READY_SECONDS, tell)
         yield Stack(options, children, redis_url, redis, queue)
 
 
-def _check_ports(options: StackOptions) -> None:
+def _check_ports_free(options: StackOptions) -> None:
     wanted = {"--port": (options.port, options.host), "--assessor-port": (options.assessor_port, HOST)}
     for option, (port, host) in wanted.items():
-        if port and not is_free(port, host):
+        if port and not is_port_free(port, host):
             raise Complaint(f"Port {port} is taken: stop what listens there, or choose another with {option}.")
 
 
-def _check_open(options: StackOptions) -> None:
-    """Raises ``Complaint`` for an address that the gateway would refuse without authentication, before any start."""
+def _check_authentication(options: StackOptions) -> None:
+    """Raises ``Complaint`` for a host on which the gateway refuses to listen without authentication."""
     authentication, allow_open = (options.environ.get(name, "") for name in ("AUTHENTICATION", "ALLOW_OPEN"))
     why = why_not_open(options.host, authentication, allow_open=allow_open.lower() in _YES)
     if options.profile == "embedded" and why:
         raise Complaint(why)
 
 
-async def _refuse_volatile(options: StackOptions) -> None:
-    """Raise ``Complaint`` if the caller's Redis may forget; all else that is wrong with it the services say."""
+async def _check_redis_durable(options: StackOptions) -> None:
+    """Raises ``Complaint`` if the Redis at ``REDIS_URL`` may lose data; other faults of it are left to the services."""
     try:
         redis = connect(options.environ["REDIS_URL"])
     except ValueError:
@@ -248,8 +255,8 @@ async def _refuse_volatile(options: StackOptions) -> None:
 
 
 @asynccontextmanager
-async def _own_server(options: StackOptions, name: str, *, durable: bool) -> AsyncIterator[EmbeddedRedis | None]:
-    """Yields a Redis of our own; None if the caller names one. ``durable``: it keeps its data in the stack's folder."""
+async def _embedded_redis(options: StackOptions, name: str, *, durable: bool) -> AsyncIterator[EmbeddedRedis | None]:
+    """Starts a Redis for the stack and yields it; None if a variable names one. ``durable``: it saves its data."""
     if options.environ.get("REDIS_URL") or (name == "queue" and options.environ.get("QUEUE_REDIS_URL")):
         yield None
         return
@@ -257,14 +264,14 @@ async def _own_server(options: StackOptions, name: str, *, durable: bool) -> Asy
     if len(str(folder)) > LONGEST_FOLDER:
         raise Complaint(f"{folder} is too long a path for a socket: choose a shorter one with --dir, or set REDIS_URL.")
     server = EmbeddedRedis(folder, durable=durable)
-    _start(server)
+    _start_redis(server)
     try:
         yield server
     finally:
         await asyncio.to_thread(server.stop)
 
 
-def _start(server: EmbeddedRedis) -> None:
+def _start_redis(server: EmbeddedRedis) -> None:
     try:
         server.start()
     except FolderTaken as error:

@@ -1,4 +1,4 @@
-"""`purple learn`: what is learned: reports, import and export as files, and what is to be forgotten."""
+"""`purple learn`: export, import and forget what the worker has learned, and read benchmark reports."""
 
 import asyncio
 import sys
@@ -9,10 +9,10 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from cli.child_json import ask_module
-from cli.console import Complaint, err, indent_json, out, say_found, say_json, text_table
+from cli.child_json import run_module_for_json
+from cli.console import Complaint, err, indent_json, out, print_answer, print_json, text_table
 from cli.gateway import client as gateway
-from cli.gateway.messages import as_list
+from cli.gateway.messages import list_or_empty
 from shared.contracts.learning_files import LearningFile
 from shared.domain.exact_json import Json, JsonObject, as_object, dumps, loads, objects_in
 
@@ -26,9 +26,9 @@ def export(
     url: gateway.Gateway = "",
     as_json: gateway.AsJson = False,
 ) -> None:
-    """Write what is learned of the tenant as files: cases, bandit, facts, processes, entities, statistics.
+    """Write what was learned for the tenant to files: cases, bandit, facts, processes, entities, statistics.
 
-    It takes the role operator. docs/learning-files.md describes the files.
+    Requires the role operator. docs/learning-files.md describes the files.
 
     Example:
 
@@ -42,29 +42,31 @@ def export(
             (folder / file_name).write_text(indent_json(content) + "\n", encoding="utf-8")
     except OSError as error:
         raise Complaint(f"{folder} cannot be written: {error.strerror}.") from error
-    sizes: JsonObject = {file_name: _count_entries(content) for file_name, content in known.items()}
+    sizes: JsonObject = {file_name: _entry_count(content) for file_name, content in known.items()}
     table = text_table(("file", "entries"), ((folder / file_name, size) for file_name, size in sizes.items()))
-    say_found({"folder": str(folder), "entries": sizes}, lambda _: out.print(table), as_json=as_json)
+    print_answer({"folder": str(folder), "entries": sizes}, lambda _: out.print(table), as_json=as_json)
 
 
-def bring(
+def import_files(
     folder: Annotated[Path, typer.Argument(help="The folder with the files.", exists=True, file_okay=False)],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would become of each file.")] = False,
     name: gateway.Name = "",
     url: gateway.Gateway = "",
     as_json: gateway.AsJson = False,
 ) -> None:
-    """Bring files of what is learned into the tenant: those of `export`, or the four of an earlier system.
+    """Import learned data into the tenant from files: those of `export`, or the four files of an earlier system.
 
-    All files are checked before anything is stored. Imported twice, nothing counts twice: cases are merged by quality,
-    and of two records of an arm the one with more pulls holds. It takes the role operator.
+    All files are checked before anything is stored. Importing twice counts nothing twice: cases are merged by quality,
+    and of two records of an arm the one with more pulls is kept. Requires the role operator.
 
     Example:
 
       purple learn import ./learned --dry-run
       purple learn import ./learned
     """
-    contents = [piece for file, content in _read_contents(folder).items() for piece in pieces(file, content)]
+    contents = [
+        piece for file, content in _read_contents(folder).items() for piece in split_for_requests(file, content)
+    ]
     checked = [_import_file(url, name, file, content, dry_run=True) for file, content in contents]
     refused = any(report.get("problems") for report in checked)
     reports = checked
@@ -89,8 +91,8 @@ def _read_contents(folder: Path) -> dict[LearningFile, Json]:
         raise Complaint(f"A file in {folder} is no JSON: {error}.") from error
 
 
-def pieces(file: LearningFile, content: Json) -> list[tuple[LearningFile, Json]]:
-    """The file, in pieces small enough for one request each: entities are split, others are one piece."""
+def split_for_requests(file: LearningFile, content: Json) -> list[tuple[LearningFile, Json]]:
+    """The file in pieces that each fit into one request: entities are split, other files stay whole."""
     rows = content.get("entities") if isinstance(content, dict) else None
     if file is not LearningFile.ENTITIES or not isinstance(rows, list) or len(rows) <= _PIECE:
         return [(file, content)]
@@ -98,19 +100,19 @@ def pieces(file: LearningFile, content: Json) -> list[tuple[LearningFile, Json]]
 
 
 def _import_file(url: str, name: str, file: LearningFile, content: Json, *, dry_run: bool) -> JsonObject:
-    body: JsonObject = {"file": file.value, "content": content, "dry_run": dry_run, **gateway.speaker_claim(name)}
+    body: JsonObject = {"file": file.value, "content": content, "dry_run": dry_run, **gateway.build_speaker_claim(name)}
     with err.status(f"{'Checking' if dry_run else 'Importing'} {file.value} ..."):
         return gateway.ask_gateway(url, "POST", "/learn/import", body)
 
 
 def _print_reports(reports: list[JsonObject], refused: bool, as_json: bool) -> None:
     if as_json:
-        return say_json(dumps({"imported": not refused, "files": [*reports]}))
+        return print_json(dumps({"imported": not refused, "files": [*reports]}))
     taken = "would be taken" if refused or all(report.get("dry_run") for report in reports) else "taken"
     table = Table("file", taken, "known", "left out", "problems")
     for report in reports:
         cells = (str(report.get(key, "")) for key in ("file", "taken", "known", "left_out"))
-        problems = "\n".join(map(str, as_list(report.get("problems"))))
+        problems = "\n".join(map(str, list_or_empty(report.get("problems"))))
         table.add_row(*cells, Text(problems, "red"))  # words of a file, no markup
     out.print(table)
     if refused:
@@ -118,7 +120,7 @@ def _print_reports(reports: list[JsonObject], refused: bool, as_json: bool) -> N
     return None
 
 
-def _count_entries(content: Json) -> int:
+def _entry_count(content: Json) -> int:
     if isinstance(content, dict):
         inner = next((content[name] for name in ("facts", "entities", "counts") if name in content), content)
         return len(inner) if isinstance(inner, dict | list) else 1
@@ -139,10 +141,10 @@ def forget(
     url: gateway.Gateway = "",
     as_json: gateway.AsJson = False,
 ) -> None:
-    """Have something forgotten, for good: cases, facts and entities that name it leave the memory.
+    """Delete cases, facts and entities that name an entity or belong to a session, or all of the tenant, permanently.
 
-    It is asked first. Repeat it freely. What stays, such as the audit trail of writes, is said in the end. It takes the
-    role operator.
+    Asks for confirmation, and may be repeated. At the end it prints what stays, such as the audit trail of writes.
+    Requires the role operator.
 
     Example:
 
@@ -151,9 +153,9 @@ def forget(
     """
     scope, subject = _scope_and_subject(entity, session, tenant)
     if not yes:
-        _confirm(scope, subject)
-    found = gateway.talk_with_gateway(url, lambda client: _forget_and_wait(client, scope, subject, name))
-    say_found(found, _say_forgotten, as_json=as_json)
+        _confirm_forget(scope, subject)
+    found = gateway.run_with_gateway(url, lambda client: _forget_and_wait(client, scope, subject, name))
+    print_answer(found, _print_forgotten, as_json=as_json)
     if found.get("state") != "done":
         err.print("It goes on; look again with the same command.", style="yellow")
         raise typer.Exit(_NOT_YET)
@@ -167,7 +169,7 @@ def _scope_and_subject(entity: str, session: str, tenant: bool) -> tuple[str, st
     return named[0]
 
 
-def _confirm(scope: str, subject: str) -> None:
+def _confirm_forget(scope: str, subject: str) -> None:
     what = "all that was learned of the tenant" if scope == "tenant" else f"what was learned of {scope} {subject!r}"
     if not sys.stdin.isatty():
         raise Complaint(f"Nobody is here to say yes to forgetting {what}.", "Say --yes.")
@@ -177,29 +179,29 @@ def _confirm(scope: str, subject: str) -> None:
 
 
 async def _forget_and_wait(client: gateway.GatewayClient, scope: str, subject: str, name: str) -> JsonObject:
-    """Ask to forget and wait until it is done; returns the request as it is then, or when patience ends."""
-    found = await client.ask(
-        "POST", "/memory/forget", {"scope": scope, "subject": subject, **gateway.speaker_claim(name)}
+    """Send a request to forget and wait until it is done or a time limit is reached; returns the request's state."""
+    found = await client.request_json(
+        "POST", "/memory/forget", {"scope": scope, "subject": subject, **gateway.build_speaker_claim(name)}
     )
     until = asyncio.get_running_loop().time() + _PATIENCE_SECONDS
     with err.status("Waiting for a learner ...") as status:
         while found.get("state") != "done" and asyncio.get_running_loop().time() < until:
             await asyncio.sleep(_LOOK_SECONDS)
             asked = gateway.path_of("memory", "forget", str(found["request_id"]), "show")
-            found = await client.ask("POST", asked, gateway.speaker_claim(name))
+            found = await client.request_json("POST", asked, gateway.build_speaker_claim(name))
             if found.get("state") == "working":
                 status.update("Removed; waiting for outcomes that were under way ...")
     return found
 
 
-def _say_forgotten(found: JsonObject) -> None:
-    removed, left = _list_rows(found.get("removed")), _list_rows(found.get("left"))
+def _print_forgotten(found: JsonObject) -> None:
+    removed, left = _name_value_rows(found.get("removed")), _name_value_rows(found.get("left"))
     out.print(text_table(("removed", "how many"), removed) if removed else "Nothing of it was remembered.")
     if left:
         out.print(text_table(("stays", "why, and until when"), left))
 
 
-def _list_rows(value: Json) -> list[tuple[str, str]]:
+def _name_value_rows(value: Json) -> list[tuple[str, str]]:
     return [(key.replace("_", " "), str(said)) for key, said in as_object(value).items()]
 
 
@@ -226,8 +228,8 @@ def report(
 ) -> None:
     """Show the newest benchmark report below agentbench-reports/: dimensions, top failures, hard scenarios.
 
-    With --rows, what failed becomes rows in the training format (JSON lines), as the learner loads them from a bucket.
-    No score is made up: what has none is left out, and named.
+    With --rows, failures are written as rows in the training format (JSON lines), which the learner loads from a
+    bucket. Failures without a score are left out, and listed.
 
     Example:
 
@@ -235,7 +237,7 @@ def report(
       purple learn report report.json --json
     """
     arguments = ("report", *map(str, files or ()), "--bucket", bucket, "--most", str(most))
-    found = ask_module("services.learner", *arguments, doing="Reading reports", seconds=_SECONDS)
+    found = run_module_for_json("services.learner", *arguments, doing="Reading reports", seconds=_SECONDS)
     prepared = objects_in(found.pop("training_rows"))
     if rows is not None:
         try:
@@ -244,38 +246,38 @@ def report(
             raise Complaint(f"{rows} cannot be written: {error.strerror}.") from error
         found["written"] = {"file": str(rows), "rows": len(prepared)}
     if as_json:
-        return say_json(dumps(found))
+        return print_json(dumps(found))
     for one in objects_in(found.get("reports")):
         _print_report(one)
-    return _say_rest(found, rows is not None)
+    return _print_left_out(found, rows is not None)
 
 
 def _print_report(one: JsonObject) -> None:
-    head = ((name.replace("_", " "), _as_cell(one.get(name))) for name in _HEAD if one.get(name) is not None)
+    head = ((name.replace("_", " "), _cell_text(one.get(name))) for name in _HEAD if one.get(name) is not None)
     out.print(Text(", ".join(f"{name} {value}" for name, value in head), "bold"), soft_wrap=True)
     for name, title in _TITLES:
         if part := as_object(one.get(name)):
-            _show_part(title, part)
+            _print_report_table(title, part)
 
 
-def _show_part(title: str, part: JsonObject) -> None:
-    names, lines = as_list(part.get("columns")), as_list(part.get("rows"))
+def _print_report_table(title: str, part: JsonObject) -> None:
+    names, lines = list_or_empty(part.get("columns")), list_or_empty(part.get("rows"))
     if not lines:
         out.print(Text(f"{title}: none.", "dim"))
         return
     table = Table(*(str(name).replace("_", " ") for name in names), title=title, title_justify="left")
     for line in lines[:_SHOWN]:
         table.add_row(
-            *(Text(_as_cell(cell)) for cell in (line if isinstance(line, list) else [line]))
+            *(Text(_cell_text(cell)) for cell in (line if isinstance(line, list) else [line]))
         )  # words of others
     out.print(table)
     if len(lines) > _SHOWN:
         err.print(f"and {len(lines) - _SHOWN} more: --json has all of them", style="dim")
 
 
-def _say_rest(found: JsonObject, written: bool) -> None:
+def _print_left_out(found: JsonObject, written: bool) -> None:
     for name, words in (("unread", "was left out"), ("skipped", "became no training row")):
-        lines = as_list(found.get(name))
+        lines = list_or_empty(found.get(name))
         if lines and (name == "unread" or written):
             first = "; ".join(map(str, lines[:3]))
             err.print(f"{len(lines)} {words}: {first}", style="yellow", markup=False, soft_wrap=True)
@@ -283,16 +285,16 @@ def _say_rest(found: JsonObject, written: bool) -> None:
         out.print(f"{told['rows']} training rows in {told['file']}", markup=False, soft_wrap=True)
 
 
-def _as_cell(value: Json) -> str:
+def _cell_text(value: Json) -> str:
     match value:
         case None:
             return ""
         case str():
             text = value
         case list():
-            text = ", ".join(map(_as_cell, value))
+            text = ", ".join(map(_cell_text, value))
         case dict():
-            text = ", ".join(f"{name}: {_as_cell(inner)}" for name, inner in value.items())
+            text = ", ".join(f"{name}: {_cell_text(inner)}" for name, inner in value.items())
         case _:
             text = dumps(value)
     return text if len(text) <= _WIDE else f"{text[: _WIDE - 3]}..."
@@ -304,4 +306,4 @@ learn = typer.Typer(
 learn.command()(report)
 learn.command()(export)
 learn.command()(forget)
-learn.command("import")(bring)
+learn.command("import")(import_files)

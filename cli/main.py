@@ -11,7 +11,7 @@ from typer._click import Command, Context  # typer exports neither, and a group'
 from typer.core import TyperCommand, TyperGroup
 from typing_extensions import override
 
-from cli.checkout import COMMANDS, find_tools, needs_a_checkout
+from cli.checkout import COMMANDS, find_tools_folder, report_missing_checkout
 from cli.console import Complaint, out
 from shared.domain.version import VERSION
 
@@ -21,17 +21,17 @@ _SAYS = re.compile(r'"""`purple (?P<name>[a-z]+)`: (?P<help>[^\n]+?)(?:"""|\n)')
 _MISSING = "Only in a checkout of the project."
 
 
-class CommandPlace(NamedTuple):
-    """A command's module and help. ``module``: None for a command that only a checkout has."""
+class CommandEntry(NamedTuple):
+    """The module and help line of a command. ``module``: None if the command needs a checkout of the project."""
 
     module: str | None
     help: str
 
 
-def all_commands() -> Mapping[str, CommandPlace]:
-    """All commands by name. Those that only a checkout has are replaced by one that says so and ends with 2."""
-    tools = find_tools()
-    found = {name: CommandPlace(None, _MISSING) for name in COMMANDS}
+def all_commands() -> Mapping[str, CommandEntry]:
+    """All commands by name. Outside a checkout, commands that need one only print so and exit with code 2."""
+    tools = find_tools_folder()
+    found = {name: CommandEntry(None, _MISSING) for name in COMMANDS}
     found |= dict(_find_commands(tools, "tools")) if tools else {}
     for package in ("cli", "examples"):
         found |= dict(_find_commands(Path(__file__).parents[1] / package, package))
@@ -39,18 +39,18 @@ def all_commands() -> Mapping[str, CommandPlace]:
     return {name: found[name] for name in names}
 
 
-def _find_commands(folder: Path, package: str) -> Iterator[tuple[str, CommandPlace]]:
+def _find_commands(folder: Path, package: str) -> Iterator[tuple[str, CommandEntry]]:
     for file in (*folder.glob("*.py"), *folder.glob("*/command.py")):
         with file.open(encoding="utf-8") as source:
             said = _SAYS.match(source.readline())
         if said:
             module = ".".join((package, *file.relative_to(folder).with_suffix("").parts))
-            yield said["name"], CommandPlace(module, f"{said['help'][0].upper()}{said['help'][1:]}")
+            yield said["name"], CommandEntry(module, f"{said['help'][0].upper()}{said['help'][1:]}")
 
 
-def load_command(name: str, entry: CommandPlace) -> Command:
+def load_command(name: str, entry: CommandEntry) -> Command:
     """Import a command's module and return the command."""
-    found = getattr(import_module(entry.module), name) if entry.module else needs_a_checkout
+    found = getattr(import_module(entry.module), name) if entry.module else report_missing_checkout
     app = typer.Typer(add_completion=False, rich_markup_mode="rich")
     app.callback()(lambda: None)  # with one, a single command is a group's, too
     if isinstance(found, typer.Typer):
@@ -64,7 +64,7 @@ _PYDANTIC = "Value error, "  # how the words of an option's own check begin in t
 
 
 class LazyCommands(TyperGroup):
-    """A group that lists commands by their entries and imports only the one called: all of them take seconds."""
+    """A group that imports only the command that is called, since importing all of them takes seconds."""
 
     def __init__(self, **known: Any) -> None:  # noqa: ANN401  # whatever typer gives a group
         super().__init__(**known)
@@ -126,7 +126,7 @@ app = typer.Typer(
 )
 
 
-def _say_version(asked: bool) -> None:
+def _print_version(asked: bool) -> None:
     if asked:
         out.print(f"purple {VERSION}")
         raise typer.Exit
@@ -135,7 +135,7 @@ def _say_version(asked: bool) -> None:
 @app.callback()
 def purple(
     version: Annotated[  # its callback has said it
-        bool, typer.Option("--version", help="Say the version and end.", callback=_say_version, is_eager=True)
+        bool, typer.Option("--version", help="Say the version and end.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
     """Options of the whole command line."""

@@ -1,4 +1,4 @@
-"""`purple policy`: try policies before they rule: what they mean, what they would do."""
+"""`purple policy`: check a policy before it is used, and replay archived plans against it."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,9 +8,9 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from cli.child_json import ask_module
-from cli.console import err, out, say_found, text_table
-from cli.gateway.messages import as_list
+from cli.child_json import run_module_for_json
+from cli.console import err, out, print_answer, text_table
+from cli.gateway.messages import list_or_empty
 from cli.replay import Folder, archive_environ
 from shared.domain.exact_json import Json, JsonObject, as_object, dumps, objects_in
 
@@ -31,11 +31,11 @@ def check(
     task: Annotated[str | None, typer.Option(help="The task's text, for rules about texts.")] = None,
     as_json: _AsJson = False,
 ) -> None:
-    """Show how a policy is understood, what it says of the given facts, and why.
+    """Show how a policy's rules are parsed, their verdict on the given facts, and the reasons.
 
-    A tenant's record is checked as a whole, as it is when it is stored or an executor starts with it.
+    A file with a tenant's record is checked as a whole, as it is when it is stored or an executor starts with it.
 
-    Exit code 0 if every rule can be understood and decided, and every field of a record, 1 if not, 2 if the file cannot
+    Exit code 0 if every rule is valid and decided and every field of a record is valid, 1 if not, 2 if the file cannot
     be read.
 
     Examples:
@@ -46,8 +46,8 @@ def check(
     """
     facts = ("--context", str(context)) if context else ()
     text = ("--task", task) if task else ()
-    found = _ask_policy("check", str(file), *facts, *text, doing="Checking")
-    say_found(found, _show_check, as_json=as_json)
+    found = _run_policy_command("check", str(file), *facts, *text, doing="Checking")
+    print_answer(found, _print_check, as_json=as_json)
     raise typer.Exit(0 if found.get("valid") else 1)
 
 
@@ -58,10 +58,10 @@ def backtest(
     folder: Folder = None,
     as_json: _AsJson = False,
 ) -> None:
-    """Decide every archived plan again, with the file's policies in the place of those of the same id.
+    """Decide every archived plan again, with the file's policies in place of those with the same id.
 
-    Shows the tasks that would have gone another way, and the rules that make the difference. Nothing is written. Exit
-    code 2 if not every rule of the file can be understood.
+    Shows the tasks whose verdict would differ, and the rules that make the difference. Nothing is written. Exit code 2
+    if a rule of the file is invalid.
 
     Examples:
 
@@ -70,15 +70,17 @@ def backtest(
       ARCHIVE_URL=s3://bucket/prefix ARCHIVE_KEY=... purple policy backtest policy.json --tenant acme --json
     """
     environ, doing = archive_environ(folder), "Reading the archive"
-    found = _ask_policy("backtest", str(file), "--tenant", tenant, doing=doing, environ=environ)
-    say_found(found, _show_backtest, as_json=as_json)
+    found = _run_policy_command("backtest", str(file), "--tenant", tenant, doing=doing, environ=environ)
+    print_answer(found, _print_backtest, as_json=as_json)
 
 
-def _ask_policy(*arguments: str, doing: str, environ: Mapping[str, str] | None = None) -> JsonObject:
-    return ask_module("services.policy", *arguments, doing=doing, seconds=_SECONDS, environ=environ, code=_CANNOT)
+def _run_policy_command(*arguments: str, doing: str, environ: Mapping[str, str] | None = None) -> JsonObject:
+    return run_module_for_json(
+        "services.policy", *arguments, doing=doing, seconds=_SECONDS, environ=environ, code=_CANNOT
+    )
 
 
-def _show_check(found: JsonObject) -> None:
+def _print_check(found: JsonObject) -> None:
     out.print(
         _build_table("rules, as they are understood", ("policy", "rule", "about", "what", "effect"), found.get("rules"))
     )
@@ -88,18 +90,18 @@ def _show_check(found: JsonObject) -> None:
             said = entry.get("message") or entry.get("reason")
             values = f"  {dumps(entry['values'])}" if entry.get("values") else ""
             err.print(Text(f"{title}: {entry.get('ruleId')}: {said}{values}"), soft_wrap=True)
-    for unread in as_list(found.get("unknown_fields")):
+    for unread in list_or_empty(found.get("unknown_fields")):
         err.print(Text(f"unknown field, which nobody reads: {unread}"), soft_wrap=True)
     for one in objects_in(found.get("fields")):
         err.print(Text(f"{one.get('field')}: {one.get('problem')}"), soft_wrap=True)
     prose = objects_in(found.get("prose_policies"))
     for one in prose:
-        err.print(Text(f"{one.get('policy')} (in plain words): {_say_prose(one)}"), soft_wrap=True)
-    if undecided := as_list(known.get("indeterminate")):
+        err.print(Text(f"{one.get('policy')} (in plain words): {_describe_prose_policy(one)}"), soft_wrap=True)
+    if undecided := list_or_empty(known.get("indeterminate")):
         err.print(Text(f"undecided, for want of facts: {', '.join(map(str, undecided))}"), style="dim")
-    for violation in as_list(as_object(known.get("text")).get("violations")):
+    for violation in list_or_empty(as_object(known.get("text")).get("violations")):
         err.print(Text(f"violated by the text: {violation}"), soft_wrap=True)
-    if unasked := as_list(found.get("not_asked")):
+    if unasked := list_or_empty(found.get("not_asked")):
         err.print(Text(f"not asked, for want of --task: {', '.join(map(str, unasked))}"), style="dim")
     if not found.get("rules") and not prose:
         err.print("no rule was understood: such a policy asks nothing and forbids nothing", style="bold red")
@@ -107,14 +109,14 @@ def _show_check(found: JsonObject) -> None:
     out.print(Text(f"verdict: {verdict}", "bold green" if verdict == "passes" else "bold red"))
 
 
-def _say_prose(policy: JsonObject) -> str:
+def _describe_prose_policy(policy: JsonObject) -> str:
     effect = "enforced" if policy.get("enforced") else "advice, since enforce_prose is off"
     return f"{effect}; not checked here: the model makes rules of it with the tools at hand, and each task lists them"
 
 
-def _show_backtest(found: JsonObject) -> None:
+def _print_backtest(found: JsonObject) -> None:
     different = objects_in(found.get("different"))
-    rows: list[Json] = [{**one, "rules": "\n".join(map(str, as_list(one.get("rules"))))} for one in different]
+    rows: list[Json] = [{**one, "rules": "\n".join(map(str, list_or_empty(one.get("rules"))))} for one in different]
     title = f"{len(different)} of {found.get('plans')} plans would have been decided otherwise"
     out.print(_build_table(title, ("task", "text", "before", "after", "rules"), rows))
     if found.get("without_plan"):

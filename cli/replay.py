@@ -1,4 +1,4 @@
-"""`purple replay`: run an archived task again, in memory, with today's code; nothing and nobody is called."""
+"""`purple replay`: run an archived task again, in memory, with today's code, without any outside call."""
 
 import os
 from pathlib import Path
@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from cli.child_json import ask_module
-from cli.console import Complaint, err, out, say_found, text_table
+from cli.child_json import run_module_for_json
+from cli.console import Complaint, err, out, print_answer, text_table
 from cli.stack.registry import data_folder
 from shared.domain.exact_json import JsonObject, objects_in
 from shared.infra.archive_open import folder_url, key_of
@@ -19,9 +19,9 @@ Folder = Annotated[
 
 
 def archive_environ(folder: Path | None) -> dict[str, str]:
-    """The environment with an archive: the one it names already, or a local stack's. Raises ``Complaint``.
+    """The environment, with ``ARCHIVE_URL`` and ``ARCHIVE_KEY`` of a local stack unless it has an ``ARCHIVE_URL``.
 
-    The stack's folder is the one given, else that of the stack that runs, else the usual one here.
+    The stack's folder is ``folder``, else that of the stack that runs here, else ``.purple``. Raises ``Complaint``.
     """
     if os.environ.get("ARCHIVE_URL"):
         return dict(os.environ)
@@ -42,7 +42,7 @@ def replay(
     folder: Folder = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")] = False,
 ) -> None:
-    """Run an archived task again, in memory, with today's code, prompts and templates. Nothing and nobody is called.
+    """Run an archived task again, in memory, with today's code, prompts and templates, without any outside call.
 
     Every model reply, tool result and verdict comes from the archive. Shows the steps, and the first one that would
     differ today. The archive is that of the stack that runs here, of --dir, or of ARCHIVE_URL.
@@ -57,8 +57,8 @@ def replay(
     """
     environ = archive_environ(folder)
     words = ("services.executor", "replay", task, "--tenant", tenant, "--json")
-    done = ask_module(*words, doing="Replaying", seconds=_SECONDS, environ=environ, code=_CANNOT)
-    say_found(done, _print_replay, as_json=as_json)
+    done = run_module_for_json(*words, doing="Replaying", seconds=_SECONDS, environ=environ, code=_CANNOT)
+    print_answer(done, _print_replay, as_json=as_json)
     raise typer.Exit(0 if done.get("same") else 1)
 
 

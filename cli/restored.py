@@ -1,4 +1,4 @@
-"""`purple restored`: note that Redis was restored from a backup, so that no write since then is made again."""
+"""`purple restored`: record that Redis was restored from a backup, so that no write made since then is repeated."""
 
 import asyncio
 import os
@@ -8,7 +8,7 @@ import typer
 from pydantic import TypeAdapter, ValidationError
 from redis.exceptions import RedisError
 
-from cli.console import Complaint, out, say_json
+from cli.console import Complaint, out, print_json
 from shared.domain.exact_json import dumps
 from shared.infra import keys
 from shared.infra.redis import RedisUrl, connect
@@ -18,27 +18,26 @@ _SECONDS = 15.0
 
 
 def restored(as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False) -> None:
-    """Note in the Redis of REDIS_URL that it was restored from a backup. Run it before any service connects.
+    """Record in the Redis at REDIS_URL that it was restored from a backup. Run this before any service connects.
 
-    A write of a turn that was accepted before now, and that the backup does not know, is then not sent but in doubt.
-
-    An operator who sees what a read finds decides. The command may be run again.
+    Writes of turns accepted before now that the backup has no record of are then not sent: they count as in doubt, and
+    an operator decides on each (`purple task resolve`). The command may be run again.
 
     Examples:
 
       REDIS_URL=redis://... purple restored
     """
-    moment = asyncio.run(note_restored(os.environ.get("REDIS_URL", "")))
+    moment = asyncio.run(record_restore(os.environ.get("REDIS_URL", "")))
     if as_json:
-        say_json(dumps({"restored_us": moment}))
+        print_json(dumps({"restored_us": moment}))
     else:
         out.print(
             "Noted. Writes of turns accepted before now are in doubt unless the backup knows them: purple task resolve"
         )
 
 
-async def note_restored(url: str) -> int:
-    """Note that the Redis at ``url`` was restored; returns the time, in microseconds of its clock.
+async def record_restore(url: str) -> int:
+    """Record that the Redis at ``url`` was restored; returns the time of it, in microseconds by the server's clock.
 
     Raises ``Complaint``.
     """

@@ -1,4 +1,4 @@
-"""`purple send`: send one task, watch it being done, read the answer."""
+"""`purple send`: send a task, follow its events, and print the answer."""
 
 import asyncio
 import os
@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from cli.console import Complaint, err, out, own_name, say_json
-from cli.gateway.client import API_KEY, Gateway, GatewayAway, GatewayClient, Name, connect_gateway, speaker_of
-from cli.gateway.live import LiveStory, follow_accepted, hand_over
-from cli.gateway.messages import TaskView, Utterance
+from cli.console import Complaint, err, out, own_command_name, print_json
+from cli.gateway.client import API_KEY, Gateway, GatewayClient, GatewayUnreachable, Name, build_speaker, connect_gateway
+from cli.gateway.live import LiveEventPrinter, follow_turn, send_message
+from cli.gateway.messages import OutgoingMessage, TaskView
 from shared.domain.exact_json import dumps, loads
 from shared.domain.words import Level, Role
 
@@ -33,9 +33,9 @@ def send(
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Each event, with everything it carries.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of the story.")] = False,
 ) -> None:
-    """Send one task, watch it being done, read the answer. Exit code 1 if it failed or was refused.
+    """Send a task, follow its events, and print the answer. Exit code 1 if the task failed or was refused.
 
-    Ctrl-C ends the watching, not the task: `purple task show TASK` tells on, `purple task cancel TASK` ends it.
+    Ctrl-C stops following, not the task: `purple task show TASK` shows it later, `purple task cancel TASK` cancels it.
 
     Examples:
 
@@ -47,47 +47,50 @@ def send(
     """
     if text.strip().lower() in _DECISIONS and task is None:
         raise typer.BadParameter(f"{text} of what? Say which task waits: --task TASK", param_hint="TEXT")
-    _check_policy(policy)
-    utterance = Utterance(
-        text, speaker_of(name, tuple(role or ()), levels_of(level)), session, task, policy, tools, dry_run
+    _check_policy_json(policy)
+    utterance = OutgoingMessage(
+        text, build_speaker(name, tuple(role or ()), parse_levels(level)), session, task, policy, tools, dry_run
     )
-    view = asyncio.run(_send(url, utterance, None if as_json else LiveStory(err, verbose=verbose)))
+    view = asyncio.run(_connect_and_send(url, utterance, None if as_json else LiveEventPrinter(err, verbose=verbose)))
     if as_json:
-        say_json(dumps({"id": view.id, "state": view.state, "answer": view.answer, "metadata": {**view.metadata}}))
+        print_json(dumps({"id": view.id, "state": view.state, "answer": view.answer, "metadata": {**view.metadata}}))
     else:
-        _show(view, url, answered=task is not None)
+        _print_task_view(view, url, answered=task is not None)
     raise typer.Exit(0 if view.went_well else 1)
 
 
-async def _send(url: str, utterance: Utterance, story: LiveStory | None) -> TaskView:
+async def _connect_and_send(url: str, utterance: OutgoingMessage, story: LiveEventPrinter | None) -> TaskView:
     async with connect_gateway(url) as client:
         with story or nullcontext():
             return await send_and_follow(client, utterance, story, url)
 
 
-async def send_and_follow(client: GatewayClient, utterance: Utterance, story: LiveStory | None, url: str) -> TaskView:
-    """Send a message and show its turn; returns the task afterwards.
+async def send_and_follow(
+    client: GatewayClient, utterance: OutgoingMessage, story: LiveEventPrinter | None, url: str
+) -> TaskView:
+    """Send a message and print its events; returns the task after the turn.
 
-    Raises ``Complaint``, which names the task if it had been accepted before the gateway or the watching ended.
+    Raises ``Complaint``; it names the task if the message had been accepted when the gateway stopped answering, or when
+    the user pressed Ctrl-C.
     """
-    accepted = await hand_over(client, utterance)
+    accepted = await send_message(client, utterance)
     if story:
-        story.tell_accepted(accepted.task_id)
+        story.print_task_id(accepted.task_id)
     try:
-        return (await follow_accepted(client, accepted, story))[0]
-    except GatewayAway as error:
-        raise Complaint(_accepted_words(accepted.task_id, url), error.sentence) from error
+        return (await follow_turn(client, accepted, story))[0]
+    except GatewayUnreachable as error:
+        raise Complaint(_describe_accepted_task(accepted.task_id, url), error.sentence) from error
     except asyncio.CancelledError as error:  # Ctrl-C: the command ends with this sentence
-        raise Complaint(_accepted_words(accepted.task_id, url)) from error
+        raise Complaint(_describe_accepted_task(accepted.task_id, url)) from error
 
 
-def _accepted_words(task_id: str, url: str) -> str:
-    show = f"{own_name()} task show {task_id}{_gateway_option(url)}"
+def _describe_accepted_task(task_id: str, url: str) -> str:
+    show = f"{own_command_name()} task show {task_id}{_url_option(url)}"
     return f"Task {task_id} was accepted and goes on, once the stack is up if it is not: {show}"
 
 
-def _check_policy(policy: str | None) -> None:
-    """Raises ``BadParameter`` for rules that begin as JSON and are not; all other text counts as prose."""
+def _check_policy_json(policy: str | None) -> None:
+    """Raises ``BadParameter`` for a policy that begins like JSON and is invalid JSON; any other text is prose."""
     if policy is None or not policy.lstrip().startswith(("{", "[")):
         return
     try:
@@ -96,17 +99,18 @@ def _check_policy(policy: str | None) -> None:
         raise typer.BadParameter(f"it begins as JSON and is none: {error}", param_hint="--policy") from error
 
 
-def levels_of(words: list[str] | None) -> tuple[str, ...]:
+def parse_levels(words: list[str] | None) -> tuple[str, ...]:
     try:
         return tuple(Level.parse(word).word for word in words or ())
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--level") from error
 
 
-def _show(view: TaskView, url: str, *, answered: bool) -> None:
-    """Print the task.
+def _print_task_view(view: TaskView, url: str, *, answered: bool) -> None:
+    """Print the task's answer and state.
 
-    ``answered``: the turn was an answer; if the task still waits, print why, not its question again.
+    ``answered``: the message was a decision or a further turn; if the task still waits, the reason is printed in place
+    of its question.
     """
     why = str(view.metadata.get("reason") or "").partition("\n\n")[0]
     goes_on_waiting = answered and view.state == "input-required" and why
@@ -116,21 +120,23 @@ def _show(view: TaskView, url: str, *, answered: bool) -> None:
     escalated = ", escalated" if view.metadata.get("escalated") else ""
     err.print(f"task {view.id}: {view.state}{escalated}", style="bold" if view.went_well else "bold red")
     if view.state == "input-required" and view.metadata.get("doubts"):
-        err.print(f"It waits for an operator: {own_name()} task show {view.id}{_gateway_option(url)}", soft_wrap=True)
+        err.print(
+            f"It waits for an operator: {own_command_name()} task show {view.id}{_url_option(url)}", soft_wrap=True
+        )
     elif view.state == "input-required":
-        err.print(f"It waits: {advice(view, url)}", soft_wrap=True)
+        err.print(f"It waits: {approve_command(view, url)}", soft_wrap=True)
 
 
-def advice(view: TaskView, url: str) -> str:
-    """The command by which the task can be approved; where keys are used, it needs an approver's key."""
-    approve = f"{own_name()} approvals approve {view.metadata.get('approval_id')}"
+def approve_command(view: TaskView, url: str) -> str:
+    """The command line that approves what the task waits for."""
+    approve = f"{own_command_name()} approvals approve {view.metadata.get('approval_id')}"
     if os.environ.get(API_KEY):
         whose = f"an approver's key of level {view.level}" if view.level else "an approver's key"
-        return f"{approve}{_gateway_option(url)}, with {whose} in {API_KEY}"
+        return f"{approve}{_url_option(url)}, with {whose} in {API_KEY}"
     level = f" --level {view.level}" if view.level else ""
-    return f"{approve} --as NAME{level}{_gateway_option(url)}"
+    return f"{approve} --as NAME{level}{_url_option(url)}"
 
 
-def _gateway_option(url: str) -> str:
-    """The option by which a further command reaches the same gateway; empty if it is not needed."""
+def _url_option(url: str) -> str:
+    """The ``--url`` option with which another command reaches the same gateway; empty if none is needed."""
     return "" if url == os.environ.get("PURPLE_URL", "") else f" --url {url}"

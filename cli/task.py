@@ -1,20 +1,20 @@
-"""`purple task`: look at one task, cancel it, and settle a write in doubt."""
+"""`purple task`: show a task, cancel it, and resolve a write in doubt."""
 
 from typing import Annotated
 
 import typer
 from rich.text import Text
 
-from cli.console import err, moment, out, plain_text, say_found, text_table
+from cli.console import err, format_local_time, out, plain_text, print_answer, text_table
 from cli.gateway.client import (
     AsJson,
     Gateway,
     GatewayClient,
     Name,
     ask_gateway,
+    build_speaker_claim,
     path_of,
-    speaker_claim,
-    talk_with_gateway,
+    run_with_gateway,
 )
 from shared.domain.exact_json import Json, JsonObject, as_object, dumps, objects_in
 from shared.domain.words import Resolution, Role, TaskState
@@ -32,18 +32,18 @@ task = typer.Typer(no_args_is_help=True, help="Look at one task, cancel it, and 
 
 @task.command()
 def show(task_id: TaskId, url: Gateway = "", as_json: AsJson = False) -> None:
-    """Show a task: who asked for what, its state, its answer, its writes, and what is known of those in doubt.
+    """Show a task: its requester, text, state, answer and writes, and what is known of writes in doubt.
 
     Example:
 
       purple task show TASK
     """
-    say_found(ask_gateway(url, "GET", path_of("tasks", task_id)), say_task, as_json=as_json)
+    print_answer(ask_gateway(url, "GET", path_of("tasks", task_id)), print_task, as_json=as_json)
 
 
 @task.command()
 def cancel(task_id: TaskId, name: Name = "", url: Gateway = "", as_json: AsJson = False) -> None:
-    """End a task before its next call. What it has written stays written; exit code 1 if it had ended already.
+    """Cancel a task before its next call. Writes already made stay. Exit code 1 if the task had ended already.
 
     Example:
 
@@ -51,10 +51,10 @@ def cancel(task_id: TaskId, name: Name = "", url: Gateway = "", as_json: AsJson 
     """
 
     async def end(client: GatewayClient) -> JsonObject:
-        await client.cancel(task_id, speaker_claim(name, Role.CLIENT))
-        return await client.ask("GET", path_of("tasks", task_id))
+        await client.cancel_task(task_id, build_speaker_claim(name, Role.CLIENT))
+        return await client.request_json("GET", path_of("tasks", task_id))
 
-    say_found(talk_with_gateway(url, end), say_task, as_json=as_json)
+    print_answer(run_with_gateway(url, end), print_task, as_json=as_json)
 
 
 @task.command()
@@ -73,7 +73,7 @@ def resolve(
     url: Gateway = "",
     as_json: AsJson = False,
 ) -> None:
-    """Say what became of a write in doubt. It takes the role operator; exit code 1 if the word has no effect.
+    """Resolve a write in doubt: say whether it was made. Requires the role operator. Exit code 1 if it has no effect.
 
     Examples:
 
@@ -81,12 +81,12 @@ def resolve(
 
       purple task resolve TASK retry --call c1 --as olga
     """
-    body: JsonObject = {"call": call, "resolution": resolution.value, "comment": comment, **speaker_claim(name)}
-    say_found(ask_gateway(url, "POST", path_of("tasks", task_id, "resolve"), body), say_task, as_json=as_json)
+    body: JsonObject = {"call": call, "resolution": resolution.value, "comment": comment, **build_speaker_claim(name)}
+    print_answer(ask_gateway(url, "POST", path_of("tasks", task_id, "resolve"), body), print_task, as_json=as_json)
 
 
-def say_task(record: JsonObject) -> None:
-    """Print a task: who asked for what, what came of it, and what it waits for."""
+def print_task(record: JsonObject) -> None:
+    """Print a task: its requester, text, state, writes and answer, and the writes that it waits on."""
     metadata = as_object(record.get("metadata"))
     escalated = ", escalated" if metadata.get("escalated") else ""
     out.print(Text(f"task {record.get('task_id')}: {record.get('state')}{escalated}", "bold"))
@@ -96,10 +96,12 @@ def say_task(record: JsonObject) -> None:
         out.print(Text(str(record["reason"])), soft_wrap=True)
     for name, title, columns in _TABLES:
         if rows := objects_in(metadata.get(name)):
-            out.print(text_table(columns, ([_as_cell(name, row.get(name)) for name in columns] for row in rows), title))
+            out.print(
+                text_table(columns, ([_cell_text(name, row.get(name)) for name in columns] for row in rows), title)
+            )
     doubts = objects_in(metadata.get("doubts"))
     for doubt in doubts:
-        _say_doubt(doubt)
+        _print_doubt(doubt)
     waits = record.get("state") == TaskState.INPUT_REQUIRED  # its answer is only the question
     if record.get("answer") and not waits and record["answer"] != record.get("reason"):
         out.print(Text(f"answer: {record['answer']}"), soft_wrap=True)
@@ -109,22 +111,22 @@ def say_task(record: JsonObject) -> None:
         err.print(advice, markup=False, soft_wrap=True)
 
 
-def _say_doubt(doubt: JsonObject) -> None:
-    """Print a write in doubt as a block: what was asked for, its times, and what was read, one row of a list a line."""
+def _print_doubt(doubt: JsonObject) -> None:
+    """Print a write in doubt: the call, its times, and what was read before and after it, a line for each row."""
     status = Text(str(doubt.get("status")), _STYLES.get(str(doubt.get("status")), "none"))
     asked = f"{doubt.get('call_id')} {doubt.get('tool')} {dumps(doubt.get('arguments'))}: "
     out.print(Text(f"In doubt: {asked}", "bold").append_text(status), soft_wrap=True)
     times = {"sent": "sent", "waited_until": "waited until", "deadline": "to be settled by"}
-    said = [f"{words} {moment(str(doubt[name]))}" for name, words in times.items() if doubt.get(name)]
+    said = [f"{words} {format_local_time(str(doubt[name]))}" for name, words in times.items() if doubt.get(name)]
     out.print(Text(f"  {', '.join(said)}"), soft_wrap=True)
     before, after = doubt.get("before"), doubt.get("after")
     same = before is not None and before == after
-    out.print(Text(f"  read before{' and after it' if same else ''}:{_rows_of(before)}"), soft_wrap=True)
+    out.print(Text(f"  read before{' and after it' if same else ''}:{_indent_rows(before)}"), soft_wrap=True)
     if not same:
-        out.print(Text(f"  read after it:{_rows_of(after)}"), soft_wrap=True)
+        out.print(Text(f"  read after it:{_indent_rows(after)}"), soft_wrap=True)
 
 
-def _rows_of(shown: Json) -> str:
+def _indent_rows(shown: Json) -> str:
     if shown is None:
         return " nothing could be read"
     if isinstance(shown, dict) and len(shown) == 1 and isinstance(rows := next(iter(shown.values())), list):
@@ -134,7 +136,7 @@ def _rows_of(shown: Json) -> str:
     return f" {dumps(shown)}"
 
 
-def _as_cell(name: str, value: Json) -> Text:
-    """A value as plain text: a server's words are never read as markup."""
-    text = moment(value) if name == "at" else plain_text(value)
+def _cell_text(name: str, value: Json) -> Text:
+    """A value as plain text, never read as rich's markup."""
+    text = format_local_time(value) if name == "at" else plain_text(value)
     return Text(text, _STYLES.get(text, "none") if name == "status" else "none")

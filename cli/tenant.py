@@ -1,4 +1,4 @@
-"""`purple tenant`: stop a tenant, let it go on; what it says, what it spends."""
+"""`purple tenant`: stop and resume a tenant, show its spending, edit its record, and test its connections."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -9,8 +9,8 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from cli.child_json import ask_module
-from cli.console import err, out, say_found, text_table
+from cli.child_json import run_module_for_json
+from cli.console import err, out, print_answer, text_table
 from cli.gateway.client import AsJson, Gateway, Name, ask_as_operator
 from cli.tenant_record import record
 from shared.domain.exact_json import JsonObject, as_object, objects_in
@@ -22,7 +22,7 @@ connections = typer.Typer(no_args_is_help=True, help="The tool servers of a tena
 
 
 @connections.callback()
-def _of_a_tenant() -> None:
+def connections_group() -> None:
     """The tool servers of a tenant."""
 
 
@@ -35,10 +35,10 @@ def try_connections(
     only: Annotated[str, typer.Option(help="The id of one connection.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Try each connection: can it be reached, does it take its credential, what does it speak, which tools are there.
+    """Test each connection: whether it can be reached and accepts its credential, its protocol, and its tools.
 
-    It runs where the secrets are: in the executor's environment, with its REDIS_URL (or TENANT_FILE), its
-    GREEN_AGENT_MCP_URL and its CREDENTIALS_DIR. Nothing is called but the lists of tools. Exit code 0 if all is well.
+    Run it in the executor's environment, which has the secrets: with its REDIS_URL (or TENANT_FILE),
+    GREEN_AGENT_MCP_URL and CREDENTIALS_DIR. Only the lists of tools are called. Exit code 0 if every connection works.
 
     Examples:
 
@@ -49,8 +49,8 @@ def try_connections(
       kubectl exec deploy/executor -- python -m services.executor connections --tenant acme
     """
     given = ("--tenant", tenant_id, "--only", only, *(("--tenant-file", str(file)) if file else ()), "--json")
-    found = ask_module("services.executor", "connections", *given, doing="Trying", seconds=_SECONDS, code=2)
-    say_found(found, _print_connections, as_json=as_json)
+    found = run_module_for_json("services.executor", "connections", *given, doing="Trying", seconds=_SECONDS, code=2)
+    print_answer(found, _print_connections, as_json=as_json)
     raise typer.Exit(0 if all(row.get("good") for row in objects_in(found.get("connections"))) else 1)
 
 
@@ -88,30 +88,31 @@ def stop(
     url: Gateway = "",
     as_json: AsJson = False,
 ) -> None:
-    """Refuse new messages, and stop what runs before its next call. It takes the role operator.
+    """Stop a tenant: new messages are refused, and running tasks stop before their next call.
 
-    A write in flight is settled; the task then waits and goes on from where it stood after `purple tenant resume`.
+    Requires the role operator. A write that is under way is finished first. After `purple tenant resume` the tasks go
+    on where they stopped.
 
     Example:
 
       purple tenant stop default --reason "the ledger is being repaired"
     """
     state = ask_as_operator(url, name, "tenants", tenant_id, "stop", body={"reason": reason})
-    say_found(state, _print_state, as_json=as_json)
+    print_answer(state, _print_tenant_state, as_json=as_json)
 
 
 @tenant.command()
 def resume(tenant_id: TenantId, name: Name = "", url: Gateway = "", as_json: AsJson = False) -> None:
-    """Take messages again, and let what was stopped go on from where it stood.
+    """Resume a stopped tenant: it accepts messages again, and its tasks go on where they stopped.
 
     Example:
 
       purple tenant resume default
     """
-    say_found(ask_as_operator(url, name, "tenants", tenant_id, "resume"), _print_state, as_json=as_json)
+    print_answer(ask_as_operator(url, name, "tenants", tenant_id, "resume"), _print_tenant_state, as_json=as_json)
 
 
-class Switch(StrEnum):
+class OnOff(StrEnum):
     ON = "on"
     OFF = "off"
 
@@ -119,33 +120,33 @@ class Switch(StrEnum):
 @tenant.command("made-tools")
 def made_tools(
     tenant_id: TenantId,
-    switch: Annotated[Switch, typer.Argument(help="Whether calculators that are missing may be made at run time.")],
+    switch: Annotated[OnOff, typer.Argument(help="Whether calculators that are missing may be made at run time.")],
     name: Name = "",
     url: Gateway = "",
     as_json: AsJson = False,
 ) -> None:
-    """Let calculators that a task misses be made at run time, or not, from the next turn on.
+    """Switch on or off that missing calculators are made at run time; it holds from the next turn on.
 
     Example:
 
       purple tenant made-tools default on
     """
-    state = ask_as_operator(url, name, "tenants", tenant_id, "made-tools", body={"on": switch is Switch.ON})
-    say_found(state, _print_state, as_json=as_json)
+    state = ask_as_operator(url, name, "tenants", tenant_id, "made-tools", body={"on": switch is OnOff.ON})
+    print_answer(state, _print_tenant_state, as_json=as_json)
 
 
 @tenant.command()
 def show(tenant_id: TenantId, name: Name = "", url: Gateway = "", as_json: AsJson = False) -> None:
-    """Show whether a tenant is stopped, how many of its sessions wait and run, and what it spent by day.
+    """Show whether a tenant is stopped, how many of its sessions wait and run, and what it spent on each day.
 
     Example:
 
       purple tenant show default --json
     """
-    say_found(ask_as_operator(url, name, "tenants", tenant_id, "show"), _print_state, as_json=as_json)
+    print_answer(ask_as_operator(url, name, "tenants", tenant_id, "show"), _print_tenant_state, as_json=as_json)
 
 
-def _print_state(state: JsonObject) -> None:
+def _print_tenant_state(state: JsonObject) -> None:
     stands = f"stopped: {state.get('reason')}" if state.get("stopped") else "takes messages"
     out.print(Text(f"tenant {state.get('tenant')} {stands}", "bold red" if state.get("stopped") else "bold"))
     if sessions := as_object(state.get("sessions")):

@@ -1,4 +1,4 @@
-"""`purple tenant record`: what a tenant says (policies, connections, caps), version by version."""
+"""`purple tenant record`: show, change and restore the versions of a tenant's record (policies, connections, caps)."""
 
 import difflib
 from collections.abc import Sequence
@@ -9,10 +9,19 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from cli.child_json import ask_module
-from cli.console import Complaint, err, indent_json, join_values, out, say_found, say_json, text_table
-from cli.gateway.client import AsJson, Gateway, Name, ask_as_operator, ask_gateway, path_of, say_rows, speaker_claim
-from cli.gateway.messages import as_list
+from cli.child_json import run_module_for_json
+from cli.console import Complaint, err, indent_json, join_values, out, print_answer, print_json, text_table
+from cli.gateway.client import (
+    AsJson,
+    Gateway,
+    Name,
+    ask_as_operator,
+    ask_gateway,
+    build_speaker_claim,
+    path_of,
+    print_rows,
+)
+from cli.gateway.messages import list_or_empty
 from shared.domain.exact_json import Json, JsonObject, as_object, loads_object, objects_in
 
 _SECONDS = 60.0
@@ -32,26 +41,26 @@ def show(
     url: Gateway = "",
     as_json: AsJson = False,
 ) -> None:
-    """Print the record, to be edited and given to `set`. It refers to secrets, and holds none.
+    """Print the record as JSON, to be edited and stored with `set`. It holds references to secrets, not secrets.
 
-    Without a stored record the tenant has that of the executor's TENANT_FILE, which the gateway does not know.
+    If no record is stored, the executors use that of their TENANT_FILE, which this command cannot show.
 
     Example:
 
       purple tenant record show default > record.json
     """
-    found = _ask_record(url, tenant_id, name, version)
-    say_found(found, _show_record, as_json=as_json)
+    found = _fetch_record(url, tenant_id, name, version)
+    print_answer(found, _print_record, as_json=as_json)
 
 
-def _show_record(found: JsonObject) -> None:
+def _print_record(found: JsonObject) -> None:
     err.print(Text(_describe_version(found)), style="dim", soft_wrap=True)
-    say_json(indent_json(found.get("record")))
+    print_json(indent_json(found.get("record")))
 
 
-def _say_stored(tenant_id: str, stored: JsonObject, as_json: bool) -> None:
+def _print_stored_version(tenant_id: str, stored: JsonObject, as_json: bool) -> None:
     sentence = Text(f"tenant {tenant_id}: {_describe_version(stored)}", "bold")
-    say_found(stored, lambda _: out.print(sentence, soft_wrap=True), as_json=as_json)
+    print_answer(stored, lambda _: out.print(sentence, soft_wrap=True), as_json=as_json)
 
 
 @record.command("set")
@@ -64,10 +73,10 @@ def put(
     url: Gateway = "",
     as_json: AsJson = False,
 ) -> None:
-    """Store the record; it holds from each task's next turn on. A begun task keeps the policies that it began with.
+    """Store a new version of the record. Tasks use it from their next turn on, but keep the policies they began with.
 
-    The file's `version` says from which one it was made: if another holds by now, nothing is stored. Fields and
-    rules are checked first, as `purple policy check` does, and all that is wrong is named.
+    The file's `version` is the one it was edited from: if a newer one has been stored since, the command fails. Fields
+    and rules are checked first, as `purple policy check` does, and every error is printed.
 
     Example:
 
@@ -75,27 +84,29 @@ def put(
     """
     document = _read_document(file)
     _check_policies(file, document, tenant_id)
-    document["version"] = _find_base(url, tenant_id, name, document.get("version"), force=force)
-    body: JsonObject = {"record": document, "comment": comment, **speaker_claim(name)}
+    document["version"] = _base_version(url, tenant_id, name, document.get("version"), force=force)
+    body: JsonObject = {"record": document, "comment": comment, **build_speaker_claim(name)}
     stored = ask_gateway(url, "PUT", path_of("tenants", tenant_id, "record"), body)
-    _say_stored(tenant_id, stored, as_json)
+    _print_stored_version(tenant_id, stored, as_json)
 
 
 @record.command()
 def diff(tenant_id: TenantId, file: RecordFile, name: Name = "", url: Gateway = "") -> None:
-    """Show what `set` would change. Exit code 0 if nothing, 1 if something.
+    """Show what `set` would change. Exit code 0 if nothing, 1 otherwise.
 
     Example:
 
       purple tenant record diff default record.json
     """
-    versions = objects_in(_read_history(url, tenant_id, name).get("versions"))
+    versions = objects_in(_fetch_history(url, tenant_id, name).get("versions"))
     if versions and not versions[0].get("withdrawn"):
-        before = _list_lines(_ask_record(url, tenant_id, name).get("record"))
+        before = _record_lines(_fetch_record(url, tenant_id, name).get("record"))
     else:
         before = []
         err.print("No record is stored: that of TENANT_FILE holds, which only executors see. All of the file is new.")
-    lines = list(difflib.unified_diff(before, _list_lines(_read_document(file)), "stored", str(file), lineterm="", n=3))
+    lines = list(
+        difflib.unified_diff(before, _record_lines(_read_document(file)), "stored", str(file), lineterm="", n=3)
+    )
     for line in lines:
         style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "none")
         out.print(Text(line, style), soft_wrap=True)
@@ -110,8 +121,8 @@ def history(tenant_id: TenantId, name: Name = "", url: Gateway = "", as_json: As
 
       purple tenant record history default
     """
-    found, nothing = _read_history(url, tenant_id, name), "No record is stored: that of TENANT_FILE holds."
-    say_rows(found, "versions", _build_table, nothing, as_json=as_json)
+    found, nothing = _fetch_history(url, tenant_id, name), "No record is stored: that of TENANT_FILE holds."
+    print_rows(found, "versions", _build_table, nothing, as_json=as_json)
 
 
 @record.command()
@@ -123,7 +134,7 @@ def restore(
     url: Gateway = "",
     as_json: AsJson = False,
 ) -> None:
-    """Store what an earlier version said, as a new version.
+    """Store the content of an earlier version as a new version.
 
     Example:
 
@@ -131,41 +142,44 @@ def restore(
     """
     body: JsonObject = {"version": version, "comment": comment}
     stored = ask_as_operator(url, name, "tenants", tenant_id, "record", "restore", body=body)
-    _say_stored(tenant_id, stored, as_json)
+    _print_stored_version(tenant_id, stored, as_json)
 
 
 @record.command()
 def withdraw(
     tenant_id: TenantId, comment: Comment = "", name: Name = "", url: Gateway = "", as_json: AsJson = False
 ) -> None:
-    """Take the stored record back: that of the executor's TENANT_FILE holds again. `restore` has an earlier one again.
+    """Withdraw the stored record: executors use that of their TENANT_FILE again. `restore` brings a version back.
 
     Example:
 
       purple tenant record withdraw default --comment "one file for all again"
     """
     stored = ask_as_operator(url, name, "tenants", tenant_id, "record", "withdraw", body={"comment": comment})
-    _say_stored(tenant_id, stored, as_json)
+    _print_stored_version(tenant_id, stored, as_json)
 
 
-def _list_lines(document: Json) -> list[str]:
-    """The record as lines of JSON, without its version, which is not for editing."""
+def _record_lines(document: Json) -> list[str]:
+    """The record as lines of JSON, without its version."""
     shown = {name: value for name, value in as_object(document).items() if name != "version"}
     return indent_json(shown).splitlines()
 
 
-def _ask_record(url: str, tenant_id: str, name: str, version: int | None = None) -> JsonObject:
+def _fetch_record(url: str, tenant_id: str, name: str, version: int | None = None) -> JsonObject:
     which: JsonObject = {} if version is None else {"version": version}
     return ask_as_operator(url, name, "tenants", tenant_id, "record", "show", body=which)
 
 
-def _read_history(url: str, tenant_id: str, name: str) -> JsonObject:
+def _fetch_history(url: str, tenant_id: str, name: str) -> JsonObject:
     return ask_as_operator(url, name, "tenants", tenant_id, "record", "history")
 
 
-def _find_base(url: str, tenant_id: str, name: str, given: Json, *, force: bool) -> str:
-    """The version that the file was made from; "0" if no record is stored. Raises ``Complaint``."""
-    rows = objects_in(_read_history(url, tenant_id, name).get("versions"))
+def _base_version(url: str, tenant_id: str, name: str, given: Json, *, force: bool) -> str:
+    """The version to replace: that which the file was made from (``given``), or with ``force`` the stored one.
+
+    "0" if no record is stored. Raises ``Complaint`` if the file does not say it.
+    """
+    rows = objects_in(_fetch_history(url, tenant_id, name).get("versions"))
     if not rows:
         return "0"
     if force or rows[0].get("withdrawn"):
@@ -184,15 +198,18 @@ def _read_document(file: Path) -> JsonObject:
 
 
 def _check_policies(file: Path, document: JsonObject, tenant_id: str) -> None:
-    """Check the record and its rules by the policy service's command, since the gateway may have no such service."""
+    """Check the record with the policy service's own command, since a gateway may run without that service.
+
+    Prints all errors and raises ``Complaint`` if there are any.
+    """
     if not document.get("policies"):  # the gateway names all that is wrong with the rest
         return
     arguments = ("check", str(file), "--tenant", tenant_id)
-    found = ask_module("services.policy", *arguments, doing="Checking the record", seconds=_SECONDS)
+    found = run_module_for_json("services.policy", *arguments, doing="Checking the record", seconds=_SECONDS)
     problems = objects_in(as_object(found.get("details")).get("problems"))
     wrong = [f"policies: {one.get('policyId')}.{one.get('ruleId')}: {one.get('message')}" for one in problems]
     wrong += [f"{one.get('field')}: {one.get('problem')}" for one in objects_in(found.get("fields"))]
-    wrong += [f"policies: nobody reads the field {name}" for name in as_list(found.get("unknown_fields"))]
+    wrong += [f"policies: nobody reads the field {name}" for name in list_or_empty(found.get("unknown_fields"))]
     for sentence in wrong:
         err.print(Text(sentence), soft_wrap=True)
     if wrong:

@@ -1,4 +1,4 @@
-"""`purple tools`: show what discovery finds at a tool server, and what decides each tool's class."""
+"""`purple tools`: list the tools of a tool server with their classes; list, show and remove tools made at run time."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -10,10 +10,10 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from cli.child_json import ask_module
-from cli.console import Complaint, err, join_values, out, say_found, text_table
-from cli.gateway.client import AsJson, Gateway, Name, ask_as_operator, say_rows
-from cli.gateway.messages import as_list
+from cli.child_json import run_module_for_json
+from cli.console import Complaint, err, join_values, out, print_answer, text_table
+from cli.gateway.client import AsJson, Gateway, Name, ask_as_operator, print_rows
+from cli.gateway.messages import list_or_empty
 from shared.domain.exact_json import Json, JsonObject, as_object, objects_in
 from shared.domain.words import ToolClass
 
@@ -27,31 +27,31 @@ made = typer.Typer(
 
 @made.command("list")
 def list_made_tools(name: Name = "", url: Gateway = "", as_json: AsJson = False) -> None:
-    """List the tools that were made for the tenant, every version. It takes the role operator, as all of these do.
+    """List the tools that were made for the tenant at run time, every version. Requires the role operator.
 
     Example:
 
       purple tools made list
     """
     found = ask_as_operator(url, name, "tools", "made", "list")
-    say_rows(found, "tools", _build_table, "No tools were made.", as_json=as_json)
+    print_rows(found, "tools", _build_table, "No tools were made.", as_json=as_json)
 
 
 @made.command()
 def show(tool: ToolName, name: Name = "", url: Gateway = "", as_json: AsJson = False) -> None:
-    """Show a tool's code, its hash, and the cases that it was accepted by.
+    """Show each version of a tool: its code, its hash, and the test cases that it passed.
 
     Example:
 
       purple tools made show net_margin
     """
     found = ask_as_operator(url, name, "tools", "made", tool, "show")
-    say_found(found, _show_versions, as_json=as_json)
+    print_answer(found, _print_versions, as_json=as_json)
 
 
 @made.command()
 def remove(tool: ToolName, name: Name = "", url: Gateway = "", as_json: AsJson = False) -> None:
-    """Take a tool from use, in all its versions, from the next task on. The same code is not accepted again.
+    """Remove all versions of a tool; tasks that begin later do not use it. The same code is not accepted again.
 
     Example:
 
@@ -59,7 +59,7 @@ def remove(tool: ToolName, name: Name = "", url: Gateway = "", as_json: AsJson =
     """
     found = ask_as_operator(url, name, "tools", "made", tool, "remove")
     sentence = f"Tool {tool} is used by no task any more."
-    say_found(found, lambda _: out.print(sentence, markup=False), as_json=as_json)
+    print_answer(found, lambda _: out.print(sentence, markup=False), as_json=as_json)
 
 
 def _build_table(rows: list[JsonObject]) -> Table:
@@ -70,12 +70,12 @@ def _build_table(rows: list[JsonObject]) -> Table:
     return text_table([*(name.removesuffix("_id").replace("_", " ") for name in _SHOWN), "in use"], map(cells, rows))
 
 
-def _show_versions(found: JsonObject) -> None:
+def _print_versions(found: JsonObject) -> None:
     for version in objects_in(found.get("versions")):
-        _show_made(version)
+        _print_version(version)
 
 
-def _show_made(version: JsonObject) -> None:
+def _print_version(version: JsonObject) -> None:
     out.print(Text(f"{version.get('name')} version {version.get('version')}: {version.get('purpose')}", "bold"))
     err.print(f"SHA-256 {version.get('code_sha256')}, made {version.get('made_at')}", style="dim", markup=False)
     if version.get("removed_at"):
@@ -130,10 +130,9 @@ def discover_tools(
     force: Annotated[bool, typer.Option("--force", help="Replace that file, and the corrections in it.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show what discovery finds at a tool server: its protocol, each tool's class and what decided it, the read that
-    proves a write, and the arguments by which a list comes in parts.
+    """List the tools of a tool server: each tool's class and why, the read that proves a write, how a list is paged.
 
-    Nothing is called but the list of tools. A class says in which states of a process the worker may call a tool.
+    Only the list of tools is called. A tool's class says in which states of a process the worker may call it.
 
     Examples:
 
@@ -145,7 +144,7 @@ def discover_tools(
 
       purple tools --endpoint http://tools.example/mcp --write-catalogue connection.json
 
-    The calculators that were made at run time are another matter: `purple tools made`.
+    `purple tools made` shows the calculators that were made at run time.
     """
     if context.invoked_subcommand:
         return
@@ -155,11 +154,11 @@ def discover_tools(
     words += ["--tenant-file", str(tenant_file)] if tenant_file else []
     words += ["--write-catalogue", str(write_catalogue), *(["--force"] if force else [])] if write_catalogue else []
     try:
-        found = ask_module(*words, doing=f"Asking {endpoint} for its tools", seconds=_SECONDS)
+        found = run_module_for_json(*words, doing=f"Asking {endpoint} for its tools", seconds=_SECONDS)
     except Complaint as complaint:
         of_the_server = complaint.sentence.startswith("No tools")
         raise Complaint(complaint.sentence, complaint.detail or (_ADVICE if of_the_server else "")) from complaint
-    say_found(found, _print_tools, as_json=as_json)
+    print_answer(found, _print_tools, as_json=as_json)
     if write_catalogue:
         err.print(f"{write_catalogue}: {_WRITTEN}", style="dim", markup=False, soft_wrap=True)
 
@@ -174,18 +173,18 @@ _ADVICE = "Is the server running, and is this the URL of its tools? `purple up` 
 
 def _print_tools(found: JsonObject) -> None:
     listed = objects_in(found.get("tools"))
-    out.print(as_table(found, listed, out.width))
+    out.print(discovery_table(found, listed, out.width))
     err.print(_MEANING, style="dim", soft_wrap=True)
     if found.get("may_have_unlisted"):
         err.print("This protocol may have tools that it does not list: a task can name one.", style="dim")
     for tool in listed:
-        if fields := as_list(tool.get("undecided")):
+        if fields := list_or_empty(tool.get("undecided")):
             sentence = f"{tool.get('name')}: rules ask for {', '.join(map(str, fields))}, {_UNDECIDED}"
             err.print(Text(sentence, "bold yellow"), soft_wrap=True)
 
 
-def as_table(found: JsonObject, listed: list[JsonObject], width: int) -> Table:
-    """A table of each tool's class and proof; from 140 columns on with its description."""
+def discovery_table(found: JsonObject, listed: list[JsonObject], width: int) -> Table:
+    """A table of the tools with class, proof and reason; if the console is wide enough, with descriptions."""
     counted = Counter(str(tool.get("class")) for tool in listed)
     kinds = ", ".join(f"{counted[kind.value]} {kind.value}" for kind in ToolClass if counted[kind.value])
     speaks = _PROTOCOLS.get(str(found.get("protocol")), str(found.get("protocol")))
@@ -194,18 +193,20 @@ def as_table(found: JsonObject, listed: list[JsonObject], width: int) -> Table:
     table = Table(title=title)
     table.add_column("tool", min_width=_measure_width(tool.get("name") for tool in listed), overflow="fold")
     table.add_column("class", min_width=_measure_width(counted))
-    table.add_column("read back, or pages by", min_width=_measure_width(_read_by(tool).plain for tool in listed))
+    table.add_column(
+        "read back, or pages by", min_width=_measure_width(_proof_or_paging_cell(tool).plain for tool in listed)
+    )
     for heading in ("names", "key", "why", *(("what it says of itself",) if wide else ())):
         table.add_column(heading)
     for tool in listed:
         kind = str(tool.get("class"))
         cells = (
-            _kinds_in_words(tool),
-            _key_in_words(tool),
+            _describe_record_kinds(tool),
+            _describe_idempotency_key(tool),
             tool.get("why"),
             *((tool.get("description"),) if wide else ()),
         )
-        row = (Text(str(tool.get("name"))), Text(kind, _STYLES.get(kind, "none")), _read_by(tool))
+        row = (Text(str(tool.get("name"))), Text(kind, _STYLES.get(kind, "none")), _proof_or_paging_cell(tool))
         table.add_row(*row, *(Text(str(cell or "")) for cell in cells))  # a server's words, no markup
     return table
 
@@ -215,21 +216,21 @@ def _measure_width(texts: Iterable[Json]) -> int:
     return min(max((len(str(text)) for text in texts), default=0), _LONGEST)
 
 
-def _key_in_words(tool: JsonObject) -> str:
-    """Whether calls carry an idempotency key of ours ("sent"), or the server takes one that no catalogue names
-    ("offered").
+def _describe_idempotency_key(tool: JsonObject) -> str:
+    """Whether the worker sends an idempotency key with calls ("sent"), or the tool has an argument for one that no
+    catalogue names ("offered").
     """
     return "sent" if tool.get("idempotency_field") else "offered" if tool.get("key_offered") else ""
 
 
-def _kinds_in_words(tool: JsonObject) -> str:
-    """The kinds of records that the tool's arguments name; with the argument where its own name does not say it."""
+def _describe_record_kinds(tool: JsonObject) -> str:
+    """The kinds of records that the tool's arguments identify, with the argument's name unless it says the kind."""
     named = [(name, str(kind)) for name, kind in as_object(tool.get("records")).items()]
     return ", ".join(dict.fromkeys(kind if kind.split()[-1] in name else f"{kind} by {name}" for name, kind in named))
 
 
-def _read_by(tool: JsonObject) -> Text:
-    """The read that proves a write, or the arguments by which a list is paged."""
+def _proof_or_paging_cell(tool: JsonObject) -> Text:
+    """For a write, the read that proves it; for a list, the arguments by which it is paged."""
     read_back = tool.get("read_back")
     if isinstance(read_back, dict):
         doubt = ", a guess" if read_back.get("guess") else "" if read_back.get("usable") else " cannot be asked"

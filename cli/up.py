@@ -12,8 +12,8 @@ import typer
 from rich.prompt import Prompt
 from rich.table import Table
 
-from cli.console import Starting, err, out, own_name
-from cli.launcher import UNRULED_WRITES, WORDS, Stack, asks_for_unruled_writes, running, stop_on_signals
+from cli.console import StartupProgress, err, out, own_command_name
+from cli.launcher import UNRULED_WRITES, WORDS, Stack, is_unruled_writes_undecided, run_stack, stop_on_signals
 from cli.stack.plan import HOST, StackOptions
 from cli.stack.registry import RunningStack, register_stack
 
@@ -66,57 +66,59 @@ def up(
     options = StackOptions(
         folder.resolve(), dict(os.environ), port, host, executors, profile.value, assessor_port=measured
     )
-    asyncio.run(_stay_up(_with_unruled_writes(options)))
+    asyncio.run(_run_until_stopped(_ask_about_unruled_writes(options)))
 
 
-def _with_unruled_writes(options: StackOptions) -> StackOptions:
-    """The options, with an answer asked for at the terminal if it is undecided what unruled writes need."""
+def _ask_about_unruled_writes(options: StackOptions) -> StackOptions:
+    """The options; if undecided, the user is asked at the terminal whether writes that no rule covers need approval."""
     at_terminal = sys.stdin.isatty() and sys.stderr.isatty()
-    if not (at_terminal and asks_for_unruled_writes(options)):
+    if not (at_terminal and is_unruled_writes_undecided(options)):
         return options
     err.print(_QUESTION.format(server=options.environ["GREEN_AGENT_MCP_URL"]), markup=False, soft_wrap=True)
     word = Prompt.ask("Unruled writes need", console=err, choices=list(WORDS), default=WORDS[0])
     return replace(options, environ={**options.environ, UNRULED_WRITES: word})
 
 
-async def _stay_up(options: StackOptions) -> None:
-    """Run the stack until a signal, or until its own Redis ends (``Complaint``); other processes are restarted."""
+async def _run_until_stopped(options: StackOptions) -> None:
+    """Run the stack until a signal, restarting processes that end; raises ``Complaint`` if its Redis ends."""
     stop_on_signals()
     try:
-        with Starting(err) as starting:
-            async with running(options, tell=starting) as stack:
+        with StartupProgress(err) as starting:
+            async with run_stack(options, tell=starting) as stack:
                 with register_stack(RunningStack(stack.url("gateway"), options.folder)):
                     _print_stack(stack)
-                    raise await stack.keep_up(_print_sentence)
+                    raise await stack.keep_running(_print_warning)
     except asyncio.CancelledError:  # a signal asked for the end, and everything is stopped by now
         err.print("Stopped.", style="dim")
 
 
-def _print_sentence(sentence: str) -> None:
+def _print_warning(sentence: str) -> None:
     err.print(sentence, style="bold yellow", markup=False, soft_wrap=True)
 
 
 def _print_stack(stack: Stack) -> None:
     out.print(_build_table(stack))
-    if stack.notice:
-        out.print(f"Model: {stack.notice}. Set ANTHROPIC_API_KEY to use a real one.", style="bold yellow")
+    if stack.model_notice:
+        out.print(f"Model: {stack.model_notice}. Set ANTHROPIC_API_KEY to use a real one.", style="bold yellow")
     out.print(f"Console (approvals, tasks): {stack.url('gateway')}/console", soft_wrap=True)
     out.print(f"Logs: {stack.logs}", soft_wrap=True)
     out.print(f"Try: {suggest_command(stack.options)}", soft_wrap=True)
     if stack.redis and "keys" in os.environ.get("AUTHENTICATION", ""):
-        out.print(f"The first key: REDIS_URL={stack.redis_url} {own_name()} keys first NAME", soft_wrap=True)
+        out.print(f"The first key: REDIS_URL={stack.redis_url} {own_command_name()} keys first NAME", soft_wrap=True)
     if stack.options.assessor_port:
         agent, assessor = stack.url("gateway"), stack.url("assessor")
         measured = f"assess --scenario inbox_triage --agent {agent} --assessor {assessor} --keep-at {agent}"
-        out.print(f"Measure it: {own_name()} {measured}", soft_wrap=True)
+        out.print(f"Measure it: {own_command_name()} {measured}", soft_wrap=True)
     out.print("A process that ends by itself is started again. Ctrl-C stops everything.", style="dim")
 
 
 def suggest_command(options: StackOptions) -> str:
-    """A first command; of tools of one's own it is only known that a dry run writes nothing with them."""
+    """A first command to try; for tools other than the example's, a dry run, which writes nothing."""
     if options.uses_company:
-        return f'{own_name()} send "{EXAMPLE}"'
-    return f'{own_name()} send "..." --dry-run (a task for your tools: its plan is shown, and nothing is written)'
+        return f'{own_command_name()} send "{EXAMPLE}"'
+    return (
+        f'{own_command_name()} send "..." --dry-run (a task for your tools: its plan is shown, and nothing is written)'
+    )
 
 
 def _build_table(stack: Stack) -> Table:

@@ -1,11 +1,11 @@
-"""`purple webhooks`: the secret that a tenant's receivers verify with."""
+"""`purple webhooks`: show the secrets with which a tenant's receivers verify webhooks."""
 
 import typer
 from rich.text import Text
 
-from cli.console import out, say_found
+from cli.console import out, print_answer
 from cli.gateway.client import AsJson, Gateway, Name, ask_as_operator
-from cli.gateway.messages import as_list
+from cli.gateway.messages import list_or_empty
 from shared.domain.exact_json import JsonObject
 
 webhooks = typer.Typer(no_args_is_help=True, help="Webhooks: the secret that a tenant's receivers verify with.")
@@ -13,16 +13,16 @@ webhooks = typer.Typer(no_args_is_help=True, help="Webhooks: the secret that a t
 
 @webhooks.command()
 def secret(name: Name = "", url: Gateway = "", as_json: AsJson = False) -> None:
-    """Show what the tenant's receivers verify signatures with (Standard Webhooks). It takes the role operator.
+    """Show the secrets with which the tenant's receivers verify signatures (Standard Webhooks). Requires an operator.
 
     Example:
 
       purple webhooks secret
     """
     found = ask_as_operator(url, name, "webhooks", "secret")
-    say_found(found, _show_secrets, as_json=as_json)
+    print_answer(found, _print_secrets, as_json=as_json)
 
 
-def _show_secrets(found: JsonObject) -> None:
-    for one in as_list(found.get("secrets")):
+def _print_secrets(found: JsonObject) -> None:
+    for one in list_or_empty(found.get("secrets")):
         out.print(Text(str(one)))

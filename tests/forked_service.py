@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from multiprocessing.context import ForkServerProcess
 
-from cli.stack.forked import begin_imports
+from cli.stack.forked import start_fork_server
 from shared.infra.process import death_signal
 
 _STOP_SECONDS = 30.0
@@ -59,7 +59,7 @@ def forked_process(
     module: str, arguments: tuple[str, ...], environ: Mapping[str, str], errors: str = ""
 ) -> Iterator[ForkedService]:
     """In that environment alone; what it says on its standard error goes to the file ``errors``, if one is named."""
-    begin_imports()
+    start_fork_server()
     process = _CONTEXT.Process(target=_become, args=(module, arguments, environ, errors), name=module, daemon=True)
     process.start()
     service = ForkedService(process)

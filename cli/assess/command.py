@@ -16,9 +16,15 @@ import typer
 from pydantic import ValidationError
 from rich.console import Console
 
-from cli.assess.asked import AGENT_KEY, WantedRun, assessor_at, run_assessment
-from cli.assess.report import comparison, comparison_table, printable, sentences, table_of
-from cli.console import Complaint, err, out, say_json
+from cli.assess.assessor import AGENT_KEY, RunParameters, connect_assessor, run_assessment
+from cli.assess.report import (
+    assessment_table,
+    compare_points,
+    comparison_table,
+    strip_control_characters,
+    summary_sentences,
+)
+from cli.console import Complaint, err, out, print_json
 from cli.gateway.client import connect_gateway
 from cli.launcher import stop_on_signals
 from shared.contracts.assessment import messages
@@ -26,11 +32,13 @@ from shared.contracts.assessment.results import Assessment, Run, agent_key as ch
 from shared.domain.exact_json import loads_object
 
 
-def keep(folder: Path, scenario: str, agent: str, began: datetime, runs: tuple[Run, ...]) -> tuple[Assessment, Path]:
-    """Write an assessment to a new file that is named after it. Raises ``Complaint``."""
+def save_assessment(
+    folder: Path, scenario: str, agent: str, began: datetime, runs: tuple[Run, ...]
+) -> tuple[Assessment, Path]:
+    """Write an assessment to a new file in ``folder``; returns it with its path. Raises ``Complaint``."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name in _candidate_names(scenario, began):
+        for name in _candidate_file_names(scenario, began):
             kept = Assessment(name=name, scenario=scenario, agent=agent, began=began, runs=runs)
             path = folder / f"{name}.json"
             try:
@@ -44,8 +52,8 @@ def keep(folder: Path, scenario: str, agent: str, began: datetime, runs: tuple[R
     raise AssertionError("names have no end")
 
 
-def read(folder: Path, name: str) -> Assessment:
-    """Read an assessment, given by its name or its file's path. Raises ``Complaint``."""
+def load_assessment(folder: Path, name: str) -> Assessment:
+    """Read an assessment by its name in ``folder``, or by the path of its file. Raises ``Complaint``."""
     path = next((path for path in (folder / f"{name}.json", Path(name)) if path.is_file()), None)
     if path is None:
         raise Complaint(f"There is no assessment {name} in {folder}, nor a file of that name.")
@@ -55,14 +63,17 @@ def read(folder: Path, name: str) -> Assessment:
         raise Complaint(f"{path} is no assessment that can be read ({type(error).__name__}).") from error
 
 
-def _candidate_names(scenario: str, began: datetime) -> Iterator[str]:
+def _candidate_file_names(scenario: str, began: datetime) -> Iterator[str]:
     word = "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in scenario)[:80]
     first = f"{word}-{began:%Y%m%d-%H%M%S}"
     return chain([first], (f"{first}-{number}" for number in count(2)))
 
 
 class AssessProgress:
-    """Shows each update and keeps it, except for actions, which the results have. ``prefix``: names the run."""
+    """Prints each update of a run, and collects all but actions, which the results list, in ``updates``.
+
+    ``prefix``: text before each line, such as the number of the run.
+    """
 
     def __init__(self, console: Console, prefix: str = "", quiet: bool = False) -> None:
         self.updates: list[messages.Update] = []
@@ -73,13 +84,13 @@ class AssessProgress:
     def __call__(self, update: messages.Update) -> None:
         if not isinstance(update, messages.ActionObserved):
             self.updates.append(update)
-        sentence = sentence_of(update)
+        sentence = describe_update(update)
         if sentence and not self._quiet:
             style = "red" if isinstance(update, messages.ErrorOccurred) else "dim"
-            self._console.print(printable(f"{self._prefix}{sentence}"), style=style, soft_wrap=True)
+            self._console.print(strip_control_characters(f"{self._prefix}{sentence}"), style=style, soft_wrap=True)
 
 
-def sentence_of(update: messages.Update) -> str:
+def describe_update(update: messages.Update) -> str:
     """A sentence about an update; empty for kinds that are not shown."""
     match update:
         case messages.AssessmentQueued():
@@ -143,8 +154,8 @@ def measure(
 ) -> None:
     """Measure an agent in a simulated world. Exit code 0 if every run was completed, whatever its points.
 
-    A running assessor that asks for a key is shown the one in ASSESSOR_API_KEY, a gateway the one in PURPLE_API_KEY.
-    The agent itself is shown the one in AGENT_API_KEY, which the assessor sends to the origin of its address alone.
+    Keys are sent if they are set: ASSESSOR_API_KEY to a running assessor, PURPLE_API_KEY to the gateway of --keep-at,
+    and AGENT_API_KEY to the agent, by the assessor, and only to the origin of the agent's address.
 
     Examples:
 
@@ -158,20 +169,20 @@ def measure(
         return
     if not scenario or not agent:
         raise typer.BadParameter("--scenario and --agent are both needed")
-    wanted = WantedRun(scenario, agent, max_turns, turn_timeout, seed)
+    wanted = RunParameters(scenario, agent, max_turns, turn_timeout, seed)
     try:
         shown = checked_key(agent_key) if agent_key else ""
     except ValueError as error:
         raise typer.BadParameter(f"{error} ({AGENT_KEY}, or --agent-key)") from None
     began = datetime.now(UTC)
     try:
-        done, broken = asyncio.run(_complete_runs(wanted, runs, assessor, scenarios_dir, shown, quiet=as_json))
-        kept, path = keep(folder, scenario, agent, began, done)
+        done, broken = asyncio.run(_run_repeatedly(wanted, runs, assessor, scenarios_dir, shown, quiet=as_json))
+        kept, path = save_assessment(folder, scenario, agent, began, done)
     except asyncio.CancelledError:  # a signal asked for the end, and everything is stopped by now
         raise Complaint("Stopped before the end.") from None
     page = ""
     try:
-        page = asyncio.run(hand_over_assessment(keep_at, kept)) if keep_at else ""
+        page = asyncio.run(upload_assessment(keep_at, kept)) if keep_at else ""
     except Complaint as refused:  # the results are shown in any case
         broken = broken or refused
     _print_assessment(kept, path, page, as_json)
@@ -187,11 +198,11 @@ def new(
         Path, typer.Option(help="The folder of your scenarios.", metavar="FOLDER", file_okay=False)
     ] = Path("scenarios"),
 ) -> None:
-    """Write a scenario that runs: a morning of mail, its judging, a gold course and three wrong ones.
+    """Create a working scenario to edit: a morning of mail, its criteria, one correct and three wrong solutions.
 
     Example: purple assess new my_day --scenarios-dir scenarios
     """
-    made = begin(scenarios_dir, name)
+    made = create_scenario(scenarios_dir, name)
     out.print(f"Written to {made}.", markup=False, soft_wrap=True)
     out.print(f"Next: purple assess check {name} --scenarios-dir {scenarios_dir}", markup=False, soft_wrap=True)
 
@@ -204,11 +215,11 @@ def check(
         typer.Option(help="Scenarios of your own.", metavar="FOLDER", exists=True, file_okay=False),
     ] = None,
 ) -> None:
-    """Tell whether scenarios can be used: read, booted in a world to the end of their day, and played.
+    """Check scenarios: parse them, run each in a simulated world to the end of its day, and play its example solutions.
 
-    What is wrong is named with its file and field. Courses in a scenario's folder `played` are carried out: `gold` has
-    to earn 95 % of the points, every other one less than half. Exit code 1 if one cannot be used. An assessor's
-    variables hold, such as SIMULATOR_URL.
+    Errors are printed with file and field. Each file in a scenario's folder `played` is a list of actions to carry out:
+    `gold` has to earn 95 % of the points, every other one less than half. Exit code 1 if a scenario cannot be used. The
+    assessor's environment variables apply, such as SIMULATOR_URL.
 
     Example: purple assess check my_day --scenarios-dir scenarios
     """
@@ -224,9 +235,9 @@ def days(
     ] = Path("scenarios"),
     count: Annotated[int, typer.Option(help="How many.", min=1, max=1000)] = 3,
 ) -> None:
-    """Write days from a seed: people, threads, things to do and traps; easy, middle and hard ones in turn.
+    """Generate scenarios from a seed, easy, middle and hard ones in turn; each is one day with people, mails and tasks.
 
-    Each has its gold course and three wrong ones: `purple assess check --scenarios-dir FOLDER` plays them.
+    Each comes with one correct and three wrong solutions: `purple assess check --scenarios-dir FOLDER` plays them.
 
     Example: purple assess days --seed 4f2a --count 6 --scenarios-dir scenarios
     """
@@ -235,16 +246,16 @@ def days(
 
 
 @assess.command("keep")
-def keep_there(
+def keep_at_gateway(
     name: Annotated[str, typer.Argument(help="An assessment's name, or the path of its file.")],
     keep_at: Annotated[str, typer.Option("--at", help="The gateway.", metavar="URL")] = "",
     folder: Annotated[Path, typer.Option("--dir", help="Where results are kept.")] = KEPT,
 ) -> None:
-    """Have a gateway keep results as well, so that its console shows them and replays each run.
+    """Upload saved results to a gateway, so that its console shows them and replays each run.
 
     Example: purple assess keep inbox_triage-20260302-090000 --at http://127.0.0.1:9010
     """
-    page = asyncio.run(hand_over_assessment(keep_at, read(folder, name)))
+    page = asyncio.run(upload_assessment(keep_at, load_assessment(folder, name)))
     out.print(page, markup=False, soft_wrap=True)
 
 
@@ -255,7 +266,7 @@ def compare(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of the table.")] = False,
     folder: Annotated[Path, typer.Option("--dir", help="Where results are kept.")] = KEPT,
 ) -> None:
-    """Two assessments of the same scenario: the points by dimension and criterion, and what changed.
+    """Compare two assessments of the same scenario: points by dimension and criterion, and their changes.
 
     Examples:
 
@@ -263,29 +274,32 @@ def compare(
 
       purple assess compare before.json after.json --json
     """
-    figures = comparison(read(folder, before), read(folder, after))
+    figures = compare_points(load_assessment(folder, before), load_assessment(folder, after))
     if as_json:
-        say_json(json.dumps(figures))
+        print_json(json.dumps(figures))
     else:
         out.print(comparison_table(figures, (Path(before).stem, Path(after).stem)))
 
 
 @assess.command("schema")
 def show_schema() -> None:
-    """The JSON Schema of the files in which results are kept.
+    """Print the JSON Schema of the files in which results are saved.
 
     Example: purple assess schema
     """
-    say_json(json.dumps(Assessment.model_json_schema(mode="serialization")))
+    print_json(json.dumps(Assessment.model_json_schema(mode="serialization")))
 
 
-async def _complete_runs(
-    wanted: WantedRun, count: int, url: str, scenarios: Path | None, agent_key: str, *, quiet: bool
+async def _run_repeatedly(
+    wanted: RunParameters, count: int, url: str, scenarios: Path | None, agent_key: str, *, quiet: bool
 ) -> tuple[tuple[Run, ...], Complaint | None]:
-    """The completed runs, and why there are no more. If there are none, the ``Complaint`` is raised."""
+    """Run an assessment ``count`` times; returns the completed runs, and the ``Complaint`` that stopped them, if any.
+
+    Raises the ``Complaint`` if no run was completed.
+    """
     stop_on_signals()
     done: list[Run] = []
-    async with assessor_at(url, scenarios, agent_key) as (assessor, http):
+    async with connect_assessor(url, scenarios, agent_key) as (assessor, http):
         for number in range(1, count + 1):
             progress = AssessProgress(err, f"run {number} of {count}: " if count > 1 else "", quiet)
             try:
@@ -302,20 +316,25 @@ def _print_assessment(kept: Assessment, path: Path, page: str, as_json: bool) ->
     if as_json:
         intervals = {"pass_interval": kept.pass_interval, "points_interval": kept.points_interval}
         told = {"pass_hat": kept.pass_hat, **intervals, "kept_in": str(path), **({"page": page} if page else {})}
-        say_json(json.dumps({**kept.model_dump(mode="json"), **told}))
+        print_json(json.dumps({**kept.model_dump(mode="json"), **told}))
         return
-    out.print(table_of(kept))
-    for sentence in sentences(kept):
+    out.print(assessment_table(kept))
+    for sentence in summary_sentences(kept):
         out.print(sentence, markup=False, soft_wrap=True)
     out.print(f"Kept as {kept.name} in {path.parent}.", markup=False, soft_wrap=True)
     if page:
         out.print(f"Its runs, turn by turn: {page}", markup=False, soft_wrap=True)
 
 
-async def hand_over_assessment(url: str, kept: Assessment) -> str:
-    """Store an assessment at a gateway, with the key in PURPLE_API_KEY; returns its page. Raises ``Complaint``."""
+async def upload_assessment(url: str, kept: Assessment) -> str:
+    """Store an assessment at a gateway, with the key in PURPLE_API_KEY; returns the URL of its page.
+
+    Raises ``Complaint``.
+    """
     async with connect_gateway(url) as gateway:
-        answer = await gateway.ask("POST", "/assessments", {"assessment": loads_object(kept.model_dump_json())})
+        answer = await gateway.request_json(
+            "POST", "/assessments", {"assessment": loads_object(kept.model_dump_json())}
+        )
     page = answer.get("page")
     if not isinstance(page, str):
         raise Complaint(f"The gateway at {url} did not say where the assessment is to be seen.")
@@ -327,8 +346,8 @@ _STARTER = "starter"
 _TEXT = ".txt"  # so that a template of Python is not taken for a module of ours
 
 
-def begin(folder: Path, name: str) -> Path:
-    """Make a scenario of that name in the folder, with a gold course and wrong ones. Raises ``Complaint``."""
+def create_scenario(folder: Path, name: str) -> Path:
+    """Copy the starter scenario into ``folder`` under that name; returns its path. Raises ``Complaint``."""
     if not _NAME.fullmatch(name):
         raise Complaint(f"{name!r} is no scenario's name: small letters, digits and _, a letter first.")
     made = folder / name

@@ -12,7 +12,7 @@ from shared.contracts.assessment.results import PASSES_AT, Assessment
 from shared.domain.estimates import Interval
 
 
-def table_of(assessment: Assessment) -> Table:
+def assessment_table(assessment: Assessment) -> Table:
     table = Table("dimension", "criterion", "points", "of", "reason", title=_build_title(assessment))
     listed = lines(assessment)
     for dimension in dict.fromkeys(line.dimension for line in listed):
@@ -21,14 +21,18 @@ def table_of(assessment: Assessment) -> Table:
         table.add_row(dimension.replace("_", " "), "", _format_number(mean), _format_number(most), "", style="bold")
         for line in within:
             table.add_row(
-                "", printable(line.name), _points_text(line), _format_number(line.most), printable(line.reason)
+                "",
+                strip_control_characters(line.name),
+                _points_text(line),
+                _format_number(line.most),
+                strip_control_characters(line.reason),
             )
         table.add_section()
     return table
 
 
-def sentences(assessment: Assessment) -> list[str]:
-    """Sentences for what the table lacks: how each run ended, what failed, and how often the agent passes."""
+def summary_sentences(assessment: Assessment) -> list[str]:
+    """Sentences about each run (its end, its failed turns) and about how often the agent passes."""
     said = []
     for number, run in enumerate(assessment.runs, 1):
         results, points = run.results, run.points
@@ -43,10 +47,10 @@ def sentences(assessment: Assessment) -> list[str]:
     passing, earned = assessment.pass_interval, assessment.points_interval
     said.append(f"Passing is {PASSES_AT:.0%} of the points: {chances}.")
     said.append(f"With 95 % confidence a run passes with a chance of {_interval_text(passing)}{_mean_text(earned)}.")
-    return [str(printable(sentence)) for sentence in said]
+    return [str(strip_control_characters(sentence)) for sentence in said]
 
 
-def comparison(before: Assessment, after: Assessment) -> JsonObject:
+def compare_points(before: Assessment, after: Assessment) -> JsonObject:
     """How points changed, by criterion, dimension and in total. Raises ``Complaint`` for different scenarios."""
     if before.scenario != after.scenario:
         raise Complaint(f"{before.name} is of scenario {before.scenario}, {after.name} of {after.scenario}.")
@@ -56,32 +60,34 @@ def comparison(before: Assessment, after: Assessment) -> JsonObject:
         "agents": [before.agent, after.agent],
         "runs": [len(before.runs), len(after.runs)],
         "passed": [before.passed, after.passed],
-        "dimensions": {name: _change_as_json(change) for name, change in figures.dimensions.items()},
-        "criteria": {name: _change_as_json(change) for name, change in figures.criteria.items()},
-        "overall": _change_as_json(figures.overall),
+        "dimensions": {name: _serialize_change(change) for name, change in figures.dimensions.items()},
+        "criteria": {name: _serialize_change(change) for name, change in figures.criteria.items()},
+        "overall": _serialize_change(figures.overall),
     }
 
 
 def comparison_table(figures: JsonObject, names: Sequence[str]) -> Table:
-    columns = ("", *(str(printable(name)) for name in names), "change", "95 % confidence")
-    table = Table(*columns, title=printable(f"{figures['scenario']}: mean points"))
+    columns = ("", *(str(strip_control_characters(name)) for name in names), "change", "95 % confidence")
+    table = Table(*columns, title=strip_control_characters(f"{figures['scenario']}: mean points"))
     for group in ("dimensions", "criteria"):
         rows = figures[group]
         for name, change in rows.items() if isinstance(rows, dict) else []:
-            table.add_row(printable(name), *_list_cells(change), style="bold" if group == "dimensions" else "")
+            table.add_row(
+                strip_control_characters(name), *_change_cells(change), style="bold" if group == "dimensions" else ""
+            )
         table.add_section()
-    table.add_row("overall", *_list_cells(figures["overall"]), style="bold")
+    table.add_row("overall", *_change_cells(figures["overall"]), style="bold")
     return table
 
 
-def printable(text: str) -> Text:
-    """A foreign text without characters that would control the terminal."""
+def strip_control_characters(text: str) -> Text:
+    """The text with control characters, which could drive the terminal, replaced by spaces."""
     return Text("".join(letter if letter.isprintable() or letter == "\n" else " " for letter in text))
 
 
 def _build_title(assessment: Assessment) -> Text:
     runs = f", mean of {len(assessment.runs)} runs" if len(assessment.runs) > 1 else ""
-    return printable(f"{assessment.scenario}: {assessment.agent}{runs}")
+    return strip_control_characters(f"{assessment.scenario}: {assessment.agent}{runs}")
 
 
 def _points_text(line: Line) -> str:
@@ -105,12 +111,12 @@ def _mean_text(interval: Interval | None) -> str:
     return "" if interval is None else f" and earns a share of {_interval_text(interval)} of the points"
 
 
-def _change_as_json(change: Change) -> JsonObject:
+def _serialize_change(change: Change) -> JsonObject:
     told: JsonObject = {"before": change.before, "after": change.after, "change": change.change}
     return told | {"interval": [*change.interval] if change.interval else None, "clear": change.is_clear}
 
 
-def _list_cells(change: object) -> list[str]:
+def _change_cells(change: object) -> list[str]:
     values = [change.get(name) for name in ("before", "after", "change")] if isinstance(change, dict) else []
     shown = ["-" if value is None else _format_number(value) for value in values]
     interval = change.get("interval") if isinstance(change, dict) else None

@@ -1,4 +1,4 @@
-"""A client of the gateway's public API (messages over A2A, events over SSE), and helpers of its commands."""
+"""A client of the gateway's public API (messages over A2A, events over SSE), and what commands that use it share."""
 
 import asyncio
 import os
@@ -13,8 +13,8 @@ import typer
 from httpx_sse import ServerSentEvent, aconnect_sse
 from rich.table import Table
 
-from cli.console import Complaint, out, say_found
-from cli.gateway.messages import Event, Speaker, TaskView, Utterance, task_view
+from cli.console import Complaint, out, print_answer
+from cli.gateway.messages import Event, OutgoingMessage, Speaker, TaskView, task_view
 from cli.stack.registry import gateway_url
 from shared.domain.exact_json import Json, JsonObject, as_object, dumps, loads_object, objects_in
 from shared.domain.words import Role
@@ -28,7 +28,7 @@ RECONNECTS = 10  # in a row, before a person is told
 RECONNECT_SECONDS = 0.5
 
 
-class GatewayAway(Complaint):
+class GatewayUnreachable(Complaint):
     """No gateway answers at the URL."""
 
 
@@ -36,33 +36,33 @@ class GatewayClient:
     """Sends requests to one gateway. Raises ``Complaint`` for whatever a person should be told."""
 
     def __init__(self, url: str, http: httpx.AsyncClient, *, keyed: bool = False) -> None:
-        """``keyed``: requests carry an API key that says who speaks, so none claims a name."""
+        """``keyed``: ``http`` sends an API key that identifies the caller, so bodies claim no name."""
         self.url = url.rstrip("/")
         self._http = http
         self._keyed = keyed
 
-    async def send(self, utterance: Utterance) -> TaskView:
+    async def send_message(self, utterance: OutgoingMessage) -> TaskView:
         """Send a message; returns the task as soon as it is durably accepted."""
         return task_view(await self._call_rpc("message/send", utterance.as_params()))
 
-    async def task(self, task_id: str) -> TaskView:
+    async def get_task(self, task_id: str) -> TaskView:
         return task_view(await self._call_rpc("tasks/get", {"id": task_id}))
 
-    async def cancel(self, task_id: str, claim: JsonObject) -> TaskView:
-        """End the task before its next call; writes made stay. ``claim``: who asks for it."""
+    async def cancel_task(self, task_id: str, claim: JsonObject) -> TaskView:
+        """Cancel the task before its next call; writes already made stay. ``claim``: says who asks for it."""
         return task_view(await self._call_rpc("tasks/cancel", {"id": task_id, **claim}))
 
-    async def ask(self, verb: str, path: str, body: JsonObject | None = None) -> JsonObject:
-        """The JSON answer at one of the gateway's own paths; ``path_of`` puts ids into a path."""
+    async def request_json(self, verb: str, path: str, body: JsonObject | None = None) -> JsonObject:
+        """Send a request to one of the gateway's own paths, and return its JSON answer; ``path_of`` builds paths."""
         answer, said = await self._request(verb, path, body, verb)
         if answer.is_success:
             return said
         raise _build_refusal(f"{verb} {path}", answer, said.get("error"))
 
-    async def events(self, task_id: str, after: str = "") -> AsyncIterator[Event]:
-        """Yields the task's events after one, until the task has ended or waits for somebody.
+    async def stream_events(self, task_id: str, after: str = "") -> AsyncIterator[Event]:
+        """Yields the task's events after the event id ``after``, until the task has ended or waits for a person.
 
-        A stream that breaks, or whose replica stops, is resumed where it was.
+        If the stream breaks, or its replica stops, it is resumed after the last event.
         """
         tries, leaves = RECONNECTS, True
         while leaves and tries:
@@ -101,8 +101,8 @@ class GatewayClient:
     async def _request(
         self, verb: str, path: str, body: JsonObject | None, what: str
     ) -> tuple[httpx.Response, JsonObject]:
-        """The answer and its JSON object."""
-        content = None if body is None else dumps(_without_claims(body) if self._keyed else body)
+        """Send a request; returns the response and its JSON object. ``what``: names the request in errors."""
+        content = None if body is None else dumps(_remove_principal_claims(body) if self._keyed else body)
         headers, url = {"Content-Type": "application/json"}, f"{self.url}{path}"
         try:
             answer = await self._http.request(verb, url, content=content, headers=headers, timeout=TIMEOUT)
@@ -115,34 +115,36 @@ class GatewayClient:
     def _translate_error(self, error: httpx.TransportError) -> Complaint:
         if isinstance(error, httpx.UnsupportedProtocol):
             return Complaint(f"{self.url} is no gateway's URL: it has to begin with http:// or https://.")
-        return GatewayAway(f"No gateway answers at {self.url} ({type(error).__name__}): start one with `purple up`.")
+        return GatewayUnreachable(
+            f"No gateway answers at {self.url} ({type(error).__name__}): start one with `purple up`."
+        )
 
 
 def path_of(*words: str) -> str:
-    """The path of these words, each quoted: ids are whatever clients choose."""
+    """A URL path of these segments, each quoted, since ids are chosen by clients."""
     return "".join(f"/{quote(word, safe='')}" for word in words)
 
 
 @asynccontextmanager
 async def connect_gateway(url: str) -> AsyncIterator[GatewayClient]:
-    """Yields a client that sends the API key in ``PURPLE_API_KEY``, if set. No URL: the stack that runs here."""
+    """Yields a client that sends the API key in ``PURPLE_API_KEY``, if set. Without ``url``: of the local stack."""
     key = os.environ.get(API_KEY, "")
     headers, tls = {"Authorization": f"Bearer {key}"} if key else None, trusted_certificates()
     async with httpx.AsyncClient(trust_env=False, headers=headers, verify=tls) as http:
         yield GatewayClient(url or gateway_url(), http, keyed=bool(key))
 
 
-def _without_claims(value: Json) -> Json:
-    """The value without the ``principal`` in any ``metadata``."""
+def _remove_principal_claims(value: Json) -> Json:
+    """The JSON value with ``principal`` removed from every ``metadata`` object in it."""
     match value:
         case dict():
-            kept = {name: _without_claims(part) for name, part in value.items()}
+            kept = {name: _remove_principal_claims(part) for name, part in value.items()}
             metadata = kept.get("metadata")
             if isinstance(metadata, dict):
                 kept["metadata"] = {name: part for name, part in metadata.items() if name != "principal"}
             return kept
         case list():
-            return [_without_claims(part) for part in value]
+            return [_remove_principal_claims(part) for part in value]
         case _:
             return value
 
@@ -172,17 +174,17 @@ AsJson = Annotated[bool, typer.Option("--json", help="One JSON object instead of
 
 
 def ask_gateway(url: str, verb: str, path: str, body: JsonObject | None = None) -> JsonObject:
-    """The JSON answer at one of the gateway's own paths."""
-    return talk_with_gateway(url, lambda client: client.ask(verb, path, body))
+    """Send a request to one of the gateway's own paths, and return its JSON answer."""
+    return run_with_gateway(url, lambda client: client.request_json(verb, path, body))
 
 
 def ask_as_operator(url: str, name: str, *words: str, body: JsonObject | None = None) -> JsonObject:
-    """The JSON answer to a POST, by an operator of that name, to the path of these words."""
-    return ask_gateway(url, "POST", path_of(*words), {**(body or {}), **speaker_claim(name)})
+    """POST to the path of these segments as the operator ``name``, and return the JSON answer."""
+    return ask_gateway(url, "POST", path_of(*words), {**(body or {}), **build_speaker_claim(name)})
 
 
-def talk_with_gateway(url: str, talk: Callable[[GatewayClient], Awaitable[T]]) -> T:
-    """The result of ``talk`` with a client."""
+def run_with_gateway(url: str, talk: Callable[[GatewayClient], Awaitable[T]]) -> T:
+    """Call ``talk`` with a client of the gateway, and return its result."""
 
     async def answer() -> T:
         async with connect_gateway(url) as client:
@@ -191,19 +193,19 @@ def talk_with_gateway(url: str, talk: Callable[[GatewayClient], Awaitable[T]]) -
     return asyncio.run(answer())
 
 
-def speaker_of(name: str, roles: tuple[str, ...], levels: tuple[str, ...] = ()) -> Speaker:
-    """Who speaks: without a name, the user who runs the command."""
+def build_speaker(name: str, roles: tuple[str, ...], levels: tuple[str, ...] = ()) -> Speaker:
+    """The speaker of a message; without a name, the user who runs the command."""
     return Speaker(name or os.environ.get("USER", "cli"), roles, levels)
 
 
-def speaker_claim(name: str, role: Role = Role.OPERATOR, levels: tuple[str, ...] = ()) -> JsonObject:
-    """The claim of who speaks, for a request's body."""
-    return {"metadata": {"principal": speaker_of(name, (role.value,), levels).as_json()}}
+def build_speaker_claim(name: str, role: Role = Role.OPERATOR, levels: tuple[str, ...] = ()) -> JsonObject:
+    """The part of a request's body that says who sends it (believed in the embedded profile only)."""
+    return {"metadata": {"principal": build_speaker(name, (role.value,), levels).as_json()}}
 
 
-def say_rows(
+def print_rows(
     found: JsonObject, name: str, table: Callable[[list[JsonObject]], Table], nothing: str, *, as_json: bool
 ) -> None:
-    """Print the rows under ``name`` as a table, or ``nothing`` if there are none; as JSON the whole answer."""
+    """Print ``found`` as JSON, or its rows under ``name`` as a table; without rows, the sentence ``nothing``."""
     rows = objects_in(found.get(name))
-    say_found(found, lambda _: out.print(table(rows) if rows else nothing), as_json=as_json)
+    print_answer(found, lambda _: out.print(table(rows) if rows else nothing), as_json=as_json)

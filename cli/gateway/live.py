@@ -1,4 +1,4 @@
-"""Shows one turn of a task on the console: a line for each event, the present state in a spinner."""
+"""Shows one turn of a task on the console: a line for each event, and the current state in a spinner."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -10,7 +10,7 @@ from rich.text import Text
 
 from cli.console import plain_text
 from cli.gateway.client import GatewayClient
-from cli.gateway.messages import Event, TaskView, Utterance, as_list
+from cli.gateway.messages import Event, OutgoingMessage, TaskView, list_or_empty
 from shared.domain.exact_json import Json
 from shared.domain.words import decider
 
@@ -31,40 +31,40 @@ _NAMING = ("phase", "state", "status", "tool", "name", "text", "note", "sentence
 _LONG = 160
 
 
-def line_of(event: Event) -> str | None:
-    """The line for an event; None for kinds that are not shown."""
-    return None if event.kind in _HIDDEN else _describe_data(event.data)
+def detailed_line(event: Event) -> str | None:
+    """A line with all data of an event; None for kinds that are not shown."""
+    return None if event.kind in _HIDDEN else _detailed_text(event.data)
 
 
-def plain_line_of(event: Event) -> str | None:
-    """A line in plain words for events that people care about (reads, plans, decisions, writes); else None."""
+def plain_line(event: Event) -> str | None:
+    """A line in plain words for an event that people care about (reads, plans, decisions, writes); else None."""
     say = _PLAIN.get(event.kind)
     return (say(event.data) if say else "") or None
 
 
-def _say_state(data: Mapping[str, Json]) -> str:
+def _state_line(data: Mapping[str, Json]) -> str:
     state = str(data.get("state", ""))
     return "  ".join(filter(None, (state, _STATES.get(state, ""))))
 
 
-def _say_read(data: Mapping[str, Json]) -> str:
+def _read_line(data: Mapping[str, Json]) -> str:
     if refused := data.get("refused"):
         return f"{data.get('tool')}: refused, {refused}"
-    call = " ".join(filter(None, (str(data.get("tool")), _cut(data.get("asked") or ""))))
+    call = " ".join(filter(None, (str(data.get("tool")), _shorten(data.get("asked") or ""))))
     return call if data.get("ok", True) else f"{call}: it failed"
 
 
-def _say_plan(data: Mapping[str, Json]) -> str:
-    return ", ".join(map(str, as_list(data.get("calls"))))
+def _plan_line(data: Mapping[str, Json]) -> str:
+    return ", ".join(map(str, list_or_empty(data.get("calls"))))
 
 
-def _say_verdict(data: Mapping[str, Json]) -> str:
-    if why := as_list(data.get("why")):
+def _verdict_line(data: Mapping[str, Json]) -> str:
+    if why := list_or_empty(data.get("why")):
         return "; ".join(str(reason).rstrip(".") for reason in why)
     return "the rules allow it" if data.get("passed") else "the rules do not allow it"
 
 
-def _say_approval(data: Mapping[str, Json]) -> str:
+def _approval_line(data: Mapping[str, Json]) -> str:
     if data.get("doubts"):
         return "waits for an operator"
     if data.get("status") == "waiting":
@@ -72,7 +72,7 @@ def _say_approval(data: Mapping[str, Json]) -> str:
     return f"{data.get('status')} by {data['by']}" if data.get("by") else str(data.get("status", ""))
 
 
-def _say_write(data: Mapping[str, Json]) -> str:
+def _write_line(data: Mapping[str, Json]) -> str:
     if silent := data.get("silent"):
         return f"{data.get('tool')}: {silent}"
     if data.get("status") == "sent":  # what became of it comes next
@@ -94,52 +94,54 @@ _STATES = {
     "FAILED": "gives up",
 }
 _PLAIN: Mapping[str, Callable[[Mapping[str, Json]], str]] = {
-    "state": _say_state,
-    "tool": _say_read,
-    "plan": _say_plan,
-    "verdict": _say_verdict,
-    "approval": _say_approval,
-    "write": _say_write,
+    "state": _state_line,
+    "tool": _read_line,
+    "plan": _plan_line,
+    "verdict": _verdict_line,
+    "approval": _approval_line,
+    "write": _write_line,
     "note": lambda data: str(data.get("problem") or ""),
     "status": lambda data: str(data.get("status", "")),
 }
 
 
-def _describe_data(data: Mapping[str, Json]) -> str:
+def _detailed_text(data: Mapping[str, Json]) -> str:
     """An event's data as text: the value that names it first, the rest as ``key=value``."""
     lead = next((key for key in _NAMING if isinstance(data.get(key), str)), None)
     first = [str(data[lead])] if lead else []
-    rest = [f"{key}={_cut(value)}" for key, value in data.items() if key != lead and value not in (None, "", [], {})]
+    rest = [
+        f"{key}={_shorten(value)}" for key, value in data.items() if key != lead and value not in (None, "", [], {})
+    ]
     return "  ".join([*first, *rest])
 
 
-def _cut(value: Json) -> str:
+def _shorten(value: Json) -> str:
     text = plain_text(value)
     return text if len(text) <= _LONG else f"{text[: _LONG - 1]}…"
 
 
-class LiveStory:
-    """Shows events as they happen, within its context. ``verbose``: all of them, with all their data."""
+class LiveEventPrinter:
+    """Prints events as they arrive; use it as a context manager. ``verbose``: all events, with all their data."""
 
     def __init__(self, console: Console, indent: str = "", *, verbose: bool = False) -> None:
-        self._line_of = line_of if verbose else plain_line_of
+        self._line_of = detailed_line if verbose else plain_line
         self._console = console
         self._indent = indent
         self._began: datetime | None = None
         self._status = Status("accepted", console=console)
 
-    def __enter__(self) -> "LiveStory":
+    def __enter__(self) -> "LiveEventPrinter":
         self._status.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._status.stop()
 
-    def tell_accepted(self, task_id: str) -> None:
-        """Names the task at once: whoever wants to end it meanwhile needs its id."""
+    def print_task_id(self, task_id: str) -> None:
+        """Print the task's id at once, since a user who wants to cancel the task needs it."""
         self._console.print(Text(f"{self._indent}task {task_id}", style="dim"), soft_wrap=True)
 
-    def show(self, event: Event) -> None:
+    def print_event(self, event: Event) -> None:
         self._began = self._began or event.at
         if event.kind in ("phase", "state"):
             self._status.update(str(event.data.get(event.kind, event.kind)))
@@ -150,40 +152,42 @@ class LiveStory:
 
 
 class AcceptedTurn(NamedTuple):
-    """A message that the gateway has accepted: its task, and the last event before it."""
+    """A message that the gateway has accepted. ``after``: the id of the task's last event before it; empty if none."""
 
     task_id: str
     after: str
 
 
-async def follow(client: GatewayClient, utterance: Utterance, story: LiveStory | None) -> tuple[TaskView, list[Event]]:
-    """Send a message, show what happens, and return the task afterwards with the events of this turn."""
-    return await follow_accepted(client, await hand_over(client, utterance), story)
-
-
-async def hand_over(client: GatewayClient, utterance: Utterance) -> AcceptedTurn:
-    """Send a message and return when it is accepted. The task goes on whether or not anybody follows it."""
-    after = await _last_event(client, utterance.task_id) if utterance.task_id else ""
-    return AcceptedTurn((await client.send(utterance)).id, after)
-
-
-async def follow_accepted(
-    client: GatewayClient, accepted: AcceptedTurn, story: LiveStory | None
+async def send_and_follow_turn(
+    client: GatewayClient, utterance: OutgoingMessage, story: LiveEventPrinter | None
 ) -> tuple[TaskView, list[Event]]:
-    """Show what happens, and return the task afterwards with the events of this turn."""
+    """Send a message, print the events of its turn, and return the task after the turn with those events."""
+    return await follow_turn(client, await send_message(client, utterance), story)
+
+
+async def send_message(client: GatewayClient, utterance: OutgoingMessage) -> AcceptedTurn:
+    """Send a message and return once it is accepted. The task runs whether or not anybody follows it."""
+    after = await _last_event_id(client, utterance.task_id) if utterance.task_id else ""
+    return AcceptedTurn((await client.send_message(utterance)).id, after)
+
+
+async def follow_turn(
+    client: GatewayClient, accepted: AcceptedTurn, story: LiveEventPrinter | None
+) -> tuple[TaskView, list[Event]]:
+    """Print the events of an accepted turn, and return the task after the turn with those events."""
     events: list[Event] = []
-    async for event in client.events(*accepted):
+    async for event in client.stream_events(*accepted):
         events.append(event)
         if story:
-            story.show(event)
-    return await client.task(accepted.task_id), events
+            story.print_event(event)
+    return await client.get_task(accepted.task_id), events
 
 
-async def _last_event(client: GatewayClient, task_id: str) -> str:
-    """The id of a waiting task's last event, so that a further turn shows only newer ones."""
+async def _last_event_id(client: GatewayClient, task_id: str) -> str:
+    """The id of a waiting task's last event, so that only the events of the next turn are shown; empty if it runs."""
     last = ""
-    if (await client.task(task_id)).is_open:
+    if (await client.get_task(task_id)).is_open:
         return last
-    async for event in client.events(task_id):
+    async for event in client.stream_events(task_id):
         last = event.id
     return last

@@ -1,4 +1,4 @@
-"""The messages between command line and gateway: A2A 0.3 over JSON-RPC, as frozen values."""
+"""What the command line sends to the gateway and reads from it (A2A 0.3 over JSON-RPC), as frozen dataclasses."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from shared.domain.exact_json import Json, JsonObject, as_object
 
 @dataclass(frozen=True)
 class Speaker:
-    """Who speaks, for a stack that believes the names in requests (the embedded profile)."""
+    """Who sends a message; only the embedded profile, which has no authentication, believes it."""
 
     name: str = "cli"
     roles: tuple[str, ...] = ()
@@ -24,8 +24,8 @@ class Speaker:
 
 
 @dataclass(frozen=True)
-class Utterance:
-    """One message to send: a new task, or a further turn of ``task_id``."""
+class OutgoingMessage:
+    """A message to send: it begins a new task, or is the next turn of the task ``task_id``."""
 
     text: str
     speaker: Speaker
@@ -36,7 +36,7 @@ class Utterance:
     dry_run: bool = False
 
     def as_params(self) -> JsonObject:
-        """The parameters of ``message/send``. It does not wait for the turn's end: the events tell the rest."""
+        """The parameters of a ``message/send`` that returns at once: the rest comes as events."""
         message: JsonObject = {
             "kind": "message",
             "role": "user",
@@ -78,7 +78,7 @@ class TaskView:
 
     @property
     def went_well(self) -> bool:
-        """Whether the task is done, or waits for somebody."""
+        """Whether the task is completed, or waits for a person."""
         return self.state in ("completed", "input-required")
 
 
@@ -93,35 +93,35 @@ class Event:
 
 
 def task_view(result: JsonObject) -> TaskView:
-    """Parse a task in A2A 0.3 (``kind: task``). Metadata keys become those of the gateway's own records."""
+    """Parse an A2A 0.3 task. Its metadata keys become snake case, as in the gateway's own records."""
     status = as_object(result.get("status"))
-    text = _first_text(result.get("artifacts")) or _first_text([status.get("message")])
-    metadata = {to_snake(key): value for key, value in as_object(_convert_numbers(result.get("metadata"))).items()}
+    text = _first_part_text(result.get("artifacts")) or _first_part_text([status.get("message")])
+    metadata = {to_snake(key): value for key, value in as_object(_whole_numbers_to_int(result.get("metadata"))).items()}
     return TaskView(str(result.get("id", "")), str(status.get("state", "")), text, metadata)
 
 
-def _first_text(holders: Json) -> str:
+def _first_part_text(holders: Json) -> str:
     """The text of the first part of the first artifact (or message)."""
     for holder in holders if isinstance(holders, list) else ():
-        for part in as_list(as_object(holder).get("parts")):
+        for part in list_or_empty(as_object(holder).get("parts")):
             text = as_object(part).get("text")
             if isinstance(text, str):
                 return text
     return ""
 
 
-def _convert_numbers(value: Json) -> Json:
-    """The value with whole numbers as ints: A2A metadata knows only fractions."""
+def _whole_numbers_to_int(value: Json) -> Json:
+    """The value with whole ``Decimal`` numbers as ints, since A2A's metadata has no integers."""
     match value:
         case Decimal() if value == value.to_integral_value():
             return int(value)
         case dict():
-            return {key: _convert_numbers(inner) for key, inner in value.items()}
+            return {key: _whole_numbers_to_int(inner) for key, inner in value.items()}
         case list():
-            return [_convert_numbers(inner) for inner in value]
+            return [_whole_numbers_to_int(inner) for inner in value]
         case _:
             return value
 
 
-def as_list(value: Json) -> list[Json]:
+def list_or_empty(value: Json) -> list[Json]:
     return value if isinstance(value, list) else []

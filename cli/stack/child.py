@@ -28,15 +28,18 @@ class Child:
 
     @classmethod
     def start(cls, spec: ProcessSpec, logs: Path) -> "Child":
-        """Start a process in its own session, so that Ctrl-C reaches only the launcher, which stops all in order."""
+        """Start the process of ``spec`` in its own session, so that Ctrl-C reaches the launcher alone.
+
+        ``logs``: the folder of its log file.
+        """
         return cls(spec, logs / f"{spec.name}.log")
 
     def start_again(self) -> None:
-        """Start another process in place of an ended one, with the same address, environment and log."""
+        """Start the process again after it has ended, with the same address, environment and log."""
         self._log_began, self._process = self._spawn()
 
     def _spawn(self) -> tuple[int, ForkServerProcess]:
-        """A new process, and where in the log it begins to write."""
+        """Start a process; returns the offset in the log at which its output begins, and the process."""
         self.log.touch(mode=0o600)
         began = self.log.stat().st_size
         return began, start_process(self.spec.arguments, self.spec.environ, self.log)
@@ -51,13 +54,13 @@ class Child:
         return self._process.exitcode
 
     def last_lines(self) -> str:
-        """What the present process wrote last: of those before it the log has more."""
+        """The last lines that the present process, not an earlier one, has written to the log."""
         with self.log.open(encoding="utf-8", errors="replace") as lines:
             lines.seek(self._log_began)
             return "".join(deque(lines, maxlen=LOG_TAIL)).rstrip()
 
     async def wait(self) -> None:
-        """Returns when the process has ended."""
+        """Wait until the process has ended."""
         ended, loop = asyncio.Event(), asyncio.get_running_loop()
         sentinel = os.dup(self._process.sentinel)  # several may wait for the same process
         loop.add_reader(sentinel, ended.set)
@@ -85,19 +88,19 @@ ASK_EVERY = 0.05
 ASK_TIMEOUT = 2.0
 
 
-def tell_nobody(_: Sequence[str]) -> None:
-    """A ``Tell`` that does nothing."""
+def ignore_progress(_: Sequence[str]) -> None:
+    """A progress callback that does nothing."""
 
 
-async def wait_until_ready(children: tuple[Child, ...], seconds: float, tell: Tell = tell_nobody) -> None:
-    """Wait until all are ready; raises ``Complaint`` for the first that ended or was not ready in time.
+async def wait_until_ready(children: tuple[Child, ...], seconds: float, tell: Tell = ignore_progress) -> None:
+    """Wait until all children are ready; raises ``Complaint`` for one that ended or was not ready in ``seconds``.
 
-    ``tell`` is called, whenever one is ready, with the names that are still awaited.
+    Whenever a child becomes ready, ``tell`` is called with the names of those that are not.
     """
     awaited = {child.spec.name: None for child in children}
 
     async def wait(child: Child) -> Complaint | None:
-        problem = await _wait(client, child, seconds)
+        problem = await _wait_for_child(client, child, seconds)
         if problem is None:
             awaited.pop(child.spec.name)
             tell(tuple(awaited))
@@ -109,12 +112,12 @@ async def wait_until_ready(children: tuple[Child, ...], seconds: float, tell: Te
                 raise problem
 
 
-async def _wait(client: httpx.AsyncClient, child: Child, seconds: float) -> Complaint | None:
+async def _wait_for_child(client: httpx.AsyncClient, child: Child, seconds: float) -> Complaint | None:
     said = "it never answered"
     try:
         async with asyncio.timeout(seconds):
             while child.exit_code is None:
-                ready, said = await _ask(client, child)
+                ready, said = await _probe_readiness(client, child)
                 if ready:
                     return None
                 await asyncio.sleep(ASK_EVERY)
@@ -124,7 +127,7 @@ async def _wait(client: httpx.AsyncClient, child: Child, seconds: float) -> Comp
     return Complaint(sentence, f"{child.log}:\n{child.last_lines()}")
 
 
-async def _ask(client: httpx.AsyncClient, child: Child) -> tuple[bool, str]:
+async def _probe_readiness(client: httpx.AsyncClient, child: Child) -> tuple[bool, str]:
     try:
         answer = await client.get(f"{child.spec.url}{child.spec.ready_path}")
     except httpx.TransportError as error:

@@ -1,7 +1,7 @@
-"""Forks processes from one that has imported what the services run, so that a stack pays for its imports once.
+"""Forks the services' processes from a fork server that has imported their modules once.
 
-A new interpreter spends one to three seconds of CPU before a service's first line runs. The fork server (of
-``multiprocessing``) runs nothing of what it imports, starts no thread, and ends with us.
+Without it, each new interpreter spends one to three seconds of CPU on imports. The fork server (of ``multiprocessing``)
+starts no thread and ends with this process.
 """
 
 import multiprocessing
@@ -25,32 +25,35 @@ _IMPORTED = "cli.stack.imported"
 _OF_INTERPRETERS = ("LD_PRELOAD", "PYTHONHASHSEED", "PYTHONPATH", "PYTHONWARNINGS")
 
 
-def begin_imports() -> None:
-    """Start the fork server, if it does not run, without waiting for its imports."""
+def start_fork_server() -> None:
+    """Start the fork server if it does not run yet; does not wait for its imports."""
     _CONTEXT.set_forkserver_preload([_IMPORTED])
     forkserver.ensure_running()
 
 
 def start_process(arguments: Sequence[str], environ: Mapping[str, str], log: Path) -> ForkServerProcess:
-    """Start ``python -m`` with these arguments and environment, in its own session: Ctrl-C does not reach it.
+    """Run ``python -m`` with these arguments and environment in a new process and session, which Ctrl-C does not reach.
 
-    It writes to the log, reads nothing, and gets SIGTERM when this process ends, however that happens.
+    Its output goes to ``log`` and its input is empty. When this process ends for any reason, it gets SIGTERM.
     """
-    begin_imports()
-    process = _CONTEXT.Process(target=_run, args=(tuple(arguments), dict(environ), str(log)), daemon=True)
+    start_fork_server()
+    process = _CONTEXT.Process(target=_run_module, args=(tuple(arguments), dict(environ), str(log)), daemon=True)
     process.start()
     return process
 
 
-def _run(arguments: tuple[str, ...], environ: Mapping[str, str], log: str) -> None:
-    """Run the module in this process, or in a new interpreter if its code or settings differ from this one's."""
+def _run_module(arguments: tuple[str, ...], environ: Mapping[str, str], log: str) -> None:
+    """Run the module in this forked process, or in a new interpreter if the fork server cannot serve it.
+
+    That is so for modules that it has not imported, and for environments that change how Python starts.
+    """
     _die_with_launcher()
     os.setsid()
     os.umask(0o077)  # books, logs and archived tasks are for their owner
-    _redirect(log)
+    _redirect_output(log)
     os.closerange(3, os.sysconf("SC_OPEN_MAX"))  # one of them would keep the fork server, and so us, from ending
     package, *words = arguments
-    if package not in _imported_packages() or not _fits_this_interpreter(environ):
+    if package not in _imported_packages() or not _has_same_interpreter_settings(environ):
         os.execve(sys.executable, [sys.executable, "-m", *arguments], environ)  # noqa: S606  our own modules
     setproctitle(f"python -m {' '.join(arguments)}")  # it finds the title's place by the environment as it was
     os.environ.clear()
@@ -59,8 +62,8 @@ def _run(arguments: tuple[str, ...], environ: Mapping[str, str], log: str) -> No
     runpy.run_module(package, run_name="__main__", alter_sys=True)
 
 
-def _fits_this_interpreter(environ: Mapping[str, str]) -> bool:
-    """Whether variables that an interpreter reads at its start are the same in both environments."""
+def _has_same_interpreter_settings(environ: Mapping[str, str]) -> bool:
+    """Whether the variables that Python reads at its start have the same values in ``environ`` and in this process."""
     return all(os.environ.get(name) == environ.get(name) for name in _OF_INTERPRETERS)
 
 
@@ -77,7 +80,7 @@ def _die_with_launcher() -> None:
         os._exit(1)
 
 
-def _redirect(log: str) -> None:
+def _redirect_output(log: str) -> None:
     nothing, sink = os.open(os.devnull, os.O_RDONLY), os.open(log, os.O_WRONLY | os.O_APPEND)
     for source, target in ((nothing, 0), (sink, 1), (sink, 2)):
         os.dup2(source, target)

@@ -1,4 +1,4 @@
-"""Imports what the services run. The fork server imports this module once."""
+"""Imports the services' modules. The fork server imports this module once, for all processes it forks."""
 
 import gc
 from importlib import import_module

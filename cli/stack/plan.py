@@ -22,7 +22,7 @@ _SECRETS = (*_MODEL_SECRETS, "ARCHIVE_KEY", _BRAINOS_KEY, "WEBHOOK_SECRET", "ASS
 
 @dataclass(frozen=True)
 class StackOptions:
-    """The caller's choices. ``folder``: for data and logs; ``environ``: the caller's environment."""
+    """The user's options for a stack. ``folder``: for data and logs; ``environ``: the user's environment."""
 
     folder: Path
     environ: Mapping[str, str]
@@ -55,7 +55,7 @@ class StackOptions:
 
 @dataclass(frozen=True)
 class StackPorts:
-    """A free port for each process but the gateway, whose port the caller chooses."""
+    """A port for each process but the gateway and the assessor, whose ports the user chooses."""
 
     planner: int
     company: int
@@ -68,13 +68,13 @@ class StackPorts:
         return 4 + executors
 
     @classmethod
-    def from_free(cls, free: tuple[int, ...]) -> "StackPorts":
+    def assign(cls, free: tuple[int, ...]) -> "StackPorts":
         return cls(planner=free[0], company=free[1], policy=free[2], learner=free[3], executors=free[4:])
 
 
 @dataclass(frozen=True)
 class ProcessSpec:
-    """One process: ``python -m`` arguments, its whole environment, its URL, and the rank it stops in."""
+    """One process: its ``python -m`` arguments, environment and URL. ``stops``: its rank when a stack is stopped."""
 
     name: str
     arguments: tuple[str, ...]
@@ -91,10 +91,10 @@ def plan_stack(
 
     Without ``queue_redis_url`` the queue is the caller's, if the environment names one.
     """
-    base = _build_base(options, redis_url) | ({"QUEUE_REDIS_URL": queue_redis_url} if queue_redis_url else {})
-    specs = [_plan_helper("policy", ports.policy, base)]
+    base = _common_environ(options, redis_url) | ({"QUEUE_REDIS_URL": queue_redis_url} if queue_redis_url else {})
+    specs = [_plan_plain_service("policy", ports.policy, base)]
     if options.uses_planner:
-        specs.append(_plan_helper("planner", ports.planner, base))
+        specs.append(_plan_plain_service("planner", ports.planner, base))
     if options.uses_company:
         specs.append(_plan_company(options, ports.company, base))
     specs.append(_plan_gateway(options, {**base, "POLICY_URL": url_of(ports.policy)}))
@@ -105,8 +105,8 @@ def plan_stack(
     return tuple(specs)
 
 
-def notice_of(options: StackOptions) -> str:
-    """The notice about the model shown with each task; empty if a real one is configured."""
+def model_notice(options: StackOptions) -> str:
+    """The notice shown with each task when no real model is used; empty if a real model is configured."""
     return PLANNER_NOTICE if options.uses_planner else options.environ.get("MODEL_NOTICE", "")
 
 
@@ -120,37 +120,39 @@ def url_of(port: int) -> str:
     return f"http://{HOST}:{port}"
 
 
-def _build_base(options: StackOptions, redis_url: str) -> dict[str, str]:
+def _common_environ(options: StackOptions, redis_url: str) -> dict[str, str]:
     own = {
         name: value
         for name, value in options.environ.items()
         if name not in _SECRETS and not name.startswith(ENV_PREFIX)
     }
     own |= {"PYTHONUNBUFFERED": "1", "PROFILE": options.profile, "REDIS_URL": redis_url}
-    if notice := notice_of(options):
+    if notice := model_notice(options):
         own["MODEL_NOTICE"] = notice
     return own
 
 
-def _with_address(base: Mapping[str, str], port: int, **more: str) -> dict[str, str]:
+def _environ_with_address(base: Mapping[str, str], port: int, **more: str) -> dict[str, str]:
     return {**base, "HOST": HOST, "PORT": str(port), **more}
 
 
 def _plan_learner(options: StackOptions, ports: StackPorts, base: Mapping[str, str]) -> ProcessSpec:
-    """The learner's process. Facts are found by the stack's model, unless the caller turns that off."""
-    environ = _with_address({"LEARN_KNOWLEDGE": "on", **base}, ports.learner)
-    environ |= _archive(options) | ({} if environ["LEARN_KNOWLEDGE"] == "off" else _choose_model(options, ports))
+    """The learner's process. It has the stack's model, which extracts facts, unless LEARN_KNOWLEDGE is off."""
+    environ = _environ_with_address({"LEARN_KNOWLEDGE": "on", **base}, ports.learner)
+    environ |= _archive_variables(options) | (
+        {} if environ["LEARN_KNOWLEDGE"] == "off" else _model_variables(options, ports)
+    )
     return ProcessSpec("learner", ("services.learner",), url_of(ports.learner), stops=3, environ=environ)
 
 
-def _plan_helper(name: str, port: int, base: Mapping[str, str]) -> ProcessSpec:
-    """The process of the policy service or of the planner."""
-    return ProcessSpec(name, (f"services.{name}",), url_of(port), stops=3, environ=_with_address(base, port))
+def _plan_plain_service(name: str, port: int, base: Mapping[str, str]) -> ProcessSpec:
+    """The process of the policy service or of the planner, which need only an address and the common environment."""
+    return ProcessSpec(name, (f"services.{name}",), url_of(port), stops=3, environ=_environ_with_address(base, port))
 
 
 def _plan_company(options: StackOptions, port: int, base: Mapping[str, str]) -> ProcessSpec:
     faults = {"ALLOW_FAULTS": "true"} if options.company_faults else {}
-    environ = _with_address(base, port, DATABASE=str(options.company_database), SEED_DATA="true", **faults)
+    environ = _environ_with_address(base, port, DATABASE=str(options.company_database), SEED_DATA="true", **faults)
     return ProcessSpec("company", ("examples.company",), url_of(port), stops=4, ready_path="/health", environ=environ)
 
 
@@ -160,7 +162,12 @@ def _plan_gateway(options: StackOptions, base: Mapping[str, str]) -> ProcessSpec
     stops = {"DRAIN_SECONDS": "0", "GRACE_SECONDS": _GRACE_SECONDS}  # nobody chooses among replicas here
     own = {"WEBHOOK_SECRET": options.webhook_secret, "ASSESSMENT_KEY": options.assessment_key}
     secrets = {name: options.environ.get(name) or secret for name, secret in own.items()}
-    environ = {**stops, **base, **{name: value for name, value in secrets.items() if value}, **_archive(options)}
+    environ = {
+        **stops,
+        **base,
+        **{name: value for name, value in secrets.items() if value},
+        **_archive_variables(options),
+    }
     return ProcessSpec("gateway", arguments, url_of(options.port), stops=1, environ=environ)
 
 
@@ -170,11 +177,11 @@ def _plan_executor(options: StackOptions, ports: StackPorts, number: int, base: 
     worlds = filter(None, (f"{url_of(options.port)}/worlds", options.environ.get("PRACTICE_SERVERS")))
     credentials = [name for name in options.environ if name.startswith(ENV_PREFIX)]  # of tool servers
     environ = (
-        _with_address(base, port, POLICY_URL=url_of(ports.policy), GRACE_SECONDS=grace)
-        | _choose_model(options, ports)
-        | _choose_tools(options, ports)
-        | _copy_set(options, _BRAINOS_KEY, *credentials)
-        | _archive(options)
+        _environ_with_address(base, port, POLICY_URL=url_of(ports.policy), GRACE_SECONDS=grace)
+        | _model_variables(options, ports)
+        | _tool_variables(options, ports)
+        | _copy_variables(options, _BRAINOS_KEY, *credentials)
+        | _archive_variables(options)
         | {"PRACTICE_SERVERS": ",".join(worlds)}
     )
     return ProcessSpec(f"executor-{number + 1}", ("services.executor",), url_of(port), stops=2, environ=environ)
@@ -183,34 +190,34 @@ def _plan_executor(options: StackOptions, ports: StackPorts, number: int, base: 
 def _plan_assessor(options: StackOptions, base: Mapping[str, str]) -> ProcessSpec:
     """The assessor's process. It asks for no key, since only this machine reaches it, and uses a real model."""
     port = options.assessor_port
-    environ = {**_with_address(base, port, AUTHENTICATION="off"), **_copy_set(options, *_MODEL_SECRETS)}
+    environ = {**_environ_with_address(base, port, AUTHENTICATION="off"), **_copy_variables(options, *_MODEL_SECRETS)}
     return ProcessSpec("assessor", ("services.assessor",), url_of(port), stops=0, environ=environ)
 
 
-def _choose_model(options: StackOptions, ports: StackPorts) -> dict[str, str]:
+def _model_variables(options: StackOptions, ports: StackPorts) -> dict[str, str]:
     if not options.uses_planner:
-        return _copy_set(options, *_MODEL_SECRETS)
+        return _copy_variables(options, *_MODEL_SECRETS)
     tiers = dict.fromkeys(("HAIKU_MODEL", "SONNET_MODEL", "FALLBACK_MODEL"), PLANNER_MODEL)
     planner = {"ANTHROPIC_BASE_URL": url_of(ports.planner), "ANTHROPIC_API_KEY": "none-needed"}
     return {**planner, **tiers, "TRACEPARENT_TO_MODEL": "true"}  # it is a process of ours
 
 
-def _copy_set(options: StackOptions, *names: str) -> dict[str, str]:
-    """Those of the caller's variables that are set."""
+def _copy_variables(options: StackOptions, *names: str) -> dict[str, str]:
+    """The named variables of the user's environment, as far as they are set."""
     return {name: options.environ[name] for name in names if name in options.environ}
 
 
-def _choose_tools(options: StackOptions, ports: StackPorts) -> dict[str, str]:
-    """The tool server, and the tenant record whose policy is about its tools."""
+def _tool_variables(options: StackOptions, ports: StackPorts) -> dict[str, str]:
+    """The variables for the tool server, and for the tenant record whose policy is about its tools."""
     told = {} if options.environ.get("TENANT_FILE") else {"TENANT_FILE": str(default_tenant_file(options))}
     return {**told, "GREEN_AGENT_MCP_URL": url_of(ports.company)} if options.uses_company else told
 
 
-def _archive(options: StackOptions) -> dict[str, str]:
-    """Where ended tasks are archived: where the caller says, else in the stack's folder."""
+def _archive_variables(options: StackOptions) -> dict[str, str]:
+    """The variables for the archive of ended tasks: the user's, else one in the stack's folder."""
     if options.uses_own_archive:
         return {"ARCHIVE_URL": folder_url(options.folder), "ARCHIVE_KEY": options.archive_key}
-    return _copy_set(options, "ARCHIVE_KEY")
+    return _copy_variables(options, "ARCHIVE_KEY")
 
 
 # Below what systems give to outgoing connections (from 32,768 on): none of these takes a port between choice and use.
@@ -218,14 +225,14 @@ _OWN_PORTS = range(10_240, 32_000)
 
 
 def free_ports(count: int) -> tuple[int, ...]:
-    """Different free ports, one behind the other from a random one on, so that two who choose at once seldom meet."""
+    """``count`` free ports, searched upwards from a random one, so that two callers at once seldom get the same."""
     first = random.randrange(len(_OWN_PORTS))  # noqa: S311  # no secret
     rotated = (*_OWN_PORTS[first:], *_OWN_PORTS[:first])
-    return tuple(islice(filter(is_free, rotated), count))
+    return tuple(islice(filter(is_port_free, rotated), count))
 
 
-def is_free(port: int, host: str = HOST) -> bool:
-    """Whether a server could listen on that port; one that only waits out old connections counts as free."""
+def is_port_free(port: int, host: str = HOST) -> bool:
+    """Whether a server could listen on that port; ports with connections in TIME_WAIT count as free."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -1,4 +1,4 @@
-"""The stacks that this user runs on this machine: a file of each, locked by its launcher for as long as it lives."""
+"""Lists the stacks that this user runs on this machine: one file for each, which its launcher locks while it runs."""
 
 import fcntl
 import os
@@ -24,7 +24,7 @@ class RunningStack(NamedTuple):
 
 @contextmanager
 def register_stack(stack: RunningStack) -> Iterator[None]:
-    """Lists the stack while the context lasts. If no file can be written, commands need ``--url`` and ``--dir``."""
+    """Lists the stack while the context lasts. If its file cannot be written, commands need ``--url`` and ``--dir``."""
     try:
         path = _open_registry() / f"{os.getpid()}.json"
         file = path.open("w", encoding="utf-8")
@@ -43,20 +43,20 @@ def register_stack(stack: RunningStack) -> Iterator[None]:
 
 
 def running_stacks() -> tuple[RunningStack, ...]:
-    """The stacks of this user whose launchers live."""
+    """The user's stacks whose launchers still run."""
     try:
         files = sorted(_open_registry().glob("*.json"))
     except OSError:
         return ()
-    return tuple(stack for file in files if (stack := _read_file(file)) is not None)
+    return tuple(stack for file in files if (stack := _read_running_stack(file)) is not None)
 
 
 def gateway_url() -> str:
-    """The gateway for commands without ``--url``: that of the stack that runs here, else the usual one.
+    """The gateway's URL for commands without ``--url``: that of the stack that runs here, else the default URL.
 
-    Raises ``Complaint`` if several stacks could be meant.
+    Raises ``Complaint`` if several stacks run and none of them is the obvious one.
     """
-    stack = stack_here(running_stacks(), Path.cwd())
+    stack = choose_stack(running_stacks(), Path.cwd())
     if stack is None:
         return USUAL_URL
     if stack.url != USUAL_URL:
@@ -65,18 +65,18 @@ def gateway_url() -> str:
 
 
 def data_folder(url: str = "") -> Path | None:
-    """The data folder of the stack at ``url``, or of the one that runs here; None if there is none."""
+    """The data folder of the stack at ``url``, else of the stack that runs here; None if there is none."""
     stacks = running_stacks()
     named = [stack for stack in stacks if stack.url == url.rstrip("/")]
-    found = named[0] if named else stack_here(stacks, Path.cwd())
+    found = named[0] if named else choose_stack(stacks, Path.cwd())
     return found.folder if found else None
 
 
-def stack_here(stacks: tuple[RunningStack, ...], here: Path) -> RunningStack | None:
-    """The stack that a command in folder ``here`` means; None if none runs.
+def choose_stack(stacks: tuple[RunningStack, ...], here: Path) -> RunningStack | None:
+    """The stack that a command run in folder ``here`` is meant for; None if no stack runs.
 
-    The only one; of several the one whose data lie nearest, here or above, else that at the usual address. Raises
-    ``Complaint`` if several could be meant.
+    If several run: the one whose data folder is in ``here`` or in the nearest folder above, else the one at the default
+    URL. Raises ``Complaint`` if that does not single out one.
     """
     above = [stack for stack in stacks if stack.folder.parent in (here, *here.parents)]
     depth = max((len(stack.folder.parts) for stack in above), default=0)
@@ -100,10 +100,10 @@ def _open_registry() -> Path:
     return folder
 
 
-def _read_file(file: Path) -> RunningStack | None:
+def _read_running_stack(file: Path) -> RunningStack | None:
     try:
         with file.open(encoding="utf-8") as opened:
-            if _is_free(opened.fileno()):
+            if _is_unlocked(opened.fileno()):
                 return None
             said = loads_object(opened.read())
         return RunningStack(str(said["url"]), Path(str(said["folder"])))
@@ -111,8 +111,8 @@ def _read_file(file: Path) -> RunningStack | None:
         return None
 
 
-def _is_free(descriptor: int) -> bool:
-    """Whether nobody holds the lock on a file, so that its launcher is gone."""
+def _is_unlocked(descriptor: int) -> bool:
+    """Whether no launcher holds the lock on the file, which means that the launcher has ended."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -17,11 +17,11 @@ import httpx
 import typer
 from rich.table import Table
 
-from cli.console import Complaint, Starting, err, out, say_json
+from cli.console import Complaint, StartupProgress, err, out, print_json
 from cli.gateway.client import GatewayClient, connect_gateway
-from cli.gateway.live import LiveStory, follow
-from cli.gateway.messages import Event, TaskView, Utterance
-from cli.launcher import running, stop_on_signals
+from cli.gateway.live import LiveEventPrinter, send_and_follow_turn
+from cli.gateway.messages import Event, OutgoingMessage, TaskView
+from cli.launcher import run_stack, stop_on_signals
 from cli.stack.plan import StackOptions, free_ports
 from examples.demo.books import Books, DemoTask, DemoTurn
 from examples.demo.checks import Observed, database_json, problems
@@ -110,7 +110,7 @@ def _print_results(results: Sequence[DemoResult], notice: str, seconds: float, *
     if as_json:
         tasks: list[Json] = [result.as_json() for result in results]
         told: JsonObject = {"ok": held == len(results), "tasks": tasks, "model_notice": notice or None}
-        return say_json(dumps({**told, "milliseconds": round(seconds * 1000)}))
+        return print_json(dumps({**told, "milliseconds": round(seconds * 1000)}))
     title = f"Demo: {held} of {len(results)} tasks held, {seconds:.1f} s"
     table = Table("", "task", "ended", "states", "calls", "writes", title=title, caption=notice or None)
     for result in results:
@@ -188,15 +188,15 @@ async def _demo(tasks: tuple[DemoTask, ...], environ: Mapping[str, str], quiet: 
     options = StackOptions(folder, environ, port=free_ports(1)[0], company_faults=True)
     explained = False  # whether nothing is left for which one would look into the logs
     try:
-        with Starting(err, quiet) as starting:
-            async with running(options, tell=starting) as stack:
+        with StartupProgress(err, quiet) as starting:
+            async with run_stack(options, tell=starting) as stack:
                 if not quiet:
-                    model = stack.notice or "as configured"
+                    model = stack.model_notice or "as configured"
                     err.print(f"A stack is up at {stack.url('gateway')}. Model: {model}.", style="dim")
                 company = Company(stack.url("company"), options.company_database)
                 results = await _carry_out_tasks(tasks, stack.url("gateway"), company, quiet)
         explained = not any(result.problems for result in results)
-        return results, stack.notice
+        return results, stack.model_notice
     except asyncio.CancelledError:
         explained = True
         raise
@@ -296,11 +296,11 @@ async def _carry_out(task: DemoTask, client: GatewayClient, company: Company, qu
 
 
 async def _send_turn(said: DemoTurn, task_id: str | None, client: GatewayClient, quiet: bool) -> Turn:
-    utterance = Utterance(said.text, said.by, task_id=task_id)
+    utterance = OutgoingMessage(said.text, said.by, task_id=task_id)
     if quiet:
-        return await follow(client, utterance, None)
+        return await send_and_follow_turn(client, utterance, None)
     err.print(f"  {said.by.name}: {said.text}", style="bold blue", markup=False)
-    with LiveStory(err, indent="  ") as story:
-        view, events = await follow(client, utterance, story)
+    with LiveEventPrinter(err, indent="  ") as story:
+        view, events = await send_and_follow_turn(client, utterance, story)
     err.print(f"  {view.state}: {view.answer}", markup=False, style="green" if view.went_well else "yellow")
     return view, events

@@ -139,7 +139,7 @@ def test_addresses_lead_to_services_of_the_file(name: str) -> None:
 @pytest.mark.promise("deploy.same_names")
 def test_compose_waits_for_the_paths_that_the_launcher_waits_for(tmp_path: Path) -> None:
     options = StackOptions(tmp_path, {})
-    specs = plan_stack(options, StackPorts.from_free(tuple(range(1, 1 + StackPorts.count_needed(1)))), "redis://x")
+    specs = plan_stack(options, StackPorts.assign(tuple(range(1, 1 + StackPorts.count_needed(1)))), "redis://x")
     launcher = {spec.name.removesuffix("-1"): spec.ready_path for spec in specs}
 
     assert {name: OURS[name].healthcheck.path for name in launcher} == launcher

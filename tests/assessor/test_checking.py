@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from cli.assess.command import begin
+from cli.assess.command import create_scenario
 from cli.console import Complaint
 from services.assessor.checking import check
 from shared.contracts.assessment.messages import JsonObject
@@ -22,7 +22,7 @@ DAY = "my_day"
 async def test_a_scenario_that_was_just_begun_can_be_used_and_tells_gold_from_wrong(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    begin(tmp_path, DAY)
+    create_scenario(tmp_path, DAY)
 
     code, said = await _checked(tmp_path, capsys)
 
@@ -37,10 +37,10 @@ async def test_a_scenario_that_was_just_begun_can_be_used_and_tells_gold_from_wr
 
 @pytest.mark.promise("assess.new")
 def test_a_scenario_is_not_written_over_another_nor_under_a_name_that_is_none(tmp_path: Path) -> None:
-    begin(tmp_path, DAY)
+    create_scenario(tmp_path, DAY)
     for name in (DAY, "My Day", "../my_day", ""):
         with pytest.raises(Complaint):
-            begin(tmp_path, name)
+            create_scenario(tmp_path, name)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_a_scenario_is_not_written_over_another_nor_under_a_name_that_is_none(tm
 async def test_a_world_that_cannot_be_had_is_named_with_its_field(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], change: Change, said: str
 ) -> None:
-    _changed(begin(tmp_path, DAY) / "initial_state.json", change)
+    _changed(create_scenario(tmp_path, DAY) / "initial_state.json", change)
 
     code, lines = await _checked(tmp_path, capsys)
 
@@ -79,8 +79,8 @@ async def test_a_world_that_cannot_be_had_is_named_with_its_field(
 async def test_a_scenario_that_cannot_be_read_is_named_with_its_field_and_the_others_are_tried(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    _changed(begin(tmp_path, "broken") / "scenario.json", lambda written: written.update(criteria=[]))
-    begin(tmp_path, DAY)
+    _changed(create_scenario(tmp_path, "broken") / "scenario.json", lambda written: written.update(criteria=[]))
+    create_scenario(tmp_path, DAY)
 
     code, lines = await _checked(tmp_path, capsys)
 
@@ -90,7 +90,7 @@ async def test_a_scenario_that_cannot_be_read_is_named_with_its_field_and_the_ot
 
 
 async def test_what_nothing_knows_is_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    state = begin(tmp_path, DAY) / "initial_state.json"
+    state = create_scenario(tmp_path, DAY) / "initial_state.json"
     _changed(state, lambda written: _states(written).update(smell={"strength": 3}))
 
     code, lines = await _checked(tmp_path, capsys)
@@ -102,7 +102,7 @@ async def test_what_nothing_knows_is_a_warning(tmp_path: Path, capsys: pytest.Ca
 async def test_courses_that_earn_too_little_or_too_much_are_told_with_the_reasons(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    played = begin(tmp_path, DAY) / "played"
+    played = create_scenario(tmp_path, DAY) / "played"
     gold, wrong = (played / "gold.json").read_text(), (played / "wrong_day.json").read_text()
     (played / "gold.json").write_text(wrong.replace("/email/label", "/email/delete"))
     (played / "wrong_day.json").write_text(gold)
@@ -116,7 +116,9 @@ async def test_courses_that_earn_too_little_or_too_much_are_told_with_the_reason
 
 
 async def test_a_course_that_cannot_be_read_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (begin(tmp_path, DAY) / "played" / "gold.json").write_text('{"turns": [{"requests": [{"path": "http://x"}]}]}')
+    (create_scenario(tmp_path, DAY) / "played" / "gold.json").write_text(
+        '{"turns": [{"requests": [{"path": "http://x"}]}]}'
+    )
 
     code, lines = await _checked(tmp_path, capsys)
 

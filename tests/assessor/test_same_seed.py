@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from cli.assess.asked import WantedRun, run_assessment
+from cli.assess.assessor import RunParameters, run_assessment
 from services.assessor.adapters.played_participant import courses_of
 from services.assessor.bootstrap import build
 from services.assessor.core.assessment import Models
@@ -77,7 +77,7 @@ async def test_the_agent_is_told_of_the_trace_that_its_assessments_request_began
     async with simulator() as ues, reached(gold.participant) as agent, open_http(trust_env=False) as http:
         settings = AssessorSettings.model_validate({**given, "simulator_url": ues, "simulator_admin_key": ADMIN})
         async with serving(trace_requests(build(settings, tracer=kept.tracer), kept.tracer)) as url:
-            await run_assessment(url, http, WantedRun(SCENE, agent.url), lambda _: None)
+            await run_assessment(url, http, RunParameters(SCENE, agent.url), lambda _: None)
 
     calls = [span for span in kept.all if span.name.startswith("agent ")]
     told = [headers["traceparent"].split("-")[1:3] for headers in gold.participant.headers]

@@ -13,7 +13,7 @@ from typing import cast
 import pytest
 from redis.asyncio import Redis
 
-from cli.restored import note_restored
+from cli.restored import record_restore
 from examples.company import ledger
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.infra import keys
@@ -111,7 +111,7 @@ async def _restore(backup: Path, folder: Path) -> None:
     _copy(backup / "dump.rdb", folder / "redis" / "dump.rdb")
     with EmbeddedRedis(folder / "redis", durable=False) as server:
         redis = connect(server.url)
-        await note_restored(server.url)
+        await record_restore(server.url)
         await redis.config_set("appendonly", "yes")
         async with asyncio.timeout(30):
             while await _writes_its_log_anew(redis):

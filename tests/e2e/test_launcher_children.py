@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from cli.console import Complaint
-from cli.launcher import Stack, running
+from cli.launcher import Stack, run_stack
 from cli.stack.child import Child, wait_until_ready
-from cli.stack.plan import ProcessSpec, StackOptions, free_ports, is_free, url_of
+from cli.stack.plan import ProcessSpec, StackOptions, free_ports, is_port_free, url_of
 from shared.infra.embedded_redis import EmbeddedRedis
 from tests.e2e.waiting import eventually, is_gone
 from tests.http_client import open_http
@@ -54,7 +54,7 @@ async def test_a_child_is_ready_when_it_says_so_and_ends_on_request(tmp_path: Pa
     assert answer.is_success
     assert shown is None or shown.startswith("python -m examples.company")
     assert child.exit_code is not None
-    assert is_free(port)
+    assert is_port_free(port)
 
 
 @pytest.mark.promise("launcher.explains")
@@ -62,7 +62,7 @@ async def test_a_redis_that_may_forget_is_refused_before_anything_starts(tmp_pat
     with private_server(durable=False) as server:
         options = StackOptions(tmp_path, {**os.environ, "REDIS_URL": server.url}, 9010, "127.0.0.1", 1, "embedded")
         with pytest.raises(Complaint, match="forgets nothing: appendonly is 'no'"):
-            async with running(options):
+            async with run_stack(options):
                 pass
     assert not [*(tmp_path / "logs").iterdir()]
 
@@ -135,7 +135,7 @@ async def test_the_end_of_redis_ends_a_stack_and_the_end_of_the_queues_server_do
         EmbeddedRedis(Path(name) / "queue") as queue,
     ):
         stack = Stack(StackOptions(Path(name), {}), (), state.url, state, queue)
-        keeping, dead = asyncio.create_task(stack.keep_up(print)), queue.pid
+        keeping, dead = asyncio.create_task(stack.keep_running(print)), queue.pid
         assert dead
         assert state.pid
         os.kill(dead, signal.SIGKILL)
@@ -148,4 +148,4 @@ async def test_the_end_of_redis_ends_a_stack_and_the_end_of_the_queues_server_do
 def test_free_ports_are_different_and_free() -> None:
     ports = free_ports(5)
     assert len(set(ports)) == 5
-    assert all(is_free(port) for port in ports)
+    assert all(is_port_free(port) for port in ports)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
-from cli.stack.plan import free_ports, is_free
+from cli.stack.plan import free_ports, is_port_free
 from cli.up import EXAMPLE
 from shared.domain.exact_json import loads_object
 from tests.e2e.commands import call_purple, purple, run_purple, start_purple
@@ -75,7 +75,7 @@ async def test_a_stack_is_sent_a_task_and_stops_in_order(tmp_path: Path) -> None
         up.process.send_signal(signal.SIGTERM)
         assert await asyncio.wait_for(up.process.wait(), 30) == 0
         assert all(is_gone(pid) for pid in up.pids)
-        assert is_free(int(up.url.rpartition(":")[2]))
+        assert is_port_free(int(up.url.rpartition(":")[2]))
 
 
 @pytest.mark.long  # with one service and a Redis it is in the suite: test_launcher_children.py

@@ -12,7 +12,7 @@ from typing import cast
 import httpx
 from redis.asyncio import Redis
 
-from cli.launcher import Stack, running
+from cli.launcher import Stack, run_stack
 from cli.stack.child import Child, wait_until_ready
 from cli.stack.plan import StackOptions, free_ports
 from shared.contracts.task import TaskEvent, TaskRecord
@@ -147,7 +147,7 @@ async def whole_stack(executors: int = 1, folder: Path | None = None, **environ:
         (port,) = free_ports(1)
         chosen = {**bare_environment(), "ALLOW_FAULTS": "true", **environ}
         options = StackOptions(folder=folder or Path(fresh), environ=chosen, port=port, executors=executors)
-        async with running(options) as stack:
+        async with run_stack(options) as stack:
             redis = connect(stack.redis_url)
             async with Live(redis) as live, open_http(base_url=stack.url("gateway"), timeout=90) as http:
                 whole = WholeStack(stack, redis, TaskStore(redis, live), http)

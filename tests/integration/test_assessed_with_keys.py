@@ -11,7 +11,7 @@ from cryptography.fernet import Fernet
 from redis.asyncio import Redis
 from structlog.testing import capture_logs
 
-from cli.assess.asked import WantedRun, run_assessment
+from cli.assess.assessor import RunParameters, run_assessment
 from cli.console import Complaint
 from services.assessor.bootstrap import build
 from services.assessor.settings import AssessorSettings
@@ -58,7 +58,7 @@ async def _assessor(scenarios: Path) -> AsyncIterator[str]:
 @pytest.mark.promise("assessor.agent_key")
 async def test_an_agent_behind_keys_is_measured_and_its_key_stands_nowhere(scene: Scene) -> None:
     followed: list[Update] = []
-    wanted = WantedRun(SCENE, scene.play.url, max_turns=2, turn_timeout=20)
+    wanted = RunParameters(SCENE, scene.play.url, max_turns=2, turn_timeout=20)
     with capture_logs() as logs:
         async with open_http(trust_env=False, headers={AGENT_KEY_HEADER: scene.key}) as http:
             results = await run_assessment(scene.assessor, http, wanted, followed.append)
@@ -87,7 +87,7 @@ async def _kept_tasks(http: httpx.AsyncClient, assessor: str) -> str:
 async def test_an_agent_that_is_shown_no_good_key_is_not_measured(key: str, said: str, scene: Scene) -> None:
     async with open_http(trust_env=False, headers={AGENT_KEY_HEADER: key} if key else {}) as http:
         with pytest.raises(Complaint, match=said):
-            await run_assessment(scene.assessor, http, WantedRun(SCENE, scene.play.url), lambda _: None)
+            await run_assessment(scene.assessor, http, RunParameters(SCENE, scene.play.url), lambda _: None)
 
     assert scene.play.worker.works == []
 

@@ -10,7 +10,7 @@ import pytest
 from cryptography.fernet import Fernet
 from redis.asyncio import Redis
 
-from cli.assess.command import hand_over_assessment
+from cli.assess.command import upload_assessment
 from cli.console import Complaint
 from services.gateway.edge.errors import InvalidField, UnknownAssessment
 from services.gateway.features.assessments.service import KeptAssessment
@@ -76,11 +76,11 @@ async def test_a_kept_assessment_is_read_back_by_whoever_kept_it_and_by_operator
 @pytest.mark.promise("console.assessments")
 async def test_the_command_hands_one_over_and_is_told_its_page(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PURPLE_API_KEY", scene.tokens["casey"])
-    page = await hand_over_assessment(scene.play.url, an_assessment())
+    page = await upload_assessment(scene.play.url, an_assessment())
     monkeypatch.setenv("PURPLE_API_KEY", scene.tokens["dana"])
 
     with pytest.raises(Complaint, match="may not keep assessments"):
-        await hand_over_assessment(scene.play.url, an_assessment())
+        await upload_assessment(scene.play.url, an_assessment())
 
     async with _signed_in(scene, "casey") as casey:
         shown = await casey.get(page)

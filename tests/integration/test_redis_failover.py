@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from typing_extensions import override
 
 from cli.main import app
-from cli.restored import note_restored
+from cli.restored import record_restore
 from services.executor.ports.sessions import Lease
 from services.executor.ports.turns import LedgerConflict, TurnStore
 from services.gateway.features.memory.store import Forgets
@@ -436,7 +436,7 @@ async def test_a_write_of_a_turn_accepted_before_a_restore_is_in_doubt(
 ) -> None:
     """Also where replicas confirm intents: the backup is older than what they confirmed. Its first owner knows too."""
     await _accept_a_turn(own_redis)
-    await note_restored(own_server.url)
+    await record_restore(own_server.url)
     after = connect(f"{own_server.url}{query}")
     begun = await begin(sessions_of(after, "one"))
     await _in_doubt(begun.store)
@@ -447,13 +447,13 @@ async def test_a_write_of_a_turn_accepted_before_a_restore_is_in_doubt(
 
 @pytest.mark.promise("operations.restored_in_doubt")
 async def test_a_turn_accepted_after_a_restore_sends_its_writes(own_server: EmbeddedRedis, own_redis: Redis) -> None:
-    await note_restored(own_server.url)
+    await record_restore(own_server.url)
     await _a_later_turn_writes(own_redis)
 
 
 @pytest.mark.promise("operations.restored_in_doubt")
 async def test_the_moment_is_that_of_the_servers_clock(own_server: EmbeddedRedis, own_redis: Redis) -> None:
-    moment = await note_restored(own_server.url)
+    moment = await record_restore(own_server.url)
     seconds, _ = await own_redis.time()
     noted = lineage_of(own_redis).restored
     assert noted is not None

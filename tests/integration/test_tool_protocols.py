@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from cli.tools import as_table
+from cli.tools import discovery_table
 from examples.company.faults import ToolFaults
 from examples.company.protocols import ToolProtocol
 from examples.company.server import build_app
@@ -375,7 +375,7 @@ async def test_the_table_is_read_at_a_hundred_columns(tmp_path: Path) -> None:
         listed = describe_tools(await found_at(served))
     console = Console(width=NARROW, highlight=False)
     with console.capture() as shown:
-        console.print(as_table({"endpoint": "http://x", "protocol": "mcp"}, listed, NARROW))
+        console.print(discovery_table({"endpoint": "http://x", "protocol": "mcp"}, listed, NARROW))
     lines = shown.get().splitlines()
     assert max(map(len, lines)) <= NARROW
     (row,) = [line for line in lines if "approve_purchase_order" in line]

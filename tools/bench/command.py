@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from cli.child_json import ask_module
-from cli.console import err, out, say_json
+from cli.child_json import run_module_for_json
+from cli.console import err, out, print_json
 from shared.domain.exact_json import Json, JsonObject, dumps
 from tools.bench.capacity.command import capacity_command
 from tools.bench.days.command import days_command
@@ -46,7 +46,7 @@ def queue(
 
       purple bench queue --check --json
     """
-    figures = ask_module(
+    figures = run_module_for_json(
         "tools.bench.executor",
         "queue",
         "--json",
@@ -56,7 +56,7 @@ def queue(
         seconds=BENCH_SECONDS,
     )
     if as_json:
-        say_json(dumps(figures))
+        print_json(dumps(figures))
     else:
         out.print(_table(figures))
     _say_missed(figures, check)
@@ -80,9 +80,9 @@ def sessions(
       purple bench sessions --check --json
     """
     arguments = ("sessions", "--json", "--finished", str(finished), "--turns", str(turns))
-    figures = ask_module("tools.bench.executor", *arguments, doing="Measuring", seconds=SESSIONS_SECONDS)
+    figures = run_module_for_json("tools.bench.executor", *arguments, doing="Measuring", seconds=SESSIONS_SECONDS)
     if as_json:
-        say_json(dumps(figures))
+        print_json(dumps(figures))
     else:
         out.print(_sessions_table(figures))
     _say_missed(figures, check)
@@ -101,9 +101,9 @@ def policy(
 
       purple bench policy --check --json
     """
-    figures = ask_module("tools.bench.policy", "--json", doing="Measuring", seconds=BENCH_SECONDS)
+    figures = run_module_for_json("tools.bench.policy", "--json", doing="Measuring", seconds=BENCH_SECONDS)
     if as_json:
-        say_json(dumps(figures))
+        print_json(dumps(figures))
     else:
         out.print(_policy_table(figures))
     _say_missed(figures, check)
@@ -122,9 +122,9 @@ def simulator(
 
       purple bench simulator --check --json
     """
-    figures = ask_module("tools.bench.simulator", "--json", doing="Measuring", seconds=BENCH_SECONDS)
+    figures = run_module_for_json("tools.bench.simulator", "--json", doing="Measuring", seconds=BENCH_SECONDS)
     if as_json:
-        say_json(dumps(figures))
+        print_json(dumps(figures))
     else:
         out.print(_table(figures, "simulator: CPU time of the process"))
     _say_missed(figures, check)

@@ -12,8 +12,8 @@ from typing import Annotated, NamedTuple
 import typer
 from rich.table import Table
 
-from cli.console import err, out, say_json
-from cli.launcher import running
+from cli.console import err, out, print_json
+from cli.launcher import run_stack
 from shared.domain.exact_json import dumps, plain
 from tools.bench.overhead.load import stack_options
 from tools.bench.overhead.spending import cpu_ms
@@ -57,7 +57,7 @@ def start_command(
     if as_json:
         seconds = {**started.cpu, "stack_cpu": sum(started.cpu.values()), "stack_wall": started.wall}
         figures = {name: plain(round(value, 3)) for name, value in {**seconds, "help_cpu": started.help_cpu}.items()}
-        say_json(dumps({**figures, "missed": list(started.missed)}))
+        print_json(dumps({**figures, "missed": list(started.missed)}))
     else:
         out.print(_table(started))
     if started.missed:
@@ -70,7 +70,7 @@ async def measure_start() -> StartFigures:
     help_cpu = min(_help_cpu() for _ in range(_TIMES))
     with tempfile.TemporaryDirectory(prefix="pa-") as folder:
         began = perf_counter()
-        async with running(stack_options(Path(folder))) as stack:
+        async with run_stack(stack_options(Path(folder))) as stack:
             wall = perf_counter() - began
             cpu = {"imports": cpu_ms(_parent_of(stack.children[0].pid)) / 1000}
             cpu |= {child.spec.name: cpu_ms(child.pid) / 1000 for child in stack.children}

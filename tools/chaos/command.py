@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 from rich.status import Status
 
-from cli.console import Complaint, Starting, err, out, say_json
+from cli.console import Complaint, StartupProgress, err, out, print_json
 from cli.launcher import stop_on_signals
 from shared.domain.exact_json import dumps
 from shared.infra.archive_open import key_of
@@ -103,7 +103,7 @@ def chaos(
         for number in numbers
     ]
     if plan:
-        say_json(dumps([one.as_json() for one in planned] if check else planned[0].as_json()))
+        print_json(dumps([one.as_json() for one in planned] if check else planned[0].as_json()))
         return
     if check:
         words = ["--minutes", str(minutes), "--patience", str(patience), "--faults", faults, "--tasks", tasks]
@@ -113,7 +113,7 @@ def chaos(
     if report:
         report.write_text(dumps(report_json(judged)) + "\n", "utf-8")
     if as_json:
-        say_json(dumps(report_json(judged)))
+        print_json(dumps(report_json(judged)))
     raise typer.Exit(judged.code)
 
 
@@ -146,7 +146,7 @@ def _check(seeds: Sequence[int], words: Sequence[str], options: Options, report:
     if options.folder is None and code_of(done) is ExitCode.HELD:
         shutil.rmtree(folder, ignore_errors=True)
     if options.quiet:
-        say_json(dumps(check_json(done, time.monotonic() - began)))
+        print_json(dumps(check_json(done, time.monotonic() - began)))
     else:
         out.print(check_table(done))
         err.print(f"The whole report is in {kept}.", style="dim")
@@ -174,7 +174,7 @@ async def _chaos(planned: Schedule, options: Options) -> ChaosReport:
     wiring = Wiring.arrange(place, environ, _EXECUTORS, key_of(place))
     kept = True  # whether something is left for which one would look into the logs
     try:
-        with Starting(err, options.quiet) as starting:
+        with StartupProgress(err, options.quiet) as starting:
             async with stack_of(planned, wiring, starting, options.patience) as ready:
                 run = await at_own_pace(ready, options.rate)
                 evidence = await _watch_run(run, options.quiet)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import httpx
 
-from cli.gateway.messages import Speaker, TaskView, Utterance, task_view
+from cli.gateway.messages import OutgoingMessage, Speaker, TaskView, task_view
 from shared.domain.exact_json import JsonObject, dumps, loads_object
 from tools.chaos.balancer import Balancer
 from tools.chaos.tenants import FIRST, TenantTokens
@@ -56,14 +56,16 @@ class GatewayCaller:
         self.attempts = 0
         self.failed: list[str] = []  # requests that came to nothing
 
-    async def send(self, utterance: Utterance, message_id: str, first: int = 0, tenant: str = FIRST) -> AcceptedTask:
+    async def send(
+        self, utterance: OutgoingMessage, message_id: str, first: int = 0, tenant: str = FIRST
+    ) -> AcceptedTask:
         """Hand a message over under that id, for good. Raises ``RpcRefused``."""
         params = _with_id(utterance.as_params(), message_id)
         headers = self._keyring.headers(tenant, utterance.speaker.name)
         result = await self._ask_until_answered(_SEND, params, first, headers)
         return AcceptedTask(str(result.get("id")), str(result.get("contextId")), tenant)
 
-    async def send_once(self, url: str, utterance: Utterance, message_id: str, tenant: str) -> AcceptedTask:
+    async def send_once(self, url: str, utterance: OutgoingMessage, message_id: str, tenant: str) -> AcceptedTask:
         """One attempt. Raises ``NoAnswer``, ``TooManyForNow`` and ``RpcRefused``."""
         params = _with_id(utterance.as_params(), message_id)
         body: JsonObject = {"jsonrpc": "2.0", "id": "chaos", "method": _SEND, "params": params}

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from cli.gateway.messages import Speaker, Utterance
+from cli.gateway.messages import OutgoingMessage, Speaker
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState
 from tools.chaos.followers import Followers
@@ -167,7 +167,7 @@ class Load:
         sent.cancel_taken_at, sent.cancel_said = None, ""
         await self._cancel(sent, 0.0)
 
-    async def _resend(self, sent: SentTask, utterance: Utterance, seconds: float) -> None:
+    async def _resend(self, sent: SentTask, utterance: OutgoingMessage, seconds: float) -> None:
         """The same message once more must lead to the same task."""
         await asyncio.sleep(seconds)
         try:
@@ -189,9 +189,9 @@ class Load:
         except RpcRefused as refusal:  # it had ended
             sent.cancel_said = str(refusal)
 
-    def _utterance(self, planned: Planned) -> Utterance:
+    def _utterance(self, planned: Planned) -> OutgoingMessage:
         endpoint = self._endpoint if planned.protocol == "rest" else None
-        return Utterance(planned.task.text, CLAIMANT, session=planned.session, tools_endpoint=endpoint)
+        return OutgoingMessage(planned.task.text, CLAIMANT, session=planned.session, tools_endpoint=endpoint)
 
     def _message_id(self, planned: Planned) -> str:
         return f"chaos-{self._seed}-{planned.number}"

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
-from cli.gateway.messages import Speaker, TaskView, Utterance
+from cli.gateway.messages import OutgoingMessage, Speaker, TaskView
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import Level, TaskState
 from tools.chaos.chaos_tasks import Alteration, ChaosTaskKind, Intended, RowChange
@@ -113,7 +113,7 @@ class People:
         word = _word(sent, view)
         if approval in sent.decided_at:
             return
-        utterance = Utterance(word or "reject", APPROVER, task_id=accepted.task_id)
+        utterance = OutgoingMessage(word or "reject", APPROVER, task_id=accepted.task_id)
         if not sent.is_meddled_with:
             sent.is_meddled_with = True
             await self._meddle(sent, accepted)

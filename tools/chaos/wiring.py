@@ -50,7 +50,7 @@ class Wiring:
         options = StackOptions(
             folder, told, port=gateway, executors=executors, company_faults=True, archive_key=archive_key
         )
-        return cls(options, StackPorts.from_free(tuple(rest)), second_gateway, second_company)
+        return cls(options, StackPorts.assign(tuple(rest)), second_gateway, second_company)
 
     def lines(self, redis: str, queue: str) -> Mapping[str, str]:
         """Where each line ends. Each process has a line of its own to Redis; the others are shared."""

@@ -94,8 +94,8 @@ def require_department(books: CompanyBooks, department: str) -> str:
 
 def spend(books: CompanyBooks, department: str, amount_cents: int) -> None:
     """Charge a department's budget; refused if it would be overdrawn."""
-    own_name, _ = require_available(books, department, amount_cents)
-    _move(books, "spent_cents", amount_cents, own_name)
+    own_command_name, _ = require_available(books, department, amount_cents)
+    _move(books, "spent_cents", amount_cents, own_command_name)
 
 
 def _budget_of(books: CompanyBooks, department: str) -> JsonObject:

@@ -10,8 +10,8 @@ from jsonschema import Draft202012Validator
 from rich.console import Console
 from typer.testing import CliRunner
 
-from cli.assess.command import assess, keep, read
-from cli.assess.report import comparison, comparison_table, sentences, table_of
+from cli.assess.command import assess, load_assessment, save_assessment
+from cli.assess.report import assessment_table, compare_points, comparison_table, summary_sentences
 from cli.console import Complaint
 from shared.contracts.assessment.figures import lines
 from shared.contracts.assessment.messages import JsonObject
@@ -64,7 +64,7 @@ def _shown(what: object) -> str:
 
 
 def test_the_table_has_each_criterion_under_its_dimension_with_the_reason_of_the_worst_run() -> None:
-    shown = _shown(table_of(_assessment(_run(RIGHT), _run(WRONG))))
+    shown = _shown(assessment_table(_assessment(_run(RIGHT), _run(WRONG))))
 
     assert "3 (6 0)" in shown
     assert "answered got 0" in shown
@@ -73,7 +73,7 @@ def test_the_table_has_each_criterion_under_its_dimension_with_the_reason_of_the
 
 
 def test_words_of_others_neither_steer_the_terminal_nor_count_as_markup() -> None:
-    shown = _shown(table_of(_assessment(_run(RIGHT))))
+    shown = _shown(assessment_table(_assessment(_run(RIGHT))))
 
     assert "\x1b" not in shown
     assert "[red]" in shown
@@ -88,9 +88,9 @@ def test_what_is_told_of_runs_and_of_their_difference_has_its_confidence() -> No
     right, wrong = _run(RIGHT), _run(WRONG)
     before, after = _assessment(wrong, wrong, right), _assessment(right, right, right, name="two")
 
-    said = " ".join(sentences(before))
-    figures = comparison(before, after)
-    alone = comparison(_assessment(wrong), _assessment(right, name="two"))
+    said = " ".join(summary_sentences(before))
+    figures = compare_points(before, after)
+    alone = compare_points(_assessment(wrong), _assessment(right, name="two"))
 
     assert "a run passes with a chance of 0.06 to 0.79" in said
     assert "earns a share of 0.00 to 1.00 of the points" in said
@@ -108,7 +108,7 @@ def test_pass_hat_is_how_likely_that_many_runs_all_pass() -> None:
 
 
 def test_each_failed_turn_is_told_with_its_kind() -> None:
-    said = "\n".join(sentences(_assessment(_run(WRONG, "failed"))))
+    said = "\n".join(summary_sentences(_assessment(_run(WRONG, "failed"))))
 
     assert "Run 1: failed, 3 of 9 points" in said
     assert "Failed: turn 1, communication error: it is gone" in said
@@ -117,27 +117,27 @@ def test_each_failed_turn_is_told_with_its_kind() -> None:
 
 def test_what_is_kept_is_read_again_by_name_and_by_path_and_never_written_over(tmp_path: Path) -> None:
     folder = tmp_path / "kept"
-    first, path = keep(folder, "one_answer", "http://agent", BEGAN, (_run(RIGHT),))
-    second, _ = keep(folder, "one_answer", "http://agent", BEGAN, (_run(WRONG),))
+    first, path = save_assessment(folder, "one_answer", "http://agent", BEGAN, (_run(RIGHT),))
+    second, _ = save_assessment(folder, "one_answer", "http://agent", BEGAN, (_run(WRONG),))
 
     assert (first.name, second.name) == ("one_answer-20260302-090000", "one_answer-20260302-090000-2")
-    assert (read(folder, first.name), read(tmp_path, str(path))) == (first, first)
-    assert read(folder, second.name) == second
+    assert (load_assessment(folder, first.name), load_assessment(tmp_path, str(path))) == (first, first)
+    assert load_assessment(folder, second.name) == second
 
 
 def test_a_file_that_is_no_assessment_is_refused_with_its_path(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text("{}")
 
     with pytest.raises(Complaint, match=r"x\.json is no assessment"):
-        read(tmp_path, "x")
+        load_assessment(tmp_path, "x")
     with pytest.raises(Complaint, match="There is no assessment y"):
-        read(tmp_path, "y")
+        load_assessment(tmp_path, "y")
 
 
 def test_two_assessments_are_compared_by_criterion_dimension_and_in_all() -> None:
     before, after = _assessment(_run(WRONG)), _assessment(_run(RIGHT), _run(WRONG), name="two")
 
-    figures = comparison(before, after)
+    figures = compare_points(before, after)
 
     assert isinstance(figures["criteria"], dict)
     alone: JsonObject = {"interval": None, "clear": False}
@@ -149,12 +149,12 @@ def test_two_assessments_are_compared_by_criterion_dimension_and_in_all() -> Non
 
 def test_assessments_of_two_scenarios_are_not_compared() -> None:
     with pytest.raises(Complaint, match="is of scenario"):
-        comparison(_assessment(_run(RIGHT)), _assessment(_run(RIGHT), scenario="other"))
+        compare_points(_assessment(_run(RIGHT)), _assessment(_run(RIGHT), scenario="other"))
 
 
 def test_a_kept_file_has_the_form_that_is_printed(tmp_path: Path) -> None:
     said = CliRunner().invoke(assess, ["schema"])
-    _, path = keep(tmp_path, "one_answer", "http://agent", BEGAN, (_run(RIGHT), _run(WRONG, "timeout")))
+    _, path = save_assessment(tmp_path, "one_answer", "http://agent", BEGAN, (_run(RIGHT), _run(WRONG, "timeout")))
     form = Draft202012Validator(json.loads(said.output))
 
     assert list(form.iter_errors(json.loads(path.read_text("utf-8")))) == []

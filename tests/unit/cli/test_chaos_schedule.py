@@ -12,7 +12,7 @@ import httpx
 import pytest
 from typing_extensions import override
 
-from cli.gateway.messages import Speaker, TaskView, Utterance
+from cli.gateway.messages import OutgoingMessage, Speaker, TaskView
 from shared.domain.exact_json import dumps, loads_object
 from tests.each_row import each_row
 from tests.http_client import open_http
@@ -234,7 +234,9 @@ class _Gateways(GatewayCaller):
         self.canceled: list[str] = []
 
     @override
-    async def send(self, utterance: Utterance, message_id: str, first: int = 0, tenant: str = FIRST) -> AcceptedTask:
+    async def send(
+        self, utterance: OutgoingMessage, message_id: str, first: int = 0, tenant: str = FIRST
+    ) -> AcceptedTask:
         if self.refuses:
             raise RpcRefused("no")
         return AcceptedTask("t2", "s2", tenant)

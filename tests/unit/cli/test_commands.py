@@ -9,8 +9,8 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from cli.child_json import in_progress
-from cli.console import Starting
+from cli.child_json import show_spinner
+from cli.console import StartupProgress
 from cli.main import all_commands, app, load_command
 from shared.domain.version import VERSION
 from tests.each_row import each_row
@@ -108,7 +108,7 @@ def test_in_a_checkout_they_are_found(tmp_path: Path) -> None:
 @each_row(("quiet", "said"), [(False, "Starting ...\n"), (True, "")])
 def test_a_log_gets_one_line_and_a_machine_none(quiet: bool, said: str) -> None:
     console = Console(file=StringIO())
-    with Starting(console, quiet) as starting:
+    with StartupProgress(console, quiet) as starting:
         starting(("gateway", "executor-1"))
         starting(())
     assert isinstance(console.file, StringIO)
@@ -117,7 +117,7 @@ def test_a_log_gets_one_line_and_a_machine_none(quiet: bool, said: str) -> None:
 
 def test_a_terminal_shows_what_is_still_awaited() -> None:
     console = Console(file=StringIO(), force_terminal=True, width=100)
-    with Starting(console) as starting:
+    with StartupProgress(console) as starting:
         starting(("gateway", "executor-1"))
     assert isinstance(console.file, StringIO)
     assert "gateway, executor-1" in console.file.getvalue()
@@ -128,6 +128,6 @@ def test_a_terminal_shows_what_is_still_awaited() -> None:
 def test_it_says_what_is_done_for_as_long_as_it_takes(terminal: bool) -> None:
     console = Console(file=StringIO(), force_terminal=terminal, width=100)
     assert isinstance(console.file, StringIO)
-    with in_progress(console, "Asking http://[tools].example for its tools"):
+    with show_spinner(console, "Asking http://[tools].example for its tools"):
         pass
     assert "Asking http://[tools].example for its tools ..." in console.file.getvalue()

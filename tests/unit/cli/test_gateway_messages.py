@@ -11,14 +11,14 @@ import httpx
 import pytest
 from rich.console import Console
 
-from cli.console import Complaint, moment, out
+from cli.console import Complaint, format_local_time, out
 from cli.gateway.client import API_KEY, GatewayClient
-from cli.gateway.live import LiveStory, line_of, plain_line_of
-from cli.gateway.messages import Event, Speaker, TaskView, Utterance, task_view
-from cli.learn import pieces
-from cli.send import advice, send_and_follow
+from cli.gateway.live import LiveEventPrinter, detailed_line, plain_line
+from cli.gateway.messages import Event, OutgoingMessage, Speaker, TaskView, task_view
+from cli.learn import split_for_requests
+from cli.send import approve_command, send_and_follow
 from cli.stack.plan import StackOptions
-from cli.task import say_task
+from cli.task import print_task
 from cli.up import suggest_command
 from shared.contracts.learning_files import LearningFile
 from shared.domain.exact_json import Json, JsonObject
@@ -26,7 +26,7 @@ from tests.each_row import each_row
 
 
 def test_a_message_names_its_speaker_and_the_task_it_continues() -> None:
-    said = Utterance("approve", Speaker("dana", ("approver",), ("manager",)), task_id="t-1").as_params()
+    said = OutgoingMessage("approve", Speaker("dana", ("approver",), ("manager",)), task_id="t-1").as_params()
     message = said["message"]
     assert isinstance(message, dict)
     assert message["taskId"] == "t-1"
@@ -35,7 +35,7 @@ def test_a_message_names_its_speaker_and_the_task_it_continues() -> None:
 
 def test_two_messages_never_share_an_id() -> None:
     """The message id is what makes a resend harmless, so two utterances must differ."""
-    ids = {str(Utterance("hi", Speaker()).as_params()["message"]) for _ in range(3)}
+    ids = {str(OutgoingMessage("hi", Speaker()).as_params()["message"]) for _ in range(3)}
     assert len(ids) == 3
 
 
@@ -54,8 +54,8 @@ def test_the_answer_is_the_first_text_of_the_first_artifact_or_else_the_message_
 
 def test_an_event_becomes_one_line_that_starts_with_what_it_names_and_the_end_of_a_turn_none() -> None:
     event = Event("1-0", "tool", datetime.now(UTC), {"class": "read", "tool": "get_thing"})
-    assert line_of(event) == "get_thing  class=read"
-    assert line_of(Event("1-0", "turn_finished", datetime.now(UTC), {})) is None
+    assert detailed_line(event) == "get_thing  class=read"
+    assert detailed_line(Event("1-0", "turn_finished", datetime.now(UTC), {})) is None
 
 
 def test_metadata_is_named_as_in_the_gateway_s_own_records_and_counts_in_it_are_whole_numbers() -> None:
@@ -89,7 +89,7 @@ _ASKED = {"tool": "get_expense", "tool_class": "read", "connection": "default", 
     ("status", {"status": "input-required", "reason": "Many lines"}, "input-required"),
 )
 def test_a_person_reads_what_happens_without_what_only_operators_need(kind: str, data: JsonObject, said: str) -> None:
-    assert plain_line_of(Event("1-0", kind, datetime.now(UTC), data)) == said
+    assert plain_line(Event("1-0", kind, datetime.now(UTC), data)) == said
 
 
 @pytest.mark.promise("cli.send")
@@ -105,7 +105,7 @@ def test_a_person_reads_what_happens_without_what_only_operators_need(kind: str,
     ("of_tomorrow", {"x": 1}),
 )
 def test_what_only_operators_need_has_no_plain_line(kind: str, data: JsonObject) -> None:
-    assert plain_line_of(Event("1-0", kind, datetime.now(UTC), data)) is None
+    assert plain_line(Event("1-0", kind, datetime.now(UTC), data)) is None
 
 
 _EVENT = 'id: {id}\nevent: note\ndata: {{"kind": "note", "at": "2026-01-05T12:00:00Z", "data": {{}}}}\n\n'
@@ -136,7 +136,7 @@ async def _told(bodies: Sequence[_Body]) -> tuple[list[str], list[str | None]]:
 
     async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as http:
         client = GatewayClient("http://gateway", http)
-        return [event.id async for event in client.events("t1")], said
+        return [event.id async for event in client.stream_events("t1")], said
 
 
 @pytest.mark.promise("cli.send")
@@ -159,9 +159,9 @@ async def test_a_task_is_named_as_soon_as_it_is_accepted_and_when_its_gateway_st
         return httpx.Response(200, json={"result": {"id": "t1", "status": {"state": "submitted"}}})
 
     async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as http:
-        client, story = GatewayClient("http://gateway", http), LiveStory(Console(file=written))
+        client, story = GatewayClient("http://gateway", http), LiveEventPrinter(Console(file=written))
         with pytest.raises(Complaint) as told:
-            await send_and_follow(client, Utterance("x", Speaker()), story, "")
+            await send_and_follow(client, OutgoingMessage("x", Speaker()), story, "")
     assert "task t1" in shown[0]
     assert "Task t1 was accepted" in told.value.sentence
     assert "task show t1" in told.value.sentence
@@ -176,11 +176,11 @@ def test_the_first_command_that_is_suggested_suits_the_tools(server: str, sugges
 
 def test_many_entities_are_sent_in_pieces_and_everything_else_whole() -> None:
     rows: list[Json] = [{"kind": "vendor", "value": f"v{number}"} for number in range(600)]
-    sent_pieces = pieces(LearningFile.ENTITIES, {"entities": rows})
+    sent_pieces = split_for_requests(LearningFile.ENTITIES, {"entities": rows})
     sent = [row for _, content in sent_pieces if isinstance(content, dict) for row in _rows(content["entities"])]
     assert (len(sent_pieces), sent) == (3, rows)
-    assert pieces(LearningFile.CASE_LOG, rows) == [(LearningFile.CASE_LOG, rows)]
-    assert pieces(LearningFile.ENTITIES, "x") == [(LearningFile.ENTITIES, "x")]
+    assert split_for_requests(LearningFile.CASE_LOG, rows) == [(LearningFile.CASE_LOG, rows)]
+    assert split_for_requests(LearningFile.ENTITIES, "x") == [(LearningFile.ENTITIES, "x")]
 
 
 def _rows(value: Json) -> list[Json]:
@@ -202,7 +202,7 @@ def _shown(after: Json) -> list[str]:
         "after": after,
     }
     with out.capture() as written:
-        say_task({"task_id": "T1", "state": "input-required", "metadata": {"doubts": [doubt]}})
+        print_task({"task_id": "T1", "state": "input-required", "metadata": {"doubts": [doubt]}})
     return written.get().splitlines()
 
 
@@ -221,8 +221,8 @@ def test_a_doubt_is_a_block_with_one_row_of_a_list_a_line() -> None:
 
 def test_a_time_is_shown_to_the_minute_without_its_zone_and_what_is_none_as_it_is() -> None:
     """Which hour it is depends on the reader's clock."""
-    assert re.fullmatch(r"2026-03-0[456] \d\d:07", moment("2026-03-05T10:07:59.123456+00:00"))
-    assert [moment(value) for value in (None, "never", 7)] == ["", "never", "7"]
+    assert re.fullmatch(r"2026-03-0[456] \d\d:07", format_local_time("2026-03-05T10:07:59.123456+00:00"))
+    assert [format_local_time(value) for value in (None, "never", 7)] == ["", "never", "7"]
 
 
 WAITS = TaskView("t1", "input-required", "", {"approval_id": "a1", "verdict": {"escalationLevel": "manager"}})
@@ -233,11 +233,11 @@ def test_a_name_approves_where_names_do_and_a_key_where_keys_are_asked_for(monke
     """And the command reaches another gateway than the usual one."""
     for name in (API_KEY, "PURPLE_URL"):
         monkeypatch.delenv(name, raising=False)
-    assert advice(WAITS, "") == "purple approvals approve a1 --as NAME --level manager"
-    assert advice(WAITS, "http://127.0.0.1:9110").endswith(" --url http://127.0.0.1:9110")
+    assert approve_command(WAITS, "") == "purple approvals approve a1 --as NAME --level manager"
+    assert approve_command(WAITS, "http://127.0.0.1:9110").endswith(" --url http://127.0.0.1:9110")
     monkeypatch.setenv("PURPLE_URL", "http://127.0.0.1:9110")
-    assert "--url" not in advice(WAITS, "http://127.0.0.1:9110")
+    assert "--url" not in approve_command(WAITS, "http://127.0.0.1:9110")
     monkeypatch.delenv("PURPLE_URL")
     monkeypatch.setenv(API_KEY, "pa_1_2")
     by_key = "purple approvals approve a1, with an approver's key of level manager in PURPLE_API_KEY"
-    assert advice(WAITS, "") == by_key
+    assert approve_command(WAITS, "") == by_key

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from cli.audit import as_lines, show_writes
+from cli.audit import print_writes, writes_as_csv
 from cli.main import app
 from services.policy.entrypoints.trying import backtest, check
 from shared.domain.exact_json import JsonObject
@@ -159,7 +159,7 @@ WRITE: JsonObject = {
 
 
 def _read(writes: list[JsonObject]) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(as_lines(writes))))
+    return list(csv.DictReader(io.StringIO(writes_as_csv(writes))))
 
 
 @pytest.mark.promise("audit.each_write", "audit.formats")
@@ -189,13 +189,13 @@ def test_no_cell_is_a_formula(said: str) -> None:
 
 @pytest.mark.promise("audit.formats")
 def test_no_writes_are_a_line_of_names() -> None:
-    assert as_lines([]).count("\n") == 1
+    assert writes_as_csv([]).count("\n") == 1
 
 
 @pytest.mark.promise("audit.formats")
 def test_a_person_is_shown_all_of_a_write_and_that_no_rule_asked(capsys: pytest.CaptureFixture[str]) -> None:
     proof, task = f"read back: {'status=approved ' * 12}end", "4f0c6d0e-7c1f-4a6b-9a51-0d7f3f4b2a11"
     shown: JsonObject = {**WRITE, "task_id": task, "proof": {"note": proof}, "policy": {}}
-    show_writes([shown])
+    print_writes([shown])
     said = capsys.readouterr().out
     assert (task in said, proof in said, "no rule asked" in said) == (True, True, True)

@@ -42,15 +42,15 @@ def test_a_file_of_a_killed_launcher_counts_for_nothing(tmp_path: Path) -> None:
 
 def test_of_several_the_one_whose_data_lie_here_is_meant(tmp_path: Path) -> None:
     here, there = _stack(tmp_path / ".purple", 9111), _stack(tmp_path / "there" / ".purple", 9112)
-    assert registry.stack_here((here, there), tmp_path) == here
-    assert registry.stack_here((here, there), tmp_path / "there" / "deep") == there
+    assert registry.choose_stack((here, there), tmp_path) == here
+    assert registry.choose_stack((here, there), tmp_path / "there" / "deep") == there
 
 
 def test_of_several_here_the_one_at_the_usual_address_is_meant_and_else_one_has_to_say(tmp_path: Path) -> None:
     usual = registry.RunningStack(registry.USUAL_URL, tmp_path / ".purple")
-    assert registry.stack_here((usual, _stack(tmp_path / ".purple-2")), tmp_path) == usual
+    assert registry.choose_stack((usual, _stack(tmp_path / ".purple-2")), tmp_path) == usual
     with pytest.raises(Complaint, match="2 stacks run here: say which one, with --url"):
-        registry.stack_here((_stack(tmp_path / ".a", 1), _stack(tmp_path / ".b", 2)), tmp_path)
+        registry.choose_stack((_stack(tmp_path / ".a", 1), _stack(tmp_path / ".b", 2)), tmp_path)
 
 
 def test_a_registry_that_others_can_write_is_not_believed(tmp_path: Path) -> None:

@@ -7,9 +7,15 @@ from pathlib import Path
 import pytest
 
 from cli.console import Complaint
-from cli.launcher import LONGEST_PAUSE, STEADY_SECONDS, Restarts, asks_for_unruled_writes, settle_unruled_writes
+from cli.launcher import (
+    LONGEST_PAUSE,
+    STEADY_SECONDS,
+    RestartBackoff,
+    apply_unruled_writes,
+    is_unruled_writes_undecided,
+)
 from cli.stack.child import TERM_SECONDS
-from cli.stack.plan import PLANNER_NOTICE, ProcessSpec, StackOptions, StackPorts, notice_of, plan_stack
+from cli.stack.plan import PLANNER_NOTICE, ProcessSpec, StackOptions, StackPorts, model_notice, plan_stack
 from tests.each_row import each_row
 
 PORTS = StackPorts(planner=1, company=2, policy=3, learner=6, executors=(4, 5))
@@ -44,7 +50,7 @@ def test_with_a_model_configured_there_is_no_planner_and_no_notice(name: str) ->
     assert "planner" not in plan
     assert plan["executor-1"].environ[name] == "given"
     assert "HAIKU_MODEL" not in plan["executor-1"].environ
-    assert notice_of(StackOptions(Path("/data"), environ)) == ""
+    assert model_notice(StackOptions(Path("/data"), environ)) == ""
 
 
 @pytest.mark.promise("secrets.model_key")
@@ -114,7 +120,7 @@ def test_an_assessor_is_part_of_a_stack_that_asks_for_one_and_ends_before_those_
 
 @pytest.mark.promise("launcher.restarts")
 def test_the_pause_grows_with_each_early_end_up_to_a_bound_and_begins_anew_after_a_long_run() -> None:
-    restarts = Restarts()
+    restarts = RestartBackoff()
     pauses = [restarts.pause_after(lived=1.0) for _ in range(9)]
     assert pauses[:3] == [0.5, 1.0, 2.0]
     assert pauses == sorted(pauses)
@@ -136,31 +142,31 @@ def _said_by_record(options: StackOptions) -> str:
 @pytest.mark.promise("launcher.unruled_writes")
 @pytest.mark.parametrize("word", ["allow", "approve"])
 def test_the_word_of_the_environment_stands_in_the_record(tmp_path: Path, word: str) -> None:
-    settled = settle_unruled_writes(_options(tmp_path, {**FOREIGN, "UNRULED_WRITES": word}))
+    settled = apply_unruled_writes(_options(tmp_path, {**FOREIGN, "UNRULED_WRITES": word}))
     assert _said_by_record(settled) == word
 
 
 @pytest.mark.promise("launcher.unruled_writes")
 def test_without_a_word_with_another_one_or_beside_a_spoiled_record_nothing_is_started(tmp_path: Path) -> None:
     with pytest.raises(Complaint, match="UNRULED_WRITES") as caught:
-        settle_unruled_writes(_options(tmp_path, FOREIGN))
+        apply_unruled_writes(_options(tmp_path, FOREIGN))
     assert all(word in caught.value.sentence for word in ("approve", "allow"))
     with pytest.raises(Complaint, match="UNRULED_WRITES cannot be 'maybe'"):
-        settle_unruled_writes(_options(tmp_path, {**FOREIGN, "UNRULED_WRITES": "maybe"}))
+        apply_unruled_writes(_options(tmp_path, {**FOREIGN, "UNRULED_WRITES": "maybe"}))
     (tmp_path / "tenant.json").write_text("{")
     with pytest.raises(Complaint, match=r"tenant\.json cannot be read"):
-        settle_unruled_writes(_options(tmp_path, FOREIGN))
+        apply_unruled_writes(_options(tmp_path, FOREIGN))
 
 
 @pytest.mark.promise("launcher.unruled_writes")
 def test_it_is_asked_once_and_remembered_in_a_record_that_its_owner_may_edit(tmp_path: Path) -> None:
-    assert asks_for_unruled_writes(_options(tmp_path, FOREIGN))
-    settle_unruled_writes(_options(tmp_path, {**FOREIGN, "UNRULED_WRITES": "allow"}))
+    assert is_unruled_writes_undecided(_options(tmp_path, FOREIGN))
+    apply_unruled_writes(_options(tmp_path, {**FOREIGN, "UNRULED_WRITES": "allow"}))
     record = tmp_path / "tenant.json"
     record.write_text(json.dumps({**json.loads(record.read_text()), "time_zone": "Europe/Rome"}))
-    assert not asks_for_unruled_writes(_options(tmp_path, FOREIGN))
-    assert _said_by_record(settle_unruled_writes(_options(tmp_path, FOREIGN))) == "allow"
-    settle_unruled_writes(_options(tmp_path, {**FOREIGN, "UNRULED_WRITES": "approve"}))
+    assert not is_unruled_writes_undecided(_options(tmp_path, FOREIGN))
+    assert _said_by_record(apply_unruled_writes(_options(tmp_path, FOREIGN))) == "allow"
+    apply_unruled_writes(_options(tmp_path, {**FOREIGN, "UNRULED_WRITES": "approve"}))
     assert json.loads(record.read_text())["time_zone"] == "Europe/Rome"
     assert json.loads(record.read_text())["unruled_writes"] == "approve"
 
@@ -169,16 +175,16 @@ def test_it_is_asked_once_and_remembered_in_a_record_that_its_owner_may_edit(tmp
 def test_a_record_of_ones_own_says_it_itself(tmp_path: Path) -> None:
     """A second word beside it would be one too many."""
     own = {**FOREIGN, "TENANT_FILE": "/mine.json"}
-    assert not asks_for_unruled_writes(_options(tmp_path, own))
-    assert settle_unruled_writes(_options(tmp_path, own)).environ["TENANT_FILE"] == "/mine.json"
+    assert not is_unruled_writes_undecided(_options(tmp_path, own))
+    assert apply_unruled_writes(_options(tmp_path, own)).environ["TENANT_FILE"] == "/mine.json"
     with pytest.raises(Complaint, match="TENANT_FILE"):
-        settle_unruled_writes(_options(tmp_path, {**own, "UNRULED_WRITES": "allow"}))
+        apply_unruled_writes(_options(tmp_path, {**own, "UNRULED_WRITES": "allow"}))
 
 
 @pytest.mark.promise("launcher.unruled_writes")
 def test_the_example_company_has_its_own_record_and_a_word_changes_it(tmp_path: Path) -> None:
-    assert not asks_for_unruled_writes(_options(tmp_path, {}))
-    assert "TENANT_FILE" not in settle_unruled_writes(_options(tmp_path, {})).environ
-    settled = settle_unruled_writes(_options(tmp_path, {"UNRULED_WRITES": "approve"}))
+    assert not is_unruled_writes_undecided(_options(tmp_path, {}))
+    assert "TENANT_FILE" not in apply_unruled_writes(_options(tmp_path, {})).environ
+    settled = apply_unruled_writes(_options(tmp_path, {"UNRULED_WRITES": "approve"}))
     assert _said_by_record(settled) == "approve"
     assert json.loads(Path(settled.environ["TENANT_FILE"]).read_text())["policies"]

@@ -106,7 +106,7 @@ def test_the_launcher_lets_its_own_planner_take_part_and_no_other_model(
     environ: dict[str, str], told: str | None, tmp_path: Path
 ) -> None:
     options = StackOptions(tmp_path, environ)
-    specs = plan_stack(options, StackPorts.from_free(tuple(range(1, 1 + StackPorts.count_needed(1)))), "redis://x")
+    specs = plan_stack(options, StackPorts.assign(tuple(range(1, 1 + StackPorts.count_needed(1)))), "redis://x")
     (executor,) = (spec for spec in specs if spec.name == "executor-1")
     assert executor.environ.get("TRACEPARENT_TO_MODEL") == told
 

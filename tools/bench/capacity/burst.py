@@ -16,8 +16,8 @@ from redis.asyncio import Redis
 
 from cli.console import Complaint, err
 from cli.gateway.client import GatewayClient, path_of
-from cli.gateway.messages import Speaker, Utterance
-from cli.launcher import Stack, running
+from cli.gateway.messages import OutgoingMessage, Speaker
+from cli.launcher import Stack, run_stack
 from cli.stack.plan import StackOptions, free_ports
 from services.gateway.first_key import first_key
 from shared.domain.exact_json import Json, loads_object, plain
@@ -89,7 +89,7 @@ class BurstFigures(NamedTuple):
 async def measure_burst(plan: BurstPlan) -> BurstFigures:
     """Raises ``Complaint`` if the stack cannot be had; ``TimeoutError`` if the burst does not drain."""
     with tempfile.TemporaryDirectory(prefix="pa-") as folder:
-        async with running(_options(Path(folder), plan)) as stack, _redis_of(stack) as (state, queue):
+        async with run_stack(_options(Path(folder), plan)) as stack, _redis_of(stack) as (state, queue):
             flood, quiet = await _headers(stack, _FLOOD), await _headers(stack, _QUIET)
             lines = httpx.Limits(max_connections=_LINES)
             async with (
@@ -156,7 +156,7 @@ class _Burst:
 
     async def measure(self) -> BurstFigures:
         record: dict[str, Json] = {"id": _QUIET, "version": "0", "time_zone": "UTC", "unruled_writes": "allow"}
-        await self._quiet.ask("PUT", path_of("tenants", _QUIET, "record"), {"record": record})
+        await self._quiet.request_json("PUT", path_of("tenants", _QUIET, "record"), {"record": record})
         tasks = self._make_tasks(_WARM + self._plan.tasks)
         for one in [tasks.pop() for _ in range(_WARM)]:  # what only the first tasks cost
             await _carry_out(self._flood, one.text)
@@ -197,7 +197,7 @@ class _Burst:
     async def _send(self, one: ChaosTask) -> bool:
         """Whether the task was accepted."""
         try:
-            await self._flood.send(Utterance(one.text, _SPEAKER))
+            await self._flood.send_message(OutgoingMessage(one.text, _SPEAKER))
         except Complaint:
             return False
         return True
@@ -242,14 +242,14 @@ class _Burst:
 
 
 async def _carry_out(client: GatewayClient, text: str) -> None:
-    task = await client.send(Utterance(text, _SPEAKER))
-    async for _ in client.events(task.id):
+    task = await client.send_message(OutgoingMessage(text, _SPEAKER))
+    async for _ in client.stream_events(task.id):
         pass
 
 
 async def _ask(client: GatewayClient) -> QuietTask:
-    task = await client.send(Utterance(_TRIVIAL, _SPEAKER))
-    events = [event async for event in client.events(task.id)]
+    task = await client.send_message(OutgoingMessage(_TRIVIAL, _SPEAKER))
+    events = [event async for event in client.stream_events(task.id)]
     accepted, begun = events[0].at, next(event.at for event in events if event.kind != "submitted")
     return QuietTask((begun - accepted).total_seconds(), (events[-1].at - accepted).total_seconds())
 

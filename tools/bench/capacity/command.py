@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from cli.console import err, out, say_json
+from cli.console import err, out, print_json
 from shared.domain.exact_json import dumps
 from tools.bench.capacity.burst import BurstFigures, BurstPlan, measure_burst
 
@@ -35,7 +35,7 @@ def capacity_command(
     figures = asyncio.run(measure_burst(BurstPlan(tasks, executors, capacity, most_waiting)))
     missed = missed_targets(figures)
     if as_json:
-        say_json(dumps({**figures.as_json(), "missed": list(missed)}))
+        print_json(dumps({**figures.as_json(), "missed": list(missed)}))
     else:
         out.print(_table(figures))
     if missed:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from cli.console import Complaint, err, out, say_json
+from cli.console import Complaint, err, out, print_json
 from services.assessor.adapters.scenario_folder import load_scenario
 from services.assessor.core.days.generation import generated_day
 from services.assessor.generating import write_day
@@ -44,7 +44,7 @@ def days_command(
     except SimulatorFailed as error:
         raise Complaint(f"No simulator can be had: {error}") from error
     if as_json:
-        say_json(dumps(figures))
+        print_json(dumps(figures))
     else:
         out.print(_table(figures))
     missed = figures["missed"]

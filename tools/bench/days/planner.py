@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import httpx
 
-from cli.assess.asked import WantedRun, assessor_at, run_assessment
+from cli.assess.assessor import RunParameters, connect_assessor, run_assessment
 from cli.console import Complaint, err
-from cli.launcher import running
+from cli.launcher import run_stack
 from cli.stack.plan import StackOptions, free_ports
 from shared.contracts.assessment.messages import Update
 from shared.contracts.assessment.results import AssessmentResults
@@ -40,12 +40,12 @@ async def measure_planner(scenarios: Path, names: Iterable[str], stack_folder: P
     kept = {name: value for name, value in os.environ.items() if name not in (*_FROM_ELSEWHERE, *_MODEL)}
     options = StackOptions(stack_folder, kept, port=free_ports(1)[0])
     measured: dict[str, MeasuredDay] = {}
-    async with running(options) as stack, assessor_at("", scenarios) as (assessor, http):
+    async with run_stack(options) as stack, connect_assessor("", scenarios) as (assessor, http):
         seen: set[str] = set()
         for name in names:
             gateway = stack.url("gateway")
             with err.status(f"The planner's {name} ..."):
-                wanted = WantedRun(name, gateway, max_turns=_MOST_TURNS, turn_timeout=_TURN_SECONDS)
+                wanted = RunParameters(name, gateway, max_turns=_MOST_TURNS, turn_timeout=_TURN_SECONDS)
                 results = await run_assessment(assessor, http, wanted, _nobody)
             tasks = [task for task in await _tasks(gateway) if str(task["id"]) not in seen]
             seen |= {str(task["id"]) for task in tasks}

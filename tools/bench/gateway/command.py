@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from cli.console import err, out, say_json
+from cli.console import err, out, print_json
 from shared.domain.exact_json import dumps
 from tools.bench.gateway.client import exact_loop
 from tools.bench.gateway.load import GatewayFigures, Plan, measure_gateway
@@ -34,7 +34,7 @@ def gateway_command(
     with asyncio.Runner(loop_factory=exact_loop) as runner:
         figures = runner.run(measure_gateway(Plan(rounds, seconds, streams)))
     if as_json:
-        say_json(dumps(figures.as_json()))
+        print_json(dumps(figures.as_json()))
     else:
         out.print(_table(figures))
     if figures.missed:

@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from cli.child_json import run_for_json
-from cli.console import err, out, say_json
+from cli.console import err, out, print_json
 from shared.domain.exact_json import Json, JsonObject, dumps, plain
 from tools.bench.learning.story import LAST, TASKS, WORSE, LearningStory, tell_story
 
@@ -35,7 +35,7 @@ def learner(
     """
     figures = asyncio.run(_measure_all(plot))
     if as_json:
-        say_json(dumps(figures))
+        print_json(dumps(figures))
     else:
         out.print(_table(figures))
     missed = figures["missed"]

@@ -15,9 +15,9 @@ import httpx
 
 from cli.console import Complaint, err
 from cli.gateway.client import GatewayClient, connect_gateway
-from cli.gateway.live import follow
-from cli.gateway.messages import Event, Speaker, TaskView, Utterance
-from cli.launcher import Stack, running
+from cli.gateway.live import send_and_follow_turn
+from cli.gateway.messages import Event, OutgoingMessage, Speaker, TaskView
+from cli.launcher import Stack, run_stack
 from cli.stack.plan import StackOptions, free_ports
 from shared.domain.exact_json import Json, loads_object
 from shared.infra.tls import trusted_certificates
@@ -73,7 +73,7 @@ class LearningStory(NamedTuple):
 async def tell_story() -> LearningStory:
     """Raises ``Complaint`` if the stack cannot be had, or a task does not end as it should."""
     with tempfile.TemporaryDirectory(prefix="pa-") as folder:
-        async with running(_options(Path(folder))) as stack, connect_gateway(stack.url("gateway")) as client:
+        async with run_stack(_options(Path(folder))) as stack, connect_gateway(stack.url("gateway")) as client:
             return await _Story(stack, client).tell()
 
 
@@ -109,7 +109,7 @@ class _Story:
 
     async def _carry_out(self, text: str) -> tuple[TaskView, list[Event]]:
         """One task, and what it taught is learned."""
-        view, events = await follow(self._client, Utterance(text, Speaker("casey")), None)
+        view, events = await send_and_follow_turn(self._client, OutgoingMessage(text, Speaker("casey")), None)
         self._ended += 1
         async with asyncio.timeout(_LEARNED_SECONDS):
             while _total(await self._status()) < self._ended:  # noqa: ASYNC110  # what another process does

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from cli.console import err, out, say_json
+from cli.console import err, out, print_json
 from shared.domain.exact_json import Json, dumps, plain
 from shared.domain.words import Strategy
 from tools.bench.floor.yardstick import FloorCosts
@@ -44,7 +44,7 @@ def overhead_command(
     measured = asyncio.run(overhead(tasks, at_once, strategy.value))
     missed = missed_targets(measured)
     if as_json:
-        say_json(dumps({**_as_json(measured), "missed": list(missed)}))
+        print_json(dumps({**_as_json(measured), "missed": list(missed)}))
     else:
         out.print(_table(measured))
     if missed:

@@ -18,8 +18,8 @@ from redis.asyncio.client import PubSub
 
 from cli.console import Complaint, err
 from cli.gateway.client import GatewayClient, connect_gateway
-from cli.gateway.messages import Speaker, Utterance
-from cli.launcher import Stack, running
+from cli.gateway.messages import OutgoingMessage, Speaker
+from cli.launcher import Stack, run_stack
 from cli.stack.plan import StackOptions, free_ports
 from shared.domain.words import Strategy
 from shared.infra import keys
@@ -76,7 +76,7 @@ async def overhead(tasks: int, at_once: int, strategy: str) -> Measured:
         async with AsyncExitStack() as open_:
             model = await open_.enter_async_context(canned_model())
             options = stack_options(Path(folder) / "stack", strategy, model_environment(model))
-            stack = await open_.enter_async_context(running(options))
+            stack = await open_.enter_async_context(run_stack(options))
             company = next(child.spec.url for child in stack.children if child.spec.name == "company")
             at = yardstick(Path(folder) / "floor", model, urlsplit(company).port or 0)
             floor = await open_.enter_async_context(at)
@@ -211,7 +211,7 @@ class _Load:
 
     async def _one_after_another(self, waiting: Iterator[ChaosTask]) -> None:
         for each in waiting:
-            accepted = await self._client.send(Utterance(each.text, Speaker("casey")))
+            accepted = await self._client.send_message(OutgoingMessage(each.text, Speaker("casey")))
             async with asyncio.timeout(_SETTLED_SECONDS):
                 state = await self._end_of(accepted.id)
             if state != "completed":

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from cli.console import err, out, say_json
+from cli.console import err, out, print_json
 from services.planner.core.request import CALL_NOTE, parse
 from services.planner.core.roles import reply
 from services.planner.entrypoints.messages import input_tokens
@@ -43,7 +43,7 @@ def planner_command(
     figures = measure_calls(orders)
     missed = find_missed(figures)
     if as_json:
-        say_json(dumps({"orders": orders, "cpu_ms": plain(figures), "missed": [*missed]}))
+        print_json(dumps({"orders": orders, "cpu_ms": plain(figures), "missed": [*missed]}))
     else:
         table = Table("task", "CPU, ms", title=f"planner: a call over {orders} orders")
         for name, ms in figures.items():

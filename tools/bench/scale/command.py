@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from cli.console import err, out, say_json
+from cli.console import err, out, print_json
 from shared.domain.exact_json import dumps
 from tools.bench.scale.catalogues import grow_tools
 from tools.bench.scale.growth import FLAT, Growth
@@ -39,7 +39,7 @@ def scale_command(
         grown = asyncio.run(_collect(_SMALLER if small else 1, repeats))
     missed = [_say_missed(one) for one in grown if not one.is_flat and not one.reason]
     if as_json:
-        say_json(dumps({"grown": [one.as_json() for one in grown], "missed": list(missed)}))
+        print_json(dumps({"grown": [one.as_json() for one in grown], "missed": list(missed)}))
     else:
         out.print(_table(grown))
     if missed:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from cli.console import err, out, say_json
+from cli.console import err, out, print_json
 from shared.domain.exact_json import dumps
 from tools.bench.throughput.load import CellFigures, LoadCell, ThroughputPlan, measure
 
@@ -46,7 +46,7 @@ def throughput_command(
     figures = asyncio.run(measure(ThroughputPlan(speeds, bound, held, langgraph), os.cpu_count() or 1))
     missed = missed_targets(figures)
     if as_json:
-        say_json(dumps({"cells": [cell.as_json() for cell in figures], "missed": list(missed)}))
+        print_json(dumps({"cells": [cell.as_json() for cell in figures], "missed": list(missed)}))
     else:
         out.print(_table(figures))
     if missed:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from cli.console import Complaint, err
-from cli.launcher import Stack, running
+from cli.launcher import Stack, run_stack
 from cli.stack.plan import StackOptions, free_ports
 from shared.domain.words import Strategy
 from tools.bench.canned.running_model import canned_model, model_environment
@@ -48,7 +48,7 @@ class Latency(NamedTuple):
 async def our_stack(folder: Path, latency: Latency, executors: int) -> AsyncIterator[tuple[Subject, Stack]]:
     async with canned_model() as model:
         options = _options(folder, model_environment(model, latency.seconds), latency, executors)
-        async with running(options) as stack:
+        async with run_stack(options) as stack:
             by_name = {child.spec.name: child.pid for child in stack.children if child.spec.name not in _NOT_OURS}
             servers = [pid for redis in (stack.redis, stack.queue) if redis and (pid := redis.pid)]
             workers = [pid for name, pid in by_name.items() if name.startswith("executor")]

@@ -8,7 +8,7 @@ from typing import Annotated, cast
 
 import typer
 
-from cli.console import Complaint, err, out, say_json
+from cli.console import Complaint, err, out, print_json
 from shared.domain.exact_json import JsonObject, dumps, loads_object
 from shared.domain.words import Strategy
 from tools.bench.worth.plot import CannotPlotWorth, plot_worth
@@ -58,7 +58,7 @@ def worth_command(
     except CannotPlotWorth as problem:
         raise Complaint(str(problem)) from problem
     if as_json:
-        say_json(dumps(figures))
+        print_json(dumps(figures))
     else:
         for table in draw_tables(figures):
             out.print(table)

@@ -1,4 +1,4 @@
-"""Runs assessments: an assessor for the length of a command, requests to it, and its reports until the end."""
+"""Runs assessments: connects to an assessor, or starts one, sends a request, and follows its events to the results."""
 
 import asyncio
 import json
@@ -28,13 +28,13 @@ READY_SECONDS = 45.0
 
 
 @asynccontextmanager
-async def assessor_at(
+async def connect_assessor(
     url: str, scenarios: Path | None, agent_key: str = ""
 ) -> AsyncIterator[tuple[str, httpx.AsyncClient]]:
-    """Yields an assessor's address, and a client that sends it the key in ``ASSESSOR_API_KEY``.
+    """Yields an assessor's URL, and an HTTP client for it.
 
-    The client also sends the measured agent's key, in a header. Without a ``url`` an assessor is started, whose
-    simulators end with it. Raises ``Complaint``.
+    The client sends the assessor's key from ``ASSESSOR_API_KEY``, and the measured agent's key in a second header. If
+    ``url`` is empty, an assessor is started, and stopped at the end of the context. Raises ``Complaint``.
     """
     key = os.environ.get(API_KEY, "")
     headers = {**({"X-API-Key": key} if key and url else {}), **({AGENT_KEY_HEADER: agent_key} if agent_key else {})}
@@ -49,7 +49,7 @@ async def assessor_at(
 @asynccontextmanager
 async def _start_assessor(scenarios: Path | None) -> AsyncIterator[str]:
     with TemporaryDirectory(prefix="assess-") as folder:
-        child = Child.start(_build_spec(free_ports(1)[0], scenarios), Path(folder))
+        child = Child.start(_assessor_process(free_ports(1)[0], scenarios), Path(folder))
         try:
             await wait_until_ready((child,), READY_SECONDS)
             yield child.spec.url
@@ -57,8 +57,8 @@ async def _start_assessor(scenarios: Path | None) -> AsyncIterator[str]:
             await child.stop()
 
 
-def _build_spec(port: int, scenarios: Path | None) -> ProcessSpec:
-    """The process of an assessor. It asks for no key, since only this machine can reach it."""
+def _assessor_process(port: int, scenarios: Path | None) -> ProcessSpec:
+    """The process of a local assessor. It requires no API key, since only this machine can reach it."""
     where: Sequence[str] = ("--host", HOST, "--port", str(port))
     what = ("--scenarios-dir", str(scenarios.resolve())) if scenarios else ()
     inherited = {name: value for name, value in os.environ.items() if name != AGENT_KEY}
@@ -77,7 +77,7 @@ _UPDATE: TypeAdapter[Update] = TypeAdapter(Annotated[Update, Field(discriminator
 _RESULTS = "assessment_results"
 
 
-class WantedRun(NamedTuple):
+class RunParameters(NamedTuple):
     """The parameters of one run; the assessor chooses those that are ``None``."""
 
     scenario: str
@@ -86,31 +86,32 @@ class WantedRun(NamedTuple):
     turn_timeout: float | None = None
     seed: int | None = None
 
-    def request(self) -> JsonObject:
+    def as_request(self) -> JsonObject:
         limits = {"max_turns": self.max_turns, "turn_timeout": self.turn_timeout, "seed": self.seed}
         config: JsonObject = {name: value for name, value in limits.items() if value is not None}
         participants: JsonObject = {"personal_assistant": self.agent}
         return {"participants": participants, "config": {"scenario_id": self.scenario, **config}}
 
     @property
-    def silence(self) -> float:
-        """After how many seconds without a message the assessor is given up."""
+    def idle_seconds(self) -> float:
+        """After how many seconds without an event from the assessor the run is given up."""
         return (self.turn_timeout or TURN_SECONDS) + JUDGING_SECONDS
 
 
-class ToldProgress(NamedTuple):
-    """One progress event: the task, its state, and the data and texts of the event."""
+class ProgressEvent(NamedTuple):
+    """One event from the assessor: its task, the task's state, and the data parts and text that came with it."""
 
     task_id: str
     state: str
     data: tuple[JsonObject, ...]
-    said: str
+    text: str
 
 
-async def run_assessment(url: str, http: httpx.AsyncClient, wanted: WantedRun, follow: Follow) -> AssessmentResults:
-    """The results of one assessment; if this is cancelled or fails, the assessor's task is cancelled.
+async def run_assessment(url: str, http: httpx.AsyncClient, wanted: RunParameters, follow: Follow) -> AssessmentResults:
+    """Run one assessment and return its results; ``follow`` is called with each update.
 
-    Raises ``Complaint`` if it ends without results.
+    If this is cancelled or fails, the assessor's task is cancelled too. Raises ``Complaint`` if the assessment ends
+    without results.
     """
     task_id, results = "", None
     try:
@@ -119,10 +120,10 @@ async def run_assessment(url: str, http: httpx.AsyncClient, wanted: WantedRun, f
                 task_id = told.task_id or task_id
                 for data in told.data:
                     results = _parse_results(data) or results
-                    _pass_update(data, follow)
+                    _report_update(data, follow)
                 if told.state in ("failed", "canceled", "rejected"):
                     task_id = ""
-                    raise Complaint(told.said or f"The assessment ended as {told.state}, without a reason.")
+                    raise Complaint(told.text or f"The assessment ended as {told.state}, without a reason.")
         if results is None:
             raise Complaint(f"The assessor at {url} ended its answer without results.")
         task_id = ""
@@ -133,13 +134,13 @@ async def run_assessment(url: str, http: httpx.AsyncClient, wanted: WantedRun, f
         raise Complaint(f"The assessor at {url} was lost on the way ({type(error).__name__}).") from error
     finally:
         if task_id:
-            await _cancel(url, http, task_id)
+            await _cancel_task(url, http, task_id)
 
 
-async def _stream_events(url: str, http: httpx.AsyncClient, wanted: WantedRun) -> AsyncGenerator[ToldProgress]:
-    part: JsonObject = {"kind": "data", "data": wanted.request()}
+async def _stream_events(url: str, http: httpx.AsyncClient, wanted: RunParameters) -> AsyncGenerator[ProgressEvent]:
+    part: JsonObject = {"kind": "data", "data": wanted.as_request()}
     message: JsonObject = {"kind": "message", "messageId": str(uuid4()), "role": "user", "parts": [part]}
-    patience = httpx.Timeout(wanted.silence, connect=CONNECT_SECONDS)
+    patience = httpx.Timeout(wanted.idle_seconds, connect=CONNECT_SECONDS)
     body = _rpc_request("message/stream", {"message": message})
     async with aconnect_sse(http, "POST", url, json=body, timeout=patience) as stream:
         answer = stream.response
@@ -149,10 +150,10 @@ async def _stream_events(url: str, http: httpx.AsyncClient, wanted: WantedRun) -
                 f"The assessor at {url} did not take the request ({answer.status_code}).", answer.text[:500]
             )
         async for event in stream.aiter_sse():
-            yield _read_progress(url, _read_object(_parse_json(event.data)))
+            yield _read_progress(url, _object_or_empty(_parse_json(event.data)))
 
 
-async def _cancel(url: str, http: httpx.AsyncClient, task_id: str) -> None:
+async def _cancel_task(url: str, http: httpx.AsyncClient, task_id: str) -> None:
     """Ask the assessor to cancel a task; an assessor that cannot be reached is ignored."""
     try:
         async with asyncio.timeout(CANCEL_SECONDS):
@@ -165,24 +166,24 @@ def _rpc_request(method: str, params: JsonObject) -> JsonObject:
     return {"jsonrpc": "2.0", "id": "assess", "method": method, "params": params}
 
 
-def _read_progress(url: str, body: JsonObject) -> ToldProgress:
-    if problem := _read_object(body.get("error")):
+def _read_progress(url: str, body: JsonObject) -> ProgressEvent:
+    if problem := _object_or_empty(body.get("error")):
         raise Complaint(f"The assessor at {url} refused: {problem.get('message')}")
-    result = _read_object(body.get("result"))
-    status = _read_object(result.get("status"))
+    result = _object_or_empty(body.get("result"))
+    status = _object_or_empty(result.get("status"))
     parts = [*_message_parts(status.get("message")), *_message_parts(result.get("artifact"))]
-    data = [_read_object(part.get("data")) or _read_object(_parse_json(part.get("text"))) for part in parts]
+    data = [_object_or_empty(part.get("data")) or _object_or_empty(_parse_json(part.get("text"))) for part in parts]
     said = " ".join(str(part["text"]) for part in parts if part.get("kind") == "text")
     task_id = result.get("taskId") or result.get("id") or ""
-    return ToldProgress(str(task_id), str(status.get("state", "")), tuple(one for one in data if one), said)
+    return ProgressEvent(str(task_id), str(status.get("state", "")), tuple(one for one in data if one), said)
 
 
 def _message_parts(holder: JsonValue) -> list[JsonObject]:
-    parts = _read_object(holder).get("parts")
+    parts = _object_or_empty(holder).get("parts")
     return [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
 
 
-def _read_object(value: JsonValue) -> JsonObject:
+def _object_or_empty(value: JsonValue) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 
@@ -204,8 +205,8 @@ def _parse_results(data: JsonObject) -> AssessmentResults | None:
         raise Complaint(f"The assessor's results cannot be read: {first_fault(error)}") from error
 
 
-def _pass_update(data: JsonObject, follow: Follow) -> None:
-    """Call ``follow`` with an update; one of an unknown kind is ignored."""
+def _report_update(data: JsonObject, follow: Follow) -> None:
+    """Call ``follow`` with the update in ``data``; an update of an unknown kind is ignored."""
     try:
         update = _UPDATE.validate_python(data)
     except ValidationError:

@@ -8,8 +8,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from cli.assess.asked import WantedRun, run_assessment
-from cli.assess.command import sentence_of
+from cli.assess.assessor import RunParameters, run_assessment
+from cli.assess.command import describe_update
 from cli.console import Complaint
 from services.assessor.bootstrap import build
 from services.assessor.settings import AssessorSettings
@@ -45,9 +45,9 @@ async def test_an_assessment_is_followed_from_turn_to_turn_to_its_results(
 ) -> None:
     followed: list[Update] = []
     async with reached(Gold().participant) as participant:
-        results = await run_assessment(assessor, http, WantedRun(SCENE, participant.url), followed.append)
+        results = await run_assessment(assessor, http, RunParameters(SCENE, participant.url), followed.append)
 
-    told = [sentence_of(update) for update in followed]
+    told = [describe_update(update) for update in followed]
     assert (results.status, results.scores.overall.score) == ("completed", 9)
     assert [line.split(",")[0] for line in told if line.startswith("turn")] == ["turn 1", "turn 2"]
     assert "  email.send" in told
@@ -62,21 +62,21 @@ async def test_an_agent_that_is_killed_in_mid_turn_is_a_communication_error(
     async with asyncio.timeout(30):
         server = await _dying()
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        results = await run_assessment(assessor, http, WantedRun(SCENE, url, turn_timeout=3), followed.append)
+        results = await run_assessment(assessor, http, RunParameters(SCENE, url, turn_timeout=3), followed.append)
 
     kinds = {str(turn["error_type"]) for turn in results.failed_turns}
     assert (results.status, kinds) == ("failed", {"communication_error"})
-    assert any(sentence_of(update).startswith("  communication error: ") for update in followed)
+    assert any(describe_update(update).startswith("  communication error: ") for update in followed)
 
 
 async def test_an_assessor_that_cannot_run_it_says_why(assessor: str, http: httpx.AsyncClient) -> None:
     with pytest.raises(Complaint, match="no scenario"):
-        await run_assessment(assessor, http, WantedRun("nowhere", "http://127.0.0.1:1"), _nobody)
+        await run_assessment(assessor, http, RunParameters("nowhere", "http://127.0.0.1:1"), _nobody)
 
 
 async def test_what_is_no_assessor_is_named(http: httpx.AsyncClient) -> None:
     with pytest.raises(Complaint, match="No assessor answers at"):
-        await run_assessment("http://127.0.0.1:1", http, WantedRun(SCENE, "http://127.0.0.1:1"), _nobody)
+        await run_assessment("http://127.0.0.1:1", http, RunParameters(SCENE, "http://127.0.0.1:1"), _nobody)
 
 
 async def test_whoever_gives_up_leaves_no_assessment_running(assessor: str, http: httpx.AsyncClient) -> None:
@@ -84,7 +84,7 @@ async def test_whoever_gives_up_leaves_no_assessment_running(assessor: str, http
     agent = ScriptedParticipant(hanging)
     async with reached(agent) as participant:
         run = asyncio.create_task(
-            run_assessment(assessor, http, WantedRun(SCENE, participant.url), lambda _: begun.set())
+            run_assessment(assessor, http, RunParameters(SCENE, participant.url), lambda _: begun.set())
         )
         async with asyncio.timeout(10):
             while len(agent.heard) < 2:
