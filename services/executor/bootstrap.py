@@ -18,9 +18,9 @@ from services.executor.adapters.stored_tenants import BadTenantFile, FileTenants
 from services.executor.adapters.tool_servers import open_servers
 from services.executor.core.process.synthesis import refuse_bad_files
 from services.executor.core.session.budget import Ceilings, Tariff
-from services.executor.core.session.context import AnswerRules, Limits, Ports, run_beside
+from services.executor.core.session.context import AnswerRules, Limits, Ports, run_with_companion
 from services.executor.core.session.journal import JournalLimits
-from services.executor.core.states.prompts import Prompts, load as load_prompts
+from services.executor.core.states.prompts import Prompts, load_prompts as load_prompts
 from services.executor.core.tools.listing import ListBounds
 from services.executor.core.tools.toolbox import record_keys
 from services.executor.entrypoints.tools import (
@@ -30,7 +30,7 @@ from services.executor.entrypoints.tools import (
     format_report,
     parse_arguments,
     refuse_overwriting,
-    write,
+    write_catalogue_file,
 )
 from services.executor.hosting import run_sessions
 from services.executor.optional_parts import BuildPart, ExecutorPartHost
@@ -106,7 +106,7 @@ async def carry_out_turns(settings: ExecutorSettings, worker: MakesWorker, trace
             archive, session_archive = settings.archive(), settings.session_archive()
             carrying_out = worker(ports, limits, load_prompts())
             sessions = run_sessions(settings, carrying_out, stored(1.0), archive, session_archive, tools, metrics)
-            await run_beside(sessions, _load_sdk_ahead())
+            await run_with_companion(sessions, _load_sdk_ahead())
     finally:
         await redis.aclose()
         await policy.close()
@@ -131,7 +131,7 @@ def show_tools(arguments: Sequence[str]) -> int:
             refuse_overwriting(file, wanted.force)
         found = asyncio.run(_discover_tools(wanted))
         if file:
-            write(file, found, wanted.force)
+            write_catalogue_file(file, found, wanted.force)
     except (BadTenantFile, CatalogueExists) as error:
         sys.stderr.write(f"{error}\n")
         return 2
@@ -188,7 +188,7 @@ def _build_tiers(settings: ExecutorSettings) -> dict[Tier, str]:
 
 
 def _build_model(settings: ExecutorSettings, tracer: Tracer) -> LateModel:
-    def load() -> ClosableModel:
+    def load_prompts() -> ClosableModel:
         from shared.infra.anthropic_model import AnthropicModel, ModelLimits  # the SDK takes long to load
 
         return AnthropicModel(
@@ -201,4 +201,4 @@ def _build_model(settings: ExecutorSettings, tracer: Tracer) -> LateModel:
             tells_trace=settings.traceparent_to_model,
         )
 
-    return LateModel(load)
+    return LateModel(load_prompts)
