@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing_extensions import override
 
 from services.executor.core.figures.numbers import normalize_token, number_bearing_tokens
-from services.executor.core.model.model_calls import HelperUnavailable, can_afford_all, ask_if_possible, user_message
+from services.executor.core.model.model_calls import HelperUnavailable, ask_if_possible, can_afford_all, user_message
 from services.executor.core.model.talk import Talk
 from services.executor.core.session.budget import BudgetShare, Tariff, TaskSpending, size_of, to_tokens
 from services.executor.core.session.context import TurnContext

@@ -128,7 +128,9 @@ def says_found_value(text: str, known: FoundSources) -> bool:
     if not known.counts.isdisjoint(tokens):
         return True
     codes = (text for item in known.named if looks_like_id_text(text := str(item.value)))  # however short they are
-    return any(spaced_words(code) in said for code in codes) or any(_mentions_value(one, said, tokens) for one in known.named)
+    return any(spaced_words(code) in said for code in codes) or any(
+        _mentions_value(one, said, tokens) for one in known.named
+    )
 
 
 def names_of_values_in(text: str, known: FoundSources) -> frozenset[str]:

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from services.executor.core.authorize.persons import describe_needed_approval
-from services.executor.core.conversation.completed import with_ledger_answer, complete_answer
+from services.executor.core.conversation.completed import complete_answer, with_ledger_answer
 from services.executor.core.conversation.converse import (
     AnswerFound,
     Conversation,
