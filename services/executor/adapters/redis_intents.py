@@ -63,10 +63,11 @@ class Intents:
     def may_have_been_sent(self, entry: LedgerEntry) -> bool:
         """Whether the write may have been sent already although the ledger has no entry of it.
 
-        - False if the server takes our idempotency key, unless an earlier plan may have sent the write under another key.
-        - After a failover: true, unless this process alone has worked on the turn since its first attempt, or replicas confirm.
+        - False if the server takes our idempotency key, unless an earlier plan may have used another key.
+        - After a failover: true, unless replicas confirm intents, or this process alone has worked on the turn.
         - After a restore from a backup: true, since the backup may be older than what replicas confirmed.
-        - After a crash: true if the read before the write already shows its values, unless this process alone has worked on it.
+        - After a crash: true if the record showed the write's values before it, unless this process alone has worked
+          on the turn.
         - For a plan that was made anew, all earlier turns of the task count, too.
         """
         if entry.idempotency_field is not None and not entry.is_replanned:
