@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from redis.asyncio import Redis
 
-from services.gateway.bootstrap import build
+from services.gateway.bootstrap import build_app
 from services.gateway.features.identity.api_keys import KeyRequest, make
 from services.gateway.features.identity.store import Keyring
 from services.gateway.first_key import fresh
@@ -56,7 +56,7 @@ async def scripted_agent(port: int = 0, *, card: str = "1.0", keys: bool = False
             "webhook_secret": WEBHOOK_SECRET,
             "webhook_allowed_hosts": "127.0.0.1,localhost",
         }
-        await stack.enter_async_context(serving_on(listener, build(GatewaySettings.model_validate(said))))
+        await stack.enter_async_context(serving_on(listener, build_app(GatewaySettings.model_validate(said))))
         await start_worker(stack, redis, server.url, SLOW_SECONDS)
         yield Agent(url, key)
 

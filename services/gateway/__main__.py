@@ -1,4 +1,4 @@
-"""``python -m services.gateway``: serves clients until SIGTERM, then finishes the requests in hand."""
+"""``python -m services.gateway``: serves clients until SIGTERM, then finishes the requests under way."""
 
 # ruff: noqa: E402  # the collector is set aside between the imports
 import argparse
@@ -10,7 +10,7 @@ import structlog
 
 gc.disable()  # whatever is imported stays: looking for garbage in it costs a sixth of the start
 
-from services.gateway.bootstrap import build, leaving_of
+from services.gateway.bootstrap import build_app, shutdown_state_of
 from services.gateway.first_key import FIRST_KEY, first_key_command
 from services.gateway.settings import GatewaySettings
 from shared.infra.counted_app import LoggedApp
@@ -28,7 +28,7 @@ _SETTINGS = {"host": "host", "port": "port", "card_url": "purple_agent_card_url"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the service or ``first-key``; returns the exit code: 2 for a setting that cannot be used."""
+    """Run the gateway, or the command ``first-key``; returns the exit code: 2 for an invalid setting."""
     words = sys.argv[1:] if arguments is None else arguments
     if list(words[:1]) == [FIRST_KEY]:
         return first_key_command(words[1:])
@@ -40,10 +40,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     configure_logging("gateway", settings.log_level, settings.log_format)
     if settings.profile == "production" and not settings.purple_agent_card_url:
         log.warning("card_names_this_machine", url=settings.card_url, set="PURPLE_AGENT_CARD_URL")
-    leaving = leaving_of(settings)
+    shutdown = shutdown_state_of(settings)
     with tracing(settings, "gateway") as tracer:
-        app = trace_requests(LoggedApp(build(settings, leaving, tracer)), tracer)
-        serve_until_stopped(app, settings.host, settings.port, leaving)
+        app = trace_requests(LoggedApp(build_app(settings, shutdown, tracer)), tracer)
+        serve_until_stopped(app, settings.host, settings.port, shutdown)
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Joins the gateway's ports and adapters."""
+"""Builds the gateway's application from its settings: connections, services, routes and middleware."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
@@ -12,14 +12,14 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from services.gateway.a2a.card import agent_card, card_routes
-from services.gateway.a2a.hot_reads import HotReads, ReadChecks
-from services.gateway.a2a.jsonrpc import JsonRpcEndpoint, RpcFirst
+from services.gateway.a2a.get_task_fast_path import FastPathChecks, GetTaskFastPath
+from services.gateway.a2a.jsonrpc import JsonRpcEndpoint, JsonRpcMiddleware
 from services.gateway.a2a.methods import A2aMethods
 from services.gateway.a2a.profile import GatewayProfile
-from services.gateway.a2a.rest import A2aRest, TenantPath
-from services.gateway.edge.kept_alive import Drain
-from services.gateway.edge.replies import speak_plainly
-from services.gateway.edge.request_limits import OwnPages, RequestLimiter
+from services.gateway.a2a.rest import A2aRest, TenantPathMiddleware
+from services.gateway.edge.keep_alive import DrainMiddleware
+from services.gateway.edge.replies import add_error_handlers
+from services.gateway.edge.request_limits import OriginGuard, RequestLimiter
 from services.gateway.edge.shutdown import ShutdownState
 from services.gateway.features.approvals.routes import ApprovalEndpoints
 from services.gateway.features.approvals.service import ApprovalService
@@ -67,8 +67,8 @@ from services.gateway.wiring import (
     WebhookWiring,
     assessment_reader,
     message_files,
-    noticing,
-    now,
+    run_notifier,
+    utc_now,
 )
 from shared.domain.outgoing import operators_reach, tools_reach
 from shared.infra.counted_app import AnswerCounts, CountedApp
@@ -85,7 +85,7 @@ from shared.ports.tracing import NO_TRACER, Tracer
 
 
 class _Connections(NamedTuple):
-    """The connections that are opened when the application starts, and closed when it stops."""
+    """The connections, which are opened when the application starts and closed when it stops."""
 
     state: Redis
     queue: Redis
@@ -96,30 +96,30 @@ class _Connections(NamedTuple):
     webhooks: WebhookWiring
 
 
-def leaving_of(settings: GatewaySettings) -> ShutdownState:
+def shutdown_state_of(settings: GatewaySettings) -> ShutdownState:
     return ShutdownState(settings.drain_seconds, settings.grace_seconds)
 
 
-def build(settings: GatewaySettings, leaving: ShutdownState | None = None, tracer: Tracer = NO_TRACER) -> FastAPI:
-    """The application; its connections are opened when it starts and closed when it stops.
+def build_app(settings: GatewaySettings, shutdown: ShutdownState | None = None, tracer: Tracer = NO_TRACER) -> FastAPI:
+    """Build the application; its connections are opened when it starts and closed when it stops.
 
-    ``leaving``: the state of a replica that stops, which its server announces.
+    ``shutdown``: tells the application that the server is stopping; a new one if None.
     """
-    leaving = leaving or leaving_of(settings)
+    shutdown = shutdown or shutdown_state_of(settings)
     opened = _connect(settings)
-    services = _build_services(settings, opened, leaving, tracer)
-    host = PartHost(settings, opened.state, opened.identity.identity, services, now)
+    services = _build_services(settings, opened, shutdown, tracer)
+    host = PartHost(settings, opened.state, opened.identity.identity, services, utc_now)
     parts = [cast(BuildPart, load_part("gateway", name))(host) for name in settings.parts]
     lifespan = _make_lifespan(settings, opened, parts)
     app = DescribedApp(title="Purple Agent gateway", docs_url=None, redoc_url=None, lifespan=lifespan)
-    speak_plainly(app)
-    rpc = _add_a2a_routes(app, settings, opened, services, leaving)
+    add_error_handlers(app)
+    rpc = _add_a2a_routes(app, settings, opened, services, shutdown)
     for router in _own_routers(settings, opened, services):
         app.router.routes.extend(router.routes)
     for part in parts:
         app.router.routes.extend(part.routes)
     app.add_api_route("/docs", lambda: answer_docs(app.openapi()), include_in_schema=False, response_model=None)
-    app.entry = _add_middleware(app, settings, opened, leaving, rpc)
+    app.entry = _add_middleware(app, settings, opened, shutdown, rpc)
     return app
 
 
@@ -139,7 +139,7 @@ def _make_lifespan(
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        noticed = noticing(webhooks, state, live, settings.card_url)
+        noticed = run_notifier(webhooks, state, live, settings.card_url)
         delivering = webhooks.open(settings.model_notice)
         async with live, opened.identity.open(), delivering, noticed, opened.metrics.open(), AsyncExitStack() as stack:
             for part in parts:
@@ -159,31 +159,31 @@ def _build_store(settings: GatewaySettings, opened: _Connections, wakes: Wakes, 
 
 
 def _build_services(
-    settings: GatewaySettings, opened: _Connections, leaving: ShutdownState, tracer: Tracer
+    settings: GatewaySettings, opened: _Connections, shutdown: ShutdownState, tracer: Tracer
 ) -> FeatureServices:
-    """The services that several interfaces use."""
+    """The services that several groups of routes use."""
     state, kept = opened.state, settings.archive()
     stored, wakes = TaskStore(state, opened.live), BestEffortWakes(ArqWakes(opened.queue))
     store = _build_store(settings, opened, wakes, tracer)
     tasks = TaskService(
         tasks=store,
         client_ids=RedisClientIds(state, opened.reads, store),
-        moment=_moment,
-        rules=_build_rules(settings, opened),
+        moment=_intake_time,
+        rules=_message_rules(settings, opened),
         wait_seconds=settings.blocking_limit,
-        leaving=leaving,
+        shutdown=shutdown,
         read_assessment=assessment_reader(settings, state, store),
     )
-    signals = TaskSignals(store, tasks, _moment)
+    signals = TaskSignals(store, tasks, _intake_time)
     return FeatureServices(
         tasks=tasks,
         signals=signals,
         lists=TaskListService(RedisTaskLists(state)),
-        approvals=ApprovalService(RedisApprovals(state), signals.hand_over, now),
+        approvals=ApprovalService(RedisApprovals(state), signals.hand_over, utc_now),
         tenants=TenantStates(state),
         statistics=RedisStatistics(state),
         webhooks=WebhookService(tasks.read, opened.webhooks.registrar),
-        dead_letters=DeadLetters(state, stored, wakes, now),
+        dead_letters=DeadLetters(state, stored, wakes, utc_now),
         memory=Memories(state),
         audit=AuditExport(state, stored, RedisTaskLists(state), ArchivedAudit(kept) if kept else None),
         assessments=AssessmentRepository(state),
@@ -203,28 +203,28 @@ def _build_profile(settings: GatewaySettings, services: FeatureServices) -> Gate
 
 
 def _add_a2a_routes(
-    app: FastAPI, settings: GatewaySettings, opened: _Connections, services: FeatureServices, leaving: ShutdownState
+    app: FastAPI, settings: GatewaySettings, opened: _Connections, services: FeatureServices, shutdown: ShutdownState
 ) -> JsonRpcEndpoint:
-    """Add the protocols' routes. A path that several protocols share is added once: the first match answers."""
+    """Add the routes of the A2A protocols, and the gateway's own routes for tasks; returns the JSON-RPC endpoint."""
     profile, identity = _build_profile(settings, services), opened.identity.identity
     card = agent_card(profile)
     methods = A2aMethods(services, identity, profile, card)
     rest, rpc = A2aRest(methods, profile), JsonRpcEndpoint(methods, profile)
-    readiness = RedisReadiness(opened.state, opened.queue, leaving, allow_volatile=settings.allow_volatile_redis)
+    readiness = RedisReadiness(opened.state, opened.queue, shutdown, allow_volatile=settings.allow_volatile_redis)
     own = RestEndpoints(services.tasks, identity, readiness.problems, profile.notice, rest.task)
-    # Described like any path; a request takes the short way of ``RpcFirst``.
+    # Described like any path; a request takes the short way of ``JsonRpcMiddleware``.
     app.add_api_route("/", rpc.__call__, methods=["POST"], response_class=Response, name="jsonrpc")
-    for routes in (card_routes(card, now(), profile.card.usual, profile.keys), rest.routes(), own.routes()):
+    for routes in (card_routes(card, utc_now(), profile.card.default_card, profile.keys), rest.routes(), own.routes()):
         app.router.routes.extend(routes.routes)
     return rpc
 
 
 def _own_routers(settings: GatewaySettings, opened: _Connections, services: FeatureServices) -> list[APIRouter]:
-    """The paths of our own, with the services that only they need."""
+    """The routers of the gateway's own API, with the services that only they use."""
     identity, state = opened.identity.identity, opened.state
     own = ApiRouterFactory(identity, settings.max_body_bytes)
     addresses = Addresses(operators_reach(settings.tools_allowed_hosts), opened.webhooks.reach)
-    records = RecordService(RedisTenantRecords(state), partial(find_problems, settings.policy_url), addresses, now)
+    records = RecordService(RedisTenantRecords(state), partial(find_problems, settings.policy_url), addresses, utc_now)
     return [
         resolve_routes(services.signals, settings.model_notice, own),
         TenantEndpoints(services.tenants).routes(own),
@@ -243,26 +243,26 @@ def _own_routers(settings: GatewaySettings, opened: _Connections, services: Feat
 
 
 def _add_middleware(
-    app: DescribedApp, settings: GatewaySettings, opened: _Connections, leaving: ShutdownState, rpc: JsonRpcEndpoint
+    app: DescribedApp, settings: GatewaySettings, opened: _Connections, shutdown: ShutdownState, rpc: JsonRpcEndpoint
 ) -> ASGIApp:
-    """The application inside its middleware, added from the inside out: a request meets the last one first."""
+    """Wrap the application in its middleware, the innermost first; returns the ASGI app that requests enter."""
     identity, meter = opened.identity.identity, opened.metrics.metrics
-    rpc_first = RpcFirst(app.serve_routes, rpc)  # a call of JSON-RPC needs no look at the routes
-    tenant_path = TenantPath(rpc_first)  # the tenant that a path begins with
+    rpc_first = JsonRpcMiddleware(app.serve_routes, rpc)  # a call of JSON-RPC needs no look at the routes
+    tenant_path = TenantPathMiddleware(rpc_first)  # the tenant that a path begins with
     callers = CallerMiddleware(tenant_path, identity, opened.identity.watch)  # who calls
-    own_pages = None if settings.ways else OwnPages(callers, settings.card_url)  # no page of another site
-    limiter = RequestLimiter(own_pages or callers, settings.request_limits)  # not too large, slow or many
-    drain = Drain(limiter, leaving)  # nothing new while the process leaves
+    origin_guard = None if settings.auth_methods else OriginGuard(callers, settings.card_url)  # no page of another site
+    limiter = RequestLimiter(origin_guard or callers, settings.request_limits)  # not too large, slow or many
+    drain = DrainMiddleware(limiter, shutdown)  # nothing new while the process leaves
     counted = CountedApp(drain, meter)  # counts and times
-    checks = ReadChecks(limiter, own_pages, callers, identity, AnswerCounts(meter))  # the same for a usual read,
-    return HotReads(counted, checks, rpc.acts)  # which passes them in one step
+    checks = FastPathChecks(limiter, origin_guard, callers, identity, AnswerCounts(meter))  # the same for a usual read,
+    return GetTaskFastPath(counted, checks, rpc.acts)  # which passes them in one step
 
 
-def _moment() -> IntakeTime:
-    return IntakeTime(now(), str(uuid4()))
+def _intake_time() -> IntakeTime:
+    return IntakeTime(utc_now(), str(uuid4()))
 
 
-def _build_rules(settings: GatewaySettings, opened: _Connections) -> MessageRules:
+def _message_rules(settings: GatewaySettings, opened: _Connections) -> MessageRules:
     return MessageRules(
         limits=settings.message_limits,
         endpoints=tools_reach(settings.tools_allowed_hosts, loopback=settings.profile == "embedded"),

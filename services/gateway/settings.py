@@ -262,7 +262,7 @@ class GatewaySettings(
     @property
     def abilities(self) -> Abilities:
         on = (self.a2a_streaming == "on", self.push_offered, self.a2a_extended_card == "on")
-        return Abilities(*on, self.ways, self.discovery)
+        return Abilities(*on, self.auth_methods, self.discovery)
 
     @property
     def card_keys(self) -> CardKeys | None:

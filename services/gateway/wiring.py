@@ -1,4 +1,4 @@
-"""Joins the ports and adapters of single features; ``bootstrap`` joins the features."""
+"""Builds the adapters and services of single features; ``bootstrap`` joins the features."""
 
 import asyncio
 import random
@@ -49,7 +49,7 @@ from shared.ports.meter import NO_METER, Meter
 from shared.ports.tasks import Tasks
 
 
-def now() -> datetime:
+def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
@@ -60,25 +60,25 @@ class MetricsWiring:
         self._host, self._port = settings.host, settings.metrics_port
 
     def open(self) -> AbstractAsyncContextManager[None]:
-        """Serves the metrics on ``METRICS_PORT`` while the context lasts."""
+        """Serve the metrics on ``METRICS_PORT`` while the context lasts."""
         return serve_beside(metrics_app(self._page), self._host, self._port)
 
 
 class IdentityWiring:
-    """Authentication (``identity``, ``watch``), and what it runs in the background."""
+    """Authentication. ``identity``: identifies callers; ``watch``: the limits of failed attempts."""
 
     def __init__(self, settings: IdentitySettings, meter: RateMeter) -> None:
         tls = trusted_certificates()
         self._http = httpx.AsyncClient(trust_env=True, verify=tls)  # a proxy to the issuer is the operator's to name
         patience = Patience(stale=settings.jwt_keys_stale)
         source = HttpJwks(self._http, settings.jwt_issuer, settings.jwt_jwks_url)
-        self._keys = SigningKeys(source.fetch, monotonic, patience) if "jwt" in settings.ways else None
+        self._keys = SigningKeys(source.fetch, monotonic, patience) if "jwt" in settings.auth_methods else None
         self.identity = self._build_identity(settings, meter)
         self.watch = ThrottleSettings(networks_in(settings.trusted_proxies), Strictness(settings.failures_a_minute))
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Keeps the issuer's keys fresh while the context lasts."""
+        """Renew the issuer's keys in the background while the context lasts."""
         async with self._http, asyncio.TaskGroup() as group:
             renewing = group.create_task(self._keys.renew_for_ever()) if self._keys else None
             yield
@@ -86,16 +86,19 @@ class IdentityWiring:
                 renewing.cancel()
 
     def _build_identity(self, settings: IdentitySettings, meter: RateMeter) -> Identity:
-        by_key = KeyIdentity(meter, now, settings.allowance)
+        by_key = KeyIdentity(meter, utc_now, settings.allowance)
         if self._keys is None:
-            return by_key if "keys" in settings.ways else UnverifiedIdentity()
+            return by_key if "keys" in settings.auth_methods else UnverifiedIdentity()
         expected = TokenDemands(settings.jwt_issuer, settings.jwt_audience, settings.jwt_leeway)
         by_token = JwtIdentity(self._keys, expected, settings.claim_names, meter, settings.allowance)
-        return EitherIdentity(by_key, by_token) if "keys" in settings.ways else by_token
+        return EitherIdentity(by_key, by_token) if "keys" in settings.auth_methods else by_token
 
 
 class WebhookWiring:
-    """Webhooks. ``registrar`` and ``posts``: None if none are offered; ``reach``: where they may lead, in any case."""
+    """Webhooks. ``registrar`` and ``posts``, the queue of deliveries: None if webhooks are not offered.
+
+    ``reach``: the addresses to which webhooks and notices may lead.
+    """
 
     def __init__(
         self,
@@ -118,13 +121,13 @@ class WebhookWiring:
 
     @asynccontextmanager
     async def open(self, notice: str) -> AsyncIterator[None]:
-        """Makes deliveries while the context lasts. ``live`` must be open."""
+        """Deliver queued webhooks while the context lasts. ``live`` must be open; ``notice``: the text on the model."""
         if self.posts is None:
             yield
             return
-        rules = _build_rules(self._settings)
+        rules = _delivery_rules(self._settings)
         async with aclosing(WebhookHttp(Guard(self.reach), rules.timeout, rules.slots, self._meter)) as post:
-            edge = ClockAndChance(now, random.random)
+            edge = ClockAndChance(utc_now, random.random)
             write_body = partial(webhook_body, notice)
             service = DeliveryService(self.posts, post, write_body, self._settings.secrets, edge, rules)
             loop = DeliveryLoop(service, self.posts, lambda: self._live.listen(DELIVERIES_CHANNEL), rules)
@@ -132,7 +135,7 @@ class WebhookWiring:
                 yield
 
 
-def _build_rules(settings: PushSettings) -> DeliveryRules:
+def _delivery_rules(settings: PushSettings) -> DeliveryRules:
     return DeliveryRules(
         timeout=settings.push_timeout,
         first_pause=settings.push_first_pause,
@@ -144,15 +147,18 @@ def _build_rules(settings: PushSettings) -> DeliveryRules:
 
 
 @asynccontextmanager
-async def noticing(push: WebhookWiring, state: Redis, live: Live, console: str) -> AsyncIterator[None]:
-    """Sends notices about approvals while the context lasts. ``console``: its public URL; ``live`` must be open."""
+async def run_notifier(push: WebhookWiring, state: Redis, live: Live, console: str) -> AsyncIterator[None]:
+    """Send notices about approvals while the context lasts. ``console``: the gateway's public URL, for links.
+
+    ``live`` must be open.
+    """
     notifier = Notifier(
         notices=RedisOwedNotices(state),
         approvals=RedisApprovals(state),
         webhooks=NoticeWebhooks(push.posts, push.reach) if push.posts else None,
         read_reference=read_reference,
         console=console,
-        clock=now,
+        clock=utc_now,
     )
     async with notifier.running(lambda: live.listen(NOTICES_CHANNEL)):
         yield
@@ -166,7 +172,7 @@ def assessment_reader(settings: GatewaySettings, state: Redis, tasks: Tasks) -> 
         participations=RedisParticipations(state, keys),
         tasks=tasks,
         lists=RedisTaskLists(state),
-        clock=now,
+        clock=utc_now,
         new_id=lambda: str(uuid4()),
         worlds=reach,
         read_words=partial(read_words, Guard(reach)),

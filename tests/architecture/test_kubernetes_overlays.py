@@ -8,7 +8,7 @@ import pytest
 from promql_parser import parse
 
 from services.executor.settings import ExecutorSettings as ExecutorSettings
-from services.gateway.edge.kept_alive import JSON_BEAT, SSE_BEAT
+from services.gateway.edge.keep_alive import JSON_BEAT, SSE_BEAT
 from services.gateway.settings import GatewaySettings as GatewaySettings
 from shared.domain import metric_names
 from shared.infra.main_server import KEEP_ALIVE_SECONDS

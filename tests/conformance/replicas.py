@@ -9,7 +9,7 @@ from typing import NamedTuple
 import httpx
 
 from cli.stack.plan import free_ports
-from services.gateway.bootstrap import build
+from services.gateway.bootstrap import build_app
 from services.gateway.settings import GatewaySettings
 from shared.domain.words import Role
 from shared.infra.archive_open import new_key
@@ -78,5 +78,5 @@ async def replicas(**settings: object) -> AsyncIterator[Replicas]:
 async def _serve(stack: AsyncExitStack, said: Mapping[str, object]) -> int:
     """One replica; its port."""
     listener, origin = stack.enter_context(listening())
-    await stack.enter_async_context(serving_on(listener, build(GatewaySettings.model_validate(said))))
+    await stack.enter_async_context(serving_on(listener, build_app(GatewaySettings.model_validate(said))))
     return int(origin.rpartition(":")[2])

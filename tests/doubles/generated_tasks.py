@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from shared.domain.exact_json import Json, JsonObject
 from tests.doubles.generated_scene import Scene
-from tests.doubles.generated_words import WORDINGS, plural
+from tests.doubles.generated_words import ANSWER_FORMATS, plural
 
 State = dict[str, dict[str, JsonObject]]
 
@@ -32,7 +32,7 @@ def _worded(scene: Scene, kind: str, key: str, **words: str) -> str:
     """One of the ways in which people put such a task."""
     names = {"noun": scene.noun, "key": key, "field": scene.figure, "part": scene.part, "child": scene.child}
     many = {"parts": plural(scene.part), "children": plural(scene.child), "nouns": plural(scene.noun)}
-    return scene.random.choice(WORDINGS[kind]).format(**names, **many, other=scene.other, **words)
+    return scene.random.choice(ANSWER_FORMATS[kind]).format(**names, **many, other=scene.other, **words)
 
 
 def _parts_of(scene: Scene, key: str) -> list[Decimal]:

@@ -22,7 +22,7 @@ LIST_WRAPPERS = ("items", "results", "data")
 FIRST = "Amber Copper Silver Crimson Ivory Golden Scarlet Indigo".split()
 LAST = "Falcon Heron Badger Lynx Osprey Beaver Plover Stoat".split()
 
-WORDINGS = {
+ANSWER_FORMATS = {
     "sum": (
         "Set the {field} of {noun} {key} to the sum of the {parts} of its {children}.",
         "Please update the {field} of {noun} {key} to the total of the {parts} of its {children}.",

@@ -20,7 +20,7 @@ class IdleRunner(Runner):
 
     @property
     @override
-    def free_capacity(self) -> int:
+    def free(self) -> int:
         return self._said_free
 
     @property

@@ -21,7 +21,7 @@ from services.executor.core.authorize.approval import (
 )
 from services.executor.ports.sessions import Lease, Work
 from services.executor.ports.turns import SessionState, Timer, TurnEnd
-from services.gateway.bootstrap import build
+from services.gateway.bootstrap import build_app
 from services.gateway.first_key import first_key
 from services.gateway.settings import GatewaySettings
 from shared.contracts.approval import Approval
@@ -246,7 +246,7 @@ async def gateway_on(port: int, redis_url: str, **settings: object) -> AsyncIter
     with listening(port) as (listener, origin):
         url = f"{origin}/"
         values = {"redis_url": redis_url, "profile": "embedded", "purple_agent_card_url": url, **settings}
-        async with serving_on(listener, build(GatewaySettings.model_validate(values))):
+        async with serving_on(listener, build_app(GatewaySettings.model_validate(values))):
             yield url
 
 

@@ -11,7 +11,7 @@ import pytest
 from fastapi import FastAPI
 from redis.asyncio import Redis
 
-from services.gateway.bootstrap import build
+from services.gateway.bootstrap import build_app
 from services.gateway.features.identity.api_keys import Fresh, HasOperator, KeyRequest, make
 from services.gateway.features.identity.store import Keyring
 from services.gateway.first_key import first_key
@@ -323,7 +323,7 @@ def _asking(app: FastAPI) -> httpx.AsyncClient:
 
 
 def _app(settings: dict[str, str]) -> FastAPI:
-    return build(GatewaySettings.model_validate(settings))
+    return build_app(GatewaySettings.model_validate(settings))
 
 
 @pytest.mark.promise("identity.own_pages")

@@ -20,7 +20,7 @@ from starlette.routing import BaseRoute, Mount, Route
 
 from services.executor.adapters.made_tools import RedisMadeTools
 from services.gateway.a2a.jsonrpc import JsonRpcEndpoint
-from services.gateway.bootstrap import build
+from services.gateway.bootstrap import build_app
 from services.gateway.features.console.sessions import form_token
 from services.gateway.first_key import first_key
 from services.gateway.settings import GatewaySettings
@@ -218,7 +218,7 @@ async def _seen_by_its_owner(play: Stage, names: dict[str, str], tokens: dict[st
 @pytest.mark.promise("walls.every_way_in")
 def test_every_way_in_has_its_row_of_attempts() -> None:
     """Whoever adds a route or a method says how an intruder would use it, or why it holds nothing of anybody's."""
-    app = build(GatewaySettings.model_validate({**LOCKED, **SETTINGS, "redis_url": "redis://127.0.0.1:1"}))
+    app = build_app(GatewaySettings.model_validate({**LOCKED, **SETTINGS, "redis_url": "redis://127.0.0.1:1"}))
     ways = set(_ways(app.routes))
     methods = _methods(app)
     assert ways - ROUTES.keys() - OPEN.keys() == set()

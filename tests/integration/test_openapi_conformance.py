@@ -14,7 +14,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from redis.asyncio import Redis
 
-from services.gateway.bootstrap import build
+from services.gateway.bootstrap import build_app
 from services.gateway.features.identity.api_paths import OPERATORS
 from services.gateway.first_key import first_key
 from services.gateway.settings import GatewaySettings
@@ -105,7 +105,7 @@ _NEW = {"A2A-Version": "1.0"}
 
 
 def _description() -> JsonObject:
-    app = build(GatewaySettings.model_validate({"redis_url": "redis://127.0.0.1:1", "profile": "embedded"}))
+    app = build_app(GatewaySettings.model_validate({"redis_url": "redis://127.0.0.1:1", "profile": "embedded"}))
     return dict(app.openapi())
 
 

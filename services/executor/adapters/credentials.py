@@ -1,4 +1,4 @@
-"""Credentials of connections: each secret is read from its source (file, environment or AWS) when a call needs it."""
+"""Credentials of connections, resolved when a call is made from where their secrets lie."""
 
 import asyncio
 import os
@@ -37,12 +37,10 @@ class _CachedSecret(NamedTuple):
 
 
 class Secrets:
-    """Reads secrets from all sources. A reference in a tenant's own record finds only that tenant's own secrets."""
+    """Reads secrets from all sources; those that a tenant's own record names only among that tenant's own."""
 
     def __init__(self, folder: Path, environ: Mapping[str, str] | None = None) -> None:
-        """``folder`` has one subfolder for each tenant. Only references from the installation's own file may name files
-        elsewhere.
-        """
+        """``folder``: holds a folder for each tenant; files that the installation's own file names may be anywhere."""
         self._environ = os.environ if environ is None else environ
         self._folder = folder
         self._files: dict[Path, _SecretFile] = {}
@@ -50,9 +48,7 @@ class Secrets:
         self._asking = WeakValueDictionary[str, asyncio.Lock]()  # each as long as somebody holds it or waits for it
 
     async def read(self, reference: Reference, owner: str, *, anew: bool = False) -> str:
-        """The secret; raises ``CredentialUnavailable``. ``anew``: do not use a cached value, because the server refused
-        it.
-        """
+        """The secret; raises ``CredentialUnavailable``. ``anew``: a cached one is no longer good and is not used."""
         if owner and (wall := beyond_walls(reference, owner)):
             raise CredentialUnavailable(f"the credential {reference} may not be used: {wall}")
         secret = (await self._find_secret(reference, owner, anew=anew)).strip()
@@ -74,7 +70,7 @@ class Secrets:
                 raise CredentialUnavailable(f"the credential {reference} is not set in the executor's environment")
 
     async def _read_file(self, reference: Reference, owner: str) -> str:
-        """The text of a file. The file is read again when its time stamp, size or inode has changed."""
+        """The text of a file, which is read again once it is another one."""
         # An absolute name is that file itself.
         path = self._folder / (folder_of(owner) if owner else "") / reference.name
         try:
@@ -94,7 +90,7 @@ class Secrets:
         return kept.text
 
     async def _read_aws(self, reference: Reference, *, anew: bool) -> str:
-        """A secret from AWS Secrets Manager. Region, keys and endpoint come from the ``AWS_*`` variables."""
+        """A secret of AWS; region, keys and endpoint are those of ``AWS_*``. boto3 works in threads."""
         asked = asyncio.get_running_loop().time()
         name = reference.name
         async with self._asking.setdefault(name, asyncio.Lock()):
@@ -148,8 +144,8 @@ _REMEMBERED = 3  # secrets of one connection: the present one, and those that it
 
 @asynccontextmanager
 async def open_credentials(folder: Path, guard: Guard | None = None) -> AsyncIterator["ResolvedCredentials"]:
-    """Yields the credentials of all connections. ``folder`` holds the secrets, with one subfolder for each tenant.
-    ``guard`` decides which token endpoints a tenant's own operators may name.
+    """Opens the credentials of connections. ``folder``: of secrets, in it one for each tenant. ``guard``: where the
+    token endpoints may be that a tenant's own operators named.
     """
     async with TokenEndpoints(guard) as tokens:
         yield ResolvedCredentials(Secrets(folder), tokens)
@@ -201,7 +197,7 @@ class ResolvedCredentials(Credentials):
         return tuple(self._shown.get(connection.server_key, ()))
 
     async def _get_token(self, owner: str, credential: Credential, refused: CredentialHeader | None) -> str:
-        """An access token. The OAuth client's secret is read only if a new token has to be requested."""
+        """An access token; the client's secret is read only when a new one is requested."""
         before = refused.value.removeprefix("Bearer ") if refused else ""
         if kept := self._tokens.cached_token(owner, credential, before):
             return kept
@@ -213,7 +209,7 @@ class ResolvedCredentials(Credentials):
 
 
 class NoCredentials(Credentials):
-    """Credentials for servers that ask for none."""
+    """No credentials, for servers that ask for none."""
 
     @override
     async def header_for(

@@ -1,6 +1,4 @@
-"""Repeats questions to a tool server while it is briefly away, and stops asking it while it keeps failing (circuit
-breaker).
-"""
+"""Asks a tool server as long as it is worth it: again while it is replaced, and not while it fails again and again."""
 
 import asyncio
 from collections import Counter
@@ -30,10 +28,10 @@ class CircuitState(StrEnum):
 
 
 class BreakerLimits(NamedTuple):
-    """When a breaker opens, and for how long: after ``failures`` in a row, for ``first`` seconds.
+    """When a breaker opens and for how long: after ``failures`` in a row for ``first`` seconds.
 
-    Once a server has not answered for ``steady`` seconds, each pause is twice the one before, up to ``longest``. Before
-    that the pauses stay short, so that a server which was only restarted is found while reads still wait.
+    After ``steady`` seconds without an answer each pause is twice the one before it, at most ``longest``: a server that
+    was only restarted is found again while reads wait.
     """
 
     failures: int = 5
@@ -46,7 +44,7 @@ USUAL = BreakerLimits()
 
 
 class Breaker:
-    """The circuit breaker of one server. ``now`` is in seconds on any clock that never goes back."""
+    """The circuit to one server. ``now`` is any clock that only goes forward, in seconds."""
 
     def __init__(self, limits: BreakerLimits = USUAL) -> None:
         self._limits = limits
@@ -63,28 +61,26 @@ class Breaker:
 
     @property
     def is_probing(self) -> bool:
-        """Whether the one trial call that may close the breaker is in flight."""
+        """Whether the single call that decides about closing the breaker is under way."""
         return self._probing
 
     def seconds_left(self, now: float) -> float:
-        """For how many seconds the breaker will let no call pass."""
+        """For how many seconds no call passes, as far as is known now."""
         return max(0.0, self._until - now)
 
     def allows_call(self, now: float) -> bool:
-        """Whether a call may be made now. If so, the caller must record its outcome afterwards."""
+        """Whether a call may be made now. The caller has to record afterwards what became of it."""
         state = self.state(now)
         if state is CircuitState.HALF_OPEN:
             self._probing = True
         return state is not CircuitState.OPEN
 
     def record_answer(self) -> None:
-        """Notes that the server answered, with whatever content."""
+        """Notes that the server answered, whatever it said."""
         self._in_a_row, self._pause, self._probing = 0, self._limits.first, False
 
     def record_failure(self, now: float) -> bool:
-        """Notes that no usable answer came; returns whether this opened the breaker. An open breaker's pause is not
-        extended.
-        """
+        """Notes that no usable answer came; returns whether the breaker opens by that. An open one stays as long."""
         was = self.state(now)
         self._in_a_row = min(self._in_a_row + 1, self._limits.failures)
         opens = was is CircuitState.CLOSED and self._in_a_row == self._limits.failures
@@ -98,9 +94,7 @@ class Breaker:
         return opens
 
     def record_abandoned(self) -> None:
-        """Notes that the caller gave up before an outcome was known: the state stays, and another trial call may be
-        made.
-        """
+        """Notes that the caller left before the outcome was known: nothing is learned, and another call may try."""
         self._probing = False
 
 
@@ -110,7 +104,7 @@ _LOST = (ToolUnreachable, ToolSilent)
 
 
 class ServerQuestion(NamedTuple):
-    """One question to a server. ``kind``: discover, call, read, or recall. Only discover has no time-out."""
+    """One question to a server. ``kind``: discover (which alone has no time-out), call, read, or recall."""
 
     kind: str
     connection: Connection
@@ -119,10 +113,10 @@ class ServerQuestion(NamedTuple):
 
 
 class Resilience:
-    """Asks servers through one circuit breaker each. A call that the breaker refuses was certainly not sent.
+    """Asks servers, with a breaker for each. A call that a breaker does not let pass was certainly not sent.
 
-    Tool lists and reads are repeated while their server is away. Other calls are not, since they may change something.
-    A question counts once in the metrics, however often it was sent.
+    Listings and reads are repeated while their server is away; nothing else is, since it may change something. A
+    question is counted once, however often it was asked.
     """
 
     def __init__(
@@ -139,12 +133,12 @@ class Resilience:
 
     @property
     def circuit_counts(self) -> Mapping[str, int]:
-        """The number of servers by breaker state, for ``/health``."""
+        """How many servers are in each state of the breaker, for ``/health``, without their addresses."""
         now = self._clock()
         return Counter(breaker.state(now).value for breaker in self._breakers.values())
 
     async def ask(self, question: ServerQuestion, send: Callable[[float], Awaitable[T]]) -> T:
-        """The server's answer. ``send`` asks the server once; it is given the number of seconds left."""
+        """The answer. ``send`` asks the server once, and takes the seconds that are left."""
         began, outcome = perf_counter(), "given_up"
         try:
             answer = await self._ask_by_kind(question, send)
@@ -175,7 +169,7 @@ class Resilience:
     async def _read_with_retries(
         self, question: ServerQuestion, timeout: float, send: Callable[[float], Awaitable[T]]
     ) -> T:
-        """Repeats a read while the server is unreachable, and once after it did not answer; all within the time-out."""
+        """Asks again while the server is unreachable, and once more after a silence, all of it within the time-out."""
         until, fell_silent = monotonic() + timeout, False
         for pause in self._pauses:
             try:
@@ -192,9 +186,7 @@ class Resilience:
         return await self._ask_once(question._replace(timeout=until - monotonic()), send)
 
     async def _ask_once(self, question: ServerQuestion, send: Callable[[float], Awaitable[T]]) -> T:
-        """Asks once. While another call's outcome decides about the breaker, this one waits for it, within its own
-        time-out.
-        """
+        """While a single call decides about the server's breaker, others wait for it, within their own time."""
         began, key = self._clock(), question.connection.server_key
         breaker = self._breakers.use(key) or self._breakers.keep(key, Breaker(self._limits))
         if breaker.is_probing:

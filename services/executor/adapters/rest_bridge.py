@@ -36,16 +36,12 @@ class _BridgeReply(NamedTuple):
 
 
 class RestBridge(ports.ToolServers):
-    """Tool servers of the REST bridge over one shared pool of connections; an async context manager. It repeats no
-    call, follows no redirect and keeps no cookie.
-    """
+    """One shared pool of connections, to be entered. It repeats no call, follows no redirect and keeps no cookie."""
 
     def __init__(
         self, guard: Guard | None = None, credentials: ports.Credentials | None = None, tracer: Tracer = NO_TRACER
     ) -> None:
-        """``guard`` decides which addresses may be connected to; None permits all. ``credentials`` are sent to the
-        servers.
-        """
+        """``guard``: where it may connect; None: anywhere. ``credentials``: those that servers are shown."""
         self._tracer = tracer
         self._listings = LruCache[str, tuple[_BridgeReply, CompiledListing]](MAX_LISTINGS)
         self._http = http.ServerHttp(credentials or NoCredentials(), guard)
@@ -120,7 +116,7 @@ _LEFT_OPEN = (409, 429)  # a conflict may be with an earlier sending; nobody pro
 
 
 def parse_listing(connection: Connection, status: int, body: bytes) -> list[ListedTool]:
-    """The listed tools, possibly none; raises ``OtherProtocol`` unless the body is a JSON array."""
+    """The entries of a listing, which may be empty; raises ``OtherProtocol`` unless it is a bare JSON array."""
     if status >= 500:
         raise ports.ToolSilent(f"{connection.id}: the server answered the tool list's request with HTTP {status}")
     tools = _parse_json(body) if status == 200 else None
@@ -130,9 +126,7 @@ def parse_listing(connection: Connection, status: int, body: bytes) -> list[List
 
 
 def parse_answer(tool: str, status: int, body: bytes) -> ports.ToolAnswer:
-    """The answer to a call. A refusal after which nothing was done is an error answer; an unusable answer raises
-    ``ToolSilent``.
-    """
+    """The answer to a call, a refusal if the server says that nothing was done; else raises ``ToolSilent``."""
     if 400 <= status < 500 and status != _TIMED_OUT:
         return ports.ToolAnswer(_body_content(status, body), is_error=True, not_begun=status not in _LEFT_OPEN)
     if not 200 <= status < 300:
@@ -145,7 +139,7 @@ def parse_answer(tool: str, status: int, body: bytes) -> ports.ToolAnswer:
 
 
 def _is_refusal(content: Json) -> bool:
-    """Whether the content has an ``error`` field, and is neither a record nor the statement that nothing was found."""
+    """Whether the content has an ``error``, and neither says that nothing was found nor is a record."""
     if not isinstance(content, dict) or not content.get("error"):
         return False
     return content.get("found") is not False and "id" not in content
@@ -176,7 +170,7 @@ def _read_entries(connection: Connection, listing: Sequence[Json]) -> list[Liste
 
 
 def _read_entry(entry: Json) -> ListedTool:
-    """One listed tool. A tool without a schema takes any object."""
+    """One entry of the list as a tool; one without a schema takes any object."""
     given = entry if isinstance(entry, dict) else {}
     schema = given.get("input_schema") or {}
     open_schema: JsonObject = {"type": "object", **schema} if isinstance(schema, dict) else {}

@@ -1,6 +1,4 @@
-"""Tenants' records that operators have stored. A tenant without a stored record gets the one of TENANT_FILE
-(``Tenants``).
-"""
+"""Tenants' records as operators store them; a tenant without one has that of the installation's file (``Tenants``)."""
 
 import asyncio
 from pathlib import Path
@@ -22,11 +20,10 @@ class BadTenantFile(ValueError):
 
 
 class FileTenants(Tenants):
-    """The record of TENANT_FILE, returned for every tenant. If the file names no connection, ``tool_server`` becomes
-    its connection ``default``.
+    """The one tenant of TENANT_FILE, whatever tenant is asked for. ``tool_server`` becomes its connection ``default``
+    if the file names none.
 
-    A connection with an empty ``url`` also gets the address of ``tool_server``, so a file can hold a catalogue without
-    an address.
+    A connection whose ``url`` is empty describes that server too: it may bring a catalogue without knowing the address.
     """
 
     def __init__(self, record: TenantRecord) -> None:
@@ -34,7 +31,7 @@ class FileTenants(Tenants):
 
     @classmethod
     def read(cls, path: Path, tool_server: str = "") -> Self:
-        """Reads the tenant file; raises ``BadTenantFile``."""
+        """The tenant in the file; raises ``BadTenantFile``."""
         try:
             record = read_record(loads_object(path.read_text("utf-8")))
         except OSError as error:
@@ -62,9 +59,9 @@ class _CachedRecord(NamedTuple):
 
 
 class StoredTenants(Tenants):
-    """Stored records, each version read once. Which version is the newest is asked again after ``seconds``.
+    """Reads a record once for each version of it; which version holds is asked again after ``seconds``.
 
-    ``tool_server`` fills empty addresses only in the record of the file's own tenant.
+    ``tool_server`` is that of the file's tenant, and no other's.
     """
 
     def __init__(
@@ -75,9 +72,7 @@ class StoredTenants(Tenants):
         self._kept = LruCache[str, _CachedRecord](MAX_KEPT)
 
     async def get(self, tenant: str) -> TenantRecord:
-        """The tenant's record; raises ``UnknownTenant`` if the stored one cannot be read, even if TENANT_FILE
-        has one.
-        """
+        """The tenant's record; raises ``UnknownTenant`` for one that cannot be read here, whatever the file has."""
         kept, now = self._kept.get(tenant), asyncio.get_running_loop().time()
         if kept is not None and now < kept.seen + self._seconds:
             return kept.record

@@ -10,9 +10,7 @@ from shared.ports.store import StoreUnavailable
 
 
 class CodeFailed(Exception):
-    """The code raised an error, broke a limit, or returned something other than a text. The short message says
-    which.
-    """
+    """The code raised, broke a limit, or answered with anything but a text. The message is short and says which."""
 
 
 class SandboxUnavailable(Exception):
@@ -20,14 +18,13 @@ class SandboxUnavailable(Exception):
 
 
 class Sandbox(Protocol):
-    """Runs a program in a fresh interpreter without files, network, processes or environment, within limits on time and
-    memory.
+    """Runs a program in a fresh interpreter: no files, network, processes, environment; bounded in all it uses.
 
-    The event loop is not blocked, and nothing of one run is visible to the next.
+    The event loop goes on meanwhile, and nothing stays of one run for the next.
     """
 
     async def run(self, program: str, inputs: Sequence[str]) -> str:
-        """The text that the program's last expression returns; ``inputs`` are texts that it can read.
+        """The text that the program's last expression gives; ``inputs`` is a list of texts to it.
 
         Raises ``CodeFailed`` or ``SandboxUnavailable``.
         """
@@ -37,13 +34,12 @@ class MadeTools(Protocol):
     """A tenant's made tools. Every method may raise ``StoreUnavailable``."""
 
     async def all(self, tenant: str) -> tuple[MadeTool, ...]:
-        """All versions of all tools, including removed ones."""
+        """Every version of every tool, the removed ones too."""
 
     async def keep(self, tenant: str, tool: MadeTool) -> MadeTool:
-        """Stores the tool as the next version of its name, and returns it with that version. Storing the same code
-        again returns the existing version.
+        """Keep it as the next version of its name, and return it so; kept again, it is the version it was.
 
-        If the tenant has too many tools, nothing is stored; the returned version is the one it would have had.
+        Where the tenant has too many it stays unkept, with the version that it would have had.
         """
 
 

@@ -1,4 +1,4 @@
-"""The agent card: pure 1.0 for clients that ask for it, else merged with the fields that older clients need."""
+"""The agent card: in the form of protocol 1.0 for clients that ask for it, else merged with the fields of 0.3."""
 
 import hashlib
 import json
@@ -61,24 +61,28 @@ def agent_card(profile: GatewayProfile) -> new.AgentCard:
     return profile.keys.sign(card) if profile.keys else card
 
 
-def card_routes(card: new.AgentCard, since: datetime, usual: str = "merged", keys: CardKeys | None = None) -> APIRouter:
-    """Routes for the card and its keys.
+def card_routes(
+    card: new.AgentCard, last_modified: datetime, default_card: str = "merged", keys: CardKeys | None = None
+) -> APIRouter:
+    """The routes of the card and of the keys that verify it.
 
-    ``since``: when this card was first served. ``usual``: the card for clients that name no version.
-    The merged card has the signature of the 1.0 card, whose verifiers leave the fields of 0.3 out.
+    ``default_card``: the form for clients that name no version (``merged``, ``1.0`` or ``0.3``). The merged card has
+    the signature of the 1.0 card, since verifiers of 1.0 ignore the fields of 0.3.
     """
-    router, changed = APIRouter(), since.astimezone(UTC).replace(microsecond=0)
+    router, changed = APIRouter(), last_modified.astimezone(UTC).replace(microsecond=0)
     shapes: Mapping[str, Callable[[new.AgentCard, CardKeys | None], Mapping[str, object]]]
     shapes = {"merged": _merged_card, "1.0": NEW.card, "0.3": OLD.card}
 
     @cache
-    def body_of(name: str) -> bytes:
+    def serialize_card(name: str) -> bytes:
         return json.dumps(shapes[name](card, keys), ensure_ascii=False, sort_keys=True).encode()
 
     async def get_card(request: Request) -> Response:
-        """Who this agent is, what it can do and how it is reached."""
+        """The A2A agent card: the agent's skills, capabilities, URLs and authentication schemes."""
         said = request.headers.get("a2a-version", "")
-        body = body_of("1.0" if said.startswith("1") else usual if not said or usual == "0.3" else "merged")
+        body = serialize_card(
+            "1.0" if said.startswith("1") else default_card if not said or default_card == "0.3" else "merged"
+        )
         etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
         headers = {"ETag": etag, "Cache-Control": "public, max-age=300", "Vary": "A2A-Version"}
         headers["Last-Modified"] = format_datetime(changed, usegmt=True)
@@ -102,7 +106,7 @@ def _build_skill(skill: Skill) -> new.AgentSkill:
 
 
 def _list_interfaces(url: str) -> Iterator[new.AgentInterface]:
-    """Yields the agent's interfaces, the preferred one first. REST paths follow the URL, so it ends without a slash."""
+    """Yields the agent's interfaces, preferred first. REST clients append paths, so its URLs end without a slash."""
     urls = {"JSONRPC": url, "HTTP+JSON": url.rstrip("/")}
     for version, binding in product(("1.0", "0.3"), urls):
         yield new.AgentInterface(url=urls[binding], protocol_binding=binding, protocol_version=version)
@@ -110,13 +114,15 @@ def _list_interfaces(url: str) -> Iterator[new.AgentInterface]:
 
 def _build_schemes(abilities: Abilities) -> dict[str, new.SecurityScheme]:
     schemes: dict[str, new.SecurityScheme] = {}
-    if "keys" in abilities.ways:
+    if "keys" in abilities.auth_methods:
         in_header = new.APIKeySecurityScheme(location="header", name="X-API-Key", description="A key of this gateway.")
         schemes["apiKey"] = new.SecurityScheme(api_key_security_scheme=in_header)
-    if abilities.ways:
-        kinds = " or ".join({"keys": "a key of this gateway", "jwt": "a JSON Web Token"}[way] for way in abilities.ways)
+    if abilities.auth_methods:
+        kinds = " or ".join(
+            {"keys": "a key of this gateway", "jwt": "a JSON Web Token"}[way] for way in abilities.auth_methods
+        )
         bearer = new.HTTPAuthSecurityScheme(scheme="Bearer", description=f"Authorization: Bearer, with {kinds}.")
-        bearer.bearer_format = "JWT" if abilities.ways == ("jwt",) else ""
+        bearer.bearer_format = "JWT" if abilities.auth_methods == ("jwt",) else ""
         schemes["bearer"] = new.SecurityScheme(http_auth_security_scheme=bearer)
     if abilities.discovery:
         issuer = new.OpenIdConnectSecurityScheme(

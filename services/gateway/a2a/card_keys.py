@@ -21,15 +21,15 @@ _THUMBPRINT = ("crv", "kty", "x", "y")  # what RFC 7638 hashes of such a key
 
 
 class BadCardKeys(ValueError):
-    """The given text is not a list of keys; the message says what it must be, and nothing of a key."""
+    """A text holds no usable keys; the message says which keys are needed, and shows nothing of the text."""
 
 
 class CardKeys:
-    """The keys of the card. The first signs; all are published, so that older signatures can still be verified."""
+    """Signs the card with one key, and publishes it with retired keys, so that older signatures stay verifiable."""
 
     def __init__(self, signing: EllipticCurvePrivateKey, retired: Sequence[EllipticCurvePublicKey], url: str) -> None:
-        """``url``: where this agent is reached, as its card says."""
-        self._published = [_as_jwk(key) for key in (signing.public_key(), *retired)]
+        """``url``: the agent's URL, below which the keys are published."""
+        self._published = [_public_key_as_jwk(key) for key in (signing.public_key(), *retired)]
         kid, jku = self._published[0]["kid"], url.rstrip("/") + JWKS_PATH
         header = ProtectedHeader(alg="ES256", typ="JOSE", kid=kid, jku=jku)
         pem = signing.private_bytes(
@@ -43,21 +43,21 @@ class CardKeys:
         return {"keys": [dict[str, JsonValue](key) for key in self._published]}
 
     def sign(self, card: AgentCard) -> AgentCard:
-        """A copy of the card with one signature, in place of any it had."""
+        """A copy of the card with one signature, which replaces any that it had."""
         signed = AgentCard()
         signed.CopyFrom(card)
         del signed.signatures[:]
         return self._sign(signed)
 
     def sign_0_3(self, card: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-        """The card of 0.3 with two signatures, since its verifiers disagree on the canonical form.
+        """The card of protocol 0.3 with two signatures, since verifiers of 0.3 disagree on the canonical form.
 
-        One is over the card as it stands (RFC 8785); the other over what the official library of 0.3 makes of it.
+        One signs the card's canonical JSON (RFC 8785), the other the form that the official library of 0.3 produces.
         """
         unsigned = {name: value for name, value in card.items() if name != "signatures"}
         whole = json.dumps(unsigned, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
         read = OldCard.model_validate(unsigned).model_dump(exclude_defaults=True, exclude_none=True, by_alias=True)
-        by_library = json.dumps(_without_empty(read), separators=(",", ":"), sort_keys=True)
+        by_library = json.dumps(_drop_empty(read), separators=(",", ":"), sort_keys=True)
         return {**unsigned, "signatures": [self._sign_payload(form) for form in (whole, by_library)]}
 
     def _sign_payload(self, payload: str) -> dict[str, JsonValue]:
@@ -67,13 +67,13 @@ class CardKeys:
 
 
 def read_card_keys(pem: str, url: str) -> CardKeys:
-    """Parse keys in PEM, newest first: the first must be private; of older ones the public part is enough.
+    """Parse keys in PEM, the newest first: the first must be a private key, older ones may be public keys.
 
-    Raises ``BadCardKeys``.
+    ``url``: the agent's URL. Raises ``BadCardKeys``.
     """
     blocks = [found[0] for found in _BLOCK.finditer(pem)]
     try:
-        signing, *older = [_read_key(block) for block in blocks]
+        signing, *older = [_parse_pem_key(block) for block in blocks]
     except (ValueError, TypeError) as error:
         raise BadCardKeys("it must hold EC keys of the curve P-256 in PEM, without a password") from error
     if not isinstance(signing, EllipticCurvePrivateKey):
@@ -82,7 +82,7 @@ def read_card_keys(pem: str, url: str) -> CardKeys:
     return CardKeys(signing, retired, url)
 
 
-def _read_key(block: str) -> EllipticCurvePrivateKey | EllipticCurvePublicKey:
+def _parse_pem_key(block: str) -> EllipticCurvePrivateKey | EllipticCurvePublicKey:
     is_public = block.startswith("-----BEGIN PUBLIC")
     key = (
         serialization.load_pem_public_key(block.encode())
@@ -94,16 +94,16 @@ def _read_key(block: str) -> EllipticCurvePrivateKey | EllipticCurvePublicKey:
     return key
 
 
-def _without_empty(value: object) -> object:
+def _drop_empty(value: object) -> object:
     if isinstance(value, dict):
-        cleaned = {name: _without_empty(item) for name, item in value.items()}
+        cleaned = {name: _drop_empty(item) for name, item in value.items()}
         return {name: item for name, item in cleaned.items() if item is not None} or None
     if isinstance(value, list):
-        return [item for item in map(_without_empty, value) if item is not None] or None
+        return [item for item in map(_drop_empty, value) if item is not None] or None
     return None if value == "" else value
 
 
-def _as_jwk(key: EllipticCurvePublicKey) -> dict[str, str]:
+def _public_key_as_jwk(key: EllipticCurvePublicKey) -> dict[str, str]:
     known = ECAlgorithm.to_jwk(key, as_dict=True)
     named = json.dumps({name: known[name] for name in _THUMBPRINT}, separators=(",", ":"), sort_keys=True)
     kid = base64url_encode(sha256(named.encode()).digest()).decode()

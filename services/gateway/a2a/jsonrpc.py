@@ -1,4 +1,4 @@
-"""``POST /``: JSON-RPC calls of three protocols at one URL, each method by its name."""
+"""``POST /``: JSON-RPC calls of A2A 1.0, A2A 0.3 and the early protocol at one URL, told apart by method names."""
 
 from collections.abc import AsyncGenerator, Callable, Mapping
 from functools import partial
@@ -16,11 +16,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from services.gateway.a2a import schema, streams
 from services.gateway.a2a.methods import A2aMethods
 from services.gateway.a2a.profile import GatewayProfile
-from services.gateway.a2a.views import LEGACY, NEW, OLD, Wording
+from services.gateway.a2a.views import LEGACY, NEW, OLD, AnswerFormat
 from services.gateway.edge import replies
 from services.gateway.edge.body import BadCall, RpcCall, check_body_size, check_content_type, parse_call, read_body
 from services.gateway.edge.errors import GatewayRefusal
-from services.gateway.edge.kept_alive import JSON_BEAT, KeptAlive
+from services.gateway.edge.keep_alive import JSON_BEAT, KeepAliveResponse
 from services.gateway.features.identity.middleware import MESSAGE_METHODS, count_message
 from shared.domain.exact_json import JsonObject
 from shared.ports.store import StoreUnavailable
@@ -32,16 +32,16 @@ _JSON = "application/json"
 _BAD_REQUEST = 400  # with which the early protocol's servers answer invalid requests
 
 
-class Method(NamedTuple):
-    """One method: the wording of its answer, the reader of its parameters, and its action."""
+class RpcMethod(NamedTuple):
+    """A JSON-RPC method: the format of its answer, the function that parses its parameters, and its action."""
 
-    wording: Wording
+    answer_format: AnswerFormat
     read: Reader
     act: streams.Act
 
 
-def rpc_methods(methods: A2aMethods) -> Mapping[str, Method]:
-    """Every method by its name."""
+def rpc_methods(methods: A2aMethods) -> Mapping[str, RpcMethod]:
+    """The JSON-RPC methods of all three protocols, by name."""
     acts_1_0: Mapping[str, streams.Act] = {
         "SendMessage": methods.send,
         "SendStreamingMessage": methods.stream,
@@ -57,37 +57,42 @@ def rpc_methods(methods: A2aMethods) -> Mapping[str, Method]:
     }
     schemas = {name: _SERVICE.methods_by_name[name].input_type for name in acts_1_0}
     of_1_0 = {
-        name: Method(NEW, partial(schema.read_by_schema, schema=schemas[name]), act) for name, act in acts_1_0.items()
+        name: RpcMethod(NEW, partial(schema.read_by_schema, schema=schemas[name]), act)
+        for name, act in acts_1_0.items()
     }
     hook = "tasks/pushNotificationConfig"
     return of_1_0 | {
-        "message/send": Method(OLD, schema.read_send, methods.send),
-        "message/stream": Method(OLD, schema.read_send, methods.stream),
-        "tasks/get": Method(OLD, _reader(old.TaskQueryParams), methods.task),
-        "tasks/cancel": Method(OLD, _reader(old.TaskIdParams), methods.cancel),
-        "tasks/resubscribe": Method(OLD, _reader(old.TaskIdParams), methods.subscribe),
-        f"{hook}/set": Method(OLD, schema.read_old_webhook, methods.set_webhook),
-        f"{hook}/get": Method(OLD, _hook_reader(old.GetTaskPushNotificationConfigParams), methods.webhook),
-        f"{hook}/list": Method(OLD, _hook_reader(old.ListTaskPushNotificationConfigParams), methods.webhooks),
-        f"{hook}/delete": Method(OLD, _hook_reader(old.DeleteTaskPushNotificationConfigParams), methods.drop_webhook),
-        "agent/getAuthenticatedExtendedCard": Method(OLD, _read_nothing, methods.extended_card),
-        "tasks/send": Method(LEGACY, _read_nothing, methods.send),
-        "tasks/sendSubscribe": Method(LEGACY, _read_nothing, methods.stream),
-        "tasks/pushNotification/set": Method(LEGACY, schema.read_early_webhook, methods.set_webhook),
-        "tasks/pushNotification/get": Method(LEGACY, schema.read_early_webhook_name, methods.webhook),
+        "message/send": RpcMethod(OLD, schema.read_message_0_3, methods.send),
+        "message/stream": RpcMethod(OLD, schema.read_message_0_3, methods.stream),
+        "tasks/get": RpcMethod(OLD, _params_reader(old.TaskQueryParams), methods.task),
+        "tasks/cancel": RpcMethod(OLD, _params_reader(old.TaskIdParams), methods.cancel),
+        "tasks/resubscribe": RpcMethod(OLD, _params_reader(old.TaskIdParams), methods.subscribe),
+        f"{hook}/set": RpcMethod(OLD, schema.read_webhook_0_3, methods.set_webhook),
+        f"{hook}/get": RpcMethod(OLD, _webhook_params_reader(old.GetTaskPushNotificationConfigParams), methods.webhook),
+        f"{hook}/list": RpcMethod(
+            OLD, _webhook_params_reader(old.ListTaskPushNotificationConfigParams), methods.webhooks
+        ),
+        f"{hook}/delete": RpcMethod(
+            OLD, _webhook_params_reader(old.DeleteTaskPushNotificationConfigParams), methods.drop_webhook
+        ),
+        "agent/getAuthenticatedExtendedCard": RpcMethod(OLD, _keep_params, methods.extended_card),
+        "tasks/send": RpcMethod(LEGACY, _keep_params, methods.send),
+        "tasks/sendSubscribe": RpcMethod(LEGACY, _keep_params, methods.stream),
+        "tasks/pushNotification/set": RpcMethod(LEGACY, schema.read_legacy_webhook, methods.set_webhook),
+        "tasks/pushNotification/get": RpcMethod(LEGACY, schema.read_legacy_webhook_id, methods.webhook),
     }
 
 
-def _reader(model: type[BaseModel]) -> Reader:
+def _params_reader(model: type[BaseModel]) -> Reader:
     return partial(schema.read_params, schema=model)
 
 
-def _hook_reader(model: type[BaseModel]) -> Reader:
-    return partial(schema.read_old_webhook_name, schema=model)
+def _webhook_params_reader(model: type[BaseModel]) -> Reader:
+    return partial(schema.read_webhook_id_0_3, schema=model)
 
 
-def _read_nothing(params: JsonObject) -> JsonObject:
-    """The parameters as they are: the method reads them itself."""
+def _keep_params(params: JsonObject) -> JsonObject:
+    """Returns the parameters unparsed, for methods that parse them themselves."""
     return params
 
 
@@ -101,7 +106,7 @@ class JsonRpcEndpoint:
         self._shared = _SHARED if methods.abilities.streaming else _SHARED[:2]
 
     async def __call__(self, request: Request) -> Response:
-        """A JSON-RPC call of any of the three protocols."""
+        """Answer a JSON-RPC call of A2A 1.0, A2A 0.3 or the early protocol."""
         call = RpcCall(None, "", {})
         try:
             check_content_type(request)
@@ -111,45 +116,47 @@ class JsonRpcEndpoint:
                 check_body_size(len(body), self._profile.max_body, call)
             return await self._answer_call(call, request)
         except BadCall as bad:
-            status = _BAD_REQUEST if self._wording_of(bad.method) is LEGACY else 200
-            return replies.fault_reply(bad.call_id, bad, detailed=replies.says_1(request), bad_input_status=status)
+            status = _BAD_REQUEST if self._answer_format_of(bad.method) is LEGACY else 200
+            return replies.rpc_fault_reply(
+                bad.call_id, bad, detailed=replies.names_version_1(request), bad_input_status=status
+            )
         except ClientDisconnect:  # nobody is there to be answered; the limiter counts it
             raise
         except Exception as fault:  # the outermost edge of a request: the client is owed an answer
             if not isinstance(fault, replies.Fault):
                 log.exception("request_failed", method=call.method)
-            wording = self._wording_of(call.method)
-            detailed = wording is NEW or (wording is not OLD and replies.says_1(request))
-            return replies.fault_reply(call.call_id, fault, detailed=detailed)
+            answer_format = self._answer_format_of(call.method)
+            detailed = answer_format is NEW or (answer_format is not OLD and replies.names_version_1(request))
+            return replies.rpc_fault_reply(call.call_id, fault, detailed=detailed)
 
-    def _wording_of(self, method: str) -> Wording | None:
+    def _answer_format_of(self, method: str) -> AnswerFormat | None:
         known = self.methods.get(method)
-        return known.wording if known else None
+        return known.answer_format if known else None
 
     async def _answer_call(self, call: RpcCall, request: Request) -> Response:
-        method, version = self.methods.get(call.method), replies.version_of(request)
+        method, version = self.methods.get(call.method), replies.protocol_version_of(request)
         if method is None:
-            reason = replies.NO_METHOD.reason if replies.says_1(request) else ""
+            reason = replies.NO_METHOD.reason if replies.names_version_1(request) else ""
             told = f"there is no method {call.method!r}"
-            return replies.error_reply(call.call_id, replies.METHOD_NOT_FOUND, told, reason=reason)
-        wording = method.wording
-        if check := _VERSION_CHECKS.get(wording):
+            return replies.rpc_error_reply(call.call_id, replies.METHOD_NOT_FOUND, told, reason=reason)
+        answer_format = method.answer_format
+        if check := _VERSION_CHECKS.get(answer_format):
             check(version, f"the method {call.method!r}")
         if call.method in MESSAGE_METHODS:
             await count_message(request)
         asked = streams.MethodCall(partial(method.read, call.params), request)
         if call.method in self._shared and not version and await self.acts.is_legacy_task(asked):
-            wording = LEGACY
+            answer_format = LEGACY
         try:
-            return _respond(call, await method.act(asked, wording), detailed=wording is NEW)
+            return _build_response(call, await method.act(asked, answer_format), detailed=answer_format is NEW)
         except (GatewayRefusal, StoreUnavailable) as fault:
-            if wording is not LEGACY:
+            if answer_format is not LEGACY:
                 raise
-            return replies.fault_reply(call.call_id, fault, bad_input_status=_BAD_REQUEST)
+            return replies.rpc_fault_reply(call.call_id, fault, bad_input_status=_BAD_REQUEST)
 
 
-class RpcFirst:
-    """The innermost middleware: answers ``POST /`` without trying the routes of everything else."""
+class JsonRpcMiddleware:
+    """The innermost middleware: answers ``POST /`` directly, which saves matching it against all routes."""
 
     def __init__(self, app: ASGIApp, endpoint: JsonRpcEndpoint) -> None:
         self._app, self._endpoint = app, endpoint
@@ -163,24 +170,28 @@ class RpcFirst:
         return await response(scope, receive, send)
 
 
-def _respond(call: RpcCall, answer: streams.Answer, *, detailed: bool) -> Response:
+def _build_response(call: RpcCall, answer: streams.Answer, *, detailed: bool) -> Response:
     match answer:
         case streams.StreamAnswer():
-            return streams.sse(answer, streams.rpc_envelope(call.call_id, detailed=detailed))
+            return streams.sse_response(answer, streams.rpc_envelope(call.call_id, detailed=detailed))
         case streams.PendingAnswer():
-            return KeptAlive(_await_answer(call, answer, detailed=detailed), _JSON, JSON_BEAT, answer.note_delivery)
-        case streams.WrittenJson(result):
-            return Response(replies.rpc_result(call.call_id, result), media_type=_JSON)
+            return KeepAliveResponse(
+                _stream_pending_answer(call, answer, detailed=detailed), _JSON, JSON_BEAT, answer.note_delivery
+            )
+        case streams.JsonText(result):
+            return Response(replies.rpc_result_bytes(call.call_id, result), media_type=_JSON)
         case _:
-            return Response(replies.rpc_body(call.call_id, result=answer), media_type=_JSON)
+            return Response(replies.rpc_response_bytes(call.call_id, result=answer), media_type=_JSON)
 
 
-async def _await_answer(call: RpcCall, answer: streams.PendingAnswer, *, detailed: bool) -> AsyncGenerator[bytes, None]:
-    """Yields the answer's body. The status has been sent by then, so a failure is told in the body too."""
+async def _stream_pending_answer(
+    call: RpcCall, answer: streams.PendingAnswer, *, detailed: bool
+) -> AsyncGenerator[bytes, None]:
+    """Yields the body once the answer is there. A failure becomes a JSON-RPC error, since the status has been sent."""
     try:
-        body = replies.rpc_body(call.call_id, result=await answer.answer())
+        body = replies.rpc_response_bytes(call.call_id, result=await answer.wait_for_answer())
     except Exception as fault:  # the outermost edge of a request
         if not isinstance(fault, replies.Fault):
             log.exception("request_failed", method=call.method)
-        body = replies.rpc_body(call.call_id, error=replies.fault_error(fault, detailed=detailed))
+        body = replies.rpc_response_bytes(call.call_id, error=replies.rpc_error_of(fault, detailed=detailed))
     yield body

@@ -1,4 +1,4 @@
-"""What the agent offers, and what its card says: skills, abilities and facts about the installation."""
+"""What the agent card says: the agent's skills, its abilities, and facts about the installation."""
 
 from typing import NamedTuple
 
@@ -6,32 +6,33 @@ from services.gateway.a2a.card_keys import CardKeys
 
 
 class Abilities(NamedTuple):
-    """What the gateway offers, as the card says and the methods enforce. ``ways``: how callers identify (keys, jwt).
+    """What the gateway offers; the card says it and the methods enforce it.
 
-    ``discovery``: where the issuer of tokens says how to get one, if it does.
+    ``auth_methods``: ``keys``, ``jwt`` or both. ``discovery``: the OpenID Connect discovery URL of the tokens' issuer;
+    empty if there is none.
     """
 
     streaming: bool = True
     push: bool = True
     extended_card: bool = True
-    ways: tuple[str, ...] = ()
+    auth_methods: tuple[str, ...] = ()
     discovery: str = ""
     files: bool = False
 
     @property
     def shows_extended_card(self) -> bool:
         """Whether there is an extended card: only if callers can identify themselves."""
-        return self.extended_card and bool(self.ways)
+        return self.extended_card and bool(self.auth_methods)
 
 
 class CardFacts(NamedTuple):
-    """What the card says of this installation.
+    """Facts about this installation for the card.
 
-    ``usual``: the card for clients that name no version (``merged``, ``1.0``, ``0.3``); ``processes``: those offered as
-    skills, all if empty.
+    ``default_card``: the card for clients that name no version (``merged``, ``1.0``, ``0.3``); ``processes``: those
+    offered as skills, all if empty.
     """
 
-    usual: str = "merged"
+    default_card: str = "merged"
     processes: tuple[str, ...] = ()
     provider: str = ""
     provider_url: str = ""
@@ -156,7 +157,7 @@ SKILLS = (
 
 
 class GatewayProfile(NamedTuple):
-    """Settings that a gateway shows to clients: its URL, model notice, body limits, abilities and card."""
+    """The settings that concern clients. ``notice``: the text about the model that is shown with each task."""
 
     url: str
     notice: str = ""

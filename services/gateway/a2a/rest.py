@@ -18,12 +18,29 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from services.gateway.a2a.methods import A2aMethods
 from services.gateway.a2a.profile import GatewayProfile
-from services.gateway.a2a.schema import read_by_schema, read_query, read_rest_send, read_rest_webhook
-from services.gateway.a2a.streams import BARE, Act, Answer, MethodCall, PendingAnswer, StreamAnswer, WrittenJson, sse
-from services.gateway.a2a.views import NEW, OLD, OLD_REST, Wording
+from services.gateway.a2a.schema import read_by_schema, read_query, read_rest_message_0_3, read_rest_webhook_0_3
+from services.gateway.a2a.streams import (
+    BARE,
+    Act,
+    Answer,
+    JsonText,
+    MethodCall,
+    PendingAnswer,
+    StreamAnswer,
+    sse_response,
+)
+from services.gateway.a2a.views import NEW, OLD, OLD_REST, AnswerFormat
 from services.gateway.edge.body import check_content_type, read_object
-from services.gateway.edge.kept_alive import JSON_BEAT, KeptAlive
-from services.gateway.edge.replies import PRIVATE, Fault, check_0_3, check_1_0, media_type_of, rest_fault, version_of
+from services.gateway.edge.keep_alive import JSON_BEAT, KeepAliveResponse
+from services.gateway.edge.replies import (
+    PRIVATE,
+    Fault,
+    check_0_3,
+    check_1_0,
+    choose_media_type,
+    protocol_version_of,
+    rest_fault_reply,
+)
 from services.gateway.features.identity.middleware import let_in
 from services.gateway.features.identity.model import DEFAULT_TENANT
 from shared.domain.exact_json import JsonObject
@@ -34,8 +51,8 @@ _WEBHOOKS = _TASK + "/pushNotificationConfigs"
 _WEBHOOK = _WEBHOOKS + "/{config_id}"
 
 
-class Path(NamedTuple):
-    """A REST path. ``schema``: parses the query, and also the body unless ``read`` does."""
+class RestPath(NamedTuple):
+    """A REST path and its method ``act``. ``schema`` parses the query, and also the body unless ``read`` does."""
 
     verb: str
     path: str
@@ -44,84 +61,84 @@ class Path(NamedTuple):
     read: Callable[[JsonObject], JsonObject] | None = None
 
     @property
-    def is_old(self) -> bool:
+    def is_0_3(self) -> bool:
         return self.path.startswith("/v1/")
 
 
-def paths_of(methods: A2aMethods) -> tuple[Path, ...]:
+def rest_paths(methods: A2aMethods) -> tuple[RestPath, ...]:
     return (
-        Path("POST", "/message:send", new.SendMessageRequest, methods.send),
-        Path("POST", "/message:stream", new.SendMessageRequest, methods.stream),
-        Path("GET", "/tasks", new.ListTasksRequest, methods.tasks),
-        Path("POST", f"{_TASK}:cancel", new.CancelTaskRequest, methods.cancel),
-        Path("GET", f"{_TASK}:subscribe", new.SubscribeToTaskRequest, methods.subscribe),
-        Path("POST", f"{_TASK}:subscribe", new.SubscribeToTaskRequest, methods.subscribe),
-        Path("POST", _WEBHOOKS, new.TaskPushNotificationConfig, methods.set_webhook),
-        Path("GET", _WEBHOOKS, new.ListTaskPushNotificationConfigsRequest, methods.webhooks),
-        Path("GET", _WEBHOOK, new.GetTaskPushNotificationConfigRequest, methods.webhook),
-        Path("DELETE", _WEBHOOK, new.DeleteTaskPushNotificationConfigRequest, methods.drop_webhook),
-        Path("GET", "/extendedAgentCard", new.GetExtendedAgentCardRequest, methods.extended_card),
-        Path("POST", "/v1/message:send", old.SendMessageRequest, methods.send, read_rest_send),
-        Path("POST", "/v1/message:stream", old.SendMessageRequest, methods.stream, read_rest_send),
-        Path("GET", "/v1/tasks", new.ListTasksRequest, methods.tasks),
-        Path("POST", f"/v1{_TASK}:cancel", old.CancelTaskRequest, methods.cancel),
-        Path("GET", f"/v1{_TASK}:subscribe", old.TaskSubscriptionRequest, methods.subscribe),
-        Path("POST", f"/v1{_TASK}:subscribe", old.TaskSubscriptionRequest, methods.subscribe),
-        Path("POST", f"/v1{_WEBHOOKS}", old.PushNotificationConfig, methods.set_webhook, read_rest_webhook),
-        Path("GET", f"/v1{_WEBHOOKS}", old.ListTaskPushNotificationConfigRequest, methods.webhooks),
-        Path("GET", f"/v1{_WEBHOOK}", old.GetTaskPushNotificationConfigRequest, methods.webhook),
-        Path("DELETE", f"/v1{_WEBHOOK}", old.DeleteTaskPushNotificationConfigRequest, methods.drop_webhook),
-        Path("GET", "/v1/card", old.GetAgentCardRequest, methods.extended_card),
-        Path("GET", f"/v1{_TASK}", old.GetTaskRequest, methods.task),  # last: it fits ``{task_id}:subscribe`` too
+        RestPath("POST", "/message:send", new.SendMessageRequest, methods.send),
+        RestPath("POST", "/message:stream", new.SendMessageRequest, methods.stream),
+        RestPath("GET", "/tasks", new.ListTasksRequest, methods.tasks),
+        RestPath("POST", f"{_TASK}:cancel", new.CancelTaskRequest, methods.cancel),
+        RestPath("GET", f"{_TASK}:subscribe", new.SubscribeToTaskRequest, methods.subscribe),
+        RestPath("POST", f"{_TASK}:subscribe", new.SubscribeToTaskRequest, methods.subscribe),
+        RestPath("POST", _WEBHOOKS, new.TaskPushNotificationConfig, methods.set_webhook),
+        RestPath("GET", _WEBHOOKS, new.ListTaskPushNotificationConfigsRequest, methods.webhooks),
+        RestPath("GET", _WEBHOOK, new.GetTaskPushNotificationConfigRequest, methods.webhook),
+        RestPath("DELETE", _WEBHOOK, new.DeleteTaskPushNotificationConfigRequest, methods.drop_webhook),
+        RestPath("GET", "/extendedAgentCard", new.GetExtendedAgentCardRequest, methods.extended_card),
+        RestPath("POST", "/v1/message:send", old.SendMessageRequest, methods.send, read_rest_message_0_3),
+        RestPath("POST", "/v1/message:stream", old.SendMessageRequest, methods.stream, read_rest_message_0_3),
+        RestPath("GET", "/v1/tasks", new.ListTasksRequest, methods.tasks),
+        RestPath("POST", f"/v1{_TASK}:cancel", old.CancelTaskRequest, methods.cancel),
+        RestPath("GET", f"/v1{_TASK}:subscribe", old.TaskSubscriptionRequest, methods.subscribe),
+        RestPath("POST", f"/v1{_TASK}:subscribe", old.TaskSubscriptionRequest, methods.subscribe),
+        RestPath("POST", f"/v1{_WEBHOOKS}", old.PushNotificationConfig, methods.set_webhook, read_rest_webhook_0_3),
+        RestPath("GET", f"/v1{_WEBHOOKS}", old.ListTaskPushNotificationConfigRequest, methods.webhooks),
+        RestPath("GET", f"/v1{_WEBHOOK}", old.GetTaskPushNotificationConfigRequest, methods.webhook),
+        RestPath("DELETE", f"/v1{_WEBHOOK}", old.DeleteTaskPushNotificationConfigRequest, methods.drop_webhook),
+        RestPath("GET", "/v1/card", old.GetAgentCardRequest, methods.extended_card),
+        RestPath("GET", f"/v1{_TASK}", old.GetTaskRequest, methods.task),  # last: it fits ``{task_id}:subscribe`` too
     )
 
 
 class A2aRest:
     def __init__(self, methods: A2aMethods, profile: GatewayProfile) -> None:
         self._methods, self._profile = methods, profile
-        self._task = Path("GET", _TASK, new.GetTaskRequest, methods.task)
+        self._task = RestPath("GET", _TASK, new.GetTaskRequest, methods.task)
 
     def routes(self) -> APIRouter:
         router = APIRouter()
-        for path in paths_of(self._methods):
+        for path in rest_paths(self._methods):
             router.add_api_route(
                 path.path,
-                partial(self._answer, path),
+                partial(self._answer_request, path),
                 methods=[path.verb],
                 response_class=Response,
                 name=f"{path.verb.lower()}_{path.act.__name__}",
-                description=f"{path.act.__doc__} Protocol {'0.3' if path.is_old else '1.0'}.",
+                description=f"{path.act.__doc__} Protocol {'0.3' if path.is_0_3 else '1.0'}.",
             )
         return router
 
     async def task(self, request: Request) -> Response:
-        """GetTask of protocol 1.0, whose path is shared with our own record."""
-        return await self._answer(self._task, request)
+        """GetTask of protocol 1.0; the path also serves the gateway's own form of the task, by ``RestEndpoints``."""
+        return await self._answer_request(self._task, request)
 
-    async def _answer(self, path: Path, request: Request) -> Response:
-        """The method's answer, or its refusal in the words of the protocol."""
+    async def _answer_request(self, path: RestPath, request: Request) -> Response:
+        """Call the path's method; returns its answer, or its refusal as an error of the path's protocol version."""
         try:
-            check = check_0_3 if path.is_old else check_1_0
-            check(version_of(request), f"{request.method} {request.url.path}")
+            check = check_0_3 if path.is_0_3 else check_1_0
+            check(protocol_version_of(request), f"{request.method} {request.url.path}")
             body = await self._read_body(path, request) if path.verb == "POST" else {}
-            wording = _choose_wording(path, body)
+            answer_format = _choose_answer_format(path, body)
             call = MethodCall(lambda: _read_params(path, request, body), request)
-            return _build_response(await path.act(call, wording), request, wording)
+            return _build_response(await path.act(call, answer_format), request, answer_format)
         except ClientDisconnect:  # nobody is there to be answered; the limiter counts it
             raise
         except Exception as fault:  # the outermost edge of a request
             if not isinstance(fault, Fault):
                 log.exception("request_failed", path=request.url.path)
-            return rest_fault(fault, old=path.is_old)
+            return rest_fault_reply(fault, old=path.is_0_3)
 
-    async def _read_body(self, path: Path, request: Request) -> JsonObject:
+    async def _read_body(self, path: RestPath, request: Request) -> JsonObject:
         check_content_type(request)
         limit = self._profile.max_message if "/message:" in path.path else self._profile.max_body
         return await read_object(request, limit, may_be_empty=True)
 
 
-def _read_params(path: Path, request: Request, body: JsonObject) -> JsonObject:
-    """The method's parameters: those of the path win over the query, and those of the query over the body."""
+def _read_params(path: RestPath, request: Request, body: JsonObject) -> JsonObject:
+    """The method's parameters; those in the path override the query, and those in the query override the body."""
     schema = path.schema.DESCRIPTOR
     said = path.read(body) if path.read else read_by_schema(body, schema)
     return {**said, **read_query(request.query_params.multi_items(), schema), **_path_params(request)}
@@ -134,31 +151,31 @@ def _path_params(request: Request) -> JsonObject:
     return {"taskId": task_id, "id": config_id} if config_id else {"taskId": task_id}
 
 
-def _choose_wording(path: Path, body: JsonObject) -> Wording:
-    """The wording of the answer: for messages of 0.3 with ``parts``, as in JSON-RPC, that of JSON-RPC."""
+def _choose_answer_format(path: RestPath, body: JsonObject) -> AnswerFormat:
+    """The format of the answer. Clients of 0.3 that send ``parts``, as JSON-RPC has it, get that of JSON-RPC."""
     message = body.get("message")
     if path.verb == "POST" and path.path == "/v1/message:send" and isinstance(message, dict) and "parts" in message:
         return OLD
-    return OLD_REST if path.is_old else NEW
+    return OLD_REST if path.is_0_3 else NEW
 
 
-def _build_response(answer: Answer, request: Request, wording: Wording) -> Response:
-    media_type = media_type_of(request.headers.get("accept", "")) if wording is NEW else "application/json"
+def _build_response(answer: Answer, request: Request, answer_format: AnswerFormat) -> Response:
+    media_type = choose_media_type(request.headers.get("accept", "")) if answer_format is NEW else "application/json"
     match answer:
         case StreamAnswer():
-            return sse(answer, BARE)
+            return sse_response(answer, BARE)
         case PendingAnswer():
-            return KeptAlive(_await_answer(answer), media_type, JSON_BEAT)
-        case WrittenJson(result):
+            return KeepAliveResponse(_stream_pending_answer(answer), media_type, JSON_BEAT)
+        case JsonText(result):
             return Response(result, media_type=media_type, headers=PRIVATE)
         case _:
             return JSONResponse(answer, media_type=media_type, headers=PRIVATE)
 
 
-async def _await_answer(answer: PendingAnswer) -> AsyncGenerator[bytes, None]:
-    """Yields the answer's body. The status has been sent, so after a failure the task is shown as accepted."""
+async def _stream_pending_answer(answer: PendingAnswer) -> AsyncGenerator[bytes, None]:
+    """Yields the body once the answer is there; after a failure, the task as accepted: the status has been sent."""
     try:
-        shown = await answer.answer()
+        shown = await answer.wait_for_answer()
     except Exception:  # the outermost edge of a request: the message is safe, and the client is owed its task
         log.exception("answer_not_followed")
         shown = answer.show_accepted()
@@ -169,14 +186,14 @@ _PATH = re.compile(r"/(?P<tenant>[^/]+)(?P<rest>/(message:(send|stream)|tasks(/.
 _TAKEN = frozenset({"v1", "tasks", "console", "tenants"})  # first words of the gateway's own paths
 
 
-class TenantPath:
-    """Middleware behind authentication: accepts REST paths that begin with the caller's tenant."""
+class TenantPathMiddleware:
+    """Middleware, after authentication, that removes the caller's tenant from REST paths that begin with it."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not (rest := _rest_of(scope)):
+        if scope["type"] != "http" or not (rest := _strip_tenant(scope)):
             return await self._app(scope, receive, send)
         known = {**scope, "path": rest, "raw_path": rest.encode()}
         try:
@@ -185,7 +202,7 @@ class TenantPath:
             scope["route"] = known.get("route")  # whoever counts requests stands outside
 
 
-def _rest_of(scope: Scope) -> str | None:
+def _strip_tenant(scope: Scope) -> str | None:
     found = _PATH.fullmatch(str(scope["path"]))
     if found is None or found["tenant"] in _TAKEN:
         return None

@@ -1,8 +1,8 @@
-"""Reads a client's JSON by the protocol's own schema: fields in both spellings, enums by name or number, types checked.
+"""Parses a client's JSON by the protocol's protobuf schema: both spellings of fields, enums by name or number, types.
 
-The result names each field by its JSON name (``taskId``) and each enum value by its name, so that nothing behind this
-module knows of spellings. Unknown fields are left out, as ProtoJSON parsers do. The contents of ``Struct`` and
-``Value`` stay as the client sent them: protobuf would turn their numbers into floats.
+The result has each field under its JSON name (``taskId``) and each enum value as its name. Unknown fields are dropped,
+as ProtoJSON parsers do. The contents of ``Struct`` and ``Value`` stay as the client sent them: protobuf would turn
+their numbers into floats.
 """
 
 import base64
@@ -19,7 +19,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from pydantic import BaseModel, ValidationError
 
 from services.gateway.edge.errors import InvalidField
-from services.gateway.edge.fields import decode_base64, kind_of, object_at, required_id
+from services.gateway.edge.fields import decode_base64, json_type_name, object_at, required_id_at
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 T = TypeVar("T")
@@ -35,7 +35,7 @@ _FLAGS = {"true": True, "false": False}
 
 
 class _Field(NamedTuple):
-    """A field of a message. ``read`` checks a value at a path; raises ``InvalidField``."""
+    """A field of a message. ``read(value, path)`` checks and converts a value; it raises ``InvalidField``."""
 
     name: str
     json_name: str
@@ -44,23 +44,23 @@ class _Field(NamedTuple):
 
 
 class _Schema(NamedTuple):
-    """A message's fields under each of their names, and the groups of which only one field may be set (oneof)."""
+    """A message's fields, under each of their spellings, and its ``oneof`` groups."""
 
     fields: Mapping[str, _Field]
-    choices: Sequence[tuple[str, Sequence[str]]]
+    oneofs: Sequence[tuple[str, Sequence[str]]]
 
 
 @cache
-def _schema_of(message: Descriptor) -> _Schema:
-    fields = [_Field(one.name, one.json_name, one.type == Type.TYPE_BOOL, _reader_of(one)) for one in message.fields]
-    choices = [(choice.name, [one.json_name for one in choice.fields]) for choice in message.oneofs]
+def _build_schema(message: Descriptor) -> _Schema:
+    fields = [_Field(one.name, one.json_name, one.type == Type.TYPE_BOOL, _field_reader(one)) for one in message.fields]
+    oneofs = [(choice.name, [one.json_name for one in choice.fields]) for choice in message.oneofs]
     by_name = {name: field for field in fields for name in (field.name, field.json_name)}
-    return _Schema(by_name, [(name, others) for name, others in choices if len(others) > 1])
+    return _Schema(by_name, [(name, others) for name, others in oneofs if len(others) > 1])
 
 
 def read_by_schema(value: JsonObject, schema: Descriptor, path: str = "") -> JsonObject:
-    """The message in the schema's words. ``path``: its place, for errors; raises ``InvalidField``."""
-    (fields, choices), read = _schema_of(schema), dict[str, Json]()
+    """Parse a message by ``schema``. ``path``: its place in the request, for errors. Raises ``InvalidField``."""
+    (fields, oneofs), read = _build_schema(schema), dict[str, Json]()
     for key, item in value.items():
         field = fields.get(key)
         if field is None:
@@ -70,7 +70,7 @@ def read_by_schema(value: JsonObject, schema: Descriptor, path: str = "") -> Jso
             raise InvalidField(at, f"is given twice, as {field.name} and as {field.json_name}; send one of them")
         read[field.json_name] = None if item is None else field.read(item, at)
     given: JsonObject = {name: item for name, item in read.items() if item is not None}
-    for choice, names in choices:
+    for choice, names in oneofs:
         chosen = [name for name in names if name in given]
         if len(chosen) > 1:
             raise InvalidField(path or choice, f"has {' and '.join(chosen)}; send one of them")
@@ -78,8 +78,8 @@ def read_by_schema(value: JsonObject, schema: Descriptor, path: str = "") -> Jso
 
 
 def read_query(parameters: Iterable[tuple[str, str]], schema: Descriptor) -> JsonObject:
-    """The message that a query's parameters stand for; raises ``InvalidField``."""
-    fields, value = _schema_of(schema).fields, dict[str, Json]()
+    """Parse a query's parameters as a message of ``schema``; raises ``InvalidField``."""
+    fields, value = _build_schema(schema).fields, dict[str, Json]()
     for key, text in parameters:
         if key in value and key in fields:
             raise InvalidField(fields[key].json_name, "is given twice")
@@ -88,13 +88,13 @@ def read_query(parameters: Iterable[tuple[str, str]], schema: Descriptor) -> Jso
     return read_by_schema(value, schema)
 
 
-def _reader_of(field: FieldDescriptor) -> Callable[[Json, str], Json]:
+def _field_reader(field: FieldDescriptor) -> Callable[[Json, str], Json]:
     if field.message_type and field.message_type.GetOptions().map_entry:
-        of_value = _single_reader(field.message_type.fields_by_name["value"])
+        of_value = _element_reader(field.message_type.fields_by_name["value"])
         return lambda value, path: {
             key: of_value(item, f"{path}.{key}") for key, item in _check_type(value, dict, path).items()
         }
-    single = _single_reader(field)
+    single = _element_reader(field)
     if not field.is_repeated:
         return single
     return lambda value, path: [
@@ -102,7 +102,7 @@ def _reader_of(field: FieldDescriptor) -> Callable[[Json, str], Json]:
     ]
 
 
-def _single_reader(field: FieldDescriptor) -> Callable[[Json, str], Json]:
+def _element_reader(field: FieldDescriptor) -> Callable[[Json, str], Json]:
     match field.type:
         case Type.TYPE_MESSAGE if kind := _OPAQUE.get(field.message_type.full_name):
             return lambda value, path: cast(Json, _check_type(value, kind, path))
@@ -133,7 +133,7 @@ def _read_enum(value: Json, path: str, names: Sequence[str], numbers: Mapping[st
 
 
 def _read_integer(value: Json, path: str, least: int, most: int) -> int:
-    """A whole number, also as text or with zeros after its point, as ProtoJSON allows; raises ``InvalidField``."""
+    """Parse an integer, which may be a string or have a zero fraction, as in ProtoJSON; raises ``InvalidField``."""
     try:
         number = Decimal(value) if isinstance(value, str | int | Decimal) and not isinstance(value, bool) else None
     except ArithmeticError:
@@ -150,7 +150,7 @@ _NAMES: Mapping[type, str] = {dict: "an object", list: "a list", str: "a string"
 
 def _check_type(value: Json, kind: type[T], path: str) -> T:
     if not isinstance(value, kind):
-        raise InvalidField(path, f"must be {_NAMES[kind]}, not {kind_of(value)}")
+        raise InvalidField(path, f"must be {_NAMES[kind]}, not {json_type_name(value)}")
     return value
 
 
@@ -160,62 +160,60 @@ _is_camel_case = re.compile(r"[a-z][A-Za-z]*").fullmatch
 
 
 def read_params(params: JsonObject, schema: type[BaseModel]) -> JsonObject:
-    """The parameters under their JSON names, with types checked by ``schema``; raises ``InvalidField``."""
-    read = cast(JsonObject, _in_camel_case(params, ""))
+    """The parameters of a 0.3 method under their JSON names, checked by ``schema``; raises ``InvalidField``."""
+    read = cast(JsonObject, _keys_to_camel_case(params, ""))
     try:
         schema.model_validate_json(dumps(read), strict=True)
     except ValidationError as error:
-        raise _build_refusal(error) from None
+        raise _to_invalid_field(error) from None
     return read
 
 
-def read_send(params: JsonObject) -> JsonObject:
-    """Parse the parameters of message/send and message/stream."""
-    return read_params(_from_early_words(params), types.MessageSendParams)
+def read_message_0_3(params: JsonObject) -> JsonObject:
+    """Parse the parameters of message/send and message/stream, also as the early protocol's clients send them."""
+    return read_params(_convert_legacy_params(params), types.MessageSendParams)
 
 
-def read_early_webhook(params: JsonObject) -> JsonObject:
-    """Parse the early protocol's parameters of tasks/pushNotification/set into those of 1.0."""
-    named, path = read_early_webhook_name(params), f"params.{_CONFIG}"
+def read_legacy_webhook(params: JsonObject) -> JsonObject:
+    """Convert the early protocol's parameters of tasks/pushNotification/set to those of 1.0."""
+    named, path = read_legacy_webhook_id(params), f"params.{_CONFIG}"
     if params.get(_CONFIG) is None:
         raise InvalidField(path, "is required")
     return {**object_at(params, _CONFIG, path), **named}
 
 
-def read_early_webhook_name(params: JsonObject) -> JsonObject:
-    return {"taskId": required_id(params, "id", "params.id"), "metadata": params.get("metadata")}
+def read_legacy_webhook_id(params: JsonObject) -> JsonObject:
+    return {"taskId": required_id_at(params, "id", "params.id"), "metadata": params.get("metadata")}
 
 
-def read_old_webhook(params: JsonObject) -> JsonObject:
-    """Parse the parameters of tasks/pushNotificationConfig/set into those of 1.0: webhook and task id together."""
+def read_webhook_0_3(params: JsonObject) -> JsonObject:
+    """Convert the parameters of tasks/pushNotificationConfig/set to those of 1.0: a webhook with its task id."""
     read = read_params(params, types.TaskPushNotificationConfig)
     return {**object_at(read, _CONFIG, _CONFIG), "taskId": read["taskId"]}
 
 
-def read_old_webhook_name(params: JsonObject, schema: type[BaseModel]) -> JsonObject:
-    """Parse the names of webhooks and their task into the names of 1.0."""
+def read_webhook_id_0_3(params: JsonObject, schema: type[BaseModel]) -> JsonObject:
+    """Convert the 0.3 parameters that name a task and its webhook to those of 1.0."""
     read = read_params(params, schema)
     return {**read, "taskId": read["id"], "id": read.get(f"{_CONFIG}Id")}
 
 
-def read_rest_send(body: JsonObject) -> JsonObject:
-    """Parse the body of message:send, in the words of 0.3's REST or, with ``parts``, of its JSON-RPC."""
+def read_rest_message_0_3(body: JsonObject) -> JsonObject:
+    """Parse the body of ``/v1/message:send``: as 0.3's REST has it or, with ``parts``, as 0.3's JSON-RPC has it."""
     message = body.get("message", body.get("request"))
     if isinstance(message, dict) and "parts" in message:
-        return read_send(body)
+        return read_message_0_3(body)
     read = read_by_schema(body, old.SendMessageRequest.DESCRIPTOR)
     said = read.get("message")
     if not isinstance(said, dict):
         return read
     content = said.pop("content", [])
-    said["parts"] = [_unwrap_part(part) for part in content] if isinstance(content, list) else content
+    said["parts"] = [_unwrap_part_data(part) for part in content] if isinstance(content, list) else content
     return read
 
 
-def read_rest_webhook(body: JsonObject) -> JsonObject:
-    """Parse a webhook, wrapped twice as in 0.3's REST (``{"config": {"pushNotificationConfig":
-    ...}}``), once or not.
-    """
+def read_rest_webhook_0_3(body: JsonObject) -> JsonObject:
+    """Parse a webhook of 0.3's REST, sent bare or inside ``pushNotificationConfig``, ``config`` or both."""
     if "config" in body:
         read = read_by_schema(body, old.CreateTaskPushNotificationConfigRequest.DESCRIPTOR)
         body = object_at(read, "config", "config")
@@ -226,9 +224,9 @@ def read_rest_webhook(body: JsonObject) -> JsonObject:
     return read_by_schema(body, old.PushNotificationConfig.DESCRIPTOR)
 
 
-def _in_camel_case(value: Json, path: str) -> Json:
+def _keys_to_camel_case(value: Json, path: str) -> Json:
     if isinstance(value, list):
-        return [_in_camel_case(item, f"{path}[{place}]") for place, item in enumerate(value)]
+        return [_keys_to_camel_case(item, f"{path}[{place}]") for place, item in enumerate(value)]
     if not isinstance(value, dict):
         return value
     read: JsonObject = {}
@@ -237,12 +235,12 @@ def _in_camel_case(value: Json, path: str) -> Json:
         at = f"{path}.{name}" if path else name
         if name in read:
             raise InvalidField(at, "is given twice, in two spellings; send one of them")
-        read[name] = item if name in _FREE else _in_camel_case(item, at)
+        read[name] = item if name in _FREE else _keys_to_camel_case(item, at)
     return read
 
 
-def _build_refusal(error: ValidationError) -> InvalidField:
-    """The first validation error as an ``InvalidField``. For a part that fits no kind it does not guess one."""
+def _to_invalid_field(error: ValidationError) -> InvalidField:
+    """The first validation error as an ``InvalidField``. For a union the error is of the union, not of one variant."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     path = "params"
     for step in first["loc"]:
@@ -252,10 +250,10 @@ def _build_refusal(error: ValidationError) -> InvalidField:
     return InvalidField(path, first["msg"].lower())
 
 
-def _from_early_words(params: JsonObject) -> JsonObject:
-    """The parameters of a message from the early protocol, in the words of 0.3.
+def _convert_legacy_params(params: JsonObject) -> JsonObject:
+    """Convert the parameters of the early protocol's message to those of 0.3; others are returned unchanged.
 
-    Such clients name kinds by ``type`` or not at all, give messages no id, and wait for the answer.
+    Early clients mark parts by ``type`` or not at all, give messages no id, and wait for the answer.
     """
     message = params.get("message")
     parts = message.get("parts") if isinstance(message, dict) else None
@@ -264,7 +262,7 @@ def _from_early_words(params: JsonObject) -> JsonObject:
     if any(isinstance(one, dict) and "kind" in one for one in (message, *parts)):
         return params
     said: Mapping[str, Json] = {"role": "user", "messageId": str(uuid4())}
-    message = {**said, **message, "parts": [_with_kind(part) for part in parts]}
+    message = {**said, **message, "parts": [_add_part_kind(part) for part in parts]}
     message["role"] = "user" if message["role"] == "ROLE_USER" else message["role"]
     configuration = params.get("configuration") or {}
     if isinstance(configuration, dict):
@@ -272,14 +270,14 @@ def _from_early_words(params: JsonObject) -> JsonObject:
     return {**params, "message": message, "configuration": configuration}
 
 
-def _with_kind(part: Json) -> Json:
+def _add_part_kind(part: Json) -> Json:
     if not isinstance(part, dict):
         return part
     held = next((kind for kind in ("text", "data", "file") if kind in part), None)
     return {**part, "kind": part.get("type", held)}
 
 
-def _unwrap_part(part: Json) -> Json:
-    """A part of 0.3's REST as a part of JSON-RPC, whose data are not wrapped once more."""
+def _unwrap_part_data(part: Json) -> Json:
+    """A part of 0.3's REST as JSON-RPC has it: with ``data`` where REST has ``{"data": data}``."""
     data = part.get("data") if isinstance(part, dict) else None
     return {**part, "data": data.get("data")} if isinstance(part, dict) and isinstance(data, dict) else part

@@ -1,7 +1,8 @@
-"""Calls of methods and the kinds of answers; streams as server-sent events, in every protocol, for both bindings.
+"""The call and the answers of an A2A method, for all protocol versions and both bindings; streams as SSE responses.
 
-A stream is opened first (``Streams.send``, ``Streams.subscribe``), so that a refusal is an ordinary error reply. Then
-``sse(StreamAnswer(stream, wording, view), rpc_envelope(call_id))`` answers with it; REST has ``BARE``.
+A method opens a stream (``Streams.send``, ``Streams.subscribe``) before the response begins, so that a refusal is an
+ordinary error response. ``sse_response`` then sends the stream, with ``rpc_envelope`` around each update in JSON-RPC
+and with ``BARE`` in REST.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
@@ -13,10 +14,10 @@ import structlog
 from pydantic import JsonValue
 from starlette.requests import Request
 
-from services.gateway.a2a.views import ClientView, Shown, Wording
+from services.gateway.a2a.views import AnswerFormat, ClientView, Shown
 from services.gateway.edge.errors import GatewayRefusal
-from services.gateway.edge.kept_alive import SSE_BEAT, KeptAlive
-from services.gateway.edge.replies import fault_error, write_json
+from services.gateway.edge.keep_alive import SSE_BEAT, KeepAliveResponse
+from services.gateway.edge.replies import rpc_error_of, write_json
 from services.gateway.features.identity.middleware import let_in
 from services.gateway.features.streams.service import TaskStream, ToldUpdate
 from services.gateway.features.streams.updates import LAST_EVENT_ID, Snapshot
@@ -29,7 +30,7 @@ log = structlog.get_logger()
 
 
 class MethodCall:
-    """One call: a reader of its parameters, the authenticated caller, and the last event that the client has."""
+    """One call of a method: its parameters, its authenticated caller, and the client's ``Last-Event-ID``."""
 
     def __init__(self, read: Callable[[], JsonObject], request: Request) -> None:
         self._read, self.let_in, self.last_event_id = read, let_in(request), request.headers.get(LAST_EVENT_ID)
@@ -40,54 +41,54 @@ class MethodCall:
 
 
 class PendingAnswer:
-    """An accepted message whose client waits for the answer, which may take a while."""
+    """The answer to an accepted message whose client waits for the end of the turn."""
 
-    def __init__(self, tasks: TaskService, ticket: Ticket, wording: Wording, view: ClientView) -> None:
-        self._tasks, self._ticket, self._wording, self._view = tasks, ticket, wording, view
+    def __init__(self, tasks: TaskService, ticket: Ticket, answer_format: AnswerFormat, view: ClientView) -> None:
+        self._tasks, self._ticket, self._answer_format, self._view = tasks, ticket, answer_format, view
         self._record = ticket.record
 
-    async def answer(self) -> Shown:
-        """The task once the message's turn is over; for some tasks that were completed, a message."""
+    async def wait_for_answer(self) -> Shown:
+        """Wait for the end of the message's turn; returns the task, or for some completed tasks a message."""
         record = self._record = await self._tasks.wait(self._ticket)
         is_reply = record.answers_as == "message" and record.state is TaskState.COMPLETED
-        if self._wording.fills_files:
+        if self._answer_format.fills_files:
             record = await self._tasks.files.with_contents(record)
-        return self._wording.answer(record, self._view, is_reply=is_reply)
+        return self._answer_format.answer(record, self._view, is_reply=is_reply)
 
     def show_accepted(self) -> Shown:
-        """The task as it was accepted."""
-        return self._wording.answer(self._ticket.record, self._view)
+        """The task as it was when the message was accepted."""
+        return self._answer_format.answer(self._ticket.record, self._view)
 
     async def note_delivery(self) -> None:
-        """Note that the client has its answer."""
+        """Record that the client has received the answer."""
         await note_delivery(partial(self._tasks.note_answer, self._ticket, self._record), self._record.task_id)
 
 
 class StreamAnswer(NamedTuple):
-    """An opened stream, and how its updates are worded."""
+    """An opened stream, and the format of its updates."""
 
     stream: TaskStream
-    wording: Wording
+    answer_format: AnswerFormat
     view: ClientView
 
-    def shape(self, told: ToldUpdate) -> Shown:
-        return self.wording.update(told.update, told.event_id, self.stream.record, self.view)
+    def format_update(self, told: ToldUpdate) -> Shown:
+        return self.answer_format.update(told.update, told.event_id, self.stream.record, self.view)
 
 
-class WrittenJson(NamedTuple):
-    """An answer that is JSON text already."""
+class JsonText(NamedTuple):
+    """An answer that is already serialized as JSON."""
 
     result: bytes
 
 
-Answer = JsonValue | PendingAnswer | StreamAnswer | WrittenJson
-Act = Callable[[MethodCall, Wording], Awaitable[Answer]]
+Answer = JsonValue | PendingAnswer | StreamAnswer | JsonText
+Act = Callable[[MethodCall, AnswerFormat], Awaitable[Answer]]
 
 
 class Envelope(NamedTuple):
-    """What surrounds each update in an event's data: the response's ``head`` in JSON-RPC, nothing in REST.
+    """The JSON around each update of a stream: the ``head`` of a JSON-RPC response; nothing in REST.
 
-    ``detailed``: errors also give their reason.
+    ``detailed``: errors include their reason.
     """
 
     head: Mapping[str, JsonValue] = {}
@@ -107,9 +108,9 @@ def rpc_envelope(call_id: str | int | None, *, detailed: bool = False) -> Envelo
     return Envelope({"jsonrpc": "2.0", "id": call_id}, detailed)
 
 
-def sse(answer: StreamAnswer, envelope: Envelope) -> KeptAlive:
+def sse_response(answer: StreamAnswer, envelope: Envelope) -> KeepAliveResponse:
     note = partial(note_delivery, answer.stream.note_delivery, answer.stream.record.task_id)
-    return KeptAlive(_write_frames(answer, envelope), "text/event-stream", SSE_BEAT, note)
+    return KeepAliveResponse(_sse_frames(answer, envelope), "text/event-stream", SSE_BEAT, note)
 
 
 async def note_delivery(note: Callable[[], Awaitable[None]], task_id: str) -> None:
@@ -119,23 +120,23 @@ async def note_delivery(note: Callable[[], Awaitable[None]], task_id: str) -> No
         log.warning("answer_not_noted", task_id=task_id, error=str(error))
 
 
-async def _write_frames(answer: StreamAnswer, envelope: Envelope) -> AsyncGenerator[bytes, None]:
+async def _sse_frames(answer: StreamAnswer, envelope: Envelope) -> AsyncGenerator[bytes, None]:
     stream = answer.stream
     try:
         async with aclosing(stream.updates()) as updates:
             async for told in updates:
-                yield _write_frame(told, envelope.result(answer.shape(told)))
+                yield _sse_frame(told, envelope.result(answer.format_update(told)))
     except Exception as fault:  # the outermost edge of a request: the status has gone out already
         if isinstance(fault, GatewayRefusal | StoreUnavailable):
             log.warning("stream_broken", task_id=stream.record.task_id, error=str(fault))
         else:
             log.exception("stream_failed", task_id=stream.record.task_id)
-        error = envelope.error(fault_error(fault, detailed=envelope.detailed))
+        error = envelope.error(rpc_error_of(fault, detailed=envelope.detailed))
         yield f"data: {write_json(error)}\n\n".encode()  # without an id: who goes on gets what is missing
 
 
-def _write_frame(told: ToldUpdate, data: JsonValue) -> bytes:
-    """An event's bytes. Lost events are also told in a comment, since not every client reads a task's metadata."""
-    gap = told.update.lost_after if isinstance(told.update, Snapshot) else None
+def _sse_frame(numbered: ToldUpdate, data: JsonValue) -> bytes:
+    """The bytes of an SSE event. A gap before it is also named in a comment, for clients that ignore metadata."""
+    gap = numbered.update.lost_after if isinstance(numbered.update, Snapshot) else None
     comment = "" if gap is None else f": gap, the events after {gap} are kept no longer\n"
-    return f"{comment}id: {told.event_id}\ndata: {write_json(data)}\n\n".encode()
+    return f"{comment}id: {numbered.event_id}\ndata: {write_json(data)}\n\n".encode()

@@ -1,4 +1,4 @@
-"""Tasks, updates and webhooks as JSON in the words of the protocols."""
+"""Tasks, updates, webhooks and cards as JSON, in the format of each protocol version."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -27,20 +27,20 @@ Shown = dict[str, JsonValue]
 
 
 def task_view(record: TaskRecord, notice: str, history_length: int | None = None, *, artifacts: bool = True) -> Shown:
-    """The task as JSON of 1.0. ``history_length``: at most so many of the latest messages; all if None."""
+    """The task as JSON of protocol 1.0. ``history_length``: how many of the latest messages it has; all if None."""
     kept = record.history[-history_length:] if history_length else () if history_length == 0 else record.history
-    return _without_empty(
+    return _drop_empty(
         id=record.task_id,
         contextId=record.session_id,
         status=_status_view(record, record.state, record.reason, record.updated_at, "status"),
-        artifacts=_list_artifacts(record) if artifacts else [],
+        artifacts=_artifact_views(record) if artifacts else [],
         history=[_message_view(record, item) for item in kept],
-        metadata=_show_metadata(metadata_of(record, notice)),
+        metadata=_metadata_view(metadata_of(record, notice)),
     )
 
 
 def reply_view(record: TaskRecord, notice: str) -> Shown:
-    """The answer of an ended task, and its results' data, as a message that belongs to no task."""
+    """The answer and the results' data of an ended task, as an A2A message without a task id."""
     answer = answer_of(record)
     data = [part for item in artifacts_of(record) if item.data is not None for part in _artifact_parts(item)]
     return {
@@ -48,35 +48,35 @@ def reply_view(record: TaskRecord, notice: str) -> Shown:
         "contextId": record.session_id,
         "role": "ROLE_AGENT",
         "parts": [{"text": answer.text if answer else ""}, *data],
-        "metadata": _show_metadata(metadata_of(record, notice)),
+        "metadata": _metadata_view(metadata_of(record, notice)),
     }
 
 
 def update_view(update: Update, name: str, record: TaskRecord, notice: str, length: int | None = None) -> Shown:
-    """An update under its kind's name. ``name`` distinguishes it from the task's other updates."""
+    """An update as JSON of protocol 1.0: one field, named after its kind. ``name``: unique among the task's updates."""
     match update:
         case Snapshot():
-            return {"task": _show_snapshot(update, notice, length)}
+            return {"task": _snapshot_view(update, notice, length)}
         case updates.TasklessReply(replied):
             return {"message": reply_view(replied, notice)}
         case StatusUpdate():
-            return {"statusUpdate": _status_update(update, name, record, notice)}
+            return {"statusUpdate": _status_update_view(update, name, record, notice)}
         case updates.ArtifactUpdate():
-            artifact = _show_artifact(update.place, update.artifact)
-            flags = _without_empty(append=update.append, lastChunk=update.last_chunk)
+            artifact = _artifact_view(update.place, update.artifact)
+            flags = _drop_empty(append=update.append, lastChunk=update.last_chunk)
             return {"artifactUpdate": {**_ids_of_task(record), "artifact": artifact, **flags}}
 
 
-def _show_snapshot(update: Snapshot, notice: str, length: int | None) -> Shown:
+def _snapshot_view(update: Snapshot, notice: str, length: int | None) -> Shown:
     gap: Shown = {} if update.lost_after is None else {"gap": {"lostAfter": update.lost_after}}
-    metadata = _show_metadata({**metadata_of(update.record, notice), **gap})
+    metadata = _metadata_view({**metadata_of(update.record, notice), **gap})
     return {**task_view(update.record, notice, length), "metadata": metadata}
 
 
-def _status_update(update: StatusUpdate, name: str, record: TaskRecord, notice: str) -> Shown:
+def _status_update_view(update: StatusUpdate, name: str, record: TaskRecord, notice: str) -> Shown:
     metadata = metadata_of(update.record, notice) if update.record else update.metadata
     status = _status_view(record, update.state, update.text, update.at, name)
-    return {**_ids_of_task(record), "status": status, **_without_empty(metadata=_show_metadata(metadata))}
+    return {**_ids_of_task(record), "status": status, **_drop_empty(metadata=_metadata_view(metadata))}
 
 
 def _ids_of_task(record: TaskRecord) -> Shown:
@@ -91,52 +91,52 @@ def _status_view(record: TaskRecord, state: TaskState, text: str | None, at: dat
     return status
 
 
-def _list_artifacts(record: TaskRecord) -> list[JsonValue]:
-    """The worker's answer, then its results; a mere sentence about the status comes after the results."""
+def _artifact_views(record: TaskRecord) -> list[JsonValue]:
+    """The worker's answer, then its results; if there is no answer, a sentence on the status after the results."""
     answer = answer_of(record)
-    made: list[JsonValue] = [_show_artifact(place, item) for place, item in enumerate(artifacts_of(record), start=1)]
+    made: list[JsonValue] = [_artifact_view(place, item) for place, item in enumerate(artifacts_of(record), start=1)]
     if answer is None:
         return made
-    said = _show_artifact(0, Artifact(name=answer.name, text=answer.text))
+    said = _artifact_view(0, Artifact(name=answer.name, text=answer.text))
     return [said, *made] if answer.is_given else [*made, said]
 
 
-def _show_artifact(place: int, item: Artifact) -> Shown:
-    """A result as an artifact. ``place``: its number among the task's results; 0 for the answer."""
+def _artifact_view(place: int, item: Artifact) -> Shown:
+    """A result as an artifact. ``place``: its number among the task's results, from 1; 0 for the answer."""
     name = f"{item.name}-{place}" if place else item.name
-    return {**_without_empty(artifactId=name, name=item.name), "parts": _artifact_parts(item)}
+    return {**_drop_empty(artifactId=name, name=item.name), "parts": _artifact_parts(item)}
 
 
 def _artifact_parts(item: Artifact) -> list[JsonValue]:
     parts: list[JsonValue] = []
     if item.text is not None:
-        parts.append({"text": item.text, **_without_empty(mediaType=item.media_type)})
+        parts.append({"text": item.text, **_drop_empty(mediaType=item.media_type)})
     if item.data is not None:
         parts.append({"data": item.data, "mediaType": "application/json"})
     if (file := item.file) is not None:
         content: Shown = {"raw": file.content or ""} if file.url is None else {"url": file.url}
-        parts.append({**content, **_without_empty(filename=file.name, mediaType=file.media_type)})
+        parts.append({**content, **_drop_empty(filename=file.name, mediaType=file.media_type)})
     return parts
 
 
 def _message_view(record: TaskRecord, item: HistoryMessage) -> Shown:
-    parts: list[JsonValue] = [_kept_part(record, part) for part in item.parts] or [{"text": item.text}]
+    parts: list[JsonValue] = [_part_view(record, part) for part in item.parts] or [{"text": item.text}]
     role = "ROLE_USER" if item.role == "user" else "ROLE_AGENT"
     return {"messageId": item.message_id, **_ids_of_task(record), "role": role, "parts": parts}
 
 
-def _kept_part(record: TaskRecord, part: Shown) -> Shown:
-    """A part of a message; a file whose bytes are not at hand is given as its address at this agent."""
+def _part_view(record: TaskRecord, part: Shown) -> Shown:
+    """A part of a message; a file whose bytes are not loaded is shown by its URL at this gateway."""
     if FILE_ID not in part:
         return part
     others = {name: value for name, value in part.items() if name != FILE_ID}
     return {"url": f"/tasks/{quote(record.task_id, safe='')}/files/{part[FILE_ID]}", **others}
 
 
-def _show_metadata(ours: Mapping[str, JsonValue]) -> Shown:
-    """The metadata with camel-case keys, those of progress too; other nested keys stay."""
+def _metadata_view(ours: Mapping[str, JsonValue]) -> Shown:
+    """The metadata with its keys, and those of ``progress``, in camel case; other nested keys stay."""
     progress = ours.get("progress")
-    told = {**ours, "progress": _show_metadata(progress)} if isinstance(progress, dict) else ours
+    told = {**ours, "progress": _metadata_view(progress)} if isinstance(progress, dict) else ours
     return {_in_camel_case(key): value for key, value in told.items()}
 
 
@@ -144,14 +144,14 @@ _in_camel_case = lru_cache(256)(to_camel)  # there are few: clients name none of
 
 
 def _format_time(at: datetime) -> str:
-    """A timestamp as protobuf writes it: with three or six digits after the second, or none, as few as needed."""
+    """A timestamp as protobuf writes it: in UTC, with no, three or six digits after the second, as needed."""
     utc = at.replace(tzinfo=None) if at.tzinfo is None else at.astimezone(UTC).replace(tzinfo=None)
     digits = "microseconds" if utc.microsecond % 1000 else "milliseconds" if utc.microsecond else "seconds"
     return f"{utc.isoformat(timespec=digits)}Z"
 
 
-def _without_empty(**fields: JsonValue) -> Shown:
-    """The fields that are not empty, as protobuf writes JSON."""
+def _drop_empty(**fields: JsonValue) -> Shown:
+    """The fields without empty values, which protobuf leaves out of JSON."""
     return {name: value for name, value in fields.items() if value}
 
 
@@ -165,23 +165,23 @@ _ADDED: Mapping[str, Shown] = {  # what 0.3 says beside, by the name under which
 }
 
 
-def _in_old_words(name: str, shown: JsonValue) -> JsonValue:
-    """What stands under a name of 1.0 in the words of 0.3."""
+def _convert_to_0_3(name: str, shown: JsonValue) -> JsonValue:
+    """Convert the JSON value of the 1.0 field ``name`` to protocol 0.3."""
     match name, shown:
         case "metadata", _:
             return shown
         case "state" | "role", str():
             return shown.rpartition("STATE_" if name == "state" else "ROLE_")[2].lower().replace("_", "-")
         case "parts", list():
-            return [_old_part(cast(Shown, part)) for part in shown]
+            return [_convert_part_to_0_3(cast(Shown, part)) for part in shown]
         case _, list():
-            return [_in_old_words(name, item) for item in shown]
+            return [_convert_to_0_3(name, item) for item in shown]
         case _, dict():
-            return {**_ADDED.get(name, {}), **{key: _in_old_words(key, item) for key, item in shown.items()}}
+            return {**_ADDED.get(name, {}), **{key: _convert_to_0_3(key, item) for key, item in shown.items()}}
     return shown
 
 
-def _old_part(part: Shown) -> Shown:
+def _convert_part_to_0_3(part: Shown) -> Shown:
     metadata = cast("Shown | None", part.get("metadata"))
     if "text" in part:
         shown: Shown = {"kind": "text", "text": part["text"]}
@@ -191,15 +191,15 @@ def _old_part(part: Shown) -> Shown:
         metadata = metadata if is_object else {**(metadata or {}), "data_part_compat": True}
     else:
         content: Shown = {"uri": part["url"]} if "url" in part else {"bytes": part["raw"]}
-        named = _without_empty(mimeType=part.get("mediaType"), name=part.get("filename"))
+        named = _drop_empty(mimeType=part.get("mediaType"), name=part.get("filename"))
         shown = {"kind": "file", "file": {**content, **named}}
     return shown if metadata is None else {**shown, "metadata": metadata}
 
 
 class ClientView(NamedTuple):
-    """How a client is shown a task: with a notice about the model, and under the id by which it knows the task.
+    """How a task is shown to one client. ``notice``: the text about the model; ``shown_id``: the client's own task id.
 
-    ``history_length``: at most so many of the latest messages; all if None.
+    ``history_length``: how many of the latest messages are shown; all if None.
     """
 
     notice: str
@@ -208,17 +208,20 @@ class ClientView(NamedTuple):
     artifacts: bool = True
 
 
-class Wording:
-    """How protocol 1.0 words its answers, over both bindings. A subclass has what another protocol words otherwise."""
+class AnswerFormat:
+    """Formats answers as JSON of protocol 1.0, for both bindings. Each subclass formats for an older protocol."""
 
     dialect = Dialect.A2A_1_0
     prefix = ""  # of its parameters, in refusals that name a field
     fills_files = True  # whether its answers have the contents of messages' files
     names_payloads = True  # whether a payload stands under its kind's name
-    nothing: JsonValue = {}
+    empty_result: JsonValue = {}
 
     def convert(self, payload: Shown, _: bool = False) -> Shown:
-        """The words for a task, a message or an update, which stands under its name. The flag: its stream ends."""
+        """Convert a 1.0 payload (a task, message or update under its name) to this format.
+
+        The flag says whether the update is the last of its stream.
+        """
         return payload
 
     def task(self, record: TaskRecord, view: ClientView) -> Shown:
@@ -227,7 +230,7 @@ class Wording:
         return cast(Shown, found["task"]) if self.names_payloads else found
 
     def answer(self, record: TaskRecord, view: ClientView, *, is_reply: bool = False) -> Shown:
-        """The answer to a message: the task or, if ``is_reply``, a message that belongs to none."""
+        """The answer to a message: the task or, if ``is_reply``, a message without a task."""
         if is_reply:
             return self.convert({"message": reply_view(record, view.notice)})
         return self.convert({"task": task_view(record, view.notice, view.history_length)})
@@ -237,33 +240,33 @@ class Wording:
         return self.convert(update_view(update, name, record, view.notice, view.history_length), final)
 
     def webhook(self, webhook: TaskHook, task_id: str, token: str) -> Shown:
-        """A webhook, and its token if that may be told."""
-        return {**shape_of_1_0(webhook, task_id), **_without_empty(token=token)}
+        """A webhook as JSON. ``token``: shown unless it is empty."""
+        return {**shape_of_1_0(webhook, task_id), **_drop_empty(token=token)}
 
     def webhooks(self, configs: list[JsonValue], token: str) -> JsonValue:
         return {"configs": configs, "nextPageToken": token}
 
     def card(self, card: AgentCard, _: CardKeys | None) -> Shown:
-        """The card, which is signed as 1.0 has it. The keys: what older protocols' cards are signed with."""
+        """The card as JSON. It is already signed for 1.0; older formats sign it again with the keys."""
         return cast(Shown, MessageToDict(card))
 
 
-class OldWording(Wording):
+class JsonRpc03Format(AnswerFormat):
     """Protocol 0.3 over JSON-RPC."""
 
     dialect, names_payloads = Dialect.A2A_0_3, False
-    nothing: JsonValue = None
+    empty_result: JsonValue = None
 
     @override
     def convert(self, payload: Shown, final: bool = False) -> Shown:
-        """The SDK says of a status that it is final only where the task has ended; here, where the stream ends."""
+        """As in ``AnswerFormat``; ``final`` marks the end of the stream, while the SDK's marks the end of the task."""
         ((name, shown),) = payload.items()
-        read = cast(Shown, _in_old_words(name, shown))
+        read = cast(Shown, _convert_to_0_3(name, shown))
         return {**read, "final": final} if name == "statusUpdate" else read
 
     @override
     def webhook(self, webhook: TaskHook, task_id: str, token: str) -> Shown:
-        config: JsonValue = {"id": webhook.config_id, **legacy_shape(webhook), **_without_empty(token=token)}
+        config: JsonValue = {"id": webhook.config_id, **legacy_shape(webhook), **_drop_empty(token=token)}
         return {"taskId": task_id, "pushNotificationConfig": config}
 
     @override
@@ -276,11 +279,11 @@ class OldWording(Wording):
         return keys.sign_0_3(shown) if keys else shown
 
 
-class OldRestWording(OldWording):
-    """Protocol 0.3 over REST. A webhook has its path as ``name``."""
+class Rest03Format(JsonRpc03Format):
+    """Protocol 0.3 over REST, which names each webhook by its path."""
 
     names_payloads = True
-    nothing: JsonValue = {}
+    empty_result: JsonValue = {}
 
     @override
     def convert(self, payload: Shown, final: bool = False) -> Shown:
@@ -298,8 +301,8 @@ class OldRestWording(OldWording):
         return {"configs": configs}
 
 
-class LegacyWording(Wording):
-    """The early protocol."""
+class LegacyFormat(AnswerFormat):
+    """The early protocol, from before A2A 0.2 (``tasks/send``)."""
 
     dialect, prefix, fills_files = Dialect.LEGACY, "params.", False
 
@@ -317,8 +320,8 @@ class LegacyWording(Wording):
 
     @override
     def webhook(self, webhook: TaskHook, task_id: str, token: str) -> Shown:
-        return {"id": task_id, "pushNotificationConfig": {**legacy_shape(webhook), **_without_empty(token=token)}}
+        return {"id": task_id, "pushNotificationConfig": {**legacy_shape(webhook), **_drop_empty(token=token)}}
 
 
-NEW, OLD, OLD_REST, LEGACY = Wording(), OldWording(), OldRestWording(), LegacyWording()
-WORDINGS = {one.dialect: one for one in (NEW, OLD, LEGACY)}
+NEW, OLD, OLD_REST, LEGACY = AnswerFormat(), JsonRpc03Format(), Rest03Format(), LegacyFormat()
+ANSWER_FORMATS = {one.dialect: one for one in (NEW, OLD, LEGACY)}

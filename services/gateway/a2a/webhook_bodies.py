@@ -1,25 +1,28 @@
-"""The body of an update for a webhook, in the protocol that the webhook's client speaks."""
+"""The bodies of webhook requests, in the protocol version in which the webhook was registered."""
 
 import json
 
-from services.gateway.a2a.views import NEW, WORDINGS, ClientView
+from services.gateway.a2a.views import ANSWER_FORMATS, NEW, ClientView
 from services.gateway.features.deliveries.news import HookWork, News
 from services.gateway.features.streams.updates import StatusUpdate, Update
 from shared.contracts.task import TaskRecord
 
 
 def webhook_body(notice: str, work: HookWork, news: News) -> str:
-    """The body of a webhook: a ``StreamResponse`` in 1.0; in older protocols the task as it was then."""
-    wording, view = WORDINGS[work.webhook.dialect], ClientView(notice, work.webhook.shown_id or work.record.task_id)
-    if wording is NEW:
-        shape = wording.update(news.update, news.name, work.record, view)
+    """The body of a webhook request: a ``StreamResponse`` in 1.0; in older protocols the task at the update."""
+    answer_format, view = (
+        ANSWER_FORMATS[work.webhook.dialect],
+        ClientView(notice, work.webhook.shown_id or work.record.task_id),
+    )
+    if answer_format is NEW:
+        shape = answer_format.update(news.update, news.name, work.record, view)
     else:
-        shape = wording.task(_as_of(work.record, news.update), view)
+        shape = answer_format.task(_record_at_update(work.record, news.update), view)
     return json.dumps(shape, ensure_ascii=False)
 
 
-def _as_of(record: TaskRecord, update: Update) -> TaskRecord:
-    """The task as it was at an update; it may have gone on since, and results belong to its end."""
+def _record_at_update(record: TaskRecord, update: Update) -> TaskRecord:
+    """The task as it was at an earlier update: with the update's state, and without answer and results."""
     if not isinstance(update, StatusUpdate) or update.state is record.state:
         return record
     then = {"state": update.state, "reason": update.text, "updated_at": update.at}

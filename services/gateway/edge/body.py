@@ -1,4 +1,4 @@
-"""Parses a request's bytes into a JSON-RPC call, and refuses what is not one."""
+"""Reads a request's body within limits, and parses it as JSON or as a JSON-RPC call."""
 
 import json
 from codecs import BOM_UTF8
@@ -8,7 +8,7 @@ from typing import NamedTuple, NoReturn, cast
 from starlette.requests import Request
 
 from services.gateway.edge.errors import InvalidField, UnsupportedMediaType
-from services.gateway.edge.fields import kind_of
+from services.gateway.edge.fields import json_type_name
 from shared.domain.exact_json import Json, JsonObject
 
 PARSE_ERROR = -32700
@@ -20,7 +20,10 @@ MAX_VALUES = 100_000  # reading a million would hold all others up for a second
 
 
 class BadCall(Exception):
-    """The body is not a JSON-RPC call. ``call_id`` and ``method``: the call's, if they could be read."""
+    """The body cannot be read, is not JSON, or is not a JSON-RPC call.
+
+    ``code``: the JSON-RPC error code. ``call_id`` and ``method``: those of the call, if they could be read.
+    """
 
     def __init__(
         self, code: int, message: str, call_id: str | int | None = None, status: int = 400, method: str = ""
@@ -30,7 +33,7 @@ class BadCall(Exception):
 
 
 class RpcCall(NamedTuple):
-    """One JSON-RPC call; a missing id is answered as null."""
+    """A JSON-RPC call. ``call_id``: None if it has none; the answer's id is then null."""
 
     call_id: str | int | None
     method: str
@@ -38,7 +41,7 @@ class RpcCall(NamedTuple):
 
 
 def check_content_type(request: Request) -> None:
-    """Raises ``UnsupportedMediaType`` unless the body is declared as JSON, or not declared."""
+    """Raises ``UnsupportedMediaType`` if the request has a ``Content-Type`` that is not JSON."""
     said = request.headers.get("content-type", "")
     kind = said.partition(";")[0].strip().lower()
     if kind and kind != "application/json" and not (kind.startswith("application/") and kind.endswith("+json")):
@@ -46,7 +49,7 @@ def check_content_type(request: Request) -> None:
 
 
 async def read_body(request: Request, limit: int) -> bytes:
-    """The request's body; raises ``BadCall`` as soon as it exceeds the limit."""
+    """Read the request's body; raises ``BadCall`` as soon as it exceeds ``limit`` bytes."""
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
@@ -55,57 +58,57 @@ async def read_body(request: Request, limit: int) -> bytes:
 
 
 def check_body_size(size: int, limit: int, call: RpcCall | None = None) -> None:
-    """Raises ``BadCall`` if ``size`` exceeds the limit. ``call``: the call that the body holds, if known."""
+    """Raises ``BadCall`` if ``size`` exceeds ``limit``. ``call``: the call in the body, if it has been parsed."""
     if size > limit:
         call_id, method = (call.call_id, call.method) if call else (None, "")
         raise BadCall(INVALID_REQUEST, f"the request body is over the limit of {limit} bytes", call_id, 413, method)
 
 
 async def read_object(request: Request, limit: int, *, may_be_empty: bool = False) -> JsonObject:
-    """The JSON object in a body; raises ``BadCall``, and ``InvalidField`` for another JSON value."""
+    """Read the body as a JSON object; raises ``BadCall``, and ``InvalidField`` for any other JSON value."""
     body = await read_body(request, limit)
-    value = parse_value(b"{}" if may_be_empty and not body else body)
+    value = parse_json(b"{}" if may_be_empty and not body else body)
     if not isinstance(value, dict):
-        raise InvalidField("body", f"must be an object, not {kind_of(value)}")
+        raise InvalidField("body", f"must be an object, not {json_type_name(value)}")
     return value
 
 
 def parse_call(body: bytes) -> RpcCall:
-    """The call in a body; raises ``BadCall``."""
-    value = parse_value(body)
+    """Parse a body as a JSON-RPC call; raises ``BadCall``."""
+    value = parse_json(body)
     if isinstance(value, list):
         raise BadCall(INVALID_REQUEST, "batches are not supported; send one call a request")
     if not isinstance(value, dict):
-        raise BadCall(INVALID_REQUEST, f"a JSON-RPC call is an object, not {kind_of(value)}")
+        raise BadCall(INVALID_REQUEST, f"a JSON-RPC call is an object, not {json_type_name(value)}")
     method, params = value.get("method"), value.get("params")
     named = method if isinstance(method, str) else ""
-    call_id = _call_id(value, named)
+    call_id = _read_call_id(value, named)
     if value.get("jsonrpc") != "2.0":
         raise BadCall(INVALID_REQUEST, 'jsonrpc: must be "2.0"', call_id, method=named)
     if not named:
         raise BadCall(INVALID_REQUEST, "method: must be the name of a method", call_id)
     if not isinstance(params, dict | None):
-        raise BadCall(INVALID_PARAMS, f"params: must be an object, not {kind_of(params)}", call_id, method=named)
+        raise BadCall(INVALID_PARAMS, f"params: must be an object, not {json_type_name(params)}", call_id, method=named)
     return RpcCall(call_id, named, params or {})
 
 
-def _call_id(value: JsonObject, method: str) -> str | int | None:
+def _read_call_id(value: JsonObject, method: str) -> str | int | None:
     call_id = value.get("id")
     if isinstance(call_id, bool) or not isinstance(call_id, str | int | None):
-        cause = f"id: must be a string, a whole number or null, not {kind_of(call_id)}"
+        cause = f"id: must be a string, a whole number or null, not {json_type_name(call_id)}"
         raise BadCall(INVALID_REQUEST, cause, method=method)
     return call_id
 
 
-def parse_value(body: bytes) -> Json:
-    """The JSON value in a body, its numbers exact; raises ``BadCall``."""
-    value = decode_json(body)
+def parse_json(body: bytes) -> Json:
+    """Parse a body as JSON, with exact numbers; raises ``BadCall``, also for values beyond the limits."""
+    value = decode_unchecked_json(body)
     _check_values(value)
     return value
 
 
-def decode_json(body: bytes) -> Json:
-    """The JSON value in a body, unchecked: it may be too deep, too large, or hold half a surrogate pair."""
+def decode_unchecked_json(body: bytes) -> Json:
+    """Parse a body as JSON without the limits of ``parse_json`` on depth, size and numbers; raises ``BadCall``."""
     if body.count(b",") > _MOST_COMMAS:  # before so many values are made: a large message is large by its files
         raise BadCall(PARSE_ERROR, f"the JSON holds more than {MAX_VALUES} values, names of fields among them")
     try:
@@ -121,7 +124,7 @@ def decode_json(body: bytes) -> Json:
 
 
 def _check_values(root: Json) -> None:
-    """Raises ``BadCall`` for too many or too deep values, half a surrogate pair, or numbers beyond any float."""
+    """Raises ``BadCall`` for too many values, too deep nesting, lone surrogates, or numbers beyond a float's range."""
     level, count = [root], 1
     for _ in range(MAX_DEPTH):
         inner: list[Json] = []
@@ -158,8 +161,8 @@ _LARGEST = Decimal("1e300")
 _SMALLEST = Decimal("1e-300")
 
 
-def _not_json(name: str) -> NoReturn:
+def _refuse_json_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a JSON value")
 
 
-_DECODER = json.JSONDecoder(parse_float=Decimal, parse_constant=_not_json)
+_DECODER = json.JSONDecoder(parse_float=Decimal, parse_constant=_refuse_json_constant)

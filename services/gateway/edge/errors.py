@@ -1,4 +1,4 @@
-"""The gateway's refusals. Each message is a sentence that a client's developer can act on."""
+"""The exceptions by which the gateway refuses a request. The messages are meant for the client's developers."""
 
 from collections.abc import Sequence
 from math import ceil
@@ -6,19 +6,23 @@ from typing import ClassVar, NamedTuple
 
 
 class QuotaUsage(NamedTuple):
-    """A rate limit and how much is left: ``left`` of ``quota``, which is full again in ``whole_in`` seconds."""
+    """The use of one rate limit: ``left`` of ``quota`` remain, and all of it again in ``reset_seconds``.
+
+    ``window``: the limit's period in seconds.
+    """
 
     name: str
     quota: int
     window: int
     left: int
-    whole_in: float
+    reset_seconds: float
 
 
 class RateLimitStatus(NamedTuple):
-    """A caller's rate limits.
+    """A caller's rate limits after a request was counted.
 
-    ``used_up``: the one that refuses the request, which may be repeated in ``wait`` seconds.
+    ``used_up``: the name of the limit that refuses the request, empty if none does; ``wait``: the seconds until the
+    request may be repeated.
     """
 
     measures: tuple[QuotaUsage, ...] = ()
@@ -27,7 +31,7 @@ class RateLimitStatus(NamedTuple):
 
 
 class GatewayRefusal(Exception):
-    """The request is refused; the message names the cause. ``status``: on the gateway's own paths."""
+    """The request is refused; the message names the cause. ``status``: the HTTP status on the gateway's own paths."""
 
     status: ClassVar[int] = 400
 
@@ -48,16 +52,16 @@ class UnsupportedContent(GatewayRefusal):
 class UnsupportedMediaType(GatewayRefusal):
     """The request declares its body as something other than JSON."""
 
-    def __init__(self, said: str) -> None:
-        super().__init__(f"Content-Type: send application/json, not {said!r}")
+    def __init__(self, content_type: str) -> None:
+        super().__init__(f"Content-Type: send application/json, not {content_type!r}")
 
 
 class NoExtendedCard(GatewayRefusal):
-    """There is an extended card, but not for this caller."""
+    """The caller is not authenticated and so gets no extended card."""
 
 
 class NotFound(GatewayRefusal):
-    """There is nothing of that kind and name, or nothing that this caller may see."""
+    """The requested object does not exist, or the caller may not see it. ``what``: its kind and name."""
 
     status = 404
 
@@ -79,7 +83,7 @@ class UnknownAssessment(NotFound):
 
 
 class MissingRole(GatewayRefusal):
-    """The caller lacks the role that this takes; the message names it."""
+    """The caller lacks a role that the request requires; the message names it."""
 
     status = 403
 
@@ -90,13 +94,13 @@ class NotAnOperator(MissingRole):
 
 
 class Unavailable(GatewayRefusal):
-    """What this takes does not answer now; the message says what."""
+    """A service that the request needs does not answer at present; the message names it."""
 
     status = 503
 
 
 class Unsupported(GatewayRefusal):
-    """A method or operation that this gateway does not offer, or not in this state."""
+    """This gateway does not offer the method or operation, or not in the task's present state."""
 
 
 class TaskHasEnded(Unsupported):
@@ -129,15 +133,15 @@ class DecisionNotCounted(GatewayRefusal):
 
 
 class Unauthenticated(GatewayRefusal):
-    """The credentials identify nobody. The message does not say what was wrong with a key."""
+    """The credentials are missing or invalid. The message does not say what is wrong with a key."""
 
 
 class NotEntitled(GatewayRefusal):
-    """The caller is known, but has no right here; the message says what is missing."""
+    """The token is valid but lacks a claim that this gateway requires; the message names it."""
 
 
 class TooManyRequests(GatewayRefusal):
-    """A rate limit of the caller is used up; the request may be repeated in ``wait`` whole seconds."""
+    """A rate limit is used up; the request may be repeated in ``wait`` seconds."""
 
     status = 429
 
@@ -148,11 +152,11 @@ class TooManyRequests(GatewayRefusal):
 
 
 class IssuerUnavailable(Exception):
-    """A token cannot be checked now, since its issuer's keys cannot be fetched. It may pass."""
+    """A token cannot be verified at present, since its issuer's keys cannot be fetched; it may be valid."""
 
 
 class NothingToResolve(GatewayRefusal):
-    """There is no such doubt, or no longer: the message says who decided first, or how the task ended."""
+    """The task has no such write in doubt, or no longer: the message says who resolved it, or how the task ended."""
 
     status = 409
 
@@ -170,7 +174,7 @@ class StoppedTenant(GatewayRefusal):
 
 
 class WouldRepeatWrites(GatewayRefusal):
-    """Starting the task again would repeat these writes; an operator may insist."""
+    """Starting a dead letter's task again would repeat its writes, which takes an explicit ``again``."""
 
     status = 409
 

@@ -1,4 +1,7 @@
-"""Reads fields of a client's request: of the right type, or refused with the field's name."""
+"""Reads fields of a client's JSON; each function raises ``InvalidField`` for a value of a wrong type.
+
+``source``: the JSON object; ``key``: the field; ``path``: the field's whole path, for errors.
+"""
 
 import base64
 import binascii
@@ -16,19 +19,19 @@ Word = TypeVar("Word", bound=StrEnum)
 
 
 def object_at(source: JsonObject, key: str, path: str) -> JsonObject:
-    """The object under a key, or an empty one if the key is absent or null."""
+    """The object under ``key``; an empty one if it is absent or null."""
     value = source.get(key)
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise InvalidField(path, f"must be an object, not {kind_of(value)}")
+        raise InvalidField(path, f"must be an object, not {json_type_name(value)}")
     return value
 
 
 def list_at(source: JsonObject, key: str, path: str) -> list[Json]:
     value = source.get(key)
     if not isinstance(value, list):
-        raise InvalidField(path, "is required" if value is None else f"must be a list, not {kind_of(value)}")
+        raise InvalidField(path, "is required" if value is None else f"must be a list, not {json_type_name(value)}")
     return value
 
 
@@ -36,27 +39,27 @@ def text_at(source: JsonObject, key: str, path: str) -> str | None:
     value = source.get(key)
     if value is None or isinstance(value, str):
         return value
-    raise InvalidField(path, f"must be a string, not {kind_of(value)}")
+    raise InvalidField(path, f"must be a string, not {json_type_name(value)}")
 
 
 def short_text_at(source: JsonObject, key: str, most: int, path: str = "") -> str:
-    """A text of at most ``most`` characters; empty if it is absent. ``path``: the field's name, if not the key."""
+    """The string under ``key``, of at most ``most`` characters; empty if it is absent. ``path``: by default ``key``."""
     text = text_at(source, key, path or key) or ""
     if len(text) > most:
         raise InvalidField(path or key, f"must be at most {most} characters")
     return text
 
 
-def word_at(source: JsonObject, key: str, words: type[Word]) -> Word:
-    """One of the words, in small or capital letters."""
+def choice_at(source: JsonObject, key: str, choices: type[Word]) -> Word:
+    """The string under ``key`` as a member of ``choices``, in any case."""
     try:
-        return words((text_at(source, key, key) or "").strip().lower())
+        return choices((text_at(source, key, key) or "").strip().lower())
     except ValueError:
-        raise InvalidField(key, f"must be one of {', '.join(words)}") from None
+        raise InvalidField(key, f"must be one of {', '.join(choices)}") from None
 
 
-def read_moment(text: str | None, path: str) -> datetime | None:
-    """A time in a text, in UTC unless it has a zone; None if there is none."""
+def parse_time(text: str | None, path: str) -> datetime | None:
+    """Parse an ISO 8601 time, in UTC unless it names a zone; None for an empty text. Raises ``InvalidField``."""
     if not text:
         return None
     try:
@@ -66,13 +69,13 @@ def read_moment(text: str | None, path: str) -> datetime | None:
         raise InvalidField(path, "must be a time such as 2026-01-31 or 2026-01-31T12:00:00Z") from None
 
 
-def write_token(word: str, place: str) -> str:
-    """The token of a page that begins at ``place``."""
-    return base64.urlsafe_b64encode(f"{word} {place}".encode()).decode().rstrip("=")
+def encode_page_token(kind: str, place: str) -> str:
+    """Encode where a page begins as an opaque token. ``kind``: a word that tells sorts of places apart."""
+    return base64.urlsafe_b64encode(f"{kind} {place}".encode()).decode().rstrip("=")
 
 
-def read_token(token: str) -> tuple[str, str]:
-    """What ``write_token`` was given; two empty texts for a token that is none."""
+def decode_page_token(token: str) -> tuple[str, str]:
+    """The kind and place in a token of ``encode_page_token``; two empty texts for an invalid token."""
     try:
         text = base64.b64decode(token + "=" * (-len(token) % 4), b"-_", validate=True).decode()
     except (binascii.Error, ValueError):
@@ -82,7 +85,7 @@ def read_token(token: str) -> tuple[str, str]:
 
 
 def decode_base64(text: str, path: str) -> bytes:
-    """The bytes that base64 stands for, in either alphabet, with or without padding; raises ``InvalidField``."""
+    """Decode base64 in either alphabet, with or without padding; raises ``InvalidField``."""
     usual = text.rstrip("=").translate(str.maketrans("-_", "+/"))
     try:
         return base64.b64decode(usual + "=" * (-len(usual) % 4), validate=True)
@@ -91,7 +94,7 @@ def decode_base64(text: str, path: str) -> bytes:
 
 
 def id_at(source: JsonObject, key: str, path: str) -> str | None:
-    """An id chosen by the client; None if it is absent or empty. Raises ``InvalidField``."""
+    """The client's id under ``key``; None if it is absent or empty."""
     value = text_at(source, key, path)
     if not value:
         return None
@@ -100,7 +103,7 @@ def id_at(source: JsonObject, key: str, path: str) -> str | None:
     return value
 
 
-def required_id(source: JsonObject, key: str, path: str) -> str:
+def required_id_at(source: JsonObject, key: str, path: str) -> str:
     value = id_at(source, key, path)
     if value is None:
         raise InvalidField(path, "is required and must not be empty")
@@ -116,13 +119,13 @@ def count_at(source: JsonObject, key: str, path: str) -> int | None:
     return value
 
 
-def refused_field(error: ValidationError, *path: str) -> InvalidField:
-    """The first thing that is wrong with a message at ``path``. It repeats no value."""
+def to_invalid_field(error: ValidationError, *path: str) -> InvalidField:
+    """The first error of a validation as an ``InvalidField`` below ``path``; it does not repeat the invalid value."""
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     return InvalidField(".".join(map(str, (*path, *first["loc"]))), first["msg"])
 
 
-def kind_of(value: Json) -> str:
+def json_type_name(value: Json) -> str:
     match value:
         case None:
             return "null"

@@ -1,8 +1,8 @@
-"""Ids that follow from what they name."""
+"""Ids that are derived from what they identify."""
 
 from uuid import NAMESPACE_OID, uuid5
 
 
 def derive_id(*parts: str) -> str:
-    """An id that is always the same for the same parts, so that what is sent again is recognised."""
+    """A UUID that is always the same for the same parts, so that a repeated request gets the same id."""
     return str(uuid5(NAMESPACE_OID, "\x00".join(parts)))

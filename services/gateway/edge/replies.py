@@ -1,4 +1,4 @@
-"""Replies to refused requests: JSON-RPC errors, REST statuses, and ``{"error": ...}`` on the gateway's own paths."""
+"""Error responses: JSON-RPC errors, errors of the REST bindings, and ``{"error": ...}`` on the gateway's own paths."""
 
 import json
 import re
@@ -29,17 +29,17 @@ _0_3 = re.compile(r"(0\.[1-3](\.\d+)?)?")
 
 
 class VersionMismatch(GatewayRefusal):
-    """The request names another protocol version than its method or path belongs to."""
+    """The request's protocol version is not the one that its method or path belongs to."""
 
 
-def version_of(request: Request) -> str:
-    """The protocol version that the request names; empty if none, which means 0.3 or earlier."""
+def protocol_version_of(request: Request) -> str:
+    """The protocol version in the request's header or query; empty if it names none, which means 0.3 or earlier."""
     return request.headers.get(HEADER) or request.query_params.get(HEADER) or ""
 
 
-def says_1(request: Request) -> bool:
-    """Whether the request names any version that begins with 1."""
-    return version_of(request).startswith("1")
+def names_version_1(request: Request) -> bool:
+    """Whether the request names a protocol version that begins with 1."""
+    return protocol_version_of(request).startswith("1")
 
 
 def is_1_0(version: str) -> bool:
@@ -59,13 +59,13 @@ def check_0_3(version: str, what: str) -> None:
 
 
 def asks_for_1_0(request: Request) -> bool:
-    """Whether a request on a path that several protocols share is one of 1.0."""
+    """Whether a request on a path that several protocols share is meant for 1.0: by its version, or else ``Accept``."""
     accepted = request.headers.get("accept", "")
-    return is_1_0(version_of(request)) or (MEDIA_TYPE in accepted and not version_of(request))
+    return is_1_0(protocol_version_of(request)) or (MEDIA_TYPE in accepted and not protocol_version_of(request))
 
 
-def media_type_of(accept: str) -> str:
-    """The media type of a REST answer of 1.0: plain JSON for clients that accept it and not the other."""
+def choose_media_type(accept: str) -> str:
+    """The media type of a 1.0 REST answer: A2A's own, or JSON's if the client accepts only that."""
     accepted = accept.lower()
     return "application/json" if "application/json" in accepted and MEDIA_TYPE not in accepted else MEDIA_TYPE
 
@@ -79,10 +79,10 @@ Fault = errors.GatewayRefusal | StoreUnavailable | BadCall
 CallId = str | int | None
 
 
-class Words(NamedTuple):
-    """How a refusal is worded: its JSON-RPC code, its REST status, and the words in a ``google.rpc.Status``.
+class ErrorCodes(NamedTuple):
+    """The codes of an error: of JSON-RPC, of HTTP in REST, of ``google.rpc.Status``, and the ``ErrorInfo`` reason.
 
-    ``old_status``: the status of REST servers of 0.3, if it differs.
+    ``old_status``: the HTTP status in 0.3's REST; 0 if it is the same.
     """
 
     code: int
@@ -92,46 +92,46 @@ class Words(NamedTuple):
     old_status: int = 0
 
 
-_UNSUPPORTED = Words(-32004, 400, "FAILED_PRECONDITION", "UNSUPPORTED_OPERATION")
-_NOT_FOUND = Words(-32001, 404, "NOT_FOUND", "TASK_NOT_FOUND")
-_CONTENT = Words(-32005, 400, "INVALID_ARGUMENT", "CONTENT_TYPE_NOT_SUPPORTED", 415)
-_INTERNAL = Words(INTERNAL_ERROR, 500, "INTERNAL", "INTERNAL_ERROR")
-NO_METHOD = Words(METHOD_NOT_FOUND, 404, "NOT_FOUND", "METHOD_NOT_FOUND")
-WRONG_VERB = Words(METHOD_NOT_FOUND, 405, "UNIMPLEMENTED", "METHOD_NOT_FOUND")
-_BY_KIND: Mapping[type[Exception], Words] = {
-    errors.InvalidField: Words(INVALID_PARAMS, 400, "INVALID_ARGUMENT", "INVALID_PARAMS"),
+_UNSUPPORTED = ErrorCodes(-32004, 400, "FAILED_PRECONDITION", "UNSUPPORTED_OPERATION")
+_NOT_FOUND = ErrorCodes(-32001, 404, "NOT_FOUND", "TASK_NOT_FOUND")
+_CONTENT = ErrorCodes(-32005, 400, "INVALID_ARGUMENT", "CONTENT_TYPE_NOT_SUPPORTED", 415)
+_INTERNAL = ErrorCodes(INTERNAL_ERROR, 500, "INTERNAL", "INTERNAL_ERROR")
+NO_METHOD = ErrorCodes(METHOD_NOT_FOUND, 404, "NOT_FOUND", "METHOD_NOT_FOUND")
+WRONG_VERB = ErrorCodes(METHOD_NOT_FOUND, 405, "UNIMPLEMENTED", "METHOD_NOT_FOUND")
+_BY_KIND: Mapping[type[Exception], ErrorCodes] = {
+    errors.InvalidField: ErrorCodes(INVALID_PARAMS, 400, "INVALID_ARGUMENT", "INVALID_PARAMS"),
     errors.NoVisibleTask: _NOT_FOUND,
     errors.UnknownWebhook: _NOT_FOUND,
-    errors.NotCancelable: Words(-32002, 400, "FAILED_PRECONDITION", "TASK_NOT_CANCELABLE", 409),
-    errors.PushUnsupported: Words(-32003, 400, "FAILED_PRECONDITION", "PUSH_NOTIFICATION_NOT_SUPPORTED"),
+    errors.NotCancelable: ErrorCodes(-32002, 400, "FAILED_PRECONDITION", "TASK_NOT_CANCELABLE", 409),
+    errors.PushUnsupported: ErrorCodes(-32003, 400, "FAILED_PRECONDITION", "PUSH_NOTIFICATION_NOT_SUPPORTED"),
     errors.Unsupported: _UNSUPPORTED,
     errors.TaskHasEnded: _UNSUPPORTED,
-    errors.NotAClient: Words(-32004, 403, "PERMISSION_DENIED", "NOT_A_CLIENT"),
-    errors.TooManyRequests: Words(TOO_MANY_REQUESTS, 429, "RESOURCE_EXHAUSTED", "TOO_MANY_REQUESTS"),
-    errors.StoppedTenant: Words(INTERNAL_ERROR, 503, "UNAVAILABLE", "TENANT_STOPPED"),
+    errors.NotAClient: ErrorCodes(-32004, 403, "PERMISSION_DENIED", "NOT_A_CLIENT"),
+    errors.TooManyRequests: ErrorCodes(TOO_MANY_REQUESTS, 429, "RESOURCE_EXHAUSTED", "TOO_MANY_REQUESTS"),
+    errors.StoppedTenant: ErrorCodes(INTERNAL_ERROR, 503, "UNAVAILABLE", "TENANT_STOPPED"),
     errors.UnsupportedContent: _CONTENT,
     errors.UnsupportedMediaType: _CONTENT._replace(status=415),
-    errors.NoExtendedCard: Words(-32007, 400, "FAILED_PRECONDITION", "EXTENDED_AGENT_CARD_NOT_CONFIGURED", 404),
-    VersionMismatch: Words(-32009, 400, "FAILED_PRECONDITION", "VERSION_NOT_SUPPORTED"),
-    StoreUnavailable: Words(INTERNAL_ERROR, 503, "UNAVAILABLE", "UNAVAILABLE"),
+    errors.NoExtendedCard: ErrorCodes(-32007, 400, "FAILED_PRECONDITION", "EXTENDED_AGENT_CARD_NOT_CONFIGURED", 404),
+    VersionMismatch: ErrorCodes(-32009, 400, "FAILED_PRECONDITION", "VERSION_NOT_SUPPORTED"),
+    StoreUnavailable: ErrorCodes(INTERNAL_ERROR, 503, "UNAVAILABLE", "UNAVAILABLE"),
 }
-_BY_CODE: Mapping[int, Words] = {
-    PARSE_ERROR: Words(PARSE_ERROR, 400, "INVALID_ARGUMENT", "INVALID_REQUEST"),
-    INVALID_REQUEST: Words(INVALID_REQUEST, 400, "INVALID_ARGUMENT", "INVALID_REQUEST"),
+_BY_CODE: Mapping[int, ErrorCodes] = {
+    PARSE_ERROR: ErrorCodes(PARSE_ERROR, 400, "INVALID_ARGUMENT", "INVALID_REQUEST"),
+    INVALID_REQUEST: ErrorCodes(INVALID_REQUEST, 400, "INVALID_ARGUMENT", "INVALID_REQUEST"),
     INVALID_PARAMS: _BY_KIND[errors.InvalidField],
     METHOD_NOT_FOUND: NO_METHOD,
     INTERNAL_ERROR: _INTERNAL,
 }
 
 
-def words_of(fault: Exception) -> Words:
-    """The words for a refusal; any other exception counts as the gateway's own failure."""
+def error_codes_of(fault: Exception) -> ErrorCodes:
+    """The codes of a refusal; those of an internal error for any other exception."""
     if isinstance(fault, BadCall):
         return _BY_CODE[fault.code]._replace(status=fault.status)
     return _BY_KIND.get(type(fault), _INTERNAL)
 
 
-def message_of(fault: Exception) -> str:
+def error_message_of(fault: Exception) -> str:
     return str(fault) if isinstance(fault, Fault) else FAILED
 
 
@@ -144,55 +144,56 @@ def error_info(reason: str) -> JsonValue:
     }
 
 
-def error_of(code: int, message: str, reason: str = "") -> dict[str, JsonValue]:
-    """A JSON-RPC error. ``reason``: the reason that 1.0 gives beside the code; older protocols have none."""
+def rpc_error(code: int, message: str, reason: str = "") -> dict[str, JsonValue]:
+    """A JSON-RPC error object. ``reason``: the ``ErrorInfo`` reason that 1.0 adds; empty for older protocols."""
     error: dict[str, JsonValue] = {"code": code, "message": message}
     return {**error, "data": [error_info(reason)]} if reason else error
 
 
-def fault_error(fault: Exception, *, detailed: bool) -> dict[str, JsonValue]:
-    words = words_of(fault)
-    return error_of(words.code, message_of(fault), words.reason if detailed else "")
+def rpc_error_of(fault: Exception, *, detailed: bool) -> dict[str, JsonValue]:
+    words = error_codes_of(fault)
+    return rpc_error(words.code, error_message_of(fault), words.reason if detailed else "")
 
 
 write_json: Callable[[object], str] = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
-def rpc_body(call_id: CallId, **said: JsonValue) -> bytes:
-    """The bytes of a JSON-RPC response with ``result`` or ``error``; a null result is a result."""
+def rpc_response_bytes(call_id: CallId, **said: JsonValue) -> bytes:
+    """The bytes of a JSON-RPC response with the fields ``said``: ``result``, which may be null, or ``error``."""
     reply = {"jsonrpc": "2.0", "id": call_id, **said}
     return write_json(reply).encode()
 
 
-def rpc_result(call_id: CallId, result: bytes) -> bytes:
-    """The bytes of a JSON-RPC response whose result is JSON text already."""
+def rpc_result_bytes(call_id: CallId, result: bytes) -> bytes:
+    """The bytes of a JSON-RPC response whose ``result`` is already serialized."""
     written = str(call_id) if type(call_id) is int else write_json(call_id)
     return b'{"jsonrpc":"2.0","id":%s,"result":%s}' % (written.encode(), result)
 
 
-def error_reply(call_id: CallId, code: int, message: str, status: int = 200, reason: str = "") -> JSONResponse:
-    error: JsonValue = error_of(code, message, reason)
+def rpc_error_reply(call_id: CallId, code: int, message: str, status: int = 200, reason: str = "") -> JSONResponse:
+    error: JsonValue = rpc_error(code, message, reason)
     return JSONResponse({"jsonrpc": "2.0", "id": call_id, "error": error}, status_code=status)
 
 
-def fault_reply(
+def rpc_fault_reply(
     call_id: CallId, fault: Exception, *, detailed: bool = False, bad_input_status: int = 200
 ) -> JSONResponse:
-    """The JSON-RPC reply to a fault.
+    """The JSON-RPC error response to an exception.
 
-    ``bad_input_status``: the status for invalid requests (400 in the early protocol).
+    ``detailed``: with the reason, as in 1.0. ``bad_input_status``: the HTTP status for invalid requests, which is 400
+    in the early protocol.
     """
-    words, reason = words_of(fault), words_of(fault).reason if detailed else ""
+    words, reason = error_codes_of(fault), error_codes_of(fault).reason if detailed else ""
     status = bad_input_status if words.status == 400 and words.code in _BAD_INPUT else 200
     if isinstance(fault, _OWN_STATUS) or (isinstance(fault, BadCall) and fault.status != 400):
         status = words.status
-    reply = error_reply(call_id, words.code, message_of(fault), status, reason)
+    reply = rpc_error_reply(call_id, words.code, error_message_of(fault), status, reason)
     reply.headers.update(retry_headers(fault))
     return reply
 
 
 def retry_headers(fault: Exception, status: int = 0) -> Mapping[str, str]:
-    """When the request may be sent again, if that is known. ``status``: the answer's."""
+    """The ``Retry-After`` header, if the request may be repeated. ``status``: the HTTP status of the response."""
     if isinstance(fault, errors.TooManyRequests):
         return {"Retry-After": str(fault.wait)}
     return RETRY_LATER if isinstance(fault, StoreUnavailable) or status == 503 else {}
@@ -206,34 +207,36 @@ _TYPES: Mapping[int, str] = {code: error.__name__ for error, code in JSON_RPC_ER
 _OF_1_0 = re.compile(r"/(message:.*|tasks(/.*)?|extendedAgentCard)")
 
 
-def rest_fault(fault: Exception, *, old: bool = False) -> JSONResponse:
-    """The REST reply to a refusal or a failure, in the words of 1.0, or of 0.3 if ``old``."""
-    words, message = words_of(fault), message_of(fault)
-    response = _error_0_3(words, message, words.old_status or words.status) if old else _error_1_0(words, message)
+def rest_fault_reply(fault: Exception, *, old: bool = False) -> JSONResponse:
+    """The REST error response to an exception, in the format of 1.0, or of 0.3 if ``old``."""
+    words, message = error_codes_of(fault), error_message_of(fault)
+    response = (
+        _rest_error_0_3(words, message, words.old_status or words.status) if old else _rest_error_1_0(words, message)
+    )
     response.headers.update(retry_headers(fault, response.status_code))
     return response
 
 
-def _error_1_0(words: Words, message: str) -> JSONResponse:
+def _rest_error_1_0(words: ErrorCodes, message: str) -> JSONResponse:
     error = {"code": words.status, "status": words.rpc, "message": message, "details": [error_info(words.reason)]}
     return JSONResponse({"error": error}, words.status)
 
 
-def _error_0_3(words: Words, message: str, status: int) -> JSONResponse:
-    """An error in 0.3's words. Official clients of 1.x know it by ``type``, those of 0.3 by the status."""
+def _rest_error_0_3(words: ErrorCodes, message: str, status: int) -> JSONResponse:
+    """An error in the format of 0.3. Official clients of 1.x read its ``type``, those of 0.3 its status."""
     kind = _TYPES.get(words.code)
     return JSONResponse({"code": words.code, "message": message, **({"type": kind} if kind else {})}, status)
 
 
-def no_such_path(verb: str, path: str, status: int, detail: str) -> JSONResponse | None:
-    """The reply for a protocol path that does not exist, or not with that verb; None for other paths."""
+def unknown_path_reply(verb: str, path: str, status: int, detail: str) -> JSONResponse | None:
+    """The error for a path of a protocol's that does not exist, or not with that verb; None for other paths."""
     words = (WRONG_VERB if status == 405 else NO_METHOD)._replace(status=status)
     message = f"{detail}: {verb} {path}"
     if path == "/":
-        return error_reply(None, words.code, message, status)
+        return rpc_error_reply(None, words.code, message, status)
     if path.startswith("/v1/"):
-        return _error_0_3(words, message, status)
-    return _error_1_0(words, message) if _OF_1_0.fullmatch(path) else None
+        return _rest_error_0_3(words, message, status)
+    return _rest_error_1_0(words, message) if _OF_1_0.fullmatch(path) else None
 
 
 _OTHERS: Mapping[type[Exception], int] = {
@@ -245,34 +248,34 @@ _OTHERS: Mapping[type[Exception], int] = {
 }
 
 
-def speak_plainly(app: FastAPI) -> None:
-    """Have refusals answered as the gateway's own paths do, where a path does not answer them in other words."""
-    app.add_exception_handler(HTTPException, _answer_http)
-    app.add_exception_handler(RequestValidationError, _bad_parameter)
+def add_error_handlers(app: FastAPI) -> None:
+    """Have the app answer refusals with ``{"error": ...}``; the protocols' paths answer theirs before that."""
+    app.add_exception_handler(HTTPException, _answer_http_exception)
+    app.add_exception_handler(RequestValidationError, _answer_bad_parameter)
     for kind in (BadCall, GatewayRefusal, *_OTHERS):
-        app.add_exception_handler(kind, _refuse)
+        app.add_exception_handler(kind, _answer_refusal)
 
 
-async def _refuse(_: Request, fault: Exception) -> Response:
+async def _answer_refusal(_: Request, fault: Exception) -> Response:
     if isinstance(fault, BadCall):
         return JSONResponse({"error": fault.message}, fault.status)
     status = fault.status if isinstance(fault, GatewayRefusal) else _OTHERS[type(fault)]
     return JSONResponse({"error": str(fault)}, status, retry_headers(fault, status))
 
 
-async def _answer_http(request: Request, error: Exception) -> Response:
-    """Answers a path or method that does not exist."""
+async def _answer_http_exception(request: Request, error: Exception) -> Response:
+    """Answer a request for a path or method that does not exist."""
     if not isinstance(error, HTTPException):
         raise error
     verb, path = request.method, request.url.path
-    reply = no_such_path(verb, path, error.status_code, error.detail)
+    reply = unknown_path_reply(verb, path, error.status_code, error.detail)
     reply = reply or JSONResponse({"error": f"{error.detail}: {verb} {path}"}, error.status_code)
     reply.headers.update(error.headers or {})
     return reply
 
 
-async def _bad_parameter(_: Request, error: Exception) -> Response:
-    """Answers a parameter of a wrong type with 400 and its place."""
+async def _answer_bad_parameter(_: Request, error: Exception) -> Response:
+    """Answer invalid parameters with 400, and name them."""
     if not isinstance(error, RequestValidationError):
         raise error
     found = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())
@@ -280,7 +283,7 @@ async def _bad_parameter(_: Request, error: Exception) -> Response:
 
 
 def file_reply(name: str, content: bytes) -> Response:
-    """A file as an answer that no browser shows as a page of this site."""
+    """A response with a file for download; its headers keep browsers from rendering it."""
     headers = {
         "Content-Disposition": f"attachment; filename*=UTF-8''{quote(name, safe='')}",
         "X-Content-Type-Options": "nosniff",

@@ -1,4 +1,4 @@
-"""Middleware for every request: one that is too large, too slow, one too many or sent by a foreign page is refused."""
+"""Middleware that refuses requests that are too large, too slow or too many, or that come from foreign web pages."""
 
 import asyncio
 import re
@@ -30,9 +30,9 @@ class _PageOrigin(NamedTuple):
 
 @lru_cache(_REMEMBERED)
 def is_own_page(origin: str, host: str, public: str) -> bool:
-    """Whether ``origin`` is the gateway itself: at its public URL, or at a ``Host`` that nobody else can lead here.
+    """Whether ``origin`` is the gateway itself, at its public URL or at the request's own ``Host``.
 
-    Such a host is an address, localhost, or a name without a dot.
+    The ``Host`` counts only if no foreign DNS name can be it: an IP address, localhost, or a name without a dot.
     """
     page = _read_origin(_ORIGIN.fullmatch(origin))
     if page is None:
@@ -40,21 +40,21 @@ def is_own_page(origin: str, host: str, public: str) -> bool:
     if page == _read_origin(_ORIGIN.match(public)):
         return True
     scheme = origin.partition("://")[0]
-    return page == _read_origin(_ORIGIN.fullmatch(f"{scheme}://{host}")) and _is_ours(page.host)
+    return page == _read_origin(_ORIGIN.fullmatch(f"{scheme}://{host}")) and _is_local_name(page.host)
 
 
 @lru_cache(_REMEMBERED)
 def is_own_host(host: str, public: str) -> bool:
-    """Whether the ``Host`` is the gateway's public name, or one that nobody else can lead here.
+    """Whether ``host`` is the gateway's public name, an IP address, localhost, or a name without a dot.
 
-    Ports are not compared: a port may be published under another number.
+    Against DNS rebinding: no foreign DNS name is among them. Ports are not compared, since a port may be mapped.
     """
     asked = _read_origin(_ORIGIN.fullmatch(f"http://{host}"))
     ours = _read_origin(_ORIGIN.match(public))
-    return asked is not None and ((ours is not None and asked.host == ours.host) or _is_ours(asked.host))
+    return asked is not None and ((ours is not None and asked.host == ours.host) or _is_local_name(asked.host))
 
 
-def _is_ours(name: str) -> bool:
+def _is_local_name(name: str) -> bool:
     try:
         ip_address(name.removeprefix("[").removesuffix("]"))
     except ValueError:
@@ -81,10 +81,10 @@ _WHICH_HOST = (
 )
 
 
-class OwnPages:
-    """Middleware that refuses requests of foreign web pages. ``public``: the gateway's URL for clients.
+class OriginGuard:
+    """Middleware that refuses requests sent by foreign web pages. ``public``: the gateway's URL for clients.
 
-    Programs send no ``Origin``; for them the ``Host`` is checked.
+    It checks ``Origin``; in requests without one, which programs send, it checks ``Host``.
     """
 
     def __init__(self, app: ASGIApp, public: str) -> None:
@@ -112,10 +112,10 @@ _OF_MESSAGES = ("/message:send", "/message:stream")
 
 
 class RequestLimits(NamedTuple):
-    """Limits of one process. ``open_requests``: how many it answers at once, streams included.
+    """Limits of requests for one process. ``open_requests``: how many it answers at once, streams included.
 
     ``message_bytes``: the largest body of a message, which may hold files; ``large_bodies``: how many bodies over
-    ``body_bytes`` may be in hand at once.
+    ``body_bytes`` may be in memory at once.
     """
 
     body_bytes: int = 1024 * 1024
@@ -128,13 +128,13 @@ class RequestLimits(NamedTuple):
 
 
 class RequestLimiter:
-    """Middleware that enforces the limits. A fault of the body is raised as ``BadCall`` to its reader.
+    """Middleware that enforces the limits. A body over a limit raises ``BadCall`` in the application that reads it.
 
-    If no answer has begun by then, the client gets the fault as the answer.
+    If the application does not handle that, and no answer has begun, the client gets the error as the answer.
     """
 
     def __init__(self, app: ASGIApp, limits: RequestLimits) -> None:
-        self._app, self.limits, self._large = app, limits, _LargeBodies(limits.large_bodies)
+        self._app, self.limits, self._large = app, limits, _LargeBodySlots(limits.large_bodies)
         self.open_requests = OpenRequests()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -144,22 +144,22 @@ class RequestLimiter:
         if refusal is not None:
             return await refusal(scope, receive, send)
         with self.open_requests:
-            return await self._pass_on(scope, receive, send)
+            return await self._call_app(scope, receive, send)
 
     def refusal(self, scope: Scope) -> JSONResponse | None:
-        """The answer to a request whose head breaks a limit; None if the request may go on."""
+        """The error response to a request whose URL or headers exceed a limit, or which is one too many; else None."""
         limits = self.limits
         if len(scope["raw_path"]) + len(scope["query_string"]) > limits.url_bytes:
-            return _answer_error(414, f"the URL is over the limit of {limits.url_bytes} bytes")
+            return _error_response(414, f"the URL is over the limit of {limits.url_bytes} bytes")
         if sum([len(name) + len(value) for name, value in scope["headers"]]) > limits.header_bytes:
-            return _answer_error(431, f"the headers are over the limit of {limits.header_bytes} bytes together")
+            return _error_response(431, f"the headers are over the limit of {limits.header_bytes} bytes together")
         if self.open_requests.count >= limits.open_requests and scope["path"] not in _ALWAYS:
-            refusal = _answer_error(503, "this replica answers as many requests as it can; try again")
+            refusal = _error_response(503, "this replica answers as many requests as it can; try again")
             refusal.headers.update(RETRY_LATER)
             return refusal
         return None
 
-    async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _call_app(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = False
         body = _LimitedBody(receive, scope, self.limits, self._large)
 
@@ -174,16 +174,16 @@ class RequestLimiter:
         except BadCall as bad:
             if started:
                 raise
-            await _answer_error(bad.status, bad.message)(scope, receive, send)
+            await _error_response(bad.status, bad.message)(scope, receive, send)
         except ClientDisconnect:
             if not started:
-                await _answer_error(_LEFT, "the client left before its request was whole")(scope, receive, send)
+                await _error_response(_LEFT, "the client left before its request was whole")(scope, receive, send)
         finally:
             body.release()
 
 
 class OpenRequests:
-    """Counts the requests that this process is answering: each runs inside this context."""
+    """Counts the requests that are being answered; each runs inside this context manager."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -195,27 +195,27 @@ class OpenRequests:
         self.count -= 1
 
 
-class _LargeBodies:
-    """Counts the bodies in hand that are larger than usual, which only a message may be; each costs memory."""
+class _LargeBodySlots:
+    """Limits how many bodies over the ordinary size are in memory at once; only messages may be that large."""
 
     def __init__(self, most: int) -> None:
         self._most, self._count = most, 0
 
-    def take(self) -> None:
-        """Raises ``BadCall`` if as many as allowed are in hand."""
+    def acquire(self) -> None:
+        """Take a slot for a large body; raises ``BadCall`` if none is free."""
         if self._count >= self._most:
             raise BadCall(INVALID_REQUEST, "this replica reads as many large messages as it can; try again", status=503)
         self._count += 1
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         self._count -= 1
 
 
 class _LimitedBody:
-    """Reads a request's body within the limits. A client's ``content-length`` counts only if it is too large."""
+    """Reads a request's body within the limits; a ``Content-Length`` over the limit is refused at once."""
 
-    def __init__(self, receive: Receive, scope: Scope, limits: RequestLimits, large: _LargeBodies) -> None:
-        self._receive, self._limits, self._said = receive, limits, _said_length(scope)
+    def __init__(self, receive: Receive, scope: Scope, limits: RequestLimits, large: _LargeBodySlots) -> None:
+        self._receive, self._limits, self._said = receive, limits, _content_length(scope)
         is_of_messages = scope["path"] == "/" or scope["path"].endswith(_OF_MESSAGES)
         self._most = limits.message_bytes if is_of_messages else limits.body_bytes
         self._large, self._is_large = large, False
@@ -225,14 +225,14 @@ class _LimitedBody:
     async def receive(self) -> Message:
         if self._whole:
             return await self._receive()
-        self._check(self._said)
-        message = receive_at_once(self._receive)  # most bodies have come by now: they need no timer
-        if isinstance(message, PendingMessage):
+        self._check_size(self._said)
+        message = try_receive(self._receive)  # most bodies have come by now: they need no timer
+        if isinstance(message, PendingReceive):
             message = await self._receive_in_time(message)
-        self._count(message)
+        self._count_bytes(message)
         return message
 
-    async def _receive_in_time(self, pending: "PendingMessage") -> Message:
+    async def _receive_in_time(self, pending: "PendingReceive") -> Message:
         try:
             async with asyncio.timeout_at(self._until):
                 return await finish_receiving(pending)
@@ -240,60 +240,60 @@ class _LimitedBody:
             seconds = self._limits.body_seconds
             raise BadCall(INVALID_REQUEST, f"the request body took over {seconds:g} seconds", status=408) from None
 
-    def _count(self, message: Message) -> None:
+    def _count_bytes(self, message: Message) -> None:
         self._read += len(message.get("body", b""))
         self._whole = not message.get("more_body", False)
-        self._check(self._read)
+        self._check_size(self._read)
 
-    def _check(self, size: int) -> None:
+    def _check_size(self, size: int) -> None:
         check_body_size(size, self._most)
         if size > self._limits.body_bytes and not self._is_large:
-            self._large.take()
+            self._large.acquire()
             self._is_large = True
 
     def release(self) -> None:
         if self._is_large:
-            self._large.give_back()
+            self._large.release()
             self._is_large = False
 
 
-class PendingMessage(NamedTuple):
-    """An ASGI ``receive()`` that was begun and waits: its coroutine, and what that waits for."""
+class PendingReceive(NamedTuple):
+    """An ASGI ``receive()`` that was started and has to wait: its coroutine, and the future that it waits for."""
 
     step: "Generator[object, object, Message]"
     waits_for: object
 
 
-def receive_at_once(receive: Receive) -> Message | PendingMessage:
-    """The next message if it has come, else the pending ``receive()``.
+def try_receive(receive: Receive) -> Message | PendingReceive:
+    """The next ASGI message if it has already arrived, else the pending ``receive()`` for ``finish_receiving``.
 
-    The coroutine is driven by hand: awaiting it would give the event loop a turn even where the message has come
-    already, and most requests are read whole in one piece. What has to wait goes on in ``finish_receiving``.
+    The coroutine is driven by hand: awaiting it could yield to the event loop even if the message is there, and most
+    bodies arrive in one piece.
     """
     step = cast("Generator[object, object, Message]", receive().__await__())
     try:
         waits_for = next(step)
     except StopIteration as received:
         return cast(Message, received.value)
-    return PendingMessage(step, waits_for)
+    return PendingReceive(step, waits_for)
 
 
-def receive_again(first: Message | PendingMessage, receive: Receive) -> Receive:
-    """A ``receive`` that gives ``first``, which was taken from ``receive`` already, and then the rest."""
+def replay_first_message(first: Message | PendingReceive, receive: Receive) -> Receive:
+    """A ``receive`` that returns ``first``, which was already taken from ``receive``, and then the later messages."""
     taken = [first]
 
     async def receiving() -> Message:
         if not taken:
             return await receive()
         message = taken.pop()
-        return await finish_receiving(message) if isinstance(message, PendingMessage) else message
+        return await finish_receiving(message) if isinstance(message, PendingReceive) else message
 
     return receiving
 
 
 @coroutine
-def finish_receiving(pending: PendingMessage) -> "Generator[object, object, Message]":
-    """Await the message of a pending ``receive()``."""
+def finish_receiving(pending: PendingReceive) -> "Generator[object, object, Message]":
+    """Wait for the message of a pending ``receive()``."""
     step, waits_for = pending
     while True:
         try:
@@ -308,10 +308,10 @@ def finish_receiving(pending: PendingMessage) -> "Generator[object, object, Mess
             return cast(Message, done.value)
 
 
-def _said_length(scope: Scope) -> int:
+def _content_length(scope: Scope) -> int:
     said = next((value for name, value in scope["headers"] if name == b"content-length"), b"")
     return int(said) if said.isdigit() and len(said) < 20 else 0
 
 
-def _answer_error(status: int, error: str) -> JSONResponse:
+def _error_response(status: int, error: str) -> JSONResponse:
     return JSONResponse({"error": error}, status)

@@ -1,4 +1,4 @@
-"""How a replica stops: it announces it, ends its streams, and at last answers all who still wait."""
+"""How a replica stops: it becomes unready, then ends its streams, and at last answers requests that still wait."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 
 class ShutdownState:
-    """The state of a replica that stops. ``linger_seconds`` and ``grace_seconds``: see ``ShutdownHooks``."""
+    """How far this replica's shutdown has come. ``linger_seconds`` and ``grace_seconds``: see ``ShutdownHooks``."""
 
     def __init__(self, linger_seconds: float = 0, grace_seconds: float = 10) -> None:
         self.linger_seconds, self.grace_seconds = linger_seconds, grace_seconds
@@ -28,8 +28,8 @@ class ShutdownState:
             wait.reschedule(0)
 
     @asynccontextmanager
-    async def patience(self, seconds: float) -> AsyncIterator[None]:
-        """Bounds a wait: raises ``TimeoutError`` after ``seconds``, or when the replica has no more time."""
+    async def limit_wait(self, seconds: float) -> AsyncIterator[None]:
+        """Limits a wait: raises ``TimeoutError`` after ``seconds``, or at once when the shutdown's time is over."""
         async with asyncio.timeout(0 if self._hurried else seconds) as wait:
             self._waits.add(wait)
             try:

@@ -25,7 +25,9 @@ from tests.each_row import each_row
 
 _ROOT = Path(__file__).parents[3]
 _DISCOVERY = "https://id.example.com/.well-known/openid-configuration"
-_FACE = GatewayProfile("https://agent.example.com/", abilities=Abilities(ways=("keys", "jwt"), discovery=_DISCOVERY))
+_FACE = GatewayProfile(
+    "https://agent.example.com/", abilities=Abilities(auth_methods=("keys", "jwt"), discovery=_DISCOVERY)
+)
 
 
 def _settings(**settings: object) -> GatewaySettings:
@@ -108,7 +110,7 @@ def test_security_schemes_of_0_3_are_those_of_openapi() -> None:
 
 
 def test_where_tokens_alone_let_in_the_bearer_s_format_is_said() -> None:
-    card = agent_card(GatewayProfile("https://agent.example.com/", abilities=Abilities(ways=("jwt",))))
+    card = agent_card(GatewayProfile("https://agent.example.com/", abilities=Abilities(auth_methods=("jwt",))))
     assert card.security_schemes["bearer"].http_auth_security_scheme.bearer_format == "JWT"
     assert list(card.security_schemes) == ["bearer"]
 

@@ -78,13 +78,13 @@ def test_authentication_is_off_only_by_name() -> None:
 
 
 @each_row(
-    ("written", "ways"),
+    ("written", "auth_methods"),
     [("keys", ("keys",)), ("jwt , keys", ("jwt", "keys")), ("keys,jwt", ("keys", "jwt")), ("off", ()), ("", ())],
 )
-def test_ways_are_a_list_with_commas(written: str, ways: tuple[str, ...]) -> None:
+def test_ways_are_a_list_with_commas(written: str, auth_methods: tuple[str, ...]) -> None:
     believed = {"jwt_issuer": "https://issuer.example", "jwt_audience": "purple, shop"}
     settings = IdentitySettings.model_validate({"authentication": written, **believed})
-    assert (settings.ways, settings.jwt_audience) == (ways, ("purple", "shop"))
+    assert (settings.auth_methods, settings.jwt_audience) == (auth_methods, ("purple", "shop"))
 
 
 GUESS, GOOD = 1, 2

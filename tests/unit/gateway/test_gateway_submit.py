@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from services.gateway.a2a.schema import read_send
+from services.gateway.a2a.schema import read_message_0_3
 from services.gateway.edge.errors import InvalidField
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.tasks.intake import Accept, IntakeTime, Signal, fingerprint_of, take_in
@@ -54,7 +54,9 @@ def _answer(named: Json) -> ClientMessage:
 @pytest.mark.promise("gateway.legacy_resend")
 def test_no_two_messages_without_an_id_are_one_and_legacy_content_is_the_same_turn_until_its_answer() -> None:
     params: JsonObject = {"message": {"parts": [{"text": "x"}]}}
-    one, two = (_accept(read_message(read_send(params), Dialect.A2A_0_3), fresh_id=fresh) for fresh in ("a", "b"))
+    one, two = (
+        _accept(read_message(read_message_0_3(params), Dialect.A2A_0_3), fresh_id=fresh) for fresh in ("a", "b")
+    )
     assert one.dedupe != two.dedupe
     waiting = _accept(_legacy())
     assert _accept(_legacy()).dedupe == waiting.dedupe

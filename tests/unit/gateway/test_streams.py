@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, strategies as st
 from starlette.types import Message
 
-from services.gateway.a2a.streams import BARE, Envelope, StreamAnswer, rpc_envelope, sse
-from services.gateway.a2a.views import WORDINGS, ClientView
+from services.gateway.a2a.streams import BARE, Envelope, StreamAnswer, rpc_envelope, sse_response
+from services.gateway.a2a.views import ANSWER_FORMATS, ClientView
 from services.gateway.edge.errors import InvalidField, Unsupported
-from services.gateway.edge.kept_alive import KeptAlive
+from services.gateway.edge.keep_alive import KeepAliveResponse
 from services.gateway.features.streams.service import TaskStream, ToldUpdate
 from services.gateway.features.streams.updates import ArtifactUpdate, Snapshot, StatusUpdate
 from shared.contracts.task import Artifact, ArtifactChunk, TaskRecord
@@ -160,7 +160,9 @@ async def _sent(stream: TaskStream, envelope: Envelope, dialect: Dialect) -> lis
 
     view = ClientView("", stream.shown_id)
     async with asyncio.timeout(PATIENCE):
-        await sse(StreamAnswer(stream, WORDINGS[dialect], view), envelope)({"type": "http"}, receive, send)
+        await sse_response(StreamAnswer(stream, ANSWER_FORMATS[dialect], view), envelope)(
+            {"type": "http"}, receive, send
+        )
     blocks = b"".join(bodies).decode().split("\n\n")
     return [dict(line.split(": ", 1) for line in block.split("\n")) for block in blocks if block]
 
@@ -248,8 +250,8 @@ class Answer:
     async def on_delivered(self) -> None:
         self.delivered += 1
 
-    def response(self) -> KeptAlive:
-        return KeptAlive(self.chunks(), "application/json", (b" ", 0.001), self.on_delivered)
+    def response(self) -> KeepAliveResponse:
+        return KeepAliveResponse(self.chunks(), "application/json", (b" ", 0.001), self.on_delivered)
 
 
 @pytest.mark.promise("gateway.kept_alive")

@@ -13,7 +13,7 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.message import Message
 from hypothesis import given, settings, strategies as st
 
-from services.gateway.a2a.methods import WrittenTasks
+from services.gateway.a2a.methods import TaskJsonCache
 from services.gateway.a2a.views import NEW, OLD, OLD_REST, ClientView, Shown, task_view, update_view
 from services.gateway.features.streams.updates import ArtifactUpdate, Snapshot, StatusUpdate, TasklessReply, Update
 from services.gateway.features.tasks.views import legacy_view
@@ -130,13 +130,13 @@ def test_an_update_is_in_the_words_of_0_3_as_the_sdk_converts_it(
 @settings(max_examples=40)
 @given(_RECORDS, _maybe(st.integers(0, 3)))
 def test_a_task_that_was_written_before_is_answered_with_the_same_bytes(record: TaskRecord, length: int | None) -> None:
-    written, view = WrittenTasks(), ClientView("a notice", record.task_id, length)
-    first = written.write(record, NEW, view)
+    written, view = TaskJsonCache(), ClientView("a notice", record.task_id, length)
+    first = written.serialize(record, NEW, view)
     changed = record.model_copy(update={"reason": "another"})
     assert json.loads(first) == task_view(record, "a notice", length)
     assert written.find(record, NEW, view) is first
     assert written.find(changed, NEW, view) is None
-    assert json.loads(written.write(changed, NEW, view)) == task_view(changed, "a notice", length)
+    assert json.loads(written.serialize(changed, NEW, view)) == task_view(changed, "a notice", length)
 
 
 @pytest.mark.promise("gateway.task_json")
@@ -145,9 +145,9 @@ def test_a_task_that_was_written_before_is_answered_with_the_same_bytes(record: 
 def test_an_answer_of_a_task_that_has_the_contents_of_files_is_not_kept(record: TaskRecord, at: datetime) -> None:
     said = HistoryMessage(role="user", text="", message_id="m", at=at, parts=({"raw": "YWJj"},))
     whole = record.model_copy(update={"history": (said,)})
-    written, view = WrittenTasks(), ClientView("a notice", record.task_id, 0)
-    first = written.write(whole, NEW, view)
-    again = written.write(whole, NEW, view)
+    written, view = TaskJsonCache(), ClientView("a notice", record.task_id, 0)
+    first = written.serialize(whole, NEW, view)
+    again = written.serialize(whole, NEW, view)
     assert again == first
     assert again is not first
 

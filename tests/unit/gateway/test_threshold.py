@@ -13,7 +13,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message
 from typing_extensions import override
 
-from services.gateway.edge.body import MAX_DEPTH, MAX_VALUES, BadCall, parse_value
+from services.gateway.edge.body import MAX_DEPTH, MAX_VALUES, BadCall, parse_json
 from services.gateway.edge.errors import TooManyRequests
 from services.gateway.edge.request_limits import RequestLimiter, RequestLimits, is_own_host, is_own_page
 from services.gateway.features.tasks.guarded_tasks import GuardedTasks
@@ -178,13 +178,13 @@ async def test_one_request_too_many_is_told_to_come_back_and_probes_are_answered
 )
 def test_what_is_too_much_is_refused(body: bytes, says: str) -> None:
     with pytest.raises(BadCall, match=says):
-        parse_value(body)
+        parse_json(body)
 
 
 @pytest.mark.promise("gateway.limits")
 def test_what_is_within_the_limits_is_read() -> None:
-    assert parse_value(b"[" * MAX_DEPTH + b"]" * MAX_DEPTH) is not None
-    assert len(str(parse_value(b"[" + b"1," * 1000 + b"1]"))) > 1000
+    assert parse_json(b"[" * MAX_DEPTH + b"]" * MAX_DEPTH) is not None
+    assert len(str(parse_json(b"[" + b"1," * 1000 + b"1]"))) > 1000
 
 
 class FullTasks(MemoryTasks):

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 from pydantic import JsonValue
 
 from services.gateway.edge.errors import DecisionNotCounted, InvalidField, MissingRole, UnknownApproval
-from services.gateway.edge.fields import required_id, short_text_at
+from services.gateway.edge.fields import required_id_at, short_text_at
 from services.gateway.edge.ids import derive_id
 from services.gateway.features.approvals.views import Question, approval_view
 from services.gateway.features.identity.model import Caller, may_read
@@ -64,7 +64,7 @@ class ApproverAnswer(NamedTuple):
 
 def read_answer(body: JsonObject) -> ApproverAnswer:
     """Parse ``{"decision": "approve" | "reject", "comment"}``; raises ``InvalidField``."""
-    word = required_id(body, "decision", "decision").strip().lower()
+    word = required_id_at(body, "decision", "decision").strip().lower()
     if word not in WORDS:
         raise InvalidField("decision", f"must be {' or '.join(WORDS)}")
     return ApproverAnswer(word, short_text_at(body, "comment", _LONGEST_COMMENT))

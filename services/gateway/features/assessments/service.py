@@ -7,7 +7,7 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from services.gateway.edge.errors import MissingRole
-from services.gateway.edge.fields import object_at, refused_field
+from services.gateway.edge.fields import object_at, to_invalid_field
 from services.gateway.features.identity.model import Caller
 from shared.contracts.assessment.messages import JsonObject as Wire
 from shared.contracts.assessment.results import Assessment, AssessmentCard, Run, card_of
@@ -44,7 +44,7 @@ def _parse_assessment(given: JsonObject) -> Assessment:
     try:
         return Assessment.model_validate_json(dumps(given))
     except ValidationError as error:
-        raise refused_field(error, "assessment") from None
+        raise to_invalid_field(error, "assessment") from None
 
 
 def _id_of(owner: str, assessment: Assessment) -> str:

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from services.gateway.edge.errors import InvalidField
-from services.gateway.edge.fields import read_moment
+from services.gateway.edge.fields import parse_time
 from services.gateway.features.audit.service import MOST, USUAL, AuditPage, AuditQuery
 from services.gateway.features.audit.store import AuditExport
 from services.gateway.features.identity.middleware import let_in
@@ -53,8 +53,8 @@ def read_query(given: Mapping[str, str]) -> AuditQuery:
         if len(given.get(name, "")) > _LONGEST:
             raise InvalidField(name, f"must be at most {_LONGEST} characters")
     return AuditQuery(
-        since=read_moment(given.get("since"), "since"),
-        until=read_moment(given.get("until"), "until"),
+        since=parse_time(given.get("since"), "since"),
+        until=parse_time(given.get("until"), "until"),
         task=given.get("task") or None,
         session=given.get("session") or None,
         size=int(limit),

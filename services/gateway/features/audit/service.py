@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from services.gateway.edge.errors import InvalidField, NotAnOperator
-from services.gateway.edge.fields import read_token
+from services.gateway.edge.fields import decode_page_token
 from services.gateway.features.audit.rows import time_of
 from services.gateway.features.identity.model import Caller
 from shared.domain.exact_json import JsonObject
@@ -50,7 +50,7 @@ def falls_into(row: JsonObject, query: AuditQuery) -> bool:
 
 def parse_place(token: str) -> tuple[str, str]:
     """Whether a page begins in the store or the archive, and where there; raises ``InvalidField``."""
-    where, place = read_token(token) if token else (LIVE, "")
+    where, place = decode_page_token(token) if token else (LIVE, "")
     if where not in (LIVE, ARCHIVE):
         raise InvalidField("token", "is none that this server gave")
     return where, place

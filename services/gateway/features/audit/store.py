@@ -7,7 +7,7 @@ from typing import NamedTuple, cast
 from redis.asyncio import Redis
 
 from services.gateway.edge.errors import InvalidField, NoVisibleTask
-from services.gateway.edge.fields import write_token
+from services.gateway.edge.fields import encode_page_token
 from services.gateway.features.audit.rows import audit_rows, rows_of_record
 from services.gateway.features.audit.service import (
     ARCHIVE,
@@ -144,8 +144,8 @@ class AuditExport(ScriptedStore):
         page = await self._lists.page(wanted, query.size, after)
         rows = [row for kept in await self._with_details(page.records) for row in await self._rows_told(kept)]
         if page.after:
-            return rows, write_token(LIVE, f"{page.after.micros} {page.after.task}")
-        return rows, write_token(ARCHIVE, "") if self._archive else ""
+            return rows, encode_page_token(LIVE, f"{page.after.micros} {page.after.task}")
+        return rows, encode_page_token(ARCHIVE, "") if self._archive else ""
 
     async def _rows_told(self, kept: Kept) -> list[JsonObject]:
         """The task's writes, in full if the store or the archive has them, else as the record says."""
@@ -166,7 +166,7 @@ class AuditExport(ScriptedStore):
                 continue
             if await self._find(tenant, found.record.task_id) is None:
                 rows += audit_rows(found, "archive")
-        return rows, write_token(ARCHIVE, left[query.size - 1]) if len(left) > query.size else ""
+        return rows, encode_page_token(ARCHIVE, left[query.size - 1]) if len(left) > query.size else ""
 
     async def _from_archive(self, tenant: str, task_id: str) -> ArchivedTask | None:
         return await self._archive.find(tenant, task_id) if self._archive else None

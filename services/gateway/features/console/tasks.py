@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from services.gateway.edge.errors import InvalidField, NotCancelable, NothingToResolve, NoVisibleTask
-from services.gateway.edge.kept_alive import SSE_BEAT, KeptAlive
+from services.gateway.edge.keep_alive import SSE_BEAT, KeepAliveResponse
 from services.gateway.edge.replies import file_reply
 from services.gateway.features.audit.rows import audit_rows, rows_of_record
 from services.gateway.features.console.context import ConsolePages
@@ -40,13 +40,13 @@ class LiveStreams(ConsolePages):
     """Server-sent updates of pages. A task's end with it; the inbox's go on until the reader leaves."""
 
     async def inbox(self, request: Request, visitor: Visitor) -> Response:
-        return KeptAlive(self._watch_inbox(request, visitor), "text/event-stream", SSE_BEAT)
+        return KeepAliveResponse(self._watch_inbox(request, visitor), "text/event-stream", SSE_BEAT)
 
     async def task(self, request: Request, visitor: Visitor) -> Response:
         record = await self._context.services.tasks.read(request.path_params["task_id"], visitor.caller)
         after = request.headers.get("last-event-id") or request.query_params.get("after", "")
         after = after if _STREAM_ID.fullmatch(after) else "0"
-        return KeptAlive(self._watch_task(record, after), "text/event-stream", SSE_BEAT)
+        return KeepAliveResponse(self._watch_task(record, after), "text/event-stream", SSE_BEAT)
 
     async def _watch_inbox(self, request: Request, visitor: Visitor) -> AsyncGenerator[bytes, None]:
         seen = request.query_params.get("seen", "")

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from typing_extensions import override
 
 from services.gateway.edge.errors import InvalidField, RateLimitStatus, Unauthenticated
-from services.gateway.edge.fields import count_at, required_id, short_text_at
+from services.gateway.edge.fields import count_at, required_id_at, short_text_at
 from services.gateway.features.identity import model as identity
 from services.gateway.features.identity.middleware import check
 from shared.contracts.api_key import ApiKey
@@ -100,7 +100,7 @@ def read_wish(body: JsonObject) -> KeyRequest:
     days = count_at(body, "days", "key.days")
     if days is not None and not 1 <= days <= _MOST_DAYS:
         raise InvalidField("key.days", f"must be from 1 to {_MOST_DAYS}")
-    principal_id = required_id(body, "principal", "key.principal")
+    principal_id = required_id_at(body, "principal", "key.principal")
     limits = {name: _limit_at(body, name) for name in LIMITS}
     roles, levels = identity.roles_in(body, "key"), identity.levels_in(body, "key")
     if levels and Role.APPROVER not in roles:

@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from services.gateway.edge import errors
-from services.gateway.edge.replies import RETRY_LATER, TOO_MANY_REQUESTS, error_reply
+from services.gateway.edge.replies import RETRY_LATER, TOO_MANY_REQUESTS, rpc_error_reply
 from services.gateway.features.identity.model import AdmittedCaller, Caller, Identity, RequestCost
 from services.gateway.features.identity.throttle import FailureThrottle, Network, Strictness, source_of
 from shared.ports.store import StoreUnavailable
@@ -58,7 +58,7 @@ def limit_headers(standing: errors.RateLimitStatus) -> Mapping[str, str]:
 
 
 def _left_words(one: errors.QuotaUsage) -> str:
-    return f'"{one.name}";r={one.left};t={ceil(one.whole_in)}'
+    return f'"{one.name}";r={one.left};t={ceil(one.reset_seconds)}'
 
 
 log = structlog.get_logger()
@@ -166,7 +166,7 @@ def _challenge(error: str) -> dict[str, str]:
 def _answer_too_many(scope: Scope, fault: errors.TooManyRequests) -> Response:
     """The 429 reply in the form of the path. The body was not read, so a JSON-RPC error has no call id."""
     if scope["path"] == JSON_RPC_PATH:
-        reply: Response = error_reply(None, TOO_MANY_REQUESTS, str(fault), 429)
+        reply: Response = rpc_error_reply(None, TOO_MANY_REQUESTS, str(fault), 429)
     else:
         reply = JSONResponse({"error": str(fault)}, 429)
     reply.headers["Retry-After"] = str(fault.wait)

@@ -14,7 +14,7 @@ from services.gateway.edge.errors import (
     TooManyRequests,
     Unauthenticated,
 )
-from services.gateway.edge.fields import kind_of, list_at, object_at, required_id
+from services.gateway.edge.fields import json_type_name, list_at, object_at, required_id_at
 from shared.contracts.api_key import ApiKey
 from shared.contracts.task import Principal, TaskRecord
 from shared.domain.exact_json import JsonObject
@@ -114,7 +114,7 @@ def claimed_principal(metadata: JsonObject) -> Principal:
     if not claim:
         return _NOBODY
     return Principal(
-        id=required_id(claim, "id", f"{_PATH}.id"), roles=roles_in(claim, _PATH), levels=levels_in(claim, _PATH)
+        id=required_id_at(claim, "id", f"{_PATH}.id"), roles=roles_in(claim, _PATH), levels=levels_in(claim, _PATH)
     )
 
 
@@ -184,7 +184,7 @@ def _read_words(claim: JsonObject, key: str, path: str) -> tuple[str, ...]:
     words: list[str] = []
     for index, item in enumerate(list_at(claim, key, f"{path}.{key}")):
         if not isinstance(item, str):
-            raise InvalidField(f"{path}.{key}[{index}]", f"must be a string, not {kind_of(item)}")
+            raise InvalidField(f"{path}.{key}[{index}]", f"must be a string, not {json_type_name(item)}")
         words.append(item)
     return tuple(words)
 

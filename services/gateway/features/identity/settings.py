@@ -74,14 +74,16 @@ class IdentitySettings(Settings):
     @field_validator("authentication")
     @classmethod
     def _known_ways(cls, value: str) -> str:
-        ways = [way.strip() for way in value.split(",")]
-        if ways not in ([""], ["off"]) and not (set(ways) <= set(_WAYS) and len(set(ways)) == len(ways)):
+        auth_methods = [way.strip() for way in value.split(",")]
+        if auth_methods not in ([""], ["off"]) and not (
+            set(auth_methods) <= set(_WAYS) and len(set(auth_methods)) == len(auth_methods)
+        ):
             raise ValueError("it is keys, jwt, keys,jwt or off")
-        return ",".join(ways)
+        return ",".join(auth_methods)
 
     @model_validator(mode="after")
     def _jwt_is_whole(self) -> Self:
-        if "jwt" not in self.ways:
+        if "jwt" not in self.auth_methods:
             return self
         if not self.jwt_issuer:
             raise _bad_setting(
@@ -97,14 +99,14 @@ class IdentitySettings(Settings):
         return self
 
     @property
-    def ways(self) -> tuple[str, ...]:
+    def auth_methods(self) -> tuple[str, ...]:
         """How callers may authenticate; empty where nobody checks."""
         return tuple(way for way in self.authentication.split(",") if way in _WAYS)
 
     @property
     def discovery(self) -> str:
         """Where clients learn how to get a token; empty if only the issuer's keys are configured."""
-        return discovery_of(self.jwt_issuer) if "jwt" in self.ways and not self.jwt_jwks_url else ""
+        return discovery_of(self.jwt_issuer) if "jwt" in self.auth_methods and not self.jwt_jwks_url else ""
 
     @property
     def allowance(self) -> Allowance:

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 from pydantic import JsonValue
 
 from services.gateway.edge.errors import InvalidField
-from services.gateway.edge.fields import word_at
+from services.gateway.edge.fields import choice_at
 from shared.contracts.learning_files import LearningFile
 from shared.domain.bandit import REWARD_UNITS, Arm, ucb1
 from shared.domain.cases import CASES_KEPT, CaseOutcome
@@ -82,7 +82,7 @@ def _arm_view(arm: Arm, score: float | None) -> dict[str, JsonValue]:
 
 def read_import(body: JsonObject) -> tuple[LearningFile, Json, bool]:
     """Parse ``{"file", "content", "dry_run"}``; raises ``InvalidField``."""
-    file, dry_run = word_at(body, "file", LearningFile), body.get("dry_run", False)
+    file, dry_run = choice_at(body, "file", LearningFile), body.get("dry_run", False)
     if not isinstance(dry_run, bool):
         raise InvalidField("dry_run", "must be true or false")
     if "content" not in body:

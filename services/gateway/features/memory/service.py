@@ -8,7 +8,7 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from services.gateway.edge.errors import InvalidField
-from services.gateway.edge.fields import text_at, word_at
+from services.gateway.edge.fields import choice_at, text_at
 from services.gateway.features.identity.model import Caller
 from shared.contracts.knowledge import Accuracy, CaseEntry, EntityLinks, KnownEntity, KnownFact
 from shared.contracts.learning_files import ForgetRequest, ForgetScope
@@ -90,7 +90,7 @@ def _describe_accuracy(process_type: str, kind: str, row: Accuracy) -> JsonValue
 
 def read_forget(body: JsonObject, caller: Caller, now: datetime, request_id: str) -> ForgetRequest:
     """Parse ``{"scope", "subject"}`` into a request to forget; raises ``InvalidField``."""
-    scope, subject = word_at(body, "scope", ForgetScope), (text_at(body, "subject", "subject") or "").strip()
+    scope, subject = choice_at(body, "scope", ForgetScope), (text_at(body, "subject", "subject") or "").strip()
     if (scope is ForgetScope.TENANT) is bool(subject):
         raise InvalidField("subject", "names the entity or the session; it is empty for all of a tenant's")
     return ForgetRequest(

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol, TypeVar
 from pydantic import AwareDatetime, Field, ValidationError
 
 from services.gateway.edge.errors import InvalidField, Unsupported
-from services.gateway.edge.fields import refused_field
+from services.gateway.edge.fields import to_invalid_field
 from services.gateway.edge.ids import derive_id
 from services.gateway.features.identity.model import Caller, check_client
 from services.gateway.features.tasks.intake import IntakeTime
@@ -170,7 +170,7 @@ def _check_shape(shape: type[_T], data: JsonObject) -> _T:
     try:
         return shape.model_validate(plain_values({"message_type": kind, **data}))
     except ValidationError as error:
-        raise refused_field(error, str(kind)) from None
+        raise to_invalid_field(error, str(kind)) from None
 
 
 _OPEN = tuple(state for state in TaskState if not state.is_terminal)

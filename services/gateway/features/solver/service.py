@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, cast
 from pydantic import JsonValue
 
 from services.gateway.edge.errors import InvalidField
-from services.gateway.edge.fields import kind_of, list_at, required_id, text_at
+from services.gateway.edge.fields import json_type_name, list_at, required_id_at, text_at
 from services.gateway.features.tasks.message import ClientMessage, policy_document
 from shared.contracts.policy_document import UnknownShape, read_rules, rules_in_text
 from shared.contracts.task import PriorTurn, SolverRequest, TaskRecord
@@ -168,7 +168,7 @@ class Ask(NamedTuple):
 
 def read_solver(body: JsonObject) -> Ask:
     """Parse the body of a request; raises ``InvalidField``."""
-    task_id = required_id(body, "task_id", "task_id")
+    task_id = required_id_at(body, "task_id", "task_id")
     task = _required_text(body, "task")
     context = text_at(body, "context", "context")
     wanted = _read_format(body)
@@ -259,7 +259,7 @@ def _read_history(body: JsonObject) -> tuple[PriorTurn, ...]:
 
 def _read_turn(item: Json, path: str) -> PriorTurn:
     if not isinstance(item, dict):
-        raise InvalidField(path, f"must be an object, not {kind_of(item)}")
+        raise InvalidField(path, f"must be an object, not {json_type_name(item)}")
     role, content = text_at(item, "role", f"{path}.role"), text_at(item, "content", f"{path}.content")
     if role not in _ROLES:
         raise InvalidField(f"{path}.role", f"must be one of {', '.join(_ROLES)}")

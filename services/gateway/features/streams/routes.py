@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request
 from pydantic import JsonValue
 from starlette.responses import JSONResponse, Response
 
-from services.gateway.edge.kept_alive import SSE_BEAT, KeptAlive
+from services.gateway.edge.keep_alive import SSE_BEAT, KeepAliveResponse
 from services.gateway.edge.replies import RETRY_LATER, asks_for_1_0, file_reply
 from services.gateway.features.identity.middleware import let_in
 from services.gateway.features.identity.model import Caller, Identity
@@ -114,7 +114,7 @@ class RestEndpoints:
         seen = updates.read_seen(request.headers.get(updates.LAST_EVENT_ID))
         standing = await self._tasks.standing(await self._tasks.read(task_id, self._identify_caller(request)))
         frames = story(self._tasks, standing, seen, self._notice, follow=follow)
-        return KeptAlive(frames, "text/event-stream", SSE_BEAT)
+        return KeepAliveResponse(frames, "text/event-stream", SSE_BEAT)
 
     async def file(self, task_id: str, file_id: str, request: Request) -> Response:
         """A file of the task's messages, to be saved and never shown as a page of ours."""

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from services.gateway.edge.errors import InvalidField
-from services.gateway.edge.fields import read_token, write_token
+from services.gateway.edge.fields import decode_page_token, encode_page_token
 from services.gateway.features.identity.model import Caller, may_read, sees_all
 from shared.contracts.task import TaskRecord
 from shared.domain.words import TaskState
@@ -42,7 +42,7 @@ class Page(NamedTuple):
     @property
     def next_token(self) -> str:
         """What asks for the next page; empty on the last one."""
-        return write_token(str(self.after.micros), self.after.task) if self.after else ""
+        return encode_page_token(str(self.after.micros), self.after.task) if self.after else ""
 
 
 class TaskLists(Protocol):
@@ -82,7 +82,7 @@ def owner_shown(caller: Caller) -> str | None:
 def _parse_token(token: str) -> ListPlace | None:
     if not token:
         return None
-    micros, task = read_token(token)
+    micros, task = decode_page_token(token)
     if not (micros.isascii() and micros.isdecimal() and task):
         raise InvalidField("pageToken", "is none that this server gave")
     return ListPlace(int(micros), task)

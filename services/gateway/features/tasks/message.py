@@ -7,7 +7,15 @@ from typing import NamedTuple, cast
 from pydantic import JsonValue, ValidationError
 
 from services.gateway.edge.errors import InvalidField
-from services.gateway.edge.fields import id_at, kind_of, list_at, object_at, refused_field, required_id, text_at
+from services.gateway.edge.fields import (
+    id_at,
+    json_type_name,
+    list_at,
+    object_at,
+    required_id_at,
+    text_at,
+    to_invalid_field,
+)
 from services.gateway.features.files.service import ClientFile, is_file, read_file
 from services.gateway.features.webhooks.model import TaskHook, webhook_in_send
 from shared.contracts.task import Practice, SolverRequest
@@ -62,11 +70,11 @@ class ClientMessage(NamedTuple):
 def read_message(params: JsonObject, dialect: Dialect) -> ClientMessage:
     """Parse a ``tasks/send`` (early), ``message/send`` (0.3) or ``SendMessage`` (1.0)."""
     if dialect is Dialect.LEGACY:
-        task_id: str | None = required_id(params, "id", "params.id")
+        task_id: str | None = required_id_at(params, "id", "params.id")
         session, message, message_id = id_at(params, "sessionId", "params.sessionId"), _read_message(params), None
     else:
         message = _read_message(params)
-        message_id = required_id(message, "messageId", "message.messageId")
+        message_id = required_id_at(message, "messageId", "message.messageId")
         task_id = id_at(message, "taskId", "message.taskId")
         session = id_at(message, "contextId", "message.contextId")
     metadata, parts = metadata_of(params), list_at(message, "parts", "message.parts")
@@ -93,7 +101,7 @@ def metadata_of(params: JsonObject) -> JsonObject:
     """The metadata of the request and of its message; the request's win. Clients of 0.3 and 1.0 use either."""
     inner = object_at(params, "message", "params.message").get("metadata")
     if inner is not None and not isinstance(inner, dict):
-        raise InvalidField("message.metadata", f"must be an object, not {kind_of(inner)}")
+        raise InvalidField("message.metadata", f"must be an object, not {json_type_name(inner)}")
     return {**(inner or {}), **object_at(params, "metadata", "metadata")}
 
 
@@ -107,11 +115,11 @@ def _read_practice(metadata: JsonObject) -> Practice | None:
     if given in (None, False):
         return None
     if given is not True and not isinstance(given, dict):
-        raise InvalidField("metadata.practice", f"must be true or an object, not {kind_of(given)}")
+        raise InvalidField("metadata.practice", f"must be true or an object, not {json_type_name(given)}")
     try:
         return Practice() if given is True else Practice.model_validate({**plain_values(given), "turn": 0})
     except ValidationError as error:
-        raise refused_field(error, "metadata.practice") from None
+        raise to_invalid_field(error, "metadata.practice") from None
 
 
 def _read_message(params: JsonObject) -> JsonObject:
@@ -139,7 +147,7 @@ def _sort_parts(parts: list[Json]) -> tuple[str, tuple[JsonObject, ...], tuple[C
     for index, part in enumerate(parts):
         path = f"message.parts[{index}]"
         if not isinstance(part, dict):
-            raise InvalidField(path, f"must be an object, not {kind_of(part)}")
+            raise InvalidField(path, f"must be an object, not {json_type_name(part)}")
         if is_file(part):
             files.append(read_file(part, path))
         elif part.get("text") is not None:
@@ -169,7 +177,7 @@ def policy_document(value: Json, path: str) -> str | dict[str, JsonValue] | None
         return plain_values(value) if _survives_floats(value) else dumps(value)
     if value is None or isinstance(value, str):
         return value or None
-    raise InvalidField(path, f"must be a string or an object, not {kind_of(value)}")
+    raise InvalidField(path, f"must be a string or an object, not {json_type_name(value)}")
 
 
 def _survives_floats(value: Json) -> bool:

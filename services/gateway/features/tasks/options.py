@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from services.gateway.edge.errors import InvalidField, UnsupportedContent
-from services.gateway.edge.fields import count_at, id_at, kind_of, list_at, object_at, read_moment, text_at
+from services.gateway.edge.fields import count_at, id_at, json_type_name, list_at, object_at, parse_time, text_at
 from services.gateway.features.tasks.listing import MOST, USUAL, TaskQuery
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import Dialect, TaskState
@@ -56,7 +56,7 @@ def list_options(params: JsonObject) -> ListOptions:
     query = TaskQuery(
         session=id_at(params, "contextId", "contextId"),
         states=_parse_states(text_at(params, "status", "status")),
-        since=read_moment(text_at(params, "statusTimestampAfter", "statusTimestampAfter"), "statusTimestampAfter"),
+        since=parse_time(text_at(params, "statusTimestampAfter", "statusTimestampAfter"), "statusTimestampAfter"),
         size=_page_size(params),
         token=text_at(params, "pageToken", "pageToken") or "",
     )
@@ -69,7 +69,7 @@ def flag_at(said: JsonObject, key: str, path: str) -> bool:
     if value is None:
         return False
     if not isinstance(value, bool):
-        raise InvalidField(path, f"must be true or false, not {kind_of(value)}")
+        raise InvalidField(path, f"must be true or false, not {json_type_name(value)}")
     return value
 
 
@@ -91,7 +91,7 @@ def _check_modes(said: JsonObject) -> None:
 
 def _media_type(item: Json, path: str) -> str:
     if not isinstance(item, str):
-        raise InvalidField(path, f"must be a list of media types; there is {kind_of(item)} in it")
+        raise InvalidField(path, f"must be a list of media types; there is {json_type_name(item)} in it")
     return item.partition(";")[0].strip().lower()
 
 

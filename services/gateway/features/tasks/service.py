@@ -63,12 +63,12 @@ class TaskService:
         moment: Callable[[], IntakeTime],
         rules: MessageRules,
         wait_seconds: float = 85,
-        leaving: ShutdownState | None = None,
+        shutdown: ShutdownState | None = None,
         read_assessment: ReadAssessment = read_no_assessment,
     ) -> None:
         self._tasks, self._client_ids, self._moment = tasks, client_ids, moment
         self._rules, self._webhooks, self.files = rules, rules.webhooks, rules.files
-        self._wait_seconds, self._leaving = wait_seconds, leaving or ShutdownState()
+        self._wait_seconds, self._shutdown = wait_seconds, shutdown or ShutdownState()
         self._read_assessment = read_assessment
 
     async def submit(self, message: ClientMessage, caller: Caller) -> Ticket:
@@ -138,7 +138,7 @@ class TaskService:
     async def wait_for_end(self, record: TaskRecord, turn_id: str, limit: float) -> None:
         """Wait until a turn of the task is over, but no longer than the limit (seconds)."""
         try:
-            async with self._leaving.patience(limit):
+            async with self._shutdown.limit_wait(limit):
                 after = "0"  # of a task that was just accepted all events are new
                 if record.state is not TaskState.SUBMITTED or record.turns_done:
                     standing = await self.standing(record)

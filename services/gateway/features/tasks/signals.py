@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from services.gateway.edge.errors import NotCancelable, NothingToResolve, NoVisibleTask
-from services.gateway.edge.fields import required_id, short_text_at, word_at
+from services.gateway.edge.fields import choice_at, required_id_at, short_text_at
 from services.gateway.edge.ids import derive_id
 from services.gateway.features.identity.model import Caller, check_operator, may_stop
 from services.gateway.features.tasks.intake import IntakeTime
@@ -28,8 +28,8 @@ class ResolutionWord(NamedTuple):
 
 def read_word(body: JsonObject) -> ResolutionWord:
     """Parse ``{"call", "resolution", "comment"}``; raises ``InvalidField``."""
-    resolution, comment = word_at(body, "resolution", Resolution), short_text_at(body, "comment", _LONGEST_COMMENT)
-    return ResolutionWord(required_id(body, "call", "call"), resolution, comment)
+    resolution, comment = choice_at(body, "resolution", Resolution), short_text_at(body, "comment", _LONGEST_COMMENT)
+    return ResolutionWord(required_id_at(body, "call", "call"), resolution, comment)
 
 
 _SECONDS = 15.0  # that a client waits until what it sent has taken effect

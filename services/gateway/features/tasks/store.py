@@ -172,12 +172,12 @@ _SECONDS = 3.0
 
 
 class RedisReadiness:
-    def __init__(self, state: Redis, queue: Redis, leaving: ShutdownState, *, allow_volatile: bool) -> None:
-        self._state, self._queue, self._leaving, self._allow_volatile = state, queue, leaving, allow_volatile
+    def __init__(self, state: Redis, queue: Redis, shutdown: ShutdownState, *, allow_volatile: bool) -> None:
+        self._state, self._queue, self._shutdown, self._allow_volatile = state, queue, shutdown, allow_volatile
 
     async def problems(self) -> tuple[str, ...]:
         """Why this replica should get no requests, one sentence each; empty if it is ready."""
-        if self._leaving.announced:
+        if self._shutdown.announced:
             return ("draining: this replica was told to stop, and finishes what it has begun",)
         found = await asyncio.gather(self._state_problem(), self._queue_problem())
         return tuple(problem for problem in found if problem)

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 from pydantic import JsonValue
 
 from services.gateway.edge.errors import InvalidField
-from services.gateway.edge.fields import id_at, kind_of, list_at, object_at, text_at
+from services.gateway.edge.fields import id_at, json_type_name, list_at, object_at, text_at
 from shared.contracts.base import Contract
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import JsonObject
@@ -207,5 +207,5 @@ def _first_scheme(given: JsonObject, path: str) -> str:
         return ""
     first = next(iter(list_at(given, "schemes", f"{path}.schemes")), "")
     if not isinstance(first, str):
-        raise InvalidField(f"{path}.schemes[0]", f"must be a string, not {kind_of(first)}")
+        raise InvalidField(f"{path}.schemes[0]", f"must be a string, not {json_type_name(first)}")
     return first

@@ -1,4 +1,4 @@
-"""Slow answers: kept alive against idle time-outs, and given up when the client disconnects."""
+"""Slow responses: kept alive against idle time-outs, abandoned when the client disconnects, ended at shutdown."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -13,39 +13,39 @@ JSON_BEAT = (b" ", 10.0)  # white space before a JSON text is part of it
 SSE_BEAT = (b": keep-alive\n\n", 15.0)
 
 
-class KeptAlive(Response):
-    """A response that sends what a generator yields, and a filler every few seconds.
+class KeepAliveResponse(Response):
+    """A response that sends what ``chunks`` yields, and the bytes of ``heartbeat`` every few seconds meanwhile.
 
-    ``chunks`` must not raise: the status has been sent before it runs. ``on_delivered`` is awaited when everything was
-    sent to a client that was still there.
+    ``chunks`` must not raise: the status is sent before it runs. ``on_delivered`` is awaited when everything was sent
+    before the client disconnected.
     """
 
     def __init__(
         self,
         chunks: AsyncGenerator[bytes, None],
         media_type: str,
-        beat: tuple[bytes, float],
+        heartbeat: tuple[bytes, float],
         on_delivered: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         super().__init__(media_type=media_type, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
         del self.headers["content-length"]
-        self._chunks, self._beat, self._on_delivered = chunks, beat, on_delivered
+        self._chunks, self._beat, self._on_delivered = chunks, heartbeat, on_delivered
 
     @override
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        if not await self._send_while_there(receive, send):
+        if not await self._send_until_disconnect(receive, send):
             return
         await send({"type": "http.response.body", "body": b""})
         if self._on_delivered:
             await self._on_delivered()
 
-    async def _send_while_there(self, receive: Receive, send: Send) -> bool:
-        """Send everything; False if the client disconnected first."""
+    async def _send_until_disconnect(self, receive: Receive, send: Send) -> bool:
+        """Send all chunks; returns False if the client disconnected first."""
         async with asyncio.TaskGroup() as group:
             body = group.create_task(self._send_chunks(send))
-            gone = group.create_task(_await_departure(receive))
-            beat = group.create_task(self._send_beats(send))
+            gone = group.create_task(_wait_for_disconnect(receive))
+            beat = group.create_task(self._send_heartbeats(send))
             await asyncio.wait({body, gone}, return_when=asyncio.FIRST_COMPLETED)
             delivered = body.done()
             for task in (body, gone, beat):
@@ -59,14 +59,14 @@ class KeptAlive(Response):
         finally:
             await self._chunks.aclose()
 
-    async def _send_beats(self, send: Send) -> None:
+    async def _send_heartbeats(self, send: Send) -> None:
         filler, every = self._beat
         while True:
             await asyncio.sleep(every)
             await send({"type": "http.response.body", "body": filler, "more_body": True})
 
 
-async def _await_departure(receive: Receive) -> None:
+async def _wait_for_disconnect(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
 
@@ -74,24 +74,27 @@ async def _await_departure(receive: Receive) -> None:
 LAST_WORDS = b": this replica stops; reconnect, and go on after the last id\nretry: 1000\n\n"
 
 
-class Drain:
-    """Middleware that ends streams when the replica stops: their senders see a disconnect, clients the last words."""
+class DrainMiddleware:
+    """Middleware that ends streams when the replica stops.
 
-    def __init__(self, app: ASGIApp, leaving: ShutdownState) -> None:
-        self._app, self._leaving = app, leaving
+    The application sees a disconnect; the client is told in an SSE comment to reconnect.
+    """
+
+    def __init__(self, app: ASGIApp, shutdown: ShutdownState) -> None:
+        self._app, self._shutdown = app, shutdown
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
-        exchange = _DrainedExchange(self._leaving, receive, send)
+        exchange = _DrainableExchange(self._shutdown, receive, send)
         await self._app(scope, exchange.receive, exchange.send)
-        await exchange.end()
+        await exchange.send_last_words()
         return None
 
 
-class _DrainedExchange:
-    def __init__(self, leaving: ShutdownState, receive: Receive, send: Send) -> None:
-        self._leaving, self._receive, self._send = leaving, receive, send
+class _DrainableExchange:
+    def __init__(self, shutdown: ShutdownState, receive: Receive, send: Send) -> None:
+        self._shutdown, self._receive, self._send = shutdown, receive, send
         self._streams = self._cut = False
 
     async def send(self, message: Message) -> None:
@@ -100,19 +103,19 @@ class _DrainedExchange:
         await self._send(message)
 
     async def receive(self) -> Message:
-        """The client's next message, or a disconnect if the replica ends the stream."""
+        """The client's next ASGI message, or a disconnect if the replica ends its streams first."""
         if not self._streams:
             return await self._receive()
         async with asyncio.TaskGroup() as group:
             news = group.create_task(_await_message(self._receive))
-            told = group.create_task(self._leaving.streams_end.wait())
+            told = group.create_task(self._shutdown.streams_end.wait())
             await asyncio.wait({news, told}, return_when=asyncio.FIRST_COMPLETED)
             self._cut = not news.done()
             news.cancel()
             told.cancel()
         return {"type": "http.disconnect"} if self._cut else news.result()
 
-    async def end(self) -> None:
+    async def send_last_words(self) -> None:
         if self._cut:
             await self._send({"type": "http.response.body", "body": LAST_WORDS})
 

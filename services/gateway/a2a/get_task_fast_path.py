@@ -1,8 +1,8 @@
-"""Answers ``GetTask`` of protocol 1.0, the call that clients repeat most, in one step over either binding.
+"""A fast path for ``GetTask`` of protocol 1.0, the call that clients repeat most, over JSON-RPC and REST.
 
-All checks that a request passes one after the other (limits, own pages, identity, counters, routes, the schema) are
-made here by the same functions, without a wrapper around each message. A request of any unusual form goes the common
-way, which would give the same answer byte for byte.
+It makes the checks of all middleware (limits, origin, identity, counters) by calling the same functions directly, which
+saves the wrappers around each ASGI message. Requests in any unusual form go through the whole application, which would
+give the same answer byte for byte.
 """
 
 import re
@@ -19,13 +19,21 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from services.gateway.a2a.methods import A2aMethods
 from services.gateway.a2a.views import NEW
 from services.gateway.edge.fields import MAX_ID
-from services.gateway.edge.replies import HEADER, PRIVATE, Fault, fault_reply, media_type_of, rest_fault, rpc_result
+from services.gateway.edge.replies import (
+    HEADER,
+    PRIVATE,
+    Fault,
+    choose_media_type,
+    rest_fault_reply,
+    rpc_fault_reply,
+    rpc_result_bytes,
+)
 from services.gateway.edge.request_limits import (
-    OwnPages,
-    PendingMessage,
+    OriginGuard,
+    PendingReceive,
     RequestLimiter,
-    receive_again,
-    receive_at_once,
+    replay_first_message,
+    try_receive,
 )
 from services.gateway.features.identity.middleware import CallerMiddleware, limit_headers
 from services.gateway.features.identity.model import AdmittedCaller, Identity
@@ -42,88 +50,92 @@ _PRIVATE = tuple((name.lower().encode(), value.encode()) for name, value in PRIV
 _MEMBERS = frozenset({"jsonrpc", "id", "method", "params"})
 
 
-class ReadChecks(NamedTuple):
-    """The checks before every request. ``own_pages``: None where keys are required."""
+class FastPathChecks(NamedTuple):
+    """The middleware whose checks the fast path makes. ``origin_guard``: None if callers must authenticate."""
 
     limiter: RequestLimiter
-    own_pages: OwnPages | None
+    origin_guard: OriginGuard | None
     callers: CallerMiddleware
     identity: Identity
     counts: AnswerCounts
 
 
-class _RpcRead(NamedTuple):
-    """A request for a task by JSON-RPC."""
+class _RpcGetTask(NamedTuple):
+    """A ``GetTask`` over JSON-RPC."""
 
     task_id: str
     call_id: str | int
     content_type: bytes = _JSON.encode()
     more_headers: tuple[tuple[bytes, bytes], ...] = ()
 
-    def write(self, task: bytes) -> bytes:
-        return rpc_result(self.call_id, task)
+    def wrap_task(self, task: bytes) -> bytes:
+        return rpc_result_bytes(self.call_id, task)
 
-    def refuse(self, fault: Exception) -> Response:
-        return fault_reply(self.call_id, fault, detailed=True)
+    def error_response(self, fault: Exception) -> Response:
+        return rpc_fault_reply(self.call_id, fault, detailed=True)
 
 
-class _RestRead(NamedTuple):
-    """A request for a task by REST."""
+class _RestGetTask(NamedTuple):
+    """A ``GetTask`` over REST."""
 
     task_id: str
     content_type: bytes
     more_headers: tuple[tuple[bytes, bytes], ...] = _PRIVATE
 
-    def write(self, task: bytes) -> bytes:
+    def wrap_task(self, task: bytes) -> bytes:
         return task
 
-    def refuse(self, fault: Exception) -> Response:
-        return rest_fault(fault)
+    def error_response(self, fault: Exception) -> Response:
+        return rest_fault_reply(fault)
 
 
-_Read = _RpcRead | _RestRead
+_GetTask = _RpcGetTask | _RestGetTask
 
 
-class HotReads:
-    """The outermost ASGI layer. ``app`` answers whatever is not answered here."""
+class GetTaskFastPath:
+    """The outermost ASGI layer: answers ``GetTask`` itself and passes every other request to ``app``."""
 
-    def __init__(self, app: ASGIApp, checks: ReadChecks, methods: A2aMethods) -> None:
+    def __init__(self, app: ASGIApp, checks: FastPathChecks, methods: A2aMethods) -> None:
         self._app, self._checks, self._methods = app, checks, methods
         self._most = min(_MOST, checks.limiter.limits.body_bytes)
         self._routes = {path: Route(path, app, methods=[verb]) for verb, path in (("POST", "/"), ("GET", _TASK))}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         began = perf_counter()
-        head = _usual_head(scope, self._most) if scope["type"] == "http" else None
-        if head is None or not self._may_pass(scope, head):
+        head = _fast_path_headers(scope, self._most) if scope["type"] == "http" else None
+        if head is None or not self._passes_checks(scope, head):
             return await self._app(scope, receive, send)
         admitted = await self._checks.callers.admit(scope, head, head.get("x-forwarded-for", ""))
         if isinstance(admitted, Response):
             return await self._app(scope, receive, send)
         if scope["method"] == "GET":
-            task_id, media_type = scope["path"].removeprefix("/tasks/"), media_type_of(head.get("accept", ""))
-            return await self._send_reply(scope, send, _RestRead(task_id, media_type.encode()), admitted, began)
-        first = receive_at_once(receive)  # who sends it is known before anything of it is read
+            task_id, media_type = scope["path"].removeprefix("/tasks/"), choose_media_type(head.get("accept", ""))
+            return await self._send_reply(scope, send, _RestGetTask(task_id, media_type.encode()), admitted, began)
+        first = try_receive(receive)  # who sends it is known before anything of it is read
         read = (
-            None if isinstance(first, PendingMessage) or first.get("more_body") else _rpc_read(first.get("body", b""))
+            None
+            if isinstance(first, PendingReceive) or first.get("more_body")
+            else _parse_rpc_get_task(first.get("body", b""))
         )
         if read is None:
-            return await self._app(scope, receive_again(first, receive), send)
+            return await self._app(scope, replay_first_message(first, receive), send)
         return await self._send_reply(scope, send, read, admitted, began)
 
-    def _may_pass(self, scope: Scope, head: Mapping[str, str]) -> bool:
-        """Whether the request passes the limits and the check for foreign pages. If not, the common way refuses it."""
-        pages = self._checks.own_pages
+    def _passes_checks(self, scope: Scope, head: Mapping[str, str]) -> bool:
+        """Whether the request's head passes the limits and the origin check; if not, ``app`` refuses the request."""
+        pages = self._checks.origin_guard
         is_foreign = pages is not None and pages.why_refused(scope["path"], head) is not None
         return not is_foreign and self._checks.limiter.refusal(scope) is None
 
-    async def _send_reply(self, scope: Scope, send: Send, read: _Read, admitted: AdmittedCaller, began: float) -> None:
+    async def _send_reply(
+        self, scope: Scope, send: Send, read: _GetTask, admitted: AdmittedCaller, began: float
+    ) -> None:
         counts, path = self._checks.counts, "/" if scope["method"] == "POST" else _TASK
         scope["route"], status = self._routes[path], 500
         counts.count_open(1)
         try:
             with self._checks.limiter.open_requests:
-                start, body = await self._answer_read(read, admitted)
+                start, body = await self._build_answer(read, admitted)
                 status = start["status"]
                 await send(start)
                 await send({"type": "http.response.body", "body": body})
@@ -131,17 +143,17 @@ class HotReads:
             counts.count_open(-1)
             counts.count_answer(scope["method"], path, status, perf_counter() - began)
 
-    async def _answer_read(self, read: _Read, admitted: AdmittedCaller) -> tuple[Message, bytes]:
-        """The first message of the answer, and its body."""
+    async def _build_answer(self, read: _GetTask, admitted: AdmittedCaller) -> tuple[Message, bytes]:
+        """The first ASGI message of the answer, and the answer's body."""
         try:
             caller = self._checks.identity.caller_of(admitted.caller, {})
-            body = read.write(await self._methods.write_task(read.task_id, caller, NEW))
+            body = read.wrap_task(await self._methods.serialize_task(read.task_id, caller, NEW))
             length, kind = (b"content-length", b"%d" % len(body)), (b"content-type", read.content_type)
             status, headers = 200, [length, kind, *read.more_headers]
         except Exception as fault:  # the outermost edge of a request: the client is owed an answer
             if not isinstance(fault, Fault):
                 log.exception("request_failed", method="GetTask")
-            refusal = read.refuse(fault)
+            refusal = read.error_response(fault)
             status, headers, body = refusal.status_code, refusal.raw_headers, bytes(refusal.body)
         if admitted.standing.measures:
             limits = limit_headers(admitted.standing)
@@ -149,8 +161,8 @@ class HotReads:
         return {"type": "http.response.start", "status": status, "headers": headers}, body
 
 
-def _usual_head(scope: Scope, most: int) -> Mapping[str, str] | None:
-    """The headers of a request that may be a read of 1.0, if each comes once; None for any other request."""
+def _fast_path_headers(scope: Scope, most: int) -> Mapping[str, str] | None:
+    """The headers of a request that may be a ``GetTask`` in its usual form; None for any other request."""
     path, raw = scope["path"], scope["headers"]
     is_call = path == "/" and scope["method"] == "POST"
     if scope["query_string"] or not (is_call or (scope["method"] == "GET" and _REST_PATH.fullmatch(path))):
@@ -165,8 +177,8 @@ def _usual_head(scope: Scope, most: int) -> Mapping[str, str] | None:
     return head if is_short and head.get("content-type", _JSON) == _JSON else None
 
 
-def _rpc_read(body: bytes) -> _RpcRead | None:
-    """The read in a JSON-RPC body whose only parameter is a task's id; None for any other body."""
+def _parse_rpc_get_task(body: bytes) -> _RpcGetTask | None:
+    """Parse a JSON-RPC ``GetTask`` whose only parameter is the task's id; None for any other body."""
     if b'"GetTask"' not in body:
         return None
     try:
@@ -177,10 +189,10 @@ def _rpc_read(body: bytes) -> _RpcRead | None:
         return None
     call_id, params = call["id"], call["params"]
     task_id = params.get("id") if isinstance(params, dict) and len(params) == 1 else None
-    if not _is_name(task_id) or not (_is_name(call_id) or (type(call_id) is int and abs(call_id) < _LARGEST)):
+    if not _is_valid_id(task_id) or not (_is_valid_id(call_id) or (type(call_id) is int and abs(call_id) < _LARGEST)):
         return None
-    return _RpcRead(task_id, call_id)
+    return _RpcGetTask(task_id, call_id)
 
 
-def _is_name(value: object) -> TypeGuard[str]:
+def _is_valid_id(value: object) -> TypeGuard[str]:
     return type(value) is str and 0 < len(value) <= MAX_ID and value.isprintable()
