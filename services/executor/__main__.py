@@ -1,5 +1,5 @@
-"""``python -m services.executor``: carries out turns until SIGTERM. ``tools`` lists, ``connections`` tries,
-``replay`` looks back.
+"""``python -m services.executor`` runs the worker until SIGTERM. The subcommand ``tools`` lists a server's tools,
+``connections`` tries a tenant's connections, and ``replay`` runs an archived task again.
 """
 
 # ruff: noqa: E402  # the collector is set aside between the imports
@@ -25,7 +25,9 @@ gc.enable()
 
 
 def main(arguments: list[str]) -> int:
-    """The exit code: 0 after a stop that was asked for, 2 for a setting or a server that cannot be used."""
+    """Runs the service or a subcommand; returns the exit code: 0 after an orderly stop, 2 for a setting or a server
+    that cannot be used.
+    """
     if arguments and arguments[0] == "tools":
         return show_tools(arguments[1:])
     if arguments and arguments[0] == "connections":

@@ -18,9 +18,9 @@ from services.executor.adapters.stored_tenants import BadTenantFile, FileTenants
 from services.executor.adapters.tool_servers import open_servers
 from services.executor.core.process.synthesis import refuse_bad_files
 from services.executor.core.session.budget import Ceilings, Tariff
-from services.executor.core.session.context import AnswerRules, Limits, Ports, run_beside
+from services.executor.core.session.context import AnswerRules, Limits, Ports, run_with_companion
 from services.executor.core.session.journal import JournalLimits
-from services.executor.core.states.prompts import Prompts, load as load_prompts
+from services.executor.core.states.prompts import Prompts, load_prompts as load_prompts
 from services.executor.core.tools.listing import ListBounds
 from services.executor.core.tools.toolbox import record_keys
 from services.executor.entrypoints.tools import (
@@ -30,7 +30,7 @@ from services.executor.entrypoints.tools import (
     format_report,
     parse_arguments,
     refuse_overwriting,
-    write,
+    write_catalogue_file,
 )
 from services.executor.hosting import run_sessions
 from services.executor.optional_parts import BuildPart, ExecutorPartHost
@@ -57,9 +57,9 @@ MakesWorker: TypeAlias = Callable[[Ports, Limits, Prompts], TurnRunner]
 
 
 async def carry_out_turns(settings: ExecutorSettings, worker: MakesWorker, tracer: Tracer = NO_TRACER) -> None:
-    """Runs the service, with that worker on its ports, until SIGTERM or SIGINT. Also raises ``BadTenantFile``.
+    """Runs the service until SIGTERM or SIGINT. Raises ``BadTenantFile`` among others.
 
-    ``worker``: ``Worker`` of ``core/turn/worker.py``, as ``__main__`` says (decision 81).
+    ``worker``: the ``Worker`` class of ``core/turn/worker.py``, passed in by ``__main__`` (decision 81).
     """
     tenants = FileTenants.read(settings.tenant_file, settings.green_agent_mcp_url)
     bounds = JournalLimits(settings.journal_steps, settings.journal_bytes)
@@ -106,7 +106,7 @@ async def carry_out_turns(settings: ExecutorSettings, worker: MakesWorker, trace
             archive, session_archive = settings.archive(), settings.session_archive()
             carrying_out = worker(ports, limits, load_prompts())
             sessions = run_sessions(settings, carrying_out, stored(1.0), archive, session_archive, tools, metrics)
-            await run_beside(sessions, _load_sdk_ahead())
+            await run_with_companion(sessions, _load_sdk_ahead())
     finally:
         await redis.aclose()
         await policy.close()
@@ -114,15 +114,17 @@ async def carry_out_turns(settings: ExecutorSettings, worker: MakesWorker, trace
 
 
 async def _load_sdk_ahead() -> None:
-    """Loads the model's SDK after a pause, so that the first task need not wait for it and other processes start
-    first.
+    """Imports the model's SDK after a pause, so that the first task does not wait for the import, and other processes
+    can start first.
     """
     await asyncio.sleep(_SDK_AFTER_SECONDS)
     await asyncio.to_thread(import_module, "shared.infra.anthropic_model")
 
 
 def show_tools(arguments: Sequence[str]) -> int:
-    """Prints what discovery finds at an endpoint; returns the exit code. Needs no Redis, no model and no settings."""
+    """Prints the tools of an endpoint as the worker sees them; returns the exit code. Needs no Redis, no model and no
+    settings.
+    """
     wanted = parse_arguments(arguments)
     configure_logging("executor-tools", logging.CRITICAL)  # what went wrong is said in one sentence
     file = wanted.write_catalogue
@@ -131,7 +133,7 @@ def show_tools(arguments: Sequence[str]) -> int:
             refuse_overwriting(file, wanted.force)
         found = asyncio.run(_discover_tools(wanted))
         if file:
-            write(file, found, wanted.force)
+            write_catalogue_file(file, found, wanted.force)
     except (BadTenantFile, CatalogueExists) as error:
         sys.stderr.write(f"{error}\n")
         return 2
@@ -159,14 +161,16 @@ async def _discover_tools(wanted: WantedTools) -> ServerListing:
 
 
 def _find_connection(wanted: WantedTools, tenant: TenantRecord) -> Connection:
-    """The connection as a tenant's record describes it, with its catalogue, or one of the endpoint alone."""
+    """The connection to the endpoint from a tenant's record, with its catalogue; without one, a bare connection to the
+    endpoint.
+    """
     plain = Connection.model_validate({"id": "default", "url": wanted.endpoint, "protocol": wanted.protocol})
     known = (found for found in tenant.connections if found.url.rstrip("/") == wanted.endpoint.rstrip("/"))
     return next(known, plain)
 
 
 def _build_ceilings(settings: ExecutorSettings) -> Ceilings:
-    """The ceilings of a task. A call may be served by the tier's model or by its fallback, so the dearer one counts."""
+    """The ceilings of a task. Each tier is priced by the dearer of its model and that model's fallback."""
     tiers = {
         Tier.SMALL: (settings.haiku_model, settings.fallback_model),
         Tier.LARGE: (settings.sonnet_model, settings.fallback_model),
@@ -176,9 +180,7 @@ def _build_ceilings(settings: ExecutorSettings) -> Ceilings:
 
 
 def fallbacks(settings: ExecutorSettings) -> dict[Tier, str]:
-    """``FALLBACK_MODEL`` for every tier, except that the lower tier's model never makes a plan of writes in place of
-    another.
-    """
+    """The fallback model of each tier's model. The smaller model is never the fallback of one that plans writes."""
     lower = settings.fallback_model == settings.haiku_model
     return {tier: settings.fallback_model for tier in Tier if not (lower and tier is Tier.LARGE)}
 
@@ -188,7 +190,7 @@ def _build_tiers(settings: ExecutorSettings) -> dict[Tier, str]:
 
 
 def _build_model(settings: ExecutorSettings, tracer: Tracer) -> LateModel:
-    def load() -> ClosableModel:
+    def load_prompts() -> ClosableModel:
         from shared.infra.anthropic_model import AnthropicModel, ModelLimits  # the SDK takes long to load
 
         return AnthropicModel(
@@ -201,4 +203,4 @@ def _build_model(settings: ExecutorSettings, tracer: Tracer) -> LateModel:
             tells_trace=settings.traceparent_to_model,
         )
 
-    return LateModel(load)
+    return LateModel(load_prompts)

@@ -71,12 +71,12 @@ async def run_sessions(
         plan = upkeep_loop.UpkeepPlan(min(upkeep_loop.SWEEP_SECONDS, settings.lease_seconds / 2))
         limits = _build_limits(settings)
         attempt = TurnAttempt(worker, limits.attempts, mended, metrics)
-        parts = RunParts(sessions, wakes, attempt, limits, mended, (news.tell, plan.tell))
+        parts = RunParts(sessions, wakes, attempt, limits, mended, (news.note_turn_end, plan.note_turn_end))
         runner = Runner(parts, slots, heartbeat)
         reaper = Reaper(RedisUpkeep(state, owner), LocalFirstWakes(runner, wakes), mended)
         page = MetricsPage(metrics, (InstallationReading(state), ExecutorGauges(runner, mended, servers)))
         app = health_app(sessions.ping, runner, mended, lambda: reaper.outcomes_behind, servers, page)
-        beside = _Beside(
+        beside = _SideWork(
             queue=WakeWorker(queue_pool(settings.queue_url), runner, wakes),
             reaper=reaper,
             plan=plan,
@@ -90,7 +90,7 @@ async def run_sessions(
         await queue.aclose()
 
 
-class _Beside(NamedTuple):
+class _SideWork(NamedTuple):
     """What works beside the sessions of a process."""
 
     queue: WakeWorker
@@ -120,7 +120,7 @@ def _build_limits(settings: RunSettings) -> RunnerLimits:
     )
 
 
-async def _serve(settings: RunSettings, state: Redis, runner: Runner, beside: _Beside, server: QuietServer) -> None:
+async def _serve(settings: RunSettings, state: Redis, runner: Runner, beside: _SideWork, server: QuietServer) -> None:
     """Runs the sessions, the health port and the loops beside them until a signal; then stops them in order."""
     stop = set_on_signals()
     tune_gc()
@@ -130,11 +130,11 @@ async def _serve(settings: RunSettings, state: Redis, runner: Runner, beside: _B
         group.create_task(runner.serve())
         group.create_task(server.serve())
         loops = (
-            upkeep_loop.keep_up(beside.reaper, beside.plan, looked_once),
-            upkeep_loop.keep_stops_spread(TenantStops(state)),
-            _listen(beside.queue, looked_once),
-            upkeep_loop.keep_archived(beside.archiver, beside.news),
-            upkeep_loop.keep_idle_away(beside.evictor, settings.session_idle_seconds),
+            upkeep_loop.keep_reaping(beside.reaper, beside.plan, looked_once),
+            upkeep_loop.keep_spreading_stops(TenantStops(state)),
+            _take_wakes(beside.queue, looked_once),
+            upkeep_loop.keep_archiving(beside.archiver, beside.news),
+            upkeep_loop.keep_evicting(beside.evictor, settings.session_idle_seconds),
             keep_importing(RpcQueue(state, "executor"), LearningFile.SYNTHESIZED, import_file),
         )
         running = [group.create_task(loop) for loop in loops]
@@ -142,7 +142,7 @@ async def _serve(settings: RunSettings, state: Redis, runner: Runner, beside: _B
         await _wind_down(settings, runner, beside.queue, server, running)
 
 
-async def _listen(queue: WakeWorker, looked_once: asyncio.Event) -> None:
+async def _take_wakes(queue: WakeWorker, looked_once: asyncio.Event) -> None:
     """Takes wakes from the queue, once what dead executors left behind has been taken up."""
     await looked_once.wait()
     await queue.main()

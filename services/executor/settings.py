@@ -198,7 +198,7 @@ class ExecutorSettings(RunSettings, ArchiveSettings, SentFileSettings, Credentia
 
     @field_validator("executor_parts")
     @classmethod
-    def _are_parts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_parts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         return check_parts("executor", value)
 
     @field_validator("strategies", "orchestrators", mode="before")
@@ -211,7 +211,7 @@ class ExecutorSettings(RunSettings, ArchiveSettings, SentFileSettings, Credentia
         return names
 
     @model_validator(mode="after")
-    def _has_brainos(self) -> Self:
+    def _check_brainos(self) -> Self:
         if OrchestratorName.BRAINOS not in self.orchestrators:
             return self
         named = {"URL": self.brainos_api_url, "KEY": self.brainos_api_key}
@@ -225,13 +225,13 @@ class ExecutorSettings(RunSettings, ArchiveSettings, SentFileSettings, Credentia
 
     @field_validator("practice_servers")
     @classmethod
-    def _are_addresses(cls, given: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_addresses(cls, given: tuple[str, ...]) -> tuple[str, ...]:
         if not all(_ADDRESS.fullmatch(one) for one in given):
             raise ValueError("one of them is no http(s) address")
         return given
 
     @model_validator(mode="after")
-    def _has_an_archive(self) -> Self:
+    def _check_archive(self) -> Self:
         if self.profile == "production" and not (self.archive_url or self.allow_no_archive):
             raise ValueError(
                 "ARCHIVE_URL is not set: name a folder or a bucket for ended tasks, "
@@ -240,7 +240,7 @@ class ExecutorSettings(RunSettings, ArchiveSettings, SentFileSettings, Credentia
         return self
 
     @model_validator(mode="after")
-    def _has_a_model(self) -> Self:
+    def _check_model(self) -> Self:
         if not (self.anthropic_api_key or self.anthropic_base_url):
             raise ValueError("ANTHROPIC_API_KEY is not set (nor ANTHROPIC_BASE_URL, for a model of another address)")
         return self

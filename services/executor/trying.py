@@ -67,11 +67,11 @@ def parse_arguments(arguments: Sequence[str]) -> WantedConnections:
 def format_report(wanted: WantedConnections, source: str, tried: Sequence[ConnectionTrial]) -> str:
     """The trials as text, or as JSON if wanted. ``source``: where the record was found."""
     if not wanted.as_json:
-        return "\n".join([f"tenant {wanted.tenant}, {source}: {len(tried)} connections", *map(_format_line, tried)])
-    return dumps({"tenant": wanted.tenant, "source": source, "connections": [_build_row(one) for one in tried]})
+        return "\n".join([f"tenant {wanted.tenant}, {source}: {len(tried)} connections", *map(_format_trial, tried)])
+    return dumps({"tenant": wanted.tenant, "source": source, "connections": [_trial_as_json(one) for one in tried]})
 
 
-def _build_row(one: ConnectionTrial) -> Json:
+def _trial_as_json(one: ConnectionTrial) -> Json:
     counted = Counter(tool.tool_class.value for tool in one.tools)
     classes: JsonObject = {kind.value: counted[kind.value] for kind in ToolClass if counted[kind.value]}
     credential = one.connection.credential
@@ -88,7 +88,7 @@ def _build_row(one: ConnectionTrial) -> Json:
     }
 
 
-def _format_line(one: ConnectionTrial) -> str:
+def _format_trial(one: ConnectionTrial) -> str:
     said = one.credential or one.listing or f"speaks {one.protocol}, {len(one.tools)} tools"
     return f"{'good' if one.is_good else 'BAD ':<4} {one.connection.id} {one.connection.url}: {said}"
 
@@ -97,7 +97,7 @@ GOOD, NOT_GOOD, CANNOT = 0, 1, 2
 AT_ONCE = 8
 
 
-class TryingSettings(CredentialSettings):
+class ConnectionTrialSettings(CredentialSettings):
     """The executor's variables, as far as they matter here; none has to be given."""
 
     redis_url: str = ""
@@ -113,7 +113,7 @@ def try_connections(arguments: Sequence[str]) -> int:
     wanted = parse_arguments(arguments)
     configure_logging("executor-connections", logging.CRITICAL)  # what went wrong is said in one sentence
     try:
-        source, tried = asyncio.run(_try_connections(wanted, read_settings(TryingSettings)))
+        source, tried = asyncio.run(_try_connections(wanted, read_settings(ConnectionTrialSettings)))
     except (CannotStart, BadTenantFile) as problem:
         return refuse_start(problem)
     except (StoreUnavailable, BadRecord, OSError, ValueError) as error:
@@ -124,7 +124,7 @@ def try_connections(arguments: Sequence[str]) -> int:
 
 
 async def _try_connections(
-    wanted: WantedConnections, settings: TryingSettings
+    wanted: WantedConnections, settings: ConnectionTrialSettings
 ) -> tuple[str, Sequence[ConnectionTrial]]:
     source, record = await _read_record(wanted, settings)
     chosen = [one for one in record.connections if wanted.only in ("", one.id)]
@@ -137,11 +137,11 @@ async def _try_connections(
     ):
         places = asyncio.Semaphore(AT_ONCE)
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(_try(one, servers, credentials, places)) for one in chosen]
+            tasks = [group.create_task(_try_connection(one, servers, credentials, places)) for one in chosen]
     return source, [task.result() for task in tasks]
 
 
-async def _try(
+async def _try_connection(
     connection: Connection, servers: ConnectedServers, credentials: Credentials, places: asyncio.Semaphore
 ) -> ConnectionTrial:
     async with places:
@@ -156,7 +156,7 @@ async def _try(
         return ConnectionTrial(connection, None, None, servers.protocol_of(connection), tools)
 
 
-async def _read_record(wanted: WantedConnections, settings: TryingSettings) -> tuple[str, TenantRecord]:
+async def _read_record(wanted: WantedConnections, settings: ConnectionTrialSettings) -> tuple[str, TenantRecord]:
     if wanted.tenant_file:
         document = loads_object(wanted.tenant_file.read_text("utf-8"))
         record = read_owned_record(document, wanted.tenant)
@@ -173,7 +173,7 @@ async def _read_record(wanted: WantedConnections, settings: TryingSettings) -> t
     return str(settings.tenant_file), record
 
 
-async def _stored_record(tenant: str, settings: TryingSettings) -> tuple[str, TenantRecord] | None:
+async def _stored_record(tenant: str, settings: ConnectionTrialSettings) -> tuple[str, TenantRecord] | None:
     if not settings.redis_url:
         return None
     redis = connect(settings.redis_url)
@@ -190,7 +190,7 @@ async def _stored_record(tenant: str, settings: TryingSettings) -> tuple[str, Te
     return f"version {number} of its record", record.model_copy(update={"connections": own})
 
 
-def _tool_server(tenant: str, settings: TryingSettings) -> str:
+def _tool_server(tenant: str, settings: ConnectionTrialSettings) -> str:
     """The executor's own tool server, if the tenant file is of this tenant; else empty."""
     if settings.tenant_file is None or FileTenants.read(settings.tenant_file).record.id != tenant:
         return ""

@@ -66,7 +66,7 @@ class MemorySettings(ArchiveSettings):
     haiku_model: str = Field(default="claude-haiku-4-5-20251001", description="the model that finds facts")
 
     @model_validator(mode="after")
-    def _has_a_model(self) -> Self:
+    def _check_model(self) -> Self:
         if self.learn_knowledge == "on" and not (self.anthropic_api_key or self.anthropic_base_url):
             raise ValueError(
                 "LEARN_KNOWLEDGE is on, and facts are found by a model: ANTHROPIC_API_KEY is not set (nor "

@@ -20,7 +20,7 @@ class IdleRunner(Runner):
 
     @property
     @override
-    def free(self) -> int:
+    def free_capacity(self) -> int:
         return self._said_free
 
     @property

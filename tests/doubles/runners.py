@@ -54,5 +54,5 @@ class UncappedSlots(FairShareSlots):
         return
 
     @override
-    async def keep(self) -> None:
+    async def keep_extending(self) -> None:
         await asyncio.Event().wait()

@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from services.executor.adapters.tool_servers import open_servers
 from services.executor.core.session.context import Limits, Ports
-from services.executor.core.states.prompts import load
+from services.executor.core.states.prompts import load_prompts
 from services.executor.core.turn.worker import Worker
 from services.executor.ports.files import ReadFile
 from services.executor.ports.tools import NEVER_TAKEN, ToolServers, ToolSilent, ToolUnreachable
@@ -59,7 +59,7 @@ class AgentStage(Stage):
     @override
     def worker(self) -> Worker:
         ports = Ports(self.model, self._real, self.policy, self.tenants, self.learned, self.daily)
-        return Worker(ports._replace(files=self.files), self.limits, load())
+        return Worker(ports._replace(files=self.files), self.limits, load_prompts())
 
     @property
     def write(self) -> LedgerEntry:

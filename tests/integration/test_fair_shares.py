@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from services.executor.adapters.redis_sessions import RedisSlots
 from services.executor.adapters.redis_upkeep import RedisUpkeep
-from services.executor.core.turn.fair_share import FairShareSlots, share
+from services.executor.core.turn.fair_share import FairShareSlots, free_share
 from services.executor.core.turn.reaper import FaultCounts, Reaper
 from services.executor.core.turn.runner import Runner
 from services.executor.core.turn.session_run import RunnerLimits
@@ -117,7 +117,7 @@ async def test_a_flood_leaves_room_for_another(
         await _queued(redis, task_store, "quiet", 1)
         while not worker.now.get("quiet"):
             await asyncio.sleep(0.01)
-        assert runner.free > 0
+        assert runner.free_capacity > 0
         worker.let_go.set()
         await worker.all_ended.wait()
     assert worker.most == {"flood": cap or 18, "quiet": 1}
@@ -162,18 +162,18 @@ async def test_a_cap_holds_over_executors_and_an_end_wakes_one(
 @pytest.mark.promise("tenant.fair_shares")
 @given(free=st.integers(0, 600), here=st.integers(0, 600))
 def test_a_tenant_takes_no_more_than_there_is_and_leaves_a_place_for_another(free: int, here: int) -> None:
-    left = free - share(here, free)
+    left = free - free_share(here, free)
     assert 0 <= left <= free
-    assert share(0, left) > 0 or free < 2
+    assert free_share(0, left) > 0 or free < 2
 
 
 @pytest.mark.promise("tenant.fair_shares")
 def test_a_tenant_alone_takes_nine_tenths_and_one_beside_another_less_than_half() -> None:
-    assert [share(0, capacity) for capacity in (1, 2, 16, 500)] == [1, 1, 15, 450]
+    assert [free_share(0, capacity) for capacity in (1, 2, 16, 500)] == [1, 1, 15, 450]
     mine, yours = 0, 0
-    while share(mine, 500 - mine - yours) or share(yours, 500 - mine - yours):
-        mine += share(mine, 500 - mine - yours) > 0
-        yours += share(yours, 500 - mine - yours) > 0
+    while free_share(mine, 500 - mine - yours) or free_share(yours, 500 - mine - yours):
+        mine += free_share(mine, 500 - mine - yours) > 0
+        yours += free_share(yours, 500 - mine - yours) > 0
     assert (mine, yours) == (237, 237)
 
 
@@ -230,7 +230,7 @@ class Slots(IdleRunner):
 
     @property
     @override
-    def free(self) -> int:
+    def free_capacity(self) -> int:
         return self._most - len(self.offered)
 
     @property
@@ -238,17 +238,17 @@ class Slots(IdleRunner):
     def free_slots(self) -> FreeSlotsByTenant:
         taken = [tenant for tenant, _ in self.offered]
         return FreeSlotsByTenant(
-            self.free, self.free, {name: most - taken.count(name) for name, most in self._of.items()}
+            self.free_capacity, self.free_capacity, {name: most - taken.count(name) for name, most in self._of.items()}
         )
 
     @override
     async def offer(self, tenant: str, session_id: str) -> bool:
-        if self.free <= 0:
+        if self.free_capacity <= 0:
             return False
         self.offered.append((tenant, session_id))
         while self.meanwhile and self.wakes:
             await self.wakes.wake(*self.meanwhile.pop())
-        if not self.free:
+        if not self.free_capacity:
             self.has_free_slot.clear()
         return True
 

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from services.executor.core.session.context import Limits, Ports
-from services.executor.core.states.prompts import load
+from services.executor.core.states.prompts import load_prompts
 from services.executor.core.tools.classes import classify
 from services.executor.core.turn.worker import Worker
 from services.executor.ports.tools import ToolAnswer
@@ -53,7 +53,7 @@ async def _end_of(world: World, model: Model, limits: Limits | None = None) -> l
     """What is not as asked at the end; empty if the task was completed exactly."""
     turns = MemoryTurns(new_record(world.task.text))
     ports = Ports(model, _servers(world), SaidPolicy(), OneTenant(office()), MemoryLearned())
-    await Worker(ports, limits or Limits(), load()).run(turns.work(message(world.task.text)), turns)
+    await Worker(ports, limits or Limits(), load_prompts()).run(turns.work(message(world.task.text)), turns)
     ended = turns.record
     said = [] if ended.state is TaskState.COMPLETED else [f"{ended.state}: {ended.reason}"]
     return [*said, *world.problems(ended.answer or "")]

@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 
 import pytest
 
-from services.executor.core.states.prompts import ORDER, load
+from services.executor.core.states.prompts import ORDER, load_prompts
 from services.executor.ports.turns import SessionState
 from shared.contracts.knowledge import KnownEntity, KnownFact
 from shared.contracts.policy import Policy, TextFinding
@@ -136,7 +136,7 @@ async def test_each_request_shows_the_rules_and_what_was_learned_and_said(claim:
     """Rules alone in the system, of no state; cases, facts, entities and history as sections of data."""
     for one in claim:
         system = [str(block["text"]) for block in _blocks(one.body["system"])]
-        assert system == [load().rules]
+        assert system == [load_prompts().rules]
         assert "Never ask clarifying questions" in system[0]
         assert "# State:" not in dumps(one.body)
         assert "Approve claim C-7" in _section(one.opening, "primer")

@@ -16,7 +16,7 @@ from services.executor.adapters.redis_upkeep import RedisUpkeep
 from services.executor.core.turn.archiving import Archiver
 from services.executor.core.turn.reaper import Reaper
 from services.executor.core.turn.session_run import RunnerLimits
-from services.executor.entrypoints.upkeep_loop import UpkeepPlan, keep_up
+from services.executor.entrypoints.upkeep_loop import UpkeepPlan, keep_reaping
 from services.executor.ports.turns import JournalEntry, Timer
 from services.executor.ports.upkeep import ALL_PARTITIONS
 from shared.contracts.dead_letter import DeadTurn
@@ -73,7 +73,7 @@ class FailsOnce(Reaper):
 async def test_a_look_that_fails_unforeseen_is_not_the_last() -> None:
     ticks = FailsOnce()
     async with asyncio.timeout(10), asyncio.TaskGroup() as group:
-        upkeep = group.create_task(keep_up(ticks, UpkeepPlan(), asyncio.Event()))
+        upkeep = group.create_task(keep_reaping(ticks, UpkeepPlan(), asyncio.Event()))
         await ticks.looked_again.wait()
         upkeep.cancel()
     assert ticks.looks >= 2

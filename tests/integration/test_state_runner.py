@@ -236,7 +236,7 @@ async def test_a_full_executor_takes_no_session_and_says_when_it_has_room(redis:
     worker = Acts(wait_for_ever)
     async with running(redis, worker, QUICK) as runner:
         assert [await runner.offer("acme", f"s{number}") for number in range(3)] == [True, True, False]
-        assert (runner.free, runner.has_free_slot.is_set()) == (0, False)
+        assert (runner.free_capacity, runner.has_free_slot.is_set()) == (0, False)
 
 
 async def test_a_session_that_cannot_be_read_does_not_stop_the_others(redis: Redis, task_store: TaskStore) -> None:

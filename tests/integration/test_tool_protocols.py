@@ -24,7 +24,13 @@ from services.executor.adapters.stored_tenants import FileTenants
 from services.executor.adapters.tool_servers import open_servers
 from services.executor.core.records.read_backs import likely_proof
 from services.executor.core.tools.toolbox import record_keys
-from services.executor.entrypoints.tools import CatalogueExists, ServerListing, describe_tools, document, write
+from services.executor.entrypoints.tools import (
+    CatalogueExists,
+    ServerListing,
+    catalogue_document,
+    describe_tools,
+    write_catalogue_file,
+)
 from services.executor.ports.tools import Tool, ToolSilent, ToolUnreachable
 from shared.contracts.policy import Policy, Rule
 from shared.contracts.tenant import CatalogueEntry, Connection, RecordKind
@@ -290,7 +296,7 @@ async def test_what_is_written_and_loaded_unchanged_lowers_nothing(tmp_path: Pat
     file = tmp_path / "connection.json"
     async with company(tmp_path, protocol=protocol) as served:
         first = await found_at(served)
-        write(file, first, force=False)
+        write_catalogue_file(file, first, force=False)
         again = await found_at(served, loaded(file, tmp_path))
     assert [(tool.name, tool.tool_class, tool.why_class) for tool in again.tools] == [
         (tool.name, tool.tool_class, tool.why_class) for tool in first.tools
@@ -305,7 +311,7 @@ async def test_what_is_written_and_loaded_unchanged_lowers_nothing(tmp_path: Pat
 async def test_a_correction_holds_once_it_is_loaded(tmp_path: Path, protocol: ToolProtocol) -> None:
     file = tmp_path / "connection.json"
     async with company(tmp_path, protocol=protocol) as served:
-        write(file, await found_at(served), force=False)
+        write_catalogue_file(file, await found_at(served), force=False)
         written = loads_object(file.read_text("utf-8"))
         entries = object_at(written, "catalogue")
         corrections: dict[str, dict[str, Json]] = {
@@ -339,7 +345,7 @@ async def test_writing_it_again_keeps_what_the_operator_said(tmp_path: Path) -> 
     }
     async with company(tmp_path) as served:
         at = Connection(id="books", url=served.url, catalogue=mine)
-        again = Connection.model_validate(document(await found_at(served, at)))
+        again = Connection.model_validate(catalogue_document(await found_at(served, at)))
     kept = {name: again.catalogue[name] for name in mine}
     assert (again.id, kept) == ("books", mine)
 
@@ -360,10 +366,10 @@ async def test_a_file_that_is_there_is_replaced_only_by_force(tmp_path: Path) ->
     async with company(tmp_path) as served:
         found = await found_at(served)
     with pytest.raises(CatalogueExists, match="--force"):
-        write(file, found, force=False)
+        write_catalogue_file(file, found, force=False)
     assert file.read_text() == "corrected by hand"
 
-    write(file, found, force=True)
+    write_catalogue_file(file, found, force=True)
 
     assert loads_object(file.read_text("utf-8"))["id"] == "company"
     assert not (tmp_path / ".connection.json.new").exists()
@@ -386,10 +392,10 @@ async def test_the_table_is_read_at_a_hundred_columns(tmp_path: Path) -> None:
 def test_a_list_of_another_kind_than_what_a_write_makes_is_marked_as_a_guess() -> None:
     """Its name is not written as the proof, and what the operator said of it stays, also that nothing proves it."""
     listed = [_tool("list_parts", ToolClass.READ), _tool("order_part", ToolClass.CHANGE, "part_id", "quantity")]
-    guessed = document(ServerListing("mcp", False, listed, Connection(id="depot", url="http://depot")))
+    guessed = catalogue_document(ServerListing("mcp", False, listed, Connection(id="depot", url="http://depot")))
     mine = Connection(id="depot", url="http://depot", catalogue={"order_part": CatalogueEntry(read_back=False)})
     told = [one._replace(catalogue=mine.catalogue.get(one.name, one.catalogue)) for one in listed]
-    kept = document(ServerListing("mcp", False, told, mine))
+    kept = catalogue_document(ServerListing("mcp", False, told, mine))
     entries = [Connection.model_validate(one).catalogue["order_part"] for one in (guessed, kept)]
     assert [entry.read_back for entry in entries] == [None, False]
     assert "read_back_guess" in dumps(guessed)
@@ -410,10 +416,17 @@ def test_a_rule_that_no_record_of_its_tool_can_decide_is_told_where_its_tools_ar
     """With the arguments that name records; a field that is an argument or the policy's own needs none."""
     condition = 'tool in ["retire_asset", "retire_asset_now"] && (held == true || reason == "x" || limit > 1)'
     policy = Policy(id="house", rules=(Rule(id="r", condition=condition, action="block"),), context={"limit": 1})
-    write, reader = _tool("retire_asset", ToolClass.CHANGE, "asset_tag", "reason"), _tool("get_asset", ToolClass.READ)
-    by_id = write._replace(name="retire_asset_now", input_schema=_tool("x", ToolClass.CHANGE, "case_no").input_schema)
+    write_catalogue_file, reader = (
+        _tool("retire_asset", ToolClass.CHANGE, "asset_tag", "reason"),
+        _tool("get_asset", ToolClass.READ),
+    )
+    by_id = write_catalogue_file._replace(
+        name="retire_asset_now", input_schema=_tool("x", ToolClass.CHANGE, "case_no").input_schema
+    )
     at = Connection(id="depot", url="http://depot")
-    told = by_name(ServerListing("mcp", False, [write, reader, by_id], at, record_keys(records, {}), (policy,)))
+    told = by_name(
+        ServerListing("mcp", False, [write_catalogue_file, reader, by_id], at, record_keys(records, {}), (policy,))
+    )
     assert (told["retire_asset"]["records"], told["retire_asset"]["undecided"]) == (names, undecided)
     assert told["get_asset"]["undecided"] == told["retire_asset_now"]["undecided"] == []
 

@@ -13,7 +13,7 @@ from examples.demo.books import Books as Picture
 from services.executor.adapters.stored_tenants import FileTenants
 from services.executor.core.session.budget import Ceilings
 from services.executor.core.session.context import Limits, Ports
-from services.executor.core.states.prompts import load
+from services.executor.core.states.prompts import load_prompts
 from services.executor.core.turn.worker import Worker
 from services.planner.core.request import parse
 from shared.contracts.approval import Approval
@@ -82,7 +82,7 @@ class Office:
         ports = Ports(self.model, self.tools, self.policy, tenants, MemoryLearned())
         limits = Limits(strategies=(strategy,), tool_seconds=0.2, settle_margin_seconds=0.0, ceilings=Ceilings(_TOKENS))
         self.tenant = tenants.record.id
-        self.worker = Worker(ports, limits, load())
+        self.worker = Worker(ports, limits, load_prompts())
 
     def books(self) -> Picture:
         return Picture.read(self.file)

@@ -24,7 +24,7 @@ from services.executor.adapters.resilience import Resilience
 from services.executor.adapters.stored_tenants import FileTenants
 from services.executor.adapters.tool_servers import open_servers
 from services.executor.core.session.context import Limits, Ports
-from services.executor.core.states.prompts import load
+from services.executor.core.states.prompts import load_prompts
 from services.executor.core.turn.worker import Worker
 from shared.contracts.task import Principal, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.contracts.tenant import TenantRecord
@@ -156,7 +156,7 @@ async def open_stage(
             tenants.record = tenant.model_copy(update={"connections": tenants.record.connections})
         ports = Ports(model, tools, policy, tenants, RedisLearned(redis), RedisSpend(redis))
         yield Stage(
-            worker=Worker(ports, limits, load()),
+            worker=Worker(ports, limits, load_prompts()),
             store=TaskStore(redis, await enter(Live(redis))),
             sessions=RedisSessions(redis, f"stage-{uuid4().hex[:8]}", _LEASE_SECONDS),
             tenants=tenants,

@@ -29,8 +29,8 @@ from shared.ports.tracing import NO_TRACER, Tracer
 
 
 class AgentTransport(httpx.AsyncBaseTransport):
-    """The HTTP transport to one agent, to the connection's own origin alone: a card may name any address. What it
-    sends with is shared, and is not closed here.
+    """The HTTP transport to one agent. It sends requests only to the origin of the connection's URL, since an agent's
+    card may name any address. Closing it leaves the shared HTTP pool open.
     """
 
     def __init__(self, http: ServerHttp, connection: Connection, tracer: Tracer) -> None:
@@ -73,12 +73,16 @@ _HEADERS = {"accept": "application/json", "accept-encoding": "identity"}
 
 
 class A2aAgents(tools.ToolServers):
-    """An async context manager around one shared pool of connections. It repeats no message and follows no redirect."""
+    """An async context manager that owns the HTTP pool for all agents. It repeats no message and follows no
+    redirect.
+    """
 
     def __init__(
         self, guard: Guard | None = None, credentials: tools.Credentials | None = None, tracer: Tracer = NO_TRACER
     ) -> None:
-        """``guard``: where it may connect; None: anywhere. ``credentials``: those that agents are shown."""
+        """``guard`` decides which addresses may be connected to; None permits all. ``credentials`` are sent to the
+        agents.
+        """
         self._tracer, self._http = tracer, ServerHttp(credentials or NoCredentials(), guard)
         self._agents = LruCache[str, "A2aAgent"](MAX_REMEMBERED)
 
@@ -108,7 +112,7 @@ class A2aAgents(tools.ToolServers):
     async def read(
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> tools.ToolAnswer:
-        """The answer of a skill that reads; at the time-out, or at a question, the agent is told to stop."""
+        """Calls a skill that only reads. If it times out or asks a question, the agent is told to stop."""
         deadline = asyncio.get_running_loop().time() + timeout
         agent = await self._find_agent(connection, tool, deadline)
         answer = await agent.send(tool, arguments, deadline, context_id_of(connection, session_id))
@@ -141,7 +145,9 @@ class A2aAgents(tools.ToolServers):
             ) from None
 
     async def _find_agent(self, connection: Connection, tool: str, deadline: float) -> "A2aAgent":
-        """The agent as its card describes it. Whatever error is raised here, the message itself was not sent."""
+        """The agent of the connection, from the cache or by fetching its card. Every error raised here means that the
+        message was not sent.
+        """
         opened = self._agents.get(connection.server_key)
         if opened is not None:
             return opened
@@ -152,7 +158,7 @@ class A2aAgents(tools.ToolServers):
             raise tools.ToolUnreachable(f"{tool} was not sent: {str(error) or 'no card in time'}") from error
 
     async def _fetch_agent(self, connection: Connection) -> "A2aAgent":
-        """The agent as its card describes it now, which is kept."""
+        """Fetches the agent's card and caches the agent."""
         # The SDK costs half a second and 30 MB, which only a tenant that has an agent should pay.
         from services.executor.adapters.a2a_client import fetch_agent
 
@@ -162,5 +168,5 @@ class A2aAgents(tools.ToolServers):
 
 
 def context_id_of(connection: Connection, session_id: str) -> str:
-    """The agent's context id for one of our sessions, which no other tenant or credential shares."""
+    """The A2A context id for one of our sessions. Two tenants, or two credentials, never get the same id."""
     return digest(["a2a-context", connection.server_key, session_id])[:32]

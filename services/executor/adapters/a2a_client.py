@@ -43,7 +43,9 @@ _DID_NOTHING = frozenset(_NO_RESULT) - {types.TaskState.TASK_STATE_CANCELED}
 
 
 def tools_of(connection: Connection, card: types.AgentCard) -> tuple[ports.Tool, ...]:
-    """A tool for each skill, in the order of their names; each dropped one is logged with its reason."""
+    """One tool for each skill of the card, sorted by name. A skill that cannot be used is logged with the reason and
+    left out.
+    """
     named = [(_name_skill(skill), skill) for skill in list(card.skills)[:MAX_SKILLS]]
     times = Counter(name for name, _ in named)
     if len(card.skills) > MAX_SKILLS:
@@ -58,7 +60,9 @@ def tools_of(connection: Connection, card: types.AgentCard) -> tuple[ports.Tool,
 
 
 def answer_of(said: types.Task | types.Message) -> ports.ToolAnswer:
-    """The answer that a task stands for now, or the message that an agent sent in place of a task."""
+    """The tool answer for the present state of an agent's task, or for the message that the agent sent in place of a
+    task.
+    """
     if isinstance(said, types.Message):
         return ports.ToolAnswer(_read_content(said.parts))
     state, words = said.status.state, _join_texts(said.status.message.parts)
@@ -80,7 +84,7 @@ def is_done(task: types.Task) -> bool:
 
 
 def _read_content(parts: Iterable[types.Part]) -> Json:
-    """The text alone if there is nothing else, else texts, data and the names of files; files are not fetched."""
+    """The parts' text if they have nothing else; otherwise their texts, data and file names. Files are not fetched."""
     parts = list(parts)
     text = _join_texts(parts)
     data: list[Json] = [_read_data(part) for part in parts if part.WhichOneof("content") == "data"]
@@ -96,7 +100,7 @@ def _join_texts(parts: Iterable[types.Part]) -> str:
 
 
 def _read_data(part: types.Part) -> Json:
-    """The data of a part; whole doubles, which the protocol carries, become whole numbers again."""
+    """The data of a part. The protocol carries all numbers as doubles, so whole doubles become integers again."""
     return _restore_integers(plain(MessageToDict(part)["data"]))
 
 
@@ -117,7 +121,9 @@ def _name_skill(skill: types.AgentSkill) -> str:
 
 
 def _build_tool(connection: Connection, name: str, skill: types.AgentSkill, agent: str) -> ports.Tool:
-    """A skill as a tool: a change, unless the catalogue calls it a read; an agent decides itself what it does."""
+    """The tool for a skill. It is of class CHANGE unless the catalogue calls it a read, since an agent decides by
+    itself what it does.
+    """
     entry = connection.catalogue.get(name, _NO_ENTRY)
     by_catalogue = entry.tool_class is not None
     return ports.Tool(
@@ -133,7 +139,7 @@ def _build_tool(connection: Connection, name: str, skill: types.AgentSkill, agen
 
 
 def _describe_skill(skill: types.AgentSkill, agent: str) -> str:
-    """The card's description of a skill, bounded and marked as another's words."""
+    """The card's description of a skill, cut to a bound and marked as text that another party wrote."""
     said = f"{skill.name}: {skill.description}".replace('"', "'")[:_DESCRIPTION_MOST]
     return f'A remote agent ({agent[:80]!r}) does this, told in plain words. Its card says: "{said}"'
 
@@ -170,7 +176,9 @@ T = TypeVar("T")
 
 
 async def fetch_agent(connection: Connection, http: httpx.AsyncClient) -> "A2aAgent":
-    """The agent at the connection's address; raises ``ToolUnreachable`` or ``ToolSilent``."""
+    """Fetches the card at the connection's address and returns its agent; raises ``ToolUnreachable`` or
+    ``ToolSilent``.
+    """
     card = await _fetch_card(connection, http)
     config = ClientConfig(streaming=False, polling=True, httpx_client=http, supported_protocol_bindings=list(_BINDINGS))
     try:
@@ -181,7 +189,7 @@ async def fetch_agent(connection: Connection, http: httpx.AsyncClient) -> "A2aAg
 
 
 async def _fetch_card(connection: Connection, http: httpx.AsyncClient) -> types.AgentCard:
-    """The agent's card, from the first of the two usual places that has it."""
+    """The agent's card, from the first of the two standard paths that has one."""
     base, missing = connection.url.rstrip("/"), ""
     for path in _CARD_PATHS:
         try:
@@ -200,20 +208,26 @@ async def _fetch_card(connection: Connection, http: httpx.AsyncClient) -> types.
 
 
 class _TaskSearch(NamedTuple):
-    """The agent's task that has our message, or whether it is certain that no task has it."""
+    """The result of looking for the agent's task that holds our message. ``certain``: with no task found, whether it is
+    certain that the agent has none.
+    """
 
     task: types.Task | None
     certain: bool
 
 
 class A2aAgent:
-    """One agent. A call is a message that the agent answers at once with a task, which is then polled."""
+    """A client for one agent. It sends each call as a message; the agent answers at once with a task, which is then
+    polled.
+    """
 
     def __init__(self, client: Client, tools: Sequence[ports.Tool]) -> None:
         self._client, self.tools = client, tuple(tools)
 
     async def send(self, tool: str, arguments: JsonObject, deadline: float, context: str) -> ports.ToolAnswer:
-        """Sends one message and returns its result, or an unfinished answer at the deadline, by the loop's clock."""
+        """Sends one message and returns its result. At the deadline (on the event loop's clock) it returns an
+        unfinished answer.
+        """
         if plain(wire(arguments)) != arguments:
             said = f"{tool} was not called: JSON carries fewer digits than a number in its arguments"
             return ports.ToolAnswer(said, is_error=True, not_begun=True)
@@ -230,7 +244,9 @@ class A2aAgent:
         return await self._poll_task(first, deadline)
 
     async def ask_outcome(self, arguments: JsonObject, context: str, *, stop_agent: bool) -> ports.ToolAnswer | None:
-        """See ``ToolServers.ask_outcome``. Only a whole list, of tasks that show messages, can say "never taken"."""
+        """See ``ToolServers.ask_outcome``. Returns ``NEVER_TAKEN`` only if the agent listed all its tasks, each with
+        its messages, and none has the call.
+        """
         task_id, call_id = str(arguments.get(ports.AGENT_TASK, "")), str(arguments.get(ports.CALL_ID, ""))
         wanted = "" if stop_agent and task_id else call_id  # whatever it was told last, it has to stop
         found = await _translate_errors("the call", self._find_task(wanted, task_id, context))
@@ -243,7 +259,9 @@ class A2aAgent:
         return answer_of(found.task)
 
     async def stop(self, task_id: str) -> ports.ToolAnswer | None:
-        """Tells the agent to stop; returns its task as it stands then, None if the agent does not say."""
+        """Asks the agent to cancel the task; returns the task's answer after that, or None if the agent refuses
+        to say.
+        """
         stopped = await _translate_errors("the cancellation", self._cancel_task(task_id))
         return None if isinstance(stopped, ports.ToolAnswer) else answer_of(stopped)
 
@@ -254,7 +272,7 @@ class A2aAgent:
             return await self._client.get_task(types.GetTaskRequest(id=task_id))
 
     async def _send_once(self, request: types.SendMessageRequest) -> types.Task | types.Message:
-        """Sends the message, unless a task has it already, and returns the task or message that the agent answers."""
+        """Sends the message unless one of the agent's tasks already has it; returns the agent's task or message."""
         message = request.message
         if message.task_id:
             task = await self._client.get_task(types.GetTaskRequest(id=message.task_id, history_length=_HISTORY))
@@ -266,7 +284,7 @@ class A2aAgent:
         raise ValueError("the answer is empty")
 
     async def _poll_task(self, task: types.Task, deadline: float) -> ports.ToolAnswer:
-        """Polls the task until it ends, asks something, or the deadline has come."""
+        """Polls the task until it ends, asks a question, or the deadline has come."""
         pause, now = _FIRST_PAUSE, asyncio.get_running_loop().time
         answer = answer_of(task)
         while answer.unfinished is not None and not answer.unfinished.question and now() + pause < deadline:
@@ -321,7 +339,9 @@ def _build_request(tool: str, arguments: JsonObject, context: str) -> types.Send
 
 
 async def _translate_errors(what: str, asked: Awaitable[T]) -> T | ports.ToolAnswer:
-    """The agent's answer, also a refusal before anything was begun; other trouble becomes the port's errors."""
+    """The agent's answer. A refusal from before the work began becomes an error answer; every other failure is raised
+    as an error of the port.
+    """
     try:
         return await asked
     except _NOT_BEGUN as error:

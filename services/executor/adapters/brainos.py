@@ -19,7 +19,7 @@ _MOST = 2_000_000  # characters of one reply
 
 
 class Account(NamedTuple):
-    """The address of BrainOS, and the account under which it is asked."""
+    """The base address of BrainOS and the account that its requests are made under."""
 
     url: str
     key: str
@@ -30,7 +30,9 @@ class Account(NamedTuple):
 
 
 class BrainOS(orchestrators.Orchestrator):
-    """A client of BrainOS without retries: a sent message may be received. ``seconds``: for a whole reply."""
+    """A client of BrainOS. It never retries, since a message that was sent may have been received. ``seconds`` bounds
+    the whole reply.
+    """
 
     def __init__(self, account: Account, seconds: float) -> None:
         self._seconds = seconds
@@ -71,7 +73,9 @@ def _build_body(message: orchestrators.OrchestratorMessage) -> JsonObject:
 
 
 async def _read_reply(source: EventSource) -> orchestrators.OrchestratorReply:
-    """The reply in one stream: ``answer`` replaces the text, ``text`` appends to it. A stream ends with its mark."""
+    """Reads one streamed reply: an ``answer`` event replaces the text, a ``text`` event appends to it, and an end event
+    closes it.
+    """
     text, calls, size = "", list[orchestrators.OrchestratorCall](), 0
     async for data in _read_data(source):
         if data == _DONE:
@@ -112,7 +116,7 @@ def _read_text(value: Json) -> str:
 
 
 def _parse_call(value: Json) -> orchestrators.OrchestratorCall:
-    """One call that BrainOS asks for; parameters may be left out if there are none."""
+    """One tool call that BrainOS asks for. Parameters may be missing if the call has none."""
     if isinstance(value, dict):
         name, params = value.get("name"), value.get("params", {})
         if isinstance(name, str) and name and isinstance(params, dict):
@@ -121,6 +125,6 @@ def _parse_call(value: Json) -> orchestrators.OrchestratorCall:
 
 
 def _unusable_reply(what: str, said: str) -> orchestrators.OrchestratorUnavailable:
-    """An error with a sentence for clients; what BrainOS said itself goes into the operator's log."""
+    """Logs what BrainOS sent, for the operator, and returns an error whose message clients may see."""
     log.warning("brainos_unusable", what=what, said=said[:300])
     return orchestrators.OrchestratorUnavailable(f"BrainOS {what}")

@@ -1,4 +1,4 @@
-"""Credentials of connections, resolved when a call is made from where their secrets lie."""
+"""Credentials of connections: each secret is read from its source (file, environment or AWS) when a call needs it."""
 
 import asyncio
 import os
@@ -37,10 +37,12 @@ class _CachedSecret(NamedTuple):
 
 
 class Secrets:
-    """Reads secrets from all sources; those that a tenant's own record names only among that tenant's own."""
+    """Reads secrets from all sources. A reference in a tenant's own record finds only that tenant's own secrets."""
 
     def __init__(self, folder: Path, environ: Mapping[str, str] | None = None) -> None:
-        """``folder``: holds a folder for each tenant; files that the installation's own file names may be anywhere."""
+        """``folder`` has one subfolder for each tenant. Only references from the installation's own file may name files
+        elsewhere.
+        """
         self._environ = os.environ if environ is None else environ
         self._folder = folder
         self._files: dict[Path, _SecretFile] = {}
@@ -48,7 +50,9 @@ class Secrets:
         self._asking = WeakValueDictionary[str, asyncio.Lock]()  # each as long as somebody holds it or waits for it
 
     async def read(self, reference: Reference, owner: str, *, anew: bool = False) -> str:
-        """The secret; raises ``CredentialUnavailable``. ``anew``: a cached one is no longer good and is not used."""
+        """The secret; raises ``CredentialUnavailable``. ``anew``: do not use a cached value, because the server refused
+        it.
+        """
         if owner and (wall := beyond_walls(reference, owner)):
             raise CredentialUnavailable(f"the credential {reference} may not be used: {wall}")
         secret = (await self._find_secret(reference, owner, anew=anew)).strip()
@@ -70,7 +74,7 @@ class Secrets:
                 raise CredentialUnavailable(f"the credential {reference} is not set in the executor's environment")
 
     async def _read_file(self, reference: Reference, owner: str) -> str:
-        """The text of a file, which is read again once it is another one."""
+        """The text of a file. The file is read again when its time stamp, size or inode has changed."""
         # An absolute name is that file itself.
         path = self._folder / (folder_of(owner) if owner else "") / reference.name
         try:
@@ -90,7 +94,7 @@ class Secrets:
         return kept.text
 
     async def _read_aws(self, reference: Reference, *, anew: bool) -> str:
-        """A secret of AWS; region, keys and endpoint are those of ``AWS_*``. boto3 works in threads."""
+        """A secret from AWS Secrets Manager. Region, keys and endpoint come from the ``AWS_*`` variables."""
         asked = asyncio.get_running_loop().time()
         name = reference.name
         async with self._asking.setdefault(name, asyncio.Lock()):
@@ -144,8 +148,8 @@ _REMEMBERED = 3  # secrets of one connection: the present one, and those that it
 
 @asynccontextmanager
 async def open_credentials(folder: Path, guard: Guard | None = None) -> AsyncIterator["ResolvedCredentials"]:
-    """Opens the credentials of connections. ``folder``: of secrets, in it one for each tenant. ``guard``: where the
-    token endpoints may be that a tenant's own operators named.
+    """Yields the credentials of all connections. ``folder`` holds the secrets, with one subfolder for each tenant.
+    ``guard`` decides which token endpoints a tenant's own operators may name.
     """
     async with TokenEndpoints(guard) as tokens:
         yield ResolvedCredentials(Secrets(folder), tokens)
@@ -197,7 +201,7 @@ class ResolvedCredentials(Credentials):
         return tuple(self._shown.get(connection.server_key, ()))
 
     async def _get_token(self, owner: str, credential: Credential, refused: CredentialHeader | None) -> str:
-        """An access token; the client's secret is read only when a new one is requested."""
+        """An access token. The OAuth client's secret is read only if a new token has to be requested."""
         before = refused.value.removeprefix("Bearer ") if refused else ""
         if kept := self._tokens.cached_token(owner, credential, before):
             return kept
@@ -209,7 +213,7 @@ class ResolvedCredentials(Credentials):
 
 
 class NoCredentials(Credentials):
-    """No credentials, for servers that ask for none."""
+    """Credentials for servers that ask for none."""
 
     @override
     async def header_for(

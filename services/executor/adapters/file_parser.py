@@ -1,6 +1,8 @@
-"""Reads one file that somebody sent, in a process of its own with hard limits: a hostile file costs that and no more.
+"""Parses one file that a client sent, in a process of its own with hard limits, so that a hostile file can only break
+this process.
 
-The file comes on stdin and the ``ParsedFile`` goes as one JSON object to stdout. Nothing of the service is loaded here.
+The file comes on stdin, and one ``ParsedFile`` leaves as a JSON object on stdout. Nothing of the service is imported
+here.
 """
 
 import base64
@@ -48,7 +50,7 @@ class ParsedFile(TypedDict, total=False):
 
 
 class UnreadableFile(Exception):
-    """The message continues "this file could not be read: "."""
+    """The file cannot be parsed. The message is appended to "this file could not be read: "."""
 
 
 def main() -> None:
@@ -68,7 +70,7 @@ def main() -> None:
 
 
 def media_type_of(content: bytes) -> str:
-    """What the bytes are, whatever their sender calls them."""
+    """The media type that the bytes themselves show, whatever the sender called it."""
     import filetype
 
     found = filetype.guess_mime(content[:8192]) or ""
@@ -202,7 +204,9 @@ def _read_sheets(content: bytes) -> Iterator[str]:
 
 
 def _cell_text(cell: object) -> str:
-    """A cell's value as text: a whole number as a sheet shows it, others with no more digits than they have."""
+    """A cell's value as text: whole numbers without a decimal point, other numbers with only the digits that
+    they have.
+    """
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15 else str(cell)
 
 
@@ -226,7 +230,7 @@ _READERS: dict[str, Callable[[bytes], Iterator[str]]] = {
 
 
 def _read_picture(content: bytes) -> ParsedFile:
-    """The picture in the size that models look at, encoded anew, so that nothing else of the file is kept."""
+    """The picture scaled to the size that models look at, and encoded again so that no metadata of the file is kept."""
     from PIL import Image, ImageOps
 
     Image.MAX_IMAGE_PIXELS = None  # its own bound warns before it refuses

@@ -34,18 +34,20 @@ _KILLED_BY: dict[int, str] = {
 
 
 class FileBounds(NamedTuple):
-    """The bounds of a file. ``seconds``: how long fetching it may take."""
+    """Bounds on one file. ``seconds``: how long fetching it may take."""
 
     size: int = 10_000_000
     seconds: float = 20.0
 
 
 class FileFailed(Exception):
-    """A file cannot be read; the message continues "this file could not be read: "."""
+    """The file cannot be fetched or parsed. The message is appended to "this file could not be read: "."""
 
 
 class KeptFiles(TaskFiles):
-    """Fetches, keeps and parses files. ``guard``: where from. Contents are named by their hash, in their tenant."""
+    """Fetches, archives and parses files. ``guard`` decides which addresses they may be fetched from. Each content is
+    archived under its tenant by its hash.
+    """
 
     def __init__(self, archive: Archive, guard: Guard, bounds: FileBounds | None = None) -> None:
         self._archive, self._guard, self._bounds = archive, guard, bounds or FileBounds()
@@ -88,7 +90,9 @@ class KeptFiles(TaskFiles):
         return about.model_copy(update={**said, "picture_id": content_id(seen) if seen else ""})
 
     async def _fetch(self, url: str) -> bytes:
-        """The content at an address; no credentials are sent. Each redirect is checked like the first address."""
+        """Fetches the content at an address, without credentials. The address of each redirect is checked like the
+        first one.
+        """
         timeout = httpx.Timeout(self._bounds.seconds, connect=_CONNECT_SECONDS)
         try:
             async with asyncio.timeout(self._bounds.seconds), guarded_client(self._guard, timeout) as client:
@@ -119,7 +123,7 @@ class KeptFiles(TaskFiles):
 
 
 def content_id(content: bytes) -> str:
-    """The name of a content in the archive of files: its hash."""
+    """The id of a content in the file archive: its hash."""
     return hashlib.sha256(content).hexdigest()
 
 

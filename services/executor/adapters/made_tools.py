@@ -1,7 +1,8 @@
-"""Calculators that a model makes: kept in state Redis, and run on pydantic-monty.
+"""The calculators that a model writes: stored in state Redis, and run on pydantic-monty.
 
-Nothing of CPython runs in that sandbox: no modules of the host, no frames, no classes to walk. Its interpreters have
-processes of their own without an environment, which are killed late, and started when the first program is run.
+The sandbox does not use CPython: a program reaches no modules, frames or classes of the host. Its interpreters run in
+processes of their own without environment variables. They start with the first program, and one that runs too long is
+killed.
 """
 
 import asyncio
@@ -43,7 +44,7 @@ _POLICY: "OSPolicy" = {"sleep": "zero", "random_start": {"seed": 0}}
 
 
 class MontySandbox(Sandbox):
-    """A sandbox of interpreter processes; an async context manager, which ends them."""
+    """A sandbox of interpreter processes. Leaving this async context manager ends the processes."""
 
     def __init__(self) -> None:
         self._stack = AsyncExitStack()
@@ -98,7 +99,7 @@ def _translate_crash(error: Exception) -> CodeFailed | SandboxUnavailable:
 
 
 def _shorten_error(error: Exception) -> str:
-    """The last line of what was raised: the kind of error and its limit, without the code around it."""
+    """The last line of the error's text, which names the kind of error and the limit that was broken."""
     lines = str(error).strip().splitlines()
     return (lines[-1] if lines else type(error).__name__)[:200]
 
@@ -125,7 +126,9 @@ class RedisMadeTools(MadeTools):
         return tuple(sorted(tools, key=lambda tool: (tool.name, tool.version)))
 
     async def keep(self, tenant: str, tool: MadeTool) -> MadeTool:
-        """Keeps the tool as the next version of its name; no field is ever replaced, so two never take one version."""
+        """Stores the tool as the next version of its name. Two processes never write the same version, since no field
+        is replaced.
+        """
         key = keys.learned_keys(tenant).made
         while True:
             every = await self.all(tenant)
@@ -143,7 +146,9 @@ class RedisMadeTools(MadeTools):
 
 
 class TenantsWithSwitches(Tenants):
-    """Tenants' records with the switches that operators have set since. Without Redis nothing is switched on."""
+    """Tenants' records with the switches that operators have set at run time. If Redis cannot be read, every switch is
+    off.
+    """
 
     def __init__(self, tenants: Tenants, redis: Redis) -> None:
         self._tenants, self._scripts = tenants, Scripts(redis, patience=0)

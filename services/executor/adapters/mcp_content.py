@@ -1,4 +1,4 @@
-"""Translates what MCP servers say: tool lists checked tool by tool, answers as exact JSON."""
+"""Translates what MCP servers send: checks each listed tool, and reads answers as exact JSON."""
 
 import json
 import math
@@ -48,18 +48,20 @@ PROOF = "purple-agent/proof"  # in a listed tool's _meta: {"read_back": TOOL, "e
 
 
 class BadListing(Exception):
-    """A tool list cannot be used at all; the message says why."""
+    """The tool list as a whole cannot be used; the message says why."""
 
 
 class ListedTools(NamedTuple):
-    """All tools that a server listed, and for how many seconds it says that this holds: else without end."""
+    """All tools that a server listed. ``seconds``: how long the server says that the list is valid; infinite if it does
+    not say.
+    """
 
     tools: Sequence[ListedTool]
     seconds: float
 
 
 async def list_tools(session: ClientSession) -> ListedTools:
-    """Reads all pages of the server's list; raises ``BadListing`` if it does not end."""
+    """Reads all pages of the server's tool list; raises ``BadListing`` if the pages do not end."""
     tools: list[ListedTool] = []
     cursors: set[str] = set()
     cursor: str | None = None
@@ -79,7 +81,7 @@ async def list_tools(session: ClientSession) -> ListedTools:
 
 
 def tools_of(connection: Connection, listed: Sequence[ListedTool]) -> tuple[Tool, ...]:
-    """The usable tools in the order of their names; each dropped one is logged with its reason."""
+    """The usable tools, sorted by name. A tool that cannot be used is logged with the reason and left out."""
     times = Counter(tool.name for tool in listed)
     usable = []
     for tool in sorted(listed, key=lambda tool: tool.name):
@@ -92,7 +94,7 @@ def tools_of(connection: Connection, listed: Sequence[ListedTool]) -> tuple[Tool
 
 
 class CompiledListing:
-    """What a server listed, and its tools by connection: the same objects for equal connections."""
+    """One server's tool list, with its compiled tools by connection. Equal connections get the same tool objects."""
 
     def __init__(self, listed: Sequence[ListedTool]) -> None:
         self.listed = listed
@@ -108,7 +110,7 @@ class CompiledListing:
 
 
 def answer_of(tool: str, result: CallToolResult) -> ToolAnswer:
-    """The result as exact JSON: JSON in text before structured content before bare text."""
+    """The result as exact JSON. JSON in a text block is preferred to structured content, and that to plain text."""
     if result.result_type != "complete":
         raise ToolSilent(f"{tool}: the server asks for further input, which is not supported")
     texts = [_read_text(block) for block in result.content]
@@ -119,7 +121,7 @@ def answer_of(tool: str, result: CallToolResult) -> ToolAnswer:
 
 
 def summarize_error(error: Exception) -> str:
-    """The first fault of an error in one line, without what the server sent."""
+    """The first fault of an error in one line, without any value that the server sent."""
     if isinstance(error, ValidationError):
         return first_fault(error)
     return str(error) or type(error).__name__
@@ -187,9 +189,10 @@ def _build_tool(connection: Connection, tool: ListedTool) -> Tool:
 
 
 def _declared_read_back(tool: ListedTool) -> CatalogueEntry:
-    """The read by which the server says that a write is proved, and what it shows then; never a class.
+    """The read tool that the server declares as the proof of a write, and the value that it then shows. A server never
+    declares its tool's class.
 
-    What reads show is the server's word in any case, so which read to ask may be its word too.
+    A read's answer rests on the server's word anyway, so the choice of the read may rest on it too.
     """
     said = (tool.meta or {}).get(PROOF)
     if not isinstance(said, dict) or not isinstance(said.get("read_back"), str):

@@ -1,4 +1,6 @@
-"""One MCP session with one server: opened once, shared by all callers, ended when it is no longer of use."""
+"""One MCP session with one server. All callers share it; it is opened once and ended when it is broken or no longer
+needed.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Iterator
@@ -27,7 +29,7 @@ T = TypeVar("T")
 
 @asynccontextmanager
 async def open_streams(url: str, transport: McpTransport) -> AsyncIterator[tuple["_Streams", "_Streams"]]:
-    """The stream that a session reads from, and the one it writes to, over ``transport``."""
+    """Yields the two streams of an MCP session over ``transport``: one to read from, one to write to."""
     async with transport.client() as http, streamable_http_client(url, http_client=http) as (theirs, to_them), to_them:
         streams = _Streams(url, transport, to_them)
 
@@ -49,14 +51,16 @@ class _WriteStream(Protocol):
 
 
 class _Streams:
-    """Messages from the server, in the order in which they came, and messages to it. They end with their transport."""
+    """The messages from the server in their order, and a writer for messages to it. Both end when the transport
+    closes.
+    """
 
     def __init__(self, url: str, transport: McpTransport, others: _WriteStream) -> None:
         self._url, self._transport, self._others = url, transport, others
         self._received: asyncio.Queue[SessionMessage | Exception | None] = asyncio.Queue()
 
     def add(self, message: SessionMessage | Exception | None) -> None:
-        """Adds a message from the server; None after the last one."""
+        """Adds a message from the server. None marks the end."""
         self._received.put_nowait(message)
 
     async def receive(self) -> SessionMessage | Exception:
@@ -76,7 +80,9 @@ class _Streams:
             raise StopAsyncIteration from None
 
     async def send(self, item: SessionMessage, /) -> None:
-        """Sends one message. A tool call is answered by then, or the SDK's transport reads its result."""
+        """Sends one message. A tool call goes directly over our transport; everything else goes through the SDK's
+        transport.
+        """
         call = item.message
         if not isinstance(call, JSONRPCRequest) or call.method != _CALL:
             return await self._others.send(item)
@@ -107,7 +113,9 @@ OPEN_SECONDS = 10.0
 
 
 class McpConnection:
-    """One session with a server, within the task of ``run``: the SDK's scopes may not be left from another one."""
+    """One session with a server. It lives inside the asyncio task of ``run``, because the SDK's cancel scopes must be
+    left in the task that entered them.
+    """
 
     def __init__(self, url: str, transport: McpTransport) -> None:
         self._url, self._transport = url, transport
@@ -118,7 +126,7 @@ class McpConnection:
 
     @property
     def is_usable(self) -> bool:
-        """Whether it can still take a call: it is open, or about to be."""
+        """Whether the session can take a call: it is open or still opening, and not closed."""
         failed = self._opened.done() and (self._opened.cancelled() or self._opened.exception() is not None)
         return not failed and not self._closing.is_set()
 
@@ -128,7 +136,7 @@ class McpConnection:
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
-        """A context in which the link does not count as idle."""
+        """A context in which the session does not count as idle."""
         self._users += 1
         try:
             yield
@@ -140,7 +148,9 @@ class McpConnection:
         return self._opened.result() if self._opened.done() else await asyncio.shield(self._opened)
 
     async def translate_errors(self, asked: Awaitable[T]) -> T:
-        """What the session was asked for. Trouble on the way is the port's errors; an expired session is closed."""
+        """Awaits ``asked`` and returns its result. Transport errors are raised as the port's errors; an expired session
+        is closed.
+        """
         try:
             return await asked
         except SessionExpired:
@@ -157,13 +167,13 @@ class McpConnection:
             raise ToolSilent(f"the answer cannot be used: {summarize_error(error)}") from error
 
     def close(self) -> None:
-        """Ends the session, also while it opens; calls in flight fail as silent."""
+        """Ends the session, even while it opens. Calls in flight fail with ``ToolSilent``."""
         self._closing.set()
         if self._opening is not None and not self._opening.expired():
             self._opening.reschedule(asyncio.get_running_loop().time())
 
     async def run(self) -> None:
-        """Opens the session and keeps it until it is closed; never raises."""
+        """Opens the session and keeps it open until ``close``. Never raises."""
         trouble: Exception = ToolUnreachable("the session was closed before it opened")
         try:
             for url in _candidate_urls(self._url):
@@ -177,7 +187,7 @@ class McpConnection:
             self._fail_callers(trouble)
 
     async def _run_at(self, url: str) -> Exception:
-        """Opens the session at one URL and stays there; returns the error that ended it or kept it from opening."""
+        """Opens the session at one URL and keeps it; returns the error that ended it or kept it from opening."""
         try:
             await self._keep_session(Client(open_streams(url, self._transport), cache=None))
         except Exception as error:  # noqa: BLE001 - the outer edge of a session: its callers are told, others live on

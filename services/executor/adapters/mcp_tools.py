@@ -28,7 +28,7 @@ _NOT_BEGUN = frozenset({types.INVALID_REQUEST, types.METHOD_NOT_FOUND, types.INV
 
 
 class _ServerListing(mcp_content.CompiledListing):
-    """What a server listed last, in which session, and until when that holds."""
+    """The newest tool list of a server, the session that it came from, and until when it may be used."""
 
     def __init__(self, link: McpConnection, listed: Sequence[mcp_content.ListedTool], until: float) -> None:
         super().__init__(listed)
@@ -36,10 +36,11 @@ class _ServerListing(mcp_content.CompiledListing):
 
 
 class McpTools(ToolServers):
-    """An async context manager: within it, each server has one open session that all callers share.
+    """Tool servers that speak MCP. Inside this async context manager each server has one open session, which all
+    callers share.
 
-    A list of tools holds for ``list_seconds``, or for as long as its server says if that is less; not beyond its
-    session, and not beyond a call that came to an error: then it is asked for anew.
+    A tool list is reused for ``list_seconds``, or for less if its server says so. It is fetched again after a new
+    session began or a call failed.
     """
 
     def __init__(
@@ -50,7 +51,7 @@ class McpTools(ToolServers):
         tracer: Tracer = NO_TRACER,
         list_seconds: float = 0.0,
     ) -> None:
-        """``guard``: where it may connect. ``credentials``: those that servers are shown, if any."""
+        """``guard`` decides which addresses may be connected to. ``credentials`` are sent to the servers."""
         self._tracer = tracer
         self._max_links, self._guard, self._credentials = max_links, guard, credentials or NoCredentials()
         self._list_seconds = list_seconds
@@ -69,7 +70,7 @@ class McpTools(ToolServers):
 
     @property
     def open_link_count(self) -> int:
-        """How many servers have a session here."""
+        """How many servers have an open session in this process."""
         return len(self._links)
 
     @override
@@ -143,7 +144,9 @@ class McpTools(ToolServers):
         return link
 
     def _close_longest_idle(self) -> None:
-        """Closes the link that was idle longest if there are too many: endpoints of one task may never come back."""
+        """Closes the session that was idle longest if there are too many. A server that only one task named may never
+        be asked again.
+        """
         idle = [key for key, link in self._links.items() if link.is_idle]
         if len(self._links) >= self._max_links and idle:
             self._links.pop(idle[0]).close()
@@ -167,7 +170,7 @@ class McpTools(ToolServers):
         return self._listings.keep(connection.server_key, kept)
 
     def _distrust_listing(self, connection: Connection) -> None:
-        """Has the next task ask for the list anew."""
+        """Marks the server's tool list as outdated, so that the next task fetches it again."""
         if kept := self._listings.get(connection.server_key):
             kept.until = 0.0
 

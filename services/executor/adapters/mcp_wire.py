@@ -1,8 +1,8 @@
-"""The HTTP transport of an MCP session. It never raises to the SDK, so that one broken request ends no session of
-many callers.
+"""The HTTP transport of an MCP session. It raises nothing to the SDK, because one failed request would otherwise end a
+session that many callers share.
 
-Whatever goes wrong becomes the JSON-RPC error of that one request. Such an error carries a secret mark, by which the
-port's error is found again: a server cannot forge the statement that it was never reached.
+Each failure becomes the JSON-RPC error of its own request. That error carries a random mark, by which this module finds
+the port's error again; so a server cannot fake the statement that it was never reached.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ _read_url = lru_cache(maxsize=512)(httpx2.URL)  # of servers that are called aga
 
 @lru_cache(maxsize=512)
 def _headers_of_call(session: str, tool_headers: tuple[tuple[str, str], ...]) -> httpx2.Headers:
-    """The headers for all calls of one tool in one session."""
+    """The HTTP headers of every call of one tool in one session."""
     of_session = {"mcp-session-id": session} if session else {}
     return httpx2.Headers({**_HEADERS, **of_session, **dict(tool_headers)})
 
@@ -59,11 +59,11 @@ _FAILING = frozenset({502, 503, 504})  # said of a server that is down or busy, 
 
 
 class SessionExpired(ToolSilent):
-    """The server has ended the session and, by MCP's rules, did not begin what was asked."""
+    """The server has ended the session. By the rules of MCP it did not begin the request."""
 
 
 class McpTransport(httpx2.AsyncBaseTransport):
-    """The HTTP transport to one MCP server, with the connection's credential, without retries, under a guard."""
+    """The HTTP transport to one MCP server. It adds the connection's credential, obeys a guard, and never retries."""
 
     def __init__(self, connection: Connection, credentials: Credentials, guard: Guard | None) -> None:
         self._connection, self._http = connection, ServerHttp(credentials, guard)
@@ -72,12 +72,16 @@ class McpTransport(httpx2.AsyncBaseTransport):
         self._troubles = LruCache[str, ToolUnreachable | ToolSilent](_MOST_TROUBLES)
 
     def client(self) -> httpx2.AsyncClient:
-        """An HTTP client over this transport; answers come uncompressed, so that their size is what is received."""
+        """An HTTP client over this transport. It asks for uncompressed answers, so that the bytes received bound their
+        size.
+        """
         self._session = ""
         return httpx2.AsyncClient(transport=self, timeout=_TIMEOUT, headers={"accept-encoding": "identity"})
 
     def find_trouble(self, error: MCPError) -> ToolUnreachable | ToolSilent | None:
-        """What happened to the transport, if it made the error; None for the server's own errors."""
+        """The port's error behind a JSON-RPC error that this transport made; None for an error that the server itself
+        sent.
+        """
         data = error.data if isinstance(error.data, dict) else {}
         return self._troubles.pop(str(data.get(_MARK)), None)
 
@@ -99,9 +103,10 @@ class McpTransport(httpx2.AsyncBaseTransport):
         await self._http.close()
 
     async def call(self, url: str, call: JSONRPCRequest, tool_headers: Mapping[str, str]) -> JSONRPCResponse | None:
-        """The result of a tool call; None if anything but one JSON result came. Raises the port's errors.
+        """The JSON result of a tool call. Raises the port's errors.
 
-        What else came then waits here for the SDK's transport, which is told of the call too: ``give_up`` if it is not.
+        Returns None for any other answer, which is then kept for the SDK's transport, where the caller sends the same
+        call. If the caller does not, it calls ``forget_answer``.
         """
         message = call.model_dump(by_alias=True, mode="json", exclude_unset=True)
         headers = _headers_of_call(self._session, tuple(tool_headers.items()))
@@ -113,7 +118,7 @@ class McpTransport(httpx2.AsyncBaseTransport):
         return answer.result
 
     def forget_answer(self, call: JSONRPCRequest) -> None:
-        """Forgets what came for a call of which the SDK's transport is not told."""
+        """Drops the answer that was kept for a call which the SDK's transport will not send."""
         self._handed_over.pop(call.id, None)
 
     async def _send(self, request: httpx2.Request, message: Mapping[str, JsonValue]) -> "_WireAnswer":
@@ -163,7 +168,7 @@ class _WireAnswer(NamedTuple):
 
 
 async def _read_usable_answer(response: httpx2.Response, message: Mapping[str, JsonValue]) -> _WireAnswer:
-    """The answer, if it is one that MCP can read; a JSON body is read here, within bounds. Raises if it is not."""
+    """The answer, if MCP can read it; raises the port's error if not. A JSON body is read here, within a size limit."""
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     try:
         _refuse_wrong_status(response, kind)
@@ -182,7 +187,7 @@ async def _read_usable_answer(response: httpx2.Response, message: Mapping[str, J
 
 
 def _parse_result(body: bytes, message: Mapping[str, JsonValue]) -> JSONRPCResponse | None:
-    """The body as a result of the request; None if it is none. It is parsed once, as the SDK parses it."""
+    """The body parsed as the result of this request; None if it is something else."""
     try:
         result = JSONRPCResponse.model_validate_json(body, by_name=False)
     except ValidationError:
@@ -215,7 +220,7 @@ def _require_json_rpc(body: bytes, status: int, message: Mapping[str, JsonValue]
 
 
 class _BoundedStream(httpx2.AsyncByteStream):
-    """An event stream that ends with an error once it is too long."""
+    """An event stream that fails with ``ReadError`` once it exceeds the size limit."""
 
     def __init__(self, response: httpx2.Response) -> None:
         self._response = response

@@ -37,9 +37,9 @@ class AccessToken(NamedTuple):
 
 
 class TokenEndpoints:
-    """Gets access tokens, within a context. Callers who need a token at once share one request.
+    """Gets and caches access tokens, inside an async context. Callers that need the same token share one request.
 
-    ``guard``: where endpoints may be that a tenant's own operators named; without, at any address.
+    ``guard`` decides which token endpoints a tenant's own operators may name; without one, any address is permitted.
     """
 
     def __init__(self, guard: Guard | None = None) -> None:
@@ -59,14 +59,16 @@ class TokenEndpoints:
         await self._guarded.aclose()
 
     def cached_token(self, owner: str, credential: Credential, refused: str = "") -> str | None:
-        """A cached token that is still good, and not the refused one; None if there is none."""
+        """A cached token that has not expired and is not the ``refused`` one; None if there is none."""
         token = self._kept.get(_token_key(owner, credential))
         if token is None or token.value == refused or asyncio.get_running_loop().time() >= token.until:
             return None
         return token.value
 
     async def token(self, owner: str, credential: Credential, secret: ReadsSecret, refused: str = "") -> str:
-        """A token; one that a server refused is replaced once for all who hold it. Raises ``CredentialUnavailable``."""
+        """An access token. A ``refused`` one is replaced once for all callers that hold it. Raises
+        ``CredentialUnavailable``.
+        """
         name = _token_key(owner, credential)
         async with self._asking.setdefault(name, asyncio.Lock()):
             if kept := self.cached_token(owner, credential, refused):
@@ -82,7 +84,9 @@ class TokenEndpoints:
     async def _request_with_fresh_secret(
         self, client: httpx.AsyncClient, credential: Credential, secret: ReadsSecret
     ) -> AccessToken:
-        """Requests a token; once more where the client's secret is refused and, read anew, is another one."""
+        """Requests a token. If the endpoint refuses the client's secret, the secret is read again and, if it differs,
+        tried once more.
+        """
         given = await secret(False)
         try:
             return await self._request_token(client, credential, given)
@@ -110,7 +114,7 @@ class TokenEndpoints:
 
 
 class _ClientRefused(CredentialUnavailable):
-    """The token endpoint does not accept the client's secret."""
+    """The token endpoint refused the client's id or secret."""
 
 
 async def _read_answer(client: httpx.AsyncClient, request: httpx.Request) -> tuple[int, bytes]:
@@ -153,7 +157,9 @@ def _read_token(credential: Credential, answer: JsonObject, began: float) -> Acc
 
 
 def read_lifetime(life: object) -> float:
-    """The token's lifetime, from a second to a day, also written as a text; else the usual one."""
+    """A token's ``expires_in`` in seconds, as a number or text, limited to between one second and a day. A missing or
+    unusable value gives the default.
+    """
     try:
         seconds = float(str(life)) if life is not None else USUAL_LIFE
     except ValueError:

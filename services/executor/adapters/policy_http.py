@@ -1,4 +1,6 @@
-"""The policy service over HTTP: a verdict that can be trusted, or none (``PolicyService``)."""
+"""The policy service over HTTP. Each answer is checked against the policies that were asked about
+(``PolicyService``).
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -30,13 +32,11 @@ _FORESEEN_SECONDS = 30.0  # what a service of another version would say is heard
 
 
 class HttpPolicy(PolicyService):
-    """One shared pool of connections, without a client's redirects, cookies and merged headers around it.
+    """A client of the policy service with one shared pool of connections.
 
-    A verdict changes nothing, so a connection that failed is tried once more.
-
-    Policies are named by their hash, and sent where the service that answers does not know them. ``seconds`` bounds
-    the whole exchange, also with a service that answers a byte at a time. What rules foresee of a task of which nothing
-    is known but its text, and that no rule judges, is the same for every task: it is asked for once in half a minute.
+    A request that could not connect is sent once more, since a verdict changes nothing. Policies are named by their
+    hash, and sent in full only if the service does not know that hash. ``seconds`` bounds the whole exchange. A
+    provisional verdict that depends on the policies alone is reused for half a minute.
     """
 
     def __init__(
@@ -111,14 +111,16 @@ class HttpPolicy(PolicyService):
 
 
 class _CachedVerdict(NamedTuple):
-    """A provisional verdict, used again ``until`` a time of the loop's clock."""
+    """A provisional verdict that is reused ``until`` a time on the event loop's clock."""
 
     verdict: Verdict
     until: float
 
 
 def _depends_on_policies_alone(request: EvaluateRequest) -> bool:
-    """Whether the request has nothing but its task's text, which no rule judges."""
+    """Whether every such request under the same policies gets the same verdict: it has only a task's text, and no rule
+    judges texts.
+    """
     asked = (request.binding, request.calls, request.context, request.history, request.confirmations, request.plan_hash)
     return not any(asked) and not any(policy.judges_texts for policy in request.policies)
 
@@ -128,7 +130,7 @@ _hash_of = IdentityCache[tuple[Policy, ...], str](policy_hash, _MOST_HASHES)  # 
 
 
 def _require_hash(named: str, answer: Answer) -> Answer:
-    """The answer, if it was given by the policies that were named; else raises ``PolicyUnavailable``."""
+    """The answer, if it names the expected policy hash; else raises ``PolicyUnavailable``."""
     if isinstance(answer, Verdict | Allowances) and answer.policy_hash != named:
         raise PolicyUnavailable("the policy service answered by other policies than those that it was asked about")
     return answer
@@ -151,9 +153,10 @@ def _parse_answer(response: httpx2.Response, shape: type[Answer]) -> Answer:
 
 
 class RetryingPolicy(PolicyService):
-    """A policy service that is asked again while it is away, since a verdict changes nothing, and counted.
+    """A policy service whose questions are repeated while it is unavailable, and counted. Repeating is safe, since a
+    verdict changes nothing.
 
-    A verdict that decides nothing, on a task whose text no rule speaks about, is not waited for.
+    A provisional verdict on policies that do not judge texts is asked for only once.
     """
 
     def __init__(self, service: PolicyService, meter: Meter, pauses: tuple[float, ...] = PAUSES) -> None:

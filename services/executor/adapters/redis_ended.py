@@ -1,4 +1,4 @@
-"""Ended tasks in Redis, until they are archived and for a while afterwards."""
+"""Ended tasks in Redis: they stay until they are archived, and for a fixed time after that."""
 
 import json
 from collections.abc import Collection, Mapping, Sequence
@@ -31,7 +31,7 @@ _Row = tuple[str, list[str]]  # a stream's entry: its id, and names and values b
 
 class RedisEndedTasks(EndedTasks):
     def __init__(self, redis: Redis, shared: SharedTexts | None = None) -> None:
-        """``shared``: those that this process has stored or read already."""
+        """``shared``: the shared texts that this process has already stored or read."""
         self._redis, self._scripts = redis, Scripts(redis)
         self._shared = shared or SharedTexts(redis)
 
@@ -79,7 +79,7 @@ class RedisEndedTasks(EndedTasks):
                 log.warning("ended_task_stays", script=script, error=str(reply))
 
     async def _build_envelope(self, tenant: str, found: list[object]) -> bytes:
-        """The ``ArchivedTask`` as JSON; parts that are JSON already are put together unread."""
+        """The task as ``ArchivedTask`` JSON. Parts that are stored as JSON are joined without being parsed."""
         record, journal, ledger, approvals, events = found
         read = read_rows((row_id, _read_pairs(flat)) for row_id, flat in cast("list[_Row]", journal))
         own = {step.key: step.data({}) for step in read if step.kind == OWN_TEXT}
@@ -94,7 +94,7 @@ class RedisEndedTasks(EndedTasks):
 
 
 def _fill_step(step: StoredStep, texts: Mapping[str, str]) -> dict[str, str | int | list[str]]:
-    """A step with each shared text in its place, and the names of those that are lost."""
+    """A journal step with its shared texts filled in. ``lost`` lists the names of texts that no longer exist."""
     lost = [name for name in step.names if name not in texts]
     every = {**texts, **dict.fromkeys(lost, _LOST)}
     said: dict[str, str | int | list[str]] = {"key": step.key, "kind": step.kind, "data": step.data(every)}

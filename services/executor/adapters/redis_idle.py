@@ -1,4 +1,4 @@
-"""Idle sessions in Redis, and those that were moved to the archive."""
+"""Idle sessions in Redis, and the restoring of sessions that were moved to the archive."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ from shared.ports.store import StoreUnavailable
 
 
 class LastTask(Contract):
-    """How the session's newest task ended; its checkpoints are in its own archive."""
+    """How the newest task of an archived session ended. Its journal is in the archive of tasks."""
 
     task_id: str
     state: str
@@ -31,7 +31,9 @@ class LastTask(Contract):
 
 
 class ArchivedSession(Contract):
-    """A session in the archive. ``memory``: the ``SessionState``. ``owner``: nobody else is given it."""
+    """A session in the archive. ``memory``: its ``SessionState``. ``owner``: the only principal to whom it is
+    restored.
+    """
 
     tenant: str
     session_id: str
@@ -54,7 +56,9 @@ class RedisIdleSessions(ScriptedStore, IdleSessions):
         return tuple(SessionName(*keys.unpack(keys.Member, member)) for members in found for member in members)
 
     async def read(self, session: SessionName) -> PackedSession | None:
-        """The session's state; None if there is none. Only ``evict`` asks whether it has work."""
+        """The session's packed state; None if it has none. Whether the session has work is checked only by
+        ``evict``.
+        """
         name = keys.session_keys(*session).session
         found = await self._scripts.command("HMGET", name, "owner", "state", "last")
         owner, state, last = (str(part or "") for part in cast("list[str | None]", found))
@@ -80,7 +84,7 @@ class RedisIdleSessions(ScriptedStore, IdleSessions):
         await asyncio.gather(*(self._scripts.command(*row) for row in rows))
 
     async def _read_last_task(self, session: SessionName, task_id: str) -> LastTask | None:
-        """The newest task by its record; None once that has left."""
+        """The session's newest task, from its record; None if the record has expired."""
         name = keys.task_keys(session.tenant, session.session_id, task_id).record
         stored = await self._scripts.command("HGET", name, "json") if task_id else None
         if stored is None:
@@ -97,10 +101,10 @@ class RedisIdleSessions(ScriptedStore, IdleSessions):
 
 
 async def restore_session(archive: Archive | None, session: SessionName, owner: str) -> SessionState:
-    """The archived state of a session; empty if there is none of this owner's.
+    """The archived state of a session; empty if the archive has none for this owner.
 
-    Rules may ask for the calls that it counted: raises ``SessionUnavailable`` while that cannot be found out, and
-    ``StoreUnavailable`` if what is there cannot be read.
+    Raises ``SessionUnavailable`` while the archive does not answer, because rules may depend on the calls that the
+    state counts, and ``StoreUnavailable`` if the content cannot be read.
     """
     if archive is None:
         raise SessionUnavailable("what the session remembers lies in the archive, and ARCHIVE_URL names none")

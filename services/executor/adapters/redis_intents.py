@@ -1,8 +1,8 @@
-"""What one turn knows of the intents it stored, in case a replica takes over that lacks some of them (I3).
+"""The write intents that one turn has stored, checked against a failover that may have lost some of them (I3).
 
-Redis answers before its replicas have a write. A replica that is promoted may therefore know nothing of an intent
-whose request has long left. Two things keep that from becoming a second request: intents confirmed by replicas before
-the request leaves, or, where nobody confirms, a turn older than the failover that sends nothing it cannot answer for.
+Redis answers before its replicas have a write. A replica that is promoted may lack an intent whose request was already
+sent. Two measures keep such a request from being sent twice: replicas confirm an intent before the request is sent; or,
+where no confirmation is configured, a turn that is older than the failover sends only what it can account for.
 """
 
 from datetime import datetime, timedelta
@@ -19,14 +19,16 @@ _CLOCKS_APART = timedelta(seconds=2)  # between the gateways' and the store's
 
 
 class WriteRefusal(NamedTuple):
-    """Why a write is not sent although its intent is stored: the entry as it has to be settled, and what is raised."""
+    """Why a write must not be sent although its intent is stored. ``entry``: the ledger entry to settle it with;
+    ``error``: what to raise.
+    """
 
     entry: LedgerEntry
     error: Exception
 
 
 class Intents:
-    """The intents of one turn in this process; make one for each turn store."""
+    """The intents that this process has stored for one turn. Each turn store has its own."""
 
     def __init__(self, lineage: Lineage, work: Work) -> None:
         self._lineage = lineage
@@ -37,11 +39,11 @@ class Intents:
 
     @property
     def replicas_to_confirm(self) -> int:
-        """How many replicas must have an intent before its request is sent."""
+        """How many replicas must confirm an intent before its request is sent."""
         return self._lineage.confirm_replicas
 
     def check_failover_visible(self) -> None:
-        """Raises ``StoreUnavailable`` while a failover may go unnoticed: then no intent is stored."""
+        """Raises ``StoreUnavailable`` while a failover of Redis could go unnoticed: then no intent may be stored."""
         if problem := self._lineage.blind:
             raise StoreUnavailable(str(problem))
 
@@ -59,14 +61,14 @@ class Intents:
         self._opened.add(entry.key)
 
     def may_have_been_sent(self, entry: LedgerEntry) -> bool:
-        """Whether the write may have been sent although the ledger knows nothing of it.
+        """Whether the write may have been sent already although the ledger has no entry of it.
 
-        Not where the server takes our key: there a second request is no second write, unless an earlier plan may have
-        sent it under another one. After a failover not where this process alone worked on the turn, from its first
-        beginning on: it knows what it sent. After a restore nobody knows, and no replica's confirmation helps: the
-        backup is older than what they confirmed. After a crash, which may have taken the end of the log, it may have
-        been where the read before it already shows what it sets. Of a plan that was made anew it may have been, where
-        that is so, in any earlier turn of the task.
+        - False if the server takes our idempotency key, unless an earlier plan may have used another key.
+        - After a failover: true, unless replicas confirm intents, or this process alone has worked on the turn.
+        - After a restore from a backup: true, since the backup may be older than what replicas confirmed.
+        - After a crash: true if the record showed the write's values before it, unless this process alone has worked
+          on the turn.
+        - For a plan that was made anew, all earlier turns of the task count, too.
         """
         if entry.idempotency_field is not None and not entry.is_replanned:
             return False
@@ -79,7 +81,7 @@ class Intents:
         return not self.replicas_to_confirm and self._was_begun_before(self._lineage.failed_over, self._began_under)
 
     def _was_begun_before(self, moment: datetime | None, known_at_begin: datetime | None) -> bool:
-        """Whether the turn is older than the moment, and not this process's own work from its first beginning on."""
+        """Whether the turn is older than ``moment``, and was not run by this process alone since its first attempt."""
         return self._is_turn_older_than(moment) and not (known_at_begin != moment and self._work.attempts == 1)
 
     @property
@@ -95,17 +97,17 @@ class Intents:
         return moment is not None and self._work.turn.received_at <= moment + _CLOCKS_APART
 
     def was_lost(self, entry: LedgerEntry) -> bool:
-        """Whether the ledger may lack an entry only because a replica took over: this turn stored it."""
+        """Whether this turn stored the entry and a failover since then may have lost it."""
         return entry.key in self._opened and self._lineage.failed_over != self._began_under
 
 
 def failover_conflict(entry: LedgerEntry) -> LedgerConflict:
-    """The store failed over since the turn was accepted; the write may have been sent before by another process."""
+    """The error for a write that another process may have sent before Redis failed over."""
     return LedgerConflict(f"{entry.call.call_id} may have been sent before Redis failed over")
 
 
 def mark_in_doubt(entry: LedgerEntry) -> LedgerEntry:
-    """The entry as it has to be settled: perhaps sent, with the state before unknown."""
+    """The entry as in doubt: it may have been sent, and the record's state before it is unknown."""
     note = "Redis failed over, crashed or was restored since the task was accepted: it may have been sent before"
     return entry.model_copy(update={"status": WriteStatus.SENDING, "before_json": None, "note": note})
 

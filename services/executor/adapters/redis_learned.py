@@ -1,4 +1,4 @@
-"""What the learner keeps for a tenant, read in one round trip."""
+"""What the learner has stored for a tenant, read in one round trip."""
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Mapping, Sequence
@@ -66,7 +66,9 @@ class RedisLearned(Learned):
         )
 
     async def note_tools(self, tenant: str, names: frozenset[str]) -> None:
-        """Adds the names to the tenant's tools; writes only those that this process has not written before."""
+        """Adds the names to the tenant's set of tools; names that this process has already written are not sent
+        again.
+        """
         new = names - self._noted.get(tenant, frozenset())
         if not new:
             return
@@ -106,7 +108,7 @@ class RedisLearned(Learned):
 
 
 def _read_arms(numbers: Sequence[str | None]) -> dict[Strategy, Arm]:
-    """The pulls and rewards of each strategy, from numbers in turn."""
+    """The arm of each strategy, from a flat list of its pulls and reward units."""
     try:
         return {
             strategy: Arm(int(n), int(units or 0))
@@ -118,7 +120,7 @@ def _read_arms(numbers: Sequence[str | None]) -> dict[Strategy, Arm]:
 
 
 class _ParsedRows(NamedTuple):
-    """Lessons of one kind, and the rows that they were read from."""
+    """The stored rows of one kind, and what they were parsed to."""
 
     rows: list[str]
     lessons: tuple[Contract, ...]
@@ -130,9 +132,9 @@ _NONE = tuple(_ParsedRows([], (), {}) for _ in _KINDS)
 
 
 class _LessonCache:
-    """Parsed lessons of each tenant from the last read: the next task reads nearly the same rows, and parses new ones.
+    """The parsed lessons of each tenant. Rows that were parsed before are not parsed again.
 
-    Bounded by rows of all tenants together: those are forgotten first that were read longest ago.
+    Bounded by the number of rows of all tenants; the tenant read longest ago is dropped first.
     """
 
     def __init__(self) -> None:
@@ -140,13 +142,13 @@ class _LessonCache:
         self._rows = 0
 
     def find(self, tenant: str) -> tuple[str, tuple[_ParsedRows, ...]]:
-        """The mark with which the tenant's lessons came last, and the lessons of each kind."""
+        """The version mark of the tenant's cached lessons, and the lessons of each kind."""
         if tenant in self._held:
             self._held.move_to_end(tenant)
         return self._held.get(tenant, ("", _NONE))
 
     def read(self, tenant: str, mark: str, rows: Sequence[list[str]]) -> tuple[_ParsedRows, ...]:
-        """The lessons of the rows of each kind, the same objects for the same rows."""
+        """Parses the rows of each kind and caches the result. An unchanged row gives the same object as before."""
         _, before = self._held.pop(tenant, ("", _NONE))
         found = tuple(
             _update_parsed(kind, tenant, now, held) for kind, now, held in zip(_KINDS, rows, before, strict=True)
@@ -171,7 +173,7 @@ def _count_rows(held: Sequence[_ParsedRows]) -> int:
 
 
 def _parse_rows(kind: type[Lesson], tenant: str, rows: Sequence[str]) -> dict[str, Lesson]:
-    """The lessons by row; rows that cannot be read, since another version wrote them, are logged and left out."""
+    """The parsed lessons by row. A row that this version cannot read is logged and left out."""
     lessons: dict[str, Lesson] = {}
     for row in rows:
         try:

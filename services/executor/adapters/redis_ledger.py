@@ -1,4 +1,6 @@
-"""The ledger of one turn on Redis: the intent of a write is stored before its call, what became of it after (I3)."""
+"""The write ledger of one turn on Redis: the intent of a write is stored before its call, and the result after
+it (I3).
+"""
 
 from collections.abc import Mapping
 from typing import cast
@@ -15,21 +17,23 @@ _SENDABLE = f" {' '.join(SENDABLE)} "
 
 
 class RedisLedger:
-    """A turn store's ledger, read once. ``lease_ms``: of a lease that is no longer stretched over a call."""
+    """The ledger part of a turn store; the ledger is read once and cached. ``lease_ms``: the lease's length once no
+    call stretches it.
+    """
 
     def __init__(self, redis: Scripts, scripts: TurnScripts, intents: Intents, lease_ms: int) -> None:
         self._redis, self._scripts, self._intents, self._lease_ms = redis, scripts, intents, lease_ms
         self._entries: dict[str, LedgerEntry] | None = None
 
     async def ledger(self) -> Mapping[str, LedgerEntry]:
-        """The entries in the order in which they were sent, since a Redis hash keeps none."""
+        """The entries by key, sorted by the time of sending."""
         if self._entries is None:
             self._entries = await self._read()
         return dict(self._entries)
 
     async def open_write(self, entry: LedgerEntry, hold_seconds: float, batch: JournalBatch = NOTHING) -> Pulse:
-        """As ``TurnStore.open_write``. The server is looked at before the intent is stored and once more after, since
-        it may have been replaced meanwhile; raises if the write must not be sent.
+        """Implements ``TurnStore.open_write``. Whether Redis was replaced is checked before the intent is stored and
+        again after, since it may be replaced in between. Raises if the write must not be sent.
         """
         self._intents.check_failover_visible()
         is_doubted = self._intents.may_have_been_sent(entry)
@@ -47,7 +51,9 @@ class RedisLedger:
         return pulse
 
     async def settle_write(self, entry: LedgerEntry, before: WriteStatus, batch: JournalBatch = NOTHING) -> Pulse:
-        """As ``TurnStore.settle_write``. What a failover lost is stored anew: this turn knows what came of it."""
+        """Implements ``TurnStore.settle_write``. If a failover lost the entry, it is stored again, since this turn
+        knows its result.
+        """
         try:
             return await self._settle(entry, before, batch)
         except LedgerConflict:
@@ -63,7 +69,7 @@ class RedisLedger:
         return await self._settle(entry, WriteStatus.SENDING, batch)
 
     async def _store_intent(self, entry: LedgerEntry, hold_seconds: float, batch: JournalBatch) -> tuple[Pulse, bool]:
-        """Stores the intent, unless the pulse stops the task; returns also whether enough replicas have it."""
+        """Stores the intent, unless the task has to stop. Also returns whether enough replicas have confirmed it."""
         write, replicas = (
             self._pack_arguments("open", entry, _SENDABLE, int(hold_seconds * 1000)),
             self._intents.replicas_to_confirm,
@@ -92,7 +98,7 @@ class RedisLedger:
             self._entries = _in_sending_order({**self._entries, entry.key: entry})
 
     def _pack_arguments(self, act: str, entry: LedgerEntry, allowed: str, ms: int) -> dict[str, Argument]:
-        """What ``append.lua`` does to the ledger: ``act`` and the others are its arguments of that name."""
+        """The ledger arguments of ``append.lua``, which the parameters are named after."""
         status, row = entry.status.value, pack_entry(entry)
         of_entry: dict[str, Argument] = {"key": entry.key, "allowed": allowed, "status": status, "entry": row}
         return {"write": act, **of_entry, "ms": ms, "member": self._scripts.member, "heeded": 1}
@@ -103,5 +109,5 @@ def _in_sending_order(entries: Mapping[str, LedgerEntry]) -> dict[str, LedgerEnt
 
 
 def _sending_order(entry: LedgerEntry) -> tuple[bool, str]:
-    """A sort key by the time of sending; what was never sent comes last."""
+    """A sort key by the time of sending; entries that were never sent come last."""
     return (entry.sending_at is None, entry.sending_at.isoformat(timespec="microseconds") if entry.sending_at else "")

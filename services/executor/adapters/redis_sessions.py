@@ -1,4 +1,4 @@
-"""Sessions on Redis: leases, and the turns that wait. Redis time alone decides who owns what."""
+"""Sessions on Redis: their leases and waiting turns. All times are compared on the Redis server's clock."""
 
 import asyncio
 import re
@@ -44,7 +44,9 @@ _ERROR = 1000  # characters of what broke a turn
 
 
 class RedisSessions(Sessions):
-    """``owner``: this process; ``archive``: of idle sessions. Every method may raise ``StoreUnavailable``."""
+    """Sessions on Redis. ``owner`` names this process; ``archive`` holds idle sessions. Every method may raise
+    ``StoreUnavailable``.
+    """
 
     def __init__(
         self,
@@ -76,7 +78,9 @@ class RedisSessions(Sessions):
         return None if reply is None else await self._read_work(lease, reply)
 
     async def _claim(self, tenant: str, session_id: str, fence: str) -> list[Reply] | None:
-        """The next turn with all that is stored of its task; None, without a lease, if there is nothing to begin."""
+        """Begins the session's next turn and returns all that is stored of its task. Returns None, and gives the lease
+        back, if no turn waits.
+        """
         session, partition = keys.session_keys(tenant, session_id), keys.partition_keys_of(tenant, session_id)
         names = keys_for("claim", session, partition, stopped=keys.stopped_key(tenant, session_id))
         arguments = arguments_for(
@@ -95,7 +99,7 @@ class RedisSessions(Sessions):
         return reply if isinstance(reply, list) else None
 
     async def _read_work(self, lease: Lease, reply: list[Reply]) -> Work:
-        """The work of a turn that was begun; raises ``UnreadableTurn``."""
+        """Parses the claim script's reply; raises ``UnreadableTurn``."""
         _, _, stored, attempts, waited, problem, turn_id, task, session, pulse = reply
         claimed = ClaimReply(cast("list[Reply]", task), cast("list[str]", session), cast("list[str]", pulse))
         turn = None
@@ -169,7 +173,7 @@ class RedisSessions(Sessions):
         self._halted = True
 
     async def ping(self) -> None:
-        """Raises ``StoreUnavailable`` unless Redis answers, takes writes, and its failovers would be noticed."""
+        """Raises ``StoreUnavailable`` unless Redis answers, accepts writes, and would show a failover."""
         await check_writable(self._redis)
         if problem := self._scripts.lineage.blind:
             raise StoreUnavailable(str(problem))
@@ -180,7 +184,9 @@ class RedisSessions(Sessions):
         return RedisTurnStore(self._scripts, self._shared, lease, work, *parts, is_cluster=on)
 
     async def _read_packed_record(self, lease: Lease, task_id: str) -> tuple[str, str, str | None]:
-        """The record, as in ``ClaimReply``, of the task of a turn that does not name its task's keys yet."""
+        """The packed record, its version and its outcome's event id, for a turn of an older release that does not name
+        its task's keys.
+        """
         name = keys.task_keys(lease.tenant, lease.session_id, task_id).record
         found = await self._scripts.command("HMGET", name, "json", "version", "outcome")
         return cast("tuple[str, str, str | None]", tuple(cast("list[object]", found)))
@@ -194,13 +200,13 @@ class RedisSessions(Sessions):
 
 
 def _guess_task_id(stored: str) -> str:
-    """The id of the task that a turn belongs to which cannot be read; empty if it does not say."""
+    """The task id in the text of a turn that cannot be parsed; empty if it has none."""
     named = _TASK_ID.search(stored)
     return named[1] if named else ""
 
 
 def _record_json(packed: str | None) -> str:
-    """A stored record's JSON; empty if there is none or it cannot be told."""
+    """A stored record's JSON; empty if there is none or it cannot be unpacked."""
     try:
         return record_json(packed or "")
     except ValueError:
@@ -208,7 +214,7 @@ def _record_json(packed: str | None) -> str:
 
 
 def _describe_error(error: ValueError) -> str:
-    """What cannot be read. Values that do not fit are left out: they may be personal data."""
+    """Which fields could not be parsed. Their values are left out, since they may be personal data."""
     if not isinstance(error, ValidationError):
         return str(error)
     wrong = ", ".join(".".join(map(str, one["loc"])) or one["type"] for one in error.errors()[:5])
@@ -226,7 +232,7 @@ def _heartbeat_keys(lease: Lease) -> tuple[str, str, str]:
 
 
 def _split_leases(leases: Sequence[Lease]) -> Iterator[tuple[str, list[Lease]]]:
-    """Yields the leases by the partition's ``leased`` set, not too many for one step."""
+    """Yields the leases in chunks by the partition's ``leased`` key, each small enough for one script call."""
     of_partition: defaultdict[str, list[Lease]] = defaultdict(list)
     for lease in leases:
         of_partition[_session_and_partition_keys(lease)[1].leased].append(lease)

@@ -1,4 +1,4 @@
-"""What each tenant spends by day, on Redis."""
+"""What each tenant spends in a day, on Redis."""
 
 from collections.abc import Sequence
 
@@ -22,7 +22,7 @@ class RedisSpend(ScriptedStore, DailySpend):
 
 
 async def settle_day(scripts: Scripts, tenant: str, day: str, charges: Sequence[Charge]) -> None:
-    """Count what calls did cost in one of the tenant's days."""
+    """Counts the cost of calls in one of the tenant's days."""
     await _run_spend(scripts, tenant, day, [_ANY, _ANY, "", 0, 0, *charge_arguments(charges)])
 
 
@@ -31,5 +31,5 @@ async def _run_spend(scripts: Scripts, tenant: str, day: str, arguments: Sequenc
 
 
 def charge_arguments(charges: Sequence[Charge]) -> list[Argument]:
-    """Each charge as the scripts take it."""
+    """The charges as arguments of the spending scripts."""
     return [part for charge in charges for part in (*charge[:3], int(charge.reserved))]

@@ -1,4 +1,4 @@
-"""The durable side of one turn, on Redis: every write is fenced inside its script."""
+"""The store of one turn on Redis. Every script checks the lease's fence before it writes."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ log = structlog.get_logger()
 
 
 class RedisTurnStore(RedisLedger, ports.TurnStore):
-    """One turn's store; make one for each ``Work``."""
+    """The store of one turn. Each ``Work`` needs its own."""
 
     def __init__(
         self,
@@ -43,7 +43,9 @@ class RedisTurnStore(RedisLedger, ports.TurnStore):
         *,
         is_cluster: bool,
     ) -> None:
-        """``heartbeat``: the lease's; without one the store is always asked, and the turn's end keeps the lease."""
+        """``heartbeat`` is the lease's. Without one, Redis is asked for every pulse, and the end of the turn does not
+        release the lease.
+        """
         super().__init__(scripts, TurnScripts(scripts, shared, lease, work), Intents(scripts.lineage, work), lease_ms)
         self._lease = lease
         self._halted = halted

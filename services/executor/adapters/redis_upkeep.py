@@ -1,4 +1,4 @@
-"""The reaper's look at partitions, in one round trip."""
+"""Surveys partitions for overdue sessions and due timers in one round trip, and ends the leases of dead executors."""
 
 import os
 import socket
@@ -25,14 +25,14 @@ _ENDED = "ZX"  # states of a process that runs no more, though its parent has no
 
 
 class OwnerProcess(NamedTuple):
-    """The machine and process id of an owner; ``machine`` is empty if it cannot be told."""
+    """The machine and process id of a lease owner. ``machine`` is empty if it is unknown."""
 
     machine: str
     pid: int
 
 
 def name_owner(pid: int | None = None) -> str:
-    """A name for this process that no other process ever has, not even a later one."""
+    """A unique owner name for this process. A later process never gets the same name."""
     return f"{socket.gethostname()}:{os.getpid() if pid is None else pid}:{uuid4().hex[:8]}{_identify_machine()}"
 
 
@@ -44,7 +44,9 @@ def process_of(owner: str) -> OwnerProcess:
 
 
 def is_owner_dead(owner: str, own: str) -> bool:
-    """Whether the owner is known to have ended: it ran on the machine of ``own``, this process, and runs no more."""
+    """Whether the owner's process has certainly ended: it ran on the same machine as ``own`` (this process), and no
+    longer runs.
+    """
     machine, pid = process_of(owner)
     if owner == own or not machine or machine != process_of(own).machine:
         return False
@@ -61,7 +63,9 @@ def _is_running(pid: int) -> bool:
 
 @cache
 def _identify_machine() -> str:
-    """An id for one start of a machine and one space of process ids, as a container has; else empty."""
+    """An id of this boot of the machine and this process-id namespace (containers have their own); empty if it cannot
+    be read.
+    """
     try:
         where = f"{_BOOT.read_text('utf-8')}{_PROCESSES.readlink()}"
     except OSError:
@@ -79,7 +83,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 class RedisUpkeep(Upkeep):
     def __init__(self, redis: Redis, owner: str = "") -> None:
-        """``owner``: this process, if it takes part in finding out which executors of its machine have died."""
+        """``owner`` names this process, if it is to help find executors of its machine that have died."""
         self._redis = redis
         self._owner, self._machine = owner, process_of(owner).machine
         self._scripts = Scripts(redis)
@@ -140,7 +144,9 @@ class RedisUpkeep(Upkeep):
         return sum(reply == 1 for reply in await self._scripts.run_many("end_lease", calls))
 
     async def _is_idle(self) -> bool:
-        """Whether nothing waits and nobody works anywhere; false for a cluster, where one command cannot tell."""
+        """Whether no partition has a waiting session, a lease or a timer. False on a cluster, where one command cannot
+        tell.
+        """
         if isinstance(self._redis, ClusterRedis):
             return False
         return await self._scripts.command("EXISTS", *self._work) == 0
@@ -173,7 +179,7 @@ class RedisUpkeep(Upkeep):
 
 
 class _PartitionRow(NamedTuple):
-    """The script's answer for one partition."""
+    """The survey script's reply for one partition."""
 
     soonest_ms: int
     now_ms: int = 0
@@ -193,7 +199,7 @@ def _read_session(member: str) -> SessionName:
 
 
 def _member_scores(row: Sequence[str]) -> Iterator[tuple[str, float]]:
-    """Pairs of members and scores, which Redis lists in turn."""
+    """Pairs of member and score, from Redis's flat list."""
     return zip(row[::2], map(float, row[1::2]), strict=True)
 
 

@@ -1,4 +1,6 @@
-"""Asks a tool server as long as it is worth it: again while it is replaced, and not while it fails again and again."""
+"""Repeats questions to a tool server while it is briefly away, and stops asking it while it keeps failing (circuit
+breaker).
+"""
 
 import asyncio
 from collections import Counter
@@ -28,10 +30,10 @@ class CircuitState(StrEnum):
 
 
 class BreakerLimits(NamedTuple):
-    """When a breaker opens and for how long: after ``failures`` in a row for ``first`` seconds.
+    """When a breaker opens, and for how long: after ``failures`` in a row, for ``first`` seconds.
 
-    After ``steady`` seconds without an answer each pause is twice the one before it, at most ``longest``: a server that
-    was only restarted is found again while reads wait.
+    Once a server has not answered for ``steady`` seconds, each pause is twice the one before, up to ``longest``. Before
+    that the pauses stay short, so that a server which was only restarted is found while reads still wait.
     """
 
     failures: int = 5
@@ -44,7 +46,7 @@ USUAL = BreakerLimits()
 
 
 class Breaker:
-    """The circuit to one server. ``now`` is any clock that only goes forward, in seconds."""
+    """The circuit breaker of one server. ``now`` is in seconds on any clock that never goes back."""
 
     def __init__(self, limits: BreakerLimits = USUAL) -> None:
         self._limits = limits
@@ -61,26 +63,28 @@ class Breaker:
 
     @property
     def is_probing(self) -> bool:
-        """Whether the single call that decides about closing the breaker is under way."""
+        """Whether the one trial call that may close the breaker is in flight."""
         return self._probing
 
     def seconds_left(self, now: float) -> float:
-        """For how many seconds no call passes, as far as is known now."""
+        """For how many seconds the breaker will let no call pass."""
         return max(0.0, self._until - now)
 
     def allows_call(self, now: float) -> bool:
-        """Whether a call may be made now. The caller has to record afterwards what became of it."""
+        """Whether a call may be made now. If so, the caller must record its outcome afterwards."""
         state = self.state(now)
         if state is CircuitState.HALF_OPEN:
             self._probing = True
         return state is not CircuitState.OPEN
 
     def record_answer(self) -> None:
-        """Notes that the server answered, whatever it said."""
+        """Notes that the server answered, with whatever content."""
         self._in_a_row, self._pause, self._probing = 0, self._limits.first, False
 
     def record_failure(self, now: float) -> bool:
-        """Notes that no usable answer came; returns whether the breaker opens by that. An open one stays as long."""
+        """Notes that no usable answer came; returns whether this opened the breaker. An open breaker's pause is not
+        extended.
+        """
         was = self.state(now)
         self._in_a_row = min(self._in_a_row + 1, self._limits.failures)
         opens = was is CircuitState.CLOSED and self._in_a_row == self._limits.failures
@@ -94,7 +98,9 @@ class Breaker:
         return opens
 
     def record_abandoned(self) -> None:
-        """Notes that the caller left before the outcome was known: nothing is learned, and another call may try."""
+        """Notes that the caller gave up before an outcome was known: the state stays, and another trial call may be
+        made.
+        """
         self._probing = False
 
 
@@ -104,7 +110,7 @@ _LOST = (ToolUnreachable, ToolSilent)
 
 
 class ServerQuestion(NamedTuple):
-    """One question to a server. ``kind``: discover (which alone has no time-out), call, read, or recall."""
+    """One question to a server. ``kind``: discover, call, read, or recall. Only discover has no time-out."""
 
     kind: str
     connection: Connection
@@ -113,10 +119,10 @@ class ServerQuestion(NamedTuple):
 
 
 class Resilience:
-    """Asks servers, with a breaker for each. A call that a breaker does not let pass was certainly not sent.
+    """Asks servers through one circuit breaker each. A call that the breaker refuses was certainly not sent.
 
-    Listings and reads are repeated while their server is away; nothing else is, since it may change something. A
-    question is counted once, however often it was asked.
+    Tool lists and reads are repeated while their server is away. Other calls are not, since they may change something.
+    A question counts once in the metrics, however often it was sent.
     """
 
     def __init__(
@@ -133,12 +139,12 @@ class Resilience:
 
     @property
     def circuit_counts(self) -> Mapping[str, int]:
-        """How many servers are in each state of the breaker, for ``/health``, without their addresses."""
+        """The number of servers by breaker state, for ``/health``."""
         now = self._clock()
         return Counter(breaker.state(now).value for breaker in self._breakers.values())
 
     async def ask(self, question: ServerQuestion, send: Callable[[float], Awaitable[T]]) -> T:
-        """The answer. ``send`` asks the server once, and takes the seconds that are left."""
+        """The server's answer. ``send`` asks the server once; it is given the number of seconds left."""
         began, outcome = perf_counter(), "given_up"
         try:
             answer = await self._ask_by_kind(question, send)
@@ -169,7 +175,7 @@ class Resilience:
     async def _read_with_retries(
         self, question: ServerQuestion, timeout: float, send: Callable[[float], Awaitable[T]]
     ) -> T:
-        """Asks again while the server is unreachable, and once more after a silence, all of it within the time-out."""
+        """Repeats a read while the server is unreachable, and once after it did not answer; all within the time-out."""
         until, fell_silent = monotonic() + timeout, False
         for pause in self._pauses:
             try:
@@ -186,7 +192,9 @@ class Resilience:
         return await self._ask_once(question._replace(timeout=until - monotonic()), send)
 
     async def _ask_once(self, question: ServerQuestion, send: Callable[[float], Awaitable[T]]) -> T:
-        """While a single call decides about the server's breaker, others wait for it, within their own time."""
+        """Asks once. While another call's outcome decides about the breaker, this one waits for it, within its own
+        time-out.
+        """
         began, key = self._clock(), question.connection.server_key
         breaker = self._breakers.use(key) or self._breakers.keep(key, Breaker(self._limits))
         if breaker.is_probing:

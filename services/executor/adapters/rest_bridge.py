@@ -36,12 +36,16 @@ class _BridgeReply(NamedTuple):
 
 
 class RestBridge(ports.ToolServers):
-    """One shared pool of connections, to be entered. It repeats no call, follows no redirect and keeps no cookie."""
+    """Tool servers of the REST bridge over one shared pool of connections; an async context manager. It repeats no
+    call, follows no redirect and keeps no cookie.
+    """
 
     def __init__(
         self, guard: Guard | None = None, credentials: ports.Credentials | None = None, tracer: Tracer = NO_TRACER
     ) -> None:
-        """``guard``: where it may connect; None: anywhere. ``credentials``: those that servers are shown."""
+        """``guard`` decides which addresses may be connected to; None permits all. ``credentials`` are sent to the
+        servers.
+        """
         self._tracer = tracer
         self._listings = LruCache[str, tuple[_BridgeReply, CompiledListing]](MAX_LISTINGS)
         self._http = http.ServerHttp(credentials or NoCredentials(), guard)
@@ -116,7 +120,7 @@ _LEFT_OPEN = (409, 429)  # a conflict may be with an earlier sending; nobody pro
 
 
 def parse_listing(connection: Connection, status: int, body: bytes) -> list[ListedTool]:
-    """The entries of a listing, which may be empty; raises ``OtherProtocol`` unless it is a bare JSON array."""
+    """The listed tools, possibly none; raises ``OtherProtocol`` unless the body is a JSON array."""
     if status >= 500:
         raise ports.ToolSilent(f"{connection.id}: the server answered the tool list's request with HTTP {status}")
     tools = _parse_json(body) if status == 200 else None
@@ -126,7 +130,9 @@ def parse_listing(connection: Connection, status: int, body: bytes) -> list[List
 
 
 def parse_answer(tool: str, status: int, body: bytes) -> ports.ToolAnswer:
-    """The answer to a call, a refusal if the server says that nothing was done; else raises ``ToolSilent``."""
+    """The answer to a call. A refusal after which nothing was done is an error answer; an unusable answer raises
+    ``ToolSilent``.
+    """
     if 400 <= status < 500 and status != _TIMED_OUT:
         return ports.ToolAnswer(_body_content(status, body), is_error=True, not_begun=status not in _LEFT_OPEN)
     if not 200 <= status < 300:
@@ -139,7 +145,7 @@ def parse_answer(tool: str, status: int, body: bytes) -> ports.ToolAnswer:
 
 
 def _is_refusal(content: Json) -> bool:
-    """Whether the content has an ``error``, and neither says that nothing was found nor is a record."""
+    """Whether the content has an ``error`` field, and is neither a record nor the statement that nothing was found."""
     if not isinstance(content, dict) or not content.get("error"):
         return False
     return content.get("found") is not False and "id" not in content
@@ -170,7 +176,7 @@ def _read_entries(connection: Connection, listing: Sequence[Json]) -> list[Liste
 
 
 def _read_entry(entry: Json) -> ListedTool:
-    """One entry of the list as a tool; one without a schema takes any object."""
+    """One listed tool. A tool without a schema takes any object."""
     given = entry if isinstance(entry, dict) else {}
     schema = given.get("input_schema") or {}
     open_schema: JsonObject = {"type": "object", **schema} if isinstance(schema, dict) else {}

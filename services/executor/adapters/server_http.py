@@ -1,5 +1,5 @@
-"""HTTP with a tool server, whatever it speaks: a credential is shown only to its connection's origin, an answer is read
-within bounds, and what goes wrong is the port's error.
+"""HTTP to a tool server, for any protocol. A credential is sent only to its connection's origin, answers are bounded,
+and failures become the port's errors.
 """
 
 from collections.abc import AsyncIterator
@@ -37,8 +37,8 @@ _PORTS = {"http": 80, "https": 443}
 
 
 class ServerHttp:
-    """One pool of connections, which is opened with the first request and again after ``close``. Nothing is sent again
-    but what the server refused (401); under a ``guard`` it connects where that permits.
+    """A pool of connections, opened with the first request and again after ``close``. Only a request that the server
+    refused with 401 is sent again. A ``guard`` decides which addresses may be connected to.
     """
 
     def __init__(self, credentials: Credentials, guard: Guard | None) -> None:
@@ -48,10 +48,10 @@ class ServerHttp:
         await self._transport.aclose()
 
     async def send(self, connection: Connection, request: httpx2.Request) -> httpx2.Response:
-        """The answer to a request that shows the connection's credential. Raises one of ``TRANSPORT_ERRORS``:
-        ``CredentialUnavailable`` also if the server refuses every credential.
+        """Sends the request with the connection's credential and returns the response. Raises one of
+        ``TRANSPORT_ERRORS``, among them ``CredentialUnavailable`` if the server refuses every credential.
 
-        A 401 says that nothing was done, so the request is sent once more if there is another credential by then.
+        A 401 means that nothing was done, so the request is sent once more if a different credential is available.
         """
         header = await self._credentials.header_for(connection)
         if header is None:
@@ -86,13 +86,13 @@ def _name_credential(connection: Connection) -> str:
 
 
 def origin_of(url: str) -> tuple[str, str, int | None]:
-    """Scheme, host and port of a URL; the port is the scheme's if the URL has none."""
+    """Scheme, host and port of a URL; a missing port becomes the scheme's default."""
     parts = urlsplit(url)
     return parts.scheme.lower(), (parts.hostname or "").lower(), parts.port or _PORTS.get(parts.scheme.lower())
 
 
 def port_error(error: Exception, what: str = "") -> ToolUnreachable | ToolSilent:
-    """The port's error for one of ``TRANSPORT_ERRORS``. ``what`` was asked for, as the beginning of a sentence."""
+    """The port's error for one of ``TRANSPORT_ERRORS``. ``what`` begins its message, with what was asked for."""
     words = str(error) or type(error).__name__
     if isinstance(error, _NEVER_CONNECTED):
         return ToolUnreachable(f"no connection: {words}")
@@ -100,13 +100,13 @@ def port_error(error: Exception, what: str = "") -> ToolUnreachable | ToolSilent
 
 
 def refuse_compressed(response: httpx2.Response, what: str = "") -> None:
-    """Raises ``ToolSilent`` for an answer that is compressed: what is received is what is bounded."""
+    """Raises ``ToolSilent`` for a compressed answer, whose real size the received bytes would not bound."""
     if response.headers.get("content-encoding", "identity") != "identity":
         raise ToolSilent(f"{what}the server compressed its answer, unasked")
 
 
 async def bounded_parts(response: httpx2.Response, what: str = "") -> AsyncIterator[bytes]:
-    """The parts of an answer's body; raises ``ToolSilent`` once it is too long."""
+    """Yields the parts of the response body; raises ``ToolSilent`` once they exceed the size limit."""
     received = 0
     async for part in cast("httpx2.AsyncByteStream", response.stream):
         received += len(part)

@@ -1,4 +1,4 @@
-"""Texts that many tasks of a tenant have in common, each stored once: servers' listings, its record, its policies."""
+"""Texts that many tasks of a tenant share (tool lists, its record, its policies), each stored once in Redis."""
 
 import asyncio
 from collections import Counter, OrderedDict
@@ -30,10 +30,10 @@ class _StoredText(NamedTuple):
 
 
 class SharedTexts:
-    """Stores and reads shared texts. Each is kept for ``keys.SHARED_SECONDS`` after any process has last stored it. May
-    raise ``StoreUnavailable``.
+    """Stores and reads shared texts. Each stays for ``keys.SHARED_SECONDS`` after it was last stored. May raise
+    ``StoreUnavailable``.
 
-    A process stores a text again after a day, and after a failover, a crash or a restoration of the server.
+    A process stores a text again after a day, and after Redis failed over, crashed or was restored.
     """
 
     def __init__(self, redis: Redis) -> None:
@@ -45,7 +45,9 @@ class SharedTexts:
         self._since = 0.0
 
     async def store(self, tenant: str, texts: Iterable[str]) -> Mapping[str, str]:
-        """The names of those texts that are stored now, by text; the others have to be written out in full."""
+        """Stores the texts; returns the names of those that are stored, by text. The caller must write out the others
+        in full.
+        """
         names: dict[str, str] = {}
         for text in dict.fromkeys(text for text in texts if len(text) >= SHORTEST):
             name = name_of(text)
@@ -54,7 +56,7 @@ class SharedTexts:
         return names
 
     async def read(self, tenant: str, names: Collection[str]) -> Mapping[str, str]:
-        """The texts by name; those that are no longer stored are left out."""
+        """The texts by name, without those that have expired."""
         found = {name: self._stored[tenant, name].text for name in names if (tenant, name) in self._stored}
         for name in set(names) - found.keys():
             text = await self._scripts.command("GET", keys.shared_key(tenant, name))
@@ -77,7 +79,7 @@ class SharedTexts:
         return True
 
     def _reset_if_outdated(self, now: float) -> None:
-        """Forgets what was stored if the server is another one, and counts new texts from zero each day."""
+        """Forgets what was stored if Redis was replaced, and resets the count of new texts each day."""
         if (server := self._server_incarnation()) != self._server:
             self._stored.clear()
             self._characters, self._server = 0, server
@@ -98,11 +100,11 @@ class SharedTexts:
 
 
 class LostText(Exception):
-    """The journal names a text that is no longer stored: what the task was given cannot be known."""
+    """The journal refers to a text that has expired, so the input of a step cannot be restored."""
 
 
 class TaskJournal:
-    """Packs and reads the rows of a task's journal; knows the texts that it names and this turn has met."""
+    """Packs and reads the journal rows of one task, and remembers the shared texts that they refer to."""
 
     def __init__(self, shared: SharedTexts, tenant: str) -> None:
         self._shared = shared
@@ -111,7 +113,7 @@ class TaskJournal:
         self._own: set[str] = set()  # names of texts that the journal holds itself
 
     async def read(self, rows: Iterable[Row]) -> tuple[JournalEntry, ...]:
-        """The steps of a stream's rows, oldest first, each as it was stored first. Raises ``LostText``."""
+        """The steps of the rows, oldest first; of a repeated key the first one counts. Raises ``LostText``."""
         found = read_rows(rows)
         await self._collect_texts(found)
         steps: dict[str, JournalEntry] = {}
@@ -124,15 +126,17 @@ class TaskJournal:
         return tuple(steps.values())
 
     async def pack(self, entries: Sequence[JournalEntry]) -> bytes:
-        """Stores the long texts that these steps share with other tasks; returns the bytes of a journal row that names
-        them, for the caller to store.
+        """Stores the shared texts of these steps, and packs the steps as a row that refers to them by name. The caller
+        stores the row.
         """
         names = await self._shared.store(self._tenant, (text for entry in entries for text in entry.shared))
         self._named.update({name: text for text, name in names.items()})
         return pack_row([_build_step(entry, names) for entry in entries])
 
     def pack_with_texts(self, entries: Sequence[JournalEntry]) -> bytes:
-        """The row of these steps with its own copy of each text, for a task that waits for an unknown time."""
+        """Packs the steps as a row that also contains every text that the journal refers to, for a task that may wait
+        longer than shared texts are kept.
+        """
         new = {text: name for name, text in self._named.items() if name not in self._own}
         texts = [StoredStep(name, OWN_TEXT, (text,)) for text, name in new.items()]
         return pack_row([*(_build_step(entry, {}) for entry in entries), *texts])

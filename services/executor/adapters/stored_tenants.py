@@ -1,4 +1,6 @@
-"""Tenants' records as operators store them; a tenant without one has that of the installation's file (``Tenants``)."""
+"""Tenants' records that operators have stored. A tenant without a stored record gets the one of TENANT_FILE
+(``Tenants``).
+"""
 
 import asyncio
 from pathlib import Path
@@ -20,10 +22,11 @@ class BadTenantFile(ValueError):
 
 
 class FileTenants(Tenants):
-    """The one tenant of TENANT_FILE, whatever tenant is asked for. ``tool_server`` becomes its connection ``default``
-    if the file names none.
+    """The record of TENANT_FILE, returned for every tenant. If the file names no connection, ``tool_server`` becomes
+    its connection ``default``.
 
-    A connection whose ``url`` is empty describes that server too: it may bring a catalogue without knowing the address.
+    A connection with an empty ``url`` also gets the address of ``tool_server``, so a file can hold a catalogue without
+    an address.
     """
 
     def __init__(self, record: TenantRecord) -> None:
@@ -31,7 +34,7 @@ class FileTenants(Tenants):
 
     @classmethod
     def read(cls, path: Path, tool_server: str = "") -> Self:
-        """The tenant in the file; raises ``BadTenantFile``."""
+        """Reads the tenant file; raises ``BadTenantFile``."""
         try:
             record = read_record(loads_object(path.read_text("utf-8")))
         except OSError as error:
@@ -59,9 +62,9 @@ class _CachedRecord(NamedTuple):
 
 
 class StoredTenants(Tenants):
-    """Reads a record once for each version of it; which version holds is asked again after ``seconds``.
+    """Stored records, each version read once. Which version is the newest is asked again after ``seconds``.
 
-    ``tool_server`` is that of the file's tenant, and no other's.
+    ``tool_server`` fills empty addresses only in the record of the file's own tenant.
     """
 
     def __init__(
@@ -72,7 +75,9 @@ class StoredTenants(Tenants):
         self._kept = LruCache[str, _CachedRecord](MAX_KEPT)
 
     async def get(self, tenant: str) -> TenantRecord:
-        """The tenant's record; raises ``UnknownTenant`` for one that cannot be read here, whatever the file has."""
+        """The tenant's record; raises ``UnknownTenant`` if the stored one cannot be read, even if TENANT_FILE
+        has one.
+        """
         kept, now = self._kept.get(tenant), asyncio.get_running_loop().time()
         if kept is not None and now < kept.seen + self._seconds:
             return kept.record

@@ -1,5 +1,5 @@
-"""Asks the tool server that a connection names (``ToolServers``): under the guard of whoever named it, in the protocol
-that the server speaks, and without the secrets that it was shown in what it answers.
+"""Routes each question to the tool server of its connection (``ToolServers``): through the right guard, in the server's
+protocol, and with our secrets removed from its answers.
 """
 
 import asyncio
@@ -35,20 +35,22 @@ T = TypeVar("T")
 
 
 class ServersByProtocol:
-    """The servers of connections of one origin. The protocol is stated, or detected and kept while it works."""
+    """The servers of one kind of connection, by protocol. A connection states its protocol, or the protocol is detected
+    and remembered.
+    """
 
     def __init__(self, mcp: ports.ToolServers, rest: ports.ToolServers, agents: ports.ToolServers) -> None:
-        """``agents``: used only for connections that name that protocol; it is never detected."""
+        """``agents`` serves only connections that state the protocol ``a2a``; that protocol is never detected."""
         self._servers = {"mcp": mcp, "rest": rest, "a2a": agents}
         self._detected = LruCache[str, str](MAX_REMEMBERED)
 
     def protocol_of(self, connection: Connection) -> str:
-        """``mcp``, ``rest`` or ``a2a``, once it is stated or was found; else empty."""
+        """``mcp``, ``rest`` or ``a2a``; empty as long as it is neither stated nor detected."""
         stated = connection.protocol in self._servers
         return connection.protocol if stated else self._detected.get(connection.url, "")
 
     def servers_for(self, connection: Connection) -> ports.ToolServers | None:
-        """The servers of the connection's protocol; None as long as that is unknown."""
+        """The servers of the connection's protocol; None as long as the protocol is unknown."""
         return self._servers.get(self.protocol_of(connection))
 
     async def discover(self, connection: Connection, session_id: str) -> tuple[ports.Tool, ...]:
@@ -68,8 +70,8 @@ class ServersByProtocol:
     async def find_servers(
         self, connection: Connection, tool: str, timeout: float, session_id: str
     ) -> tuple[ports.ToolServers, float]:
-        """The servers of the connection's protocol, which is detected first if it is not known, and the seconds left
-        for the call. Whatever error is raised here, the call itself was not sent.
+        """The servers of the connection's protocol, which is detected if need be, and the seconds left for the call.
+        Every error raised here means that the call was not sent.
         """
         if servers := self.servers_for(connection):
             return servers, timeout
@@ -85,7 +87,9 @@ class ServersByProtocol:
     async def _detect_protocol(
         self, connection: Connection, session_id: str
     ) -> tuple[ports.ToolServers, tuple[ports.Tool, ...]]:
-        """The servers of the protocol that lists tools, and these. One that fails at MCP is not asked further."""
+        """Asks the server for its tools, over MCP first and REST next; returns the servers that succeeded, and the
+        tools. A server that answers MCP with a failure is not asked over REST.
+        """
         protocol = "mcp"
         try:
             tools = await self._servers[protocol].discover(connection, session_id)
@@ -102,8 +106,8 @@ class ServersByProtocol:
 
 
 class ConnectedServers(ports.ToolServers):
-    """``trusted``: for connections of the installation's operator; ``tenants``: for those of a tenant's operators;
-    ``guarded``: for those that a request named and ``reach`` permits.
+    """Tool servers by who named them. ``trusted`` serves connections of the installation's operator, ``tenants`` those
+    of a tenant's operators, ``guarded`` those that a request named and ``reach`` permits.
     """
 
     def __init__(
@@ -115,7 +119,7 @@ class ConnectedServers(ports.ToolServers):
         credentials: ports.Credentials,
         resilience: Resilience,
     ) -> None:
-        """``credentials``: those that the servers are shown."""
+        """``credentials`` are sent to the servers."""
         self._trusted, self._tenants, self._guarded = trusted, tenants, guarded
         self._reach, self._operators = reach, operators_reach(reach.listed)
         self._credentials, self._resilience = credentials, resilience
@@ -125,12 +129,12 @@ class ConnectedServers(ports.ToolServers):
 
     @property
     def circuit_counts(self) -> Mapping[str, int]:
-        """Servers by the state of their circuit breakers, and how many connections have no credential to show."""
+        """The number of servers by breaker state, and of connections whose credential is missing."""
         lacking = self._credentials.missing_count
         return {**self._resilience.circuit_counts, **({"without_credential": lacking} if lacking else {})}
 
     def protocol_of(self, connection: Connection) -> str:
-        """``mcp``, ``rest`` or ``a2a``, once it is stated or was found; else empty."""
+        """``mcp``, ``rest`` or ``a2a``; empty as long as it is neither stated nor detected."""
         return self._find_servers_of_origin(connection).protocol_of(connection)
 
     @override
@@ -184,7 +188,7 @@ class ConnectedServers(ports.ToolServers):
         return await self._ask(ServerQuestion("recall", connection, timeout=timeout), send)
 
     async def _ask(self, question: ServerQuestion, send: Callable[[float], Awaitable[T]]) -> T:
-        """The answer, or an error, without the secrets that its server was shown."""
+        """Asks with retries and breaker; removes the server's secrets from its answer or error."""
         connection = question.connection
 
         async def send_without_secrets(left: float) -> T:
@@ -199,7 +203,9 @@ class ConnectedServers(ports.ToolServers):
         return await self._resilience.ask(question, send_without_secrets)
 
     def _choose_origin(self, connection: Connection) -> ServersByProtocol:
-        """The servers to ask about the connection; raises ``ToolForbidden`` for an address that may not be called."""
+        """The servers to use for the connection, by who named it; raises ``ToolForbidden`` for an address that may not
+        be called.
+        """
         if connection.from_request or connection.owner:
             try:
                 check_url(connection.url, self._reach if connection.from_request else self._operators)
@@ -213,7 +219,7 @@ class ConnectedServers(ports.ToolServers):
         return self._tenants if connection.owner else self._trusted
 
     def _without_secrets(self, answer: object, secrets: tuple[str, ...]) -> object:
-        """Of a listing the same objects for the same one, as long as the secrets are the same."""
+        """The answer without the secrets. An unchanged tool list gives the same objects as before."""
         match answer:
             case ports.ToolAnswer():
                 return _answer_without_secrets(answer, secrets)
@@ -264,12 +270,11 @@ async def open_servers(
     list_seconds: float = 0.0,
     resilience: Resilience | None = None,
 ) -> AsyncIterator[ConnectedServers]:
-    """All kinds of servers, in any protocol; ``reach`` is where those may be that requests name.
+    """Yields the tool servers of every protocol. ``reach``: the addresses that a request may name.
 
-    ``credentials`` are shown to those alone that operators set up, and kept out of what these answer.
-    ``list_seconds``: for how long a list of tools holds.
-    ``tracer``: whose trace those are told of that ask for it; who is named by a request is never told.
-    ``resilience``: without one, nothing is asked again.
+    ``credentials``: sent only to servers that operators set up, and removed from their answers. ``list_seconds``: how
+    long a tool list may be reused. ``tracer``: its trace is passed on to servers that ask for it, never to those that a
+    request named. ``resilience``: without one, nothing is retried.
     """
     shown = credentials or NoCredentials()
     async with AsyncExitStack() as stack:

@@ -1,4 +1,4 @@
-"""The scripts that store one turn's steps and its end on Redis, each of them fenced by the turn's lease."""
+"""Runs the Lua scripts that store one turn's steps and its end. Each script checks the turn's lease first."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -27,7 +27,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class ClaimReply(NamedTuple):
-    """What the claim of a turn read with it: ``task`` is empty for a turn that does not name its task's keys."""
+    """What the claim script read of the task besides the turn. ``task`` is empty for a turn of an older release that
+    does not name its task's keys.
+    """
 
     task: list[Reply]
     session: list[str]
@@ -35,7 +37,7 @@ class ClaimReply(NamedTuple):
 
     @property
     def record(self) -> tuple[str, str, str] | None:
-        """The record, its version, and its outcome's event, if any; None if the turn does not name its task's keys."""
+        """The packed record, its version, and its outcome's event id (empty if none); None if ``task`` is empty."""
         return (str(self.task[0]), str(self.task[1]), str(self.task[5])) if self.task else None
 
     @property
@@ -54,8 +56,8 @@ class ClaimReply(NamedTuple):
 
 
 class TurnScripts:
-    """Runs the scripts of one turn. ``claimed``: what the claim read of the task, until this turn stores anything.
-    ``heard``: what the store said last, and when by the process's clock.
+    """Runs the scripts of one turn. ``claimed``: what the claim read of the task; None once this turn has stored
+    something. ``heard``: the store's last pulse, and when it came on the process's clock.
     """
 
     def __init__(self, scripts: Scripts, shared: SharedTexts, lease: Lease, work: Work) -> None:
@@ -80,7 +82,9 @@ class TurnScripts:
     async def append(
         self, batch: ports.JournalBatch, write: Mapping[str, Argument] = {}, replicas: int = 0
     ) -> tuple[ports.Pulse, bool]:
-        """Stores one step of the turn (``append.lua``), with a ledger's entry; also whether ``replicas`` have it."""
+        """Stores one step of the turn, with a ledger entry if ``write`` has one (``append.lua``). Also returns whether
+        ``replicas`` replicas confirmed it.
+        """
         words, is_confirmed = await self._pack_step(batch, write), True
         if replicas:
             reply, is_confirmed = await self._redis.run_confirmed("append", *words, replicas)
@@ -106,7 +110,7 @@ class TurnScripts:
         return names, arguments_for("append", kept=keys.EVENTS_KEPT, **self._fenced, **given, **write)
 
     async def finish(self, end: ports.TurnEnd, *, release: bool) -> bool:
-        """Stores the turn's end; returns whether the lease was given back in the same step."""
+        """Stores the turn's end (``finish.lua``); returns whether the same step released the lease."""
         if end.record.state.is_terminal:
             row = await self.journal.pack(end.entries)
         else:
@@ -166,7 +170,7 @@ class TurnScripts:
         }
 
     def _notice_members(self, end: ports.TurnEnd) -> Iterator[str]:
-        """Yields the notices of approvals as members of the partition's notices."""
+        """Yields the turn's approval notices as members of the partition's notice set."""
         place = (self._lease.tenant, self._lease.session_id, self._turn.task_id)
         for one in end.notices:
             yield keys.pack(keys.NoticeMember(one.event.value, str(one.step), one.approval_id, *place))
@@ -189,17 +193,17 @@ class TurnScripts:
 
 
 def store_time_of(pulse: Sequence[str]) -> datetime:
-    """The time at which the store answered, by its clock."""
+    """The store's time in a pulse."""
     return _EPOCH + timedelta(microseconds=int(pulse[1]))
 
 
 def _approval_deadline_ms(approval: Approval | None) -> int | str:
-    """The deadline of a waiting approval in milliseconds; empty for any other."""
+    """The deadline of a waiting approval in milliseconds; empty for any other approval."""
     if approval is None or approval.status is not ApprovalStatus.WAITING:
         return ""
     return int(approval.deadline.timestamp() * 1000)
 
 
 def stream_entry_of(events: Sequence[TaskEvent]) -> tuple[int, bytes]:
-    """How many events a script is to publish, and their entry in the task's stream."""
+    """The number of events, and the packed entry for the task's stream."""
     return len(events), pack_events(events) if events else b""

@@ -1,7 +1,7 @@
 """The queue's side of the executor: a job is only a claim, so it ends at once. One look at the queue:
 
-WakeWorker.main        looks again and again, while the runner has room (``_look``)
-  zrangebyscore        the wakes that wait; ``_select_fitting`` leaves those for whose tenants there is no room
+WakeWorker.main        looks again and again, while the runner has room (``_take_wakes``)
+  zrangebyscore        the wakes that wait; ``_select_startable_jobs`` leaves those for whose tenants there is no room
   start_jobs           arq's: locks each wake for this process and starts its ``run_job``
     run_job            arq's: reads the wake and calls the function of its name, which is ``_wake``
       _wake            offers the session to the runner
@@ -53,7 +53,7 @@ class WakeWorker(Worker):
             [func(self._wake, name=WAKE_JOB)],  # type: ignore[arg-type]  # arq types the context as dict[Any, Any]
             queue_name=QUEUE,
             redis_pool=pool,
-            on_job_start=self._note_place,
+            on_job_start=self._note_queue_score,
             handle_signals=False,
             max_jobs=sys.maxsize,  # a look takes no more than there is room for
             job_timeout=_CLAIM_SECONDS,
@@ -73,20 +73,20 @@ class WakeWorker(Worker):
     async def main(self) -> None:
         """Looks at the queue until cancelled."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._listen())
+            group.create_task(self._await_doorbell())
             while True:
                 await self._runner.has_free_slot.wait()
                 try:
-                    await self._look()
+                    await self._take_wakes()
                 except StoreUnavailable as error:
-                    await self._complain(error)
+                    await self._log_and_pause(error)
 
-    async def _look(self) -> None:
+    async def _take_wakes(self) -> None:
         """Takes the wakes for which there is room; where there are none, waits for a change."""
         self._runner.changed.clear()
         async with answering():
             waiting = await self.pool.zrangebyscore(QUEUE, "-inf", timestamp_ms(), start=0, num=_READ)
-            await self.start_jobs(list(_select_fitting(waiting, self._runner.free_slots)))
+            await self.start_jobs(list(_select_startable_jobs(waiting, self._runner.free_slots)))
             await self.heart_beat()
         if self.tasks:
             await self._await_claims()
@@ -104,7 +104,7 @@ class WakeWorker(Worker):
             for error in filter(None, [claim.exception() for claim in claims]):
                 raise error
 
-    async def _listen(self) -> None:
+    async def _await_doorbell(self) -> None:
         """Waits for the doorbell, except while there is no room here: then it is left to others."""
         while True:
             await self._runner.has_free_slot.wait()
@@ -113,19 +113,19 @@ class WakeWorker(Worker):
                     if await cast("Awaitable[object]", self.pool.blpop([BELL], _BELL_SECONDS)):
                         self._runner.changed.set()
             except StoreUnavailable as error:
-                await self._complain(error)
+                await self._log_and_pause(error)
 
-    async def _complain(self, error: Exception) -> None:
+    async def _log_and_pause(self, error: Exception) -> None:
         log.warning("queue_unavailable", error=str(error))
         await asyncio.sleep(_AGAIN_SECONDS)
 
-    async def _note_place(self, ctx: Mapping[str, object]) -> None:
+    async def _note_queue_score(self, ctx: Mapping[str, object]) -> None:
         self._places[str(ctx["job_id"])] = cast(int, ctx["score"])
 
     async def _wake(self, _context: Mapping[str, object], tenant: str, session_id: str) -> None:
         try:
             taken = await self._runner.offer(tenant, session_id)
-            if not taken and self._runner.free <= 0:
+            if not taken and self._runner.free_capacity <= 0:
                 raise Retry  # the last place went to another meanwhile
         except StoreUnavailable as error:  # the reaper wakes the session again
             log.warning("claim_failed", session=session_id, error=str(error))
@@ -146,7 +146,7 @@ class WakeWorker(Worker):
         await self.pool.aclose(close_connection_pool=True)
 
 
-def _select_fitting(job_ids: list[bytes], free_slots: FreeSlotsByTenant) -> Iterator[bytes]:
+def _select_startable_jobs(job_ids: list[bytes], free_slots: FreeSlotsByTenant) -> Iterator[bytes]:
     """Yields the first jobs for whose tenants there is room."""
     left, started = min(free_slots.of_all, _AT_ONCE), Counter[str]()
     for job_id in job_ids:

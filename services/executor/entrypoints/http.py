@@ -35,7 +35,7 @@ def health_app(
         """``mended``: faults that this process found, by kind; ``outcomes_behind``: ended tasks not learned from;
         ``tool_servers``: how many stand how with their circuit breakers.
         """
-        work = {"sessions": runner.running, "free": runner.free, "outcomes_behind": count_behind()}
+        work = {"sessions": runner.running, "free": runner.free_capacity, "outcomes_behind": count_behind()}
         standing = {"tool_servers": dict(servers.circuit_counts)} if servers else {}
         return JSONResponse({"status": "ok", **work, "mended": dict(mended.counts), **standing})
 
@@ -64,7 +64,7 @@ class ExecutorGauges(Reading):
 
     async def fill(self, metrics: Metrics) -> None:
         metrics.put(names.EXECUTOR_SESSIONS, self._runner.running)
-        metrics.put(names.EXECUTOR_FREE, self._runner.free)
+        metrics.put(names.EXECUTOR_FREE, self._runner.free_capacity)
         for fault, count in self._mended.counts.items():
             metrics.add(names.FAULTS_MENDED, count - self._told.get(fault, 0), fault=fault)
         self._told = dict(self._mended.counts)

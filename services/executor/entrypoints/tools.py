@@ -57,7 +57,10 @@ def parse_arguments(arguments: Sequence[str]) -> WantedTools:
     """The command line's arguments; ends the process with exit code 2 and a sentence if they are wrong."""
     parser = argparse.ArgumentParser("python -m services.executor tools", description=__doc__, allow_abbrev=False)
     parser.add_argument(
-        "--endpoint", required=True, type=_url, help="URL of a tool server, MCP or REST bridge, or of an A2A agent"
+        "--endpoint",
+        required=True,
+        type=_parse_url,
+        help="URL of a tool server, MCP or REST bridge, or of an A2A agent",
     )
     parser.add_argument(
         "--protocol", default="auto", choices=("auto", "mcp", "rest", "a2a"), help="asked as this alone"
@@ -89,17 +92,19 @@ def _describe_tool(tool: Tool, found: ServerListing) -> JsonObject:
         "class": tool.tool_class.value,
         "why": tool.why_class,
         "read_back": _read_back(tool, found.tools),
-        "records": {name: " ".join(one.noun) for name, one in _find_named(tool, found.keys).items() if one.is_id},
+        "records": {
+            name: " ".join(one.noun) for name, one in _find_named_records(tool, found.keys).items() if one.is_id
+        },
         "undecided": undecided,
         "pages": _list_page_arguments(tool),
         "idempotency_field": key_field(tool),
-        "key_offered": _key_offered(tool),
+        "key_offered": _find_key_argument(tool),
         "errors_change_nothing": tool.catalogue.errors_change_nothing,
         "description": tool.description,
     }
 
 
-def _find_named(tool: Tool, keys: RecordKeys) -> dict[str, RecordReference]:
+def _find_named_records(tool: Tool, keys: RecordKeys) -> dict[str, RecordReference]:
     """What the tool's arguments say of the records that they may name, by argument."""
     about = noun_of_tool(tool.name, keys)
     named = ((name, reference_of(name, _LIKE_AN_ID, about, keys)) for name in tool.parameters)
@@ -112,7 +117,7 @@ def _find_undecided(tool: Tool, found: ServerListing) -> Iterator[str]:
     """
     if tool.tool_class not in (ToolClass.CHANGE, ToolClass.NOTIFY):
         return
-    named = [*_find_named(tool, found.keys).values()]
+    named = [*_find_named_records(tool, found.keys).values()]
     if any(_may_be_shown(one, found) for one in named):
         return
     given, kinds = [(name, None) for name in tool.parameters], [one.noun for one in named]
@@ -167,7 +172,7 @@ def _list_page_arguments(tool: Tool) -> str | None:
     return ", ".join(names) if paging.has_place else None
 
 
-def _key_offered(tool: Tool) -> str | None:
+def _find_key_argument(tool: Tool) -> str | None:
     """An argument that by its name may take our idempotency key; nothing is sent in it until the operator's catalogue
     says so.
     """
@@ -194,7 +199,7 @@ def _as_text(wanted: WantedTools, found: ServerListing) -> str:
     return "\n".join([f"{wanted.endpoint} speaks {found.protocol}: {len(found.tools)} tools ({kinds})", *lines])
 
 
-def _url(text: str) -> str:
+def _parse_url(text: str) -> str:
     if not text.startswith(("http://", "https://")):
         raise argparse.ArgumentTypeError(f"{text!r} is no URL: it begins with http:// or https://")
     return text
@@ -213,17 +218,17 @@ def refuse_overwriting(file: Path, force: bool) -> None:
         raise CatalogueExists(f"{file} exists and may hold corrections: give another name, or --force to replace it")
 
 
-def write(file: Path, found: ServerListing, force: bool) -> None:
+def write_catalogue_file(file: Path, found: ServerListing, force: bool) -> None:
     """Writes the catalogue. Raises ``CatalogueExists`` or ``OSError``; an existing file stays as it was until the new
     one is whole.
     """
     refuse_overwriting(file, force)
     beside = file.with_name(f".{file.name}.new")
-    beside.write_text(json.dumps(document(found), indent=2, ensure_ascii=False) + "\n", "utf-8")
+    beside.write_text(json.dumps(catalogue_document(found), indent=2, ensure_ascii=False) + "\n", "utf-8")
     beside.replace(file)
 
 
-def document(found: ServerListing) -> JsonObject:
+def catalogue_document(found: ServerListing) -> JsonObject:
     """The connection with its catalogue; an entry that the operator already had is unchanged.
 
     ``found`` in an entry is for the reader and decides nothing. A class stays null unless the operator gave one: what a

@@ -36,7 +36,7 @@ class UpkeepPlan:
         self._warm_until: dict[int, float] = {}
         self._due_at: dict[int, float] = {}
 
-    def tell(self, tenant: str, session_id: str) -> None:
+    def note_turn_end(self, tenant: str, session_id: str) -> None:
         self._warm_until[partition_of(tenant, session_id)] = asyncio.get_running_loop().time() + _WARM_SECONDS
 
     def partitions(self, now: float) -> Collection[int]:
@@ -55,7 +55,7 @@ class UpkeepPlan:
         self._due_at.update({number: now + seconds for number, seconds in soonest.items()})
 
 
-async def keep_up(reaper: Reaper, plan: UpkeepPlan, looked_once: asyncio.Event) -> None:
+async def keep_reaping(reaper: Reaper, plan: UpkeepPlan, looked_once: asyncio.Event) -> None:
     """Runs the reaper until cancelled. ``looked_once`` is set after the first look, which comes at once: what dead
     executors left behind is taken up before anything new.
     """
@@ -74,12 +74,12 @@ async def keep_up(reaper: Reaper, plan: UpkeepPlan, looked_once: asyncio.Event) 
             log.warning("learner_behind", outcomes=reaper.outcomes_behind)
 
     while True:
-        await _carry_out(look, "upkeep_failed")
+        await _run_look(look, "upkeep_failed")
         looked_once.set()
         await _pause(_PAUSE_SECONDS)
 
 
-async def keep_stops_spread(stops: TenantStops) -> None:
+async def keep_spreading_stops(stops: TenantStops) -> None:
     """Tells all partitions that a tenant was stopped or released, if that was not done yet. Runs until cancelled."""
 
     async def look() -> None:
@@ -87,11 +87,11 @@ async def keep_stops_spread(stops: TenantStops) -> None:
             log.info("tenant_stops_spread", tenants=told)
 
     while True:
-        await _carry_out(look, "tenant_stops_unknown")
+        await _run_look(look, "tenant_stops_unknown")
         await _pause(_PAUSE_SECONDS)
 
 
-async def keep_idle_away(evictor: Evictor, idle_seconds: float) -> None:
+async def keep_evicting(evictor: Evictor, idle_seconds: float) -> None:
     """Evicts idle sessions at intervals, shorter ones for a shorter idle time. Runs until cancelled."""
 
     async def look() -> None:
@@ -100,10 +100,10 @@ async def keep_idle_away(evictor: Evictor, idle_seconds: float) -> None:
 
     while True:
         await _pause(min(_MOST_IDLE_SECONDS, idle_seconds / 2))
-        await _carry_out(look, "eviction_failed")
+        await _run_look(look, "eviction_failed")
 
 
-async def _carry_out(look: Callable[[], Awaitable[None]], failed: str) -> None:
+async def _run_look(look: Callable[[], Awaitable[None]], failed: str) -> None:
     """Does one look of a loop. ``failed``: the event that is logged if it fails."""
     try:
         await look()
@@ -130,7 +130,7 @@ class ArchiveNews:
         self._some = asyncio.Event()
         self._partitions: set[int] = set()
 
-    def tell(self, tenant: str, session_id: str) -> None:
+    def note_turn_end(self, tenant: str, session_id: str) -> None:
         self._partitions.add(partition_of(tenant, session_id))
         self._some.set()
 
@@ -147,7 +147,7 @@ class ArchiveNews:
         return told
 
 
-async def keep_archived(archiver: Archiver, news: ArchiveNews) -> None:
+async def keep_archiving(archiver: Archiver, news: ArchiveNews) -> None:
     """Archives ended tasks, where news says so and in sweeps. Runs until cancelled."""
     loop = asyncio.get_running_loop()
     swept = loop.time() - _SWEEP_SECONDS * random.random()  # noqa: S311  # not a secret

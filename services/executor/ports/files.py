@@ -1,4 +1,4 @@
-"""The files of a task's message: what they are, what they say, and what they look like."""
+"""The port for files that came with a task's messages: their text, and pictures for the model."""
 
 from typing import Protocol
 
@@ -9,11 +9,11 @@ from shared.contracts.task import SentFile
 
 
 class ReadFile(Contract):
-    """One file as it was read. ``media_type`` and ``size`` are those of its content, whatever its sender said.
+    """A parsed file. ``media_type`` and ``size`` describe its actual content, not what the sender stated.
 
-    ``text``: what it says, bounded; ``is_cut``: there is more. ``picture_id``: an image as a model may be shown it,
-    which ``TaskFiles.content`` has, and ``picture_tokens`` what that costs. ``problem``: why it could not be read, in
-    words for everybody; then there is neither.
+    ``text``: its text up to a bound; ``is_cut``: whether there is more. ``picture_id``: the id of a picture that
+    ``TaskFiles.content`` returns for the model; ``picture_tokens``: what it costs. ``problem``: why the file could not
+    be read, for clients; then it has neither text nor picture.
     """
 
     name: str
@@ -29,14 +29,16 @@ class ReadFile(Contract):
 
 class TaskFiles(Protocol):
     async def read(self, tenant: str, file: SentFile) -> ReadFile:
-        """Reads a file, which is fetched and kept first if its sender gave an address. A failure is its ``problem``."""
+        """Reads a file; one that is given by its address is fetched and archived first. A failure is returned as its
+        ``problem``.
+        """
 
     async def content(self, tenant: str, name: str) -> bytes | None:
-        """The bytes of a kept file, or of a picture for the model, a JPEG; None where they can no longer be had."""
+        """The bytes of an archived file, or of a picture for the model (a JPEG); None if they no longer exist."""
 
 
 class NoFiles(TaskFiles):
-    """Files for an installation that keeps none, and for a replay, which has what was read in its journal."""
+    """Files for an installation without a file archive, and for a replay, whose journal holds what was read."""
 
     @override
     async def read(self, tenant: str, file: SentFile) -> ReadFile:

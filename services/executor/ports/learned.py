@@ -1,4 +1,4 @@
-"""Access to what earlier tasks taught."""
+"""The port to what the learner has stored for a tenant."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -10,10 +10,10 @@ from shared.domain.bandit import Arms
 
 
 class Experience(NamedTuple):
-    """What a tenant's earlier tasks taught: the arms of one process type, and the case log, newest first.
+    """What a tenant's earlier tasks taught: the bandit arms of one process type, and cases and facts, newest first.
 
-    Facts too are newest first; entities are in no order. ``accuracy`` says how often what was predicted for this
-    process type held. ``designed`` are the names of all synthesized processes that are kept, in order.
+    ``entities`` are in no order. ``accuracy``: how often predictions for this process type came true. ``designed``: the
+    names of all stored synthesized processes, in order.
     """
 
     arms: Arms = MappingProxyType({})
@@ -37,7 +37,7 @@ class Learned(Protocol):
         """The translation that is stored under the key; None if there is none."""
 
     async def keep_translation(self, tenant: str, key: str, text: str) -> None:
-        """Stores a translated policy for the tenant's later tasks, for as long as it is asked for."""
+        """Stores a translated policy for the tenant's later tasks; it stays as long as tasks keep asking for it."""
 
     async def process_types(self, tenant: str) -> tuple[str, ...]:
         """The names of all synthesized processes that are kept, in order."""
@@ -46,7 +46,7 @@ class Learned(Protocol):
         """The synthesized process that is stored under the name; None if there is none."""
 
     async def keep_process(self, tenant: str, process_type: str, text: str) -> str:
-        """Keep a synthesized process for good, unless one is kept already. Returns the one that is kept now.
+        """Stores a synthesized process unless one of that name is stored already; returns the stored one.
 
-        A tenant that has very many keeps no more: then it is the given one, and the next task will ask again.
+        If the tenant has too many, nothing is stored, and the given one is returned.
         """

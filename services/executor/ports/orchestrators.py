@@ -1,4 +1,6 @@
-"""Orchestrators: services that think a task through, from its text to the writes it wants and its answer."""
+"""The port to orchestrators: external services that work on a whole task, from its text to its writes and its
+answer.
+"""
 
 from enum import StrEnum
 from typing import NamedTuple, Protocol
@@ -7,28 +9,30 @@ from shared.domain.exact_json import Json, JsonObject
 
 
 class OrchestratorName(StrEnum):
-    """Who thinks a task through. ``local``: the model of this installation, by the strategy that the bandit chose."""
+    """The orchestrators by name. ``local``: this installation's own model, with the strategy that the bandit chose."""
 
     LOCAL = "local"
     BRAINOS = "brainos"
 
 
 class OrchestratorResult(NamedTuple):
-    """The result of a call, as the orchestrator is told it."""
+    """The result of a tool call, as it is sent to the orchestrator."""
 
     name: str
     result: Json
 
 
 class OrchestratorCall(NamedTuple):
-    """A call that the orchestrator asks for: a wish, until the gate let it through."""
+    """A tool call that the orchestrator asks for. It is only a proposal until the policy gate permits it."""
 
     name: str
     params: JsonObject
 
 
 class OrchestratorMessage(NamedTuple):
-    """One message of a conversation that the other side remembers. ``context`` stands before the first one only."""
+    """One message of a conversation whose history the orchestrator keeps. ``context`` is given with the first message
+    only.
+    """
 
     conversation_id: str
     message: str
@@ -37,16 +41,20 @@ class OrchestratorMessage(NamedTuple):
 
 
 class OrchestratorReply(NamedTuple):
-    """The orchestrator's reply: calls, or a text if it needs none, or both."""
+    """The orchestrator's reply: tool calls, a text, or both."""
 
     text: str
     calls: tuple[OrchestratorCall, ...] = ()
 
 
 class OrchestratorUnavailable(Exception):
-    """There is no usable reply: refused, slow, cut off or garbage. The message says which, for people."""
+    """No usable reply came: it was refused, late, cut off or malformed. The message says which, and may be shown to
+    clients.
+    """
 
 
 class Orchestrator(Protocol):
     async def send(self, message: OrchestratorMessage) -> OrchestratorReply:
-        """Its reply; raises ``OrchestratorUnavailable``. Never sent twice: the other side remembers what it heard."""
+        """Sends the message and returns the reply; raises ``OrchestratorUnavailable``. A message is never sent twice,
+        because the orchestrator keeps the conversation.
+        """

@@ -9,7 +9,9 @@ from shared.contracts.tenant import TenantRecord
 
 
 class PolicyUnavailable(Exception):
-    """There is no verdict: the service is down, slow or answered garbage. Without a verdict nothing is written."""
+    """The policy service gave no verdict: it is down, slow, or sent a malformed answer. Without a verdict nothing is
+    written.
+    """
 
 
 class PolicyService(Protocol):
@@ -17,20 +19,20 @@ class PolicyService(Protocol):
         """The verdict, bound to the hashes of policy, context and plan; raises ``PolicyUnavailable``."""
 
     async def allowances(self, request: AllowanceRequest) -> Allowances:
-        """What rules about tools say of tools that are called without a plan; raises ``PolicyUnavailable``."""
+        """Which tools may be called without a plan, by the rules about tools; raises ``PolicyUnavailable``."""
 
     async def check_prose(self, request: ProseRequest) -> ProseAnswer:
-        """Which of the translated rules their source supports; raises ``PolicyUnavailable``."""
+        """Checks translated rules against the prose that they quote; raises ``PolicyUnavailable``."""
 
 
 class Tenants(Protocol):
     async def get(self, tenant: str) -> TenantRecord:
-        """The tenant's record as it stands; ``UnknownTenant`` if there is none. May raise ``StoreUnavailable``."""
+        """The tenant's present record; raises ``UnknownTenant`` or ``StoreUnavailable``."""
 
     async def get_at_version(self, tenant: str, version: str) -> TenantRecord:  # noqa: ARG002  where there is but one
-        """The record as it stands, with the policies of the version that a task began with.
+        """The tenant's present record, but with the policies of an earlier ``version``, which a task began with.
 
-        Where that version is gone, the policies are those of the record as it stands.
+        If that version no longer exists, the present policies are used.
         """
         return await self.get(tenant)
 

@@ -10,7 +10,9 @@ from shared.ports.store import StoreUnavailable
 
 
 class CodeFailed(Exception):
-    """The code raised, broke a limit, or answered with anything but a text. The message is short and says which."""
+    """The code raised an error, broke a limit, or returned something other than a text. The short message says
+    which.
+    """
 
 
 class SandboxUnavailable(Exception):
@@ -18,13 +20,14 @@ class SandboxUnavailable(Exception):
 
 
 class Sandbox(Protocol):
-    """Runs a program in a fresh interpreter: no files, network, processes, environment; bounded in all it uses.
+    """Runs a program in a fresh interpreter without files, network, processes or environment, within limits on time and
+    memory.
 
-    The event loop goes on meanwhile, and nothing stays of one run for the next.
+    The event loop is not blocked, and nothing of one run is visible to the next.
     """
 
     async def run(self, program: str, inputs: Sequence[str]) -> str:
-        """The text that the program's last expression gives; ``inputs`` is a list of texts to it.
+        """The text that the program's last expression returns; ``inputs`` are texts that it can read.
 
         Raises ``CodeFailed`` or ``SandboxUnavailable``.
         """
@@ -34,12 +37,13 @@ class MadeTools(Protocol):
     """A tenant's made tools. Every method may raise ``StoreUnavailable``."""
 
     async def all(self, tenant: str) -> tuple[MadeTool, ...]:
-        """Every version of every tool, the removed ones too."""
+        """All versions of all tools, including removed ones."""
 
     async def keep(self, tenant: str, tool: MadeTool) -> MadeTool:
-        """Keep it as the next version of its name, and return it so; kept again, it is the version it was.
+        """Stores the tool as the next version of its name, and returns it with that version. Storing the same code
+        again returns the existing version.
 
-        Where the tenant has too many it stays unkept, with the version that it would have had.
+        If the tenant has too many tools, nothing is stored; the returned version is the one it would have had.
         """
 
 

@@ -1,4 +1,4 @@
-"""Sessions and their leases: the runner's side."""
+"""The ports of the runner: sessions, their leases, slots and wakes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -15,7 +15,7 @@ TURNS_KEPT = 20  # ids of done turns in a task's record
 
 
 class Fault(StrEnum):
-    """A kind of fault that upkeep finds and mends; each is counted."""
+    """A kind of fault that the upkeep repairs and counts."""
 
     NOT_WOKEN = "accepted_not_woken"  # work waited, and stood in no queue
     OWNER_GONE = "owner_gone"  # a turn was begun, and its owner fell silent or never heard of it
@@ -30,7 +30,9 @@ class SessionName(NamedTuple):
 
 
 class Lease(NamedTuple):
-    """Ownership of one session; ``fence`` grows with every owner. ``mended``: what this claim put right."""
+    """The exclusive ownership of one session. ``fence`` is higher for each new owner. ``mended``: the fault that this
+    claim repaired, if any.
+    """
 
     tenant: str
     session_id: str
@@ -40,11 +42,10 @@ class Lease(NamedTuple):
 
 
 class Work(NamedTuple):
-    """The next turn of a session and its task. ``attempts`` counts the times it was begun, this one included.
+    """The next turn of a session, and its task. ``attempts``: how often the turn was begun, this time included.
 
-    ``waited_us``: microseconds of the store's clock between acceptance and this beginning.
-    ``version`` is the stored record's, for the store's own use; ``last_error`` what ended an earlier attempt, if it
-    could still say so.
+    ``waited_us``: microseconds between acceptance and this beginning, on the store's clock. ``version``: the stored
+    record's version, for the store itself. ``last_error``: the error that ended an earlier attempt, if it was reported.
     """
 
     turn: Turn
@@ -58,15 +59,15 @@ class Work(NamedTuple):
 
     @property
     def turns_done(self) -> tuple[str, ...]:
-        """The ids of the task's turns that are done once this one is, as its record keeps them."""
+        """The ids of the task's finished turns, including this one, as its record keeps them."""
         return (*self.record.turns_done, self.turn.turn_id)[-TURNS_KEPT:]
 
 
 class UnreadableTurn(Exception):
-    """The next turn, or its task's record, cannot be read; the message says what is wrong.
+    """The next turn or its task's record cannot be parsed; the message says what is wrong.
 
-    ``turn`` is None if the turn itself cannot be read; ``task_id`` is then a guess, or empty. ``record``: the task's
-    record as it is stored; empty if there is none.
+    ``turn``: None if the turn itself cannot be parsed; ``task_id`` is then a guess, or empty. ``record``: the stored
+    record's JSON; empty if there is none.
     """
 
     def __init__(
@@ -82,8 +83,8 @@ class UnreadableTurn(Exception):
 
 
 class UnreadTurnEnd(NamedTuple):
-    """How a turn ends that could not be read, and with it its task: ``record`` as JSON, in which fields that this
-    release does not know stay.
+    """The end of a turn that could not be parsed, and of its task. ``record``: the task's record as JSON, with the
+    fields that this release does not know.
     """
 
     letter: DeadTurn
@@ -93,26 +94,28 @@ class UnreadTurnEnd(NamedTuple):
 
 
 class LeaseHeartbeat(Protocol):
-    """A lease and its heartbeat, as the store of its turn sees them."""
+    """A lease and its heartbeat, as the turn store uses them."""
 
     released: bool  # the lease was given back with the turn's end
 
     def has_signal(self) -> bool:
-        """Whether the store has to be asked what is wanted of the turn: the last heartbeat said so, or is old."""
+        """Whether the store must be asked for its pulse: the last heartbeat said that something changed, or is
+        too old.
+        """
 
     async def await_signal(self) -> None:
-        """Returns at the next heartbeat that finds a reason to ask the store: the task was cancelled, its tenant was
-        stopped, or the session is to be handed over.
+        """Returns at the next heartbeat that reports a change: the task was cancelled, its tenant was stopped, or the
+        session is to be handed over.
         """
 
     def releasing(self) -> AbstractContextManager[None]:
-        """A context in which the lease may be given back without its heartbeat missing it."""
+        """A context in which the lease may be released: the heartbeat does not report it as lost."""
 
 
 class HeartbeatResult(NamedTuple):
-    """What one heartbeat found: leases that are lost, and those whose turn has to ask the store what is wanted of it.
+    """The result of one heartbeat: the leases that are lost, and those whose turn must ask the store for its pulse.
 
-    A turn has to ask because a signal waits in its session or its tenant is stopped.
+    A turn must ask if a signal waits for its session, or its tenant is stopped.
     """
 
     lost: tuple[Lease, ...] = ()
@@ -121,44 +124,49 @@ class HeartbeatResult(NamedTuple):
 
 class ExtendsLeases(Protocol):
     async def extend_all(self, leases: Sequence[Lease]) -> HeartbeatResult:
-        """Extends all these leases in one round trip. May raise ``StoreUnavailable``."""
+        """Extends all these leases in one round trip; raises ``StoreUnavailable``."""
 
 
 class Sessions(ExtendsLeases, Protocol):
     async def claim(self, tenant: str, session_id: str) -> Lease | None:
-        """The session's lease, or None if another owner holds it or nothing waits there. Its next turn is begun.
+        """The session's lease, with its next turn begun; None if another owner holds it or no turn waits.
 
-        Do not claim what this process holds: a living lease of its own is one whose claim it never heard of.
+        Do not claim a session that this process holds: the store would take the claim for the repetition of one whose
+        reply was lost.
         """
 
     async def begin_next_turn(self, lease: Lease) -> Work | None:
-        """Begin the session's next turn (decisions and cancels first), leaving it queued until it is finished; after a
-        claim, the turn that it began. None where there is nothing to begin: then the lease is given back.
+        """Begins the session's next turn: decisions and cancels first. Right after ``claim`` it returns the turn that
+        the claim began. The turn stays queued until it is finished. Returns None, and releases the lease, if no turn
+        waits.
 
         While the tenant is stopped only cancels are begun. Raises ``UnreadableTurn``.
         """
 
     async def abandon(self, lease: Lease, retry_in: float = 0.0, *, handed_over: bool = False, error: str = "") -> None:
-        """Give the lease back although work waits; another executor is asked to take it after ``retry_in`` seconds.
+        """Releases the lease although work waits. Another executor is asked to claim the session after ``retry_in``
+        seconds.
 
-        ``handed_over``: this process stops in good order; the turn it had begun has not used up an attempt.
-        ``error``: what broke the turn, for whoever gives it up at last.
+        ``handed_over``: this process stops in good order, so the begun turn does not count as an attempt. ``error``:
+        what broke the turn, kept for the report if it is given up later.
         """
 
     async def bury_unreadable(self, lease: Lease, end: UnreadTurnEnd) -> None:
-        """Put a turn that cannot be read to the dead letters and end its task ``failed``; raises ``LeaseLost``."""
+        """Moves an unreadable turn to the dead letters and ends its task as ``failed``; raises ``LeaseLost``."""
 
     def stop_turns(self) -> None:
-        """Has every turn of this process stopped at its next pulse, by ``HandedOver``."""
+        """Makes every turn of this process stop at its next pulse, with ``HandedOver``."""
 
     def turn_store(self, lease: Lease, work: Work, heartbeat: LeaseHeartbeat | None = None) -> TurnStore:
-        """The store of one turn. ``heartbeat``: if given, the turn's end gives the lease back in the same step, unless
-        another turn waits there.
+        """The store of one turn. With a ``heartbeat``, the end of the turn also releases the lease in the same step,
+        unless another turn waits.
         """
 
 
 class FreeSlotsByTenant(NamedTuple):
-    """What a process may take now: ``of_all`` sessions, of a tenant as many as ``of`` says, else ``of_any``."""
+    """How many sessions a process may take now: ``of_all`` altogether; of one tenant ``of[tenant]``, or ``of_any`` if
+    it is not listed.
+    """
 
     of_all: int
     of_any: int
@@ -166,38 +174,44 @@ class FreeSlotsByTenant(NamedTuple):
 
 
 class SlotStore(Protocol):
-    """The slots of tenants with a cap, over all executors; a slot ends ``seconds`` after it was last taken."""
+    """The session slots of tenants with a cap, over all executors. A slot expires ``seconds`` after it was last
+    acquired or extended.
+    """
 
     async def acquire(self, tenant: str, session_id: str, cap: int, seconds: float) -> bool:
-        """Whether the session has a slot: one is given if fewer than ``cap`` are; else the session joins the queue."""
+        """Whether the session has a slot now. It gets one if fewer than ``cap`` are taken; otherwise it joins the
+        tenant's queue.
+        """
 
     async def release(self, tenant: str, session_id: str) -> str | None:
-        """Frees the slot; returns the session that leaves the queue for it, or None."""
+        """Frees the slot; returns the next session in the tenant's queue, or None."""
 
     async def extend(self, slots: Sequence[tuple[str, str]], seconds: float) -> None: ...
 
     async def postpone_reaping(self, tenant: str, session_id: str) -> None:
-        """Has the reaper leave the session alone for a while."""
+        """Makes the reaper ignore the session for a while."""
 
 
 class SessionWakes(Protocol):
-    """A queue of sessions for executors to claim. It may lose entries without harm: a reaper finds them."""
+    """A queue of sessions for executors to claim. Entries may be lost without harm, since the reaper finds such
+    sessions.
+    """
 
     async def wake_first(self, tenant: str, session_id: str) -> None:
-        """Queue a session, if it is not queued, before all others: its work was begun before."""
+        """Queues a session, unless it is queued, ahead of all others, because its work was begun before."""
 
     async def wake_unattended(
         self, sessions: Iterable[tuple[str, str]], *, begun: bool = False
     ) -> Sequence[tuple[str, str]]:
-        """Queues those sessions that are neither queued nor just taken from the queue; returns these."""
+        """Queues those sessions that are neither queued nor just taken from the queue; returns them."""
 
 
 class TurnRunner(Protocol):
-    """What carries turns out: ``Worker`` of ``core/turn/worker.py``."""
+    """Runs turns: the ``Worker`` of ``core/turn/worker.py``."""
 
     async def run(self, work: Work, store: TurnStore) -> None:
-        """Carry one turn out; it ends with ``store.finish``."""
+        """Runs one turn; it ends with ``store.finish``."""
 
     async def settle_open_writes(self, work: Work, store: TurnStore) -> None:  # noqa: ARG002  # who writes nothing has nothing open
-        """Settle what is open in the ledger of a turn that is given up, as far as reading can. May raise anything."""
+        """Settles, by reading back, the open writes of a turn that is given up. May raise anything."""
         return

@@ -1,4 +1,4 @@
-"""Tool servers, and what they are shown so that they know who calls."""
+"""The port to tool servers, and to the credentials that are sent to them."""
 
 from collections.abc import Mapping
 from typing import NamedTuple, Protocol
@@ -9,9 +9,7 @@ from shared.domain.words import ToolClass
 
 
 class CredentialUnavailable(Exception):
-    """There is no credential to show, or the server does not accept it. The message names the reference, never the
-    secret.
-    """
+    """There is no credential to send, or the server refuses it. The message names the reference, never the secret."""
 
 
 class CredentialHeader(NamedTuple):
@@ -28,18 +26,20 @@ class Credentials(Protocol):
     async def header_for(
         self, connection: Connection, refused: CredentialHeader | None = None
     ) -> CredentialHeader | None:
-        """The credential for requests to that connection; None if it has none. Raises ``CredentialUnavailable``.
+        """The credential header for requests to the connection; None if it has no credential. Raises
+        ``CredentialUnavailable``.
 
-        ``refused``: one that the server did not accept; another is returned if there is one, else the same.
+        ``refused``: a header that the server did not accept; another one is returned if there is one, otherwise the
+        same.
         """
 
     @property
     def missing_count(self) -> int:
-        """How many connections had no credential when they were last used."""
+        """How many connections had no usable credential when they were last used."""
         return 0
 
     def shown_secrets(self, connection: Connection) -> tuple[str, ...]:
-        """The secrets that this server was shown recently, which are to be kept out of its answers."""
+        """The secrets that were recently sent to this server, which must be removed from its answers."""
 
 
 # The arguments of a skill's call that are not the model's: our name for the call, and the agent's task that it goes on
@@ -50,7 +50,8 @@ MESSAGE, CALL_ID, AGENT_TASK, PARTS = "message", "message_id", "task_id", "parts
 class Tool(NamedTuple):
     """A tool of one connection. ``why_class`` says in a few words what decided its class.
 
-    ``is_skill``: an agent does it, which may take its time and ask back (``Unfinished``, ``ToolServers.ask_outcome``).
+    ``is_skill``: a remote agent carries it out, which may take long and ask a question back (``Unfinished``,
+    ``ToolServers.ask_outcome``).
     """
 
     connection_id: str
@@ -71,30 +72,32 @@ class Tool(NamedTuple):
 
     @property
     def required(self) -> frozenset[str]:
-        """The names of the arguments that the tool says it needs."""
+        """The names of the arguments that the tool requires."""
         needed = self.input_schema.get("required")
         return frozenset(str(name) for name in needed) if isinstance(needed, list) else frozenset()
 
 
 class ReadCall(NamedTuple):
-    """A call of a read tool that code, or a model's advice, has chosen."""
+    """A call of a read tool, chosen by code or on a model's advice."""
 
     tool: Tool
     arguments: JsonObject
 
 
 class Unfinished(NamedTuple):
-    """An agent's task that has not ended: it is at work, or waits until its ``question`` is answered."""
+    """The state of an agent's task that has not ended: it is still at work, or waits for the answer to its
+    ``question``.
+    """
 
     task_id: str
     question: str = ""
 
 
 class ToolAnswer(NamedTuple):
-    """What a server answered. ``is_error``: the server says that the call failed (a refusal, a bad argument).
+    """A server's answer. ``is_error``: the server says that the call failed, such as a refusal or a bad argument.
 
-    ``not_begun``: its protocol says that such an error comes before anything is done, or, of an agent's task, that it
-    ended without its result. ``unfinished``: a skill is not done yet, and the content is no result.
+    ``not_begun``: by its protocol the error came before anything was done, or an agent's task ended without a result.
+    ``unfinished``: an agent's task is not done yet, so the content is no result.
     """
 
     content: Json
@@ -111,38 +114,42 @@ class ToolUnreachable(Exception):
 
 
 class ToolForbidden(ToolUnreachable):
-    """The address is never called from here: asking again changes nothing, and the server is not at fault."""
+    """The address must never be called from here. A retry does not help, and the server is not at fault."""
 
 
 class ToolSilent(Exception):
-    """The request may have reached the server, but no usable answer came (time-out, cut, garbage)."""
+    """The request may have reached the server, but no usable answer came (time-out, lost connection, malformed
+    answer).
+    """
 
 
 class OtherProtocol(ToolSilent):
-    """The server answered, and not in this protocol."""
+    """The server answered, but not in this protocol."""
 
 
 class ToolServers(Protocol):
-    """Tool servers, asked by connection. ``session_id`` is the task's session: servers of the REST bridge count
-    once-only calls by it.
+    """Tool servers, chosen by connection. ``session_id`` is the task's session, by which servers of the REST bridge
+    recognise repeated once-only calls.
     """
 
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
-        """The server's tools in a fixed order, classified; raises ``ToolUnreachable`` or ``ToolSilent``."""
+        """The server's classified tools, in a fixed order; raises ``ToolUnreachable`` or ``ToolSilent``."""
 
     def may_have_unlisted_tools(self, connection: Connection) -> bool:  # noqa: ARG002  most servers list all that they have
-        """Whether a server, once discovered, may have tools that it does not list."""
+        """Whether a discovered server may have tools that it does not list."""
         return False
 
     async def call(
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> ToolAnswer:
-        """One call, never repeated here; raises ``ToolUnreachable`` or ``ToolSilent``. ``timeout`` in seconds."""
+        """Makes one call, which is never repeated; raises ``ToolUnreachable`` or ``ToolSilent``. ``timeout`` is in
+        seconds.
+        """
 
     async def read(
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> ToolAnswer:
-        """A call of a tool of class READ, and of no other: it may be repeated, all attempts within ``timeout``."""
+        """Calls a tool of class READ. The call may be repeated; all attempts together stay within ``timeout``."""
         return await self.call(connection, tool, arguments, timeout, session_id)
 
     async def ask_outcome(
@@ -154,9 +161,10 @@ class ToolServers(Protocol):
         *,
         stop_agent: bool = False,  # noqa: ARG002
     ) -> ToolAnswer | None:
-        """What became of a skill's call with these arguments, which is never made again here; None if that is unknown.
+        """The outcome of an earlier call of an agent's skill with these arguments; None if it is unknown. The call
+        itself is not made again.
 
-        ``stop_agent``: an agent that has not finished is told to stop. ``NEVER_TAKEN`` says that the agent certainly
-        never had the call. Raises what ``call`` raises.
+        ``stop_agent``: an agent that is still at work is told to stop. Returns ``NEVER_TAKEN`` if the agent certainly
+        never received the call. Raises what ``call`` raises.
         """
         return None

@@ -1,4 +1,4 @@
-"""The durable state of one turn, and what model calls cost a tenant."""
+"""The ports for the durable state of one turn, and for what a tenant's model calls cost."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -16,21 +16,21 @@ from shared.ports.store import StoreUnavailable
 
 
 class LeaseLost(Exception):
-    """Another executor owns the session now: whatever this one does next must not count."""
+    """Another executor owns the session now, so this process must store nothing more for it."""
 
 
 class HandedOver(Exception):
-    """This process stops: what is stored is safe, and another executor continues from there."""
+    """This process stops. What is stored is safe, and another executor continues from it."""
 
 
 class SessionUnavailable(StoreUnavailable):
-    """The session's state is in the archive, which does not answer: the turn has to wait until it does."""
+    """The session's state is in the archive, which does not answer. The turn has to wait until it does."""
 
 
 class JournalEntry(NamedTuple):
-    """One finished step. ``key`` is unique within the task; ``kind``: model, tool, verdict, checkpoint or note.
+    """One finished step. ``key`` is unique within the task; ``kind`` is model, tool, verdict, checkpoint or note.
 
-    ``shared``: texts within the data that many tasks have in common; a store may keep each of them once.
+    ``shared``: texts inside the data that many tasks have in common, which a store may keep only once.
     """
 
     key: str
@@ -40,7 +40,7 @@ class JournalEntry(NamedTuple):
 
 
 class JournalBatch(NamedTuple):
-    """What waits to be stored with a turn's next step: finished steps, events, and the record as it now is."""
+    """What is to be stored together with a turn's next step: finished steps, events, and the changed record."""
 
     entries: tuple[JournalEntry, ...] = ()
     events: tuple[TaskEvent, ...] = ()
@@ -51,7 +51,9 @@ NOTHING = JournalBatch()
 
 
 class Pulse(NamedTuple):
-    """What the store says each time it is asked: Redis time, and whether somebody wants the task, or all, to stop."""
+    """The store's reply to each request of a turn: the store's time, and whether the task, or its whole tenant, has to
+    stop.
+    """
 
     now: datetime
     cancel: Turn | None = None
@@ -65,7 +67,9 @@ class Pulse(NamedTuple):
 
 
 class SessionCall(NamedTuple):
-    """A call that rules about tools will ask for again; ``outcome`` is a ``CallOutcome``'s word."""
+    """A call that the session remembers because rules about tools may count it. ``outcome`` is a value of
+    ``CallOutcome``.
+    """
 
     tool: str
     outcome: str
@@ -77,7 +81,9 @@ QUESTION = "question"  # the role of a text that asks a person about a plan
 
 
 class SessionState(NamedTuple):
-    """What a session remembers between its tasks: turns (role, text), a summary of older ones, schema corrections."""
+    """What a session remembers between its tasks: recent turns (role, text), a summary of older ones, and schema
+    corrections.
+    """
 
     turns: tuple[tuple[str, str], ...] = ()
     summary: str = ""
@@ -93,7 +99,9 @@ class Timer(NamedTuple):
 
 
 class Notice(NamedTuple):
-    """A notice about an approval for the tenant's targets; ``step`` counts the levels it has passed."""
+    """A notice about an approval, for the tenant's notice targets. ``step``: how many levels the approval has
+    passed.
+    """
 
     event: NoticeEvent
     approval_id: str
@@ -101,8 +109,8 @@ class Notice(NamedTuple):
 
 
 class Charge(NamedTuple):
-    """Fresh tokens and nano-dollars of one call; ``name`` is unique in the tenant. ``reserved``: the most that it may
-    cost was set aside before it was made.
+    """The cost of one call in fresh tokens and nano-dollars. ``name`` is unique in the tenant. ``reserved``: whether
+    its highest cost was reserved before the call.
     """
 
     name: str
@@ -112,17 +120,17 @@ class Charge(NamedTuple):
 
 
 class DayCharges(NamedTuple):
-    """The costs of calls that count in one of the tenant's days."""
+    """The charges of one of the tenant's days."""
 
     day: str
     charges: tuple[Charge, ...]
 
 
 class TurnEnd(NamedTuple):
-    """Everything that one turn leaves behind, stored in one atomic step.
+    """Everything that one turn stores at its end, in one atomic step.
 
-    ``approval`` is the task's latest; ``settled`` an earlier one that is asked no more, as it ended.
-    ``session`` is None where what the session remembers stays as it is, perhaps unread.
+    ``approval``: the task's newest; ``settled``: an earlier one that no longer waits, in its final state. ``session``:
+    None to leave the stored session state as it is.
     """
 
     record: TaskRecord
@@ -139,7 +147,9 @@ class TurnEnd(NamedTuple):
 
 
 class TurnStore(Protocol):
-    """The durable side of one turn, bound to the session's lease: every write raises ``LeaseLost`` if fenced off."""
+    """The durable state of one turn, bound to its session's lease. Every write raises ``LeaseLost`` if the lease has
+    another owner.
+    """
 
     async def journal(self) -> tuple[JournalEntry, ...]:
         """All finished steps of the task, oldest first."""
@@ -151,17 +161,17 @@ class TurnStore(Protocol):
         """The task's latest approval."""
 
     async def session(self) -> SessionState:
-        """What the session remembers; raises ``SessionUnavailable`` while that cannot be fetched."""
+        """What the session remembers; raises ``SessionUnavailable`` while it cannot be fetched from the archive."""
 
     async def pulse(self) -> Pulse:
-        """The time, and whether somebody wants the task to stop, as far as it is known here: asked before every call to
-        a model or a tool. Each answer of the store tells it anew; so does the lease's heartbeat. Writes nothing.
+        """The newest known pulse. The caller asks for it before every call to a model or a tool. It is updated by each
+        reply of the store and by the lease's heartbeat. Writes nothing.
 
-        Raises ``HandedOver`` once ``Sessions.stop_turns`` was called: the turn stops between two steps.
+        Raises ``HandedOver`` after ``Sessions.stop_turns`` was called, so that the turn stops between two steps.
         """
 
     async def await_signal(self) -> None:
-        """Returns once ``pulse`` may have changed: a cancel, a tenant's stop or a hand-over of the lease.
+        """Returns once ``pulse`` may have changed: a cancel, a stop of the tenant, or a hand-over of the lease.
 
         The caller bounds the wait.
         """
@@ -169,28 +179,29 @@ class TurnStore(Protocol):
     async def append(
         self, entries: Sequence[JournalEntry], events: Sequence[TaskEvent] = (), record: TaskRecord | None = None
     ) -> Pulse:
-        """Append finished steps, publish events, and store the record as it now is, in one step."""
+        """Stores finished steps, publishes events, and stores the changed record, in one step."""
 
     async def open_write(self, entry: LedgerEntry, hold_seconds: float, batch: JournalBatch = NOTHING) -> Pulse:
-        """Store a ``SENDING`` entry before its call, with what waits to be stored, and stretch the lease over the call.
+        """Stores a ``SENDING`` entry before its call, together with the batch, and extends the lease for the time of
+        the call.
 
-        Only if the key is new or its status one of ``SENDABLE``; raises ``LedgerConflict`` otherwise. Where somebody
-        wants the task to stop, nothing is stored, and the pulse says ``refused``.
+        Raises ``LedgerConflict`` unless the key is new or its status is one of ``SENDABLE``. If the task has to stop,
+        nothing is stored and the pulse is ``refused``.
         """
 
     async def settle_write(self, entry: LedgerEntry, before: WriteStatus, batch: JournalBatch = NOTHING) -> Pulse:
-        """Replace an entry whose status is ``before``; ``LedgerConflict`` if it is not."""
+        """Replaces an entry whose stored status is ``before``; raises ``LedgerConflict`` if it is another."""
 
     async def finish(self, end: TurnEnd) -> None:
-        """End the turn in one step: everything in ``end`` is stored, and the turn leaves its queue."""
+        """Ends the turn in one step: stores everything in ``end`` and removes the turn from its queue."""
 
 
 class LedgerConflict(Exception):
-    """The ledger does not have what the caller believed: a bug or a second owner; nothing was changed."""
+    """The stored ledger differs from what the caller expected, by a bug or a second owner. Nothing was changed."""
 
 
 class DayCaps(NamedTuple):
-    """What a tenant may use in one day; None means no limit."""
+    """What a tenant may use in one day; None means unlimited."""
 
     tokens: int | None = None
     nanos: int | None = None
@@ -202,13 +213,15 @@ class DailySpend(Protocol):
     async def reserve(
         self, tenant: str, day: str, charge: Charge, caps: DayCaps, settled: Sequence[Charge] = ()
     ) -> bool:
-        """Reserves the charge if it fits under the caps with all that is spent and reserved. May be repeated.
+        """Reserves the charge if it fits under the caps together with everything spent and reserved. May be repeated.
 
-        ``settled`` is settled in the same step, before that.
+        ``settled``: charges of earlier calls, which the same step counts first.
         """
 
     async def settle(self, tenant: str, day: str, charges: Sequence[Charge]) -> None:
-        """Counts what calls cost; a reserved one replaces its reservation, and only if that still exists."""
+        """Counts what calls cost. A charge that was reserved replaces its reservation, and counts only if that still
+        exists.
+        """
 
 
 class UnlimitedSpend(DailySpend):

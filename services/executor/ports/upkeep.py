@@ -1,4 +1,4 @@
-"""Upkeep beside the turns: what mends faults, and what brings ended tasks and idle sessions to the archive."""
+"""The ports of the upkeep: repairing faults, and moving ended tasks and idle sessions to the archive."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
@@ -13,7 +13,7 @@ ALL_PARTITIONS: Collection[int] = range(PARTITIONS)
 
 
 class DueTimer(NamedTuple):
-    """A timer whose moment has come."""
+    """A timer whose time has come."""
 
     tenant: str
     session_id: str
@@ -28,9 +28,9 @@ class DueTimer(NamedTuple):
 
 
 class OverdueWork(NamedTuple):
-    """What one look at partitions found.
+    """What one survey of partitions found.
 
-    ``soonest``: in how many seconds something will be due in a partition, where something waits.
+    ``soonest``: by partition, the seconds until something there is due.
     """
 
     unwoken: tuple[SessionName, ...] = ()  # work waits; nobody has claimed it for a while
@@ -42,21 +42,25 @@ class OverdueWork(NamedTuple):
 
 class Upkeep(Protocol):
     async def end_dead_leases(self) -> int:
-        """Ends the leases of executors that are known to be dead, so that nobody waits for them to run out; returns how
+        """Ends the leases of executors that are known to be dead, so that nobody waits for them to expire; returns how
         many.
         """
 
     async def find_overdue(self, partitions: Collection[int] = ALL_PARTITIONS) -> OverdueWork:
-        """Sessions that wait or whose owner was lost, and due timers; what another executor looks after is left out."""
+        """Sessions that wait too long or whose owner is gone, and due timers; without those that another executor is
+        handling.
+        """
 
     async def count_unsettled_outcomes(self) -> int:
-        """How many ended tasks have not been applied by the learner."""
+        """How many outcomes of ended tasks the learner has not applied yet."""
 
     async def fire_timer(self, timer: DueTimer, turn: Turn) -> bool:
-        """Put the turn before the session's inbox, once; False if the timer is gone or its task has ended."""
+        """Puts the timer's turn at the head of the session's queue, once; False if the timer is gone or its task has
+        ended.
+        """
 
     async def add_fault_counts(self, mended: Mapping[Fault, int]) -> None:
-        """Add to the counts of the whole installation; after a lost reply one may be counted twice."""
+        """Adds to the installation's fault counts. If a reply is lost, a fault may be counted twice."""
 
 
 class EndedTask(NamedTuple):
@@ -68,8 +72,8 @@ class EndedTask(NamedTuple):
 
 
 class EndedContent(NamedTuple):
-    """What is archived of an ended task. ``envelope`` is an ``ArchivedTask``; None if the task is gone, or only its
-    name was asked for.
+    """An ended task's content for the archive. ``envelope``: an ``ArchivedTask`` as JSON; None if the task is gone, or
+    only its name was asked for.
     """
 
     task: EndedTask
@@ -77,43 +81,46 @@ class EndedContent(NamedTuple):
 
 
 class ClaimedTasks(NamedTuple):
-    """Tasks to archive, without those whose content cannot be read. ``more``: partitions that may have others."""
+    """Ended tasks to archive, without those that cannot be read. ``more``: the partitions that may have further
+    ones.
+    """
 
     tasks: tuple[EndedContent, ...]
     more: Collection[int] = ()
 
 
 class EndedTasks(Protocol):
-    """Ended tasks in the durable store. All may raise ``StoreUnavailable``."""
+    """Ended tasks in the durable store. Every method may raise ``StoreUnavailable``."""
 
     async def claim(self, partitions: Collection[int], most: int, *, with_content: bool) -> ClaimedTasks:
-        """Tasks of these partitions to archive now, each with all its content, or only its name.
-
-        Nobody else takes them for half a minute.
-        """
+        """Claims ended tasks of these partitions for half a minute; returns each with its content, or only its name."""
 
     async def set_expiry(self, tasks: Sequence[EndedContent], *, archived: bool) -> None:
-        """Notes that the tasks need not be kept longer than stated, shorter if they are archived. May be repeated."""
+        """Lets the tasks expire after the retention time, or sooner if they are archived. May be repeated."""
 
 
 class PackedSession(NamedTuple):
-    """What a session remembers, as an ``ArchivedSession``; ``mark`` tells the store which state of it that is."""
+    """A session's state as ``ArchivedSession`` JSON. ``mark`` identifies this version of the state to the store."""
 
     content: bytes
     mark: str
 
 
 class IdleSessions(Protocol):
-    """Sessions without an open task, a turn or a lease, in the durable store. All may raise ``StoreUnavailable``."""
+    """Sessions in the durable store that have no open task, turn or lease. Every method may raise
+    ``StoreUnavailable``.
+    """
 
     async def claim(self, partitions: Collection[int], idle_seconds: float, most: int) -> tuple[SessionName, ...]:
-        """Sessions that have been idle for so long; nobody else takes them for half a minute."""
+        """Claims for half a minute sessions that have been idle for that long."""
 
     async def read(self, session: SessionName) -> PackedSession | None:
-        """The session's state; None if it is no longer idle, or remembers nothing. Then it is not taken again."""
+        """The session's state; None, and it leaves the idle list, if it is no longer idle or remembers nothing."""
 
     async def evict(self, session: SessionName, mark: str) -> bool:
-        """Let what was read leave the store, in one step; False, and all stays, if the session has work or changed."""
+        """Removes the session from the store in one step; False, with nothing removed, if it has work or its state is
+        no longer that of ``mark``.
+        """
 
     async def take_off_idle_list(self, sessions: Sequence[SessionName]) -> None:
-        """Take these sessions off the list until they fall idle anew; what they remember stays in the store."""
+        """Removes these sessions from the idle list until they become idle again. Their state stays in the store."""

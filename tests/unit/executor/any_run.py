@@ -7,7 +7,7 @@ from typing import NamedTuple
 from services.executor.core.session.budget import Ceilings
 from services.executor.core.session.context import Limits, Ports
 from services.executor.core.states.machine import TEMPLATES
-from services.executor.core.states.prompts import load
+from services.executor.core.states.prompts import load_prompts
 from services.executor.core.turn.worker import Worker
 from shared.contracts.task import Principal, TaskRecord, Turn, TurnKind
 from shared.contracts.tenant import Connection, QuietHours, TenantRecord
@@ -27,7 +27,7 @@ PEOPLE = tuple(Principal(id=f"boss-{n}", roles=(Role.APPROVER,), levels=_LEVELS)
 SELF = Principal(id=CLERK.id, roles=(Role.CLIENT, Role.APPROVER), levels=_LEVELS)
 _LISTS = ("Answer with a JSON list only.", "Return a JSON array.")
 _TURNS = 10
-_PROMPTS = load()
+_PROMPTS = load_prompts()
 
 
 class Run(NamedTuple):

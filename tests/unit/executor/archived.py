@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from services.executor.core.session.context import Limits
-from services.executor.core.states.prompts import Prompts, load
+from services.executor.core.states.prompts import Prompts, load_prompts
 from services.executor.core.turn.replay import replay
 from services.executor.core.turn.replay_cursor import ReplayResult
 from services.executor.core.turn.worker import Worker
@@ -31,7 +31,7 @@ def archived(kept: _Kept) -> ArchivedTask:
 
 
 async def replayed(kept: _Kept, prompts: Prompts | None = None) -> ReplayResult:
-    return await replay(archived(kept), Limits(), prompts or load(), Worker)
+    return await replay(archived(kept), Limits(), prompts or load_prompts(), Worker)
 
 
 async def assert_replayed(kept: _Kept) -> ReplayResult:

@@ -8,10 +8,10 @@ import pytest
 from typing_extensions import override
 
 from services.executor.core.session.context import Limits, Ports
-from services.executor.core.session.journal import latest
+from services.executor.core.session.journal import latest_progress
 from services.executor.core.session.values import Fact
 from services.executor.core.states.machine import TEMPLATES, Processes
-from services.executor.core.states.prompts import load
+from services.executor.core.states.prompts import load_prompts
 from services.executor.core.turn.worker import Worker
 from services.executor.ports.files import NoFiles, TaskFiles
 from services.executor.ports.policy import PolicyService, PolicyUnavailable, Tenants
@@ -213,7 +213,7 @@ class Stage:
 
     @property
     def worker(self) -> Worker:
-        return Worker(self.ports, self.limits, load(), processes=self.processes)
+        return Worker(self.ports, self.limits, load_prompts(), processes=self.processes)
 
     async def run(self, turn: Turn | None = None, attempts: int = 1) -> TaskRecord:
         """One turn to its end (the first message by default), and the record it leaves."""
@@ -384,7 +384,7 @@ def _plain(fields: object) -> JsonObject:
 
 def facts_of(stage: "Stage") -> tuple[Fact, ...]:
     """What the run has read."""
-    progress = latest(stage.turns.steps.values())
+    progress = latest_progress(stage.turns.steps.values())
     assert progress is not None
     return progress.dossier.facts
 

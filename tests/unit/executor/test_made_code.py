@@ -15,8 +15,8 @@ from services.executor.core.model.made_tools import agrees
 from shared.contracts.made_tool import MadeTool
 from tests.each_row import each_row
 
-SPEC = made_code.Spec("worked_out", "purpose", ("a", "b"))
-LIST = made_code.Spec("worked_out", "purpose", ("a", "rest..."))
+SPEC = made_code.CalculatorSpec("worked_out", "purpose", ("a", "b"))
+LIST = made_code.CalculatorSpec("worked_out", "purpose", ("a", "rest..."))
 
 REFUSED = {
     "import": "import os\ndef worked_out(a, b):\n    return a",
@@ -134,29 +134,29 @@ def test_what_agrees_is_never_more_than_a_thousandth_part_away(result: Decimal, 
     ("Compute the NPV and the IRR of the flows, then the sum and the average.", []),
 )
 def test_gaps_are_found_in_the_words_of_a_task(text: str, names: list[str]) -> None:
-    assert [spec.name for spec in made_code.named_gaps(text)] == names
+    assert [spec.name for spec in made_code.missing_calculators(text)] == names
 
 
 @pytest.mark.promise("made.gap")
 def test_no_known_measure_is_one_that_a_calculator_has() -> None:
     text = "CAGR break-even point payback period gross margin"
-    found = {spec.name for spec in made_code.named_gaps(text)}
+    found = {spec.name for spec in made_code.missing_calculators(text)}
     assert found
     assert not found & {*OPERATIONS, *CALCULATORS}
 
 
 @each_row(
     "spec",
-    made_code.Spec("Bad", "p", ("a",)),
-    made_code.Spec("ok_name", "p", ()),
-    made_code.Spec("ok_name", "", ("a",)),
-    made_code.Spec("ok_name", "p", ("a", "a")),
-    made_code.Spec("ok_name", "p", ("a...", "b")),
-    made_code.Spec("ok_name", "p", ("__class__",)),
-    made_code.Spec("ok_name", "p" * 401, ("a",)),
-    made_code.Spec("ok_name", "p", tuple("abcdefghi")),
+    made_code.CalculatorSpec("Bad", "p", ("a",)),
+    made_code.CalculatorSpec("ok_name", "p", ()),
+    made_code.CalculatorSpec("ok_name", "", ("a",)),
+    made_code.CalculatorSpec("ok_name", "p", ("a", "a")),
+    made_code.CalculatorSpec("ok_name", "p", ("a...", "b")),
+    made_code.CalculatorSpec("ok_name", "p", ("__class__",)),
+    made_code.CalculatorSpec("ok_name", "p" * 401, ("a",)),
+    made_code.CalculatorSpec("ok_name", "p", tuple("abcdefghi")),
 )
-def test_a_gap_that_describes_no_calculator_is_none(spec: made_code.Spec) -> None:
+def test_a_gap_that_describes_no_calculator_is_none(spec: made_code.CalculatorSpec) -> None:
     with pytest.raises(made_code.BadSpec):
         made_code.check_spec(spec)
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from hypothesis import given, strategies as st
 
-from services.executor.core.session.context import side_by_side
+from services.executor.core.session.context import run_side_by_side
 from services.executor.core.session.ledger import open_doubts
 from services.executor.ports.orchestrators import OrchestratorCall, OrchestratorName, OrchestratorReply
 from shared.contracts.allowance import CallLimit, ToolAllowance
@@ -328,7 +328,7 @@ async def test_a_cancel_ends_a_round_that_takes_long() -> None:
             stage.turns.cancel = cancel()
 
         async with asyncio.timeout(20):
-            await side_by_side((_run(stage), canceled()))
+            await run_side_by_side((_run(stage), canceled()))
     assert stage.turns.record.state is TaskState.CANCELED
 
 

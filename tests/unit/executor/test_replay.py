@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from services.executor.core.session.context import Limits
-from services.executor.core.states.prompts import load
+from services.executor.core.states.prompts import load_prompts
 from services.executor.core.turn.replay import CannotReplay, replay
 from services.executor.core.turn.worker import Worker
 from shared.domain.exact_json import Json, JsonObject
@@ -140,7 +140,7 @@ async def test_an_attempt_is_given_again_what_that_attempt_was_given(die_before:
 async def test_changed_prompts_are_found_at_the_first_request_that_differs() -> None:
     stage = Stage()
     await stage.run()
-    done = await replayed(stage, load()._replace(rules="Do nothing today."))
+    done = await replayed(stage, load_prompts()._replace(rules="Do nothing today."))
     assert (done.at, done.difference) == ("talk:1:model", "the model would be asked something else")
 
 
@@ -198,4 +198,4 @@ async def test_a_journal_of_the_version_before_says_why_it_cannot_be_replayed() 
     task = archived(stage)
     old = task.model_copy(update={"journal": tuple(step for step in task.journal if step.kind != "turn")})
     with pytest.raises(CannotReplay, match="too old"):
-        await replay(old, Limits(), load(), Worker)
+        await replay(old, Limits(), load_prompts(), Worker)

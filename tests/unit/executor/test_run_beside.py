@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from services.executor.core.session.context import run_beside
+from services.executor.core.session.context import run_with_companion
 
 
 async def test_the_companion_ends_with_the_step() -> None:
@@ -16,12 +16,12 @@ async def test_the_companion_ends_with_the_step() -> None:
         finally:
             ended.set()
 
-    assert await run_beside(asyncio.sleep(0.01, "done"), waits()) == "done"
+    assert await run_with_companion(asyncio.sleep(0.01, "done"), waits()) == "done"
     assert ended.is_set()
 
 
 async def test_a_companion_that_is_done_first_leaves_the_step_alone() -> None:
-    assert await run_beside(asyncio.sleep(0.01, "done"), asyncio.sleep(0)) == "done"
+    assert await run_with_companion(asyncio.sleep(0.01, "done"), asyncio.sleep(0)) == "done"
 
 
 async def test_what_the_companion_raises_ends_the_step() -> None:
@@ -29,4 +29,4 @@ async def test_what_the_companion_raises_ends_the_step() -> None:
         raise LookupError("stop")
 
     with pytest.raises(LookupError, match="stop"):
-        await run_beside(asyncio.sleep(60), raises())
+        await run_with_companion(asyncio.sleep(60), raises())

@@ -7,7 +7,7 @@ import pytest
 
 from services.executor.core.reflect.documents import (
     SOURCES,
-    Material,
+    DocumentMaterial,
     asked_documents,
     asking_words,
     document,
@@ -220,10 +220,12 @@ DONE = Dossier(
 )
 
 
-def material(dossier: Dossier = DONE, answer: str = "Done: 120.50.", approval: Approval | None = None) -> Material:
+def material(
+    dossier: Dossier = DONE, answer: str = "Done: 120.50.", approval: Approval | None = None
+) -> DocumentMaterial:
     progress = Progress(path=PATH, visited=PATH, dossier=dossier)
     made = entry(WriteStatus.VERIFIED).model_copy(update={"plan_hash": dossier.plan.hash if dossier.plan else "w"})
-    return Material("Chase what is overdue", progress, (made,), answer, approval)
+    return DocumentMaterial("Chase what is overdue", progress, (made,), answer, approval)
 
 
 def data(artifact: Artifact) -> dict[str, object]:

@@ -54,7 +54,7 @@ async def test_one_reply_makes_eighteen_reads_at_most_and_its_model_is_told_of_t
     assert "18 reads at most" in told(stage)[-1].content
 
 
-@pytest.mark.promise("loop.side_by_side")
+@pytest.mark.promise("loop.run_side_by_side")
 async def test_the_reads_of_one_reply_run_side_by_side() -> None:
     """Each of them waits here until the other one has come."""
     stage = asking([("get_claim", C1), ("get_other", C2)])

@@ -5,10 +5,10 @@ import pytest
 from services.executor.core.reflect.quality import (
     ReflectedRun,
     answerable_outputs,
-    collect_found,
+    collect_sources,
     evidence,
     missing_outputs,
-    says_something,
+    says_new_value,
     untraced_tokens,
 )
 from services.executor.core.session.dossier import Dossier, Progress
@@ -104,16 +104,16 @@ def test_an_audit_counts_only_where_there_were_figures_and_rules_are_kept_where_
 )
 def test_every_figure_of_a_text_is_traced(text: str, strange: tuple[str, ...]) -> None:
     """Minor units may be written in major ones; a numbered line's number says nothing."""
-    known = collect_found(TASK, Dossier(facts=(CLAIM,)))
+    known = collect_sources(TASK, Dossier(facts=(CLAIM,)))
     assert untraced_tokens(text, known) == strange
 
 
 def test_what_a_refusing_server_said_is_no_source_and_to_repeat_the_task_says_nothing() -> None:
-    known = collect_found(TASK, Dossier(facts=(fact({"error": "limit 777"}, ok=False),)))
+    known = collect_sources(TASK, Dossier(facts=(fact({"error": "limit 777"}, ok=False),)))
     assert untraced_tokens("The limit is 777.", known) == ("777",)
-    known = collect_found("Who owns claim C-1?", Dossier(facts=(CLAIM,)))
-    assert not says_something("You asked about claim C-1.", known)
-    assert says_something("Ada Lind.", known)
+    known = collect_sources("Who owns claim C-1?", Dossier(facts=(CLAIM,)))
+    assert not says_new_value("You asked about claim C-1.", known)
+    assert says_new_value("Ada Lind.", known)
 
 
 @each_row(
@@ -140,18 +140,18 @@ def test_empty_data_is_recognised_in_any_wrapping(result: Json, empty: bool) -> 
     ("", ("decision", "amount", "owner")),
 )
 def test_a_required_output_is_there_by_its_word_or_by_its_value(answer: str, missing: tuple[str, ...]) -> None:
-    known = collect_found(TASK, Dossier(facts=(CLAIM,)))
+    known = collect_sources(TASK, Dossier(facts=(CLAIM,)))
     assert missing_outputs(PAID.outputs, answer, known) == missing
 
 
 @pytest.mark.promise("reflect.outputs")
 def test_only_what_the_run_knows_can_be_asked_for_and_a_question_or_a_document_needs_no_output() -> None:
-    known = collect_found(TASK, Dossier(facts=(CLAIM,)))
+    known = collect_sources(TASK, Dossier(facts=(CLAIM,)))
     assert answerable_outputs(("amount", "owner", "receipt"), known) == ("amount", "owner")
-    assert run("x", Dossier(), template=PAID, read_only=True).missing == ()
-    assert run('["C-1"]', Dossier(), template=PAID).missing == ()
+    assert run("x", Dossier(), template=PAID, read_only=True).unmentioned_outputs == ()
+    assert run('["C-1"]', Dossier(), template=PAID).unmentioned_outputs == ()
     written = run("x", Dossier(facts=(CLAIM,)), template=PAID, task="Write a post-mortem of C-1")
-    assert (written.missing, written.idle) == ((), False)
+    assert (written.unmentioned_outputs, written.is_idle) == ((), False)
 
 
 def test_outputs_that_are_there_raise_the_score_and_a_summary_alone_does_not() -> None:

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from services.executor.core.prime.known import describe_limits, thresholds
+from services.executor.core.prime.known import describe_limits, find_thresholds
 from services.executor.core.reflect.outcome import threshold_outcomes
 from services.executor.core.session.dossier import Progress
 from shared.contracts.ledger import LedgerEntry
@@ -27,12 +27,12 @@ def _rules(*conditions: str) -> Policy:
 
 
 def _limits(*conditions: str) -> list[tuple[str, str, str, bool]]:
-    found = thresholds((_rules(*conditions),), {})
+    found = find_thresholds((_rules(*conditions),), {})
     return [(one.name, one.sign, one.value, bool(one.rule_id)) for one in found]
 
 
 def _said(text: str) -> list[str]:
-    return [f"{one.sign} {one.value}" for one in thresholds((), {"policy": text})]
+    return [f"{one.sign} {one.value}" for one in find_thresholds((), {"policy": text})]
 
 
 @pytest.mark.promise("prime.thresholds")
@@ -75,19 +75,19 @@ def test_a_number_in_a_text_is_a_limit_only_where_its_sentence_says_so(text: str
 
 @pytest.mark.promise("prime.thresholds")
 def test_each_limit_is_shown_with_its_source_and_kind_and_a_rule_that_only_reports_limits_nothing() -> None:
-    found = thresholds((_rules("figures.sla_credit > 10000"),), {"policy": "Variance up to 2% is fine."})
+    found = find_thresholds((_rules("figures.sla_credit > 10000"),), {"policy": "Variance up to 2% is fine."})
     source = "rule R1 of house: figures.sla_credit > 10000 -> require_approval manager"
     assert describe_limits(found, {}) == [
         {"kind": "sla_credit", "about": "sla_credit", "limit": "> 10000", "source": source},
         {"kind": "variance", "about": "", "limit": "<= 2%", "source": "policy: Variance up to 2% is fine"},
     ]
     reports = Rule(id="R1", condition="amount > 5", action="block", report_only=True)
-    assert thresholds((Policy(id="house", rules=(reports,)),), {}) == ()
+    assert find_thresholds((Policy(id="house", rules=(reports,)),), {}) == ()
 
 
 @given(conditions=st.lists(st.text(max_size=60), max_size=4), text=st.text(max_size=200))
 def test_whatever_rules_and_texts_say_it_is_read(conditions: list[str], text: str) -> None:
-    for one in thresholds((_rules(*conditions),), {"task": text}):
+    for one in find_thresholds((_rules(*conditions),), {"task": text}):
         assert one.value
         assert one.source
 

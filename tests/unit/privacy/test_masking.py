@@ -10,9 +10,9 @@ import pytest
 import structlog
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from services.executor.core.model.masking import MASKS_TOLD, mask_before, mask_request, restore_values
+from services.executor.core.model.masking import MASKS_TOLD, mask_earlier_request, mask_request, restore_values
 from services.executor.core.reads.one_call import format_arguments
-from services.executor.core.states.prompts import load
+from services.executor.core.states.prompts import load_prompts
 from services.learner.core.memory.lesson import lesson_of
 from shared.domain.answer import is_exact_match
 from shared.domain.exact_json import JsonObject
@@ -132,7 +132,7 @@ def test_what_was_sent_before_is_known_from_the_request_that_goes_on_with_it(
     now = request(*texts)
     for number in range(1, len(texts) + 1):
         before = request(*texts[: number - 1], texts[number - 1] + " otherwise" * changed)
-        assert mask_before(before, now, mask_request(now, task), task) == mask_request(before, task).request
+        assert mask_earlier_request(before, now, mask_request(now, task), task) == mask_request(before, task).request
 
 
 @given(HISTORIES)
@@ -147,7 +147,7 @@ def test_what_a_model_said_with_placeholders_goes_back_as_it_said_it(texts: list
 
 @pytest.mark.promise("privacy.stable", "model.own_blocks")
 def test_what_placeholders_are_is_said_in_the_static_prompt_and_a_models_own_blocks_are_left_alone() -> None:
-    assert MASKS_TOLD in load().role
+    assert MASKS_TOLD in load_prompts().role
     thought = OpaqueBlock('{"type":"thinking","thinking":"PROTECTED_CARD_1Z"}', "m")
     history = ModelRequest(Tier.SMALL, (), (Message("user", (TextBlock(CARD),)), Message("assistant", (thought,))))
     hidden = mask_request(history, "")

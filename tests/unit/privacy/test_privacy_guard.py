@@ -5,7 +5,7 @@ import time
 import pytest
 from hypothesis import given, strategies as st
 
-from services.executor.core.prime.privacy import find_asked
+from services.executor.core.prime.privacy import find_protected_request
 from services.executor.core.prime.privacy_words import PROTECTED
 from shared.domain.words import TaskState
 from tests.each_row import each_row
@@ -45,25 +45,25 @@ things = st.sampled_from([term for terms in PROTECTED.values() for term in terms
 @pytest.mark.promise("privacy.refuses")
 @each_row("text", ASKING)
 def test_a_request_for_protected_data_is_recognized(text: str) -> None:
-    assert find_asked(text) is not None
+    assert find_protected_request(text) is not None
 
 
 @pytest.mark.promise("privacy.ordinary")
 @each_row("text", ORDINARY)
 def test_an_ordinary_task_that_mentions_such_data_is_not(text: str) -> None:
-    assert find_asked(text) is None
+    assert find_protected_request(text) is None
 
 
 @pytest.mark.promise("privacy.named_records")
 @each_row("text", ORDINARY_WORK)
 def test_names_and_work_on_one_named_record_are_ordinary(text: str) -> None:
-    assert find_asked(text) is None
+    assert find_protected_request(text) is None
 
 
 @pytest.mark.promise("privacy.named_records")
 @each_row("text", REFUSED)
 def test_neither_a_name_nor_a_record_lets_a_dump_or_a_disclosure_pass(text: str) -> None:
-    assert find_asked(text) is not None
+    assert find_protected_request(text) is not None
 
 
 @pytest.mark.promise("privacy.refuses")
@@ -77,31 +77,31 @@ def test_whoever_asks_for_whatever_of_anybody_is_refused(verb: str, owner: str, 
     text = f"{verb} {owner} {thing}, please"
     if thing in ("credit card", "debit card", "bank account", "prescription", "national id") and "me" not in verb:
         return  # a business sends these where they belong
-    assert find_asked(text.upper() if loud else text) is not None
+    assert find_protected_request(text.upper() if loud else text) is not None
 
 
 @pytest.mark.promise("privacy.ordinary")
 @given(st.sampled_from(HANDLED), st.sampled_from(OWNERS), things)
 def test_whatever_is_done_to_such_data_is_ordinary(form: str, owner: str, thing: str) -> None:
-    assert find_asked(form.format(owner=owner, thing=thing)) is None
+    assert find_protected_request(form.format(owner=owner, thing=thing)) is None
 
 
 @pytest.mark.promise("privacy.ordinary")
 @given(st.sampled_from(HANDING_OVER), st.sampled_from(OWNERS), things, st.sampled_from(NAMES))
 def test_a_thing_that_is_only_part_of_a_name_is_ordinary(verb: str, owner: str, thing: str, name: str) -> None:
-    assert find_asked(f"{verb} {owner} {thing} {name}") is None
+    assert find_protected_request(f"{verb} {owner} {thing} {name}") is None
 
 
 @pytest.mark.promise("privacy.no_magic_words")
 @given(st.sampled_from(ASKING), st.lists(st.sampled_from(NO_MAGIC), max_size=3), st.lists(st.sampled_from(NO_MAGIC)))
 def test_no_word_switches_the_guard_off(text: str, before: list[str], after: list[str]) -> None:
-    assert find_asked("\n".join([*before, text, *after])) is not None
+    assert find_protected_request("\n".join([*before, text, *after])) is not None
 
 
 @pytest.mark.promise("privacy.refuses")
 @given(st.text(max_size=400))
 def test_any_text_can_be_read(text: str) -> None:
-    found = find_asked(text)
+    found = find_protected_request(text)
     assert found is None or found.what
 
 
@@ -109,7 +109,7 @@ def test_any_text_can_be_read(text: str) -> None:
 @each_row("text", ["\n", "password ", "(", "a. ", "send credit card ", ": \n", "- ", "no. "])
 def test_no_text_takes_long_to_read(text: str) -> None:
     began = time.process_time()
-    find_asked(text * (60_000 // len(text)))
+    find_protected_request(text * (60_000 // len(text)))
     assert time.process_time() - began < 2
 
 

@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from services.executor.core.turn.archiving import Archiver
 from services.executor.core.turn.local_wakes import FEW_SESSIONS, LocalFirstWakes
-from services.executor.entrypoints.upkeep_loop import ArchiveNews, UpkeepPlan, keep_archived
+from services.executor.entrypoints.upkeep_loop import ArchiveNews, UpkeepPlan, keep_archiving
 from shared.domain.partition import PARTITIONS, partition_of
 from shared.ports.store import StoreUnavailable
 from tests.doubles.heard_wakes import HeardWakes
@@ -35,7 +35,7 @@ async def test_where_a_turn_ended_here_is_looked_at_for_a_while() -> None:
     plan = UpkeepPlan(sweep_seconds=60.0)
     clock = asyncio.get_running_loop().time()
     plan.note(EVERYWHERE, {}, clock)
-    plan.tell("acme", "s1")
+    plan.note_turn_end("acme", "s1")
     own = partition_of("acme", "s1")
     assert list(plan.partitions(clock + 1)) == [own]
     plan.note([own], {}, clock + 1)
@@ -66,7 +66,7 @@ class Archiving(Archiver):
 
 @asynccontextmanager
 async def _running(archiving: Archiving, news: ArchiveNews) -> AsyncIterator[None]:
-    loop = asyncio.create_task(keep_archived(archiving, news))
+    loop = asyncio.create_task(keep_archiving(archiving, news))
     try:
         yield
     finally:
@@ -78,7 +78,7 @@ async def _running(archiving: Archiving, news: ArchiveNews) -> AsyncIterator[Non
 async def test_the_partition_of_a_task_that_ended_here_is_looked_at_soon() -> None:
     archiving, news = Archiving(), ArchiveNews()
     async with _running(archiving, news):
-        news.tell("acme", "s1")
+        news.note_turn_end("acme", "s1")
         await archiving.saw(partition_of("acme", "s1"))
 
 
@@ -87,7 +87,7 @@ async def test_a_store_that_is_away_is_asked_again_at_the_next_news() -> None:
     archiving, news = Archiving(StoreUnavailable("away")), ArchiveNews()
     async with _running(archiving, news):
         for session in ("s1", "s2"):
-            news.tell("acme", session)
+            news.note_turn_end("acme", session)
             await archiving.saw(partition_of("acme", session))
 
 
@@ -95,7 +95,7 @@ async def test_a_store_that_is_away_is_asked_again_at_the_next_news() -> None:
 async def test_news_of_several_ends_come_together_and_once() -> None:
     news = ArchiveNews()
     for session in ("s1", "s2", "s1"):
-        news.tell("acme", session)
+        news.note_turn_end("acme", session)
     first = await news.next(5.0)
     assert set(first) == {partition_of("acme", "s1"), partition_of("acme", "s2")}
     assert len(await news.next(0.01)) == 64

@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 from typing_extensions import override
 
 from services.executor.core.session.context import Limits, Ports
-from services.executor.core.states.prompts import Prompts, load
+from services.executor.core.states.prompts import Prompts
 from services.executor.core.tools.classes import Annotations, classify
 from services.executor.core.turn.worker import Worker
 from services.executor.ports.policy import Tenants
@@ -113,10 +113,6 @@ async def run_guarded(task: WorthTask, playing: PlayingModel, strategy: Strategy
     spent = (model.calls, model.fresh.tokens, asked, undone, model.fresh.own_tokens)
     result = RunResult(end, answer, world.snapshot(), *spent)
     return GuardedRun(result, record, servers.caveats)
-
-
-def load_prompts() -> Prompts:
-    return load()
 
 
 def _tool(listed: object, connection: Connection) -> Tool:

@@ -9,11 +9,11 @@ from itertools import count
 from math import gcd, sqrt
 from typing import NamedTuple
 
-from services.executor.core.states.prompts import Prompts
+from services.executor.core.states.prompts import Prompts, load_prompts
 from shared.domain.words import Strategy
 from tools.bench.worth.faults import ModelFault
 from tools.bench.worth.flat_loop import run_flat
-from tools.bench.worth.guarded import load_prompts, run_guarded
+from tools.bench.worth.guarded import run_guarded
 from tools.bench.worth.judge import RunResult, WriteKind, judge
 from tools.bench.worth.messages import speak_blocks
 from tools.bench.worth.models import Faulty, Gullible, Perfect, PlayingModel

@@ -19,7 +19,7 @@ from services.executor.core.records.said_fields import Unknown, arguments_of
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.ledger import (
-    is_sayable,
+    is_rule_value,
     past_calls_of_facts,
     past_calls_of_session,
     past_calls_of_writes,
@@ -225,7 +225,7 @@ class _CallFacts(NamedTuple):
             shown: JsonObject = {
                 name: value
                 for name, value in record.items()
-                if name not in self.own and value is not None and is_sayable(value)
+                if name not in self.own and value is not None and is_rule_value(value)
             }
             other = {name: value for name, value in shown.items() if not shows_same_value(value, known.get(name))}
             if other and other not in found:

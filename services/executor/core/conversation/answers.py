@@ -7,7 +7,7 @@ from services.executor.core.figures.identifiers import strip_strange_addresses
 from services.executor.core.figures.vocabulary import spaced_words
 from services.executor.core.plan.sources import SourceFinder, known_sources
 from services.executor.core.prime.prose import unenforced_sentence
-from services.executor.core.reflect.quality import collect_found, says_failure, tells_what_was_found, untraced_tokens
+from services.executor.core.reflect.quality import collect_sources, says_failure, says_found_value, untraced_tokens
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.left_out import append_remarks
@@ -72,12 +72,12 @@ class AnswerChecks:
                 "unread",
                 self._ask_to_read(reply, progress) if lacking is not None else _UNCALLED * bool(reply.text.strip()),
             ),
-            ("lacking", self._describe_lacking(progress, lacking or ())),
-            ("unnamed", _ask_for_listed(unnamed)),
+            ("lacking", self._describe_uncalled_parts(progress, lacking or ())),
+            ("unnamed", _ask_for_unnamed_ids(unnamed)),
             ("untraced", _ask_to_trace(self._untraced)),
-            ("unanswered", self._ask_to_leave(reply.text, progress, lacking, writes)),
+            ("unanswered", self._ask_to_leave_parts(reply.text, progress, lacking, writes)),
         )
-        stand = _progress_key(progress, self._untraced)
+        stand = _progress_fingerprint(progress, self._untraced)
         for name, problem in checks:
             told_at = self._told.setdefault(name, [])
             if problem and len(told_at) < _MOST_TOLD and stand not in told_at:
@@ -96,14 +96,14 @@ class AnswerChecks:
 
     def _find_untraced(self, text: str, progress: Progress, writes: Sequence[LedgerEntry]) -> tuple[str, ...]:
         """The figures and identifiers for which neither of the two searches finds a source in what is known."""
-        known = collect_found(self._ctx.task, progress.dossier, writes)
+        known = collect_sources(self._ctx.task, progress.dossier, writes)
         strange = untraced_tokens(text, known)
         if not strange:
             return ()
-        others = " ".join(self._build_finder(progress).strange_figures(text))
+        others = " ".join(self._source_finder(progress).strange_figures(text))
         return tuple(token for token in strange if token in others)
 
-    def _build_finder(self, progress: Progress) -> SourceFinder:
+    def _source_finder(self, progress: Progress) -> SourceFinder:
         return SourceFinder(known_sources(self._ctx, progress.dossier.facts, progress.dossier.values))
 
     def with_answer(self, progress: Progress, text: str, missing: Sequence[str], *, was_refused: bool) -> Progress:
@@ -119,7 +119,7 @@ class AnswerChecks:
         text = (as_list(text) if progress.dossier.answer_format == "list" else None) or text
         if is_exact_match(text.strip()):  # what stands around a list stays, too: without it nobody said that list
             return progress.update_dossier(answer=text)
-        finder = cache(lambda: self._build_finder(progress))  # few answers have an address
+        finder = cache(lambda: self._source_finder(progress))  # few answers have an address
         text = strip_strange_addresses(text, lambda address: finder().is_address_of_free_text(address))
         ends = f" ... {_ENDS_EARLY}" if is_cut else ""
         text = f"{text.rstrip()}{ends}{self._build_caveat(progress, text, missing)}"
@@ -150,7 +150,7 @@ class AnswerChecks:
             else ""
         )
 
-    def _describe_lacking(self, progress: Progress, lacking: Sequence[int]) -> str:
+    def _describe_uncalled_parts(self, progress: Progress, lacking: Sequence[int]) -> str:
         quotes = [f"{part.number} ({part.quote[:80]})" for part in progress.dossier.parts if part.number in lacking]
         if not quotes:
             return ""
@@ -159,7 +159,7 @@ class AnswerChecks:
             "its own condition is not met; if it cannot or must not be done, give the answer and say in it why."
         )
 
-    def _ask_to_leave(
+    def _ask_to_leave_parts(
         self, text: str, progress: Progress, lacking: Sequence[int] | None, writes: Sequence[LedgerEntry]
     ) -> str:
         """Asks about each part to find out, if the answer has nothing of what was found, or says that something did not
@@ -173,11 +173,11 @@ class AnswerChecks:
             return ""
         numbers = ", ".join(str(part.number) for part in questions)
         facts = [fact for fact in progress.dossier.facts if fact.ok]
-        shows = any(not found_nothing(fact.result) for fact in facts) and not any(map(_says_yes_or_no, facts))
+        shows = any(not found_nothing(fact.result) for fact in facts) and not any(map(_is_yes_or_no_result, facts))
         if (
             shows
             and not self._untraced
-            and not tells_what_was_found(text, collect_found(self._ctx.task, progress.dossier, writes))
+            and not says_found_value(text, collect_sources(self._ctx.task, progress.dossier, writes))
         ):
             return (
                 f"Your answer has nothing of what was found. Answer each part to find out ({numbers}), and "
@@ -202,7 +202,7 @@ class AnswerChecks:
         return "".join(f"\n\n{one}" for one in said)
 
 
-def _says_yes_or_no(fact: Fact) -> bool:
+def _is_yes_or_no_result(fact: Fact) -> bool:
     """Whether a read says only whether something is so: an answer tells that in words, and repeats no value."""
     asked = {as_text(value) for value in loads_object(fact.arguments_json).values()}
     values = fact.result.values() if isinstance(fact.result, dict) else ()
@@ -210,7 +210,7 @@ def _says_yes_or_no(fact: Fact) -> bool:
     return bool(news) and all(isinstance(value, bool) for value in news)
 
 
-def _progress_key(progress: Progress, untraced: Sequence[str]) -> str:
+def _progress_fingerprint(progress: Progress, untraced: Sequence[str]) -> str:
     """How much was read, calculated and planned so far, and which figures of the answer have no source, as one text."""
     dossier = progress.dossier
     counts = (len(dossier.facts), len(dossier.values), len(dossier.every_plan))
@@ -254,7 +254,7 @@ def _ask_to_trace(untraced: Sequence[str]) -> str:
     )
 
 
-def _ask_for_listed(unnamed: Mapping[int, Sequence[str]]) -> str:
+def _ask_for_unnamed_ids(unnamed: Mapping[int, Sequence[str]]) -> str:
     if not unnamed:
         return ""
     said = "; ".join(f"part {number}: no call names {', '.join(ids[:_NAMED])}" for number, ids in unnamed.items())

@@ -9,7 +9,7 @@ from services.executor.core.plan.outcomes import parts_not_done
 from services.executor.core.process.figures import with_rows_left
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import AnsweredTask, Progress
-from services.executor.core.session.left_out import not_made
+from services.executor.core.session.left_out import calls_not_made
 from services.executor.core.states.machine import Failed, Rejected
 from shared.contracts.ledger import LedgerEntry
 from shared.domain.answer import as_list
@@ -36,7 +36,7 @@ def with_insight(progress: Progress) -> Progress:
     return progress.model_copy(update={"insight": {**progress.insight, **insight}})
 
 
-async def answer_by_ledger(ctx: TurnContext, progress: Progress) -> Progress:
+async def with_ledger_answer(ctx: TurnContext, progress: Progress) -> Progress:
     """The progress at its end, with each write and its status as the answer."""
     written = sorted((await ctx.store.ledger()).values(), key=lambda entry: entry.call.call_id)
     lines = [f"{entry.call.tool}: {entry.status.value.replace('_', ' ')} ({entry.note})" for entry in written]
@@ -55,9 +55,9 @@ async def complete_answer(
         raise Failed("the conversation ended without an answer")
     said = with_rows_left(await append_missing_notice(ctx, with_insight(progress)), ctx.task)
     dossier, ledger = said.dossier, await ctx.store.ledger()
-    if any(_is_open(entry) for entry in ledger.values()):
+    if any(_is_unsettled(entry) for entry in ledger.values()):
         raise Failed("the conversation ended before it was known what became of a write")
-    reasons = {one.call.call_id: one.why for one in not_made(ctx, dossier)}
+    reasons = {one.call.call_id: one.why for one in calls_not_made(ctx, dossier)}
     left = parts_not_done(dossier.parts, dossier.every_plan, ledger, reasons, corrected)
     lists = ((part, unnamed[part.number]) for part in dossier.parts if part.number in unnamed)
     left += [(part, f"no call names {', '.join(ids)}") for part, ids in lists]
@@ -79,7 +79,7 @@ def _raise_if_text_forbids(progress: Progress) -> None:
         raise Rejected(f"the policy forbids the task as it is written, so nothing was written: {told}")
 
 
-def _is_open(entry: LedgerEntry) -> bool:
+def _is_unsettled(entry: LedgerEntry) -> bool:
     """Whether it is not known, or nobody has decided, what became of a write: no answer can be given then."""
     waits_for_proof = entry.status is WriteStatus.SENT and entry.call.tool_class is ToolClass.CHANGE
     return waits_for_proof or entry.status in UNDECIDED

@@ -13,18 +13,18 @@ from pydantic import TypeAdapter
 from services.executor.core.conversation.answers import AnswerChecks, why_unanswered
 from services.executor.core.conversation.course import TaskCourse
 from services.executor.core.conversation.dispatch import ReplyDispatch, ReplyProposals
-from services.executor.core.conversation.local_tools import LocalTools, may_come_to_nothing
-from services.executor.core.conversation.strategies import MARK, SingleDraft, drafting_for, with_orchestrator
+from services.executor.core.conversation.local_tools import LocalTools, is_conditional
+from services.executor.core.conversation.strategies import MARK, SingleDraft, choose_drafting, with_orchestrator
 from services.executor.core.conversation.understanding import (
     UNDERSTAND,
-    known_of_kind,
-    still_missing,
+    find_still_unaddressed,
+    sections_of_kind,
     whole_task,
     with_process,
 )
 from services.executor.core.figures.calculate import CALCULATE
 from services.executor.core.model.made_tools import add_made_tools
-from services.executor.core.model.talk import Exchange, Talk, opening_sections
+from services.executor.core.model.talk import PendingResults, Talk, opening_sections
 from services.executor.core.plan.agreement import asks_for_several
 from services.executor.core.plan.closing import Closing, SentBack
 from services.executor.core.plan.draft import ClosedPlan, PlanDraft, answer_held, answer_outcome
@@ -35,7 +35,7 @@ from services.executor.core.process.figures import describe_process, render_figu
 from services.executor.core.reads.reader import TaskReader, gather_read_rules
 from services.executor.core.reads.recovering import known_corrections
 from services.executor.core.session.budget import BudgetShare
-from services.executor.core.session.context import TurnContext, in_state
+from services.executor.core.session.context import TurnContext, state_span
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.ledger import list_entries, past_calls_of_writes, plan_entries
 from services.executor.core.session.values import (
@@ -87,7 +87,7 @@ class Conversation:
         self._is_understood = False  # whether a reply with calls was heard: it says what the task's parts are
         self._talk = Talk(mind, sections, self._offered_tools(), prefix)
         self._course = TaskCourse(progress, self._talk)
-        self._exchange = Exchange(self._talk)
+        self._pending = PendingResults(self._talk)
         self._draft = PlanDraft(ctx.limits.plans)
         self._proposed = False  # whether the model has called a tool that writes
         self._closed: ClosedPlan | None = None
@@ -112,43 +112,43 @@ class Conversation:
         return self._reader.calls
 
     @property
-    def may_end_by_ledger(self) -> bool:
+    def may_answer_from_ledger(self) -> bool:
         """Whether the ledger's summary can be the answer.
 
         It can where prose is wanted, every part is a change of one thing whose calls do more than ask, no proposal is
         held, and no identifier of a part is left out. Of several things the model may do one after the other.
         """
         only_changes = bool(self._parts) and all(part.is_to_do for part in self._parts)
-        is_of_several = any(asks_for_several(part.quote) or may_come_to_nothing(part.quote) for part in self._parts)
+        is_of_several = any(asks_for_several(part.quote) or is_conditional(part.quote) for part in self._parts)
         if not only_changes or is_of_several or self.progress.dossier.answer_format != "prose":
             return False
-        return not (self._draft.held or self._draft.without_effect(self._parts) or self.unnamed)
+        return not (self._draft.held or self._draft.without_effect(self._parts) or self.unnamed_ids_by_part)
 
     @property
-    def corrected(self) -> Mapping[int, str]:
+    def correction_by_part(self) -> Mapping[int, str]:
         """By part, what was wrong with calls that were proposed for it and never stood in a plan."""
         return self._draft.corrected
 
     @property
-    def unnamed(self) -> Mapping[int, tuple[str, ...]]:
+    def unnamed_ids_by_part(self) -> Mapping[int, tuple[str, ...]]:
         """By part, the identifiers that it lists and no call names, though calls name others of the same list."""
         calls = [call for plan in self._draft.plans for call in plan.calls]
         parts = [part for part in parts_to_do(self._parts) if not part.unmet]
         found = {part.number: unnamed_ids(part, calls, self._reader.facts, self.ctx.toolbox.keys) for part in parts}
         return {number: ids for number, ids in found.items() if ids}
 
-    async def go_on(self) -> AnswerFound | PlanClosed:
+    async def advance(self) -> AnswerFound | PlanClosed:
         """Asks for replies and carries out their calls, until a plan closes or there is an answer."""
         if self._has_outcomes and await self._answer_by_artifact():
             return AnswerFound(self.progress)
         while True:
             self._talk.waits = bool(self._draft.held)
             self._drafting.open_parts = self._draft.parts_without_calls(self._parts)
-            reply = await self._drafting.next_reply(self._talk, self._share, self._tier)
-            if (event := await self._hear(reply)) is not None:
+            reply = await self._drafting.next_reply(self._talk, self._budget_share, self._tier)
+            if (event := await self._handle_reply(reply)) is not None:
                 return event
 
-    async def hear_outcomes(self, progress: Progress, outcomes: Mapping[str, Json]) -> None:
+    async def add_outcomes(self, progress: Progress, outcomes: Mapping[str, Json]) -> None:
         """Goes on from there, with what became of the plan's calls, by call id, as the results of the model's calls."""
         self._course.progress = progress
         closed, self._closed = self._closed, None
@@ -158,20 +158,20 @@ class Conversation:
         self._has_outcomes = True
         self._written += await answers_to(self.ctx, (closed.plan,))
         told = self._draft.settle(closed, outcomes, self._parts)
-        self._exchange.settle([answer_outcome(one, outcome) for one, outcome in told])
+        self._pending.close_with_outcomes([answer_outcome(one, outcome) for one, outcome in told])
         self._talk.so_far += [{**one.as_json(), "result": outcome} for one, outcome in told]
 
-    async def _hear(self, reply: ModelReply) -> AnswerFound | PlanClosed | None:
+    async def _handle_reply(self, reply: ModelReply) -> AnswerFound | PlanClosed | None:
         """Takes the reply; None if a further one is to be asked for."""
         self._count_calls(1)
-        self._talk.hear(reply)
+        self._talk.add_reply(reply)
         if reply.tool_uses:
             return await self._dispatch_calls(reply)
         if not self._draft.held:
-            return AnswerFound(self.progress) if await self._conclude(reply) else None
+            return AnswerFound(self.progress) if await self._try_to_answer(reply) else None
         if not reply.is_cut:
             return await self._close_plan()
-        self._talk.say(_CUT)
+        self._talk.add_message(_CUT)
         return None
 
     @property
@@ -179,7 +179,7 @@ class Conversation:
         return self.progress.dossier.parts
 
     @property
-    def _acts(self) -> bool:
+    def _is_to_act(self) -> bool:
         """Whether something is to be done in the task; else it only asks."""
         return bool(parts_to_do(self._parts))
 
@@ -190,38 +190,38 @@ class Conversation:
         """
         if self._talk.replies == 0 or not self._local_thinks:
             return Tier.SMALL
-        return Tier.LARGE if self._acts or is_complex(self.ctx.task) else Tier.SMALL
+        return Tier.LARGE if self._is_to_act or is_complex(self.ctx.task) else Tier.SMALL
 
     @property
-    def _share(self) -> BudgetShare:
+    def _budget_share(self) -> BudgetShare:
         if self._talk.replies == 0:
             return BudgetShare.READING
-        if not self._acts:
+        if not self._is_to_act:
             return BudgetShare.WHOLE
         # the answer to what was written, too
         return BudgetShare.PLAN if self.progress.dossier.plans else BudgetShare.PROPOSING
 
     def _count_calls(self, calls: int) -> None:
         """Counts the calls of the model that a reply took, and those that the strategy made beside them."""
-        self._course.count_calls(calls + self._drafting.take_extra_calls(), is_counted=self._course.is_stored)
+        self._course.count_calls(calls + self._drafting.take_extra_calls(), is_counted=self._course.was_reply_stored)
 
     async def _dispatch_calls(self, reply: ModelReply) -> PlanClosed | None:
         """Carries out the calls of one reply; returns the plan if it closes with them."""
-        uses = self._whole_calls(reply)
+        uses = self._complete_calls(reply)
         is_first = self._settles_parts(uses)
-        understood = await self._understand(uses) if is_first else {}
+        understood = await self._understand_task(uses) if is_first else {}
         dispatch = await self._read_and_calculate([use for use in uses if use.id not in understood])
-        self._exchange.begin({**understood, **dispatch.results})
+        self._pending.start({**understood, **dispatch.results})
         self._talk.so_far += dispatch.shown
         if any(use.name == CALCULATE.name for use in uses):
-            await self._course.reach(self.ctx, FsmState.COMPUTE)
-        self._learn()
+            await self._course.reach_state(self.ctx, FsmState.COMPUTE)
+        self._update_progress()
         if is_first and self._local_thinks and dispatch.proposed.use_ids:
             self._ask_larger_model(dispatch.proposed)
             return None
         return await self._propose(dispatch.proposed, is_cut=reply.is_cut)
 
-    def _whole_calls(self, reply: ModelReply) -> tuple[ToolUse, ...]:
+    def _complete_calls(self, reply: ModelReply) -> tuple[ToolUse, ...]:
         """The calls of a reply that are complete. A reply that was cut off before it said the parts has none."""
         if not reply.is_cut:
             return reply.tool_uses
@@ -232,19 +232,21 @@ class Conversation:
         """Whether these calls settle the task's parts: the first of which one is ``understand``, or may concern a
         server.
         """
-        return not self._is_understood and any(use.name == UNDERSTAND or not self._local.has(use.name) for use in uses)
+        return not self._is_understood and any(
+            use.name == UNDERSTAND or not self._local.is_local_tool(use.name) for use in uses
+        )
 
     async def _read_and_calculate(self, uses: Sequence[ToolUse]) -> ReplyDispatch:
         """Carries out what may be done at once, reads and then local tools, and finds what is proposed."""
         if any(self.ctx.toolbox.reads(unwrap(use).name) for use in uses):
-            await self._course.reach(self.ctx, FsmState.ASSESS)  # before the first of them goes out (I1)
+            await self._course.reach_state(self.ctx, FsmState.ASSESS)  # before the first of them goes out (I1)
         self._local.progress = self.progress
         dispatch = ReplyDispatch(self.ctx, self._reader, self.key, uses)
-        with in_state(self.ctx, self.progress):
+        with state_span(self.ctx, self.progress):
             await dispatch.read_all(self._known_by_now)
-            for use in sorted(dispatch.others, key=lambda one: not self._local.has(one.name)):
+            for use in sorted(dispatch.others, key=lambda one: not self._local.is_local_tool(one.name)):
                 result = await self._local.call(dispatch.local_key(use), use, self._reader.facts)
-                dispatch.answer(use, result)
+                dispatch.add_result(use, result)
             await self._find_proposals(dispatch)
         self._proposed |= bool(dispatch.proposed.use_ids)
         return dispatch
@@ -262,11 +264,11 @@ class Conversation:
             sourceless = dispatch.propose_all(self._draft.held, setting, self._known_by_now)
             if sourceless and await self._read_named(key, sourceless):
                 dispatch.propose_all(self._draft.held, setting, self._known_by_now)
-            dispatch.keep_proposed()
+            dispatch.journal_proposals()
 
     def _ask_larger_model(self, proposed: ReplyProposals) -> None:
         """Has the next reply, which is the larger model's, propose what the smaller model's first one did."""
-        self._exchange.answer(ToolResult(use_id, _PROPOSE_NOW, is_error=True) for use_id in proposed.use_ids)
+        self._pending.add_results(ToolResult(use_id, _PROPOSE_NOW, is_error=True) for use_id in proposed.use_ids)
         self._answer_calls()
 
     async def _propose(self, proposed: ReplyProposals, *, is_cut: bool) -> PlanClosed | None:
@@ -276,29 +278,29 @@ class Conversation:
         """
         self._draft.sent_back.update(proposed.doubts)
         if wrong := {**proposed.wrong, **self._draft.list_left(self._parts)}:
-            self._send_back(wrong)
+            self._return_errors(wrong)
             return None
         made = await list_entries(self.ctx.store, self._draft.plans)
         fresh, answered = self._draft.take(proposed.proposals, self._parts, made)
-        self._exchange.answer(answered)
+        self._pending.add_results(answered)
         is_whole = not fresh or not self._draft.parts_without_calls(self._parts)
         if self._draft.held and is_whole and not is_cut:
             return await self._close_plan()
-        self._exchange.answer(answer_held(one, one) for one in fresh)
+        self._pending.add_results(answer_held(one, one) for one in fresh)
         self._answer_calls()
         return None
 
-    def _send_back(self, errors: Mapping[str, str]) -> None:
+    def _return_errors(self, errors: Mapping[str, str]) -> None:
         """Has all that is held proposed again, with what is wrong. Raises ``Failed`` after three corrections."""
         answers = self._draft.correct(errors)
         self.ctx.journal.tell("note", corrected=[*dict.fromkeys(errors.values())])
-        self._exchange.settle(answers)
+        self._pending.close_with_outcomes(answers)
 
     async def _read_named(self, key: str, calls: Sequence[PlannedCall]) -> bool:
         """Reads the records that calls name and nobody read; whether there were any."""
         named = NamedReads(self.ctx, self._reader, key, calls)
         if named.is_any_open:
-            await self._course.enter(self.ctx, FsmState.ASSESS)
+            await self._course.enter_state(self.ctx, FsmState.ASSESS)
         return await named.make()
 
     def _answer_calls(self) -> None:
@@ -306,13 +308,13 @@ class Conversation:
         figures = "" if self.progress.read_only else render_figures(self.ctx, self.progress)
         news = figures if figures != self._talk.figures else ""
         self._talk.figures = figures
-        said = (news, self._drafting.after_results(self._talk.replies))
-        self._exchange.close("\n\n".join(filter(None, said)))
+        said = (news, self._drafting.text_after_results(self._talk.replies))
+        self._pending.close("\n\n".join(filter(None, said)))
 
     async def _close_plan(self) -> PlanClosed | None:
         """Freeze what is held; None where something of it is to be mended first."""
         if early := self._draft.mark_early_notices(self._parts):
-            self._send_back(early)
+            self._return_errors(early)
             return None
         number = self._draft.number
         calls = [one.call for one in self._draft.held]
@@ -326,11 +328,11 @@ class Conversation:
         self._count_calls(closed.model_calls)
         if isinstance(closed, SentBack):
             self._notice_asked |= closed.asks_for_notice
-            self._learn()
-            self._send_back(closed.errors)
+            self._update_progress()
+            self._return_errors(closed.errors)
             return None
         self._local.values = [*without_values(self._local.values, closed.stale)]
-        self._learn()
+        self._update_progress()
         self._closed = closed
         await self._course.begin_plan(self.ctx, closed)
         return PlanClosed(self.progress, closed.plan)
@@ -342,9 +344,9 @@ class Conversation:
 
     @property
     def _known_by_now(self) -> KnownSources:
-        return known_sources(self.ctx, (*self._reader.facts, *self._written), self._local.every_value)
+        return known_sources(self.ctx, (*self._reader.facts, *self._written), self._local.all_values)
 
-    def _learn(self) -> None:
+    def _update_progress(self) -> None:
         """What was read and calculated by now; the process's own figures follow from it."""
         counted = self.progress.model_copy(
             update={"repeated_calls": self._reader.repeated, "corrections": dict(self._reader.corrections.names)}
@@ -353,11 +355,11 @@ class Conversation:
             facts=self._reader.facts,
             values=tuple(self._local.values),
             parts=mark_unanswered(self._parts_by_now, self._local.unanswered),
-            made=self._local.made_used,
+            made=self._local.used_made_tools,
         )
         self._course.progress = with_process_figures(self.ctx, learned)
 
-    async def _understand(self, uses: Sequence[ToolUse]) -> dict[str, ToolResult]:
+    async def _understand_task(self, uses: Sequence[ToolUse]) -> dict[str, ToolResult]:
         """Settles the task's parts and process by the first reply with calls, before any is made; returns the result of
         its ``understand``.
         """
@@ -369,7 +371,7 @@ class Conversation:
             said = said._replace(parts=whole_task(self.ctx.task).parts)
         self.ctx = await self._course.settle_parts(self.ctx, said)
         self._reader.adopt_process(with_process(self.ctx, self.progress))
-        self._drafting = drafting_for(self.ctx, self.progress)
+        self._drafting = choose_drafting(self.ctx, self.progress)
         await self._make_tools()
         self._talk.tools = self._offered_tools()
         self._talk.understood = {"parts": [part.as_json() for part in said.parts]}
@@ -378,7 +380,7 @@ class Conversation:
         if not result.is_error:
             process = describe_process(self.progress.template)
             known = self.ctx.journal.decide_once(
-                f"{self.key}:known", lambda: dumps(known_of_kind(self.ctx, self.progress))
+                f"{self.key}:known", lambda: dumps(sections_of_kind(self.ctx, self.progress))
             )
             self._talk.understood = {**loads_object(result.content), "process": process, **loads_object(known)}
             result = result._replace(content=dumps(self._talk.understood))
@@ -388,25 +390,27 @@ class Conversation:
         """Has calculators made that the task needs and lacks, if its tenant allows it."""
         if self.ctx.tenant.made_tools:
             progress, self._local.made = await add_made_tools(self.ctx, self.progress, f"{self.key}:tools")
-            self._course.progress = self.progress if self._course.is_stored else progress
+            self._course.progress = self.progress if self._course.was_reply_stored else progress
 
     def _offered_tools(self) -> tuple[ToolDefinition, ...]:
         """The tools of a request. Until the parts are known, and in a task that only asks, nothing can be proposed."""
-        acts = self._is_understood and self._acts
+        acts = self._is_understood and self._is_to_act
         local, is_remote = self._local.definitions(), not self._local_thinks
         return offered_tools(self.ctx.toolbox, local, is_asked_only=not (acts or is_remote), is_remote=is_remote)
 
-    async def _conclude(self, reply: ModelReply) -> bool:
+    async def _try_to_answer(self, reply: ModelReply) -> bool:
         """Whether the reply is the answer; if not, the model was told what is wrong with it."""
-        self._learn()
+        self._update_progress()
         lacking = self._draft.without_effect(self._parts) if self._is_understood else None
-        self._local.asked_about |= self.unnamed.keys()
-        if problem := await self._answers.problem_with(self.key, reply, self.progress, lacking, self.unnamed):
-            self._talk.say(problem)
+        self._local.asked_about |= self.unnamed_ids_by_part.keys()
+        if problem := await self._answers.problem_with(
+            self.key, reply, self.progress, lacking, self.unnamed_ids_by_part
+        ):
+            self._talk.add_message(problem)
             return False
         if not self._is_understood:
             self.ctx = await self._course.settle_parts(self.ctx, whole_task(self.ctx.task))
-        await self._take_answer(reply.text)
+        await self._store_answer(reply.text)
         return True
 
     async def _answer_by_artifact(self) -> bool:
@@ -414,38 +418,38 @@ class Conversation:
         has a source.
         """
         self._has_outcomes = False
-        self._learn()
+        self._update_progress()
         ledger = await self.ctx.store.ledger()
-        if not self.may_end_by_ledger or parts_not_done(self._parts, self._draft.plans, ledger):
+        if not self.may_answer_from_ledger or parts_not_done(self._parts, self._draft.plans, ledger):
             return False
         key = f"{self.key}:artifact"
-        with in_state(self.ctx, self.progress):
+        with state_span(self.ctx, self.progress):
             text = await self._drafting.write_artifact(self.ctx, key, self.progress)
         self._course.count_calls(self._drafting.take_extra_calls(), is_counted=self._course.has_ended)
         if not text.strip() or not await self._answers.is_traced(f"{key}:traced", text, self.progress):
             return False
-        await self._take_answer(text)
+        await self._store_answer(text)
         return True
 
-    async def _take_answer(self, text: str) -> None:
+    async def _store_answer(self, text: str) -> None:
         why = why_unanswered(text, self.ctx, self.progress.dossier)
         reasons = {part.number: why for part in open_questions(self._parts)} if why else {}
         self._course.progress = self.progress.update_dossier(parts=mark_unanswered(self._parts, reasons))
-        await self._course.enter(self.ctx, self.progress.path[-1])
-        with in_state(self.ctx, self.progress):
-            missing = still_missing(self._local.not_taken_up, self.progress.dossier)
-            refused = self._proposed and not self._acts
+        await self._course.enter_state(self.ctx, self.progress.path[-1])
+        with state_span(self.ctx, self.progress):
+            missing = find_still_unaddressed(self._local.not_taken_up, self.progress.dossier)
+            refused = self._proposed and not self._is_to_act
             self._course.progress = self._answers.with_answer(self.progress, text, missing, was_refused=refused)
 
 
-def reads_key(name: str) -> str:
+def passed_over_reads_key(name: str) -> str:
     """The journal key of the note about the reads of an orchestrator that was passed over."""
     return f"passed-over:{name}:reads"
 
 
 def _list_past_calls(ctx: TurnContext, progress: Progress) -> tuple[PastCall, ...]:
     """The reads of the orchestrators that were passed over; each note includes those before it."""
-    stored = ctx.journal.get(reads_key([*progress.passed_over][-1])) if progress.passed_over else None
+    stored = ctx.journal.get(passed_over_reads_key([*progress.passed_over][-1])) if progress.passed_over else None
     return _CALLS.validate_json(stored) if stored is not None else ()
 
 

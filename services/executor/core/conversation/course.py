@@ -25,7 +25,7 @@ class TaskCourse:
         self._stored_plan = progress.dossier.plan.round if progress.dossier.plan else 0
 
     @property
-    def is_stored(self) -> bool:
+    def was_reply_stored(self) -> bool:
         """Whether the progress knows already what the last reply brought."""
         return self._talk.replies <= self._stored_replies
 
@@ -41,20 +41,20 @@ class TaskCourse:
 
     async def settle_parts(self, ctx: TurnContext, said: Understanding) -> TurnContext:
         """Fixes the task's parts, process and strategy; returns the context with what is known of such tasks."""
-        if not self.is_stored:
+        if not self.was_reply_stored:
             ctx, self.progress = await choose_process(ctx, self.progress, said)
         self.progress = with_parts(ctx, self.progress, said)
         return ctx
 
-    async def reach(self, ctx: TurnContext, state: FsmState) -> None:
+    async def reach_state(self, ctx: TurnContext, state: FsmState) -> None:
         """Enters a state, unless an earlier attempt has already passed through it."""
-        if not self.is_stored:
-            await self.enter(ctx, state)
+        if not self.was_reply_stored:
+            await self.enter_state(ctx, state)
 
-    async def enter(self, ctx: TurnContext, state: FsmState) -> None:
+    async def enter_state(self, ctx: TurnContext, state: FsmState) -> None:
         """Enters a state, unless the task is in it."""
         if self.progress.state is not state:
-            self.progress = await enter_state(ctx, self._with_replies(), state)
+            self.progress = await enter_state(ctx, self._with_reply_count(), state)
 
     async def begin_plan(self, ctx: TurnContext, closed: ClosedPlan) -> None:
         """Enters the plan's first state. If an earlier attempt closed it the progress stays as it is: it has come
@@ -68,9 +68,9 @@ class TaskCourse:
             "approved_hash": None, "approval_note": None, "by_person": False, "approved_level": None,
         }  # fmt: skip
         ctx.journal.tell("plan", calls=[call.tool for call in plan.calls], number=plan.round)
-        planned = self._with_replies().update_dossier(**fresh).model_copy(update={"confirmed": ()})
+        planned = self._with_reply_count().update_dossier(**fresh).model_copy(update={"confirmed": ()})
         planned = planned.model_copy(update={"path": plan_state_path(ctx, planned)})
         self.progress = await enter_state(ctx, planned, after_planning(planned.path), closed.events)
 
-    def _with_replies(self) -> Progress:
+    def _with_reply_count(self) -> Progress:
         return self.progress.model_copy(update={"replies": max(self.progress.replies, self._talk.replies)})

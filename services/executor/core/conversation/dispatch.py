@@ -9,7 +9,7 @@ from services.executor.core.plan.faults import PartOfCall
 from services.executor.core.plan.proposals import NotProposed, Proposal, ProposalContext, propose
 from services.executor.core.plan.sources import KnownSources, SourceFinder
 from services.executor.core.reads.reader import CallRefused, TaskReader
-from services.executor.core.session.context import TurnContext, side_by_side
+from services.executor.core.session.context import TurnContext, run_side_by_side
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.shorten import shorten_result
 from services.executor.core.tools.toolbox import WRITES, unwrap
@@ -53,35 +53,37 @@ class ReplyDispatch:
         self._places = {use.id: place for place, use in enumerate(uses)}  # the same whatever the servers list by now
         self.results: dict[str, ToolResult] = {}
         self.shown: list[Json] = []
-        stored = ctx.journal.of_earlier_attempt(self._proposed_key)
+        stored = ctx.journal.of_earlier_attempt(self._proposals_key)
         self.proposed = ReplyProposals.model_validate_json(stored) if stored is not None else ReplyProposals()
         self.was_heard = bool(self.proposed.use_ids)
         self.writes: list[tuple[ToolUse, Tool]] = []  # that are not proposed yet
         self.others: list[ToolUse] = []  # that no server has: local tools, if there is such a tool at all
         self._reads: list[tuple[ToolUse, Tool | None]] = []  # no tool: it was a read when the reply was heard
-        self._sort([unwrap(use) for use in uses if use.id not in self.proposed.use_ids])
+        self._sort_calls([unwrap(use) for use in uses if use.id not in self.proposed.use_ids])
         self._new_reads = [use.name for use, tool in self._reads if tool and not reader.is_known(use, tool)]
 
     async def read_all(self, known: KnownSources) -> None:
         """Makes the reads side by side; of equal ones only one is made. ``known``: before them."""
-        misled = self._find_misled(known)
+        refused_reads = self._find_refused_reads(known)
         refs = [self._reader.reserve(use, tool) if tool else self._reader.restore(use) for use, tool in self._reads]
         firsts = {ref: place for place, ref in reversed(list(enumerate(refs)))}
-        made = await side_by_side(self._read(place, refs[place], misled) for place in sorted(firsts.values()))
+        made = await run_side_by_side(
+            self._make_read(place, refs[place], refused_reads) for place in sorted(firsts.values())
+        )
         by_ref = dict(zip((refs[place] for place in sorted(firsts.values())), made, strict=True))
         for place, (ref, (use, _)) in enumerate(zip(refs, self._reads, strict=True)):
-            found = by_ref[ref] if firsts[ref] == place else await self._read(place, ref, misled)
+            found = by_ref[ref] if firsts[ref] == place else await self._make_read(place, ref, refused_reads)
             self.results[use.id], data = _present_read(use, found)
             self.shown.append(data)
 
     def local_key(self, use: ToolUse) -> str:
         return f"{self._key}:local:{self._places[use.id]}"
 
-    def answer(self, use: ToolUse, result: ToolResult) -> None:
+    def add_result(self, use: ToolUse, result: ToolResult) -> None:
         """Takes the result of a local tool."""
         self.results[use.id] = result
         if use.name != UNDERSTAND:
-            self.shown.append(_said_as_data(use, result))
+            self.shown.append(_call_as_data(use, result))
 
     def propose_all(
         self, before: Sequence[Proposal], setting: ProposalContext, known: KnownSources
@@ -129,15 +131,15 @@ class ReplyDispatch:
         own = (one for one in self._ctx.toolbox.tools.values() if one.connection_id == call.connection_id)
         return PartOfCall(quote, others, [one.name for one in own if one.tool_class in WRITES], called)
 
-    def keep_proposed(self) -> None:
+    def journal_proposals(self) -> None:
         """Has the journal keep what the reply proposed."""
-        self._ctx.journal.decide_once(self._proposed_key, self.proposed.model_dump_json)
+        self._ctx.journal.decide_once(self._proposals_key, self.proposed.model_dump_json)
 
     @property
-    def _proposed_key(self) -> str:
+    def _proposals_key(self) -> str:
         return f"{self._key}:proposed"
 
-    def _sort(self, uses: Sequence[ToolUse]) -> None:
+    def _sort_calls(self, uses: Sequence[ToolUse]) -> None:
         for use in uses:
             tool = self._ctx.toolbox.tools.get(use.name)
             if tool is not None and tool.tool_class not in WRITES:
@@ -149,7 +151,7 @@ class ReplyDispatch:
             else:
                 self.others.append(use)
 
-    def _find_misled(self, known: KnownSources) -> dict[str, str]:
+    def _find_refused_reads(self, known: KnownSources) -> dict[str, str]:
         """By call id, why a read is not made: it would open an address that stands only in somebody's text, and so
         reveal what the address names.
         """
@@ -165,8 +167,8 @@ class ReplyDispatch:
     def _read_key(self, use: ToolUse) -> str:
         return f"{self._key}:tool:{self._places[use.id]}"
 
-    async def _read(self, place: int, ref: str, misled: Mapping[str, str]) -> Fact | str:
-        """The fact of the read, or why it was not made. ``misled``: by call id, why not, unless it was made before."""
+    async def _make_read(self, place: int, ref: str, refused_reads: Mapping[str, str]) -> Fact | str:
+        """The fact of the read, or why it was not made. ``refused_reads``: by call id, why not, unless it was made."""
         use, tool = self._reads[place]
         if tool is None:
             return self._reader.fact(ref) or f"Not called: {use.name} is not there any more."
@@ -174,8 +176,8 @@ class ReplyDispatch:
         try:
             if place >= most:
                 raise CallRefused(f"Not called: one reply makes {most} reads at most.")
-            if use.id in misled and self._ctx.journal.get(key) is None:
-                raise CallRefused(misled[use.id])
+            if use.id in refused_reads and self._ctx.journal.get(key) is None:
+                raise CallRefused(refused_reads[use.id])
             return await self._reader.read(key, ref, use, tool)
         except CallRefused as why:
             self._reader.forget(ref)
@@ -198,6 +200,6 @@ def _build_error(use: ToolUse, why: str) -> ToolResult:
     return ToolResult(use.id, why, is_error=True)
 
 
-def _said_as_data(use: ToolUse, result: ToolResult) -> Json:
+def _call_as_data(use: ToolUse, result: ToolResult) -> Json:
     told: Json = result.content if result.is_error else loads(result.content)
     return {"tool": use.name, "arguments": use.input, "error" if result.is_error else "result": told}

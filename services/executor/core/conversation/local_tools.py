@@ -15,7 +15,7 @@ from services.executor.core.conversation.understanding import (
     CannotUnderstand,
     Understanding,
     read_understanding,
-    sentences_not_taken_up,
+    unaddressed_sentences,
     understand_tool,
 )
 from services.executor.core.figures.calculate import (
@@ -63,7 +63,7 @@ _RELATIONS = {
 _PART = "part"
 
 
-def may_come_to_nothing(text: str) -> bool:
+def is_conditional(text: str) -> bool:
     """Whether a text has a condition, or speaks of things that may not exist: "every open claim", "those who paid"."""
     return has_condition(text) or _OPEN.search(text) is not None
 
@@ -92,7 +92,7 @@ class LocalTools:
     hypothetical: int = 0
     made: MadeToolResults = NOTHING
 
-    def has(self, name: str) -> bool:
+    def is_local_tool(self, name: str) -> bool:
         return name in _METHODS
 
     def definitions(self) -> tuple[ToolDefinition, ...]:
@@ -101,12 +101,12 @@ class LocalTools:
         return (understand, _calculate_tool(self.made), LOOK, LEAVE_PART, WHAT_WOULD_POLICY_SAY)
 
     @property
-    def every_value(self) -> tuple[NamedValue, ...]:
+    def all_values(self) -> tuple[NamedValue, ...]:
         """The process's own figures, which the executor computed, and the values that the model had calculated."""
         return (*(value for value in self.progress.dossier.values if value.figure), *self.values)
 
     @property
-    def made_used(self) -> tuple[MadeTool, ...]:
+    def used_made_tools(self) -> tuple[MadeTool, ...]:
         """The made tools with which some value was calculated."""
         used = {value.operation for value in self.values if value.made_by}
         return tuple(tool for name, tool in self.made.tools.items() if name in used)
@@ -128,7 +128,7 @@ class LocalTools:
             raise CannotUnderstand("the task's parts are settled by the first reply")
         self.understanding = read_understanding(call.given, user_texts(self.ctx))
         if self.understanding.parts:
-            self.not_taken_up = sentences_not_taken_up(self.ctx.task, self.understanding.parts, self.ctx.toolbox.tools)
+            self.not_taken_up = unaddressed_sentences(self.ctx.task, self.understanding.parts, self.ctx.toolbox.tools)
         left = (f"no part takes up: {sentence!r}" for sentence in self.not_taken_up)
         problems: list[Json] = [*self.understanding.problems, *left]
         parts: list[Json] = [part.as_json() for part in self.understanding.parts]
@@ -136,7 +136,7 @@ class LocalTools:
 
     async def _calculate(self, call: _LocalCall) -> Json:
         asked = {name: value for name, value in call.given.items() if name != _PART}
-        known = known_figures(self.ctx, tuple(call.facts), self.every_value)
+        known = known_figures(self.ctx, tuple(call.facts), self.all_values)
         value = await compute_with_tools(self.ctx, call.key, self.made, lambda: calculate(asked, known, self.made))
         self.values = [one for one in self.values if one.name != value.name] + [value]
         return {**describe_value(value), **self._note_condition(value, call)}
@@ -144,7 +144,7 @@ class LocalTools:
     async def _look(self, call: _LocalCall) -> Json:
         return look_at_rows(call.given, (*call.facts, *files_to_look_at(self.ctx.files)), local_now(self.ctx).date())
 
-    async def _leave(self, call: _LocalCall) -> Json:
+    async def _leave_part(self, call: _LocalCall) -> Json:
         """Notes that a part is left: a result shows that its condition is not met, or its question has no answer."""
         part, because = self._find_part(call), str(call.given.get("because", "")).strip()[:_LONGEST_REASON]
         if part is None:
@@ -155,7 +155,7 @@ class LocalTools:
         ref = str(call.given.get("ref", ""))
         if not because or all(fact.ref != ref for fact in call.facts):
             raise ValueError("say why, and name the result that shows it, such as r2")
-        return {"part": part.number, "left": True, **self._leave_part(part, f"{because} ({ref})")}
+        return {"part": part.number, "left": True, **self._mark_part_left(part, f"{because} ({ref})")}
 
     async def _ask_policy(self, call: _LocalCall) -> Json:
         """Asks the policy service about a call that is not planned, as a journal step."""
@@ -189,14 +189,14 @@ class LocalTools:
         """The part of the task that the call names; None if it names none."""
         return next((one for one in self.progress.dossier.parts if one.number == call.given.get(_PART)), None)
 
-    def _leave_part(self, part: PartOfTask, because: str) -> JsonObject:
+    def _mark_part_left(self, part: PartOfTask, because: str) -> JsonObject:
         """Notes why a part has nothing to do; returns a note for the model if no condition excuses it, in the part's
         words, the task's or those of its world.
         """
         self.unmet[part.number] = because
         practice = self.ctx.record.request.practice
         words = (part.quote, self.ctx.task, practice.instructions if practice else "")
-        if any(map(may_come_to_nothing, words)) or part.number in self.asked_about:
+        if any(map(is_conditional, words)) or part.number in self.asked_about:
             self.unexcused.discard(part.number)
             return {}
         self.unexcused.add(part.number)
@@ -208,7 +208,7 @@ class LocalTools:
         """
         part = self._find_part(call)
         if part and value.value == "false":
-            return self._leave_part(part, _in_words(value, call.facts, self.every_value))
+            return self._mark_part_left(part, _condition_in_words(value, call.facts, self.all_values))
         if part and value.value == "true":
             self.unmet.pop(part.number, None)
         return {}
@@ -218,7 +218,7 @@ _METHODS: Mapping[str, Callable[[LocalTools, _LocalCall], Awaitable[Json]]] = {
     UNDERSTAND: LocalTools._understand,
     CALCULATE.name: LocalTools._calculate,
     LOOK.name: LocalTools._look,
-    LEAVE_PART.name: LocalTools._leave,
+    LEAVE_PART.name: LocalTools._leave_part,
     WHAT_WOULD_POLICY_SAY.name: LocalTools._ask_policy,
     FIND_TOOLS.name: LocalTools._find_tools,
 }
@@ -244,7 +244,7 @@ def _define_calculate(made: MadeToolResults) -> ToolDefinition:
 _calculate_tool = IdentityCache(_define_calculate, 256)
 
 
-def _in_words(condition: NamedValue, facts: Sequence[Fact], values: Sequence[NamedValue]) -> str:
+def _condition_in_words(condition: NamedValue, facts: Sequence[Fact], values: Sequence[NamedValue]) -> str:
     """A comparison that does not hold as a sentence for the answer: ``stock 5 is less than 2: no``."""
     relation = _RELATIONS.get(condition.operation)
     told = [_operand_in_words(operand, facts, values) for operand in condition.operands]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing_extensions import override
 
 from services.executor.core.figures.numbers import normalize_token, number_bearing_tokens
-from services.executor.core.model.model_calls import HelperUnavailable, affords_all, ask_if_possible, user
+from services.executor.core.model.model_calls import HelperUnavailable, ask_if_possible, can_afford_all, user_message
 from services.executor.core.model.talk import Talk
 from services.executor.core.session.budget import BudgetShare, Tariff, TaskSpending, size_of, to_tokens
 from services.executor.core.session.context import TurnContext
@@ -112,7 +112,7 @@ class SingleDraft:
         calls, self.extra_calls = self.extra_calls, 0
         return calls
 
-    def after_results(self, replies: int) -> str:  # noqa: ARG002
+    def text_after_results(self, replies: int) -> str:  # noqa: ARG002
         """What is said beside the results of that reply."""
         return ""
 
@@ -120,7 +120,7 @@ class SingleDraft:
         """The answer once everything that the task asks for is done; empty if the conversation goes on to it."""
         return ""
 
-    async def _ask_beside(
+    async def _ask_separately(
         self,
         ctx: TurnContext,
         key: str,
@@ -148,12 +148,14 @@ class FivePhases(SingleDraft):
     a last reply.
     """
 
-    def after_results(self, replies: int) -> str:
+    def text_after_results(self, replies: int) -> str:
         return {1: _NAME_READS, 2: _SYNTHESIZE}.get(replies, "")
 
     async def write_artifact(self, ctx: TurnContext, key: str, progress: Progress) -> str:
         """The answer from a short request to the smaller model; empty if it cannot be had or used."""
-        reply = await self._ask_beside(ctx, key, key, await _build_request(ctx, progress), BudgetShare.WHOLE)
+        reply = await self._ask_separately(
+            ctx, key, key, await _build_artifact_request(ctx, progress), BudgetShare.WHOLE
+        )
         return reply.text if reply else ""
 
 
@@ -176,13 +178,17 @@ class TwoDrafts(SingleDraft):
             self._is_spent |= self._is_local(first) or not first.tool_uses
             return first
         self._is_spent = True
-        if not await self._affords(talk, share):
+        if not await self._can_afford_drafts(talk, share):
             return first
-        second = await self._draft(talk, "doubting", talk.request(self._ctx.prompts.moa_doubting, "high"), share)
-        if second is None or _agree(first, second, self._ctx):
+        second = await self._ask_for_draft(
+            talk, "doubting", talk.request(self._ctx.prompts.moa_doubting, "high"), share
+        )
+        if second is None or _do_drafts_agree(first, second, self._ctx):
             return first
-        drafts = render({"drafts": [_as_data(first), _as_data(second)]})
-        merged = await self._draft(talk, "merged", talk.request(f"{drafts}\n\n{self._ctx.prompts.moa_merge}"), share)
+        drafts = render({"drafts": [_draft_as_data(first), _draft_as_data(second)]})
+        merged = await self._ask_for_draft(
+            talk, "merged", talk.request(f"{drafts}\n\n{self._ctx.prompts.moa_merge}"), share
+        )
         return merged or first
 
     def _is_decisive(self, reply: ModelReply, talk: Talk) -> bool:
@@ -198,30 +204,32 @@ class TwoDrafts(SingleDraft):
         """Whether the reply has calls, and none of a server's tool."""
         return bool(reply.tool_uses) and not any(unwrap(use).name in self._ctx.toolbox.tools for use in reply.tool_uses)
 
-    async def _affords(self, talk: Talk, share: BudgetShare) -> bool:
+    async def _can_afford_drafts(self, talk: Talk, share: BudgetShare) -> bool:
         """Whether the budget has room for both drafts; decided once, whichever attempt goes on with the run."""
 
         async def decide() -> str:
             draft = talk.request()._replace(messages=(), max_tokens=_DRAFT_TOKENS)
-            return "both" if affords_all(self._ctx, (draft, draft), share) else "one"
+            return "both" if can_afford_all(self._ctx, (draft, draft), share) else "one"
 
         return await self._ctx.journal.note_step(f"{talk.key}:drafts", decide) == "both"
 
-    async def _draft(self, talk: Talk, name: str, request: ModelRequest, share: BudgetShare) -> ModelReply | None:
+    async def _ask_for_draft(
+        self, talk: Talk, name: str, request: ModelRequest, share: BudgetShare
+    ) -> ModelReply | None:
         key = f"{talk.key}:draft:{name}"
-        return await self._ask_beside(self._ctx, key, f"{key}:model", request, share, talk.request())
+        return await self._ask_separately(self._ctx, key, f"{key}:model", request, share, talk.request())
 
 
-def drafting_for(ctx: TurnContext, progress: Progress) -> SingleDraft:
+def choose_drafting(ctx: TurnContext, progress: Progress) -> SingleDraft:
     """The strategy that obtains the replies; a task that only reads is answered in the short way, whatever was
     drawn.
     """
-    if progress.thinks is Strategy.FSM:
+    if progress.effective_strategy is Strategy.FSM:
         return SingleDraft()
-    return FivePhases() if progress.thinks is Strategy.FIVE_PHASE else TwoDrafts(ctx)
+    return FivePhases() if progress.effective_strategy is Strategy.FIVE_PHASE else TwoDrafts(ctx)
 
 
-async def _build_request(ctx: TurnContext, progress: Progress) -> ModelRequest:
+async def _build_artifact_request(ctx: TurnContext, progress: Progress) -> ModelRequest:
     dossier = progress.dossier
     writes = tuple((await ctx.store.ledger()).values())
     parts: list[Json] = [part.as_json() for part in dossier.parts]
@@ -234,7 +242,7 @@ async def _build_request(ctx: TurnContext, progress: Progress) -> ModelRequest:
         "values": [value.as_json() for value in dossier.values],
         "writes": [*writes_as_json(writes)],
     }
-    return ModelRequest(Tier.SMALL, (ctx.prompts.artifact,), (user(render(sections)),), max_tokens=2_048)
+    return ModelRequest(Tier.SMALL, (ctx.prompts.artifact,), (user_message(render(sections)),), max_tokens=2_048)
 
 
 def _shorten_fact(fact: Fact, most: int) -> Json:
@@ -244,7 +252,7 @@ def _shorten_fact(fact: Fact, most: int) -> Json:
     return {"ref": fact.ref, "tool": fact.tool, "arguments": loads_object(fact.arguments_json), "result": seen, **told}
 
 
-def _agree(first: ModelReply, second: ModelReply, ctx: TurnContext) -> bool:
+def _do_drafts_agree(first: ModelReply, second: ModelReply, ctx: TurnContext) -> bool:
     """Whether both replies have the same writes with the same arguments; without writes, whether the texts agree."""
     writes = [sorted(_list_calls(reply, ctx)) for reply in (first, second)]
     if writes[0] or writes[1]:
@@ -264,7 +272,7 @@ def _list_calls(reply: ModelReply, ctx: TurnContext) -> list[str]:
     ]
 
 
-def _as_data(reply: ModelReply) -> Json:
+def _draft_as_data(reply: ModelReply) -> Json:
     calls: list[Json] = [{"tool": use.name, "arguments": use.input} for use in reply.tool_uses]
     return {"text": reply.text, "calls": calls}
 
@@ -281,13 +289,13 @@ def _conversation_id(ctx: TurnContext) -> str:
 def with_orchestrator(ctx: TurnContext) -> TurnContext:
     """The context in which ``ask`` and ``talk`` speak with the orchestrator."""
     if ctx.ports.brainos is None:
-        return replace(ctx, ports=ctx.ports._replace(model=_NotThere()))
+        return replace(ctx, ports=ctx.ports._replace(model=_MissingOrchestrator()))
     model = OrchestratorModel(ctx.ports.brainos, _conversation_id(ctx), ctx.journal.spending)
     ceilings = ctx.limits.ceilings._replace(nanos=None, tariff=Tariff())
     return replace(ctx, ports=ctx.ports._replace(model=model), limits=ctx.limits._replace(ceilings=ceilings))
 
 
-class _NotThere(Model):
+class _MissingOrchestrator(Model):
     """Stands for the orchestrator in a replay, which asks nobody; elsewhere the settings make sure that it exists."""
 
     @override
@@ -339,13 +347,13 @@ def _build_opening(name: str, request: ModelRequest) -> OrchestratorMessage:
         {"name": tool.name, "description": tool.description, "input_schema": plain(tool.input_schema)}
         for tool in request.tools
     ]
-    so_far = _so_far(request)
+    so_far = _results_so_far(request)
     last = [] if len(request.messages) == 1 else _list_texts(request.messages[-1])
     parts = (*request.system, *others, render({"read_tools": tools, "so_far": so_far}), *last)
     return OrchestratorMessage(name, first, "\n\n".join(filter(None, parts)))
 
 
-def _so_far(request: ModelRequest) -> list[Json]:
+def _results_so_far(request: ModelRequest) -> list[Json]:
     blocks = [block for message in request.messages[1:] for block in message.blocks]
     came = {block.tool_use_id: _read_result(block) for block in blocks if isinstance(block, ToolResult)}
     uses = [use for use in _list_uses(request) if use.id in came]

@@ -26,7 +26,7 @@ from services.executor.core.process.synthesis import (
 )
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Dossier, Progress
-from services.executor.core.session.values import DO, FIND_OUT, PartOfTask, fold_words, parts_to_do
+from services.executor.core.session.values import DO, FIND_OUT, PartOfTask, normalize_quote, parts_to_do
 from services.executor.core.states.machine import GENERAL, READ_ONLY, BadTemplate, ProcessTemplate, process_name
 from services.executor.core.states.prompts import PROCESS_SCHEMA
 from services.executor.core.tools import classes
@@ -78,13 +78,13 @@ class CannotUnderstand(ValueError):
     """The call of ``understand`` does not fit its schema; the message says why."""
 
 
-class _Quoted(BaseModel):
+class _QuotedPart(BaseModel):
     quote: str = Field(max_length=20_000)
     kind: Literal["find out", "do"]
 
 
-class _Said(BaseModel):
-    parts: tuple[_Quoted, ...] = Field(max_length=_MOST_PARTS)
+class _UnderstandArguments(BaseModel):
+    parts: tuple[_QuotedPart, ...] = Field(max_length=_MOST_PARTS)
     process: str = "general"
     answer_form: Literal["prose", "list"] = "prose"
 
@@ -111,13 +111,15 @@ def read_understanding(given: JsonObject, texts: Sequence[str]) -> Understanding
     Raises ``CannotUnderstand``.
     """
     try:
-        said = _Said.model_validate_json(dumps(given))
+        said = _UnderstandArguments.model_validate_json(dumps(given))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise CannotUnderstand(f"{where}: {first['msg']}") from error
-    whole = [fold_words(text) for text in texts]
-    quoted = [part for part in said.parts if (quote := fold_words(part.quote)) and any(quote in text for text in whole)]
+    whole = [normalize_quote(text) for text in texts]
+    quoted = [
+        part for part in said.parts if (quote := normalize_quote(part.quote)) and any(quote in text for text in whole)
+    ]
     strange = [part.quote for part in said.parts if part not in quoted]
     parts = tuple(PartOfTask(number=number, quote=one.quote, kind=one.kind) for number, one in enumerate(quoted, 1))
     problems = tuple(f"this is no quote of the task, and is no part of it: {quote[:120]!r}" for quote in strange)
@@ -139,20 +141,22 @@ _FEWEST_WORDS = 3
 _MOST = 3
 
 
-def sentences_not_taken_up(task: str, parts: Sequence[PartOfTask], tools: Iterable[str]) -> tuple[str, ...]:
+def unaddressed_sentences(task: str, parts: Sequence[PartOfTask], tools: Iterable[str]) -> tuple[str, ...]:
     """A few sentences that no part touches: each asks or tells to do something, and names a thing that no part names.
 
     Only sentences that begin with a verb or are questions count: others only inform. ``tools``: the names of the tools,
     whose verbs count, too.
     """
     verbs = _VERBS | _MORE_VERBS | {words_of_tool(name).verb for name in tools}
-    quoted = [fold_words(piece) for part in parts for piece in _SENTENCE.split(part.quote) if fold_words(piece)]
-    known = {key for part in parts for key in _find_keys(part.quote)}
+    quoted = [
+        normalize_quote(piece) for part in parts for piece in _SENTENCE.split(part.quote) if normalize_quote(piece)
+    ]
+    known = {key for part in parts for key in _find_identifiers(part.quote)}
     found = [
         sentence.strip()
         for sentence in _SENTENCE.split(task)
-        if (folded := fold_words(sentence)) and not any(quote in folded or folded in quote for quote in quoted)
-        if _is_request(sentence, verbs) and set(_find_keys(sentence)) - known
+        if (folded := normalize_quote(sentence)) and not any(quote in folded or folded in quote for quote in quoted)
+        if _is_request(sentence, verbs) and set(_find_identifiers(sentence)) - known
     ]
     return tuple(found[:_MOST])
 
@@ -169,15 +173,15 @@ def _is_request(sentence: str, verbs: Collection[str]) -> bool:
     return first in classes.AMBIGUOUS and not is_noun  # "Order O-5 ...", "The order is ..." tell something
 
 
-def still_missing(sentences: Iterable[str], dossier: Dossier) -> tuple[str, ...]:
+def find_still_unaddressed(sentences: Iterable[str], dossier: Dossier) -> tuple[str, ...]:
     """Those of the sentences that name something which no read or write named."""
     asked = [call.arguments_json for plan in dossier.every_plan for call in plan.calls]
     asked += [fact.arguments_json for fact in dossier.facts]
-    named = {key for text in asked for key in _find_keys(text)}
-    return tuple(sentence for sentence in sentences if set(_find_keys(sentence)) - named)
+    named = {key for text in asked for key in _find_identifiers(text)}
+    return tuple(sentence for sentence in sentences if set(_find_identifiers(sentence)) - named)
 
 
-def _find_keys(text: str) -> Iterator[tuple[str, ...]]:
+def _find_identifiers(text: str) -> Iterator[tuple[str, ...]]:
     return (identifier_key(code.text) for code in find_codes(text))
 
 
@@ -199,7 +203,7 @@ class _FoundProcess(Contract):
     template: ProcessTemplate | None = None
 
 
-async def _find(ctx: TurnContext, name: str, *, acts: bool) -> _FoundProcess:
+async def _find_process(ctx: TurnContext, name: str, *, acts: bool) -> _FoundProcess:
     """The process for the name that the model gave. A task that only asks takes the short way, and nothing is designed
     for it.
     """
@@ -220,19 +224,19 @@ async def _find_designed_process(ctx: TurnContext, kind: str) -> _FoundProcess:
         text = await ctx.ports.learned.process(tenant, kind)
         if text is None:
             calls, by = 1, "synthesizer"
-            fresh = await _design(ctx, kind)
+            fresh = await _design_process(ctx, kind)
             text = await ctx.ports.learned.keep_process(tenant, kind, fresh.model_dump_json())
     except StoreUnavailable as error:
-        return _as_general(kind, error, calls, asks=True)
+        return _fall_back_to_general(kind, error, calls, asks=True)
     except _NO_DESIGN as error:
-        return _as_general(kind, error, calls)
+        return _fall_back_to_general(kind, error, calls)
     try:
         return _FoundProcess(process_type=kind, by=by, model_calls=calls, template=read_kept(kind, text))
     except BadTemplate as error:
-        return _as_general(kind, error, calls, asks=may_ask_a_person(text))
+        return _fall_back_to_general(kind, error, calls, asks=may_ask_a_person(text))
 
 
-def _as_general(kind: str, error: Exception, calls: int, *, asks: bool = False) -> _FoundProcess:
+def _fall_back_to_general(kind: str, error: Exception, calls: int, *, asks: bool = False) -> _FoundProcess:
     return _FoundProcess(
         process_type=GENERAL.process_type,
         by="model",
@@ -242,7 +246,7 @@ def _as_general(kind: str, error: Exception, calls: int, *, asks: bool = False) 
     )
 
 
-async def _design(ctx: TurnContext, kind: str) -> ProcessTemplate:
+async def _design_process(ctx: TurnContext, kind: str) -> ProcessTemplate:
     """Has a model design a process, in one call with a time limit of its own; raises one of ``_NO_DESIGN`` if it gives
     none.
     """
@@ -256,10 +260,10 @@ async def choose_process(ctx: TurnContext, progress: Progress, said: Understandi
     """The progress with process and strategy, and the context with what is known of tasks of that kind."""
     acts = bool(parts_to_do(said.parts))
 
-    async def find() -> str:
-        return (await _find(ctx, process_name(said.process), acts=acts)).model_dump_json()
+    async def find_process() -> str:
+        return (await _find_process(ctx, process_name(said.process), acts=acts)).model_dump_json()
 
-    found = _FoundProcess.model_validate_json(await ctx.journal.note_step(_STEP, find))
+    found = _FoundProcess.model_validate_json(await ctx.journal.note_step(_STEP, find_process))
     classified: JsonValue = {"by": found.by, **({"problem": found.problem} if found.problem else {})}
     update: dict[str, object] = {
         "template": found.template or ctx.processes.get(found.process_type, GENERAL),
@@ -274,10 +278,10 @@ async def choose_process(ctx: TurnContext, progress: Progress, said: Understandi
     if progress.template is not ctx.template:
         limits = with_thresholds(with_process(ctx, progress)).thresholds
     progress = progress.model_copy(update={"path": path, "read_only": not acts, "thresholds": limits})
-    return ctx, _charging_nobody(await with_strategy(ctx, progress))
+    return ctx, _without_strategy_credit(await with_strategy(ctx, progress))
 
 
-def _charging_nobody(progress: Progress) -> Progress:
+def _without_strategy_credit(progress: Progress) -> Progress:
     """The progress, marked as fallen back if its strategy is not applied, so that the strategy takes neither credit nor
     blame.
     """
@@ -295,7 +299,7 @@ def with_process(ctx: TurnContext, progress: Progress) -> TurnContext:
     return replace(ctx, template=progress.template)
 
 
-def known_of_kind(ctx: TurnContext, progress: Progress) -> dict[str, Json]:
+def sections_of_kind(ctx: TurnContext, progress: Progress) -> dict[str, Json]:
     """What was learned of tasks of this kind, and its limits, if the first message had only those for any kind of task;
     else empty.
     """

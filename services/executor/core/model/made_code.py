@@ -22,7 +22,7 @@ class BadSpec(NotMade):
     """The description is of no calculator that could be made."""
 
 
-class Spec(NamedTuple):
+class CalculatorSpec(NamedTuple):
     """What a missing calculator has to do. ``by_words``: its words always mean the same, so its purpose does."""
 
     name: str
@@ -40,7 +40,7 @@ class Spec(NamedTuple):
         return same and (not self.by_words or tool.purpose == self.purpose)
 
 
-def check_spec(spec: Spec) -> Spec:
+def check_spec(spec: CalculatorSpec) -> CalculatorSpec:
     """The same description, if a calculator can be made by it; raises ``BadSpec``."""
     names = [argument.removesuffix("...") for argument in spec.arguments]
     repeated = [argument for argument in spec.arguments[:-1] if argument.endswith("...")]
@@ -87,7 +87,7 @@ class BadCode(NotMade):
         super().__init__(f"the function is not one that may be run: {why}")
 
 
-def admit_code(code: str, spec: Spec) -> str:
+def admit_code(code: str, spec: CalculatorSpec) -> str:
     """The function in the form in which it is stored: one spelling, without comments. Raises ``BadCode``."""
     if len(code) > LONGEST:
         raise BadCode(f"it is longer than {LONGEST} characters")
@@ -98,7 +98,7 @@ def admit_code(code: str, spec: Spec) -> str:
     function = _only_function(tree, spec)
     for node in ast.walk(function):
         _refuse(node, function)
-    exact = ast.fix_missing_locations(_Exact().visit(_without_docstring(function)))
+    exact = ast.fix_missing_locations(_ExactArithmetic().visit(_without_docstring(function)))
     return ast.unparse(exact)
 
 
@@ -119,7 +119,7 @@ def render_program(code: str, name: str, arguments: tuple[str, ...]) -> str:
     )
 
 
-def _only_function(tree: ast.Module, spec: Spec) -> ast.FunctionDef:
+def _only_function(tree: ast.Module, spec: CalculatorSpec) -> ast.FunctionDef:
     match tree.body:
         case [ast.FunctionDef() as function] if function.name == spec.name:
             pass
@@ -182,7 +182,7 @@ def _refuse_constant(value: object, node: ast.Constant, function: ast.FunctionDe
         raise BadCode(f"there is a {type(value).__name__} in it: figures are Decimal")
 
 
-class _Exact(ast.NodeTransformer):
+class _ExactArithmetic(ast.NodeTransformer):
     """Divisions and powers of whole numbers are those of decimals."""
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:  # the name that ast asks for
@@ -248,19 +248,19 @@ _MEASURE = re.compile(
 )
 
 
-def formulas(text: str) -> Iterator[Spec]:
+def specs_in_formulas(text: str) -> Iterator[CalculatorSpec]:
     """Yields the calculator that each formula in a text describes."""
     for match in _FORMULA.finditer(text.translate(_SIGNS)):
         terms = _find_expression(_TOKEN.findall(match["terms"]))
         arguments = tuple(dict.fromkeys(word.lower() for word in _WORD.findall(terms)))
         if arguments and _OPERATOR.search(terms):
             name = match["name"].lower()
-            yield Spec(name, f"{name} = {terms.lower()}", arguments)
+            yield CalculatorSpec(name, f"{name} = {terms.lower()}", arguments)
 
 
-def named_gaps(text: str) -> tuple[Spec, ...]:
+def missing_calculators(text: str) -> tuple[CalculatorSpec, ...]:
     """At most three calculators that the words of a task need and that do not exist; its own formulas come first."""
-    unique: dict[str, Spec] = {}
+    unique: dict[str, CalculatorSpec] = {}
     for spec in _find_specs(text):
         unique.setdefault(spec.name, spec)
     return tuple(unique.values())[:MOST]
@@ -287,8 +287,8 @@ def _find_expression(parts: list[str]) -> str:
     return " ".join(parts[:whole])
 
 
-def _find_specs(text: str) -> Iterator[Spec]:
-    yield from formulas(text)
+def _find_specs(text: str) -> Iterator[CalculatorSpec]:
+    yield from specs_in_formulas(text)
     for measure in _MEASURE.finditer(_MEASURES):
         if re.search(measure["words"], text, re.IGNORECASE):
-            yield Spec(measure["name"], measure["purpose"], tuple(measure["arguments"].split(", ")))
+            yield CalculatorSpec(measure["name"], measure["purpose"], tuple(measure["arguments"].split(", ")))

@@ -19,12 +19,12 @@ from services.executor.core.figures.identifiers import find_case_details
 from services.executor.core.figures.operations import CALCULATORS_TOLD, OPERATIONS
 from services.executor.core.model.made_code import (
     BadSpec,
+    CalculatorSpec,
     NotMade,
-    Spec,
     admit_code,
     check_spec,
     code_hash,
-    named_gaps,
+    missing_calculators,
     render_program,
 )
 from services.executor.core.model.model_calls import (
@@ -136,7 +136,7 @@ class _ToolMaking:
         for number, spec in enumerate(await self._find_gaps(newest)):
             kept = newest.get(spec.name)
             try:
-                self._refuse_shadow(check_spec(spec).name)
+                self._refuse_used_name(check_spec(spec).name)
                 if kept is not None and spec.is_met_by(kept):
                     tools.append(kept)
                     continue
@@ -153,9 +153,9 @@ class _ToolMaking:
             self._ctx.journal.tell("note", problem=f"the tools made before are not known: {error}")
             return ()
 
-    async def _find_gaps(self, newest: dict[str, MadeTool]) -> tuple[Spec, ...]:
+    async def _find_gaps(self, newest: dict[str, MadeTool]) -> tuple[CalculatorSpec, ...]:
         """The calculators that the task lacks: by its words at no cost; else, for a task of some length, by a model."""
-        named = named_gaps(self._ctx.task)
+        named = missing_calculators(self._ctx.task)
         if named or len(self._ctx.task) < _SHORTEST:
             return named
         self._calls += 1
@@ -164,12 +164,12 @@ class _ToolMaking:
             for one in newest.values()
         ]
         try:
-            return await ask_gaps(self._ctx, f"{self._key}:gap", CALCULATORS_TOLD, listed)
+            return await ask_missing_calculators(self._ctx, f"{self._key}:gap", CALCULATORS_TOLD, listed)
         except NotMade as error:
             self._gaps.append(_UnfilledGap(name="?", why=f"whether a calculator is missing is not known: {error}"))
             return ()
 
-    async def _make_tool(self, key: str, spec: Spec, every: tuple[MadeTool, ...]) -> MadeTool:
+    async def _make_tool(self, key: str, spec: CalculatorSpec, every: tuple[MadeTool, ...]) -> MadeTool:
         """Makes a tool and proves it by its cases, asked for separately from the code; raises ``NotMade``."""
         self._calls += 2
         code, cases = await run_together(
@@ -189,13 +189,13 @@ class _ToolMaking:
         if any(one.removed_at and (one.name, one.code_sha256) == (tool.name, tool.code_sha256) for one in every):
             raise NotMade("the same code was removed by an operator")
         for case in cases:
-            await self._prove(tool, case)
+            await self._prove_tool(tool, case)
         try:
             return await self._ctx.ports.made.keep(self._ctx.record.tenant, tool)
         except StoreUnavailable as error:
             raise NotMade(f"it could not be kept: {error}") from error
 
-    async def _prove(self, tool: MadeTool, case: MadeCase) -> None:
+    async def _prove_tool(self, tool: MadeTool, case: MadeCase) -> None:
         """Runs the case twice, since a calculator gives the same result each time. Raises ``NotMade``."""
         try:
             outcomes: list[MadeToolOutcome] = [
@@ -212,7 +212,7 @@ class _ToolMaking:
         if not agrees(Decimal(first.value), Decimal(case.expected)):
             raise NotMade(f"it gives {first.value[:40]} for {figures}, and an independent case says {case.expected}")
 
-    def _refuse_shadow(self, name: str) -> None:
+    def _refuse_used_name(self, name: str) -> None:
         tools = self._ctx.toolbox.tools
         if name in _LOCAL or name in tools or any(tool.name == name for tool in tools.values()):
             raise NotMade("there is a tool of that name, and none is ever put in its place")
@@ -231,7 +231,7 @@ FEWEST, MOST = 3, 8
 _FEWEST_PLACES, _FEWEST_DIGITS = 2, 4
 
 
-def checked_cases(cases: Sequence[MadeCase], spec: Spec) -> tuple[MadeCase, ...]:
+def checked_cases(cases: Sequence[MadeCase], spec: CalculatorSpec) -> tuple[MadeCase, ...]:
     """The cases, if they can prove something: enough, all different, and such as the function takes."""
     if not FEWEST <= len(cases) <= MOST:
         raise NotMade(f"{FEWEST} to {MOST} cases are needed, and there are {len(cases)}")
@@ -277,15 +277,15 @@ _LONGEST_FACTOR = 2  # characters of a number that any definition may have: 12
 Shape = TypeVar("Shape", bound=BaseModel)
 
 
-class _Gap(BaseModel):
+class _GapDescription(BaseModel):
     name: str
     purpose: str
     arguments: tuple[str, ...]
     result: Literal["money", "ratio"]
 
 
-class _Gaps(BaseModel):
-    gaps: tuple[_Gap, ...]
+class _GapList(BaseModel):
+    gaps: tuple[_GapDescription, ...]
 
 
 class _Function(BaseModel):
@@ -298,15 +298,17 @@ class _Cases(BaseModel):
     cannot: str = ""
 
 
-async def ask_gaps(ctx: TurnContext, key: str, calculators: str, kept: list[Json]) -> tuple[Spec, ...]:
+async def ask_missing_calculators(
+    ctx: TurnContext, key: str, calculators: str, kept: list[Json]
+) -> tuple[CalculatorSpec, ...]:
     """At most two calculators that a model says are missing; raises ``NotMade``."""
     sections: dict[str, Json] = {"task": ctx.task, "calculators": calculators, "made_tools": kept}
     request = helper_request(ctx, ctx.prompts.tool_gap, sections, 600, schema=TOOL_GAP_SCHEMA)
-    found = await _ask_model(ctx, key, request, _GAP_SECONDS, _Gaps)
+    found = await _ask_model(ctx, key, request, _GAP_SECONDS, _GapList)
     return tuple(_generalize(gap, ctx.task) for gap in found.gaps[:_MOST_GAPS])
 
 
-async def ask_function(ctx: TurnContext, key: str, spec: Spec) -> str:
+async def ask_function(ctx: TurnContext, key: str, spec: CalculatorSpec) -> str:
     """The code of a function that a model wrote, checked and ready to run; raises ``NotMade``."""
     sections: dict[str, Json] = {"tool_spec": spec.as_json()}
     request = helper_request(ctx, ctx.prompts.make_tool, sections, 1_200, tier=Tier.LARGE, schema=MADE_FUNCTION_SCHEMA)
@@ -316,7 +318,7 @@ async def ask_function(ctx: TurnContext, key: str, spec: Spec) -> str:
     return admit_code(found.code, spec)
 
 
-async def ask_cases(ctx: TurnContext, key: str, spec: Spec) -> tuple[MadeCase, ...]:
+async def ask_cases(ctx: TurnContext, key: str, spec: CalculatorSpec) -> tuple[MadeCase, ...]:
     """The cases that the function has to meet, by a model that has not seen it; raises ``NotMade``."""
     sections: dict[str, Json] = {"tool_spec": spec.as_json()}
     request = helper_request(ctx, ctx.prompts.tool_cases, sections, 1_200, schema=MADE_CASES_SCHEMA)
@@ -326,14 +328,14 @@ async def ask_cases(ctx: TurnContext, key: str, spec: Spec) -> tuple[MadeCase, .
     return checked_cases(found.cases, spec)
 
 
-def _generalize(gap: _Gap, task: str) -> Spec:
+def _generalize(gap: _GapDescription, task: str) -> CalculatorSpec:
     """The gap as a description that later tasks may be told: it has nothing of this task in it. Raises ``BadSpec``."""
     purpose = " ".join(gap.purpose.split())
     names = " ".join((gap.name, *gap.arguments))
     shared = find_case_details(task) & find_case_details(f"{purpose} {names}")
     if marked_values(purpose) or any(len(one) > _LONGEST_FACTOR for one in shared):
         raise BadSpec(f"the purpose of {gap.name[:40]} speaks of the one task that it was found in")
-    return check_spec(Spec(gap.name, purpose, gap.arguments, gap.result, by_words=False))
+    return check_spec(CalculatorSpec(gap.name, purpose, gap.arguments, gap.result, by_words=False))
 
 
 async def _ask_model(ctx: TurnContext, key: str, request: ModelRequest, seconds: float, shape: type[Shape]) -> Shape:

@@ -50,7 +50,7 @@ def mask_request(request: ModelRequest, task: str) -> MaskedText:
     """The request without anything that the guard marks. A message is masked by what is known up to it, never otherwise
     later, so that a history stays the same, byte for byte.
     """
-    hidden = _Hidden()
+    hidden = _MaskedValues()
     hidden.add(marked_values(task))
     for found in _marks_of_tools(request.tools):
         hidden.add_marks(found)
@@ -65,7 +65,7 @@ def mask_request(request: ModelRequest, task: str) -> MaskedText:
     return MaskedText(sent, hidden.names, frozenset(hidden.bare), hidden.kinds)
 
 
-def mask_before(before: ModelRequest, request: ModelRequest, masked: MaskedText, task: str) -> ModelRequest:
+def mask_earlier_request(before: ModelRequest, request: ModelRequest, masked: MaskedText, task: str) -> ModelRequest:
     """The earlier request, masked; taken from the masked ``request`` if that continues the earlier one."""
     count = len(before.messages)
     if before.tools == request.tools and before.messages == request.messages[:count]:
@@ -80,7 +80,7 @@ def restore_values(reply: ModelReply, masked: MaskedText) -> ModelReply:
     return reply._replace(blocks=tuple(_restore_block(block, masked) for block in reply.blocks))
 
 
-class _Hidden:
+class _MaskedValues:
     """The values kept back so far, by placeholders. A text's own word that looks like one is kept back too."""
 
     def __init__(self) -> None:
@@ -95,13 +95,13 @@ class _Hidden:
         for word in found.words:
             if word not in self._words:
                 self._words.add(word)
-                self._name(word, "WORD")
+                self._add_placeholder(word, "WORD")
 
     def add(self, values: Mapping[str, MarkKind]) -> None:
         for value, kind in values.items():
-            if (plain := _with_line_breaks(value)) not in self.kinds:
+            if (plain := _restore_line_breaks(value)) not in self.kinds:
                 self.kinds[plain] = kind
-                self._name(plain, kind.value.upper())
+                self._add_placeholder(plain, kind.value.upper())
 
     def mask(self, but: MarkKind | None = None) -> "_Mask":
         """A mask of all values known now, or of all ``but`` those of one kind."""
@@ -112,7 +112,7 @@ class _Hidden:
         self._mask = made if but is None else self._mask
         return made
 
-    def _name(self, value: str, kind: str) -> None:
+    def _add_placeholder(self, value: str, kind: str) -> None:
         self.names[f"PROTECTED_{kind}_{len(self.names) + 1}Z"] = value
         self._mask = None
 
@@ -200,7 +200,7 @@ _words_of_tools = IdentityCache[tuple[ToolDefinition, ...], str](
 )
 
 
-def _with_line_breaks(value: str) -> str:
+def _restore_line_breaks(value: str) -> str:
     """The value; a private key that was found in JSON has its line breaks restored."""
     return value.replace("\\\\n", "\n").replace("\\n", "\n") if value.startswith("-----BEGIN") else value
 
@@ -239,18 +239,18 @@ def _mask_block(block: Block, mask: _Mask) -> Block:
             return block
 
 
-def _masked_tools(tools: tuple[ToolDefinition, ...], hidden: _Hidden) -> tuple[ToolDefinition, ...]:
+def _masked_tools(tools: tuple[ToolDefinition, ...], hidden: _MaskedValues) -> tuple[ToolDefinition, ...]:
     """The tools with masked values; unchanged if they have none, so that what was computed from them still holds."""
     mask = hidden.mask()
     if not hidden.names or not mask.may_occur_in(_words_of_tools(tools)):
         return tools
-    plain_to_see = hidden.mask(but=MarkKind.PASSWORD)
-    return tuple(_mask_tool(tool, mask, plain_to_see) for tool in tools)
+    self_evident_mask = hidden.mask(but=MarkKind.PASSWORD)
+    return tuple(_mask_tool(tool, mask, self_evident_mask) for tool in tools)
 
 
-def _mask_tool(tool: ToolDefinition, mask: _Mask, plain_to_see: _Mask) -> ToolDefinition:
+def _mask_tool(tool: ToolDefinition, mask: _Mask, self_evident_mask: _Mask) -> ToolDefinition:
     """The tool with masked texts; in its schema only values that show by themselves: its own words stay."""
-    schema = cast("Mapping[str, JsonValue]", plain_to_see.json(cast(Json, dict(tool.input_schema))))
+    schema = cast("Mapping[str, JsonValue]", self_evident_mask.json(cast(Json, dict(tool.input_schema))))
     return tool._replace(description=mask.text(tool.description), input_schema=schema)
 
 
@@ -273,7 +273,7 @@ def _restored_text(text: str, masked: MaskedText) -> str:
         found = masked.values.get(match.group())
         if found is None:
             return match.group()
-        return _as_written(found, text[: match.start()]) if is_json else found
+        return _escape_for_context(found, text[: match.start()]) if is_json else found
 
     def number(match: re.Match[str]) -> str:
         return masked.values[match[1]] if match[1] in masked.bare else match.group()
@@ -283,7 +283,7 @@ def _restored_text(text: str, masked: MaskedText) -> str:
     return _PLACEHOLDER.sub(value, text)
 
 
-def _as_written(value: str, before: str) -> str:
+def _escape_for_context(value: str, before: str) -> str:
     """The value as it is written inside a string of JSON, or of JSON within JSON, by the quote that opened it."""
     opened = _IN_STRING.search(before)
     for _ in range((len(opened[1]) + 1).bit_length() if opened else 0):

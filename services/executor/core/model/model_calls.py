@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, JsonValue, ValidationError
 
-from services.executor.core.model.masking import mask_before, mask_request, restore_values
+from services.executor.core.model.masking import mask_earlier_request, mask_request, restore_values
 from services.executor.core.session.budget import (
     BudgetShare,
     BudgetSpent,
@@ -20,13 +20,13 @@ from services.executor.core.session.budget import (
     Settlement,
     Thrift,
     bill_reply,
+    choose_thrift,
     dollars,
     estimate_cost,
     size_of,
-    thrift,
 )
-from services.executor.core.session.context import TurnContext, run_beside
-from services.executor.core.states.machine import EarlyEnd, Failed, ModelRests, TenantStopped
+from services.executor.core.session.context import TurnContext, run_with_companion
+from services.executor.core.states.machine import EarlyEnd, Failed, ModelTemporarilyAway, TenantStopped
 from services.executor.core.states.prompts import STABLE, render
 from services.executor.ports.turns import Charge, DayCaps, HandedOver
 from shared.contracts.base import first_fault
@@ -90,7 +90,7 @@ class Payment:
         self._reserved: Reservation  # for the call, once ``reserve`` was awaited
 
     @property
-    def affordable(self) -> ModelRequest:
+    def affordable_request(self) -> ModelRequest:
         """The request, with its answer limited to what was reserved for it."""
         return self._request._replace(max_tokens=self._reserved.max_tokens)
 
@@ -101,7 +101,7 @@ class Payment:
         self._reserved = spending.reserve(self._key, self._size, output, self._ceilings, price, self._share)
         if self._caps and not await self._reserve_in_day(self._caps):
             spending.release(self._reserved.name)
-            raise BudgetSpent(_day_is_spent(self._caps, self._day[1]))
+            raise BudgetSpent(_describe_spent_day(self._caps, self._day[1]))
         try:
             await self._journal.reserve(self._reserved)
         except (EarlyEnd, TenantStopped, HandedOver):  # the call is not made
@@ -122,7 +122,7 @@ class Payment:
 
     async def _reserve_in_day(self, caps: DayCaps) -> bool:
         """Whether the call fits in the tenant's day, where it is reserved; the same step settles earlier calls."""
-        over = [settlement.charge(self._task) for settlement in self._journal.take_counted(self._day[1])]
+        over = [settlement.as_charge(self._task) for settlement in self._journal.take_settlements(self._day[1])]
         return await self._daily.reserve(*self._day, self._build_charge(), caps, over)
 
     def _build_charge(self) -> Charge:
@@ -138,7 +138,7 @@ def caps_of(tenant: TenantRecord) -> DayCaps | None:
     return DayCaps(tenant.tokens_per_day, None if money is None else int(Decimal(money) * NANO))
 
 
-def _day_is_spent(caps: DayCaps, day: str) -> str:
+def _describe_spent_day(caps: DayCaps, day: str) -> str:
     tokens = [] if caps.tokens is None else [f"{caps.tokens:,} tokens"]
     money = [] if caps.nanos is None else [f"{dollars(caps.nanos)} US dollars"]
     return f"the tenant's budget of {' and '.join([*tokens, *money])} for {day} does not allow a further model call"
@@ -147,14 +147,16 @@ def _day_is_spent(caps: DayCaps, day: str) -> str:
 def request_digest(request: ModelRequest) -> str:
     """A short hash of everything in the request that its answer may depend on."""
     tools = _tools_text(request.tools)
-    messages = tuple(message._replace(blocks=tuple(map(_without_data, message.blocks))) for message in request.messages)
+    messages = tuple(
+        message._replace(blocks=tuple(map(_without_image_data, message.blocks))) for message in request.messages
+    )
     before = (_text(part) for part in (request.tier, request.system, messages))
     after = (request.schema, request.max_tokens, *((request.effort,) if request.effort else ()))
     text = f"[{', '.join((*before, tools, *map(_text, after)))}]"
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def _without_data(block: Block) -> Block:
+def _without_image_data(block: Block) -> Block:
     return block._replace(data="") if isinstance(block, ImageBlock) else block
 
 
@@ -174,26 +176,26 @@ async def ask(
     marks; the reply has the values again.
     """
     hidden = mask_request(request, ctx.task)
-    ctx.journal.hide(hidden.kinds)
+    ctx.journal.redact_values(hidden.kinds)
     way = thrift_of(ctx, key, request.tier, share)
     cheaper = way.tier is not request.tier
-    paid = before and mask_before(before, request, hidden, ctx.task)
+    paid = before and mask_earlier_request(before, request, hidden, ctx.task)
     payment = Payment(ctx, key, _with_budget_hint(ctx, hidden.request, way), share, cheaper=cheaper, before=paid)
 
     async def call() -> str:
         with ctx.ports.tracer.span(names.CHAT_OPERATION, SpanKind.CLIENT) as span:
             try:
                 async with asyncio.timeout(min(left := ctx.journal.seconds_left, seconds)):
-                    reply = restore_values(await _unless_stopped(ctx, payment.affordable), hidden)
+                    reply = restore_values(await _complete_unless_stopped(ctx, payment.affordable_request), hidden)
             except ModelAway as error:
-                raise ModelRests(f"the model did not answer: {error}", error.retry_after) from error
+                raise ModelTemporarilyAway(f"the model did not answer: {error}", error.retry_after) from error
             except ModelUnavailable as error:
                 raise Failed(f"the model did not answer: {error}", "model") from error
             except TimeoutError as error:
                 if seconds < left:
                     why = f"the model did not answer: no answer within {seconds:g} seconds"
                     raise Failed(why, "model") from error
-                raise ctx.journal.out_of_time() from error
+                raise ctx.journal.out_of_time_error() from error
             spent = payment.cost(reply)
             _note_usage(span, reply, spent, way.tier)
         ctx.journal.tell("model", step=key, model=reply.model, tier=way.tier.value, **_describe_usage(reply, spent))
@@ -214,7 +216,7 @@ def helper_request(
     schema: Mapping[str, JsonValue] | None = None,
 ) -> ModelRequest:
     """A question beside the task's own conversation: its ``prompt`` after the role, and what it is asked about."""
-    system, messages = (ctx.prompts.role, prompt), (user(render(sections)),)
+    system, messages = (ctx.prompts.role, prompt), (user_message(render(sections)),)
     return ModelRequest(tier=tier, system=system, messages=messages, schema=schema, max_tokens=most)
 
 
@@ -244,14 +246,14 @@ async def ask_if_possible(
 def thrift_of(ctx: TurnContext, key: str, tier: Tier, share: BudgetShare) -> Thrift:
     """The tier and pressure with which the call for ``key`` was made, if it was; else with which it will be."""
     used = ctx.journal.spending.used_share(ctx.limits.ceilings, share)
-    now = thrift(tier, used, keeps_tier=share.keeps_tier)
+    now = choose_thrift(tier, used, keeps_tier=share.keeps_tier)
     stored = ctx.journal.get(key)
     if stored is None:
         return now
     return now._replace(tier=Tier(str(loads_object(stored).get("tier", tier))))
 
 
-def user(text: str) -> Message:
+def user_message(text: str) -> Message:
     return Message("user", (TextBlock(text),))
 
 
@@ -327,7 +329,7 @@ def _with_budget_hint(ctx: TurnContext, request: ModelRequest, way: Thrift) -> M
     return request._replace(tier=way.tier, messages=(*before, told))
 
 
-async def _unless_stopped(ctx: TurnContext, request: ModelRequest) -> ModelReply:
+async def _complete_unless_stopped(ctx: TurnContext, request: ModelRequest) -> ModelReply:
     """The reply, unless somebody has the task stopped first: a model may take minutes, and changes nothing."""
 
     async def watch_for_stop() -> NoReturn:
@@ -340,7 +342,7 @@ async def _unless_stopped(ctx: TurnContext, request: ModelRequest) -> ModelReply
             with suppress(StoreUnavailable, TenantStopped, HandedOver):
                 await ctx.journal.check_may_go_on()
 
-    return await run_beside(ctx.ports.model.complete(request), watch_for_stop())
+    return await run_with_companion(ctx.ports.model.complete(request), watch_for_stop())
 
 
 def _pack_reply(reply: ModelReply, asked: str, spent: Settlement, tier: Tier) -> str:
@@ -379,7 +381,7 @@ def _unpack_block(packed: JsonObject) -> ReplyBlock:
     return ToolUse(str(packed["id"]), str(packed["name"]), cast(JsonObject, packed["input"]))
 
 
-def affords_all(ctx: TurnContext, requests: Iterable[ModelRequest], share: BudgetShare) -> bool:
+def can_afford_all(ctx: TurnContext, requests: Iterable[ModelRequest], share: BudgetShare) -> bool:
     """Whether the task's ceilings have room for all these requests, each with the longest answer."""
     ceilings = ctx.limits.ceilings
     costs = (estimate_cost(size_of(one), one.max_tokens, ceilings.tariff.of_tier(one.tier)) for one in requests)

@@ -158,7 +158,7 @@ class Talk:
         self.replies += 1
         now = thrift_of(self._ctx, f"{self.key}:model", tier, share).tier
         if now is not self.tier or (self._is_long() and not self.waits):
-            self.begin_anew(now)
+            self.restart(now)
         request, before = self.request(), self._before
         self._before = request
         wanted = request._replace(tier=tier)  # where it is put to a lower one, that is counted
@@ -180,16 +180,16 @@ class Talk:
             grows=True,
         )
 
-    def hear(self, reply: ModelReply) -> None:
+    def add_reply(self, reply: ModelReply) -> None:
         self._ctx.journal.saw_pictures &= reply.saw_images
         self.messages = (*self.messages, Message("assistant", reply.blocks))
 
-    def say(self, text: str, results: Sequence[ToolResult] = ()) -> None:
+    def add_message(self, text: str, results: Sequence[ToolResult] = ()) -> None:
         """Adds a message: the results of the last reply's calls, and a text that the executor itself writes."""
         said = (TextBlock(text),) if text else ()
         self.messages = (*self.messages, Message("user", (*results, *said)))
 
-    def begin_anew(self, tier: Tier) -> None:
+    def restart(self, tier: Tier) -> None:
         """Begins a new history: first message, parts, calls so far, last text and figures (caches are by model)."""
         self.tier = tier
         if len(self.messages) > 1:
@@ -227,36 +227,36 @@ class CallAnswer(NamedTuple):
     later: JsonObject | None = None
 
 
-class Exchange:
+class PendingResults:
     """The results of the last reply's calls, until all of them go back to the model."""
 
     def __init__(self, talk: Talk) -> None:
         self._talk = talk
         self._results: dict[str, ToolResult] = {}
 
-    def begin(self, results: Mapping[str, ToolResult]) -> None:
+    def start(self, results: Mapping[str, ToolResult]) -> None:
         """Starts with the results that calls of a new reply already have."""
         self._results = dict(results)
 
-    def answer(self, results: Iterable[ToolResult]) -> None:
+    def add_results(self, results: Iterable[ToolResult]) -> None:
         self._results |= {one.tool_use_id: one for one in results}
 
-    def settle(self, answers: Sequence[CallAnswer]) -> None:
+    def close_with_outcomes(self, answers: Sequence[CallAnswer]) -> None:
         """Closes with these results; of calls that were answered before, a text beside them tells."""
         waiting = {use_id for use_id in self._list_call_ids() if use_id not in self._results}
         later: list[Json] = [one.later for one in answers if one.later and one.result.tool_use_id not in waiting]
-        self.answer(one.result for one in answers if one.result.tool_use_id in waiting)
+        self.add_results(one.result for one in answers if one.result.tool_use_id in waiting)
         self.close(render({"outcomes": later}) if later else "")
 
     def close(self, said: str = "") -> None:
         """Answers every call of the last reply, with ``said`` beside; a call without a result is told as not made."""
         calls = self._list_call_ids()
         if not calls:
-            return self._talk.say(said or "Go on.")
+            return self._talk.add_message(said or "Go on.")
         missing = ToolResult("", PROPOSE_AGAIN, is_error=True)
         results = [self._results.get(use_id, missing._replace(tool_use_id=use_id)) for use_id in calls]
         self._results = {}
-        return self._talk.say(said, results)
+        return self._talk.add_message(said, results)
 
     def _list_call_ids(self) -> list[str]:
         last = self._talk.messages[-1]

@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 from services.executor.core.records.called_records import says
 from services.executor.core.records.references import literal_parts, references
 from services.executor.core.session.context import TurnContext
-from services.executor.core.session.dossier import Progress, Rest
-from services.executor.core.session.ledger import plan_entries, took_hold
+from services.executor.core.session.dossier import Progress, TimedWait
+from services.executor.core.session.ledger import plan_entries, took_effect
 from services.executor.core.session.left_out import is_left_out, left_out_calls
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.near_names import words_of
@@ -81,7 +81,7 @@ def may_go_out(
     ``ledger``: the plan's entries by call id. ``after_proof``: the tenant wants proof and nothing less. A notice that
     was frozen without a sentence waits for proof, too.
     """
-    open_ones = [change for change in changes_told_by(notice, plan) if not took_hold(ledger.get(change.call_id))]
+    open_ones = [change for change in changes_told_by(notice, plan) if not took_effect(ledger.get(change.call_id))]
     if not open_ones:
         return NoticeRelease(allowed=True)
     begun = ((change, ledger.get(change.call_id)) for change in open_ones)
@@ -245,7 +245,7 @@ def _notices_to(plan: WritePlan, party: str, progress: Progress) -> tuple[Planne
     return tuple(call for call in plan.notices if is_addressed_to(call, party, plan, progress.dossier.facts))
 
 
-async def quiet_rest(ctx: TurnContext, progress: Progress) -> Rest | None:
+async def quiet_rest(ctx: TurnContext, progress: Progress) -> TimedWait | None:
     """The wait until the quiet hours end, if notices of the plan are left to send; None if they may go out.
 
     Judged by the store's clock once in each attempt at a turn, and journaled, so that a replay judges the same.
@@ -268,7 +268,7 @@ async def quiet_rest(ctx: TurnContext, progress: Progress) -> Rest | None:
     why = (
         f"waiting until {local:%Y-%m-%d %H:%M} ({ctx.tenant.time_zone}), when the quiet hours are over, to call {names}"
     )
-    return Rest(until, why)
+    return TimedWait(until, why)
 
 
 async def _quiet_end(ctx: TurnContext, progress: Progress) -> datetime | None:

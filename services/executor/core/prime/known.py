@@ -21,7 +21,7 @@ from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.journal import Journal
 from services.executor.core.session.ruled_tools import tool_of_condition
-from services.executor.core.session.values import kind_of
+from services.executor.core.session.values import threshold_kind_of
 from services.executor.core.states.machine import ProcessTemplate
 from services.executor.ports.learned import Experience, Learned
 from services.executor.ports.turns import SessionState
@@ -192,13 +192,13 @@ def describe_limits(found: Iterable[Threshold], accuracy: Mapping[ThresholdKind,
     return [_describe_limit(limit, accuracy.get(limit.kind, _UNKNOWN)) for limit in found]
 
 
-def thresholds(
+def find_thresholds(
     policies: Iterable[Policy], texts: Mapping[str, str], offered: Collection[str] | None = None
 ) -> tuple[Threshold, ...]:
     """The limits of rules, of those that can concern a tool ``offered`` if that is given, then those in the texts."""
     found = [
         *(one for policy in policies for tool, one in _thresholds_of(policy) if offered is None or tool in offered),
-        *(limit for name, text in texts.items() for limit in _in_words(name, text[:_TEXT_LOOKED_AT])),
+        *(limit for name, text in texts.items() for limit in _limits_in_words(name, text[:_TEXT_LOOKED_AT])),
     ]
     return tuple(dict.fromkeys(found))[:_MOST]
 
@@ -210,10 +210,12 @@ def with_thresholds(ctx: TurnContext) -> TurnContext:
     advice = ctx.sections.get("policy_advice")
     texts = {"policy": advice if isinstance(advice, str) else "", "task": ctx.task}
     policies = (*ctx.policies, own)
-    found, told = thresholds(policies, texts), thresholds(policies, texts, ctx.toolbox.names)
-    _share_standing(ctx)
+    found, told = find_thresholds(policies, texts), find_thresholds(policies, texts, ctx.toolbox.names)
+    _share_policy_limits(ctx)
     return replace(
-        ctx, thresholds=found, sections={**ctx.sections, "thresholds": describe_limits(told, ctx.experience.accuracy)}
+        ctx,
+        thresholds=found,
+        sections={**ctx.sections, "thresholds": describe_limits(told, ctx.experience.accuracy)},
     )
 
 
@@ -222,17 +224,17 @@ _policy_of = IdentityCache[ProcessTemplate, Policy](
 )
 
 
-def _share_standing(ctx: TurnContext) -> None:
+def _share_policy_limits(ctx: TurnContext) -> None:
     """Shares with the journal the texts of the tenant's own limits, which are the same in many tasks."""
     own = ctx.tenant.policies
-    shown = describe_limits(thresholds(own, {}, ctx.toolbox.names), ctx.experience.accuracy)
-    ctx.journal.share_texts(*filter(None, (dumps(shown)[1:-1], _standing_text(own))))
+    shown = describe_limits(find_thresholds(own, {}, ctx.toolbox.names), ctx.experience.accuracy)
+    ctx.journal.share_texts(*filter(None, (dumps(shown)[1:-1], _policy_limits_text(own))))
 
 
 @cached_by_identity(256)  # a tenant's record comes with each of its tasks
-def _standing_text(policies: tuple[Policy, ...]) -> str:
+def _policy_limits_text(policies: tuple[Policy, ...]) -> str:
     """The limits of the rules as a checkpoint writes them, without the brackets of the list."""
-    return dumps(plain([limit.model_dump() for limit in thresholds(policies, {})]))[1:-1]
+    return dumps(plain([limit.model_dump() for limit in find_thresholds(policies, {})]))[1:-1]
 
 
 def _describe_limit(limit: Threshold, known: Accuracy) -> JsonObject:
@@ -258,7 +260,7 @@ def _thresholds_of_rule(policy: Policy, rule: Rule) -> Iterator[Threshold]:
         field, sign, number = _read_comparison(match)
         alone = match.group() == condition.strip()
         yield Threshold(
-            kind=kind_of(field),
+            kind=threshold_kind_of(field),
             name=field,
             sign=sign,
             value=number,
@@ -287,7 +289,7 @@ def _read_comparison(match: re.Match[str]) -> tuple[str, str, str]:
     return match["second"].removeprefix(_FIGURES), _TURNED[match["turned"]], match["first"]
 
 
-def _in_words(name: str, text: str) -> Iterator[Threshold]:
+def _limits_in_words(name: str, text: str) -> Iterator[Threshold]:
     """Yields the limits that sentences state, each with its sentence: only that says what they limit."""
     for sentence in _SENTENCE.findall(text):
         for match in _SAID.finditer(sentence):
@@ -295,7 +297,7 @@ def _in_words(name: str, text: str) -> Iterator[Threshold]:
             unit = (match["unit"] or "").strip().lower()
             said = " ".join(sentence.split())[:_SENTENCE_SHOWN]
             yield Threshold(
-                kind=kind_of(sentence),
+                kind=threshold_kind_of(sentence),
                 name="",
                 sign=_SIGN_OF[" ".join(match["word"].lower().split())],
                 value=f"{value * _TIMES.get(unit, 1):f}{'%' if unit in ('%', 'percent') else ''}",
@@ -309,7 +311,9 @@ _SOLVER_STEP = "memory:summary"
 _LABEL = "[Earlier conversation summary]"
 
 
-def split(turns: Sequence[SpokenTurn], most: int = _SOLVER_TURNS) -> tuple[Sequence[SpokenTurn], Sequence[SpokenTurn]]:
+def split_conversation(
+    turns: Sequence[SpokenTurn], most: int = _SOLVER_TURNS
+) -> tuple[Sequence[SpokenTurn], Sequence[SpokenTurn]]:
     """The older turns of a long conversation, to summarize, and the recent ones, to keep as they were said."""
     cut = max(0, len(turns) - KEPT) if is_long(turns, most) else 0
     return turns[:cut], turns[cut:]
@@ -322,7 +326,7 @@ async def with_history(ctx: TurnContext) -> TurnContext:
 
 def compress_session(session: SessionState, journal: Journal, turn: Turn) -> SessionState:
     """The session with its older turns replaced by the summary that this turn made; unchanged if it made none."""
-    made = journal.get(_session_step(turn))
+    made = journal.get(_summary_step(turn))
     if made is None:
         return session
     told = loads_object(made)
@@ -331,19 +335,19 @@ def compress_session(session: SessionState, journal: Journal, turn: Turn) -> Ses
 
 async def _with_session(ctx: TurnContext) -> TurnContext:
     session, notes = ctx.session, ctx.notes
-    older, _ = split([SpokenTurn(*turn) for turn in session.turns], _SESSION_TURNS)
+    older, _ = split_conversation([SpokenTurn(*turn) for turn in session.turns], _SESSION_TURNS)
     if older and ctx.turn.kind is TurnKind.MESSAGE:
-        await _compress(ctx, older)
+        await _summarize_older_turns(ctx, older)
         session = compress_session(session, ctx.journal, ctx.turn)
         notes = {**notes, "memory": {"compressed": True, "summary": session.summary}}
     practice = ctx.record.request.practice
-    shown = _without_repeats(session, ctx.task) if practice and practice.turn else session
+    shown = _without_repeated_paragraphs(session, ctx.task) if practice and practice.turn else session
     return replace(ctx, session=session, sections={**ctx.sections, "history": _describe_session(shown)}, notes=notes)
 
 
-async def _compress(ctx: TurnContext, older: Sequence[SpokenTurn]) -> None:
+async def _summarize_older_turns(ctx: TurnContext, older: Sequence[SpokenTurn]) -> None:
     """Journal the summary of the older turns and of what was summarized before, in a model's words if it gives any."""
-    step = _session_step(ctx.turn)
+    step = _summary_step(ctx.turn)
     before = (SpokenTurn("summary", ctx.session.summary),) if ctx.session.summary else ()
     turns = (*before, *older)
 
@@ -364,7 +368,9 @@ async def _compress(ctx: TurnContext, older: Sequence[SpokenTurn]) -> None:
 async def _with_request_history(ctx: TurnContext) -> TurnContext:
     """The context with the conversation that came with the request; it is all that the run remembers."""
     solver = ctx.record.request.solver
-    older, recent = split([SpokenTurn(turn.role, turn.content) for turn in solver.history] if solver else [])
+    older, recent = split_conversation(
+        [SpokenTurn(turn.role, turn.content) for turn in solver.history] if solver else []
+    )
     summary = _cut_summary(await ask(ctx, _SOLVER_STEP, _summary_request(ctx, older))) if older else None
     turns = [_describe_turn(turn) for turn in recent]
     if summary is not None:
@@ -381,11 +387,11 @@ def _cut_summary(reply: ModelReply) -> str:
     return " ".join(reply.text.split()[:SUMMARY_WORDS])
 
 
-def _session_step(turn: Turn) -> str:
+def _summary_step(turn: Turn) -> str:
     return f"memory:session:{turn.turn_id}"
 
 
-def _without_repeats(session: SessionState, task: str) -> SessionState:
+def _without_repeated_paragraphs(session: SessionState, task: str) -> SessionState:
     """The session of one standing task without the task's words, with each paragraph only where it was said last."""
     said: set[str] = set()
     kept: list[tuple[str, str]] = []

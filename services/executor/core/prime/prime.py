@@ -14,15 +14,15 @@ from services.executor.core.session.context import (
     files_section,
     load_pictures,
     note_files,
-    own_session,
     read_files,
+    run_side_by_side,
     run_together,
-    side_by_side,
+    session_for_task,
     with_practice_rules,
 )
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.journal import Journal
-from services.executor.core.session.ruled_tools import named_by_rules, rules_about_nothing, with_ruled_reads
+from services.executor.core.session.ruled_tools import rules_about_unknown_tools, tools_in_rules, with_ruled_reads
 from services.executor.core.states.machine import GENERAL, Failed, Processes
 from services.executor.core.states.prompts import Prompts
 from services.executor.core.tools import classes as verbs
@@ -43,7 +43,7 @@ from shared.domain.identity_cache import IdentityCache
 NO_TOOLS = "Nothing is written, and nothing can be read: the tool server offers no tools."
 
 
-class Equipment(NamedTuple):
+class WorkerEquipment(NamedTuple):
     """What a worker does every turn with. ``processes``: what a task can be carried out as, by name."""
 
     ports: Ports
@@ -60,7 +60,7 @@ class OpenedTurn(NamedTuple):
     journal: Journal
 
 
-async def prime(equipment: Equipment, opened: OpenedTurn) -> TurnContext:
+async def prime(equipment: WorkerEquipment, opened: OpenedTurn) -> TurnContext:
     """The context of one turn. Raises ``Failed`` if a tool server or the tenant's record cannot be had."""
     ports, limits, prompts, processes = equipment
     work, store, journal = opened
@@ -76,9 +76,9 @@ async def prime(equipment: Equipment, opened: OpenedTurn) -> TurnContext:
     policies = (*tenant.policies, *((asked.rules,) if asked.rules else ()))
     servers, (constraints, text_policy) = await run_together(
         discover_tools(ports.tools, tenant, work.record, journal),
-        _foresee_rules(ports, policies, request.text, journal),
+        _preview_rules(ports, policies, request.text, journal),
     )
-    session = own_session(await store.session(), work.record)
+    session = session_for_task(await store.session(), work.record)
     files = await read_files(ports.files, work.record, work.turn, journal)
     names = frozenset[str]().union(*(_names_of(tools) for _, tools in servers))
     await note_tools(ports.learned, tenant_id, names, journal)
@@ -102,7 +102,7 @@ async def prime(equipment: Equipment, opened: OpenedTurn) -> TurnContext:
             "policy_advice": asked.advice,
             "constraints": "\n".join((*constraints, *(() if names else (NO_TOOLS,)))),
         },
-        notes={**text_policy, **_idle_rules(policies, names, asked.unread), **note_files(files)},
+        notes={**text_policy, **_note_ineffective_rules(policies, names, asked.unread), **note_files(files)},
         processes=processes,
         template=template,
         files=files,
@@ -120,16 +120,18 @@ def first_progress(ctx: TurnContext) -> Progress:
         orchestrators=ctx.limits.orchestrators,
         thresholds=ctx.thresholds,
         notes={**ctx.notes, "classification": {"by": "model", "why": "the first reply says it"}},
-        ruled_tools=named_by_rules(ctx.policies),
+        ruled_tools=tools_in_rules(ctx.policies),
         tenant_version=ctx.tenant.version,
         policy_versions=tuple(f"{policy.id}@{policy.version}" for policy in ctx.policies),
     )
 
 
-def _idle_rules(policies: tuple[Policy, ...], names: frozenset[str], unread: Iterable[str]) -> dict[str, JsonValue]:
+def _note_ineffective_rules(
+    policies: tuple[Policy, ...], names: frozenset[str], unread: Iterable[str]
+) -> dict[str, JsonValue]:
     """A note for clients on what is written in the policies and has no effect."""
     idle: list[JsonValue] = [f"nobody reads the field {name}" for name in unread]
-    idle += rules_about_nothing(policies, names)
+    idle += rules_about_unknown_tools(policies, names)
     return {"policy_notes": idle} if idle else {}
 
 
@@ -147,7 +149,7 @@ async def _read_tenant(ports: Ports, tenant: str, begun_with: str, journal: Jour
 _record_text = IdentityCache[TenantRecord, str](lambda record: record.model_dump_json(), 256)
 
 
-async def _foresee_rules(
+async def _preview_rules(
     ports: Ports, policies: tuple[Policy, ...], text: str, journal: Journal
 ) -> tuple[list[str], dict[str, JsonValue]]:
     """What a provisional verdict says of the task's text: constraints for every prompt, and a note for clients. If it
@@ -223,7 +225,7 @@ async def discover_tools(
 ) -> tuple[ServerTools, ...]:
     """Each server's tools. Raises ``Failed`` if one cannot be asked; a server without tools is no failure."""
     connections = _find_connections(tenant, record.request.tools_endpoint)
-    listed = await side_by_side(_discover(tools, connection, record.session_id) for connection in connections)
+    listed = await run_side_by_side(_discover(tools, connection, record.session_id) for connection in connections)
     found = [*zip(connections, listed, strict=True)]
     for connection, offered in found:
         if not offered:

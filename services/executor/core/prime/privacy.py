@@ -94,7 +94,7 @@ class ProtectedRequest(NamedTuple):
 
 def refuse_protected(text: str) -> None:
     """Raises ``Rejected``, with the reason, for a request that asks for protected data."""
-    found = find_asked(text)
+    found = find_protected_request(text)
     if found is not None:
         raise Rejected(
             f"The request asks for protected data ({found.group}: {found.what}), which is not handed out. "
@@ -102,9 +102,9 @@ def refuse_protected(text: str) -> None:
         )
 
 
-def find_asked(text: str) -> ProtectedRequest | None:
+def find_protected_request(text: str) -> ProtectedRequest | None:
     """The first protected thing that the text asks to be handed over, if there is one."""
-    for sentence in _undisguised_sentences(text):
+    for sentence in _normalized_sentences(text):
         for found in _find_mentions(sentence.words):
             if _is_asked_for(sentence, found):
                 term = " ".join(sentence.words[found.start : found.end])
@@ -136,13 +136,13 @@ class _Sentence:
         return not (is_range or is_told or _EVERYBODY.search(" ".join(self.words)))
 
     @cached_property
-    def first_addressed(self) -> int:
+    def place_first_addressed(self) -> int:
         """Behind the first receiver that may have one record's data: "Tell the courier the home address ..."."""
         receivers = (at for at, word in enumerate(self.words) if at and word in words.RECEIVERS)
         return next((at + 1 for at in receivers if self.word(at + 1) in words.BEHIND_RECEIVERS), len(self.words))
 
     @cached_property
-    def last_needed(self) -> int:
+    def place_last_needed(self) -> int:
         """Where business last needs one record's data: "to the payroll team", "for the pension form"."""
         nouns = {"to": words.RECEIVERS, "with": words.RECEIVERS, "for": words.PURPOSES}
         places = (at for at, word in enumerate(self.words) if word in nouns)
@@ -150,7 +150,7 @@ class _Sentence:
         return max((at for at, rest, meant in near if _begins_with_noun(rest, meant)), default=-1)
 
     @cached_property
-    def last_served(self) -> int:
+    def place_last_used(self) -> int:
         """The last work for which something was read: "... and compare it with the form"."""
         joined = enumerate(pairwise(self.words))
         serving = _HANDLING | words.SERVED
@@ -161,14 +161,14 @@ class _Sentence:
     @cached_property
     def place_last_told(self) -> int:
         """Where "it" is last told to whoever asks: "... and send it to me"."""
-        return max((at for at, _ in self._told), default=-1)
+        return max((at for at, _ in self._tellings), default=-1)
 
     @cached_property
-    def last_disclosed(self) -> int:
-        return max((at for at, verb in self._told if verb in _DISCLOSING), default=-1)
+    def place_last_disclosed(self) -> int:
+        return max((at for at, verb in self._tellings if verb in _DISCLOSING), default=-1)
 
     @cached_property
-    def _told(self) -> Sequence[tuple[int, str]]:
+    def _tellings(self) -> Sequence[tuple[int, str]]:
         """The places and verbs of "... and send it to me"."""
         text, found, last, at = " ".join(self.words), list[tuple[int, str]](), 0, 0
         for match in _IT_TO_ME.finditer(text):
@@ -177,7 +177,7 @@ class _Sentence:
         return found
 
 
-def _undisguised_sentences(text: str) -> Iterator[_Sentence]:
+def _normalized_sentences(text: str) -> Iterator[_Sentence]:
     """Yields each sentence, however disguised, with the items of its list; with and without its asides."""
     plain = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text)).lower().replace("’", "'")
     plain = _ITEM.sub(", ", _ABBREVIATED.sub(r"\1", plain)).replace("column names", "columns")
@@ -227,7 +227,7 @@ def _is_asked_for(sentence: _Sentence, found: _ThingMention) -> bool:
         return False
     named = " ".join(sentence.words[found.start : found.end]).removesuffix("s")
     moves = named in words.THINGS and end == found.end < len(sentence.words)
-    return _is_governed(before, moves, sentence, end) and not (
+    return _verb_hands_over(before, moves, sentence, end) and not (
         found.group in words.OF_A_RECORD and _is_work_on_a_record(sentence, found)
     )
 
@@ -240,7 +240,7 @@ def _is_work_on_a_record(sentence: _Sentence, found: _ThingMention) -> bool:
         for at in range(max(0, found.start - 3), found.start)
     )
     owned = bool(behind) and behind[0] in _OWNING and any(_is_record(behind, at) for at in range(1, len(behind)))
-    is_needed = sentence.last_needed >= found.end or sentence.first_addressed < found.start
+    is_needed = sentence.place_last_needed >= found.end or sentence.place_first_addressed < found.start
     return (possessed or owned) and is_needed and sentence.is_ordinary_work
 
 
@@ -262,7 +262,7 @@ def _begins_with_noun(rest: Sequence[str], nouns: frozenset[str]) -> bool:
     return False
 
 
-def _is_governed(before: Sequence[str], moves: bool, sentence: _Sentence, end: int) -> bool:
+def _verb_hands_over(before: Sequence[str], moves: bool, sentence: _Sentence, end: int) -> bool:
     """Whether the nearest verb before the thing hands it over. ``moves``: a business moves such things itself."""
     listed = False
     for place in range(len(before) - 1, -1, -1):
@@ -274,20 +274,20 @@ def _is_governed(before: Sequence[str], moves: bool, sentence: _Sentence, end: i
         if word in words.CONTAINING:
             return not moves and _tells_to_hand_over(before[:place])
         if word in _ASKING and previous not in words.TURNING:
-            return not _asks_for_no_value(word, rest, moves)
+            return not _asks_in_general(word, rest, moves)
         listed = listed or (word in ("of", "with") and previous in words.DOCUMENTS)
-        if word in words.TURNING and not _carries_on(word, previous, following):
+        if word in words.TURNING and not _continues_request(word, previous, following):
             return False
         if _is_noun(word, previous):
             continue
         if word in _HANDLING:  # what was made anew for somebody may be told
-            is_disclosed = word not in words.RENEWING and sentence.last_disclosed >= end
+            is_disclosed = word not in words.RENEWING and sentence.place_last_disclosed >= end
             return is_disclosed or (listed and word in words.MAKING and not moves)
         if _asks_to_hand_over(word, before[:place], rest):
-            is_used = word in _READING and sentence.last_served >= end > sentence.place_last_told
-            if is_used or sentence.word(end) in words.STATING or _is_reported(before[:place]):
+            is_used = word in _READING and sentence.place_last_used >= end > sentence.place_last_told
+            if is_used or sentence.word(end) in words.STATING or _reports_a_request(before[:place]):
                 return False
-            return _is_handed_over(word, previous, rest, moves)
+            return _hands_over_value(word, previous, rest, moves)
     return False
 
 
@@ -307,11 +307,11 @@ def _is_noun(word: str, previous: str) -> bool:
     return after_noun_marker or (word.endswith("ing") and previous in words.TURNING - {"by", "to"})
 
 
-def _is_reported(before: Sequence[str]) -> bool:
+def _reports_a_request(before: Sequence[str]) -> bool:
     return before[-1:] == ["to"] and not words.REPORTED.isdisjoint(before[-6:]) and "i" not in before[-6:]
 
 
-def _is_handed_over(verb: str, previous: str, rest: Sequence[str], moves: bool) -> bool:
+def _hands_over_value(verb: str, previous: str, rest: Sequence[str], moves: bool) -> bool:
     if previous in _NOT:
         return False
     if verb in ("need", "want", "like") and rest[:1] in (["a"], ["an"]) and words.COPIES.isdisjoint(rest[:3]):
@@ -325,12 +325,12 @@ def _tells_to_hand_over(before: Sequence[str]) -> bool:
     return any(word in verbs and not _is_noun(word, previous) for previous, word in pairwise(("", *before)))
 
 
-def _asks_for_no_value(question: str, between: Sequence[str], moves: bool) -> bool:
+def _asks_in_general(question: str, between: Sequence[str], moves: bool) -> bool:
     """Whether a question is about the thing in general: "what is a CVV", "which credit cards we accept"."""
     return list(between[-2:]) in (["is", "a"], ["is", "an"], ["are"]) or (question != "what" and moves)
 
 
-def _carries_on(turning: str, previous: str, following: str) -> bool:
+def _continues_request(turning: str, previous: str, following: str) -> bool:
     return previous in words.CARRIERS.get(turning, ()) or (turning == "with" and following in words.INCLUDING)
 
 

@@ -41,10 +41,10 @@ from services.executor.core.session.values import (
     MissingFigure,
     NamedValue,
     Operand,
-    Shared,
+    SharedOperand,
     with_figures,
 )
-from services.executor.core.states.machine import Figure, Pattern, ProcessTemplate, Route, is_figure, pattern
+from services.executor.core.states.machine import Figure, Pattern, ProcessTemplate, Route, is_figure, parse_pattern
 from services.executor.core.states.prompts import render
 from services.executor.core.tools.near_names import words_of
 from services.executor.core.tools.record_tree import NoSuchPath, names_a_record
@@ -96,7 +96,7 @@ def _compute_figures(figures: tuple[Figure, ...], given: tuple[Fact, ...], task:
     )
 
 
-def _shared_by_figure(values: Iterable[NamedValue], records: Sequence[Seen]) -> dict[str, tuple[Shared, ...]]:
+def _shared_by_figure(values: Iterable[NamedValue], records: Sequence[Seen]) -> dict[str, tuple[SharedOperand, ...]]:
     """By figure, the record fields that the differences of several subjects have in common as an operand."""
     places = {
         (record.fact.ref, field_path(record.path, key)): (record.identity, key)
@@ -116,13 +116,15 @@ def _shared_by_figure(values: Iterable[NamedValue], records: Sequence[Seen]) -> 
     return {name: tuple(one for one in some if len(one.ids) > 1) for name, some in found.items()}
 
 
-def _subjects_sharing(uses: Sequence[tuple[str, int]], place: tuple[str, str], records: Sequence[Seen]) -> Shared:
+def _subjects_sharing(
+    uses: Sequence[tuple[str, int]], place: tuple[str, str], records: Sequence[Seen]
+) -> SharedOperand:
     """The subjects that share an operand. ``whole``: its value, if every difference begins with it and reads agree."""
     identity, key = place
     same = [record.record for record in records if record.identity == identity]
     read = {plain_figure(record[key]) for record in same if key in record}
     whole = read.pop() if len(read) == 1 and all(rank == 0 for _, rank in uses) else None
-    return Shared(frozenset(about for about, _ in uses), whole)
+    return SharedOperand(frozenset(about for about, _ in uses), whole)
 
 
 def _find_subjects(figure: Figure, links: Links, task: str) -> list[_Subject]:
@@ -148,7 +150,7 @@ def _find_subjects(figure: Figure, links: Links, task: str) -> list[_Subject]:
 def _is_stated(figure: Figure, same: Sequence[Seen], others: Sequence[Seen], links: Links, task: str) -> bool:
     """Whether the task states the amount that the record gives, which belongs to no record that it does not name."""
     amounts = {amount for token in number_bearing_tokens(task) if (amount := plain_figure(token)) is not None}
-    wanted = [pattern(text) for text in figure.operands if not is_figure(text)]
+    wanted = [parse_pattern(text) for text in figure.operands if not is_figure(text)]
     own = [one for one in wanted if any(record.is_called(kind) for record in same for kind in one.kinds)]
     given = [record.record[field] for record in same for one in own if (field := record.field(one.fields)) is not None]
     return any(plain_figure(value) in amounts for value in given) and not any(
@@ -159,7 +161,7 @@ def _is_stated(figure: Figure, same: Sequence[Seen], others: Sequence[Seen], lin
 def _compute_values(
     figure: Figure, around: FigureInputs, about: str, given: OperandSources, known: Mapping[str, NamedValue]
 ) -> list[NamedValue]:
-    wanted = [_earlier_figure(text, known, about) or pattern(text) for text in figure.operands]
+    wanted = [_earlier_figure(text, known, about) or parse_pattern(text) for text in figure.operands]
     sources = [rows_of(one, around) if isinstance(one, Pattern) and one.rows else one for one in wanted]
     made = []
     for group in groups([one for one in sources if isinstance(one, ChosenRows)], figure.by):
@@ -321,7 +323,7 @@ def _find_rows(progress: Progress, task: str) -> list[Seen]:
     named = [record for record in links.records if is_named(record, task)]
     around = FigureInputs(named, task, links)
     try:
-        rows = rows_of(pattern(template.routed), around)
+        rows = rows_of(parse_pattern(template.routed), around)
     except (Ambiguous, NotThere):
         return []
     paths = (f"{rows.first.rows}{''.join(f'[{one}]' for one in each)}" for each in rows.alternatives)
@@ -330,7 +332,7 @@ def _find_rows(progress: Progress, task: str) -> list[Seen]:
 
 
 def _due_row(template: ProcessTemplate, record: Seen) -> Iterator[DueRow]:
-    field = record.field(pattern(template.routed).fields)
+    field = record.field(parse_pattern(template.routed).fields)
     age = plain_figure(record.record[field]) if field else None
     if age is None or record.id is None:
         return

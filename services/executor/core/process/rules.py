@@ -21,7 +21,7 @@ from services.executor.core.session.values import (
     FigureResults,
     NamedValue,
     ProcessFigures,
-    Shared,
+    SharedOperand,
     find_figures_about,
 )
 from services.executor.core.states.machine import POLICY_MARK, Figure, GovernedArgument, ProcessTemplate, parse_governed
@@ -61,7 +61,9 @@ def records_named(figure: Figure, arguments: JsonObject, ids: frozenset[str]) ->
     return frozenset((said & ids) | given)
 
 
-def joint_remainder(figure: Figure, together: Collection[str], shared: Shared, found: FigureResults) -> Decimal | None:
+def joint_remainder(
+    figure: Figure, together: Collection[str], shared: SharedOperand, found: FigureResults
+) -> Decimal | None:
     """What is left of a shared amount after all these records; None if that is not known."""
     alone = [
         Decimal(one.value) for one in found.values if one.figure == figure.name and one.about.casefold() in together
@@ -87,7 +89,7 @@ def joint_remainders(
 
 def _find_joint_draws(
     figure: Figure, named: Iterable[frozenset[str]], found: FigureResults
-) -> Iterator[tuple[Shared, frozenset[str]]]:
+) -> Iterator[tuple[SharedOperand, frozenset[str]]]:
     """Yields each amount that several of the named records draw on, with these."""
     written = frozenset[str]().union(*named)
     shares = ((shared, shared.ids & written) for shared in found.shared.get(figure.name, ()))
@@ -138,7 +140,7 @@ def _of_figure(
             yield UnknownInput(figure.name, why, frozenset(verb_of(call.tool) for call in changes))
 
 
-def _why_too_much(figure: Figure, together: Collection[str], shared: Shared, found: FigureResults) -> str:
+def _why_too_much(figure: Figure, together: Collection[str], shared: SharedOperand, found: FigureResults) -> str:
     """Why records that draw on the same amount may take too much together; empty if what is left is not negative."""
     left = joint_remainder(figure, together, shared, found)
     if left is not None and left >= 0:

@@ -16,7 +16,7 @@ from services.executor.core.states.machine import (
     ProcessTemplate,
     is_figure,
     parse_governed,
-    pattern,
+    parse_pattern,
     process_name,
     with_gate,
 )
@@ -96,7 +96,7 @@ def _find_uncomputable(template: ProcessTemplate) -> Iterator[str]:
         yield from _bad_pattern("routed", template.routed)
 
 
-def _bad_pattern(name: str, text: str, reading: Callable[[str], object] = pattern) -> Iterator[str]:
+def _bad_pattern(name: str, text: str, reading: Callable[[str], object] = parse_pattern) -> Iterator[str]:
     try:
         reading(text)
     except BadPattern as error:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from services.executor.core.reads.one_call import as_expected
 from services.executor.core.reads.recovering import read
 from services.executor.core.session.context import DispatchRefused, TurnContext, require_permitted
-from services.executor.core.session.ledger import past_calls_of_session, read_outcome, sayable
+from services.executor.core.session.ledger import past_calls_of_session, read_outcome, rule_fields
 from services.executor.core.session.ruled_tools import has_tool_rules
 from services.executor.core.session.values import Fact
 from services.executor.core.states.machine import PERMITTED, Failed
@@ -58,7 +58,7 @@ class ReadRules:
         """
 
         ctx = self._ctx
-        call = CallContext(call_id=_CALL, tool=tool.name, fields=sayable(arguments), tool_class=tool.tool_class)
+        call = CallContext(call_id=_CALL, tool=tool.name, fields=rule_fields(arguments), tool_class=tool.tool_class)
 
         async def ask() -> str:
             request = EvaluateRequest(
@@ -222,7 +222,7 @@ class TaskReader:
         if self._ctx.journal.get(key) is None:  # what was read is known, whatever its server takes by now
             self._refuse_forbidden(use, tool)
         mine = len(self._calls)
-        self._calls.append(PastCall(tool=tool.name, outcome=CallOutcome.UNKNOWN, fields=sayable(use.input)))
+        self._calls.append(PastCall(tool=tool.name, outcome=CallOutcome.UNKNOWN, fields=rule_fields(use.input)))
         await self._refuse_by_rule(key, use, tool, mine)
         reading = await read(self._ctx, key, tool, use.input, self.corrections)
         self.corrections = self.corrections.with_renames(tool, use.input, reading.learned)
@@ -246,7 +246,7 @@ class TaskReader:
         """Marks a fact that the machine had read as read by the model, and counts the call."""
         handed = fact.model_copy(update={"by_machine": False})
         self._facts[fact.ref] = handed
-        asked = sayable(loads_object(fact.arguments_json))
+        asked = rule_fields(loads_object(fact.arguments_json))
         self._calls.append(PastCall(tool=fact.tool, outcome=read_outcome(handed), fields=asked))
         return handed
 

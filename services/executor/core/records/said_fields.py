@@ -10,7 +10,7 @@ from services.executor.core.figures.columns import shows_same_value
 from services.executor.core.figures.numbers import read_figure
 from services.executor.core.records.called_records import Noun, agree, aliases, words
 from services.executor.core.records.references import references
-from services.executor.core.session.ledger import is_sayable
+from services.executor.core.session.ledger import is_rule_value
 from services.executor.core.tools.classes import identifies
 from shared.domain.exact_json import Json, JsonObject
 
@@ -33,7 +33,7 @@ _SCALARS = frozenset({str, int, bool, Decimal, type(None)})
 
 def fields_of(record: JsonObject) -> Fields:
     """The fields of a record that a rule can speak about."""
-    return [(key, value) for key, value in record.items() if type(value) in _SCALARS or is_sayable(value)]
+    return [(key, value) for key, value in record.items() if type(value) in _SCALARS or is_rule_value(value)]
 
 
 def arguments_of(arguments: JsonObject) -> Fields:
@@ -99,7 +99,7 @@ def edited_fields(value: Json) -> Iterator[tuple[str, Said]]:
 
 def _new_value(value: JsonObject) -> list[Json]:
     """The one value that an object says a field is to have; empty where it says none, or several."""
-    given = [one for key, one in value.items() if words(key) in _NEW_VALUES and is_sayable(one)]
+    given = [one for key, one in value.items() if words(key) in _NEW_VALUES and is_rule_value(one)]
     return given if len(given) == 1 else []
 
 
@@ -158,7 +158,7 @@ def _list_arguments(path: str, value: JsonObject, *, in_list: bool) -> Iterator[
             yield here, UNKNOWN, in_list
         elif isinstance(inner, dict):
             yield from _list_arguments(here, inner, in_list=in_list)
-        elif is_sayable(inner):
+        elif is_rule_value(inner):
             yield here, inner, in_list
         elif isinstance(inner, list):
             for item in inner:

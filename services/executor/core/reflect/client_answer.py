@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from services.executor.core.session.context import AnswerRules
 from services.executor.core.session.dossier import RunEnd, is_dry_run
-from services.executor.core.session.ledger import describe_doubt, describe_write, open_doubts, operator_words
+from services.executor.core.session.ledger import describe_doubt, describe_write, open_doubts, operator_decisions
 from services.executor.core.session.values import parts_to_do
 from services.executor.core.states.machine import NOTHING_WRITTEN
 from shared.contracts.ledger import LedgerEntry
@@ -43,7 +43,7 @@ def compose_answer(record: TaskRecord, ended: RunEnd, now: datetime, rules: Answ
     """
     is_read_by_people = not is_dry_run(record) and record.request.solver is None
     completed = is_read_by_people and ended.state is TaskState.COMPLETED
-    dossier = ended.reached.dossier
+    dossier = ended.final_progress.dossier
     acts = (
         is_read_by_people
         and ended.state in (TaskState.COMPLETED, TaskState.FAILED)
@@ -56,7 +56,7 @@ def compose_answer(record: TaskRecord, ended: RunEnd, now: datetime, rules: Answ
 
 def _write_footer(record: TaskRecord, ended: RunEnd, now: datetime, scored: Score) -> str:
     """The last line of an answer, which tells of its run, where the operator wants one."""
-    verdict, process = ended.reached.dossier.verdict, ended.reached.process_type
+    verdict, process = ended.final_progress.dossier.verdict, ended.final_progress.process_type
     policy = "N/A" if verdict is None else "PASSED" if verdict.passed else "FAILED"
     took = round((now - record.accepted_at).total_seconds() * 1000)
     return f"[Process: {process} | Policy: {policy} | Quality: {scored.value:.2f} | Duration: {took} ms]"
@@ -99,12 +99,12 @@ def _describe_writes(writes: Sequence[LedgerEntry]) -> str:
     return "\n".join(["Writes:", *told]) if told else ""
 
 
-def told_ledger(entries: Sequence[LedgerEntry]) -> dict[str, JsonValue]:
+def ledger_for_clients(entries: Sequence[LedgerEntry]) -> dict[str, JsonValue]:
     """Each write with what came of it, those that are in doubt, and what operators said, as clients see it."""
     return {
         "writes": [
             cast(JsonValue, i_json({**describe_write(entry), "compensates": entry.compensates})) for entry in entries
         ],
         "doubts": [cast(JsonValue, i_json(describe_doubt(entry))) for entry in open_doubts(entries)],
-        "resolutions": cast("list[JsonValue]", i_json(operator_words(entries))),
+        "resolutions": cast("list[JsonValue]", i_json(operator_decisions(entries))),
     }

@@ -139,7 +139,7 @@ def mark_unverified(text: str, tokens: Sequence[str]) -> str:
 _ROWS = 50
 
 
-class Material(NamedTuple):
+class DocumentMaterial(NamedTuple):
     """Everything that a task's documents are filled from."""
 
     task: str
@@ -157,7 +157,7 @@ class Material(NamedTuple):
         return self.dossier.present_plan
 
 
-def fill_source(source: str, material: Material) -> Json:
+def fill_source(source: str, material: DocumentMaterial) -> Json:
     """The data that a source has, empty if none. ``records: a b`` gives the records that one of the words names."""
     kind, _, words = source.partition(":")
     if kind == "records":
@@ -165,7 +165,7 @@ def fill_source(source: str, material: Material) -> Json:
     return _SOURCES[kind](material)
 
 
-def _planned_calls(material: Material) -> Json:
+def _planned_calls(material: DocumentMaterial) -> Json:
     """The planned calls, each with its status and proof if it was made."""
     came = {(entry.plan_hash, entry.call.call_id): entry for entry in material.writes}
     rows: list[Json] = []
@@ -190,7 +190,7 @@ def _describe_call(call: PlannedCall) -> JsonObject:
     }
 
 
-def _describe_policy(material: Material) -> Json:
+def _describe_policy(material: DocumentMaterial) -> Json:
     verdict = material.dossier.verdict
     if verdict is None:
         return []
@@ -206,17 +206,18 @@ def _describe_status(verdict: Verdict) -> str:
     return "Passed." if verdict.passed else "Not passed."
 
 
-def _describe_risk(material: Material) -> Json:
+def _describe_risk(material: DocumentMaterial) -> Json:
     """Sentences on what a plan can do wrong; empty without calls."""
     calls = material.plan.calls
     if not calls:
         return []
     changes = [call for call in calls if call.tool_class is ToolClass.CHANGE]
+    notices = len(calls) - len(changes)
     unproved = [call.call_id for call in changes if call.read_back is None]
     lasting = [call.call_id for call in changes if call.compensation is None]
     said: list[Json] = [
         f"Risk of the process {material.progress.process_type}: {material.progress.template.risk}.",
-        f"Planned are {_count_of(len(changes), 'change')} and {_count_of(len(calls) - len(changes), 'notice')}.",
+        f"Planned are {_format_count(len(changes), 'change')} and {_format_count(notices, 'notice')}.",
     ]
     if unproved:
         said.append(f"No read can show whether these took hold: {', '.join(unproved)}.")
@@ -225,11 +226,11 @@ def _describe_risk(material: Material) -> Json:
     return said
 
 
-def _count_of(number: int, noun: str) -> str:
+def _format_count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _describe_decision(material: Material) -> Json:
+def _describe_decision(material: DocumentMaterial) -> Json:
     """Sentences on who decides, or did, and why; empty where nobody is asked."""
     approval = material.approval
     if approval is None:
@@ -261,7 +262,7 @@ def _describe_read(fact: Fact) -> str:
     return " ".join(filter(None, (f"{asked}: {f'{len(page.rows)} rows' if page and page.rows else empty}", fact.note)))
 
 
-def _list_gaps(material: Material) -> Json:
+def _list_gaps(material: DocumentMaterial) -> Json:
     """The reads that failed or found nothing, and the fields that rules needed and nobody knew."""
     facts, verdict = material.dossier.facts, material.dossier.verdict
     said = [_describe_read(fact) for fact in facts if not fact.ok or found_nothing(fact.result)]
@@ -269,7 +270,7 @@ def _list_gaps(material: Material) -> Json:
     return [*dict.fromkeys(said)]
 
 
-def _list_dates(material: Material) -> Json:
+def _list_dates(material: DocumentMaterial) -> Json:
     """Every date that was read, with its field and record, and when each write was sent; ordered by time."""
     rows = {
         (str(value), key, _name_of(record))
@@ -283,7 +284,7 @@ def _list_dates(material: Material) -> Json:
     return [{"when": when, "what": what.replace("_", " "), "of": of} for when, what, of in ordered]
 
 
-def _select_records(material: Material, words: frozenset[str]) -> Json:
+def _select_records(material: DocumentMaterial, words: frozenset[str]) -> Json:
     """At most fifty records that were read, of which a field or the tool is named by one of the words."""
     chosen: list[JsonObject] = []
     for fact in material.dossier.facts:
@@ -321,7 +322,7 @@ def _name_of(record: JsonObject) -> str:
     return str(record[named[0]]) if named else ""
 
 
-_SOURCES: Mapping[str, Callable[[Material], Json]] = {
+_SOURCES: Mapping[str, Callable[[DocumentMaterial], Json]] = {
     "request": lambda material: material.task,
     "answer": lambda material: "" if is_exact_match(material.answer) else material.answer,
     "values": lambda material: [
@@ -347,21 +348,21 @@ def markdown(template: DocumentTemplate, sections: Mapping[str, Json], created_a
     return "\n\n".join(parts) + "\n"
 
 
-def open_sections(kind: str, material: Material) -> tuple[Section, ...]:
+def open_sections(kind: str, material: DocumentMaterial) -> tuple[Section, ...]:
     """The sections of a document that no data fills, and that a model is asked to write."""
     return tuple(
-        section for section in templates()[kind].sections if section.write and not _from_data(section, material)
+        section for section in templates()[kind].sections if section.write and not _fill_section(section, material)
     )
 
 
 def document(
-    kind: str, material: Material, task_id: str, created_at: datetime, texts: Mapping[str, str] = {}
+    kind: str, material: DocumentMaterial, task_id: str, created_at: datetime, texts: Mapping[str, str] = {}
 ) -> Artifact:
     """The document in Markdown and as data, with a model's ``texts``; its metadata names what is missing."""
     template = templates()[kind]
     sections = {
         section.name: section.text
-        or _from_data(section, material)
+        or _fill_section(section, material)
         or texts.get(section.name, "").strip()
         or section.marker
         for section in template.sections
@@ -434,7 +435,7 @@ def _write_exact(value: Json) -> Json:
             return value
 
 
-def _from_data(section: Section, material: Material) -> Json:
+def _fill_section(section: Section, material: DocumentMaterial) -> Json:
     """What the section's sources give, joined into one list; a single source's data as it is; None if none has any."""
     found = [part for part in (fill_source(source, material) for source in section.filled_from) if part]
     if len(found) < 2:

@@ -11,7 +11,7 @@ from services.executor.core.figures.columns import ORDERINGS
 from services.executor.core.figures.numbers import read_figure
 from services.executor.core.session.context import is_practice
 from services.executor.core.session.dossier import Dossier, Progress, RunEnd, is_dry_run
-from services.executor.core.session.values import NamedValue, kind_of
+from services.executor.core.session.values import NamedValue, threshold_kind_of
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import PredictionOutcome, Said, TaskOutcome, Threshold, ThresholdKind
 from shared.contracts.policy import Verdict
@@ -61,7 +61,7 @@ def outcome_of_run(
     record: TaskRecord, ended: RunEnd, scored: Score, hidden: Mapping[str, MarkKind] = NOTHING
 ) -> TaskOutcome:
     """The outcome of a task whose run ended so, with what the run read, predicted and said. ``record``: as it ended."""
-    progress = ended.reached
+    progress = ended.final_progress
     verdict = progress.dossier.verdict
     fell_back = {"strategy_fell_back": progress.fell_back} if progress.fell_back else {}
     update = {
@@ -78,7 +78,7 @@ def outcome_of_run(
         # What a case is made of beside these fields; all else stands in the task's record.
         "details": without_marks({"quality_parts": score_parts(scored), **fell_back}, hidden),
     }
-    is_applied = _strategy_applied(ended, record)
+    is_applied = _was_strategy_applied(ended, record)
     return outcome_of_record(record, ended.writes, hidden, is_applied=is_applied).model_copy(update=update)
 
 
@@ -91,7 +91,7 @@ def _words_for_learning(ended: RunEnd, record: TaskRecord, hidden: Mapping[str, 
     """The words in which facts are looked for; None for a dry run or practice, whose people and sums are nobody's."""
     if is_dry_run(record) or is_practice(record):
         return None
-    values = ended.reached.dossier.values
+    values = ended.final_progress.dossier.values
     return Said(
         task=redact_text(record.request.text, hidden)[:_SAID],
         answer=redact_text(ended.answer, hidden)[:_SAID],
@@ -100,12 +100,12 @@ def _words_for_learning(ended: RunEnd, record: TaskRecord, hidden: Mapping[str, 
 
 
 def _list_thresholds(ended: RunEnd, hidden: Mapping[str, MarkKind]) -> tuple[PredictionOutcome, ...]:
-    found = [one for one in threshold_outcomes(ended.reached, ended.writes) if one.actual is not None]
+    found = [one for one in threshold_outcomes(ended.final_progress, ended.writes) if one.actual is not None]
     said = [one.model_dump(include={"name", "predicted", "actual", "source"}) for one in found]
     return tuple(one.model_copy(update=without_marks(text, hidden)) for one, text in zip(found, said, strict=True))
 
 
-def _strategy_applied(ended: RunEnd, record: TaskRecord) -> bool:
+def _was_strategy_applied(ended: RunEnd, record: TaskRecord) -> bool:
     """Whether the chosen strategy carried the task to an end that tells how well it works."""
     carried = ended.progress is not None and not ended.progress.fell_back
     return carried and ended.state is not TaskState.CANCELED and not is_dry_run(record)
@@ -113,7 +113,7 @@ def _strategy_applied(ended: RunEnd, record: TaskRecord) -> bool:
 
 def _list_tools(ended: RunEnd, *, worked: bool) -> tuple[str, ...]:
     """The tools that did what they were called for, or those that did not, each once and at most ten."""
-    read = [fact.tool for fact in ended.reached.dossier.facts if fact.ok is worked]
+    read = [fact.tool for fact in ended.final_progress.dossier.facts if fact.ok is worked]
     written = [entry.call.tool for entry in ended.writes if (entry.status is WriteStatus.VERIFIED) is worked]
     return tuple(dict.fromkeys((*read, *written)))[:_TOOLS_NAMED]
 
@@ -135,7 +135,7 @@ def threshold_outcomes(progress: Progress, writes: Sequence[LedgerEntry]) -> tup
         for limit in progress.thresholds
     )
     figures = (value for value in progress.dossier.values if value.figure)
-    predicted = (value for value in figures if kind_of(value.figure) is not ThresholdKind.POLICY_LIMIT)
+    predicted = (value for value in figures if threshold_kind_of(value.figure) is not ThresholdKind.POLICY_LIMIT)
     return (*limits, *(_outcome_of_figure(value, proved) for value in predicted))
 
 
@@ -168,7 +168,7 @@ def _values_in_records(dossier: Dossier, about: Sequence[LedgerEntry], name: str
 
 def _outcome_of_limit(limit: Threshold, dossier: Dossier, proved: Sequence[LedgerEntry]) -> PredictionOutcome:
     actual = _compared_value(limit, dossier, proved)
-    held = None if actual is None else _rule_agrees(limit, actual, dossier.verdict)
+    held = None if actual is None else _does_rule_agree(limit, actual, dossier.verdict)
     return _make_outcome(limit, actual, held=held)
 
 
@@ -201,7 +201,7 @@ def _compared_value(limit: Threshold, dossier: Dossier, proved: Sequence[LedgerE
     )
 
 
-def _rule_agrees(limit: Threshold, actual: Decimal, verdict: Verdict | None) -> bool | None:
+def _does_rule_agree(limit: Threshold, actual: Decimal, verdict: Verdict | None) -> bool | None:
     """Whether the rule triggered exactly if the value was beyond the limit; None without a binding verdict."""
     limited = read_figure(limit.value)
     if not limit.rule_id or verdict is None or not verdict.binding or limited is None:
@@ -218,7 +218,7 @@ def _outcome_of_figure(value: NamedValue, proved: Sequence[LedgerEntry]) -> Pred
         traced or [*_numbers_of_argument(proved, value.figure)] or [*_only_numbers_of_tools_named(proved, value.figure)]
     )
     source = f"{value.operation} of {', '.join(operand.path or operand.ref for operand in value.operands)}"
-    limit = Threshold(kind=kind_of(value.figure), name=value.name, sign="", value=value.value, source=source)
+    limit = Threshold(kind=threshold_kind_of(value.figure), name=value.name, sign="", value=value.value, source=source)
     return _make_outcome(limit, actual, held=None if actual is None else actual == Decimal(value.value))
 
 

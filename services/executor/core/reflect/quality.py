@@ -65,8 +65,8 @@ class FoundSources(NamedTuple):
 
 def missing_outputs(outputs: Sequence[str], answer: str, known: FoundSources) -> tuple[str, ...]:
     """The required outputs of which the answer says nothing, in the template's order."""
-    words, names = stems_of(answer), [stems_of(name) for name in names_said(answer, known)]
-    return tuple(output for output in outputs if not _is_there(output, answer, words, names))
+    words, names = stems_of(answer), [stems_of(name) for name in names_of_values_in(answer, known)]
+    return tuple(output for output in outputs if not _mentions_output(output, answer, words, names))
 
 
 def answerable_outputs(outputs: Sequence[str], known: FoundSources) -> tuple[str, ...]:
@@ -75,9 +75,9 @@ def answerable_outputs(outputs: Sequence[str], known: FoundSources) -> tuple[str
     return tuple(output for output in outputs if any(stems_of(output) <= name for name in names))
 
 
-def collect_found(task: str, dossier: Dossier, writes: Sequence[LedgerEntry] = ()) -> FoundSources:
+def collect_sources(task: str, dossier: Dossier, writes: Sequence[LedgerEntry] = ()) -> FoundSources:
     """Everything known at the end of a run. A read's refusal is no source; a write's is, since the answer tells it."""
-    facts = [_of_fact(fact) for fact in dossier.facts]
+    facts = [_fact_content(fact) for fact in dossier.facts]
     named = [
         NamedScalar(f"{value.name} {value.unit}".strip(), value.value if value.number is None else value.number)
         for value in dossier.values
@@ -101,7 +101,7 @@ class _FactContent(NamedTuple):
 
 
 @cached_by_identity(64)  # a fact stays what it is while the answer, the review and the score ask
-def _of_fact(fact: Fact) -> _FactContent:
+def _fact_content(fact: Fact) -> _FactContent:
     result = fact.result if fact.ok else None
     named = (NamedScalar("", fact.ref), *_find_scalars(loads(fact.arguments_json)), *_find_scalars(result))
     return _FactContent(named, frozenset(str(len(rows)) for rows in _find_tables(result)))
@@ -114,30 +114,32 @@ def untraced_tokens(text: str, known: FoundSources) -> tuple[str, ...]:
     return tuple(dict.fromkeys(token for token in tokens if not _list_spellings(token) & sources))
 
 
-def says_something(text: str, known: FoundSources) -> bool:
+def says_new_value(text: str, known: FoundSources) -> bool:
     """Whether a text has at least one value that was found and that the task did not say already."""
     asked = spaced_words(known.task)
     said = spaced_words(text)
     tokens, given = _tokens_in(text), _tokens_in(known.task)
-    return any(_is_said(item, said, tokens) and not _is_said(item, asked, given) for item in known.named)
+    return any(_mentions_value(item, said, tokens) and not _mentions_value(item, asked, given) for item in known.named)
 
 
-def tells_what_was_found(text: str, known: FoundSources) -> bool:
+def says_found_value(text: str, known: FoundSources) -> bool:
     """Whether a text has any value that was found, or a list's length; what the task said counts too."""
     said, tokens = spaced_words(text), _tokens_in(text)
     if not known.counts.isdisjoint(tokens):
         return True
     codes = (text for item in known.named if looks_like_id_text(text := str(item.value)))  # however short they are
-    return any(spaced_words(code) in said for code in codes) or any(_is_said(one, said, tokens) for one in known.named)
+    return any(spaced_words(code) in said for code in codes) or any(
+        _mentions_value(one, said, tokens) for one in known.named
+    )
 
 
-def names_said(text: str, known: FoundSources) -> frozenset[str]:
+def names_of_values_in(text: str, known: FoundSources) -> frozenset[str]:
     """The names of the known values that the text has."""
     said, tokens = spaced_words(text), _tokens_in(text)
-    return frozenset(item.name for item in known.named if item.name and _is_said(item, said, tokens))
+    return frozenset(item.name for item in known.named if item.name and _mentions_value(item, said, tokens))
 
 
-def _is_there(output: str, answer: str, words: frozenset[str], names: list[frozenset[str]]) -> bool:
+def _mentions_output(output: str, answer: str, words: frozenset[str], names: list[frozenset[str]]) -> bool:
     wanted = stems_of(output)
     if output == SUMMARY:
         return bool(answer.strip())
@@ -146,7 +148,7 @@ def _is_there(output: str, answer: str, words: frozenset[str], names: list[froze
     return bool(stems_of(_SAID_BY.get(output.lower(), "")) & words)
 
 
-def _is_said(item: NamedScalar, plain: str, tokens: set[str]) -> bool:
+def _mentions_value(item: NamedScalar, plain: str, tokens: set[str]) -> bool:
     value = item.value
     if value is None or isinstance(value, bool):
         return False
@@ -236,26 +238,26 @@ class ReflectedRun(NamedTuple):
         return _found(self)
 
     @property
-    def missing(self) -> tuple[str, ...]:
+    def unmentioned_outputs(self) -> tuple[str, ...]:
         """The outputs of its process that the answer does not mention; none for a list or a run that does not act."""
-        if self.progress is None or is_exact_match(self.answer) or not self.acts:
+        if self.progress is None or is_exact_match(self.answer) or not self.is_to_act:
             return ()
         return missing_outputs(self.progress.template.outputs, self.answer, self.known)
 
     @property
-    def acts(self) -> bool:
+    def is_to_act(self) -> bool:
         """Whether the run was to carry out its process, and not only to answer a question or write a document."""
         if self.progress is None or self.progress.read_only:
             return False
         return bool(self._calls) or not asked_documents(self.task)
 
     @property
-    def idle(self) -> bool:
+    def is_idle(self) -> bool:
         """Whether the run was to act and planned no call, unless every part to be done was left for a reason."""
-        return self.acts and not self._calls and not self.all_left
+        return self.is_to_act and not self._calls and not self.is_all_left
 
     @property
-    def all_left(self) -> bool:
+    def is_all_left(self) -> bool:
         """Whether every part that was to be done was left for a reason."""
         parts = [part for part in self.progress.dossier.parts if part.is_to_do] if self.progress else []
         return bool(parts) and all(part.unmet for part in parts)
@@ -267,7 +269,7 @@ class ReflectedRun(NamedTuple):
 
 
 _found = IdentityCache[ReflectedRun, FoundSources](
-    lambda run: collect_found(run.task, run.progress.dossier if run.progress else Dossier(), run.writes), 32
+    lambda run: collect_sources(run.task, run.progress.dossier if run.progress else Dossier(), run.writes), 32
 )
 
 
@@ -276,14 +278,16 @@ def evidence(run: ReflectedRun) -> Evidence:
     progress = run.progress
     dossier = progress.dossier if progress else Dossier()
     calls = [call for plan in dossier.every_plan for call in plan.calls]
-    required = [output for output in progress.template.outputs if output != SUMMARY] if progress and run.acts else []
+    required = (
+        [output for output in progress.template.outputs if output != SUMMARY] if progress and run.is_to_act else []
+    )
     known = run.known
     changes = [call for call in (dossier.plan.calls if dossier.plan else ()) if call.tool_class is ToolClass.CHANGE]
     nothing_found = bool(dossier.facts) and all(found_nothing(fact.result) for fact in dossier.facts if fact.ok)
     return Evidence(
         state=run.state,
         exact_match=is_exact_match(run.answer),
-        policy_kept=_policy_kept(run, dossier) if calls else None,
+        policy_kept=_was_policy_kept(run, dossier) if calls else None,
         writes_planned=0 if run.dry_run else sum(call.tool_class is ToolClass.CHANGE for call in calls),
         writes_verified=sum(e.status is WriteStatus.VERIFIED and e.compensates is None for e in run.writes),
         writes_doubtful=sum(entry.status in _DOUBTFUL for entry in run.writes),
@@ -291,12 +295,12 @@ def evidence(run: ReflectedRun) -> Evidence:
         needs_met=bool(dossier.facts) and all(fact.ok for fact in dossier.facts) and not nothing_found,
         answer_empty=not run.answer.strip(),
         repeated_calls=progress.repeated_calls if progress else 0,
-        outputs_there=not run.missing if required and not run.idle else None,
-        grounded=not run.idle and not nothing_found and (run.dry_run or is_grounded(run.answer, known)),
+        outputs_there=not run.unmentioned_outputs if required and not run.is_idle else None,
+        grounded=not run.is_idle and not nothing_found and (run.dry_run or is_grounded(run.answer, known)),
         provable=run.dry_run and bool(changes) and all(call.read_back is not None for call in changes),
         empty_data=nothing_found,
         error_phrase=says_failure(run.answer),
-        idle=run.idle,
+        idle=run.is_idle,
         tool_calls=progress.calls_made if progress else 0,
         answer_words=len(run.answer.split()),
         task_words=len(run.task.split()),
@@ -310,7 +314,7 @@ def says_failure(text: str) -> bool:
 
 def is_grounded(text: str, known: FoundSources) -> bool:
     """Whether a text says something that was found, and no figure that was not."""
-    return says_something(text, known) and not untraced_tokens(text, known)
+    return says_new_value(text, known) and not untraced_tokens(text, known)
 
 
 def _has_closed_plan(dossier: Dossier) -> bool:
@@ -319,7 +323,7 @@ def _has_closed_plan(dossier: Dossier) -> bool:
     return verdict is not None and not (verdict.blocked or verdict.problems)
 
 
-def _policy_kept(run: ReflectedRun, dossier: Dossier) -> bool | None:
+def _was_policy_kept(run: ReflectedRun, dossier: Dossier) -> bool | None:
     """Whether the verdict, or whoever it asked, let the plan pass; None where nothing was done or it was refused."""
     verdict = dossier.verdict
     if verdict is None or (verdict.blocked and run.state is TaskState.REJECTED):

@@ -21,7 +21,7 @@ from services.executor.core.model.model_calls import (
     parse_reply,
 )
 from services.executor.core.reflect.documents import (
-    Material,
+    DocumentMaterial,
     Section,
     asked_documents,
     asking_words,
@@ -41,7 +41,7 @@ from services.executor.core.session.budget import BudgetShare
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress, is_dry_run
 from services.executor.core.session.ledger import writes_as_json
-from services.executor.core.session.left_out import remarks_below
+from services.executor.core.session.left_out import remarks_on_run
 from services.executor.core.session.values import Fact
 from services.executor.core.states.machine import Failed
 from services.executor.core.states.prompts import DOCUMENT_SCHEMA
@@ -61,7 +61,7 @@ class WantedImprovement(NamedTuple):
     faults: tuple[str, ...]
 
     @property
-    def told(self) -> tuple[str, ...]:
+    def faults_in_words(self) -> tuple[str, ...]:
         return (*(f"say the {output.replace('_', ' ')}" for output in self.outputs), *self.faults)
 
 
@@ -71,12 +71,12 @@ def find_improvement(run: ReflectedRun, formula: Formula = Formula.SIGNALS) -> W
         return None
     if quality(evidence(run), formula).value >= WEAK:
         return None
-    missing = () if run.idle else answerable_outputs(run.missing, run.known)
+    missing = () if run.is_idle else answerable_outputs(run.unmentioned_outputs, run.known)
     faults = _find_faults(run)
     return WantedImprovement(missing, faults) if missing or faults else None
 
 
-def refusal(run: ReflectedRun, text: str) -> str | None:
+def why_refuse(run: ReflectedRun, text: str) -> str | None:
     """Why a text may not replace the answer; None if it keeps to what is known, drops nothing and is better."""
     better = run._replace(answer=text)
     if not text.strip() or is_exact_match(text):
@@ -94,9 +94,11 @@ def refusal(run: ReflectedRun, text: str) -> str | None:
         return "it drops " + ", ".join(dropped)
     if says_failure(run.answer) and not says_failure(text):
         return "it hides what did not work"
-    if not set(better.missing) <= set(run.missing):
+    if not set(better.unmentioned_outputs) <= set(run.unmentioned_outputs):
         return "it drops a required output"
-    before, after = ((len(one.missing), len(untraced_tokens(one.answer, one.known))) for one in (run, better))
+    before, after = (
+        (len(one.unmentioned_outputs), len(untraced_tokens(one.answer, one.known))) for one in (run, better)
+    )
     if after[0] < before[0] or after[1] < before[1]:
         return None
     # By the signals whatever the formula: no text is better for being longer.
@@ -112,7 +114,7 @@ def _find_faults(run: ReflectedRun) -> tuple[str, ...]:
         for said, holds in (
             ("give an answer: there is none", seen.answer_empty),
             ("these stand neither in the task nor in what was found: " + ", ".join(strange), bool(strange)),
-            ("say what was found, with its figures", says_nothing and not strange and not run.all_left),
+            ("say what was found, with its figures", says_nothing and not strange and not run.is_all_left),
         )
         if holds
     )
@@ -168,7 +170,7 @@ async def review_answer(ctx: TurnContext, progress: Progress) -> ReviewedRun:
 
 def _split_answer(ctx: TurnContext, progress: Progress) -> tuple[str, str]:
     """The answer as it was drafted, and the remarks below it, which are not improved."""
-    answer, said = progress.dossier.answer or "", remarks_below(ctx, progress.dossier)
+    answer, said = progress.dossier.answer or "", remarks_on_run(ctx, progress.dossier)
     under = [part for part in (said, f"\n\n{progress.notes.get('not_told', '')}".rstrip()) if part]
     at = min((place for part in under if (place := answer.find(part)) >= 0), default=len(answer))
     return answer[:at], answer[at:]
@@ -179,12 +181,12 @@ async def _improve_answer(ctx: TurnContext, run: ReflectedRun) -> tuple[str | No
     wish = find_improvement(run, ctx.limits.answers.formula)
     if wish is None or run.progress is None or (not wish.outputs and run.progress.helper_calls):
         return None, {}
-    sections: dict[str, Json] = {**_known_material(ctx, run), "answer": run.answer, "missing": [*wish.told]}
+    sections: dict[str, Json] = {**_known_material(ctx, run), "answer": run.answer, "missing": [*wish.faults_in_words]}
     request = helper_request(ctx, ctx.prompts.improve, sections, 2048)
     key = f"{run.progress.step}:improve"
     text, problem = await _ask_optional(ctx, key, request, lambda reply: "" if reply.is_cut else reply.text.strip())
-    why = problem or refusal(run, text)
-    asked: list[JsonValue] = [*wish.told]
+    why = problem or why_refuse(run, text)
+    asked: list[JsonValue] = [*wish.faults_in_words]
     ctx.journal.tell("note", improved=why is None, missing_outputs=[*wish.outputs])
     return (None if why else text), {"improvement": {"wanted": asked, "accepted": why is None, "why": why}}
 
@@ -198,7 +200,7 @@ async def _write_documents(
     kinds = tuple(dict.fromkeys((*asked_documents(ctx.task), *own)))
     if not kinds:
         return (), {}
-    material = Material(ctx.task, progress, run.writes, answer)
+    material = DocumentMaterial(ctx.task, progress, run.writes, answer)
     wanted_sections = {kind: open_sections(kind, material) for kind in kinds}
     texts, told = await _draft_sections(ctx, progress, run._replace(answer=answer), wanted_sections)
     about = (ctx.record.task_id, ctx.journal.now)

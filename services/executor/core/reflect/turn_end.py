@@ -6,15 +6,15 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from services.executor.core.reflect.client_answer import compose_answer, told_ledger
-from services.executor.core.reflect.documents import Material, document
+from services.executor.core.reflect.client_answer import compose_answer, ledger_for_clients
+from services.executor.core.reflect.documents import DocumentMaterial, document
 from services.executor.core.reflect.outcome import outcome_of_run, score_parts
 from services.executor.core.reflect.quality import ReflectedRun, evidence
 from services.executor.core.session.context import AnswerRules
 from services.executor.core.session.dossier import KEY, RunEnd, artifacts_of_dry_run, is_dry_run
 from services.executor.core.session.journal import Journal
 from services.executor.core.session.ledger import past_calls_of_facts, past_calls_of_writes, remember_calls
-from services.executor.core.states.machine import ends_rest
+from services.executor.core.states.machine import ends_timed_wait
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import QUESTION, SessionState, Timer, TurnEnd
 from shared.contracts.approval import ApprovalStatus
@@ -38,12 +38,12 @@ def build_turn_end(
 ) -> TurnEnd:
     """The end of a turn whose task ended or waits, with what waits in the journal, but nothing that is hidden."""
     now, hidden = journal.now, journal.hidden
-    run = run_of(ended, work.record)
+    run = reflected_run_of(ended, work.record)
     scored = quality(evidence(run), rules.formula)
     answer = compose_answer(work.record, ended, now, rules, scored)
-    record = _build_record(work, ended, answer, metadata(ended, run, scored), journal)
-    if ended.state.is_terminal and ended.reached.insight:  # what the strategy tells of its own course
-        journal.tell("insight", **ended.reached.insight)
+    record = _build_record(work, ended, answer, build_metadata(ended, run, scored), journal)
+    if ended.state.is_terminal and ended.final_progress.insight:  # what the strategy tells of its own course
+        journal.tell("insight", **ended.final_progress.insight)
     journal.tell("status", state=record.state.value, reason=record.reason)
     entries, events, _ = journal.take_unstored()
     approval, timer = ended.approval, ended.timer
@@ -68,9 +68,9 @@ def unchanged_end(work: Work, session: SessionState, now: datetime) -> TurnEnd:
     return TurnEnd(record, session)
 
 
-def metadata(ended: RunEnd, run: ReflectedRun, scored: Score) -> dict[str, JsonValue]:
+def build_metadata(ended: RunEnd, run: ReflectedRun, scored: Score) -> dict[str, JsonValue]:
     """What clients see beside the answer: the states the task went through, its verdict, each write with its proof."""
-    progress, has_begun = ended.reached, ended.progress is not None
+    progress, has_begun = ended.final_progress, ended.progress is not None
     dossier, states = progress.dossier, [state.value for state in progress.visited]
     if ended.fsm_state is not None and states[-1:] != [ended.fsm_state.value]:
         states.append(ended.fsm_state.value)
@@ -85,7 +85,7 @@ def metadata(ended: RunEnd, run: ReflectedRun, scored: Score) -> dict[str, JsonV
         "states": cast("list[JsonValue]", states),
         "tool_calls": progress.calls_made,
         "model_calls": progress.model_calls,
-        **told_ledger(ended.writes),
+        **ledger_for_clients(ended.writes),
         "values": {value.name: value.value for value in dossier.values},
         "verdict": dossier.verdict.model_dump(mode="json", by_alias=True) if dossier.verdict else None,
         "plan_hash": dossier.plan.hash if dossier.plan else None,
@@ -103,13 +103,13 @@ def metadata(ended: RunEnd, run: ReflectedRun, scored: Score) -> dict[str, JsonV
         "spend": dict(ended.spend),
         "quality": scored.value,
         "quality_parts": score_parts(scored),
-        "missing_outputs": list(run.missing) if ended.state is TaskState.COMPLETED else [],
+        "missing_outputs": list(run.unmentioned_outputs) if ended.state is TaskState.COMPLETED else [],
         "review": dict(ended.review),
         **progress.notes,
     }
 
 
-def run_of(ended: RunEnd, record: TaskRecord) -> ReflectedRun:
+def reflected_run_of(ended: RunEnd, record: TaskRecord) -> ReflectedRun:
     """The run in the form that its score is computed from."""
     return ReflectedRun(
         state=ended.state,
@@ -150,7 +150,7 @@ def spoken_messages(work: Work) -> tuple[HistoryMessage, ...]:
     if turn.kind not in (TurnKind.MESSAGE, TurnKind.DECISION):
         return ()
     own_id, at = turn.message_id or turn.turn_id, turn.received_at
-    message = HistoryMessage(role="user", text=_read_words(turn), message_id=own_id, at=at, parts=turn.parts)
+    message = HistoryMessage(role="user", text=_words_of_turn(turn), message_id=own_id, at=at, parts=turn.parts)
     known = {(one.role, one.message_id, one.at) for one in work.record.history}  # a client may use an id again
     return () if (message.role, message.message_id, message.at) in known else (message,)
 
@@ -161,7 +161,7 @@ def _list_artifacts(record: TaskRecord, ended: RunEnd, now: datetime) -> tuple[A
     named = {artifact.name: artifact for artifact in added}
     approval = ended.approval or ended.settled
     if approval is not None and ended.progress is not None:  # asked of a person; again, once there is an answer
-        material = Material(record.request.text, ended.progress, ended.writes, approval=approval)
+        material = DocumentMaterial(record.request.text, ended.progress, ended.writes, approval=approval)
         named[_BRIEF] = document(_BRIEF, material, record.task_id, now)
     return tuple(named.values())
 
@@ -171,10 +171,10 @@ def _remember_turn(session: SessionState, ended: RunEnd, work: Work, answer: str
     turn = work.turn
     said: tuple[tuple[str, str], ...] = ((QUESTION if ended.asked else "agent", answer[:_TEXT_KEPT]),)
     if turn.kind in (TurnKind.MESSAGE, TurnKind.DECISION):
-        words = _read_words(turn)[:_TEXT_KEPT]
+        words = _words_of_turn(turn)[:_TEXT_KEPT]
         latest = next((text for role, text in reversed(session.turns) if role == "user"), None)
         said = said if words == latest else (("user", words), *said)
-    elif not ends_rest(turn):
+    elif not ends_timed_wait(turn):
         return session
     return _limit_turns(session._replace(turns=(*session.turns, *said)))
 
@@ -190,20 +190,20 @@ def _limit_turns(session: SessionState) -> SessionState:
 
 def _remember_corrections(session: SessionState, ended: RunEnd) -> SessionState:
     """The session with what the task learned of renamed columns; the oldest are forgotten."""
-    learned = ended.reached.corrections
+    learned = ended.final_progress.corrections
     older = {old: new for old, new in session.corrections.items() if old not in learned}
     return session._replace(corrections=dict([*older.items(), *learned.items()][-_CORRECTIONS_KEPT:]))
 
 
 def _remember_calls(session: SessionState, ended: RunEnd, work: Work) -> SessionState:
     """The session with those calls that rules about tools will ask for again, also while this task waits."""
-    names = ended.reached.ruled_tools
+    names = ended.final_progress.ruled_tools
     if not names:
         return session
-    made = (*past_calls_of_facts(ended.reached.dossier.facts), *past_calls_of_writes(ended.writes))
+    made = (*past_calls_of_facts(ended.final_progress.dossier.facts), *past_calls_of_writes(ended.writes))
     over, task_id = ended.state.is_terminal, work.record.task_id
     return session._replace(calls=remember_calls(session.calls, made, names, task_id, ended=over))
 
 
-def _read_words(turn: Turn) -> str:
+def _words_of_turn(turn: Turn) -> str:
     return turn.text or str(turn.data.get("decision", ""))

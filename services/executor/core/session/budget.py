@@ -62,7 +62,7 @@ class Thrift(NamedTuple):
     pressure: Pressure
 
 
-def thrift(tier: Tier, used: Fraction, *, keeps_tier: bool) -> Thrift:
+def choose_thrift(tier: Tier, used: Fraction, *, keeps_tier: bool) -> Thrift:
     """The tier and pressure of a call. Above 80 % used it is the small one, unless ``keeps_tier`` (it plans writes)."""
     cheap = used > _CHEAP_ABOVE and not keeps_tier
     return Thrift(Tier.SMALL if cheap else tier, _find_pressure(used))
@@ -182,7 +182,7 @@ class Settlement(NamedTuple):
     doubt: str = ""
     reserved: bool | None = None
 
-    def charge(self, task_id: str) -> Charge:
+    def as_charge(self, task_id: str) -> Charge:
         """The settlement as a charge on the tenant's day."""
         return Charge(f"{task_id}:{self.name}", self.amount.tokens, self.amount.nanos, bool(self.reserved))
 

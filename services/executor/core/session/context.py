@@ -132,7 +132,7 @@ async def enter_state(
     return moved
 
 
-def in_state(ctx: TurnContext, progress: Progress) -> AbstractContextManager[Span]:
+def state_span(ctx: TurnContext, progress: Progress) -> AbstractContextManager[Span]:
     span = ctx.ports.tracer.span(names.STATE.format(state=progress.state.value))
     return ctx.journal.counts.time_span(progress.state, span)
 
@@ -157,14 +157,14 @@ def with_practice_rules(tenant: TenantRecord, record: TaskRecord, servers: Seque
     return tenant.model_copy(update={"unruled_writes": tenant.practice})
 
 
-def begins_anew(record: TaskRecord) -> bool:
+def starts_assessment(record: TaskRecord) -> bool:
     """Whether the task is an assessment's first turn; the session may have had another assessment before."""
     return record.request.practice is not None and record.request.practice.turn == 1
 
 
-def own_session(session: SessionState, record: TaskRecord) -> SessionState:
+def session_for_task(session: SessionState, record: TaskRecord) -> SessionState:
     """The session's state as far as the task may know it and add to it."""
-    return SessionState() if begins_anew(record) else session
+    return SessionState() if starts_assessment(record) else session
 
 
 FILE = "attached_file"  # what stands in place of a tool where a file is a source
@@ -196,17 +196,17 @@ def files_section(read: Sequence[ReadFile], most: int) -> list[Json]:
     """The files as the first message quotes them, with ``most`` characters of text shared among them."""
     texts = [file for file in read if file.text]
     share = most // max(1, len(texts))
-    return [_describe(number, file, share) for number, file in enumerate(read, 1)]
+    return [_describe_file(number, file, share) for number, file in enumerate(read, 1)]
 
 
 def files_as_facts(read: Sequence[ReadFile]) -> tuple[Fact, ...]:
     """The files' texts as facts, under the names of the first message; they count as somebody's prose."""
-    return tuple(_build_fact(number, {FILE: {"body": file.text}}) for number, file in enumerate(read, 1) if file.text)
+    return tuple(_file_as_fact(number, {FILE: {"body": file.text}}) for number, file in enumerate(read, 1) if file.text)
 
 
 def files_to_look_at(read: Sequence[ReadFile]) -> tuple[Fact, ...]:
     """The texts of the files as results that ``look`` can show by their lines."""
-    return tuple(_build_fact(number, file.text) for number, file in enumerate(read, 1) if file.text)
+    return tuple(_file_as_fact(number, file.text) for number, file in enumerate(read, 1) if file.text)
 
 
 def note_files(read: Sequence[ReadFile]) -> dict[str, JsonValue]:
@@ -235,11 +235,11 @@ async def _read_file(files: TaskFiles, tenant: str, journal: Journal, number: in
     return ReadFile.model_validate_json(await journal.note_step(f"file:{number}", step))
 
 
-def _build_fact(number: int, result: Json) -> Fact:
+def _file_as_fact(number: int, result: Json) -> Fact:
     return Fact(ref=f"file{number}", connection_id="", tool=FILE, arguments_json="{}", result_json=dumps(result))
 
 
-def _describe(number: int, file: ReadFile, share: int) -> Json:
+def _describe_file(number: int, file: ReadFile, share: int) -> Json:
     about: JsonObject = {"ref": f"file{number}", "name": file.name, "type": file.media_type, "bytes": file.size}
     if file.problem:
         return {**about, "problem": f"this file could not be read: {file.problem}"}
@@ -257,7 +257,7 @@ B = TypeVar("B")
 C = TypeVar("C")
 
 
-async def side_by_side(steps: Iterable[Coroutine[object, Never, T]]) -> list[T]:
+async def run_side_by_side(steps: Iterable[Coroutine[object, Never, T]]) -> list[T]:
     """The results in order. If one raises, the others are cancelled and its error comes out as it is."""
     try:
         async with asyncio.TaskGroup() as group:
@@ -267,7 +267,7 @@ async def side_by_side(steps: Iterable[Coroutine[object, Never, T]]) -> list[T]:
     return [task.result() for task in tasks]
 
 
-async def run_beside(step: Coroutine[object, Never, T], companion: Coroutine[object, Never, object]) -> T:
+async def run_with_companion(step: Coroutine[object, Never, T], companion: Coroutine[object, Never, object]) -> T:
     """The step's result. The companion is cancelled when the step has ended; what it raises before ends the step."""
     try:
         async with asyncio.TaskGroup() as group:
@@ -286,7 +286,7 @@ async def run_together(
 ) -> tuple[A, B, C]: ...
 async def run_together(*steps: Coroutine[object, Never, object]) -> tuple[object, ...]:
     """Runs steps of different kinds at once and returns their results; if one raises, the others are cancelled."""
-    return tuple(await side_by_side(steps))
+    return tuple(await run_side_by_side(steps))
 
 
 def _find_first_error(several: BaseExceptionGroup[BaseException]) -> BaseException:

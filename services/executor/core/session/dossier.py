@@ -89,7 +89,7 @@ class Progress(Contract):
         return self.template.process_type
 
     @property
-    def thinks(self) -> Strategy:
+    def effective_strategy(self) -> Strategy:
         """The strategy that carries the run: the chosen one, or ``fsm`` if it fell back."""
         return Strategy.FSM if self.fell_back else self.strategy
 
@@ -134,7 +134,7 @@ def changed_texts(progress: Progress, stored: Progress | None) -> dict[str, str]
     yes is equal to a one: what is equal is the same only if its text is.
     """
     before = stored or NO_PROGRESS
-    changed = (_other_fields(progress, before), _other_fields(progress.dossier, before.dossier))
+    changed = (_changed_fields(progress, before), _changed_fields(progress.dossier, before.dossier))
     alike = [{name for name, is_equal in fields.items() if is_equal} for fields in changed]
     was = _format_fields(before, *alike) if any(alike) else {}
     texts = _format_fields(progress, set(changed[0]), set(changed[1]))
@@ -143,7 +143,7 @@ def changed_texts(progress: Progress, stored: Progress | None) -> dict[str, str]
     return {name: text for name, text in texts.items() if text != was.get(name)} | template
 
 
-def _other_fields(now: Contract, before: Contract) -> dict[str, bool]:
+def _changed_fields(now: Contract, before: Contract) -> dict[str, bool]:
     """The fields with another object than in ``before``, where nothing changes, and whether that is equal."""
     mine, theirs = now.__dict__, before.__dict__
     others = [name for name in mine if mine[name] is not theirs[name] and name != "dossier"]
@@ -166,7 +166,7 @@ _template_text = IdentityCache[ProcessTemplate, str](lambda template: write_plai
 NO_PROGRESS = Progress(path=(), visited=())
 
 
-class Rest(NamedTuple):
+class TimedWait(NamedTuple):
     """A wait until a time: for the end of quiet hours, a model that is away, or an agent at work."""
 
     until: datetime
@@ -184,11 +184,11 @@ class WaitsForDecision(NamedTuple):
     why: tuple[str, ...] = ()
 
 
-class Resting(NamedTuple):
+class WaitsForTime(NamedTuple):
     """The run waits until the time of its next step."""
 
     progress: Progress
-    rest: Rest
+    rest: TimedWait
 
 
 class StaleInputs(NamedTuple):
@@ -226,7 +226,7 @@ class RunEnd(NamedTuple):
     review: Mapping[str, JsonValue] = MappingProxyType({})  # what was done for the answer after it was drafted
 
     @property
-    def reached(self) -> Progress:
+    def final_progress(self) -> Progress:
         """Its progress; an empty one where it ended before it began."""
         return self.progress or NO_PROGRESS
 

@@ -20,7 +20,7 @@ from services.executor.core.session.budget import (
     settlement_in,
 )
 from services.executor.core.session.dossier import Progress, changed_texts
-from services.executor.core.states.machine import Canceled, EarlyEnd, Failed, ModelRests, TenantStopped
+from services.executor.core.states.machine import Canceled, EarlyEnd, Failed, ModelTemporarilyAway, TenantStopped
 from services.executor.ports.policy import PolicyUnavailable
 from services.executor.ports.turns import HandedOver, JournalBatch, JournalEntry, LeaseLost, Pulse, TurnEnd, TurnStore
 from shared.contracts.approval import Approval, ApprovalStatus
@@ -137,14 +137,14 @@ NO_STEPS = frozenset({TURN, INPUT, RESERVED, RELEASED})  # kinds that say what a
 def early_end_note(early: EarlyEnd, began: datetime, **more: JsonValue) -> str:
     """How a run, or a step of it, ended in the attempt that began at ``began``, as JSON."""
     said = {"kind": type(early).__name__, "reason": early.reason, "part": early.part, "began": began.isoformat()}
-    away = {"retry_after": early.retry_after} if isinstance(early, ModelRests) else {}
+    away = {"retry_after": early.retry_after} if isinstance(early, ModelTemporarilyAway) else {}
     return json.dumps({**said, **away, **more})
 
 
 _STEP: ContextVar[str] = ContextVar("step", default="")
 
 
-def present_step() -> str:
+def current_step_key() -> str:
     """The key of the journal step that is being done now; empty outside of any."""
     return _STEP.get()
 
@@ -204,7 +204,7 @@ class Journal:
         self.spending = TaskSpending(entries)
         self.hidden: dict[str, MarkKind] = {}  # what the guard marked in this run, and nobody who watches is told
         for entry in entries:
-            self._know(entry)
+            self._index_entry(entry)
         self._earlier = frozenset(self._steps)
 
     @property
@@ -246,7 +246,7 @@ class Journal:
             self._phase = phase
             self.tell("phase", phase=phase.value)
 
-    def hide(self, values: Mapping[str, MarkKind]) -> None:
+    def redact_values(self, values: Mapping[str, MarkKind]) -> None:
         """Replaces these values by a word in all events and log lines of this run from now on."""
         self.hidden.update(values)
         HIDDEN.set(self.hidden)
@@ -264,7 +264,7 @@ class Journal:
     def record_input(self, name: str, data: str, shared: tuple[str, ...] = ()) -> None:
         """Notes a new input from outside for a replay, with the next step. ``shared``: texts that many tasks have."""
         if self._given.get(name) != data:
-            self._wait(JournalEntry(f"{name}#{self._inputs}", INPUT, data, shared))
+            self._queue_entry(JournalEntry(f"{name}#{self._inputs}", INPUT, data, shared))
 
     def last_input(self, name: str) -> str | None:
         """The input of this name that was noted last; None if there is none."""
@@ -272,7 +272,7 @@ class Journal:
 
     def note_attempt(self, turn_id: str, data: str) -> None:
         """Notes the beginning of an attempt at a turn; stored with its first step."""
-        self._wait(JournalEntry(f"turn:{turn_id}#{self._inputs}", TURN, data))
+        self._queue_entry(JournalEntry(f"turn:{turn_id}#{self._inputs}", TURN, data))
 
     async def run_step(
         self,
@@ -311,7 +311,7 @@ class Journal:
         decided = self._steps.get(key)
         if decided is None:
             decided = decide()
-            self._wait(JournalEntry(key, "note", decided))
+            self._queue_entry(JournalEntry(key, "note", decided))
         return decided
 
     def add(self, key: str, kind: str, data: str) -> None:
@@ -320,17 +320,17 @@ class Journal:
     def add_together(self, *entries: JournalEntry) -> None:
         """Adds finished steps; all of them are stored with what is stored next, or none."""
         for entry in entries:
-            self._wait(entry)
+            self._queue_entry(entry)
 
     async def reserve(self, reservation: Reservation) -> None:
         """Stores what is reserved for a model call; raises what ``check_may_go_on`` raises."""
-        self._wait(reservation.entry)
+        self._queue_entry(reservation.entry)
         await self.check_may_go_on()
         async with self._storing:
             pulse = await self._store.append(*self.take_unstored())
         self.check_pulse(pulse)
 
-    def take_counted(self, day: str) -> tuple[Settlement, ...]:
+    def take_settlements(self, day: str) -> tuple[Settlement, ...]:
         """What calls of that day cost whose replies are stored; they count as told from now on."""
         waiting = {settlement_in(entry.data_json) for entry in self._waiting if entry.kind == "model"}
         told = tuple(one for one in self.spending.uncounted if one.day == day and one not in waiting)
@@ -387,9 +387,9 @@ class Journal:
         if pulse.stopped is not None:
             raise TenantStopped(pulse.stopped)
         if self.seconds_left <= 0:
-            raise self.out_of_time()
+            raise self.out_of_time_error()
 
-    def out_of_time(self) -> Failed:
+    def out_of_time_error(self) -> Failed:
         return Failed("the task used up its working time (TASK_TIMEOUT)")
 
     def note_time(self, pulse: Pulse) -> None:
@@ -436,13 +436,13 @@ class Journal:
         """Names texts that many tasks have in common, which later entries may refer to by name."""
         self._common = tuple(dict.fromkeys((*self._common, *texts)))
 
-    def _wait(self, entry: JournalEntry) -> None:
+    def _queue_entry(self, entry: JournalEntry) -> None:
         if common := [text for text in self._common if text in entry.data_json]:
             entry = entry._replace(shared=tuple(dict.fromkeys((*entry.shared, *common))))
         self._waiting.append(entry)
-        self._know(entry)
+        self._index_entry(entry)
 
-    def _know(self, entry: JournalEntry) -> None:
+    def _index_entry(self, entry: JournalEntry) -> None:
         self._size += len(entry.data_json)
         if entry.kind in NO_STEPS:
             self._inputs += 1
@@ -459,7 +459,7 @@ class Journal:
 MakesJournal: TypeAlias = Callable[[TurnStore, Sequence[JournalEntry], datetime, float, JournalLimits], Journal]
 
 
-def latest(entries: Iterable[JournalEntry]) -> Progress | None:
+def latest_progress(entries: Iterable[JournalEntry]) -> Progress | None:
     """The progress as of the last checkpoint, all changes laid over each other; None before the first."""
     fields: JsonObject = {}
     for entry in entries:

@@ -44,7 +44,7 @@ def has_begun(entry: LedgerEntry) -> bool:
     return not (entry.status is WriteStatus.UNSENT or (entry.status in SENDABLE and retried))
 
 
-def took_hold(entry: LedgerEntry | None) -> bool:
+def took_effect(entry: LedgerEntry | None) -> bool:
     """Whether a write is proved, or an operator said that it took hold."""
     if entry is None:
         return False
@@ -115,7 +115,7 @@ def describe_doubt(entry: LedgerEntry) -> JsonObject:
     }
 
 
-def operator_words(entries: Iterable[LedgerEntry]) -> list[Json]:
+def operator_decisions(entries: Iterable[LedgerEntry]) -> list[Json]:
     """Every decision of an operator on these writes, the oldest first."""
     words = [(entry, word) for entry in entries for word in entry.resolutions]
     return [
@@ -195,14 +195,16 @@ _OUTCOMES: Mapping[WriteStatus, CallOutcome] = {
 def past_calls_of_session(calls: Iterable[SessionCall], task_id: str) -> tuple[PastCall, ...]:
     """The calls of other tasks of the session, ended or open; the task's own stand in its dossier and its ledger."""
     others = (call for call in calls if call.open_task != task_id)
-    return tuple(_build_past(call.tool, CallOutcome(call.outcome), loads_object(call.fields_json)) for call in others)
+    return tuple(
+        _build_past_call(call.tool, CallOutcome(call.outcome), loads_object(call.fields_json)) for call in others
+    )
 
 
 def past_calls_of_facts(facts: Sequence[Fact]) -> tuple[PastCall, ...]:
     """The reads of this task as past calls; what the machine read again counts once."""
     read = {one.call for one in facts if not one.again}
     counted = (one for one in facts if not (one.again and one.call in read))
-    return tuple(_build_past(fact.tool, read_outcome(fact), loads_object(fact.arguments_json)) for fact in counted)
+    return tuple(_build_past_call(fact.tool, read_outcome(fact), loads_object(fact.arguments_json)) for fact in counted)
 
 
 def read_outcome(fact: Fact) -> CallOutcome:
@@ -221,7 +223,7 @@ def past_calls_of_writes(entries: Iterable[LedgerEntry]) -> tuple[PastCall, ...]
     """The writes of this task as past calls, in the order of their intents."""
     ordered = sorted(entries, key=lambda entry: (entry.sending_at is None, entry.sending_at))
     return tuple(
-        _build_past(entry.call.tool, outcome_of(entry), loads_object(entry.arguments_json)) for entry in ordered
+        _build_past_call(entry.call.tool, outcome_of(entry), loads_object(entry.arguments_json)) for entry in ordered
     )
 
 
@@ -256,16 +258,16 @@ def _newest_calls(calls: tuple[SessionCall, ...]) -> tuple[SessionCall, ...]:
     return tuple(reversed(kept))[-_REMEMBERED:]
 
 
-def sayable(fields: Mapping[str, Json]) -> dict[str, ContextValue]:
+def rule_fields(fields: Mapping[str, Json]) -> dict[str, ContextValue]:
     """The fields that a rule can speak about: scalars and lists of scalars."""
-    return {key: cast(ContextValue, value) for key, value in fields.items() if is_sayable(value)}
+    return {key: cast(ContextValue, value) for key, value in fields.items() if is_rule_value(value)}
 
 
-def _build_past(tool: str, outcome: CallOutcome, arguments: JsonObject) -> PastCall:
-    return PastCall(tool=tool, outcome=outcome, fields=sayable(arguments))
+def _build_past_call(tool: str, outcome: CallOutcome, arguments: JsonObject) -> PastCall:
+    return PastCall(tool=tool, outcome=outcome, fields=rule_fields(arguments))
 
 
-def is_sayable(value: Json) -> bool:
+def is_rule_value(value: Json) -> bool:
     if isinstance(value, list):
         return all(not isinstance(item, dict | list) for item in value)
     return not isinstance(value, dict)

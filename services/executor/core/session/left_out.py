@@ -28,13 +28,13 @@ class LeftOut(NamedTuple):
 
 def append_remarks(ctx: TurnContext, dossier: Dossier, text: str) -> str:
     """The answer with the remarks below it; a list stays as it is, to the byte (I9)."""
-    said = remarks_below(ctx, dossier)
+    said = remarks_on_run(ctx, dossier)
     return text if is_exact_match(text) or not said else text.rstrip() + said
 
 
-def remarks_below(ctx: TurnContext, dossier: Dossier) -> str:
+def remarks_on_run(ctx: TurnContext, dossier: Dossier) -> str:
     """What is said below an answer of this run: calls not made, files not read; empty if nothing."""
-    missing, endpoint = not_made(ctx, dossier), ctx.record.request.tools_endpoint
+    missing, endpoint = calls_not_made(ctx, dossier), ctx.record.request.tools_endpoint
     said = ["\n".join(["Not made:", *(f"- {one.call.tool}: {one.why}" for one in missing)])] if missing else []
     if not ctx.toolbox.tools and endpoint is not None:
         said.append(f"The tool server {endpoint} offers no tools.")
@@ -43,7 +43,7 @@ def remarks_below(ctx: TurnContext, dossier: Dossier) -> str:
     return "".join(f"\n\n{part}" for part in said)
 
 
-def not_made(ctx: TurnContext, dossier: Dossier) -> list[LeftOut]:
+def calls_not_made(ctx: TurnContext, dossier: Dossier) -> list[LeftOut]:
     """The calls that the plans of the task went on without, except those that a later plan made after all."""
     missing: list[LeftOut] = []
     made: set[tuple[str, str, str]] = set()
@@ -54,7 +54,7 @@ def not_made(ctx: TurnContext, dossier: Dossier) -> list[LeftOut]:
     return missing
 
 
-async def leave_out(ctx: TurnContext, plan: WritePlan, call: PlannedCall, why: str) -> None:
+async def leave_call_out(ctx: TurnContext, plan: WritePlan, call: PlannedCall, why: str) -> None:
     """Stores that the plan goes on without the call, so that no later attempt makes it out of order."""
     ctx.journal.tell("note", call=call.call_id, tool=call.tool, left_out=why)
     ctx.journal.add(left_out_key(plan, call), "note", why)

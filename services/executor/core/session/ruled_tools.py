@@ -13,13 +13,13 @@ _OR = "||"
 _ONE_TOOL = re.compile(r"\s*tool\s*==\s*[\"'](?P<tool>[\w.-]+)[\"']\s*(?:&&|$)")
 
 
-def named_by_rules(policies: Iterable[Policy]) -> tuple[str, ...]:
+def tools_in_rules(policies: Iterable[Policy]) -> tuple[str, ...]:
     """The tools, or patterns of tools, that the policies' rules name."""
     rules = [rule for policy in policies for rule in policy.tool_rules]
     return tuple(dict.fromkeys(name for rule in rules for name in (rule.tool, *rule.after)))
 
 
-def rules_about_nothing(policies: Iterable[Policy], offered: Iterable[str]) -> list[str]:
+def rules_about_unknown_tools(policies: Iterable[Policy], offered: Iterable[str]) -> list[str]:
     """A sentence for each rule whose tool is not offered: a misspelt name would silently forbid nothing."""
     names = tuple(offered)
     about = [(policy.id, rule.id, rule.tool.strip()) for policy in policies for rule in policy.tool_rules]

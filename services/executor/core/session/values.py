@@ -12,7 +12,7 @@ from shared.contracts.outcome import ThresholdKind
 from shared.domain.exact_json import Json, JsonObject, loads
 
 
-def kind_of(name: str) -> ThresholdKind:
+def threshold_kind_of(name: str) -> ThresholdKind:
     """The kind of threshold that a name means: a variance, an SLA credit, or a policy limit."""
     words = set(re.findall(r"[a-z]+", name.lower().replace("_", " ")))
     if "variance" in words:
@@ -162,7 +162,7 @@ class MissingFigure(NamedTuple):
         return f"{self.name}{f' of {self.about}' if self.about else ''} could not be computed: {self.why}"
 
 
-class Shared(NamedTuple):
+class SharedOperand(NamedTuple):
     """Records whose differences have an operand in common. ``whole``: the amount that all are taken from."""
 
     ids: frozenset[str]
@@ -187,7 +187,7 @@ class FigureResults(NamedTuple):
     values: tuple[NamedValue, ...] = ()
     missing: tuple[MissingFigure, ...] = ()
     subjects: Mapping[str, frozenset[str]] = MappingProxyType({})  # by figure: the ids of the records it is about
-    shared: Mapping[str, tuple[Shared, ...]] = MappingProxyType({})  # by figure
+    shared: Mapping[str, tuple[SharedOperand, ...]] = MappingProxyType({})  # by figure
 
 
 def with_figures(values: Sequence[NamedValue], found: FigureResults) -> tuple[NamedValue, ...]:
@@ -215,7 +215,7 @@ def parts_to_do(parts: Iterable[PartOfTask]) -> tuple[PartOfTask, ...]:
     return tuple(part for part in parts if part.is_to_do)
 
 
-def fold_words(text: str) -> str:
+def normalize_quote(text: str) -> str:
     """A text without what may differ between a quote and its source: case, white space, and the marks at its ends."""
     return _BLANKS.sub(" ", text).strip(" .,;:!?\"'\u201c\u201d\u2018\u2019").casefold()
 

@@ -60,7 +60,7 @@ def is_figure(text: str) -> bool:
     return text.isidentifier()
 
 
-def pattern(text: str) -> Pattern:
+def parse_pattern(text: str) -> Pattern:
     """The operand that a text such as ``kind.field`` names; raises ``BadPattern`` for any other text."""
     match = _SHAPE.fullmatch(text)
     if match is None:
@@ -309,7 +309,7 @@ class Failed(EarlyEnd):
     """Something that was needed did not work."""
 
 
-class ModelRests(Failed):
+class ModelTemporarilyAway(Failed):
     """The model is away and may be back in minutes. ``retry_after``: after how many seconds, if it says so."""
 
     def __init__(self, reason: str, retry_after: float | None = None) -> None:
@@ -338,6 +338,6 @@ class Canceled(EarlyEnd):
     fsm_state = None
 
 
-def ends_rest(turn: Turn) -> bool:
+def ends_timed_wait(turn: Turn) -> bool:
     """Whether a turn is the timer that ends a rest."""
     return turn.kind is TurnKind.DEADLINE and str(turn.data.get("subject", "")).startswith(REST_SUBJECT)

@@ -42,7 +42,7 @@ class Prompts(NamedTuple):
 
 
 @cache
-def load() -> Prompts:
+def load_prompts() -> Prompts:
     return Prompts(*((_HERE / f"{name}.md").read_text("utf-8").strip() for name in Prompts._fields))
 
 

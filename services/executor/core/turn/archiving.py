@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 
 import structlog
 
-from services.executor.core.session.context import side_by_side
+from services.executor.core.session.context import run_side_by_side
 from services.executor.ports.sessions import SessionName
 from services.executor.ports.upkeep import EndedContent, EndedTasks, IdleSessions
 from shared.ports.archive import Archive, ArchiveUnavailable
@@ -41,7 +41,7 @@ class Archiver:
         archive = self._archive
         if archive is None:
             return list(found)
-        safe = await side_by_side(self._archive_task(archive, one) for one in found)
+        safe = await run_side_by_side(self._archive_task(archive, one) for one in found)
         return [one for one, is_safe in zip(found, safe, strict=True) if is_safe]
 
     async def _archive_task(self, archive: Archive, found: EndedContent) -> bool:
@@ -71,7 +71,7 @@ class Evictor:
             if self._archive is None:
                 await self._idle.take_off_idle_list(sessions)
                 continue
-            gone = sum(await side_by_side(self._evict_session(self._archive, session) for session in sessions))
+            gone = sum(await run_side_by_side(self._evict_session(self._archive, session) for session in sessions))
             total += gone
             if not gone:  # what could not be archived is taken again after a while, by whoever comes
                 break

@@ -22,7 +22,7 @@ from services.executor.core.prime.prime import OpenedTurn
 from services.executor.core.reflect.review import ReviewedRun
 from services.executor.core.session.budget import BudgetSpent, Partial
 from services.executor.core.session.context import IN_DOUBT, NOBODY_APPROVES, TurnContext, is_practice
-from services.executor.core.session.dossier import NO_PROGRESS, Progress, Resting, RunEnd, WaitsForDecision
+from services.executor.core.session.dossier import NO_PROGRESS, Progress, RunEnd, WaitsForDecision, WaitsForTime
 from services.executor.core.session.ledger import Doubtful, GivenUp, brief_operator, doubts_deadline, open_doubts
 from services.executor.core.session.values import parts_to_do
 from services.executor.core.states.machine import Canceled, EarlyEnd, Failed, Rejected
@@ -116,7 +116,7 @@ async def end_waiting(opened: OpenedTurn, waiting: _WaitsForPerson) -> RunEnd:
     """The end of a run that leaves its task waiting for a person."""
     match waiting:
         case StillWaiting():  # for the answer to the same question as before
-            return await _end_asking(opened.store, waiting.approval, opened.journal.progress, waiting.note)
+            return await _end_asking_approval(opened.store, waiting.approval, opened.journal.progress, waiting.note)
         case StillInDoubt():
             return await _end_in_doubt(opened, str(waiting))
         case AgentAsks():
@@ -149,10 +149,10 @@ async def end_with_question(ctx: TurnContext, waits: WaitsForDecision) -> RunEnd
     )
     asked: dict[str, JsonValue] = {"deadline": approval.deadline.isoformat(), "approval_id": approval.approval_id}
     ctx.journal.tell("approval", status="waiting", level=approval.level, **asked)
-    return await _end_asking(ctx.store, approval, progress)
+    return await _end_asking_approval(ctx.store, approval, progress)
 
 
-async def end_resting(ctx: TurnContext, resting: Resting) -> RunEnd:
+async def end_with_timed_wait(ctx: TurnContext, resting: WaitsForTime) -> RunEnd:
     """The end of a run that goes on by itself when the time has come; until then no lease is held."""
     ctx.ports.tracer.current_span().event(names.RESTS)
     progress, rest = _store_waiting(ctx, resting.progress, f"rests:{ctx.turn.turn_id}"), resting.rest
@@ -161,7 +161,9 @@ async def end_resting(ctx: TurnContext, resting: Resting) -> RunEnd:
     return RunEnd(TaskState.WORKING, None, rest.why, rest.why, progress, writes, timer=rest.timer)
 
 
-async def _end_asking(store: TurnStore, approval: Approval, progress: Progress | None, note: str = "") -> RunEnd:
+async def _end_asking_approval(
+    store: TurnStore, approval: Approval, progress: Progress | None, note: str = ""
+) -> RunEnd:
     """The end of a run that asks a person about a plan; earlier plans of the task may have written something."""
     text = "\n\n".join(part for part in (note, write_approver_brief(approval)) if part)
     return RunEnd(

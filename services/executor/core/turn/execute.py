@@ -3,28 +3,28 @@
 from typing import NamedTuple
 
 from services.executor.core.authorize.persons import describe_needed_approval
-from services.executor.core.conversation.completed import answer_by_ledger, complete_answer
+from services.executor.core.conversation.completed import complete_answer, with_ledger_answer
 from services.executor.core.conversation.converse import (
     AnswerFound,
     Conversation,
     PlanClosed,
     begin_conversation,
-    reads_key,
+    passed_over_reads_key,
 )
 from services.executor.core.plan.outcomes import outcomes_of
 from services.executor.core.session.context import TurnContext, is_practice
 from services.executor.core.session.dossier import (
     AnsweredTask,
     Progress,
-    Resting,
     StaleInputs,
     WaitsForDecision,
+    WaitsForTime,
     answer_with_plan,
     is_dry_run,
 )
 from services.executor.core.session.left_out import OUTDATED, left_out_calls
-from services.executor.core.states.machine import Failed, ModelRests
-from services.executor.core.turn.waits import rest_for_model
+from services.executor.core.states.machine import Failed, ModelTemporarilyAway
+from services.executor.core.turn.waits import wait_for_model
 from services.executor.core.write.carry_plan import carry_plan
 from services.executor.ports.turns import JournalEntry
 from shared.contracts.plan import WritePlan
@@ -40,7 +40,7 @@ class _CarriedPlan(NamedTuple):
     outcomes: dict[str, Json]
 
 
-async def execute_task(ctx: TurnContext, progress: Progress) -> AnsweredTask | WaitsForDecision | Resting:
+async def execute_task(ctx: TurnContext, progress: Progress) -> AnsweredTask | WaitsForDecision | WaitsForTime:
     """Continues the task from where it stands. Whatever was said and done before is taken again from the journal.
 
     If the orchestrator that thinks first is not available before anything is planned, the next one listed begins.
@@ -50,44 +50,46 @@ async def execute_task(ctx: TurnContext, progress: Progress) -> AnsweredTask | W
         try:
             return await _carry_conversation(conversation)
         except Failed as failed:
-            if not _may_pass_on(conversation.progress, failed):
+            if not _may_pass_to_next(conversation.progress, failed):
                 raise
             progress = _pass_to_next(conversation, failed)
 
 
-async def _carry_conversation(conversation: Conversation) -> AnsweredTask | WaitsForDecision | Resting:
+async def _carry_conversation(conversation: Conversation) -> AnsweredTask | WaitsForDecision | WaitsForTime:
     """Lets the model speak, carries out each plan that closes, and tells the model what became of its calls."""
     while True:
         try:
-            event = await conversation.go_on()
-        except ModelRests as away:
-            if conversation.may_end_by_ledger:
-                return await _complete_by_ledger(conversation)
-            return await _begin_rest(conversation, away)
+            event = await conversation.advance()
+        except ModelTemporarilyAway as away:
+            if conversation.may_answer_from_ledger:
+                return await _complete_from_ledger(conversation)
+            return await _wait_for_model(conversation, away)
         ctx = conversation.ctx  # with the process that the model chose
         match event:
             case AnswerFound(progress):
-                return await _complete(conversation, progress)
+                return await _complete_answer(conversation, progress)
             case PlanClosed(progress) if is_dry_run(ctx.record):
                 return AnsweredTask(answer_with_plan(progress, describe_needed_approval(ctx, progress)))
             case PlanClosed():
                 carried = await _carry_closed_plan(ctx, event)
         if not isinstance(carried, _CarriedPlan):
             return carried
-        await conversation.hear_outcomes(carried.progress, carried.outcomes)
-        if ctx.tenant.answer_from_ledger and conversation.may_end_by_ledger:
-            return await _complete_by_ledger(conversation)
+        await conversation.add_outcomes(carried.progress, carried.outcomes)
+        if ctx.tenant.answer_from_ledger and conversation.may_answer_from_ledger:
+            return await _complete_from_ledger(conversation)
 
 
-async def _complete_by_ledger(conversation: Conversation) -> AnsweredTask:
-    return await _complete(conversation, await answer_by_ledger(conversation.ctx, conversation.progress))
+async def _complete_from_ledger(conversation: Conversation) -> AnsweredTask:
+    return await _complete_answer(conversation, await with_ledger_answer(conversation.ctx, conversation.progress))
 
 
-async def _complete(conversation: Conversation, progress: Progress) -> AnsweredTask:
-    return await complete_answer(conversation.ctx, progress, conversation.corrected, conversation.unnamed)
+async def _complete_answer(conversation: Conversation, progress: Progress) -> AnsweredTask:
+    return await complete_answer(
+        conversation.ctx, progress, conversation.correction_by_part, conversation.unnamed_ids_by_part
+    )
 
 
-async def _carry_closed_plan(ctx: TurnContext, closed: PlanClosed) -> _CarriedPlan | WaitsForDecision | Resting:
+async def _carry_closed_plan(ctx: TurnContext, closed: PlanClosed) -> _CarriedPlan | WaitsForDecision | WaitsForTime:
     """Carries out the plan and returns what became of its calls, as a journal step, or how it waits."""
     stored = ctx.journal.of_earlier_attempt(_OUTCOMES.format(closed.plan.round))
     if stored is not None:
@@ -95,7 +97,7 @@ async def _carry_closed_plan(ctx: TurnContext, closed: PlanClosed) -> _CarriedPl
     match await carry_plan(ctx, closed.progress):
         case WaitsForDecision() as waits:
             return waits._replace(why=_why_asked_again(ctx, closed.plan))
-        case Resting() as resting:
+        case WaitsForTime() as resting:
             return resting
         case StaleInputs() as stale:
             return await _store_outcomes(ctx, closed.plan, stale.progress, _say_outdated(ctx, closed.plan, stale))
@@ -123,16 +125,16 @@ def _why_asked_again(ctx: TurnContext, plan: WritePlan) -> tuple[str, ...]:
     return (why,) if why else ()
 
 
-async def _begin_rest(conversation: Conversation, away: ModelRests) -> Resting:
+async def _wait_for_model(conversation: Conversation, away: ModelTemporarilyAway) -> WaitsForTime:
     """The wait until the model is asked again; raises ``Failed`` in practice and past the deadline."""
     ctx = conversation.ctx
-    pause = None if is_practice(ctx.record) else await rest_for_model(ctx, conversation.key, away)
+    pause = None if is_practice(ctx.record) else await wait_for_model(ctx, conversation.key, away)
     if pause is None:
         raise Failed(away.reason, "model") from away
-    return Resting(conversation.progress, pause)
+    return WaitsForTime(conversation.progress, pause)
 
 
-def _may_pass_on(progress: Progress, failed: Failed) -> bool:
+def _may_pass_to_next(progress: Progress, failed: Failed) -> bool:
     """Whether the next orchestrator may begin: there is one, and nothing is planned."""
     return len(progress.orchestrators) > 1 and failed.part == "model" and progress.dossier.plan is None
 
@@ -146,7 +148,7 @@ def _pass_to_next(conversation: Conversation, failed: Failed) -> Progress:
         ctx.journal.note_run_continues()
         ctx.journal.tell("note", orchestrator=name.value, not_available=failed.reason)
         made: Json = [loads_object(call.model_dump_json()) for call in conversation.reads_made]
-        ctx.journal.add(reads_key(name.value), "note", dumps(made))
+        ctx.journal.add(passed_over_reads_key(name.value), "note", dumps(made))
         ctx.journal.add(key, "note", failed.reason)
     passed_over = {**progress.passed_over, name.value: failed.reason}
     update = {"orchestrators": progress.orchestrators[1:], "passed_over": passed_over, "replies": 0}

@@ -38,7 +38,9 @@ class FairShareSlots:
 
     def free_slots(self, free: int) -> FreeSlotsByTenant:
         """The tenants whose sessions may be taken, and how many, with so many places free here."""
-        return FreeSlotsByTenant(free, share(0, free), self._list_shares(free) | dict.fromkeys(self._still_full(), 0))
+        return FreeSlotsByTenant(
+            free, free_share(0, free), self._list_shares(free) | dict.fromkeys(self._tenants_at_cap(), 0)
+        )
 
     async def acquire(self, tenant: str, session_id: str) -> bool:
         """Whether the session got a slot; if not, its tenant's cap is reached, and it is woken when a slot is free."""
@@ -46,17 +48,17 @@ class FairShareSlots:
         try:
             has_slot = await self._take_slot(tenant, session_id)
         except BaseException:
-            self._count_off(tenant)
+            self._subtract_session(tenant)
             raise
         if not has_slot:
-            self._count_off(tenant)
+            self._subtract_session(tenant)
             self._full[tenant] = asyncio.get_running_loop().time() + _FULL_SECONDS
             await self._store.postpone_reaping(tenant, session_id)
         return has_slot
 
     async def release(self, tenant: str, session_id: str) -> None:
         """Gives back a slot that was taken here, and wakes the session that waited for it."""
-        self._count_off(tenant)
+        self._subtract_session(tenant)
         if (tenant, session_id) in self._with_slots:
             self._with_slots.discard((tenant, session_id))
             self._full.pop(tenant, None)
@@ -64,7 +66,7 @@ class FairShareSlots:
             if following is not None:
                 await self._wakes.wake_first(tenant, following)
 
-    async def keep(self) -> None:
+    async def keep_extending(self) -> None:
         """Keeps the slots that were taken here; runs until cancelled."""
         while True:
             await asyncio.sleep(self._slot_seconds / 3)
@@ -82,15 +84,15 @@ class FairShareSlots:
         self._with_slots.add((tenant, session_id))
         return True
 
-    def _count_off(self, tenant: str) -> None:
+    def _subtract_session(self, tenant: str) -> None:
         self._here[tenant] -= 1
         if not self._here[tenant]:
             del self._here[tenant]
 
     def _list_shares(self, free: int) -> dict[str, int]:
-        return {tenant: share(here, free) for tenant, here in self._here.items()}
+        return {tenant: free_share(here, free) for tenant, here in self._here.items()}
 
-    def _still_full(self) -> Mapping[str, float]:
+    def _tenants_at_cap(self) -> Mapping[str, float]:
         now = asyncio.get_running_loop().time()
         self._full = {tenant: until for tenant, until in self._full.items() if until > now}
         return self._full
@@ -113,7 +115,7 @@ class FairShareSlots:
             return None
 
 
-def share(here: int, free: int) -> int:
+def free_share(here: int, free: int) -> int:
     """How many free places a tenant with ``here`` sessions may take; the last one is for who has none."""
     even = max(0, -(-(_TIMES_THE_FREE * free - here) // (_TIMES_THE_FREE + 1)))
     return max(0, min(even, free - 1)) if here or free > 1 else free

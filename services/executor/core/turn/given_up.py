@@ -6,11 +6,11 @@ from datetime import datetime
 
 import structlog
 
-from services.executor.core.reflect.client_answer import final_answer, told_ledger
+from services.executor.core.reflect.client_answer import final_answer, ledger_for_clients
 from services.executor.core.reflect.outcome import outcome_of_record
-from services.executor.core.session.context import begins_anew, is_practice, own_session
+from services.executor.core.session.context import is_practice, session_for_task, starts_assessment
 from services.executor.core.session.dossier import is_dry_run
-from services.executor.core.session.journal import latest
+from services.executor.core.session.journal import latest_progress
 from services.executor.core.session.ledger import (
     brief_operator,
     doubts_deadline,
@@ -43,7 +43,7 @@ async def give_up(work: Work, store: TurnStore, attempts: int) -> TurnEnd:
     """
     entries, now = tuple((await store.ledger()).values()), (await store.pulse()).now
     doubts = open_doubts(entries)
-    waits = bool(doubts) and not is_practice(work.record) and _may_wait(work.turn, entries, now)
+    waits = bool(doubts) and not is_practice(work.record) and _may_still_wait(work.turn, entries, now)
     times = "once" if attempts == 1 else f"{attempts} times"
     reason = f"The worker stopped {times} while carrying out this turn; it is not tried again."
     reason += _list_tools("Carried out before", entries, DONE)
@@ -53,7 +53,7 @@ async def give_up(work: Work, store: TurnStore, attempts: int) -> TurnEnd:
         "state": TaskState.INPUT_REQUIRED if waits else TaskState.FAILED,
         "reason": reason,
         "answer": final_answer(f"{reason}\n\n{brief_operator(doubts)}" if waits else reason, entries),
-        "metadata": {**work.record.metadata, **told_ledger(entries), "escalated": is_for_a_person},
+        "metadata": {**work.record.metadata, **ledger_for_clients(entries), "escalated": is_for_a_person},
         "updated_at": now,
         "turns_done": work.turns_done,
     }
@@ -64,7 +64,7 @@ async def give_up(work: Work, store: TurnStore, attempts: int) -> TurnEnd:
         events=(_build_status(record),),
         timer=doubts_deadline(doubts) if waits else None,
         outcome=None if waits else await known_outcome(record, store),
-        letter=None if waits else letter(work, record, attempts),
+        letter=None if waits else build_dead_letter(work, record, attempts),
     )
 
 
@@ -77,9 +77,9 @@ async def _remember_calls(
     """
     made, names = await _calls_made(record, store, entries)
     if not (made and names):
-        return SessionState() if begins_anew(record) else None
+        return SessionState() if starts_assessment(record) else None
     try:
-        session = own_session(await store.session(), record)
+        session = session_for_task(await store.session(), record)
     except SessionUnavailable:  # put off until the archive is back
         raise
     except (StoreUnavailable, ValueError) as error:
@@ -93,7 +93,7 @@ async def _calls_made(
 ) -> tuple[tuple[PastCall, ...], tuple[str, ...]]:
     """The task's calls, and the tools or patterns of tools that rules name."""
     try:
-        progress = latest(await store.journal())
+        progress = latest_progress(await store.journal())
     except ValueError as error:
         log.warning("progress_not_read", task=record.task_id, error=repr(error))
         return past_calls_of_writes(entries), ("*",)
@@ -102,7 +102,7 @@ async def _calls_made(
     return (*past_calls_of_facts(progress.dossier.facts), *past_calls_of_writes(entries)), progress.ruled_tools
 
 
-def _may_wait(turn: Turn, entries: Sequence[LedgerEntry], now: datetime) -> bool:
+def _may_still_wait(turn: Turn, entries: Sequence[LedgerEntry], now: datetime) -> bool:
     """Whether an operator may still decide: neither the task nor this turn was to end the wait."""
     if turn.kind in (TurnKind.CANCEL, TurnKind.DEADLINE) or find_taken_over(entries) is not None:
         return False
@@ -119,7 +119,7 @@ def _list_tools(heading: str, entries: Iterable[LedgerEntry], statuses: Collecti
     return f" {heading}: {tools}." if tools else ""
 
 
-def letter(work: Work, ended: TaskRecord, attempts: int) -> DeadTurn:
+def build_dead_letter(work: Work, ended: TaskRecord, attempts: int) -> DeadTurn:
     """The dead letter of a turn: what an operator is told of it, and all that is needed to begin its task anew."""
     record = work.record
     return DeadTurn(
@@ -177,7 +177,7 @@ def end_unread(unread: UnreadableTurn, tenant: str, session_id: str) -> UnreadTu
     )
     done = {"turn_id": unread.turn_id, "state": TaskState.FAILED.value}
     events = (_build_status(record), TaskEvent(kind="turn_finished", at=unread.now, data=done))
-    dead = letter(Work(turn, record, unread.attempts, last_error=str(unread)), record, unread.attempts)
+    dead = build_dead_letter(Work(turn, record, unread.attempts, last_error=str(unread)), record, unread.attempts)
     outcome = outcome_of_record(record, (), marked_values(turn.text), is_applied=False)
     ended = _ended_record(unread.record, record, turn.turn_id)
     return UnreadTurnEnd(dead.model_copy(update={"writes": _WRITES}), outcome, ended, events)

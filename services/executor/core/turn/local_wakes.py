@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from typing_extensions import override
 
-from services.executor.core.session.context import side_by_side
+from services.executor.core.session.context import run_side_by_side
 from services.executor.core.turn.runner import Runner
 from services.executor.ports.sessions import SessionWakes
 from shared.ports.store import StoreUnavailable
@@ -39,17 +39,17 @@ class LocalFirstWakes(SessionWakes):
         try:
             queued = [*await self._wakes.wake_unattended(left, begun=begun)]
         except StoreUnavailable:
-            taken = await self._take(every[:free])
+            taken = await self._offer_sessions(every[:free])
             if len(taken) < len(every):
                 raise
             return taken
-        taken = await self._take(near)
+        taken = await self._offer_sessions(near)
         back = [one for one in near if one not in taken]
         return [*taken, *queued, *await self._wakes.wake_unattended(back, begun=begun)]
 
-    async def _take(self, sessions: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    async def _offer_sessions(self, sessions: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
         """The sessions that were taken here, offered side by side."""
-        took = await side_by_side(self._offer_session(one) for one in sessions)
+        took = await run_side_by_side(self._offer_session(one) for one in sessions)
         return [one for one, is_taken in zip(sessions, took, strict=True) if is_taken]
 
     async def _offer_session(self, session: tuple[str, str]) -> bool:

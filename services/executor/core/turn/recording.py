@@ -14,8 +14,8 @@ from typing_extensions import override
 
 from services.executor.core.session.context import AnswerRules, Limits, Ports
 from services.executor.core.session.dossier import RunEnd
-from services.executor.core.session.journal import Journal, early_end_note, present_step
-from services.executor.core.states.machine import EarlyEnd, Failed, FailedPart, ModelRests
+from services.executor.core.session.journal import Journal, current_step_key, early_end_note
+from services.executor.core.states.machine import EarlyEnd, Failed, FailedPart, ModelTemporarilyAway
 from services.executor.core.tools.failures import says_out_of_time
 from services.executor.ports.orchestrators import OrchestratorName
 from services.executor.ports.policy import PolicyService, PolicyUnavailable
@@ -122,8 +122,8 @@ def read_early_end(text: str) -> NotedEnd:
 
 def _build_early_end(kind: type[EarlyEnd], noted: JsonObject) -> EarlyEnd:
     reason, after = str(noted["reason"]), noted.get("retry_after")
-    if kind is ModelRests:
-        return ModelRests(reason, None if after is None else float(str(after)))
+    if kind is ModelTemporarilyAway:
+        return ModelTemporarilyAway(reason, None if after is None else float(str(after)))
     return kind(reason, cast("FailedPart | None", noted["part"]))
 
 
@@ -149,7 +149,7 @@ def turn_span(tracer: Tracer, work: Work) -> AbstractContextManager[Span]:
     return tracer.continue_trace(name, SpanKind.CONSUMER, began or brought, None if brought == began else brought)
 
 
-def tell_beginning(span: Span, work: Work) -> None:
+def note_start_on_span(span: Span, work: Work) -> None:
     if not span.is_recording:
         return
     record = work.record
@@ -159,7 +159,7 @@ def tell_beginning(span: Span, work: Work) -> None:
     span.note({**of_task, **of_turn, **counts})
 
 
-def tell_end(span: Span, ended: RunEnd) -> None:
+def note_end_on_span(span: Span, ended: RunEnd) -> None:
     if not span.is_recording:
         return
     span.note({names.TASK_STATE: ended.state.value})
@@ -190,7 +190,7 @@ class RecordedPolicy(PolicyService):
     @override
     async def evaluate(self, request: EvaluateRequest) -> Verdict:
         text = request.to_json()
-        name = policy_name(text, self._asked)
+        name = policy_input_name(text, self._asked)
         try:
             verdict = await self._policy.evaluate(request)
         except PolicyUnavailable as error:
@@ -214,12 +214,12 @@ class RecordedPolicy(PolicyService):
         return await self._policy.check_prose(request)
 
 
-def policy_name(request: str, asked: Counter[str]) -> str:
+def policy_input_name(request: str, asked: Counter[str]) -> str:
     """The name of a noted verdict: one for each time that a run makes the same request; ``asked`` counts them.
 
     What is asked in the course of a step counts by itself: a replay has the step's result, and does not ask.
     """
-    step = present_step()
+    step = current_step_key()
     same = f"{digest(request)[:32]}{f':{step}' if step else ''}"
     asked[same] += 1
     return f"policy:{same}:{asked[same]}"
@@ -247,7 +247,7 @@ class RecordedTools(ToolServers):
 
     @override
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
-        name = tools_name(connection)
+        name = tools_input_name(connection)
         if self._calls_no_more and (before := self._recorded_tools(connection)):
             return before
         try:
@@ -265,7 +265,7 @@ class RecordedTools(ToolServers):
 
     def _recorded_tools(self, connection: Connection) -> tuple[Tool, ...]:
         """The tools that were noted for the connection; empty if none were, or the server did not answer."""
-        noted = self._journal.last_input(tools_name(connection))
+        noted = self._journal.last_input(tools_input_name(connection))
         try:
             return parse_tools(noted, connection)[0] if noted else ()
         except (ToolUnreachable, ToolSilent):
@@ -310,7 +310,7 @@ class RecordedTools(ToolServers):
                 said = dumps(answer.content)[:_SHOWN]
                 raise ToolSilent(f"{tool}: the server did not get its own answer in time: {said}")
         except (ToolUnreachable, ToolSilent) as error:
-            self._journal.record_input(call_name(connection, tool, arguments), _format_failure(error))
+            self._journal.record_input(call_input_name(connection, tool, arguments), _format_failure(error))
             raise
         return answer
 
@@ -322,17 +322,17 @@ def _leaves_open(connection: Connection, tool: str, answer: ToolAnswer) -> bool:
     return answer.is_error and not is_final and says_out_of_time(answer.content)
 
 
-def tools_name(connection: Connection) -> str:
+def tools_input_name(connection: Connection) -> str:
     return f"tools:{connection.id}"
 
 
-def call_name(connection: Connection, tool: str, arguments: JsonObject) -> str:
+def call_input_name(connection: Connection, tool: str, arguments: JsonObject) -> str:
     return f"call:{digest([connection.id, tool, arguments])[:32]}"
 
 
 def parse_tools(text: str, connection: Connection) -> tuple[tuple[Tool, ...], bool]:
     """The noted tools, and whether the server may have others; raises what the server's silence raised."""
-    noted = _unpack_whole(text)
+    noted = _unpack_object(text)
     raise_failure(noted)
     listed = cast("list[JsonObject]", noted["tools"])
     return tuple(_read_tool(tool, connection.id) for tool in listed), bool(noted["unlisted"])
@@ -354,7 +354,7 @@ def _pack_schema(value: JsonObject) -> str:
     return _PACKED + b64encode(zlib.compress(text.encode(), level=1)).decode()
 
 
-def _unpack_whole(text: str) -> JsonObject:
+def _unpack_object(text: str) -> JsonObject:
     if not text.startswith(_PACKED):
         return loads_object(text)
     return loads_object(zlib.decompress(b64decode(text.removeprefix(_PACKED))))

@@ -16,23 +16,23 @@ from services.executor.core.session.context import Limits, Ports
 from services.executor.core.session.journal import Journal, JournalLimits, MakesJournal
 from services.executor.core.states.prompts import Prompts
 from services.executor.core.turn.recording import (
-    call_name,
+    call_input_name,
     parse_tools,
-    policy_name,
+    policy_input_name,
     raise_failure,
     read_session,
     read_verdict,
-    tools_name,
+    tools_input_name,
 )
 from services.executor.core.turn.replay_cursor import (
+    AttemptStopped,
     CannotReplay,
     Differs,
     ReplayCursor,
     ReplayResult,
     StepTaken,
-    StoppedHere,
     attempts_of,
-    writes_begin,
+    enters_write_state,
 )
 from services.executor.ports.learned import Experience, Learned
 from services.executor.ports.policy import PolicyService, PolicyUnavailable, Tenants
@@ -70,7 +70,7 @@ class ReplayJournal(Journal):
 
     @override
     def get(self, key: str) -> str | None:
-        return self._cursor.peek(key)
+        return self._cursor.peek_step(key)
 
     @override
     async def run_step(
@@ -84,24 +84,24 @@ class ReplayJournal(Journal):
         if key not in self._cursor.attempt.steps:
             await asyncio.sleep(0)  # those beside it may have been finished then
             await asyncio.sleep(0)
-        unavailable = self._cursor.unavailable(key)
+        unavailable = self._cursor.why_unavailable(key)
         if unavailable is not None:
             raise PolicyUnavailable(unavailable)
         if ended := self._cursor.find_end(key):
             raise ended
-        return self._cursor.take(key, asked).data_json
+        return self._cursor.take_step(key, asked).data_json
 
     @override
     def decide_once(self, key: str, decide: Callable[[], str]) -> str:
-        recorded = self._cursor.peek(key)
+        recorded = self._cursor.peek_step(key)
         return decide() if recorded is None else recorded
 
     @override
     def add_together(self, *entries: JournalEntry) -> None:
         for entry in entries:
             self._cursor.compare(entry.key, entry.kind, entry.data_json)
-            if writes_begin(entry.key):
-                self._cursor.ledger.show_planned()
+            if enters_write_state(entry.key):
+                self._cursor.ledger.reveal_planned()
 
     @override
     def record_input(self, name: str, data: str, shared: tuple[str, ...] = ()) -> None:
@@ -123,7 +123,7 @@ class ReplayStore(TurnStore):
 
     @override
     async def journal(self) -> tuple[JournalEntry, ...]:
-        return self._cursor.so_far()
+        return self._cursor.journal_so_far()
 
     @override
     async def ledger(self) -> Mapping[str, LedgerEntry]:
@@ -136,8 +136,8 @@ class ReplayStore(TurnStore):
     @override
     async def session(self) -> SessionState:
         """The recorded session. PRIME asks for it, after the turn's word on earlier writes was heeded."""
-        if any(writes_begin(entry.key) for entry in self._cursor.attempt.before):
-            self._cursor.ledger.show_planned()
+        if any(enters_write_state(entry.key) for entry in self._cursor.attempt.before):
+            self._cursor.ledger.reveal_planned()
         found = self._cursor.attempt.inputs.get("session")
         return SessionState() if found is None else read_session(found)
 
@@ -158,13 +158,15 @@ class ReplayStore(TurnStore):
 
     @override
     async def open_write(self, entry: LedgerEntry, hold_seconds: float, batch: JournalBatch = NOTHING) -> Pulse:
-        if not self._cursor.ledger.show(entry.key):
-            raise self._cursor.absent(f"write {entry.call.call_id}", f"{entry.call.tool} would be called; it was not")
+        if not self._cursor.ledger.reveal(entry.key):
+            raise self._cursor.absence_error(
+                f"write {entry.call.call_id}", f"{entry.call.tool} would be called; it was not"
+            )
         return await self.pulse()
 
     @override
     async def settle_write(self, entry: LedgerEntry, before: WriteStatus, batch: JournalBatch = NOTHING) -> Pulse:
-        self._cursor.ledger.show(entry.key)
+        self._cursor.ledger.reveal(entry.key)
         return await self.pulse()
 
     @override
@@ -181,7 +183,7 @@ class ArchivedWorld(Model, ToolServers, PolicyService, Tenants, Learned):
 
     @override
     async def complete(self, request: ModelRequest) -> ModelReply:
-        raise self._cursor.absent("model", "a model would be asked")
+        raise self._cursor.absence_error("model", "a model would be asked")
 
     @override
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
@@ -192,7 +194,7 @@ class ArchivedWorld(Model, ToolServers, PolicyService, Tenants, Learned):
         return self._recorded_tools(connection)[1]
 
     def _recorded_tools(self, connection: Connection) -> tuple[tuple[Tool, ...], bool]:
-        noted = self._cursor.recorded_input(tools_name(connection), "its tools were not listed then")
+        noted = self._cursor.recorded_input(tools_input_name(connection), "its tools were not listed then")
         return parse_tools(noted, connection)
 
     @override
@@ -200,25 +202,25 @@ class ArchivedWorld(Model, ToolServers, PolicyService, Tenants, Learned):
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> ToolAnswer:
         """The recorded failure of a write or read-back; what became of other calls is in the ledger."""
-        noted = self._cursor.attempt.inputs.get(call_name(connection, tool, arguments))
+        noted = self._cursor.attempt.inputs.get(call_input_name(connection, tool, arguments))
         if noted is not None:
             raise_failure(loads_object(noted))
         if not self._cursor.attempt.is_last:
-            raise StoppedHere
+            raise AttemptStopped
         raise ToolUnreachable("nothing is called in a replay")
 
     @override
     async def evaluate(self, request: EvaluateRequest) -> Verdict:
-        name = policy_name(request.to_json(), self._asked)
+        name = policy_input_name(request.to_json(), self._asked)
         return read_verdict(self._cursor.recorded_input(name, "the policy would be asked something else"))
 
     @override
     async def allowances(self, request: AllowanceRequest) -> Allowances:
-        raise self._cursor.absent("allowances", "the policy would be asked about reads")
+        raise self._cursor.absence_error("allowances", "the policy would be asked about reads")
 
     @override
     async def check_prose(self, request: ProseRequest) -> ProseAnswer:
-        raise self._cursor.absent("prose", "a prose policy would be checked")
+        raise self._cursor.absence_error("prose", "a prose policy would be checked")
 
     @override
     async def get(self, tenant: str) -> TenantRecord:
@@ -238,7 +240,7 @@ class ArchivedWorld(Model, ToolServers, PolicyService, Tenants, Learned):
 
     @override
     async def translation(self, tenant: str, key: str) -> str | None:
-        raise self._cursor.absent(key, "a translation would be looked up")
+        raise self._cursor.absence_error(key, "a translation would be looked up")
 
     @override
     async def keep_translation(self, tenant: str, key: str, text: str) -> None:
@@ -246,15 +248,15 @@ class ArchivedWorld(Model, ToolServers, PolicyService, Tenants, Learned):
 
     @override
     async def process_types(self, tenant: str) -> tuple[str, ...]:
-        raise self._cursor.absent("processes", "synthesized processes would be looked up")
+        raise self._cursor.absence_error("processes", "synthesized processes would be looked up")
 
     @override
     async def process(self, tenant: str, process_type: str) -> str | None:
-        raise self._cursor.absent(process_type, "a synthesized process would be looked up")
+        raise self._cursor.absence_error(process_type, "a synthesized process would be looked up")
 
     @override
     async def keep_process(self, tenant: str, process_type: str, text: str) -> str:
-        raise self._cursor.absent(process_type, "a process would be synthesized")
+        raise self._cursor.absence_error(process_type, "a process would be synthesized")
 
 
 __all__ = ["CannotReplay", "ReplayResult", "replay"]
@@ -282,7 +284,7 @@ async def replay(task: ArchivedTask, limits: Limits, prompts: Prompts, worker: R
         for number, attempt in enumerate(attempts, 1):
             cursor = ReplayCursor(attempt, given_up=number == len(attempts) and _is_given_up(task.record))
             try:
-                standing = await _run(cursor, standing, limits, prompts, worker)
+                standing = await _run_attempt(cursor, standing, limits, prompts, worker)
             finally:
                 taken += cursor.taken
         if not _is_given_up(task.record):
@@ -292,7 +294,7 @@ async def replay(task: ArchivedTask, limits: Limits, prompts: Prompts, worker: R
     return ReplayResult(tuple(taken), "", "", task.record.state, task.record.answer or "")
 
 
-async def _run(
+async def _run_attempt(
     cursor: ReplayCursor, standing: _ReplayedTask, limits: Limits, prompts: Prompts, worker: ReplaysWith
 ) -> _ReplayedTask:
     """Runs one attempt to its end, or to where it stopped."""
@@ -303,9 +305,9 @@ async def _run(
     running = worker(ports, attempt.begun.limits(limits), prompts, partial(ReplayJournal, cursor))
     try:
         await running.run(Work(attempt.begun.turn, standing.record, attempts=1), store)
-    except StoppedHere:
+    except AttemptStopped:
         return _ReplayedTask(store.record, standing.approval)
-    left = cursor.untaken()
+    left = cursor.first_untaken_step()
     if left is not None:
         raise Differs(left, "this step would not be taken")
     return _standing_after(cursor, store, standing)

@@ -104,7 +104,7 @@ class Differs(Exception):
         self.how = how
 
 
-class StoppedHere(Exception):
+class AttemptStopped(Exception):
     """The archived attempt stopped here, and another one went on."""
 
 
@@ -117,7 +117,7 @@ class StepTaken(NamedTuple):
     size: int
 
 
-class Writes:
+class ReplayedWrites:
     """The ledger of one attempt: as it was at its beginning, with each write as it ended once the run comes to it."""
 
     def __init__(self, attempt: ArchivedAttempt) -> None:
@@ -127,7 +127,7 @@ class Writes:
             self.note_plan(entry)
         self.shown = self._in_ledger_order(attempt.begun.ledger)
 
-    def show(self, key: str) -> bool:
+    def reveal(self, key: str) -> bool:
         """Whether the write was made in this attempt or before."""
         if key in self._end:
             self.shown = self._in_ledger_order({**self.shown, key: self._end[key]})
@@ -138,7 +138,7 @@ class Writes:
         if entry.key.endswith(CLOSING):
             self._plans.add(StoredClosing.model_validate_json(entry.data_json).plan.hash)
 
-    def show_planned(self) -> None:
+    def reveal_planned(self) -> None:
         """Shows the writes of all plans that the run has closed by now."""
         planned = {key: entry for key, entry in self._end.items() if entry.plan_hash in self._plans}
         self.shown = self._in_ledger_order({**self.shown, **planned})
@@ -156,17 +156,17 @@ class ReplayCursor:
 
     def __init__(self, attempt: ArchivedAttempt, given_up: bool = False) -> None:
         self.attempt = attempt
-        self.ledger = Writes(attempt)
+        self.ledger = ReplayedWrites(attempt)
         self.taken: list[StepTaken] = []
         self._seen: set[str] = set()
         self._fields = _overlay_fields(attempt.before)
         self.stops = given_up or not attempt.is_last
 
-    def take(self, key: str, asked: str = "") -> JournalEntry:
-        """The archived step; raises ``Differs``, ``StoppedHere`` or the early end that is recorded there."""
+    def take_step(self, key: str, asked: str = "") -> JournalEntry:
+        """The archived step; raises ``Differs``, ``AttemptStopped`` or the early end that is recorded there."""
         entry = self.attempt.steps.get(key)
         if entry is None:
-            raise self.absent(key, "this step was not taken then")
+            raise self.absence_error(key, "this step was not taken then")
         its_own = entry.kind == "model" and key in self.attempt.own  # an earlier attempt was given other things
         if its_own and loads_object(entry.data_json).get("request", asked) != asked:
             raise Differs(key, "the model would be asked something else")
@@ -174,7 +174,7 @@ class ReplayCursor:
         self.ledger.note_plan(entry)
         return entry
 
-    def unavailable(self, key: str) -> str | None:
+    def why_unavailable(self, key: str) -> str | None:
         """Why the policy service was not available for a step that was not finished then; None if it was."""
         found = self.attempt.inputs.get(f"unavailable:{key}")
         if found is None or key in self.attempt.steps:
@@ -191,7 +191,7 @@ class ReplayCursor:
         self._seen.update(inner for inner in self.attempt.own if inner.startswith(f"{key}:"))
         return ended.early
 
-    def peek(self, key: str) -> str | None:
+    def peek_step(self, key: str) -> str | None:
         """The step's data; None if it was not taken then."""
         entry = self.attempt.steps.get(key)
         if entry is not None:
@@ -202,7 +202,7 @@ class ReplayCursor:
         """Compares a step that calls nothing outside, or a checkpoint, with the archive. Raises ``Differs``."""
         entry = self.attempt.steps.get(key)
         if entry is None:
-            raise self.absent(key, "this was not stored then")
+            raise self.absence_error(key, "this was not stored then")
         if kind == CHECKPOINT:
             was, now = {**self._fields, **_stable_fields(entry.data_json)}, {**self._fields, **_stable_fields(data)}
             different = sorted(name for name in was if _dump(was, name) != _dump(now, name))  # the rest is newer
@@ -215,22 +215,22 @@ class ReplayCursor:
         """The input that was noted under the name; raises what ``absent`` returns if there is none."""
         found = self.attempt.inputs.get(name)
         if found is None:
-            raise self.absent(name, what)
+            raise self.absence_error(name, what)
         return found
 
-    def absent(self, key: str, how: str) -> Exception:
+    def absence_error(self, key: str, how: str) -> Exception:
         """The exception to raise if the archived attempt has nothing under ``key``."""
         ended = self.attempt.end
-        if ended is not None and (ended.step is None or _can_have_stood(ended.step, key)):
+        if ended is not None and (ended.step is None or _could_have_ended_at(ended.step, key)):
             return self._check_early_end(ended.early)
-        return StoppedHere() if self.stops else Differs(key, how)
+        return AttemptStopped() if self.stops else Differs(key, how)
 
-    def so_far(self) -> tuple[JournalEntry, ...]:
+    def journal_so_far(self) -> tuple[JournalEntry, ...]:
         """The task's journal at this point of the replay."""
         own = (self.attempt.steps[key] for key in self.attempt.own if key in self._seen)
         return (*self.attempt.before, *own)
 
-    def untaken(self) -> str | None:
+    def first_untaken_step(self) -> str | None:
         """The first step that only the archived attempt took; None if there is none."""
         return next((key for key in self.attempt.own if key not in self._seen and _READ_AGAIN not in key), None)
 
@@ -240,7 +240,7 @@ class ReplayCursor:
         return (inner for inner in own[: own.index(key)] if inner.startswith(f"{key}:")) if key in own else iter(())
 
     def _check_early_end(self, early: EarlyEnd) -> Exception:
-        left = self.untaken()
+        left = self.first_untaken_step()
         return early if left is None else Differs(left, "this step would not be taken")
 
     def _note(self, entry: JournalEntry) -> None:
@@ -251,14 +251,14 @@ class ReplayCursor:
             self.taken.append(StepTaken(self.attempt.begun.turn.turn_id, entry.key, entry.kind, len(entry.data_json)))
 
 
-def _can_have_stood(step: str, key: str) -> bool:
+def _could_have_ended_at(step: str, key: str) -> bool:
     """Whether a run that ended at that step can have reached this one: the same, or one beside it."""
     reads = _SIDE_BY_SIDE.match(step)
     beside = reads is not None and (other := _SIDE_BY_SIDE.match(key)) is not None and reads[1] == other[1]
     return step == key or beside or (_DRAFT in step and step.partition(_DRAFT)[0] == key.partition(_DRAFT)[0])
 
 
-def writes_begin(key: str) -> bool:
+def enters_write_state(key: str) -> bool:
     """Whether a step of that name enters a state that writes."""
     return bool(_WRITING.match(key))
 
@@ -274,12 +274,12 @@ def _overlay_fields(entries: tuple[JournalEntry, ...]) -> JsonObject:
 def _stable_fields(checkpoint: str) -> JsonObject:
     """The fields of a checkpoint that a replay has to find again; of template and plans, those of today."""
     fields = {name: value for name, value in loads_object(checkpoint).items() if name not in _VOLATILE}
-    return fields | {name: _keep_known(fields[name], model) for name, model in _MODELS.items() if name in fields}
+    return fields | {name: _keep_known_fields(fields[name], model) for name, model in _MODELS.items() if name in fields}
 
 
-def _keep_known(value: Json, model: type[Contract]) -> Json:
+def _keep_known_fields(value: Json, model: type[Contract]) -> Json:
     if isinstance(value, list):
-        return [_keep_known(one, model) for one in value]
+        return [_keep_known_fields(one, model) for one in value]
     return {key: one for key, one in value.items() if key in model.model_fields} if isinstance(value, dict) else value
 
 

@@ -17,7 +17,7 @@ log = structlog.get_logger()
 
 
 @dataclass
-class _Claimed:
+class _ClaimedSession:
     """A session that runs here or is being claimed."""
 
     task: asyncio.Task[None] | None = None
@@ -36,7 +36,7 @@ class Runner:
         self._leases = LeaseKeeper(parts.limits.lease_seconds)
         self._heartbeat = heartbeat
         self._group = asyncio.TaskGroup()
-        self._here: dict[SessionName, _Claimed] = {}
+        self._here: dict[SessionName, _ClaimedSession] = {}
         self._stopping = asyncio.Event()
         self.has_free_slot = asyncio.Event()
         self.has_free_slot.set()
@@ -45,14 +45,14 @@ class Runner:
         self.idle.set()
 
     @property
-    def free(self) -> int:
+    def free_capacity(self) -> int:
         """How many more sessions may be taken; none while stopping."""
         return 0 if self.stopping else self._parts.limits.capacity - len(self._here)
 
     @property
     def free_slots(self) -> FreeSlotsByTenant:
         """The tenants whose sessions may be taken, and how many."""
-        return self._slots.free_slots(self.free)
+        return self._slots.free_slots(self.free_capacity)
 
     @property
     def running(self) -> int:
@@ -76,7 +76,7 @@ class Runner:
         if name in self._here:
             self._here[name].woken = True
             return False
-        if self.free <= 0:
+        if self.free_capacity <= 0:
             return False
         return await self._claim(name)
 
@@ -89,7 +89,7 @@ class Runner:
         """Runs what is offered until ``stop``; returns when the last session is given back."""
         async with self._group:
             beating = self._group.create_task(self._heartbeat(self._leases))
-            keeping = self._group.create_task(self._slots.keep())
+            keeping = self._group.create_task(self._slots.keep_extending())
             await self._stopping.wait()
             await self.idle.wait()
             beating.cancel()
@@ -120,7 +120,7 @@ class Runner:
             tries += 1
 
     async def _claim(self, name: SessionName) -> bool:
-        claimed = self._here[name] = _Claimed()
+        claimed = self._here[name] = _ClaimedSession()
         self.idle.clear()
         lease = None
         try:
@@ -147,10 +147,10 @@ class Runner:
             lease = await self._sessions.claim(*name)
         finally:
             if lease is None:
-                await self._leave(name)
+                await self._release_slot(name)
         return lease
 
-    async def _leave(self, name: SessionName) -> None:
+    async def _release_slot(self, name: SessionName) -> None:
         try:
             await self._slots.release(*name)
         except StoreUnavailable as error:  # a slot ends by itself, and the reaper wakes whoever waited for it
@@ -159,21 +159,21 @@ class Runner:
     def _forget_session(self, name: SessionName) -> None:
         """Notes that the session no longer runs here; if it was woken meanwhile, looks at it once more."""
         claimed = self._here.pop(name)
-        if claimed.woken and self.free > 0:
-            self._group.create_task(self._look_again(name))
+        if claimed.woken and self.free_capacity > 0:
+            self._group.create_task(self._offer_again(name))
         if not self._here:
             self.idle.set()
         self._mark_capacity()
         self.changed.set()
 
-    async def _look_again(self, name: SessionName) -> None:
+    async def _offer_again(self, name: SessionName) -> None:
         try:
             await self.offer(*name)
         except StoreUnavailable as error:  # the reaper wakes the session again
             log.warning("claim_failed", session=name.session_id, error=str(error))
 
     def _mark_capacity(self) -> None:
-        if self.free > 0:
+        if self.free_capacity > 0:
             self.has_free_slot.set()
         else:
             self.has_free_slot.clear()
@@ -182,4 +182,4 @@ class Runner:
         try:
             await run.run()
         finally:
-            await self._leave(name)
+            await self._release_slot(name)

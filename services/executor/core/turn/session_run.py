@@ -53,13 +53,13 @@ class TurnAttempt:
         named = {"tenant": lease.tenant, "session": lease.session_id, "task": work.record.task_id}
         with structlog.contextvars.bound_contextvars(**named, turn=work.turn.turn_id):
             if work.record.state.is_terminal:
-                await self._pass_over(lease, work, store)
+                await self._skip_turn(lease, work, store)
             elif work.attempts > self._attempts:
                 await self._give_up(work, store)
             else:
                 await self._worker.run(work, store)
 
-    async def _pass_over(self, lease: Lease, work: Work, store: TurnStore) -> None:
+    async def _skip_turn(self, lease: Lease, work: Work, store: TurnStore) -> None:
         """A turn that came too late: it leaves the queue, the task stays as it is, and its outcome is surely out."""
         outcome = await known_outcome(work.record, store) if work.lacks_outcome else None
         await store.finish(TurnEnd(record=work.record, session=None, outcome=outcome))
@@ -172,7 +172,7 @@ class SessionRun:
             await self._give_back(0.0, handed_over=True)
             return False
         except SessionUnavailable as error:
-            await self._put_off(work, error)
+            await self._postpone_turn(work, error)
             return False
         except Exception as error:  # the outer edge of a turn: whatever it was, the turn is tried again
             log.exception("turn_failed", turn=work.turn.turn_id, attempts=work.attempts, error=repr(error))
@@ -194,7 +194,7 @@ class SessionRun:
         self._parts.attempt.count_unrun(end.outcome)
         return True
 
-    async def _put_off(self, work: Work, error: SessionUnavailable) -> None:
+    async def _postpone_turn(self, work: Work, error: SessionUnavailable) -> None:
         """Gives the session back; the attempt does not count as long as the archive of its state may be away."""
         waited = work.waited_us / 1_000_000
         log.warning(
@@ -224,5 +224,5 @@ class SessionRun:
 async def settle_blindly(work: Work, store: TurnStore, why: str) -> None:
     """Settles the open writes of a task of which nothing can be read, as unverified or in doubt."""
     journal = Journal(store, (), (await store.pulse()).now, 0.0)
-    journal.hide(marked_values(work.record.request.text))
+    journal.redact_values(marked_values(work.record.request.text))
     await settle_without_reading(store, journal, why)

@@ -14,7 +14,7 @@ from services.executor.core.authorize.approval import (
 from services.executor.core.authorize.persons import apply_approval, is_plan_released, is_waiting_for
 from services.executor.core.prime.prime import OpenedTurn
 from services.executor.core.session.context import TurnContext
-from services.executor.core.session.dossier import Rest
+from services.executor.core.session.dossier import TimedWait
 from services.executor.core.session.journal import Journal
 from services.executor.core.session.ledger import (
     DOUBT_SUBJECT,
@@ -24,7 +24,7 @@ from services.executor.core.session.ledger import (
     open_doubts,
     with_attempt,
 )
-from services.executor.core.states.machine import ModelRests, Rejected, ends_rest
+from services.executor.core.states.machine import ModelTemporarilyAway, Rejected, ends_timed_wait
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import TurnStore
 from shared.contracts.approval import Approval, ApprovalStatus
@@ -42,15 +42,15 @@ async def changes_nothing(work: Work, store: TurnStore, asked: Approval | None) 
         return True
     if _speaks_of_doubts(turn):
         ledger = tuple((await store.ledger()).values())
-        return not (open_doubts(ledger) or _is_heeded(turn, ledger))
-    if turn.kind not in (TurnKind.DECISION, TurnKind.DEADLINE) or ends_rest(turn):
+        return not (open_doubts(ledger) or _is_decision_stored(turn, ledger))
+    if turn.kind not in (TurnKind.DECISION, TurnKind.DEADLINE) or ends_timed_wait(turn):
         return False
     if asked is not None and asked.status is ApprovalStatus.WAITING:
         return False
     return not any(entry.status is WriteStatus.ASKED for entry in (await store.ledger()).values())
 
 
-async def hear_turn(opened: OpenedTurn, asked: Approval | None) -> None:
+async def apply_turn(opened: OpenedTurn, asked: Approval | None) -> None:
     """Applies what the turn says of writes in doubt, and of the approval that was ``asked`` for; a cancel says nothing
     of either. Raises ``StillInDoubt``, ``StillWaiting`` or how the task ends by it.
 
@@ -83,7 +83,7 @@ async def _answer_approval(journal: Journal, turn: Turn, approval: Approval, acc
     """
     decided = await _decide_approval(journal, turn, approval, accepted)
     if decided.status is ApprovalStatus.WAITING:
-        raise StillWaiting(decided, _so_far(decided, turn))
+        raise StillWaiting(decided, _describe_approval_state(decided, turn))
     if decided.status is not ApprovalStatus.APPROVED:
         raise Rejected(describe_refused_approval(decided))
     return decided
@@ -111,18 +111,18 @@ async def _decide_approval(journal: Journal, turn: Turn, approval: Approval, acc
             raise StillWaiting(approval, f"the decision does not count: {refused}") from refused
     else:
         raise StillWaiting(approval, "this task waits for a decision: answer with exactly 'approve' or 'reject'")
-    status = "escalated" if _goes_on(decided, turn) else decided.status.value
+    status = "escalated" if _goes_to_next_level(decided, turn) else decided.status.value
     journal.tell("approval", status=status, by=turn.principal.id, approval_id=decided.approval_id)
     journal.add(_decision_key(turn), "approval", decided.model_dump_json())
     return decided
 
 
-def _goes_on(decided: Approval, turn: Turn) -> bool:
+def _goes_to_next_level(decided: Approval, turn: Turn) -> bool:
     return turn.kind is TurnKind.DEADLINE and decided.status is ApprovalStatus.WAITING
 
 
-def _so_far(decided: Approval, turn: Turn) -> str:
-    if _goes_on(decided, turn):
+def _describe_approval_state(decided: Approval, turn: Turn) -> str:
+    if _goes_to_next_level(decided, turn):
         return f"nobody decided in time, so it is for the next level now: {decided.level}"
     return f"{len(decided.decisions)} of {decided.needed} approvals are given"
 
@@ -161,19 +161,19 @@ async def _answer_doubts(store: TurnStore, journal: Journal, turn: Turn, accepte
     doubts = open_doubts(ledger)
     if not doubts:
         return
-    entry = _doubt_meant(turn, doubts) or doubts[0]
+    entry = _find_doubt(turn, doubts) or doubts[0]
     came = {TurnKind.RESOLUTION: accepted, TurnKind.DEADLINE: journal.now}.get(turn.kind)
-    if came is not None and _is_over(entry, came):
+    if came is not None and _is_past_deadline(entry, came):
         raise GivenUp(f"no operator said in time what became of a write. {brief_operator([entry])}")
     word = _operator_decision(turn, doubts, journal.now)
-    await _record_word(journal, entry, word)
+    await _store_decision(journal, entry, word)
     if word.resolution is Resolution.TAKE_OVER:
         raise _task_given_up(entry.model_copy(update={"resolutions": (*entry.resolutions, word)}))
     if remaining := open_doubts((await store.ledger()).values()):
         raise StillInDoubt(f"{remaining[0].call.call_id} is in doubt as well")
 
 
-def _is_heeded(turn: Turn, ledger: Sequence[LedgerEntry]) -> bool:
+def _is_decision_stored(turn: Turn, ledger: Sequence[LedgerEntry]) -> bool:
     """Whether an earlier attempt at this turn has stored the decision that it brings."""
     return any(word.turn_id == turn.turn_id for entry in ledger for word in entry.resolutions)
 
@@ -192,7 +192,7 @@ def _operator_decision(turn: Turn, doubts: Sequence[LedgerEntry], now: datetime)
         )
     if Role.OPERATOR not in turn.principal.roles:
         raise StillInDoubt(f"the word does not count: {turn.principal.id} does not have the role operator")
-    spoken_of = _doubt_meant(turn, doubts)
+    spoken_of = _find_doubt(turn, doubts)
     if spoken_of is None:
         raise StillInDoubt("the word does not count: it speaks of a write that is not in doubt, or no longer")
     try:
@@ -209,7 +209,7 @@ def _operator_decision(turn: Turn, doubts: Sequence[LedgerEntry], now: datetime)
     )
 
 
-async def _record_word(journal: Journal, entry: LedgerEntry, word: Resolved) -> None:
+async def _store_decision(journal: Journal, entry: LedgerEntry, word: Resolved) -> None:
     status = _BECOMES.get(word.resolution, entry.status)
     note = f"{_describe_resolution(word)}; before: {entry.note}"
     again = with_attempt(entry, entry.status, entry.note) if status is WriteStatus.RESEND else entry
@@ -232,12 +232,12 @@ def _task_given_up(entry: LedgerEntry) -> GivenUp:
     )
 
 
-def _doubt_meant(turn: Turn, doubts: Sequence[LedgerEntry]) -> LedgerEntry | None:
+def _find_doubt(turn: Turn, doubts: Sequence[LedgerEntry]) -> LedgerEntry | None:
     name = str(turn.data.get("doubt", "")) or str(turn.data.get("subject", "")).removeprefix(DOUBT_SUBJECT)
     return next((entry for entry in doubts if entry.doubt == name), None)
 
 
-def _is_over(entry: LedgerEntry, now: datetime) -> bool:
+def _is_past_deadline(entry: LedgerEntry, now: datetime) -> bool:
     return entry.decide_by is not None and now >= entry.decide_by
 
 
@@ -261,7 +261,7 @@ def next_try(
     return min(latest, now + timedelta(seconds=pause))
 
 
-async def rest_for_model(ctx: TurnContext, key: str, away: ModelRests) -> Rest | None:
+async def wait_for_model(ctx: TurnContext, key: str, away: ModelTemporarilyAway) -> TimedWait | None:
     """The wait until the model is asked again; None past the deadline. ``key`` names the reply that is waited for."""
     tries, first = 1, ctx.journal.now
     while (noted := ctx.journal.of_earlier_attempt(f"{key}:away:{tries}")) is not None:
@@ -272,4 +272,4 @@ async def rest_for_model(ctx: TurnContext, key: str, away: ModelRests) -> Rest |
         return None
     ctx.journal.note_run_continues()
     ctx.journal.add(f"{key}:away:{tries}", "note", ctx.journal.now.isoformat())
-    return Rest(until, f"waiting for the model until {until:%Y-%m-%d %H:%M:%S} UTC: {away.reason}")
+    return TimedWait(until, f"waiting for the model until {until:%Y-%m-%d %H:%M:%S} UTC: {away.reason}")

@@ -10,15 +10,22 @@ from typing_extensions import override
 
 from services.executor.core.authorize.approval import end_approval, find_approval_notices
 from services.executor.core.prime.known import compress_session, with_history, with_thresholds
-from services.executor.core.prime.prime import Equipment, OpenedTurn, first_progress, prime
+from services.executor.core.prime.prime import OpenedTurn, WorkerEquipment, first_progress, prime
 from services.executor.core.prime.privacy import refuse_protected
 from services.executor.core.prime.prose import with_prose
 from services.executor.core.reflect.review import review_answer, with_documents
 from services.executor.core.reflect.turn_end import build_turn_end, unchanged_end
 from services.executor.core.session.budget import Settlement, settlements_of_turn
-from services.executor.core.session.context import Limits, Ports, TurnContext, note_files, own_session, run_together
-from services.executor.core.session.dossier import AnsweredTask, Resting, RunEnd, WaitsForDecision
-from services.executor.core.session.journal import Journal, MakesJournal, TurnCounts, latest
+from services.executor.core.session.context import (
+    Limits,
+    Ports,
+    TurnContext,
+    note_files,
+    run_together,
+    session_for_task,
+)
+from services.executor.core.session.dossier import AnsweredTask, RunEnd, WaitsForDecision, WaitsForTime
+from services.executor.core.session.journal import Journal, MakesJournal, TurnCounts, latest_progress
 from services.executor.core.states.machine import TEMPLATES, Canceled, EarlyEnd, Processes, TenantStopped, is_end
 from services.executor.core.states.prompts import Prompts
 from services.executor.core.turn import recording
@@ -26,12 +33,12 @@ from services.executor.core.turn.ends import (
     WAITS_FOR_PERSON,
     end_answered,
     end_early,
-    end_resting,
     end_waiting,
     end_with_question,
+    end_with_timed_wait,
 )
 from services.executor.core.turn.execute import execute_task
-from services.executor.core.turn.waits import changes_nothing, hear_turn, recorded_approval
+from services.executor.core.turn.waits import apply_turn, changes_nothing, recorded_approval
 from services.executor.core.write.one_write import settle_open
 from services.executor.core.write.settling import settle_without_reading
 from services.executor.ports.sessions import TurnRunner, Work
@@ -58,7 +65,7 @@ class Worker(TurnRunner):
         processes: Processes = TEMPLATES,
     ) -> None:
         """``processes``: what a task can be carried out as, by name; ``general`` is always among them."""
-        self._equipment = Equipment(ports, limits, prompts, processes)
+        self._equipment = WorkerEquipment(ports, limits, prompts, processes)
         self._ports = ports
         self._limits = limits
         self._journal = journal
@@ -68,7 +75,7 @@ class Worker(TurnRunner):
         """Runs the turn to its end and stores what it leaves. Raises ``LeaseLost`` if another owner has it now."""
         counts, waited = TurnCounts(self._ports.meter), work.waited_us if work.attempts == 1 else None
         with counts.count_turn(work.turn.kind, waited), recording.turn_span(self._ports.tracer, work) as span:
-            recording.tell_beginning(span, work)
+            recording.note_start_on_span(span, work)
             await self._run_counted(work, store, counts)
 
     async def _run_counted(self, work: Work, store: TurnStore, counts: TurnCounts) -> None:
@@ -100,11 +107,11 @@ class Worker(TurnRunner):
         given_up: bool = False,
     ) -> OpenedTurn:
         """``given_up``: its writes are to be read, whatever earlier attempts came to, and in all of the task's time."""
-        earlier = None if given_up else latest(entries)
+        earlier = None if given_up else latest_progress(entries)
         worked = earlier.worked_ms / 1000 if earlier else 0.0
         journal = self._journal(store, entries, now, self._limits.task_seconds - worked, self._limits.journal)
         journal.counts = counts
-        journal.hide(marked_values(work.record.request.text))
+        journal.redact_values(marked_values(work.record.request.text))
         journal.progress = earlier
         return OpenedTurn(work, store, journal)
 
@@ -116,8 +123,8 @@ class Worker(TurnRunner):
         """
         ctx, canceled = None, _cancellation(opened.work.turn)
         try:
-            _begin(opened)
-            await hear_turn(opened, asked)
+            _begin_task(opened)
+            await apply_turn(opened, asked)
             ctx = await self._prime_turn(opened)
             if canceled is not None:
                 raise canceled
@@ -128,7 +135,7 @@ class Worker(TurnRunner):
         except TenantStopped as stopped:
             if ctx is not None:
                 await settle_open(ctx, ends=False)
-            await _hand_back(opened, stopped)
+            await _return_to_queue(opened, stopped)
             raise
         except EarlyEnd as early:
             recording.note_early_end(opened.journal, early)
@@ -148,7 +155,7 @@ class Worker(TurnRunner):
             recording.note_session(opened.journal, primed.session)
             return with_thresholds(await with_history(await with_prose(with_documents(primed))))
 
-    async def _execute_turn(self, ctx: TurnContext) -> AnsweredTask | WaitsForDecision | Resting:
+    async def _execute_turn(self, ctx: TurnContext) -> AnsweredTask | WaitsForDecision | WaitsForTime:
         ctx.journal.enter_phase(Phase.EXECUTE)
         with ctx.journal.counts.time_span(Phase.EXECUTE, self._ports.tracer.span(names.EXECUTE)):
             if (earlier := ctx.journal.progress) is None:
@@ -158,7 +165,7 @@ class Worker(TurnRunner):
                 progress = earlier.note(**note_files(ctx.files))
             return await execute_task(ctx, progress)
 
-    async def _reflect_on(self, ctx: TurnContext, executed: AnsweredTask | WaitsForDecision | Resting) -> RunEnd:
+    async def _reflect_on(self, ctx: TurnContext, executed: AnsweredTask | WaitsForDecision | WaitsForTime) -> RunEnd:
         """REFLECT, if there is an answer; and how the run ends."""
         match executed:
             case AnsweredTask(progress, not_done):
@@ -167,8 +174,8 @@ class Worker(TurnRunner):
                     return await end_answered(ctx, await review_answer(ctx, progress), not_done)
             case WaitsForDecision():
                 return await end_with_question(ctx, executed)
-            case Resting():
-                return await end_resting(ctx, executed)
+            case WaitsForTime():
+                return await end_with_timed_wait(ctx, executed)
 
     async def _store_end(
         self, opened: OpenedTurn, ended: RunEnd, asked_before: Approval | None, charges: tuple[DayCharges, ...]
@@ -181,7 +188,7 @@ class Worker(TurnRunner):
         work, store, journal = opened
         if ended.state.is_terminal:
             journal.enter_phase(Phase.REFLECT)
-        session = compress_session(own_session(await store.session(), work.record), journal, work.turn)
+        session = compress_session(session_for_task(await store.session(), work.record), journal, work.turn)
         decided = recorded_approval(journal, work.turn)
         asked = ended.approval or decided
         written = {entry.plan_hash for entry in (await store.ledger()).values()} if asked_before else ()
@@ -189,7 +196,7 @@ class Worker(TurnRunner):
         spend = journal.spending.as_json(self._limits.ceilings)
         ended = ended._replace(approval=asked, settled=over, spend=spend)
         end = build_turn_end(work, ended, session, journal, self._limits.answers)
-        recording.tell_end(self._ports.tracer.current_span(), ended)
+        recording.note_end_on_span(self._ports.tracer.current_span(), ended)
         with self._ports.tracer.span(names.STORE):
             notices = tuple(find_approval_notices(asked_before, asked, over))
             await store.finish(end._replace(notices=notices, charges=charges))
@@ -218,12 +225,12 @@ def _list_charges(
     """What a turn cost by the tenant's days, its earlier attempts included."""
     settlements = sorted((*settlements_of_turn(earlier, work.turn.turn_id), *new), key=attrgetter("day"))
     return tuple(
-        DayCharges(day, tuple(one.charge(work.record.task_id) for one in ones))
+        DayCharges(day, tuple(one.as_charge(work.record.task_id) for one in ones))
         for day, ones in groupby(settlements, key=attrgetter("day"))
     )
 
 
-def _begin(opened: OpenedTurn) -> None:
+def _begin_task(opened: OpenedTurn) -> None:
     """Tells that the task is worked on, and has its record say so. Raises ``Rejected`` for protected data."""
     opened.journal.enter_phase(Phase.PRIME)
     record, now = opened.work.record, opened.journal.now
@@ -233,7 +240,7 @@ def _begin(opened: OpenedTurn) -> None:
         refuse_protected(record.request.text)
 
 
-async def _hand_back(opened: OpenedTurn, stopped: TenantStopped) -> None:
+async def _return_to_queue(opened: OpenedTurn, stopped: TenantStopped) -> None:
     """Stores that the task waits again. Whoever takes it up continues from the journal."""
     update = {"state": TaskState.SUBMITTED, "reason": f"the tenant is stopped: {stopped}"}
     record = opened.work.record.model_copy(update={**update, "updated_at": opened.journal.now})

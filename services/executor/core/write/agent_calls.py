@@ -4,7 +4,7 @@ import base64
 from datetime import timedelta
 
 from services.executor.core.session.context import TurnContext
-from services.executor.core.session.dossier import Rest
+from services.executor.core.session.dossier import TimedWait
 from services.executor.core.session.ledger import with_attempt
 from services.executor.core.tools.toolbox import MOST_SENDINGS, arguments_to_send
 from services.executor.core.write.settling import store_answer, store_status, store_unfinished, wait_until_closed
@@ -31,7 +31,7 @@ class AgentAsks(Exception):
 class AgentAtWork(Exception):
     """The agent has not finished; ``rest`` says until when the task waits before it looks again."""
 
-    def __init__(self, rest: Rest) -> None:
+    def __init__(self, rest: TimedWait) -> None:
         super().__init__(rest.why)
         self.rest = rest
 
@@ -145,12 +145,14 @@ async def _settle_never_taken(ctx: TurnContext, entry: LedgerEntry, *, may_resen
     return await store_status(ctx, entry, WriteStatus.REFUSED, note)
 
 
-def _next_look(ctx: TurnContext, entry: LedgerEntry) -> Rest:
+def _next_look(ctx: TurnContext, entry: LedgerEntry) -> TimedWait:
     """The wait until the agent is asked again, longer the longer it has been at work; it costs no working time."""
     now = ctx.journal.now
     worked = (now - (entry.sending_at or now)).total_seconds()
     until = now + timedelta(seconds=min(max(_FIRST_LOOK, worked / 4), _LONGEST_PAUSE))
-    return Rest(until, f"the agent {entry.call.connection_id!r} is at work on {entry.call.call_id} {entry.call.tool}")
+    return TimedWait(
+        until, f"the agent {entry.call.connection_id!r} is at work on {entry.call.call_id} {entry.call.tool}"
+    )
 
 
 def _is_at_work(entry: LedgerEntry) -> bool:

@@ -20,10 +20,10 @@ from services.executor.core.plan.sources import SourceFinder, known_figures, kno
 from services.executor.core.process.figures import compute_figures
 from services.executor.core.reads.recovering import read_again
 from services.executor.core.records.references import references
-from services.executor.core.session.context import TurnContext, enter_state, in_state, side_by_side
-from services.executor.core.session.dossier import Progress, Resting, StaleInputs, WaitsForDecision
-from services.executor.core.session.ledger import has_begun, plan_entries, took_hold
-from services.executor.core.session.left_out import is_left_out, leave_out
+from services.executor.core.session.context import TurnContext, enter_state, run_side_by_side, state_span
+from services.executor.core.session.dossier import Progress, StaleInputs, WaitsForDecision, WaitsForTime
+from services.executor.core.session.ledger import has_begun, plan_entries, took_effect
+from services.executor.core.session.left_out import is_left_out, leave_call_out
 from services.executor.core.session.values import Fact, NamedValue, with_figures
 from services.executor.core.states import machine
 from services.executor.core.states.machine import EarlyEnd, Escalated, Failed, Rejected
@@ -36,7 +36,7 @@ from shared.domain import span_names as names
 from shared.domain.words import DID_NOTHING, DONE, SENDABLE, FsmState, ToolClass
 
 
-async def carry_plan(ctx: TurnContext, progress: Progress) -> Progress | WaitsForDecision | Resting | StaleInputs:
+async def carry_plan(ctx: TurnContext, progress: Progress) -> Progress | WaitsForDecision | WaitsForTime | StaleInputs:
     """Carries out the plan from where it stands, until it is done, a person has to decide, or a time has to come."""
     if progress.state not in machine.PLAN_STATES:
         progress = await enter_state(ctx, progress, machine.after_planning(progress.path))
@@ -47,12 +47,12 @@ async def carry_plan(ctx: TurnContext, progress: Progress) -> Progress | WaitsFo
                 return released
             progress = released
         if pause := await quiet_rest(ctx, progress):
-            return Resting(progress, pause)
+            return WaitsForTime(progress, pause)
         try:
-            with in_state(ctx, progress):
+            with state_span(ctx, progress):
                 progress = await _work_in_state(ctx, progress)
         except AgentAtWork as busy:
-            return Resting(progress, busy.rest)
+            return WaitsForTime(progress, busy.rest)
         following = machine.state_after(progress.path, progress.state)
         if machine.is_end(following):
             return progress
@@ -109,7 +109,9 @@ async def _read_facts_again(ctx: TurnContext, progress: Progress) -> Progress:
     journal holds may be from long before.
     """
     key = _name_anew(ctx, progress)
-    facts = await side_by_side(read_again(ctx, f"{key}:{fact.ref}", fact, progress) for fact in progress.dossier.facts)
+    facts = await run_side_by_side(
+        read_again(ctx, f"{key}:{fact.ref}", fact, progress) for fact in progress.dossier.facts
+    )
     values = with_figures(progress.dossier.values, compute_figures(progress.template, facts, ctx.task))
     if values:
         values = await _compute_again(ctx, progress, values, facts)
@@ -169,7 +171,7 @@ async def _send_plan_calls(ctx: TurnContext, progress: Progress, tool_class: Too
         if call.tool_class is not tool_class or is_left_out(ctx, plan, call):
             continue
         if why := await _why_stopped(ctx, progress, plan, call):
-            await leave_out(ctx, plan, call, why)
+            await leave_call_out(ctx, plan, call, why)
             continue
         write = PlannedWrite(ctx, progress, plan, call, progress.state)
         failure = await _carry_out_call(write)
@@ -206,7 +208,7 @@ async def _carry_out_call(write: PlannedWrite) -> Failed | None:
     except NotSent as unprepared:
         if call.on_failure == "compensate":
             return Failed(str(unprepared))
-        await leave_out(ctx, write.plan, call, str(unprepared))
+        await leave_call_out(ctx, write.plan, call, str(unprepared))
         return None
     return Failed(f"{call.call_id} {call.tool}: {entry.note}") if entry.status in DID_NOTHING else None
 
@@ -221,13 +223,13 @@ async def _take_back(write: PlannedWrite, failure: Failed) -> EarlyEnd:
     before = [call for call in plan.calls[: plan.calls.index(failed)] if call.part == failed.part]
     entries, done, problem = await plan_entries(ctx.store, plan), list[str](), ""
     for call in reversed(before):
-        if call.compensation is None or not took_hold(entries.get(call.call_id)):
+        if call.compensation is None or not took_effect(entries.get(call.call_id)):
             continue
         if problem := await _make_compensation(write, call.compensation):
             break
         done.append(f"{call.call_id} {call.tool}")
     entries = await plan_entries(ctx.store, plan)
-    undone = {entry.compensates for entry in entries.values() if entry.compensates and took_hold(entry)}
+    undone = {entry.compensates for entry in entries.values() if entry.compensates and took_effect(entry)}
     left = [
         f"{call.call_id} {call.tool} ({entries[call.call_id].status.value})"
         for call in before
@@ -245,4 +247,4 @@ async def _make_compensation(write: PlannedWrite, call: PlannedCall) -> str:
         entry = await make_and_settle(write._replace(call=call, state=FsmState.MUTATE))
     except (NotSent, Failed, Escalated, Rejected) as error:
         return f" ({error})"
-    return "" if took_hold(entry) else f" ({entry.call.call_id} {entry.call.tool}: {entry.note})"
+    return "" if took_effect(entry) else f" ({entry.call.call_id} {entry.call.tool}: {entry.note})"

@@ -21,7 +21,7 @@ from services.executor.core.session.ledger import (
     outcome_of,
     plan_entries,
     plan_results,
-    took_hold,
+    took_effect,
     write_key,
 )
 from services.executor.core.states.machine import Escalated, Failed, Rejected
@@ -357,7 +357,7 @@ class _Change(NamedTuple):
     def lets_go_on(self) -> bool:
         """Whether the change is proved, or an operator said that it took hold or that the plan goes on without it."""
         word = self.entry.resolved if self.entry else None
-        return took_hold(self.entry) or (word is not None and word.resolution is Resolution.SKIP)
+        return took_effect(self.entry) or (word is not None and word.resolution is Resolution.SKIP)
 
     @property
     def did_nothing(self) -> bool:
