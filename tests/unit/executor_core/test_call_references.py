@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 from services.executor.core.plan.assembly import order_calls, with_compensations
-from services.executor.core.plan.proposals import NotProposed, Proposal, ProposalContext, propose
+from services.executor.core.plan.proposals import InvalidProposal, Proposal, ProposalContext, build_proposal
 from services.executor.core.records.references import find_at, literal_parts, references, resolve
 from services.executor.core.session.values import PartOfTask
 from services.executor.core.tools.record_tree import NoSuchPath
@@ -23,7 +23,9 @@ TWO = (*ONE, PartOfTask(number=2, quote="and another", kind="do"))
 
 
 def filed(given: JsonObject, *before: Proposal, parts: tuple[PartOfTask, ...] = ONE, reply: int = 2) -> Proposal:
-    return propose(ToolUse("use-1", FILE.name, given), FILE, before, ProposalContext(parts, Corrections({}), reply))
+    return build_proposal(
+        ToolUse("use-1", FILE.name, given), FILE, before, ProposalContext(parts, Corrections({}), reply)
+    )
 
 
 @pytest.mark.promise("I1.plans_hold_writes_only")
@@ -57,7 +59,7 @@ def test_an_argument_may_come_from_the_answer_of_an_earlier_write_of_the_reply(
 )
 def test_a_place_or_a_source_that_is_none_goes_back_and_costs_nothing(place: str, source: str) -> None:
     first = filed({"memo": "taxi"})
-    with pytest.raises(NotProposed, match=r"_call\.from"):
+    with pytest.raises(InvalidProposal, match=r"_call\.from"):
         filed({"_call": {"from": {place: source}}}, first)
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from services.executor.core.conversation.understanding import CannotUnderstand, read_understanding
 from services.executor.core.plan.assembly import order_calls
-from services.executor.core.plan.proposals import NotProposed, Proposal, ProposalContext, propose
+from services.executor.core.plan.proposals import InvalidProposal, Proposal, ProposalContext, build_proposal
 from services.executor.core.plan.sources import KnownSources, SourceFinder
 from services.executor.core.session.ledger import read_outcome
 from services.executor.core.session.values import PartOfTask
@@ -42,7 +42,9 @@ def proposed(*calls: Call, parts: Sequence[PartOfTask] = ONE) -> tuple[Proposal,
     setting = ProposalContext(parts, Corrections(), reply=1)
     made: list[Proposal] = []
     for number, (name, said) in enumerate(calls):
-        made.append(propose(ToolUse(f"use-{number}", name, cast(JsonObject, said)), TOOLS.tools[name], made, setting))
+        made.append(
+            build_proposal(ToolUse(f"use-{number}", name, cast(JsonObject, said)), TOOLS.tools[name], made, setting)
+        )
     return tuple(made)
 
 
@@ -53,7 +55,7 @@ def frozen(*calls: Call, parts: Sequence[PartOfTask] = ONE) -> WritePlan:
 def unsourced(given: JsonObject) -> tuple[str, ...]:
     known = KnownSources((CLAIM,), (fact({"id": "C-1"}),), (), datetime(2026, 1, 15, tzinfo=UTC))
     (made,) = proposed(("approve_claim", given))
-    return SourceFinder(known).find(made.call, TOOLS.tools["approve_claim"]).problems
+    return SourceFinder(known).find_sources(made.call, TOOLS.tools["approve_claim"]).problems
 
 
 @pytest.mark.promise("I1.plans_hold_writes_only")
@@ -69,7 +71,7 @@ def unsourced(given: JsonObject) -> tuple[str, ...]:
     ([GOOD, ("notify", {"_call": {"from": {"to": "1"}}})], "no field of an earlier write"),
 )
 def test_what_cannot_be_carried_out_as_written_is_not_proposed(calls: list[tuple[str, JsonObject]], why: str) -> None:
-    with pytest.raises(NotProposed, match=why):
+    with pytest.raises(InvalidProposal, match=why):
         proposed(*calls)
 
 
@@ -94,7 +96,7 @@ async def test_a_tool_that_does_not_exist_is_in_no_plan_and_a_read_is_made_as_on
 def test_a_call_that_carries_out_no_part_that_is_to_be_done_is_not_proposed(
     parts: Sequence[PartOfTask], said: JsonObject, why: str
 ) -> None:
-    with pytest.raises(NotProposed, match=why):
+    with pytest.raises(InvalidProposal, match=why):
         proposed(("approve_claim", {"claim_id": "C-1", "_call": said}), parts=parts)
 
 
@@ -124,7 +126,7 @@ def test_a_share_of_the_named_record_and_a_number_in_words_are_sources(
 ) -> None:
     setter = tool("change_claim", ToolClass.CHANGE)
     known = KnownSources((task,), (fact({"id": "C-1", "limit": "300.00"}),), (), datetime(2026, 1, 15, tzinfo=UTC))
-    problems = SourceFinder(known).find(call(given, tool=setter.name), setter).problems
+    problems = SourceFinder(known).find_sources(call(given, tool=setter.name), setter).problems
     assert [text.partition(" ")[0] for text in problems] == ([name] if name else [])
 
 

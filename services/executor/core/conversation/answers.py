@@ -100,7 +100,7 @@ class AnswerChecks:
         strange = untraced_tokens(text, known)
         if not strange:
             return ()
-        others = " ".join(self._source_finder(progress).strange_figures(text))
+        others = " ".join(self._source_finder(progress).untraced_figures(text))
         return tuple(token for token in strange if token in others)
 
     def _source_finder(self, progress: Progress) -> SourceFinder:

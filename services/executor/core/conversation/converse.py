@@ -26,10 +26,10 @@ from services.executor.core.figures.calculate import CALCULATE
 from services.executor.core.model.made_tools import add_made_tools
 from services.executor.core.model.talk import PendingResults, Talk, opening_sections
 from services.executor.core.plan.agreement import asks_for_several
-from services.executor.core.plan.closing import Closing, SentBack
+from services.executor.core.plan.closing import PlanClosing, PlanSentBack
 from services.executor.core.plan.draft import ClosedPlan, PlanDraft, answer_held, answer_outcome
-from services.executor.core.plan.named_reads import NamedReads, unnamed_ids
-from services.executor.core.plan.outcomes import answers_to, parts_not_done
+from services.executor.core.plan.named_reads import NamedReads, listed_ids_without_call
+from services.executor.core.plan.outcomes import answers_as_facts, parts_not_done
 from services.executor.core.plan.sources import KnownSources, known_sources
 from services.executor.core.process.figures import describe_process, render_figures, with_process_figures
 from services.executor.core.reads.reader import TaskReader, gather_read_rules
@@ -122,7 +122,7 @@ class Conversation:
         is_of_several = any(asks_for_several(part.quote) or is_conditional(part.quote) for part in self._parts)
         if not only_changes or is_of_several or self.progress.dossier.answer_format != "prose":
             return False
-        return not (self._draft.held or self._draft.without_effect(self._parts) or self.unnamed_ids_by_part)
+        return not (self._draft.held or self._draft.parts_without_effect(self._parts) or self.unnamed_ids_by_part)
 
     @property
     def correction_by_part(self) -> Mapping[int, str]:
@@ -134,7 +134,10 @@ class Conversation:
         """By part, the identifiers that it lists and no call names, though calls name others of the same list."""
         calls = [call for plan in self._draft.plans for call in plan.calls]
         parts = [part for part in parts_to_do(self._parts) if not part.unmet]
-        found = {part.number: unnamed_ids(part, calls, self._reader.facts, self.ctx.toolbox.keys) for part in parts}
+        found = {
+            part.number: listed_ids_without_call(part, calls, self._reader.facts, self.ctx.toolbox.keys)
+            for part in parts
+        }
         return {number: ids for number, ids in found.items() if ids}
 
     async def advance(self) -> AnswerFound | PlanClosed:
@@ -156,8 +159,8 @@ class Conversation:
             raise Failed("no plan was closed")
         self._reader.note_writes(past_calls_of_writes((await plan_entries(self.ctx.store, closed.plan)).values()))
         self._has_outcomes = True
-        self._written += await answers_to(self.ctx, (closed.plan,))
-        told = self._draft.settle(closed, outcomes, self._parts)
+        self._written += await answers_as_facts(self.ctx, (closed.plan,))
+        told = self._draft.record_outcomes(closed, outcomes, self._parts)
         self._pending.close_with_outcomes([answer_outcome(one, outcome) for one, outcome in told])
         self._talk.so_far += [{**one.as_json(), "result": outcome} for one, outcome in told]
 
@@ -260,7 +263,9 @@ class Conversation:
             if self.ctx.journal.of_earlier_attempt(key) is not None:
                 await self._read_named(key, ())  # what was read for them then is known again
         elif dispatch.writes:
-            setting = self._draft.read_with(self._parts_by_now, self._reader.corrections, self._talk.replies)
+            setting = self._draft.build_proposal_context(
+                self._parts_by_now, self._reader.corrections, self._talk.replies
+            )
             sourceless = dispatch.propose_all(self._draft.held, setting, self._known_by_now)
             if sourceless and await self._read_named(key, sourceless):
                 dispatch.propose_all(self._draft.held, setting, self._known_by_now)
@@ -277,11 +282,11 @@ class Conversation:
         No plan closes with a reply that was cut off: what it would have proposed besides is not known.
         """
         self._draft.sent_back.update(proposed.doubts)
-        if wrong := {**proposed.wrong, **self._draft.list_left(self._parts)}:
+        if wrong := {**proposed.wrong, **self._draft.list_calls_of_unmet_parts(self._parts)}:
             self._return_errors(wrong)
             return None
         made = await list_entries(self.ctx.store, self._draft.plans)
-        fresh, answered = self._draft.take(proposed.proposals, self._parts, made)
+        fresh, answered = self._draft.hold_proposals(proposed.proposals, self._parts, made)
         self._pending.add_results(answered)
         is_whole = not fresh or not self._draft.parts_without_calls(self._parts)
         if self._draft.held and is_whole and not is_cut:
@@ -292,16 +297,16 @@ class Conversation:
 
     def _return_errors(self, errors: Mapping[str, str]) -> None:
         """Has all that is held proposed again, with what is wrong. Raises ``Failed`` after three corrections."""
-        answers = self._draft.correct(errors)
+        answers = self._draft.discard_with_errors(errors)
         self.ctx.journal.tell("note", corrected=[*dict.fromkeys(errors.values())])
         self._pending.close_with_outcomes(answers)
 
     async def _read_named(self, key: str, calls: Sequence[PlannedCall]) -> bool:
         """Reads the records that calls name and nobody read; whether there were any."""
         named = NamedReads(self.ctx, self._reader, key, calls)
-        if named.is_any_open:
+        if named.has_unmade_reads:
             await self._course.enter_state(self.ctx, FsmState.ASSESS)
-        return await named.make()
+        return await named.make_reads()
 
     def _answer_calls(self) -> None:
         """The results go back, with what the strategy and the process's figures say beside them."""
@@ -316,17 +321,17 @@ class Conversation:
         if early := self._draft.mark_early_notices(self._parts):
             self._return_errors(early)
             return None
-        number = self._draft.number
+        number = self._draft.next_plan_number
         calls = [one.call for one in self._draft.held]
         for round_ in range(_ROUNDS_OF_READS):  # what was read may lead on to what rules ask for
             before = len(self._reader.facts)
             await self._read_named(f"{self.key}:named{'+' * round_}", calls)
             if len(self._reader.facts) == before:
                 break
-        closing = Closing(self.ctx, self._reader, self.key, asks_for_notice=not self._notice_asked)
+        closing = PlanClosing(self.ctx, self._reader, self.key, asks_for_notice=not self._notice_asked)
         closed = await closing.close(self.progress, self._draft.held, number)
         self._count_calls(closed.model_calls)
-        if isinstance(closed, SentBack):
+        if isinstance(closed, PlanSentBack):
             self._notice_asked |= closed.asks_for_notice
             self._update_progress()
             self._return_errors(closed.errors)
@@ -401,7 +406,7 @@ class Conversation:
     async def _try_to_answer(self, reply: ModelReply) -> bool:
         """Whether the reply is the answer; if not, the model was told what is wrong with it."""
         self._update_progress()
-        lacking = self._draft.without_effect(self._parts) if self._is_understood else None
+        lacking = self._draft.parts_without_effect(self._parts) if self._is_understood else None
         self._local.asked_about |= self.unnamed_ids_by_part.keys()
         if problem := await self._answers.problem_with(
             self.key, reply, self.progress, lacking, self.unnamed_ids_by_part

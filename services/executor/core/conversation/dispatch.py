@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from services.executor.core.conversation.understanding import UNDERSTAND
 from services.executor.core.figures.identifiers import addresses_to_open
 from services.executor.core.model.talk import PROPOSE_AGAIN
-from services.executor.core.plan.faults import PartOfCall
-from services.executor.core.plan.proposals import NotProposed, Proposal, ProposalContext, propose
+from services.executor.core.plan.faults import PartContext
+from services.executor.core.plan.proposals import InvalidProposal, Proposal, ProposalContext, build_proposal
 from services.executor.core.plan.sources import KnownSources, SourceFinder
 from services.executor.core.reads.reader import CallRefused, TaskReader
 from services.executor.core.session.context import TurnContext, run_side_by_side
@@ -103,18 +103,18 @@ class ReplyDispatch:
             try:
                 if self._new_reads:
                     seen = ", ".join(dict.fromkeys(self._new_reads))
-                    raise NotProposed(f"propose it once you have seen what {seen} gives")
-                made = propose(use, tool, (*before, *proposals), setting)
-                sourced = finder.find(made.call, tool, self._part_of(made.call, setting, called))
+                    raise InvalidProposal(f"propose it once you have seen what {seen} gives")
+                made = build_proposal(use, tool, (*before, *proposals), setting)
+                sourced = finder.find_sources(made.call, tool, self._part_of(made.call, setting, called))
                 tried.append(made.call)
                 lacks_source |= sourced.lacks_source
                 if sourced.problems:
-                    raise NotProposed("; ".join(sourced.problems))
+                    raise InvalidProposal("; ".join(sourced.problems))
                 if fresh := [one for one in sourced.doubts if one not in setting.sent_back]:
                     doubts += fresh
-                    raise NotProposed("; ".join(fresh))
+                    raise InvalidProposal("; ".join(fresh))
                 proposals.append(made._replace(call=sourced.call))
-            except NotProposed as why:
+            except InvalidProposal as why:
                 wrong[use.id] = f"Not made: {why}"
         if not wrong:
             self.proposed = ReplyProposals(proposals=tuple(proposals))
@@ -125,11 +125,11 @@ class ReplyDispatch:
 
     def _part_of(
         self, call: PlannedCall, setting: ProposalContext, called: Sequence[tuple[str, JsonObject]]
-    ) -> PartOfCall:
+    ) -> PartContext:
         quote = next((part.quote for part in setting.parts if part.number == call.part), "")
         others = [one.quote for one in setting.parts if one.number != call.part]
         own = (one for one in self._ctx.toolbox.tools.values() if one.connection_id == call.connection_id)
-        return PartOfCall(quote, others, [one.name for one in own if one.tool_class in WRITES], called)
+        return PartContext(quote, others, [one.name for one in own if one.tool_class in WRITES], called)
 
     def journal_proposals(self) -> None:
         """Has the journal keep what the reply proposed."""

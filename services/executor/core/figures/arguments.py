@@ -1,4 +1,4 @@
-"""What an argument of a tool is for, and every scalar of an answer with its place."""
+"""What an argument of a tool is for, and every scalar of a read's answer with its path."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +17,7 @@ from shared.domain.exact_json import Json, JsonObject, loads
 
 
 class ArgumentKind(StrEnum):
-    """What an argument is for. Only the first four must come from a field, the user's words or a calculation."""
+    """What an argument is for. Only the first four kinds need a source: a field, the user's words or a calculation."""
 
     AMOUNT = "amount"
     IDENTIFIER = "identifier"
@@ -36,7 +36,7 @@ LONGEST_FIELD = 6  # words; a longer text is prose
 
 
 class ArgumentHints(NamedTuple):
-    """What the name and schema of an argument say of its value."""
+    """What an argument's name and schema say of its value: its kind, its unit, and the form of its number."""
 
     kind: ArgumentKind = ArgumentKind.OTHER
     is_in_minor_units: bool = False
@@ -114,7 +114,7 @@ _SHAPES = {
 
 
 def kind_of_argument(name: str, schema: JsonObject, value: Json) -> ArgumentKind:
-    """What the argument is for, by its schema, the last part of its name that says something, then its value's form."""
+    """What the argument is for, by its schema, else by the last telling part of its name, else by its value's form."""
     if isinstance(value, bool) or "enum" in schema or "const" in schema or schema.get("type") == "boolean":
         return ArgumentKind.CHOICE
     if (kind := _FORMATS.get(str(schema.get("format", "")))) is not None:
@@ -129,7 +129,7 @@ def kind_of_argument(name: str, schema: JsonObject, value: Json) -> ArgumentKind
 
 
 def hints_of_argument(name: str, schema: JsonObject, value: Json) -> ArgumentHints:
-    """The argument's kind, and the unit and form of number that its name and description settle."""
+    """The argument's kind, and the unit and form of its number, from its name and description."""
     words = words_of(name.rsplit(".", 1)[-1])
     said = str(schema.get("description", ""))
     in_minor_units = bool(_MINOR.intersection(words)) or _MINOR_SAID.search(said) is not None
@@ -145,7 +145,7 @@ def hints_of_argument(name: str, schema: JsonObject, value: Json) -> ArgumentHin
 
 @lru_cache(maxsize=4096)
 def names_currency(name: str) -> bool:
-    """Whether a name has the code of a currency: ``amount_eur``."""
+    """Whether a name contains a currency code: ``amount_eur``."""
     return not _CODES_IN_NAMES.isdisjoint(words_of(name.rsplit(".", 1)[-1]))
 
 
@@ -221,7 +221,7 @@ def _kind_of_short_text(words: Sequence[str], value: str, schema: JsonObject) ->
 
 
 def _unit_of(words: Sequence[str], said: str) -> Unit | None:
-    """The unit in the name, ``duration_minutes``, or else in the description, "in minutes"."""
+    """The unit in the argument's name, ``duration_minutes``, else in its description, "in minutes"."""
     for word in reversed(words[1:] or words):
         if word in UNITS:
             return UNITS[word]
@@ -230,7 +230,9 @@ def _unit_of(words: Sequence[str], said: str) -> Unit | None:
 
 
 class FieldNature(StrEnum):
-    """Whether a value is data or text. ``PROSE``: the whole answer is a text, which the tool or somebody else wrote."""
+    """Whether a field's value is data or text. ``PROSE``: the whole answer is one text, by the tool or by somebody
+    else.
+    """
 
     STRUCTURED = "structured"
     FREE_TEXT = "free text"
@@ -238,15 +240,17 @@ class FieldNature(StrEnum):
 
 
 class FieldRecord(NamedTuple):
-    """The nearest object around a value that has an identifier: its path and the identifier."""
+    """The innermost object around a value that has an identifier: its path and the identifier."""
 
     path: str
     identifier: str
 
 
 class ReadField(NamedTuple):
-    """One scalar of an answer, with its place. ``parent`` and ``name`` make its path; ``is_free``: it stands within
-    somebody's text. ``is_whole``: a value that was looked for is all that the field holds.
+    """One scalar of a read's answer. ``parent`` and ``name`` make up its path; ``is_free``: it is within somebody's
+    text.
+
+    ``is_whole``, for the result of a search: the value that was searched for is the field's whole value.
     """
 
     fact_id: str
@@ -263,7 +267,7 @@ class ReadField(NamedTuple):
 
     @property
     def field(self) -> str:
-        """The name of the field, without the places in lists."""
+        """The name of the field, without list positions."""
         return self.path.rpartition(".")[2].partition("[")[0]
 
     @property
@@ -279,7 +283,7 @@ class ReadField(NamedTuple):
 
     @property
     def is_tool_text(self) -> bool:
-        """Whether the protocol puts the whole answer of a tool there."""
+        """Whether the field holds a tool's whole answer as one text, as MCP puts it."""
         return self.name == "text" and _TOOL_TEXT.fullmatch(self.path) is not None
 
 
@@ -291,14 +295,16 @@ _PLACE_OR_MONTH = re.compile(r"\d{1,4}(?:[-./]\d{1,2}){0,2}")
 
 
 def read_fields(fact_id: str, answer: Json, tool: str = "") -> Iterator[ReadField]:
-    """Yields every scalar of an answer, also of JSON within strings, and keys that are identifiers. JSON within
-    somebody's text stays free text. ``tool``: what was read, by whose nouns a record's own id is told from others.
+    """Yields every scalar of an answer, also within JSON in strings, and every key that is an identifier.
+
+    JSON within somebody's text counts as free text. ``tool`` is the read that gave the answer: its nouns tell a
+    record's own id from the ids of others.
     """
     return _walk_fields(ReadField(fact_id, "", "", None, answer), _MOST_DEPTH, words_of_tool(tool))
 
 
 def fields_of_facts(facts: Iterable[Fact]) -> Iterator[ReadField]:
-    """Yields the fields of all reads that were answered."""
+    """Yields the fields of all successful reads."""
     return (field for fact in facts if fact.ok for field in read_fields(fact.ref, fact.result, fact.tool))
 
 
@@ -318,7 +324,7 @@ def _walk_fields(step: ReadField, depth: int, about: ToolWords) -> Iterator[Read
 
 
 def _is_leaf(value: Json) -> bool:
-    """Whether a value is surely a number or a text, and not JSON within a text."""
+    """Whether a value is certainly a number or a text, and not JSON in a string."""
     if isinstance(value, str):
         return value.lstrip()[:1] not in _OPENING
     return isinstance(value, int | Decimal) and not isinstance(value, bool)
@@ -359,8 +365,10 @@ def _join_names(parent: str, name: str) -> str:
 
 
 def _identify_record(item: JsonObject, path: str, name: str, about: ToolWords) -> FieldRecord | None:
-    """The object as a record, if one of its fields or its key identifies it. A field ``id`` counts first, then the key
-    of a table, then the id of what was read, then one that may name another record: a booking's ``guest_id``.
+    """The object as a record, if a field or its key identifies it; else None.
+
+    A field ``id`` counts first, then the key of a table, then the id of what the tool reads, then an id that may be
+    another record's, such as a booking's ``guest_id``.
     """
     ids = [key for key, value in item.items() if _names_own_record(key) and type(value) in (str, int)]
     own = next((key for key in ids if key.lower() in _OWN_ID), "")
@@ -372,18 +380,18 @@ def _identify_record(item: JsonObject, path: str, name: str, about: ToolWords) -
 
 
 def _rate_identifier(key: str, about: ToolWords) -> int:
-    """How surely an id is that of what a tool is about: ``standing_order_id`` of ``list_standing_orders``."""
+    """How surely an id is that of what a tool is about: ``standing_order_id`` for ``list_standing_orders``."""
     subject = subject_of(key, frozenset())
     return 2 * (subject == about.nouns) + (about.head in subject)
 
 
 def _names_own_record(name: str) -> bool:
-    """Whether a field of this name tells one record from another, and not whom it is for or of: ``assignee_id``."""
+    """Whether a field of this name identifies its own record, and not a person it is for, as ``assignee_id`` does."""
     return identifies(name) and _RECIPIENT.isdisjoint(words_of(name))
 
 
 def _is_table_key(name: str) -> bool:
-    """Whether a key is a record's identifier, and no place in a row, year or month."""
+    """Whether a key is a record's identifier, and not a list position, a year or a month."""
     return _looks_like_code(name) and not _PLACE_OR_MONTH.fullmatch(name)
 
 

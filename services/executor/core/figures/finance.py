@@ -1,7 +1,7 @@
 """The finance catalogue: every calculator by name, with the order of its figures and its formula.
 
 Rates are in percent. Amounts that have to sum to a whole are rounded by their formula; ``run_calculator`` rounds every
-answer once. A comment names the source of a formula, or what it is in Excel.
+result once. A comment names the source of a formula, or its name in Excel.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -42,7 +42,7 @@ _ZERO = Decimal(0)
 
 
 def _split_part(amount: Decimal, weights: Figures, part: Decimal, name: str, places: int) -> Decimal:
-    """One part of an amount that is split by weights, so that all parts sum to it."""
+    """One part, counted from 1, of an amount that is split by weights, so that all parts sum to it."""
     return split_by_weights(amount, weights, places)[require_whole(part, name, high=len(weights)) - 1]
 
 
@@ -60,7 +60,7 @@ def _recognize_revenue(value: Decimal, months: Decimal, elapsed: Decimal, *, pla
 
 
 def _recognize_contracts(*figures: Decimal, places: int) -> Decimal:
-    """The sum of what is recognized of each contract, each rounded by itself."""
+    """The revenue recognized of several contracts, each rounded by itself."""
     contracts = zip(*split_into_lists(figures, 3), strict=True)
     return add_figures([_recognize_revenue(*contract, places=places) for contract in contracts])
 
@@ -72,7 +72,7 @@ def _termination_fee(remaining: Decimal, fee: Decimal, *, places: int) -> Decima
 def _service_level_credit(
     invoice: Decimal, credit_percent: Decimal, cap_percent: Decimal, allowed: Decimal, *downtimes: Decimal
 ) -> Decimal:
-    """A breach is a period with more downtime than allowed."""
+    """The credit for each period with more downtime than allowed, up to the cap."""
     credit = sum(downtime > allowed for downtime in downtimes) * require_not_negative(credit_percent, "credit %")
     return percent_of(invoice, min(credit, require_not_negative(cap_percent, "cap %")))
 
@@ -93,7 +93,9 @@ class Instalment(NamedTuple):
 
 
 def amortize_loan(principal: Decimal, annual_rate: Decimal, months: Decimal, places: int) -> list[Instalment]:
-    """Every instalment: P i / (1 - (1 + i)^-n), i = annual rate / 1200, both rounded; the last pays what is left."""
+    """Every instalment of a loan: P i / (1 - (1 + i)^-n) with i = annual rate / 1200, payment and interest rounded; the
+    last one pays what is left.
+    """
     rate, number = require_not_negative(annual_rate, "annual rate %") / HUNDRED / 12, require_whole(months, "months")
     balance = require_positive(principal, "principal")
     level = to_minor_unit(balance * rate / (1 - (1 + rate) ** -number) if rate else balance / number, places)
@@ -123,7 +125,7 @@ def _subtract_salvage(cost: Decimal, salvage: Decimal) -> Decimal:
 def _depreciate_double_declining(
     cost: Decimal, salvage: Decimal, life: Decimal, period: Decimal, *, places: int
 ) -> Decimal:
-    """Book value x 2 / life, or straight line over what is left once that is more."""
+    """The charge of one period: book value x 2 / life, or straight line over the remaining life once that is more."""
     left_to_charge, years = _subtract_salvage(cost, salvage), require_whole(life, "life")
     charge = _ZERO
     for left in range(years, years - require_whole(period, "period", high=years), -1):
@@ -172,7 +174,9 @@ def _present_value(factor: Decimal, flows: Figures) -> Decimal:
 
 
 def _internal_rate_of_return(*flows: Decimal) -> Decimal:
-    """The one rate in percent, from -99 to 1000, at which the flows are worth 0; an error where none or several fit."""
+    """The one rate in percent, from -99 to 1000, at which the flows' present value is 0; raises ``CannotCalculate``
+    where none or several fit.
+    """
     if len(flows) > _MOST_FLOWS:
         raise CannotCalculate(f"at most {_MOST_FLOWS} flows, not {len(flows)}")
     step = (_HIGHEST - _LOWEST) / _STEPS
@@ -221,7 +225,7 @@ def normal_cumulative(point: Decimal) -> Decimal:
 
 
 def normal_quantile(probability: Decimal) -> Decimal:
-    """The point up to which the share is ``probability``: AS241 and two Newton steps, alike on every machine."""
+    """The point below which the share ``probability`` lies: AS241 and two Newton steps, the same on every machine."""
     point = Decimal(str(NormalDist().inv_cdf(float(probability))))
     for _ in range(2):
         point -= (normal_cumulative(point) - probability) / _normal_density(point)
@@ -229,7 +233,7 @@ def normal_quantile(probability: Decimal) -> Decimal:
 
 
 def _simulate_growth(start: Decimal, mean: Decimal, volatility: Decimal, years: Decimal, trials: Decimal) -> Decimal:
-    """The mean of S exp((m - s^2/2) t + s sqrt(t) z) over evenly stratified draws z: the same every time."""
+    """The mean of S exp((m - s^2/2) t + s sqrt(t) z) over evenly stratified draws z, the same at every run."""
     count, deviation = require_whole(trials, "trials", high=500), volatility / HUNDRED
     drift, spread = (mean / HUNDRED - deviation**2 / 2) * years, deviation * years.sqrt()
     if spread > _WIDEST:
@@ -265,7 +269,7 @@ def _evaluate_polynomial(coefficients: Figures, point: Decimal) -> Decimal:
 
 
 def _find_polynomial_root(point: Decimal, *coefficients: Decimal) -> Decimal:
-    """x - f(x) / f'(x) until it stands still: a root of a polynomial, its constant first."""
+    """A root of a polynomial by Newton's method, from ``point``; the coefficients begin with the constant."""
     slopes = [power * coefficient for power, coefficient in enumerate(coefficients)][1:]
     for _ in range(200):
         slope = _evaluate_polynomial(slopes, point)
@@ -337,7 +341,7 @@ _LAST_DAY = 3_652_059  # the number of the calendar's last day, 31 December 9999
 
 
 def _count_business_days(*figures: Decimal) -> Decimal:
-    """Mondays to Fridays from the first day up to but without the last, less the holidays among them."""
+    """Mondays to Fridays from the first day up to but without the last, without the holidays that follow."""
     first, last, *free = (require_whole(figure, "a day", high=_LAST_DAY) for figure in figures)
     holidays = frozenset(free)
     if not 0 <= last - first <= _MOST_DAYS:
@@ -547,7 +551,7 @@ _ROUNDING = Context(prec=50, rounding=ROUND_HALF_UP, traps=[DivisionByZero, Inva
 
 
 def run_calculator(name: str, operands: Sequence[Decimal], places: int = 2) -> Decimal:
-    """The answer of a calculator, rounded once: money to ``places``, else to six. Raises ``CannotCalculate``."""
+    """A calculator's result, rounded once: money to ``places``, else to six. Raises ``CannotCalculate``."""
     calculator = CALCULATORS[name]
     check_operands(name, calculator.arguments, operands)
     try:

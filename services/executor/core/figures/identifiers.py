@@ -1,4 +1,6 @@
-"""Tokens that name a thing or a person: record numbers, mail addresses, bank accounts, telephone numbers, links."""
+"""Finds tokens that identify a thing or a person: record numbers, mail addresses, bank accounts, phone
+numbers, links.
+"""
 
 import re
 from collections.abc import Callable, Iterator
@@ -11,7 +13,7 @@ from shared.domain.exact_json import JsonObject, walk_json
 
 
 class IdentifierForm(StrEnum):
-    """What an identifier looks like."""
+    """The form of an identifier."""
 
     LINK = "link"
     EMAIL = "email"
@@ -21,7 +23,7 @@ class IdentifierForm(StrEnum):
 
 
 class WrittenIdentifier(NamedTuple):
-    """An identifier with its place in a text."""
+    """An identifier with its position in a text."""
 
     start: int
     end: int
@@ -53,7 +55,9 @@ _LINK_END = ".,;:!?)]}"
 
 
 def find_special_identifiers(text: str) -> Iterator[WrittenIdentifier]:
-    """Yields links, addresses, accounts and telephone numbers of a text, which are never a number or a date."""
+    """Yields a text's links, mail addresses, bank accounts and phone numbers, which are never read as numbers
+    or dates.
+    """
     for match in _SPECIAL.finditer(text):
         form = IdentifierForm(match.lastgroup or IdentifierForm.CODE)
         written = match[0].rstrip(_LINK_END) if form in (IdentifierForm.LINK, IdentifierForm.EMAIL) else match[0]
@@ -61,12 +65,14 @@ def find_special_identifiers(text: str) -> Iterator[WrittenIdentifier]:
 
 
 def blank_special_identifiers(text: str) -> str:
-    """The text with spaces in place of links, addresses, accounts and telephone numbers."""
+    """The text with spaces in place of links, mail addresses, bank accounts and phone numbers."""
     return _SPECIAL.sub(lambda match: " " * len(match[0]), text)
 
 
 def find_codes(text: str) -> Iterator[WrittenIdentifier]:
-    """Yields every further token with a digit: ``EXP-1006``, ``INV_22``, ``4411``; numbers and dates are among them."""
+    """Yields every token with a digit that is not a special identifier: ``EXP-1006``, ``4411``; also numbers
+    and dates.
+    """
     for match in _CODE.finditer(text):
         if has_digit(match[0]) and not _ORDINAL.fullmatch(match[0]):
             yield WrittenIdentifier(*match.span(), match[0], IdentifierForm.CODE)
@@ -74,7 +80,7 @@ def find_codes(text: str) -> Iterator[WrittenIdentifier]:
 
 
 def _split_joined_codes(text: str, start: int) -> Iterator[WrittenIdentifier]:
-    """Yields the codes that a slash joins, ``EXP-1/EXP-2``; ``PO/2024/17`` is one code and gives none."""
+    """Yields the codes that a slash joins, as in ``EXP-1/EXP-2``; none for ``PO/2024/17``, which is one code."""
     parts = text.split("/")
     if len(parts) > 1 and all(has_digit(part) and not part.isdecimal() for part in parts):
         for part in parts:
@@ -83,12 +89,12 @@ def _split_joined_codes(text: str, start: int) -> Iterator[WrittenIdentifier]:
 
 
 def find_case_details(text: str) -> frozenset[str]:
-    """The identifiers, amounts, dates and addresses of a text: what belongs to one case."""
+    """The identifiers, amounts, dates and addresses of a text: what belongs to one case and not to its kind."""
     return frozenset(word.strip(".-+").lower() for word in _PARTICULAR.findall(text))
 
 
 def is_duration(text: str) -> bool:
-    """Whether the text is a length of time in ISO 8601, of days and hours, which needs no source."""
+    """Whether the text is an ISO 8601 duration of days and hours, which needs no source."""
     return _DURATION.fullmatch(text) is not None
 
 
@@ -97,8 +103,10 @@ def has_digit(text: str) -> bool:
 
 
 def identifier_key(text: str) -> tuple[str, ...]:
-    """The key by which identifiers are compared: ``EXP-1006`` and ``exp 1006`` are one, ``1-12`` and ``11-2`` two.
-    Phone numbers and accounts are compared without gaps, addresses with every mark.
+    """The key by which identifiers are compared: ``EXP-1006`` and ``exp 1006`` have the same, ``1-12`` and ``11-2`` do
+    not.
+
+    Phone numbers and accounts are compared without gaps, addresses with every character.
     """
     form = form_of_identifier(text)
     parts = _PARTS.findall(fold_word(text))
@@ -110,7 +118,7 @@ def identifier_key(text: str) -> tuple[str, ...]:
 
 
 def form_of_identifier(text: str) -> IdentifierForm | None:
-    """The form of a text that is one identifier and nothing else; None for words."""
+    """The form of a text that is one identifier and nothing else; None for any other text."""
     text = text.strip()
     match = _SPECIAL.fullmatch(text) or _SPECIAL.fullmatch(text.upper())
     if match:
@@ -129,7 +137,7 @@ _AUTOLINK = re.compile(r"<(?P<target>[a-z][a-z0-9+.-]*:[^\s<>]+)>", re.IGNORECAS
 
 
 def addresses_to_open(arguments: JsonObject) -> Iterator[str]:
-    """Yields the addresses in a read's arguments that its tool may open."""
+    """Yields the addresses among a read's arguments that the tool may open."""
     for name, text in walk_json(arguments):
         value = text.strip() if isinstance(text, str) else ""
         links = [found.text for found in find_special_identifiers(value) if found.form is IdentifierForm.LINK]
@@ -139,7 +147,9 @@ def addresses_to_open(arguments: JsonObject) -> Iterator[str]:
 
 
 def strip_strange_addresses(text: str, is_strange: Callable[[str], bool]) -> str:
-    """The text in which each link or image to a strange address is plain text, and the address is left out."""
+    """The text without its strange addresses: a link or image keeps its label, and an address alone is replaced by a
+    note.
+    """
 
     def plain(match: re.Match[str]) -> str:
         return match["label"] if is_strange(match["target"]) else match[0]

@@ -1,4 +1,4 @@
-"""Finds what a text mentions: numbers, dates, times, identifiers and words, each with its place."""
+"""Finds what a text mentions: numbers, dates, times, identifiers and words, each with its position."""
 
 import re
 from bisect import bisect_right
@@ -41,7 +41,7 @@ _HALF_DAY = 12
 
 
 class TimeMention(NamedTuple):
-    """A time of day with its place in a text; both times are in ``times`` if morning or afternoon is not said."""
+    """A time of day with its position in a text. ``times`` has two if the text does not say morning or afternoon."""
 
     start: int
     end: int
@@ -132,7 +132,9 @@ def _build_mention(match: re.Match[str], hours: Sequence[int], minute: int, seco
 def _read_time_in_words(
     tokens: Sequence[WrittenToken], numbers: Mapping[int, tuple[int, int]], place: int
 ) -> tuple[int, int] | None:
-    """The minutes since midnight of a time in words, and the place after it: ``half past nine``, ``at ten``."""
+    """A time in words as minutes since midnight, and the index of the token after it: ``half past nine``,
+    ``at ten``.
+    """
     word, after = tokens[place].folded, place + 1
     following = tokens[after].folded if after < len(tokens) else ""
     if word == "halb" and after in numbers:
@@ -161,7 +163,7 @@ def _read_spelled_hour(tokens: Sequence[WrittenToken], number: tuple[int, int], 
 
 
 def _is_phrase_end(tokens: Sequence[WrittenToken], after: int) -> bool:
-    """Whether no noun follows the hour: "at ten" and "at ten on Friday", not "at ten euros"."""
+    """Whether no noun follows the hour: yes for "at ten" and "at ten on Friday", no for "at ten euros"."""
     return after >= len(tokens) or tokens[after].folded in frozenset("on and tomorrow today in am morgen und".split())
 
 
@@ -219,11 +221,13 @@ class Mentions:
         return frozenset(one for mention in self.times for one in mention.times)
 
     def has_phrase(self, phrase: str) -> bool:
-        """Whether the phrase stands in the text as written, as whole words and not within a code or number."""
+        """Whether the text contains the phrase exactly, as whole words and not within a code or number."""
         return any(self._is_whole_word(start, start + len(phrase)) for start in _find_occurrences(phrase, self.text))
 
     def has_words(self, phrase: str) -> bool:
-        """Whether the words of the phrase stand in a row, whatever their case, accents and the marks between them."""
+        """Whether the text contains the words one after the other, regardless of case, accents and the marks between
+        them.
+        """
         wanted = spaced_words(phrase)
         joined, starts, ends = self._spaced_text
         if not wanted.strip():
@@ -259,7 +263,9 @@ class Mentions:
 
 
 def _mark_inside(length: int, spans: Iterable[Mention]) -> bytearray:
-    """One byte for each place of a text of that length: whether it lies within one of the spans, not at its edges."""
+    """For each position of a text of that length, one byte that says whether it lies within one of the spans, not at an
+    edge.
+    """
     marked = bytearray(length + 1)
     for span in spans:
         marked[span.start + 1 : span.end] = b"\1" * (span.end - span.start - 1)
@@ -274,7 +280,9 @@ def _find_occurrences(phrase: str, text: str) -> Iterator[int]:
 
 
 def find_mentions(text: str, now: datetime, *, relative: bool = True) -> Mentions:
-    """Finds all that the text mentions. ``now``: aware, in the writer's zone, to which ``relative`` dates refer."""
+    """Finds all that the text mentions. ``now`` is an aware time in the writer's zone, to which ``relative`` dates
+    refer.
+    """
     tokens = split_words(text)
     languages = likely_languages(token.folded for token in tokens)
     spelled = read_spelled_numbers(text, tokens, languages)
@@ -307,7 +315,7 @@ def find_mentions(text: str, now: datetime, *, relative: bool = True) -> Mention
 
 
 def _find_iso_moments(text: str, zone: tzinfo | None) -> Iterator[tuple[DateMention, TimeMention]]:
-    """Yields the day and the time of moments such as ``2026-03-04T10:00:00Z``, in the reader's zone."""
+    """Yields day and time of moments such as ``2026-03-04T10:00:00Z``, converted to the zone."""
     for match in _ISO.finditer(text):
         read = read_machine_moment(match[0], zone)
         if read is not None and read.day is not None and read.hour is not None:
@@ -319,7 +327,7 @@ def _find_iso_moments(text: str, zone: tzinfo | None) -> Iterator[tuple[DateMent
 def _find_moments_from_now(
     text: str, numbers: Sequence[NumberMention], now: datetime
 ) -> Iterator[tuple[DateMention, TimeMention]]:
-    """Yields the day and time, to the minute, of ``in two hours``, ``dans 30 minutes``."""
+    """Yields day and time, to the minute, of ``in two hours``, ``dans 30 minutes``."""
     for number in numbers:
         unit, value = number.unit, number.values[0]
         is_short = unit is not None and unit.measure == "time" and unit.size < _DAY and 0 < value < _DAY
@@ -334,7 +342,9 @@ def _find_moments_from_now(
 
 @lru_cache(maxsize=64)  # a task's text is asked about by each operand
 def find_amounts(text: str, today: date = date.min) -> Mapping[Fraction, tuple[str, ...]]:
-    """The numbers that a text states, with their writings; ``1.234`` of a German text under both that it can mean."""
+    """The numbers that a text states, each with the ways it is written there; ``1.234`` of a German text under both of
+    its possible values.
+    """
     found: dict[Fraction, dict[str, None]] = {}
     for mention in find_mentions_on_day(text, today).numbers:
         if not (mention.text.casefold() == "one" and mention.is_everyday):
@@ -352,7 +362,7 @@ def find_amounts(text: str, today: date = date.min) -> Mapping[Fraction, tuple[s
 
 @lru_cache(maxsize=64)
 def find_stated_days(text: str, today: date) -> frozenset[date]:
-    """The days that a text states: for a longer period its first, its last, and the day after it."""
+    """The days that a text states: of a longer period its first, its last, and the day after it."""
     periods = [
         period
         for mention in find_mentions_on_day(text, today).dates
@@ -364,14 +374,14 @@ def find_stated_days(text: str, today: date) -> frozenset[date]:
 
 @lru_cache(maxsize=64)
 def find_mentions_on_day(text: str, today: date) -> Mentions:
-    """What a text mentions, if only its day is known; a ``today`` of year 1 means not even that."""
+    """What a text mentions, if only the day it was written on is known; ``date.min`` means that not even the day is."""
     is_known = today.year > 1
     now = datetime.combine(today if is_known else _ANY_DAY, time(), UTC)
     return find_mentions(text, now, relative=is_known)
 
 
 class _FreeCharacters:
-    """The characters of a text that belong to no mention yet: those of a date are no amount."""
+    """The characters of a text that no mention has claimed yet: the digits of a date are not also an amount."""
 
     def __init__(self, text: str) -> None:
         self._taken = bytearray(len(text))
@@ -380,7 +390,9 @@ class _FreeCharacters:
         return not any(self._taken[start:end])
 
     def claim_mentions(self, found: Iterable[_Spanned], *, may_overlap: bool = False) -> list[_Spanned]:
-        """The mentions whose characters are free, which they take; they ``may_overlap`` each other."""
+        """The mentions whose characters were all free, which they claim. With ``may_overlap`` they may overlap each
+        other.
+        """
         claimed = []
         for one in [one for one in found if self.are_free(one.start, one.end)]:
             if may_overlap or self.are_free(one.start, one.end):

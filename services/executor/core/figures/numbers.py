@@ -1,8 +1,8 @@
-"""Reads numbers and amounts, however they are written: digits, words, fractions, with currency or unit.
+"""Reads numbers and amounts in any notation: digits, words, fractions, with currency or unit.
 
-There are three ways to ask. ``find_numbers`` gives the numbers within a text, ``read_amount`` the number that a whole
-value is in any writing, and ``read_figure`` the number that it is as programs and English write it: the strict answer,
-which comparisons of a plan with its sources go by.
+``find_numbers`` gives the numbers within a text; ``read_amount`` the number that a whole value is, in any notation;
+``read_figure`` the number that a value is in the notation of programs and English. The last is the strict one, by which
+a plan's values are compared with their sources.
 """
 
 import re
@@ -36,7 +36,7 @@ EVERYDAY = 10  # "one of them", "no more than two": below it a word is a figure 
 
 
 class NumberMention(NamedTuple):
-    """A number with its place in a text. ``values``: every number that the writing can mean, likeliest first."""
+    """A number with its position in a text. ``values``: every number that the notation can mean, likeliest first."""
 
     start: int
     end: int
@@ -48,12 +48,14 @@ class NumberMention(NamedTuple):
 
     @property
     def is_everyday(self) -> bool:
-        """Whether it is a small number in words: "one of the two records"."""
+        """Whether it is a small number in words, as in "one of the two records"."""
         return self.is_spelled and -EVERYDAY < self.values[0] < EVERYDAY
 
 
 class WrittenAmount(NamedTuple):
-    """A number as written: ``style`` a percentage or a fraction, ``unit`` of measure, or ``cents`` of money."""
+    """A number as written. ``style``: whether it is a percentage or a fraction; ``unit``: a unit of measure, or
+    ``cents``.
+    """
 
     number: Number
     style: Literal["", "percent", "fraction"] = ""
@@ -61,7 +63,7 @@ class WrittenAmount(NamedTuple):
 
 
 class _Suffix(NamedTuple):
-    """What belongs to the number before it, up to ``end``: a power of ten, a currency, a unit."""
+    """What follows a number and belongs to it, up to ``end``: a power of ten, a currency, a unit."""
 
     end: int
     shift: int = 0
@@ -139,14 +141,16 @@ _MAY_BE_SPELLED = re.compile(
 
 
 def read_figure(value: Json) -> Decimal | None:
-    """The exact number that a value is as programs and English write it, ``"$2,340.00"``, ``"3K"``; else None."""
+    """The exact number that a value is in the notation of programs and English: ``"$2,340.00"``, ``"3K"``;
+    else None.
+    """
     if isinstance(value, bool) or not isinstance(value, int | Decimal | str):
         return None
     return _parse_figure(value) if isinstance(value, str) else Decimal(value)
 
 
 def is_rounding_of(number: Decimal, exact: Fraction) -> bool:
-    """Whether a number is what the exact one comes to, rounded to the places with which it is written."""
+    """Whether a number is the exact one rounded to the number's own decimal places."""
     return abs(Fraction(number) - exact) <= Fraction(10) ** int(number.as_tuple().exponent) / 2
 
 
@@ -163,7 +167,7 @@ def _parse_figure(written: str) -> Decimal | None:
 
 
 def number_bearing_tokens(text: str) -> list[str]:
-    """The words of a text that contain a digit: identifiers, amounts, dates; without the punctuation that ends them."""
+    """The words of a text that contain a digit (identifiers, amounts, dates), without punctuation at their ends."""
     tokens = _TOKEN.findall(text.translate(_SPELLINGS))
     told = [token for token in tokens if not token.isalpha()]  # most are words, which is told fast
     return [token.rstrip(".+-") for token in told if any(mark.isdigit() for mark in token)]
@@ -171,7 +175,7 @@ def number_bearing_tokens(text: str) -> list[str]:
 
 @lru_cache(maxsize=16_384)
 def normalize_token(token: str) -> str:
-    """The token in a form that is equal for equal figures (``$2,340``, ``2340.00``); others are case-folded."""
+    """The token in a form that is equal for equal figures, ``$2,340`` and ``2340.00``; any other token case-folded."""
     number = read_figure(token)
     if number is None:
         return token.casefold()
@@ -180,7 +184,7 @@ def normalize_token(token: str) -> str:
 
 
 def read_amount(value: Json) -> WrittenAmount | None:
-    """The number that a value consists of, with its style and unit; None for identifiers, dates, prose."""
+    """The number that a whole value is, with its style and unit; None for identifiers, dates and prose."""
     if isinstance(value, bool) or value is None or isinstance(value, list | dict):
         return None
     if not isinstance(value, str):
@@ -189,7 +193,9 @@ def read_amount(value: Json) -> WrittenAmount | None:
 
 
 def read_number_word(word: str) -> WrittenAmount | None:
-    """The number that a word stands for without a numeral, ``monthly`` for 12 times a year; None for other words."""
+    """The number that a word implies without a numeral, such as 12 times a year for ``monthly``; None for
+    other words.
+    """
     number = _IMPLIED.get(word.casefold())
     return WrittenAmount(Decimal(number)) if number is not None else None
 
@@ -218,7 +224,7 @@ def _scale_number(number: Number, size: Fraction) -> Number:
 
 
 def read_text_as_number(text: str) -> NumberMention | None:
-    """The number that a text consists of, or None; where ``m`` follows without a space, it means a million."""
+    """The number that a whole text is; else None. Here ``m`` directly after the digits means a million."""
     if any(mark.isdecimal() for mark in text):
         found = find_numbers_in_digits(text, "en", m_is_million=True)
     elif _MAY_BE_SPELLED.match(text):
@@ -230,7 +236,7 @@ def read_text_as_number(text: str) -> NumberMention | None:
 
 @lru_cache(maxsize=4096)
 def read_written_number(text: str) -> NumberMention | None:
-    """The number that a text with digits consists of: ``EUR 1.234,56``, ``-12.5``, ``90 minutes``; None for ``007``."""
+    """The number that a whole text with digits is: ``EUR 1.234,56``, ``-12.5``, ``90 minutes``; None for ``007``."""
     text = text.strip()
     plain = read_machine_number(text)
     if plain is not None:
@@ -240,7 +246,7 @@ def read_written_number(text: str) -> NumberMention | None:
 
 
 def read_number(value: Json) -> NumberMention | None:
-    """The number that a JSON number is, or a text with digits consists of; else None."""
+    """The number that a JSON number is, or that a whole text with digits is; else None."""
     if isinstance(value, str):
         return read_written_number(value)
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
@@ -249,12 +255,12 @@ def read_number(value: Json) -> NumberMention | None:
 
 
 def read_machine_number(text: str) -> Decimal | None:
-    """A number as programs write it, ``-1234.50``; None for ``007``, ``1,234`` and all else."""
+    """A number in a program's notation, ``-1234.50``; None for ``007``, ``1,234`` and anything else."""
     return Decimal(text) if len(text) <= _MOST_DIGITS and _MACHINE.fullmatch(text) else None
 
 
 def find_numbers(text: str) -> list[NumberMention]:
-    """Every number of a text that has no dates and the like in it, in digits or in words."""
+    """Every number, in digits or in words, of a text that contains no dates, times or identifiers."""
     tokens = split_words(text)
     languages = likely_languages(token.folded for token in tokens)
     spelled = read_spelled_numbers(text, tokens, languages)
@@ -263,7 +269,7 @@ def find_numbers(text: str) -> list[NumberMention]:
 
 
 def find_numbers_in_digits(text: str, language: str, *, m_is_million: bool = False) -> Iterator[NumberMention]:
-    """Yields the numbers in digits. ``language`` settles which mark parts the thousands where both may."""
+    """Yields the numbers in digits. ``language`` decides which mark separates thousands where both could."""
     for match in _SLASH.finditer(text):
         whole, over, under = (int(group or 0) for group in match.groups())
         if 0 < over < under:
@@ -278,7 +284,7 @@ def find_numbers_in_digits(text: str, language: str, *, m_is_million: bool = Fal
 
 
 def _find_ranges(text: str) -> Iterator[NumberMention]:
-    """Yields both numbers of a range, ``10-12 people``; ``4411-22`` is a code and gives none."""
+    """Yields both numbers of a range such as ``10-12 people``; none for ``4411-22``, which is a code."""
     for match in _RANGE.finditer(text):
         suffix = _read_suffix(text, match.end())
         low, high = (Decimal(int(group) * 10**suffix.shift) for group in match.groups())
@@ -304,7 +310,7 @@ def _read_match(text: str, match: re.Match[str], language: str, m_is_million: bo
 
 
 def _shift_decimal_point(value: Number, places: int, sign: int = 1) -> Number:
-    """The number times a power of ten, exactly."""
+    """The number times ten to the power of ``places``, exactly, with the sign."""
     if isinstance(value, Fraction):
         factor: int = sign * 10**places
         return value * factor
@@ -316,7 +322,7 @@ def _fraction_of_sign(mark: str) -> Fraction:
 
 
 def _continues_token(text: str, end: int) -> bool:
-    """Whether the number continues into a longer token: ``12`` of ``12-EXP``, ``12a``, ``1.2.3`` or ``12:30``."""
+    """Whether the number goes on into a longer token: ``12`` of ``12-EXP``, ``12a``, ``1.2.3`` or ``12:30``."""
     after = text[end : end + 2]
     if not after:
         return False
@@ -362,7 +368,9 @@ def _next_word(text: str, end: int) -> tuple[str, int]:
 
 
 def _read_digits(body: str, language: str) -> tuple[Decimal, ...]:
-    """Every number that digits with marks can mean, likeliest first: ``1.234`` two, ``1.234,5`` one, ``1.2.3`` none."""
+    """Every number that digits with marks can mean, likeliest first: two for ``1.234``, one for ``1.234,5``, none for
+    ``1.2.3``.
+    """
     marks = [mark for mark in body if not mark.isdecimal()]
     groups = re.split(r"\D", body)
     if not marks:
@@ -380,7 +388,9 @@ def _read_digits(body: str, language: str) -> tuple[Decimal, ...]:
 
 
 def _part_thousands(groups: Sequence[str], marks: Sequence[str]) -> bool:
-    """Whether the marks part thousands: one kind of mark, three digits in each group (two in Indian writing)."""
+    """Whether the marks separate thousands: one kind of mark, and three digits in each group (two in Indian
+    notation).
+    """
     if not marks:
         return len(groups) == 1 and (groups[0] == "0" or not groups[0].startswith("0"))
     head, *rest = groups
@@ -393,7 +403,7 @@ def _part_thousands(groups: Sequence[str], marks: Sequence[str]) -> bool:
 def find_numbers_in_words(
     text: str, tokens: Sequence[WrittenToken], spelled: Sequence[SpelledNumber]
 ) -> Iterator[NumberMention]:
-    """Yields the numbers in words, with fractions: ``five hundred euros``, ``two and a half``, ``half``."""
+    """Yields the numbers in words, also with fractions: ``five hundred euros``, ``two and a half``, ``half``."""
     begins = {number.first: number for number in spelled}
     place = 0
     while place < len(tokens):
@@ -412,7 +422,7 @@ def find_numbers_in_words(
 
 
 def join_major_and_minor(text: str, numbers: Sequence[NumberMention]) -> Iterator[NumberMention]:
-    """Yields amounts in two units as one: ``five euros and fifty cents``."""
+    """Yields amounts in two units as one amount: ``five euros and fifty cents``."""
     for major, minor in pairwise(numbers):
         is_pair = major.money and minor.money and minor.money.is_minor and not major.money.is_minor
         if is_pair and _JOINED.fullmatch(text[major.end : minor.start]):
@@ -424,7 +434,7 @@ def join_major_and_minor(text: str, numbers: Sequence[NumberMention]) -> Iterato
 def _read_number_words(
     tokens: Sequence[WrittenToken], begins: dict[int, SpelledNumber], place: int
 ) -> tuple[Number | None, int]:
-    """The number in words that begins at a token, or None, and the place after it."""
+    """The number in words that begins at a token, or None, and the index of the token after it."""
     word = tokens[place].folded
     number = begins.get(place)
     if number is not None and not number.is_ordinal:
@@ -447,7 +457,9 @@ def _read_number_words(
 
 
 def _add_fraction_words(tokens: Sequence[WrittenToken], value: Decimal, after: int) -> tuple[Number, int]:
-    """The number with the words after it, ``two thirds`` or ``two and a half``, and the place after them."""
+    """The number with the fraction words after it, ``two thirds`` or ``two and a half``, and the index of the token
+    after them.
+    """
     rest = [token.folded for token in tokens[after : after + 3]]
     if rest[:1] and rest[0] in _DOZENS:
         return value * 12, after + 1
@@ -465,7 +477,7 @@ def _read_denominator(tokens: Sequence[WrittenToken], place: int) -> int:
 
 
 def _is_half_hour(tokens: Sequence[WrittenToken], place: int) -> bool:
-    """Whether the word is part of a time of day, ``half past nine``, ``a quarter to``."""
+    """Whether the word belongs to a time of day: ``half past nine``, ``a quarter to``."""
     after = tokens[place + 1].folded if place + 1 < len(tokens) else ""
     return after in ("past", "to", "nach", "vor")
 
@@ -475,7 +487,7 @@ _DATE = re.compile(r"\d{4}-\d\d(-\d\d.*)?")
 
 @lru_cache(maxsize=8_192)  # the texts of a record are looked at by rules, sources and proof
 def looks_like_id_text(text: str) -> bool:
-    """Whether a text looks like an id, ``C-1``: one word with a digit that is no figure and no date."""
+    """Whether a text looks like an id, ``C-1``: one word with a digit that is neither a figure nor a date."""
     text = text.strip()
     if not text or " " in text or _DATE.fullmatch(text):
         return False

@@ -1,4 +1,4 @@
-"""Finds an operand's values, at a path, in the task's words or in an earlier figure; and which rows count."""
+"""Finds the values of a calculation's operands: at a path of a result, in the user's texts, or among earlier values."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -42,7 +42,9 @@ _Step = str | int | tuple[str, str, str | None]  # a key or, empty, a list's ite
 
 
 def select_cells(result: Json, path: str) -> ListColumn:
-    """The cells at a path; rows without the last field are counted. Raises ``NoSuchPath`` if none has it."""
+    """The cells at a path of a result. Rows without the path's last field are counted as missing; raises ``NoSuchPath``
+    if no row has it.
+    """
     selection = ListColumn([Cell(result)])
     for step in _parse_steps(path):
         selection = _apply_step(selection, step, path)
@@ -50,7 +52,7 @@ def select_cells(result: Json, path: str) -> ListColumn:
 
 
 def open_single_list(selection: ListColumn) -> ListColumn:
-    """The rows of the list that a single selected answer holds; any other selection is unchanged."""
+    """If the selection is one object that holds a single list, the rows of that list; any other selection unchanged."""
     if selection.is_list or len(selection.cells) != 1 or not isinstance(selection.cells[0].value, dict):
         return selection
     rows = _find_rows(selection.cells[0])
@@ -127,7 +129,7 @@ def _find_child(cell: Cell, key: str) -> Cell | None:
 
 
 def _find_rows(cell: Cell) -> list[Cell] | None:
-    """The items of a list, or of the one list that an answer holds; None if there is none."""
+    """The items of a list, or of the only list that an object holds; None if there is none."""
     if isinstance(cell.value, list):
         return [Cell(item, cell.records, cell.field) for item in cell.value]
     page = page_in(cell.value)
@@ -139,7 +141,7 @@ def _find_rows(cell: Cell) -> list[Cell] | None:
 
 
 def _find_keyed_rows(cell: Cell) -> list[Cell] | None:
-    """The records of a table such as ``{"LN-17": {...}}``, also one level deeper; a row gets its key as ``id``."""
+    """The records of a table such as ``{"LN-17": {...}}``, also one level deeper; each row gets its key as ``id``."""
     if not isinstance(cell.value, dict):
         return None
     inner = {name: one for name, one in cell.value.items() if isinstance(one, dict)}
@@ -160,14 +162,16 @@ def _open_map_of_records(cell: Cell) -> list[Cell]:
 
 
 def _is_map_of_records(cell: Cell) -> bool:
-    """Whether a value is an object of objects alone: ``{"insulin": {...}, "zinc": {...}}``."""
+    """Whether a value is an object whose values are all objects: ``{"insulin": {...}, "zinc": {...}}``."""
     return (
         isinstance(cell.value, dict) and bool(cell.value) and all(isinstance(one, dict) for one in cell.value.values())
     )
 
 
 def _open_lists(selection: ListColumn, inside: bool = False) -> ListColumn:
-    """The selection with lists replaced by their items; ``inside``: also answers by the one list that they hold."""
+    """The selection with each list replaced by its items; with ``inside``, an object that holds a single list counts as
+    that list.
+    """
     if not any(isinstance(cell.value, list) or (inside and isinstance(cell.value, dict)) for cell in selection.cells):
         return selection
     found: list[Cell] = []
@@ -187,7 +191,7 @@ def _refuse_path(selection: ListColumn, path: str, what: str) -> ListColumn:
 
 
 def read_field_of_rows(cells: Sequence[Cell], field: str, purpose: str = "") -> list[Json]:
-    """Each row's value of a field, None if it lacks it; raises ``CannotCalculate`` if no row has it."""
+    """For each row the value of a field, None if the row lacks it; raises ``CannotCalculate`` if no row has it."""
     found = [find_field_around(cell, field) for cell in cells]
     if cells and not any(found):
         raise CannotCalculate(f"no row has the field {field!r}{purpose}; the rows have {describe_fields(cells)}")
@@ -201,7 +205,7 @@ def describe_fields(cells: Sequence[Cell]) -> str:
 def select_rows_by_condition(
     cells: list[Cell], values: Sequence[Json], sign: str, against: Sequence[Json], order: DateOrder, today: date
 ) -> list[Cell]:
-    """The rows whose value stands in the relation ``sign`` to what it is compared with."""
+    """The rows whose value stands in the relation ``sign`` to its counterpart in ``against``."""
     if sign == OVERDUE:
         kept = [_is_overdue(cell, value, order, today) for cell, value in zip(cells, values, strict=True)]
     else:
@@ -243,18 +247,18 @@ class KnownFigures(NamedTuple):
 
 
 class OperandSources:
-    """Finds operands in what is known; parses each result once."""
+    """Finds the operands of calculations in what is known; parses each result only once."""
 
     def __init__(self, known: KnownFigures, read: "OperandSources | None" = None) -> None:
         self.known = known
         self._results: dict[str, Json] = read._results if read is not None else {}
 
     def with_value(self, value: NamedValue) -> "OperandSources":
-        """The same sources with one more value known."""
+        """The same sources with one more earlier value."""
         return OperandSources(self.known._replace(values=(*self.known.values, value)), self)
 
     def find_result(self, ref: str) -> Json:
-        """The result that a reference names; raises ``CannotCalculate`` if there is none."""
+        """The result with that reference; raises ``CannotCalculate`` if there is none."""
         fact = self.known.find_fact(ref)
         if fact is None:
             refs = ", ".join(one.ref for one in self.known.facts) or "none yet"
@@ -266,10 +270,10 @@ class OperandSources:
     def find_operand(
         self, text: str, *, free: frozenset[int] = frozenset(), words: bool = False, as_percent: bool = False
     ) -> Operand:
-        """The operand that a model means by ``text``; raises ``CannotCalculate``, which says what to do.
+        """The operand that a model means by ``text``; raises ``CannotCalculate``, whose message says how to name it.
 
-        ``free``: numbers that need no source. ``words``: a plain word may be an operand, to be compared with.
-        ``as_percent``: whether 0.2 is to be the task's 20 %.
+        ``free``: numbers that need no source. ``words``: whether a plain word may be an operand. ``as_percent``:
+        whether 0.2 may stand for the task's 20 %.
         """
         asked = text.strip().strip('"')
         is_word = words and 0 < len(asked) <= 120 and not read_amount(asked) and not read_possible_dates(asked)
@@ -284,11 +288,13 @@ class OperandSources:
         return found
 
     def find_referenced(self, text: str) -> Operand | None:
-        """The operand for a day, an earlier value or a path that begins with a reference; None for anything else."""
+        """The operand for a day such as ``today``, an earlier value, or a path that begins with a reference; None for
+        anything else.
+        """
         return self._find_day_or_value(text.strip()) or self._find_at_path(text.strip())
 
     def is_in_user_texts(self, literal: str) -> bool:
-        """Whether the task, or an earlier turn, writes this figure, date or currency."""
+        """Whether the task, or an earlier turn, contains this figure, date or currency."""
         return self._find_in_texts(literal) is not None
 
     def _find_day_or_value(self, asked: str) -> Operand | None:
@@ -313,7 +319,9 @@ class OperandSources:
         return Operand(source="result", ref=fact.ref, path=match["rest"].removeprefix(".").removesuffix("}"))
 
     def _trace_plain_figure(self, asked: str, free: frozenset[int], as_percent: bool) -> Operand | None:
-        """The operand for a plain figure, date or currency: said, calculated, read, or so by definition."""
+        """The operand for a plain figure, date or currency: from the user's texts, an earlier value, a result, or as a
+        constant that needs no source.
+        """
         literal = self._find_in_texts(asked)
         if literal is not None:
             return Operand(
@@ -330,7 +338,7 @@ class OperandSources:
         return None
 
     def _find_in_texts(self, asked: str) -> str | None:
-        """The figure, date or currency as the user writes it, with its percent sign or currency; else None."""
+        """The figure, date or currency as the user wrote it, with its percent sign or currency; else None."""
         for text in self.known.texts:
             if is_currency(asked):
                 if re.search(rf"\b{re.escape(asked)}\b", text):
@@ -372,7 +380,7 @@ class OperandSources:
 
 
 def find_paths_to(value: Json, wanted: str) -> Iterator[str]:
-    """Yields the paths at which a figure, date or currency stands by itself; rows are named by their identifiers."""
+    """Yields the paths at which a figure, date or currency is a whole value; rows are named by their identifiers."""
     amount, days = read_amount(wanted), read_possible_dates(wanted)
     yield from _walk_paths_to(value, Fraction(amount.number) if amount else None, days, wanted, "")
 
@@ -403,7 +411,9 @@ def _matches_wanted(value: Json, number: object, days: tuple[date, ...], wanted:
 
 
 def _write_row_step(rows: Sequence[Json], index: int) -> str:
-    """The path step to a row by the field that tells the rows apart, which holds in any order; empty if none does."""
+    """The path step that selects a row by an identifying field, valid in any order of the rows; empty if there is no
+    such field.
+    """
     key, row = item_key(rows), rows[index]
     value = row[key] if key and isinstance(row, dict) else None
     return f"[{write_condition(key, '=', value)}]" if key and not set(str(value)) & set("[]") else ""
@@ -437,7 +447,7 @@ def _read_constant(amount: WrittenAmount, asked: str, free: frozenset[int]) -> O
 
 
 def read_operand_texts(given: Json) -> list[str]:
-    """Operands as a model gives them, as texts: a list, a single operand, numbers or small objects."""
+    """The operands that a model gave, as texts: from a list, a single operand, numbers or small objects."""
     items = given if isinstance(given, list) else [] if given is None else [given]
     return [_read_operand_text(item) for item in items]
 

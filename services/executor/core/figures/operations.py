@@ -1,4 +1,4 @@
-"""Every operation of ``calculate`` by name: those of this file, of the finance catalogue, and made tools."""
+"""Every operation of ``calculate`` by name: those defined here, the finance catalogue, and made tools."""
 
 import calendar
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -68,7 +68,9 @@ class OperationResult(NamedTuple):
 
 
 class CalculationCall(NamedTuple):
-    """One operation with its columns."""
+    """One operation with its columns. ``give``: the field that names the row which ``which_has_most`` and the like
+    find.
+    """
 
     operation: str
     columns: Sequence[ListColumn]
@@ -97,7 +99,7 @@ class CalculationCall(NamedTuple):
 
 
 class CalculationOperation(NamedTuple):
-    """What an operation takes and does. ``arguments``: in order; the last ends in ``...`` if it may repeat."""
+    """What an operation takes and computes. ``arguments``: in order; the last ends in ``...`` if it may repeat."""
 
     arguments: str
     compute: Callable[[CalculationCall], OperationResult]
@@ -112,7 +114,7 @@ _Act = Callable[[CalculationCall], OperationResult]
 def _register_operation(
     names: str, arguments: str, *, takes_lists: bool = False, takes_currency: bool = False
 ) -> Callable[[_Act], _Act]:
-    """A decorator that registers a function for these operations."""
+    """A decorator that registers a function as the implementation of these operations."""
 
     def add(act: _Act) -> _Act:
         made = CalculationOperation(arguments, act, takes_lists, takes_currency)
@@ -136,7 +138,7 @@ _SHIFTS = " ".join(f"{verb}_{{0}}" for verb in ("add", "subtract"))
 
 
 def perform_operation(call: CalculationCall, made: MadeToolResults) -> OperationResult:
-    """The result of the operation. Raises ``CannotCalculate``, and ``MadeToolNotRun`` for a made tool that was not run
+    """The result of the operation. Raises ``CannotCalculate``, and ``MadeToolNotRun`` for a made tool that did not run
     yet.
     """
     if call.operation in made.tools:
@@ -195,7 +197,9 @@ _CHOSEN = frozenset({"part number", "month", "period", "year", "trials", "start"
 
 
 def sourceless_numbers(operation: str, place: int) -> frozenset[int]:
-    """The numbers that need no source as the operand at this place: 12 months of a year, the third part of five."""
+    """The numbers that need no source as the operand at this place: the 12 months of a year, the 3 of "the third of
+    five".
+    """
     if operation not in CALCULATORS:
         return _FREE.get(operation, frozenset({0}))
     name = _find_argument(operation, place)
@@ -203,7 +207,7 @@ def sourceless_numbers(operation: str, place: int) -> frozenset[int]:
 
 
 def takes_percent(operation: str, place: int) -> bool:
-    """Whether the operand at this place is a share, so that 0.2 stands for the task's 20 %."""
+    """Whether the operand at this place is a share, so that 0.2 may stand for the task's 20 %."""
     if operation in CALCULATORS:
         return "%" in _find_argument(operation, place)
     is_percent = operation in ("percentage", "increase_by_percent", "decrease_by_percent")
@@ -265,7 +269,9 @@ def _compute_arithmetic(call: CalculationCall) -> OperationResult:
 
 
 def _to_result_with_places(value: Fraction, numbers: Sequence[Number]) -> Decimal:
-    """The value padded to the places of the number that has most, at most two (0.10 + 0.20 is 0.30); no fractions."""
+    """The value padded to the most places that one of the numbers has, at most two (0.10 + 0.20 is 0.30); fractions are
+    not padded.
+    """
     settled = to_result_decimal(value)
     if any(isinstance(number, Fraction) for number in numbers):
         return settled
@@ -274,13 +280,13 @@ def _to_result_with_places(value: Fraction, numbers: Sequence[Number]) -> Decima
 
 
 def count_decimal_places(number: Number) -> int:
-    """The decimal places that a number is written with; none of a fraction."""
+    """The decimal places that a number is written with; 0 for a fraction."""
     exponent = number.as_tuple().exponent if isinstance(number, Decimal) else 0
     return max(-exponent, 0) if isinstance(exponent, int) else 0
 
 
 def compute_exactly(operation: str, numbers: Sequence[Fraction]) -> Fraction | Decimal:
-    """The result of an operation, exact; quotients and averages are rounded half up to six places."""
+    """The exact result of an operation; quotients and averages are rounded half up to six places."""
     least = {"sum": 0, "product": 1, "average": 1, "minimum": 1, "maximum": 1}.get(operation, 2)
     if len(numbers) < least or (operation in ("quotient", "percentage") and len(numbers) > least):
         raise CannotCalculate(f"{operation} needs {least} operands or more, got {len(numbers)}")
@@ -364,7 +370,7 @@ def _count_distinct_cells(call: CalculationCall) -> OperationResult:
 
 @_register_operation("which_has_most which_has_least", "figure of rows", takes_lists=True)
 def _find_extreme_row(call: CalculationCall) -> OperationResult:
-    """The name of the row with the least or the most; rows that tie are named in the note."""
+    """The name of the row with the least or the most; rows with the same value are named in the note."""
     cells = call.cells()
     if not cells:
         raise CannotCalculate(f"{call.operation}: no row meets the conditions")
@@ -396,7 +402,7 @@ def _name_row(cell: Cell, call: CalculationCall) -> Json:
 
 
 def _build_field_result(value: Json, note: str, order: DateOrder) -> OperationResult:
-    """A field of a row as a result of its own type."""
+    """A row's field as a result of its own type."""
     if isinstance(value, bool | int | Decimal):
         return OperationResult(value if isinstance(value, bool) else Decimal(value), note=note)
     days = read_possible_dates(value)
@@ -573,7 +579,7 @@ def _measure_time(call: CalculationCall) -> OperationResult:
 def _list_names_by_arguments(
     table: Mapping[str, Calculator] | Mapping[str, CalculationOperation], between: str
 ) -> list[str]:
-    """The names in a table, those that take the same arguments joined, each group with these in brackets."""
+    """The names in a table, grouped by the arguments that they take, which follow each group in brackets."""
     named: dict[str, list[str]] = {}
     for name, one in table.items():
         named.setdefault(one.arguments, []).append(name)

@@ -1,4 +1,4 @@
-"""Finds where each argument of a call comes from: task, earlier turns, answers, calculations, schema."""
+"""Finds where each argument of a call comes from: the task, earlier turns, answers, calculations or the schema."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -53,10 +53,11 @@ _OF_TIME = [UNITS[name] for name in ("seconds", "minutes", "hours", "days")]
 
 
 def is_value_in_text(value: Json, hints: ArgumentHints, mentions: Mentions) -> bool:
-    """Whether something in the text supports a scalar.
+    """Whether the text contains the scalar in some notation.
 
-    A number within a longer code, date or telephone number supports nothing. A minus may be dropped, never added. Minor
-    units count where the hints say so, or where an integer must mean them (123450 for 1,234.50).
+    A number within a longer code, date or phone number does not count. A minus may be missing in the value, but not in
+    the text. An amount in minor units (123450 for 1,234.50) counts where the hints say so, or the value is an integer
+    that cannot mean anything else.
     """
     if value is None or isinstance(value, dict | list):
         return False
@@ -97,7 +98,7 @@ def read_duration(text: str) -> Decimal | None:
 
 
 def _has_number(value: Number, hints: ArgumentHints, mentions: Mentions, written: NumberMention | None = None) -> bool:
-    """Whether the text has the number: the same, the same in minor units, or the same in another unit."""
+    """Whether the text has the number: as it is, in minor units, or in another unit of measure."""
     money, unit = (written.money, written.unit) if written else (None, None)
     unit = unit or hints.unit
     negatives = mentions.numbers_by_value.get(-value, ()) if value > 0 else ()
@@ -111,7 +112,9 @@ def _has_number(value: Number, hints: ArgumentHints, mentions: Mentions, written
 
 
 def _may_fill_argument(mention: NumberMention, hints: ArgumentHints) -> bool:
-    """Whether it can be such an argument's value: "one of them" is no amount, and no account is spelled out."""
+    """Whether a mentioned number can be such an argument's value: "one of them" is no amount, and accounts are not
+    spelled out.
+    """
     if hints.kind in (ArgumentKind.IDENTIFIER, ArgumentKind.ACCOUNT):
         is_word = mention.is_everyday or (mention.is_spelled and hints.kind is ArgumentKind.ACCOUNT)
         return not (is_word or mention.unit or mention.money)
@@ -147,7 +150,7 @@ def _equals_in_minor_units(value: Number, said: Number, mention: NumberMention, 
 
 
 def _has_in_other_measure(value: Number, hints: ArgumentHints, unit: Unit | None, mentions: Mentions) -> bool:
-    """Whether the text has the number in another measure: percent as a share, 90 minutes as 1.5 hours."""
+    """Whether the text has the number in another measure: percent for a share, 90 minutes for 1.5 hours."""
     if unit is None and hints.kind in (ArgumentKind.AMOUNT, ArgumentKind.IDENTIFIER, ArgumentKind.ACCOUNT):
         is_share = hints.kind is ArgumentKind.AMOUNT and not hints.is_plain_money
         return is_share and _has_share(value, mentions)
@@ -168,7 +171,7 @@ def _has_share(value: Number, mentions: Mentions) -> bool:
 
 
 def _rounds_to(value: Number, share: Fraction) -> bool:
-    """Whether the value is the share, or the share in percent, rounded to the places that the value has."""
+    """Whether the value is the share, or the share in percent, rounded to the value's decimal places."""
     exponent = value.as_tuple().exponent if isinstance(value, Decimal) else 0
     places = -exponent if isinstance(exponent, int) else 0
     if places < _FEWEST_PLACES:
@@ -177,7 +180,7 @@ def _rounds_to(value: Number, share: Fraction) -> bool:
 
 
 def _has_amount(amount: Fraction, measure: str, mentions: Mentions) -> bool:
-    """Whether a number with a unit of the measure comes to ``amount``, which is in the measure's first unit."""
+    """Whether the text has a quantity of this measure equal to ``amount``, which is in the measure's base unit."""
     of_measure = ((one, one.unit.size) for one in mentions.numbers if one.unit and one.unit.measure == measure)
     return any(Fraction(said) * size == amount for one, size in of_measure for said in one.values)
 
@@ -241,7 +244,7 @@ def _has_part_of_date(value: Json, hints: ArgumentHints, mentions: Mentions) -> 
 
 
 def _has_start_and_length(moment: ReadMoment, mentions: Mentions) -> bool:
-    """Whether the text has the start of an end, and the length between them: "at 9 for 90 minutes"."""
+    """Whether the text has the start that belongs to this end, and the length between them: "at 9 for 90 minutes"."""
     if moment.hour is None:
         return False
     end = datetime.combine(moment.day or mentions.now.date(), moment.hour)
@@ -272,7 +275,7 @@ _PERSON = re.compile(r"\s*\"?([^\"<>]+?)\"?\s*<([^<>@\s]+@[^<>\s]+)>\s*")
 
 
 class FactsIndex:
-    """An index from a value to every place where a tool's answer shows it, however it is written."""
+    """An index from a value to every field of a tool's answer that shows it, in any notation."""
 
     def __init__(self, now: datetime) -> None:
         self._now = now
@@ -297,7 +300,7 @@ class FactsIndex:
     def find_origins(
         self, value: Json, hints: ArgumentHints | None = None, *, most: int = _MOST_ORIGINS
     ) -> tuple[ReadField, ...]:
-        """The places where the value is a whole field; if there are none, the texts in which it stands."""
+        """The fields whose whole value is the value; if there are none, the texts that contain it."""
         if value is None or isinstance(value, bool | dict | list) or value == "":
             return ()
         hints = hints or ArgumentHints()
@@ -306,7 +309,7 @@ class FactsIndex:
         return found or tuple(field._replace(is_whole=False) for field in self._texts_containing(value, hints))
 
     def find_fields_of_words(self, words: str) -> Sequence[ReadField]:
-        """The structured fields that consist of exactly these words."""
+        """The data fields that consist of exactly these words."""
         return self._plain.get(spaced_words(words), ())
 
     def _add_text(self, field: ReadField, value: str) -> None:
@@ -344,7 +347,9 @@ class FactsIndex:
                 yield from self._fields_in_other_units(number, written, hints)
 
     def _fields_with_number(self, number: Decimal, written: NumberMention) -> Iterator[ReadField]:
-        """Yields the fields of that number. A field may show it with a minus, but not a negative number without one."""
+        """Yields the fields with that number. A positive number also finds fields with a minus; a negative one needs
+        the minus.
+        """
         for figure in (number, -number) if number > 0 else (number,):
             yield from self._plain.get(figure, ())
             for field in self._fields_by_written_value.get(figure, ()):
@@ -355,7 +360,7 @@ class FactsIndex:
     def _fields_in_other_units(
         self, number: Decimal, written: NumberMention, hints: ArgumentHints
     ) -> Iterator[ReadField]:
-        """Yields fields that show the amount in other units: 123450 in cents for 1234.50, and the reverse."""
+        """Yields the fields that show the amount in other units: 123450 in cents for 1234.50, and the reverse."""
         size = 10 ** minor_unit_places(written.money)
         if hints.kind is not ArgumentKind.AMOUNT:
             return
@@ -381,7 +386,7 @@ class FactsIndex:
 
     @cached_property
     def _fields_by_written_value(self) -> Mapping[_Key, Sequence[ReadField]]:
-        """The fields that are an identifier, or a number or day as people write it, by what they are."""
+        """The fields that are an identifier, or a number or day in a human notation, keyed by what they mean."""
         table: dict[_Key, list[ReadField]] = {}
         for field in self._others:
             text = str(field.value)
@@ -393,7 +398,7 @@ class FactsIndex:
         return table
 
     def _texts_containing(self, value: Json, hints: ArgumentHints) -> Iterator[ReadField]:
-        """Yields the texts in which the value stands among other words, structured fields before free text."""
+        """Yields the texts that contain the value among other words, data fields before free text."""
         left = _MOST_CHARACTERS
         texts = sorted(self._texts_with_rarest_term(value), key=lambda one: one.nature is not FieldNature.STRUCTURED)
         for field in texts[:_MOST_TEXTS]:
@@ -422,7 +427,7 @@ class FactsIndex:
 
     @cached_property
     def _texts_by_account(self) -> Mapping[tuple[str, ...], list[ReadField]]:
-        """The texts by the bank accounts and telephone numbers in them, however these are spaced."""
+        """The texts keyed by the bank accounts and phone numbers in them, regardless of spacing."""
         table: dict[tuple[str, ...], list[ReadField]] = {}
         for field in self._several_words:
             for found in find_special_identifiers(str(field.value)):
@@ -431,7 +436,7 @@ class FactsIndex:
 
     @cached_property
     def _fields_by_word(self) -> Mapping[str, list[ReadField]]:
-        """The texts of several words, by each of their terms."""
+        """The texts of several words, keyed by each of their terms."""
         table: dict[str, list[ReadField]] = {}
         for field in self._several_words:
             for term in {_fold_term(match) for match in _TERM.findall(str(field.value))}:
@@ -440,7 +445,7 @@ class FactsIndex:
 
 
 def index_facts(facts: Iterable[Fact], now: datetime) -> FactsIndex:
-    """An index of all reads that were answered; ``now`` gives the zone, and years to dates without one."""
+    """An index of all successful reads. ``now`` gives the zone, and the year of dates without one."""
     index = FactsIndex(now)
     for fact in facts:
         if fact.ok:
@@ -458,7 +463,9 @@ def _is_same_text(value: str, shown: str) -> bool:
 
 
 def _is_in_other_units(field: ReadField, hints: ArgumentHints) -> bool:
-    """Whether one of a field and an argument is in cents by its name, and the other in euros."""
+    """Whether, by their names, one of the field and the argument is in cents and the other in whole units of the
+    currency.
+    """
     if hints.kind is not ArgumentKind.AMOUNT:
         return False
     is_minor = _is_in_minor_units(field)
@@ -472,7 +479,7 @@ def _is_in_minor_units(field: ReadField) -> bool:
 
 
 def _fold_term(written: str) -> str:
-    """The key of a word, folded, or of a number: its digits without gaps and outer zeros (1,200.00 and 1.2k)."""
+    """A word folded; of a number its digits without separators and outer zeros, so that 1,200.00 and 1.2k are equal."""
     if written[:1].isdecimal():
         return _NO_DIGITS.sub("", written).strip("0") or "0"
     return spaced_words(written).strip()
@@ -485,7 +492,7 @@ _VERSION_BEFORE = re.compile(r"(?:\bversion|\brelease|\bpython|\bv\.)\s*$", re.I
 
 
 def numbers_of_answer(text: str, now: datetime) -> list[NumberMention | WrittenIdentifier]:
-    """The figures of an answer in their order, without numbered lists, dates, times of day, ordinals and versions."""
+    """The figures and identifiers of an answer in order, without list numbers, dates, times, ordinals and versions."""
     read = find_mentions(text, now)
     listed = {match.start(1) for match in _LIST_NUMBER.finditer(text)}
     starts = {one.start for one in read.numbers}
@@ -502,7 +509,7 @@ def _is_figure(mention: NumberMention, text: str) -> bool:
 
 
 class OriginKind(StrEnum):
-    """The kind of source that supports an argument. ``TASK``: earlier turns of the session, too."""
+    """The kind of source that an argument has. ``TASK`` includes earlier turns of the session."""
 
     TASK = "task"
     FACT = "fact"
@@ -516,7 +523,7 @@ Calculated = Decimal | str
 
 @dataclass(frozen=True)
 class TraceSources:
-    """All that an argument may come from. ``now``: aware, in the zone of the person who asks."""
+    """All that an argument may come from. ``now`` is an aware time in the requester's zone."""
 
     task: Mentions
     facts: FactsIndex
@@ -531,11 +538,11 @@ class TraceSources:
 
 
 class ArgumentTrace(NamedTuple):
-    """The source of one scalar argument. ``where``: the fact and the path in it, or a calculated value's name.
+    """The source of one scalar argument. ``where``: the fact and the path in it, or the name of a calculated value.
 
-    ``origins`` are all the fields that show the value, each with its record. ``strictness_met``: whether that is enough
-    for the argument's kind: amounts, identifiers, accounts and recipients need a whole structured field, the user's
-    words or a calculated value; every other kind needs no source.
+    ``origins``: all fields that show the value, each with its record. ``strictness_met``: whether the source is good
+    enough for the argument's kind: amounts, identifiers, accounts and recipients need a whole data field, the user's
+    words or a calculated value; other kinds need no source.
     """
 
     path: str
@@ -555,7 +562,7 @@ _CLASHES = {  # a field of this kind is no source for an argument of that kind
 
 
 def trace_argument(name: str, schema: JsonObject, value: Json, sources: TraceSources) -> Iterator[ArgumentTrace]:
-    """Yields the source of the argument's value; of an object or a list that of each scalar in it."""
+    """Yields the source of each scalar in the argument's value."""
     if isinstance(value, dict):
         properties = schema.get("properties")
         for key, inner in value.items():
@@ -569,7 +576,7 @@ def trace_argument(name: str, schema: JsonObject, value: Json, sources: TraceSou
 
 
 def untraced_figures(text: str, sources: TraceSources) -> tuple[str, ...]:
-    """The numbers and identifiers of a text, such as an answer, that no source has."""
+    """The numbers and identifiers of a text, such as an answer, that have no source."""
     return tuple(figure.text for figure in numbers_of_answer(text, sources.now) if not _is_sourced(figure, sources))
 
 
@@ -578,7 +585,7 @@ def _as_schema(value: Json) -> JsonObject:
 
 
 def trace_scalar(name: str, schema: JsonObject, value: Json, sources: TraceSources) -> ArgumentTrace:
-    """The source of a scalar."""
+    """The source of one scalar value of an argument."""
     hints = hints_of_argument(name, schema, value)
     kind = hints.kind
     if value is None or value == "":
@@ -622,14 +629,16 @@ def _is_in_schema(value: Json, schema: JsonObject) -> bool:
 
 
 def _is_valid_source(origin: ReadField, kind: ArgumentKind) -> bool:
-    """Whether a field is a source for such an argument: it holds nothing else, and an id is no amount."""
+    """Whether a field is a source for such an argument: it holds nothing else, and its kind fits (an id is no
+    amount).
+    """
     if not origin.is_whole or origin.nature is not FieldNature.STRUCTURED:
         return False
     return kind not in _CLASHES or kind_of_argument(origin.field, {}, origin.value) not in _CLASHES[kind]
 
 
 def _find_calculated_name(value: Json, hints: ArgumentHints, sources: TraceSources) -> str | None:
-    """The name of the calculated value that is this one; None if there is none."""
+    """The name of the calculated value that equals this one; else None."""
     same = (
         name for name, figure in sources.calculated.items() if _equals_calculated(value, figure, hints, sources.now)
     )
@@ -637,7 +646,7 @@ def _find_calculated_name(value: Json, hints: ArgumentHints, sources: TraceSourc
 
 
 def _equals_calculated(value: Json, figure: Calculated, hints: ArgumentHints, now: datetime) -> bool:
-    """Whether a value equals a calculated one, exactly or in another writing."""
+    """Whether a value equals a calculated one, exactly or in another notation."""
     text = str(figure)
     if str(value) == text:
         return True
@@ -652,7 +661,7 @@ def _equals_calculated(value: Json, figure: Calculated, hints: ArgumentHints, no
 
 
 def _trace_composed_value(name: str, value: Json, kind: ArgumentKind, sources: TraceSources) -> ArgumentTrace | None:
-    """The source of a value that is put together, a person's names or an address with a name; else None."""
+    """The source of a value that is put together: a person's full name, or a name with a mail address; else None."""
     if not isinstance(value, str):
         return None
     if (person := _find_record_with_words(value, sources.facts)) is not None:
@@ -662,7 +671,7 @@ def _trace_composed_value(name: str, value: Json, kind: ArgumentKind, sources: T
 
 
 def _trace_address(name: str, value: str, sources: TraceSources) -> ArgumentTrace | None:
-    """The source of the address in ``Ada Lovelace <ada@example.com>``; the name is only shown."""
+    """The source of the address in ``Ada Lovelace <ada@example.com>``; the name needs none."""
     address = value.rpartition("<")[2].rstrip("> ")
     if form_of_identifier(address) is None or "<" in address:
         return None
@@ -670,7 +679,7 @@ def _trace_address(name: str, value: str, sources: TraceSources) -> ArgumentTrac
 
 
 def _find_record_with_words(value: str, facts: FactsIndex) -> ReadField | None:
-    """A field of the one record whose whole fields are the words of the text: "Ada Lovelace" of two names."""
+    """A field of the only record that has each of the text's words as a whole field: "Ada Lovelace" from two names."""
     words = value.split()
     if not 2 <= len(words) <= 5:
         return None

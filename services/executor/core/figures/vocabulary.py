@@ -1,4 +1,4 @@
-"""The words of English, German and French that dates, numbers, currencies and units are written with."""
+"""The words of English, German and French for dates, numbers, currencies and units."""
 
 import re
 import unicodedata
@@ -23,12 +23,12 @@ _MARKS = re.compile(r"[\u0300-\u036f]")
 
 
 def fold_word(word: str) -> str:
-    """A word without case and accents: ``März`` and ``MARZ`` are one."""
+    """A word without case and accents: ``März`` and ``MARZ`` become the same."""
     return word.casefold() if word.isascii() else _MARKS.sub("", unicodedata.normalize("NFKD", word.casefold()))
 
 
 class WordRole(NamedTuple):
-    """A word's role in a date: one character of the patterns in ``dates``, and the number that it means."""
+    """A word's role in a date: its character in the patterns of ``dates``, and the number that it means."""
 
     sign: str
     value: int = 0
@@ -150,7 +150,7 @@ _LEAST_ALONE = 0.0  # the least number that text2num reports alone
 
 
 class WrittenToken(NamedTuple):
-    """A run of letters or of digits; ``folded`` is without case and accents. An ordinal's ending is not ``written``."""
+    """A run of letters or of digits. ``folded`` has no case and accents; ``written`` lacks an ordinal's ending."""
 
     written: str
     folded: str
@@ -159,7 +159,7 @@ class WrittenToken(NamedTuple):
 
 
 class SpelledNumber(NamedTuple):
-    """A number in words, from token ``first`` up to but without token ``after``."""
+    """A number in words, from token index ``first`` up to but without ``after``."""
 
     first: int
     after: int
@@ -168,7 +168,7 @@ class SpelledNumber(NamedTuple):
 
 
 class _Text2NumToken:
-    """A token as text2num wants it: two words with more than a space between them are unrelated."""
+    """A token with the methods that text2num asks for: words with more than a space between them are unrelated."""
 
     __slots__ = ("_is_apart", "_text")
 
@@ -187,13 +187,13 @@ class _Text2NumToken:
 
 
 def split_words(text: str) -> list[WrittenToken]:
-    """The words of a text in their order."""
+    """The tokens of a text in order."""
     found = ((match["digits"] or match[0], match.span()) for match in _WORD.finditer(text))
     return [WrittenToken(written, fold_word(written), *span) for written, span in found]
 
 
 def read_spelled_numbers(text: str, tokens: Sequence[WrittenToken], languages: Sequence[str]) -> list[SpelledNumber]:
-    """The numbers that are spelled out, each in the first of the languages that reads its words as one."""
+    """The numbers in words; each is read in the first of the languages that can read it."""
     gaps = [text[one.end : other.start] for one, other in pairwise(tokens)]
     apart = [False, *(not gap.isspace() for gap in gaps)]
     spoken = [_Text2NumToken(token.written.lower(), is_apart) for token, is_apart in zip(tokens, apart, strict=False)]
@@ -214,7 +214,7 @@ def _read_decimal(written: str, is_ordinal: bool) -> Decimal:
 
 
 class Unit(NamedTuple):
-    """A unit of measure: its English name, what it measures, and how many of that measure's first unit it holds."""
+    """A unit of measure: its English name, what it measures, and its size in that measure's base unit."""
 
     name: str
     measure: str
@@ -270,7 +270,7 @@ _PLACES = {
 
 
 class Money(NamedTuple):
-    """The currencies that a sign or word can mean; ``is_minor`` for cents and their like."""
+    """The currencies that a sign or word can mean; ``is_minor`` for cents and the like."""
 
     codes: frozenset[str]
     is_minor: bool = False
@@ -311,22 +311,22 @@ _CURRENCY_WORD = re.compile(r"[^\W\d_]{3,}")
 
 
 def currency_places(code: str) -> int:
-    """The decimal places of a currency's minor unit: 0 for JPY, 3 for KWD; 2 where none is named."""
+    """The decimal places of a currency: 0 for JPY, 3 for KWD; 2 for an unknown code."""
     return _PLACES.get(code, 2)
 
 
 def minor_unit_places(money: Money | None) -> int:
-    """The decimal places of the minor unit if the currency is settled; else two."""
+    """The decimal places of the currency if only one is possible; else 2."""
     return currency_places(next(iter(money.codes))) if money and len(money.codes) == 1 else 2
 
 
 def is_currency(value: Json) -> bool:
-    """Whether a value is nothing but a currency code."""
+    """Whether a value is just a currency code."""
     return isinstance(value, str) and value.strip() in CURRENCIES
 
 
 def common_currency(values: Iterable[Json]) -> str | None:
-    """The only currency code that fits all amounts as written; empty if several do, None if none does."""
+    """The one currency code that fits all amounts as written; empty if several fit, None if none does."""
     fitting = CURRENCIES
     for value in values:
         fitting &= _possible_currencies(value) if isinstance(value, str) else CURRENCIES
@@ -345,7 +345,7 @@ def _possible_currencies(text: str) -> frozenset[str]:
 
 
 def may_share_currency(one: Money | None, other: Money | None) -> bool:
-    """Whether two amounts can be of one currency; an amount without currency agrees with any."""
+    """Whether two amounts can be of the same currency; an amount without a currency fits any."""
     return one is None or other is None or not one.codes.isdisjoint(other.codes)
 
 
@@ -353,7 +353,7 @@ PIECE = re.compile(r"[^\W\d_]+|\d+")  # a run of letters, or of digits
 
 
 def spaced_words(text: str) -> str:
-    """The runs of letters and of digits of a text, folded, with a space around each: ``in_progress`` is two words."""
+    """The text's runs of letters and of digits, folded, each between spaces: ``in_progress`` becomes two words."""
     return f" {' '.join(PIECE.findall(fold_word(text)))} "
 
 
@@ -367,7 +367,7 @@ _LONGEST_FORM = 3  # words: "Sp. z o.o."
 
 @lru_cache(maxsize=8192)
 def without_legal_form(name: str) -> str:
-    """A company's name without its legal form, which has a capital or dots: "Oduya Trading" of "Oduya Trading Plc"."""
+    """A company's name without its legal form: "Oduya Trading" for "Oduya Trading Plc"."""
     words = name.split()
     for count in range(min(_LONGEST_FORM, len(words) - 1), 0, -1):
         form = " ".join(words[-count:])
@@ -394,7 +394,9 @@ _OPEN_CHOICE = re.compile(
 
 
 def leaves_choice_open(text: str) -> bool:
-    """Whether a text chooses among things, or means all of a kind, so that it need not name those that are meant."""
+    """Whether a text chooses among things or means all of a kind ("the cheapest", "every claim"), and so need not name
+    them.
+    """
     return CHOOSES.search(text) is not None or _OPEN_CHOICE.search(text) is not None
 
 

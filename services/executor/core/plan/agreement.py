@@ -1,7 +1,7 @@
-"""Whether a proposed change agrees with the words of its part, as far as code can see.
+"""Whether a proposed change agrees with the words of the task's part that it carries out, as far as code can see.
 
-What disagrees is sent back to the model once. If the model proposes the same call again, a person is asked: words are
-no proof, so they refuse nothing by themselves.
+A disagreement is sent back to the model once. If the model proposes the same call again, a person is asked: words prove
+nothing, so a disagreement alone refuses no call.
 """
 
 import re
@@ -14,9 +14,9 @@ from services.executor.core.figures.dates import read_possible_dates
 from services.executor.core.figures.mentions import Mentions
 from services.executor.core.figures.numbers import read_figure
 from services.executor.core.figures.vocabulary import has_condition, leaves_choice_open
-from services.executor.core.plan.faults import CallFault, PartOfCall, SaidChange, name_of, top_of
+from services.executor.core.plan.faults import CallFault, CheckedChange, PartContext, argument_name_of, field_name_of
+from services.executor.core.plan.mentioned_records import is_named_as_exception
 from services.executor.core.plan.stated_amounts import find_wrong_amounts
-from services.executor.core.plan.told_records import is_excluded
 from services.executor.core.records.called_records import words
 from services.executor.core.records.references import value_at
 from services.executor.core.tools.classes import EDITING, ToolWords, words_of_tool
@@ -74,24 +74,26 @@ _REPEATS = re.compile(
 
 
 def asks_to_repeat(quote: str) -> bool:
-    """Whether the words ask for the very same thing more than once: "twice", "as two bookings", "another 150"."""
+    """Whether the words ask for exactly the same thing more than once: "twice", "as two bookings", "another 150"."""
     return _REPEATS.search(quote) is not None
 
 
 def asks_for_several(quote: str) -> bool:
-    """Whether the words ask for more than one of what they say."""
+    """Whether the words ask for more than one thing of a kind."""
     return _SEVERAL.search(quote) is not None
 
 
-def find_forbidden_notice(tool: Tool, part: PartOfCall) -> Iterator[CallFault]:
-    """Yields a notice of whose kind the part says that nobody gets one: "do not write to the tenant"."""
+def find_forbidden_notice(tool: Tool, part: PartContext) -> Iterator[CallFault]:
+    """Yields a fault if the part forbids to tell anybody: "do not write to the tenant". The tool is one that sends
+    notices.
+    """
     if _ASKS_NOT_TO.search(part.quote):
         yield CallFault("", f"{tool.name}: this part says that nobody is to be told")
 
 
 def changes_nothing(tool: Tool, arguments: JsonObject) -> bool:
-    """Whether an editing call names only what it edits, though the tool could be told what to set; ``{}`` is
-    nothing.
+    """Whether a call of an editing tool names only the record to edit, although the tool has arguments for
+    new values.
     """
     if words_of_tool(tool.name).verb not in EDITING:
         return False
@@ -103,66 +105,75 @@ def changes_nothing(tool: Tool, arguments: JsonObject) -> bool:
     )
 
 
-def find_disagreements(change: SaidChange) -> Iterator[CallFault]:
-    """Yields what of a change does not agree with its part."""
+def find_disagreements(change: CheckedChange) -> Iterator[CallFault]:
+    """Yields a fault for each way in which a change does not agree with the words of its part."""
     yield from _find_unread_condition(change)
-    yield from _find_excluded(change)
-    yield from _find_excepted(change)
-    if not _SUPERLATIVE.search(change.quoted.text):
+    yield from _find_excluded_records(change)
+    yield from _find_records_excepted_by_value(change)
+    if not _SUPERLATIVE.search(change.part_mentions.text):
         yield from find_wrong_amounts(change)
-        yield from _find_other_words(change)
-        if not leaves_choice_open(change.quoted.text):
+        yield from _find_conflicting_words(change)
+        if not leaves_choice_open(change.part_mentions.text):
             yield from _find_unasked_fields(change)
-    yield from _find_swapped(change)
-    yield from _find_wrong_way(change)
-    yield from _find_other_tool(change)
-    yield from _find_repeated(change)
+    yield from _find_swapped_values(change)
+    yield from _find_reversed_direction(change)
+    yield from _find_conflicting_tool(change)
+    yield from _find_repeated_payment(change)
 
 
-def _find_unread_condition(change: SaidChange) -> Iterator[CallFault]:
-    """A change whose part has a condition, where nothing was read or calculated yet."""
+def _find_unread_condition(change: CheckedChange) -> Iterator[CallFault]:
+    """A change whose part has a condition, while nothing was read or calculated yet."""
     knows_anything = change.values or any(not fact.by_machine for fact in change.facts)
-    if has_condition(change.quoted.text) and not knows_anything:
+    if has_condition(change.part_mentions.text) and not knows_anything:
         why = "this part depends on a condition, and nothing was read of what it is about"
         yield CallFault("", f"{change.tool.name}: {why}")
 
 
-def _find_excluded(change: SaidChange) -> Iterator[CallFault]:
-    """Records that the user names as an exception: "all but not EXP-7"."""
+def _find_excluded_records(change: CheckedChange) -> Iterator[CallFault]:
+    """Arguments with the identifier of a record that the user names as an exception: "all but not EXP-7"."""
     for path, value in ((one.path, one.value) for one in change.given):
         text = as_text(value)
-        if not any(mark.isdigit() for mark in text) or not (names_a_record(name_of(path)) or isinstance(value, str)):
+        if not any(mark.isdigit() for mark in text) or not (
+            names_a_record(field_name_of(path)) or isinstance(value, str)
+        ):
             continue
-        if any(is_excluded(text, name_of(path), mentions) for mentions in change.said):
+        if any(is_named_as_exception(text, field_name_of(path), mentions) for mentions in change.user_mentions):
             yield CallFault(path, f"{path} {text[:_SHOWN]}: the task names it as an exception")
 
 
-def _find_excepted(change: SaidChange) -> Iterator[CallFault]:
-    """Records that have what the part names as an exception: "all but the one to Ann Lee", and this one is to her."""
-    quote = change.quoted.text
-    for name, value in sorted(_present_values(change)):
+def _find_records_excepted_by_value(change: CheckedChange) -> Iterator[CallFault]:
+    """Records that have a value which the part names as an exception: "all but the one to Ann Lee", and this one is to
+    her.
+    """
+    quote = change.part_mentions.text
+    for name, value in sorted(_values_of_named_records(change)):
         is_name = value[:1].isupper() and 2 < len(value) <= _LONGEST_NAME
-        if is_name and any(_EXCEPTS_ONE.search(quote[:at]) for at in _find_places(value, quote)):
+        if is_name and any(_EXCEPTS_ONE.search(quote[:at]) for at in _find_word_positions(value, quote)):
             yield CallFault("", f"this part makes an exception of {value}, which is this record's {' '.join(name)}")
 
 
-def _find_other_words(change: SaidChange) -> Iterator[CallFault]:
-    """A word that the part does not say, where it says another one of the same list or field; a name that stands
-    nowhere, where the part has a name that the call does not use.
+def _find_conflicting_words(change: CheckedChange) -> Iterator[CallFault]:
+    """Words that the part does not say, while it says another word that the argument could have; and names that stand
+    nowhere, while the part has a name that the call does not use.
     """
-    quoted, texts = change.quoted, [one.value for one in change.given if isinstance(one.value, str)]
+    quoted, texts = change.part_mentions, [one.value for one in change.given if isinstance(one.value, str)]
     is_open, stems = leaves_choice_open(quoted.text), {stem(word) for word in words_of(quoted.text)}
     for path, kind, origin, value, *_ in change.given:
         if not isinstance(value, str) or origin not in _ASKED_OF or kind is ArgumentKind.FREE_TEXT or not value.strip():
             continue
-        if names_a_record(name_of(path)) or read_figure(value) is not None:
+        if names_a_record(field_name_of(path)) or read_figure(value) is not None:
             continue
-        if any(_has_words(text, value) for text in (quoted, *change.said)) or {*map(stem, words_of(value))} <= stems:
+        if (
+            any(_has_words(text, value) for text in (quoted, *change.user_mentions))
+            or {*map(stem, words_of(value))} <= stems
+        ):
             continue
-        meant = [one for one in _known_words(path, change) if _has_words(quoted, one) and one not in texts]
+        meant = [one for one in _possible_words(path, change) if _has_words(quoted, one) and one not in texts]
         if is_open:  # its other words say which things are meant
             meant = [
-                one for one in meant if any(_TARGET.search(quoted.text[:at]) for at in _find_places(one, quoted.text))
+                one
+                for one in meant
+                if any(_TARGET.search(quoted.text[:at]) for at in _find_word_positions(one, quoted.text))
             ]
         elif origin == "none" and not meant and _A_NAME.fullmatch(value):
             meant = [name for name in _NAMES_WITHIN.findall(quoted.text) if not any(name in one for one in texts)]
@@ -171,16 +182,16 @@ def _find_other_words(change: SaidChange) -> Iterator[CallFault]:
             yield CallFault(path, f"{path} {value[:_SHOWN]}: this part says {told[:_SHOWN]}")
 
 
-def _find_unasked_fields(change: SaidChange) -> Iterator[CallFault]:
-    """A field that an edit sets and of which the user says nothing, neither its name nor its value: beside one of which
-    they do, or with several words that stand nowhere. What the records have there already is set to nothing new.
+def _find_unasked_fields(change: CheckedChange) -> Iterator[CallFault]:
+    """Fields that an edit sets although the user mentions neither their name nor their value: beside a field that the
+    user does mention, or with a text of several words. A field that keeps its recorded value does not count.
     """
     tool = change.tool
     if words_of_tool(tool.name).verb not in EDITING:
         return
-    said_words = {word for text in change.said for one in words_of(text.text) for word in words(one)}
-    fields = [one for one in change.given if not names_a_record(name_of(one.path))]
-    told = [one for one in fields if one.origin == "task" or said_words.intersection(words(name_of(one.path)))]
+    said_words = {word for text in change.user_mentions for one in words_of(text.text) for word in words(one)}
+    fields = [one for one in change.given if not names_a_record(field_name_of(one.path))]
+    told = [one for one in fields if one.origin == "task" or said_words.intersection(words(field_name_of(one.path)))]
     is_beside = any(one.path not in tool.required for one in told)
     sets = [
         one
@@ -188,19 +199,19 @@ def _find_unasked_fields(change: SaidChange) -> Iterator[CallFault]:
         if (is_beside and one.path not in tool.required)
         or (not told and one.origin == "none" and " " in as_text(one.value))
     ]
-    present = _present_values(change) if sets else frozenset[tuple[tuple[str, ...], str]]()
+    present = _values_of_named_records(change) if sets else frozenset[tuple[tuple[str, ...], str]]()
     for one in sets:
         is_word = isinstance(one.value, bool) or (isinstance(one.value, str) and one.kind is ArgumentKind.OTHER)
-        is_there = (words(name_of(one.path)), as_text(one.value)) in present
+        is_there = (words(field_name_of(one.path)), as_text(one.value)) in present
         if one in told or not is_word or one.value == "" or is_there or one.origin not in _ASKED_OF:
             continue
-        if not (isinstance(one.value, str) and any(_has_words(text, one.value) for text in change.said)):
+        if not (isinstance(one.value, str) and any(_has_words(text, one.value) for text in change.user_mentions)):
             yield CallFault(one.path, f"{one.path} {as_text(one.value)[:_SHOWN]}: this part says nothing of it")
 
 
-def _present_values(change: SaidChange) -> frozenset[tuple[tuple[str, ...], str]]:
-    """What the records that a call names have by what was read: words of a field's name, and its value as a text."""
-    named = {as_text(one.value) for one in change.given if names_a_record(name_of(one.path))}
+def _values_of_named_records(change: CheckedChange) -> frozenset[tuple[tuple[str, ...], str]]:
+    """The values of the records that the call names, as read: the words of each field's name, and its value as text."""
+    named = {as_text(one.value) for one in change.given if names_a_record(field_name_of(one.path))}
     own = (
         field
         for field in fields_of_facts(change.facts)
@@ -210,41 +221,43 @@ def _present_values(change: SaidChange) -> frozenset[tuple[tuple[str, ...], str]
 
 
 @lru_cache(maxsize=4096)
-def _find_places(said: str, text: str) -> tuple[int, ...]:
-    """Where the words stand in a text: also ``on_hold`` as "on hold"."""
+def _find_word_positions(said: str, text: str) -> tuple[int, ...]:
+    """The positions at which the text has these words; ``on_hold`` is found as "on hold", too."""
     if said.strip()[:1].casefold() not in text.casefold():
         return ()
     written = re.escape(said.strip()).replace("_", "[ _-]").replace("\\ ", "[ _-]")
     return tuple(match.start() for match in re.finditer(rf"(?<!\w){written}(?!\w)", text, re.IGNORECASE))
 
 
-def _find_spoken(value: Json, change: SaidChange) -> int | None:
-    """Where the part says a value, or the name of the record that it is the id of; None where it does not, or says it
-    twice.
+def _find_value_position(value: Json, change: CheckedChange) -> int | None:
+    """The position at which the part has the value, or the name of the record whose id it is; None if it has neither,
+    or either twice.
     """
-    text, number, quoted = as_text(value), read_figure(value), change.quoted
+    text, number, quoted = as_text(value), read_figure(value), change.part_mentions
     names = (said for said in (text, *change.titles.get(text.casefold(), ())) if said.strip())
-    found = {at for said in names for at in _find_places(said, quoted.text)}
+    found = {at for said in names for at in _find_word_positions(said, quoted.text)}
     if number is not None:
         found |= {one.start for one in quoted.numbers if number in one.values}
     return found.pop() if len(found) == 1 else None
 
 
-def _find_swapped(change: SaidChange) -> Iterator[CallFault]:
-    """Yields each argument whose value the part says of another record: for "10 of A-1 and 15 of A-2" a call with 15
-    for A-1. Only where several calls have these records and values, and the part names them in turn.
+def _find_swapped_values(change: CheckedChange) -> Iterator[CallFault]:
+    """Yields each argument whose value the part gives for another record: for "10 of A-1 and 15 of A-2" a call with 15
+    for A-1.
+
+    Only where several calls have these records and values, and the part names records and values in turn.
     """
-    calls = change.list_same()
-    spoken = {one.path: at for one in change.given if (at := _find_spoken(one.value, change)) is not None}
+    calls = change.list_same_tool_arguments()
+    spoken = {one.path: at for one in change.given if (at := _find_value_position(one.value, change)) is not None}
     if len(calls) < 2 or len(spoken) < 2:
         return
     places = {
-        path: sorted({at for call in calls if (at := _find_spoken(value_at(call, path), change)) is not None})
+        path: sorted({at for call in calls if (at := _find_value_position(value_at(call, path), change)) is not None})
         for path in spoken
     }
     for record in change.given:
         place = spoken.get(record.path)
-        if place is None or not names_a_record(name_of(record.path)):
+        if place is None or not names_a_record(field_name_of(record.path)):
             continue
         for one in change.given:
             here = spoken.get(one.path) if one.path != record.path else None
@@ -258,25 +271,27 @@ def _find_swapped(change: SaidChange) -> Iterator[CallFault]:
                 yield CallFault(one.path, told)
 
 
-def _find_wrong_way(change: SaidChange) -> Iterator[CallFault]:
-    """Where something comes from that the part says it goes to, and the other way round."""
+def _find_reversed_direction(change: CheckedChange) -> Iterator[CallFault]:
+    """Arguments for a source whose value the part gives as the target ("to A-1"), and the reverse."""
     for one in change.given:
-        name = {*words(name_of(one.path))}
+        name = {*words(field_name_of(one.path))}
         wrong = _INTO if name & _SOURCE_NAMES else _FROM if name & _TARGET_NAMES else None
         right = _FROM if wrong is _INTO else _INTO
-        place = _find_spoken(one.value, change) if wrong is not None else None
-        before = change.quoted.text[:place] if place is not None else ""
+        place = _find_value_position(one.value, change) if wrong is not None else None
+        before = change.part_mentions.text[:place] if place is not None else ""
         if wrong is not None and wrong.search(before) and not right.search(before):
             yield CallFault(
                 one.path, f"{one.path} {as_text(one.value)[:_SHOWN]}: this part says it the other way round"
             )
 
 
-def _known_words(path: str, change: SaidChange) -> Iterator[str]:
-    """The words that the argument can have: those of its schema, and those of fields of its name in what was read."""
+def _possible_words(path: str, change: CheckedChange) -> Iterator[str]:
+    """The words that the argument can have: those in its schema, and those of fields of the same name that
+    were read.
+    """
     listed = change.tool.parameters.get(path, {}).get("enum")
     yield from (one for one in listed if isinstance(one, str)) if isinstance(listed, list) else ()
-    wanted = words(name_of(path))
+    wanted = words(field_name_of(path))
     for field in fields_of_facts(change.facts) if wanted else ():
         is_word = isinstance(field.value, str) and 0 < len(field.value.strip()) <= _LONGEST_NAME
         if is_word and words(field.name) == wanted:
@@ -284,35 +299,38 @@ def _known_words(path: str, change: SaidChange) -> Iterator[str]:
 
 
 def _has_words(text: Mentions, value: str) -> bool:
-    """Whether the text has the words: also ``on_hold`` as "on hold"."""
+    """Whether the text has the words; ``on_hold`` counts as "on hold"."""
     return text.has_words(value.replace("_", " "))
 
 
-def _find_other_tool(change: SaidChange) -> Iterator[CallFault]:
-    """A tool that the part does not say, where it says the whole name of exactly one: a tool of whose name it says
-    nothing, if that one is not called; and one whose verb it does not say, if a text that somebody wrote speaks of it,
-    and may have brought it up.
+def _find_conflicting_tool(change: CheckedChange) -> Iterator[CallFault]:
+    """A call of a tool that the part does not mention, while it mentions all words of exactly one other tool.
+
+    That is a fault if the part has no word of the called tool's name and the other tool is not called; or if it lacks
+    the called tool's verb, and a text written by somebody else mentions that tool and may have suggested it.
     """
-    quote, name_called, part = change.quoted.text, change.tool.name, change.part
+    quote, name_called, part = change.part_mentions.text, change.tool.name, change.part
     said, named = {stem(word) for word in words_of(quote)}, words_of_tool(name_called)
-    meant = [name for name in part.writes if name != name_called and _is_said(words_of_tool(name), said)]
+    meant = [name for name in part.write_tools if name != name_called and _is_tool_mentioned(words_of_tool(name), said)]
     if len(meant) != 1 or stem(named.verb) in said:
         return
-    is_called = meant[0] in {name for name, _ in part.calls}
+    is_called = meant[0] in {name for name, _ in part.proposed_calls}
     is_unsaid = said.isdisjoint(_stem_words(named)) and not (is_called or has_condition(quote))
-    if is_unsaid or _is_in_free_text(named, change):
+    if is_unsaid or _is_tool_in_free_text(named, change):
         yield CallFault("", f"{name_called}: this part speaks of what {meant[0]} does")
 
 
-def _is_in_free_text(named: ToolWords, change: SaidChange) -> bool:
-    """Whether a text says the name of a tool, or its verb and a word that the call sets: "set it to granted"."""
-    given = (one for one in change.given if not names_a_record(name_of(one.path)))
+def _is_tool_in_free_text(named: ToolWords, change: CheckedChange) -> bool:
+    """Whether a text written by somebody mentions the tool, or its verb and a value that the call sets: "set it to
+    granted".
+    """
+    given = (one for one in change.given if not names_a_record(field_name_of(one.path)))
     sets = [str(one.value) for one in given if isinstance(one.value, str)]
     written = (field for field in fields_of_facts(change.facts) if field.nature is not FieldNature.STRUCTURED)
     for text in (str(field.value) for field in written):
         said = {stem(word) for word in words_of(text)}
-        is_set = stem(named.verb) in said and any(one.strip() and _find_places(one, text) for one in sets)
-        if is_set or _is_said(named, said):
+        is_set = stem(named.verb) in said and any(one.strip() and _find_word_positions(one, text) for one in sets)
+        if is_set or _is_tool_mentioned(named, said):
             return True
     return False
 
@@ -321,32 +339,32 @@ def _stem_words(named: ToolWords) -> set[str]:
     return {stem(word) for word in (named.verb, *named.nouns)}
 
 
-def _is_said(named: ToolWords, said: set[str]) -> bool:
+def _is_tool_mentioned(named: ToolWords, said: set[str]) -> bool:
     return bool(named.nouns) and _stem_words(named) <= said
 
 
-def _find_repeated(change: SaidChange) -> Iterator[CallFault]:
-    """A change that moves money as another one of the task does, and differs in its words alone, unless the part asks
+def _find_repeated_payment(change: CheckedChange) -> Iterator[CallFault]:
+    """A change with an amount that differs from another one of the task only in its free texts, unless the part asks
     for several.
     """
     if asks_for_several(change.part.quote) or not any(one.kind is ArgumentKind.AMOUNT for one in change.given):
         return
-    texts = {top_of(one.path) for one in change.given if one.kind is ArgumentKind.FREE_TEXT}
+    texts = {argument_name_of(one.path) for one in change.given if one.kind is ArgumentKind.FREE_TEXT}
     made = [loads_object(fact.arguments_json) for fact in change.facts if fact.tool == change.tool.name]
-    own = _plain_arguments(change.arguments, texts)
-    for other in [*made, *change.list_same()]:
+    own = _normalize_arguments(change.arguments, texts)
+    for other in [*made, *change.list_same_tool_arguments()]:
         given = {name: value for name, value in other.items() if name != CALL}
-        if given != change.arguments and _plain_arguments(given, texts) == own:
+        if given != change.arguments and _normalize_arguments(given, texts) == own:
             yield CallFault("", f"{change.tool.name}: it is proposed twice, and this part asks for one")
             return
 
 
-def _plain_arguments(arguments: JsonObject, texts: Container[str]) -> JsonObject:
-    """A call's arguments without its free texts, in one writing of numbers and days."""
-    return {name: _plain_value(value) for name, value in arguments.items() if name not in texts}
+def _normalize_arguments(arguments: JsonObject, texts: Container[str]) -> JsonObject:
+    """A call's arguments without its free texts, with numbers and days in one notation."""
+    return {name: _normalize_value(value) for name, value in arguments.items() if name not in texts}
 
 
-def _plain_value(value: Json) -> Json:
+def _normalize_value(value: Json) -> Json:
     if not isinstance(value, str):
         return value
     days = read_possible_dates(value)

@@ -1,10 +1,12 @@
-"""A plan of the calls that the model proposed: in order, with what proves each change and what takes it back."""
+"""Builds a plan of the calls that the model proposed: orders them, and adds a read-back and a compensation to each
+change.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from services.executor.core.plan.notices import with_sentences
+from services.executor.core.plan.notices import with_notice_sentences
 from services.executor.core.records.references import reference_to_made, references
 from services.executor.core.states.machine import Escalated, ProcessTemplate
 from services.executor.core.tools.classes import identifies
@@ -20,14 +22,15 @@ UNFIT = "not made, propose again"
 
 @dataclass(eq=False)
 class UnfitPlan(Exception):
-    """The plan cannot be made as it stands, and the model may mend it: ``by_call`` says by the plan's call ids what is
-    wrong, and ``otherwise`` is told of every other call.
+    """The plan cannot be carried out as it stands, but the model may correct it.
 
-    ``asks_for_notice``: whether it does not tell whom the process has to tell. ``model_calls``: what it took to see it.
+    ``errors_by_call``: by the plan's call ids, what is wrong; ``error_for_others``: what every other call is answered.
+    ``asks_for_notice``: whether the plan lacks a notice that its process wants. ``model_calls``: how many model calls
+    it took to find out.
     """
 
-    otherwise: str = UNFIT
-    by_call: Mapping[str, str] = field(default_factory=dict)
+    error_for_others: str = UNFIT
+    errors_by_call: Mapping[str, str] = field(default_factory=dict)
     asks_for_notice: bool = False
     model_calls: int = 0
 
@@ -45,10 +48,12 @@ def order_calls(calls: Sequence[PlannedCall], task_id: str, number: int) -> Writ
     return WritePlan(task_id=task_id, round=number, calls=tuple(ordered))
 
 
-def with_proofs(plan: WritePlan, toolbox: Toolbox, choose: ReadBackChoice) -> WritePlan:
-    """The plan with a read-back for each change that some read can show, and the sentence that a notice may get."""
+def with_read_backs(plan: WritePlan, toolbox: Toolbox, choose: ReadBackChoice) -> WritePlan:
+    """The plan with a read-back for each change that some read can prove, and with the sentence that notices
+    may need.
+    """
     proved = plan.model_copy(update={"calls": tuple(_add_read_back(call, toolbox, choose) for call in plan.calls)})
-    return with_sentences(proved, {(tool.connection_id, tool.name): tool for tool in toolbox.tools.values()})
+    return with_notice_sentences(proved, {(tool.connection_id, tool.name): tool for tool in toolbox.tools.values()})
 
 
 def _add_read_back(call: PlannedCall, toolbox: Toolbox, choose: ReadBackChoice) -> PlannedCall:
@@ -60,7 +65,9 @@ def _add_read_back(call: PlannedCall, toolbox: Toolbox, choose: ReadBackChoice) 
 
 
 def with_compensations(plan: WritePlan, toolbox: Toolbox) -> WritePlan:
-    """The plan with the call that takes each change back; a later change of its part asks for it on failure."""
+    """The plan with the call that takes each change back, where a later change of the same part is to undo it on
+    failure.
+    """
     calls: list[PlannedCall] = []
     for call in plan.calls:
         is_change = call.tool_class is ToolClass.CHANGE
@@ -72,7 +79,9 @@ def with_compensations(plan: WritePlan, toolbox: Toolbox) -> WritePlan:
 
 
 def _build_compensation(call: PlannedCall, toolbox: Toolbox) -> PlannedCall | None:
-    """The call that takes the change back; None if the catalogue names none that the server has and that changes."""
+    """The call that takes the change back; None if the catalogue names no such tool, or the server has none that
+    changes.
+    """
     tool = toolbox.find(call.connection_id, call.tool)
     undo = toolbox.find(call.connection_id, (tool.catalogue.compensated_by if tool else None) or "")
     if undo is None or undo.tool_class is not ToolClass.CHANGE:
@@ -95,7 +104,9 @@ def _build_compensation(call: PlannedCall, toolbox: Toolbox) -> PlannedCall | No
 
 
 def refuse_unprovable(template: ProcessTemplate, plan: WritePlan) -> None:
-    """Raises ``Escalated`` for a plan that would stop halfway, because no read can prove a change before another."""
+    """Raises ``Escalated`` for a plan that would stop halfway, because no read can prove a change that others must
+    follow.
+    """
     unproved = [call for call in plan.changes[:-1] if call.read_back is None]
     if template.sequence and unproved:
         names = ", ".join(f"{call.call_id} {call.tool}" for call in unproved)

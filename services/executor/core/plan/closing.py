@@ -1,7 +1,7 @@
-"""Closes a plan: asks the rules, and whether it does what the parts ask; the frozen plan is a journal step.
+"""Closes a plan: rules judge it, a model may object to it, and the frozen plan is stored as one journal step.
 
-The look at coverage can only object: what rules or sources refuse it cannot let pass. It is made where a wrong write
-would be bad.
+The model's objection (coverage) can only stop a plan: it lets nothing pass that rules or sources refuse. It is asked
+for where a wrong write would do harm.
 """
 
 from collections.abc import Container, Mapping, Sequence
@@ -24,10 +24,10 @@ from services.executor.core.plan.assembly import (
     order_calls,
     refuse_unprovable,
     with_compensations,
-    with_proofs,
+    with_read_backs,
 )
 from services.executor.core.plan.draft import ClosedPlan
-from services.executor.core.plan.notices import notice_wanted
+from services.executor.core.plan.notices import why_notice_needed
 from services.executor.core.plan.proposals import Proposal
 from services.executor.core.plan.sources import known_figures, user_texts
 from services.executor.core.process.figures import calls_off_route, with_process_figures
@@ -56,10 +56,11 @@ _LETTERS = frozenset("letter mail email sms message".split())
 CLOSING = ":closing"  # ends the name of the journal step that closes a plan
 
 
-class SentBack(NamedTuple):
-    """A plan that is not made as it stands: ``errors``, by the id of the model's call, are what the model may mend.
+class PlanSentBack(NamedTuple):
+    """A plan that is not carried out as it stands. ``errors``: by the id of the model's call, what the model may
+    correct.
 
-    ``asks_for_notice``: whether what is wrong is that it does not tell whom the process has to tell.
+    ``asks_for_notice``: whether the plan lacks a notice that its process wants.
     """
 
     errors: Mapping[str, str]
@@ -68,7 +69,9 @@ class SentBack(NamedTuple):
 
 
 class StoredClosing(Contract):
-    """What closing a plan gave, as its journal step stores it: the frozen plan, why the task ends, or what is wrong."""
+    """The outcome of closing a plan, as its journal step stores it: the frozen plan, why the task ends, or what is
+    wrong.
+    """
 
     plan: WritePlan  # without calls none was frozen
     verdict: Verdict | None = None
@@ -82,18 +85,18 @@ class StoredClosing(Contract):
     judged: tuple[Verdict, ...] = ()  # all verdicts in their order: calls that one bars are left out for the next
     judged_at: datetime | None = None  # when the last of them came, if no model was asked since
 
-    def read(self) -> ClosedPlan | SentBack:
-        """What it means for a task that goes on."""
+    def to_result(self) -> ClosedPlan | PlanSentBack:
+        """The frozen plan, or the plan as sent back to the model."""
         if self.errors or not self.plan.calls:
-            return SentBack(self.errors, self.asks_for_notice, self.model_calls)
+            return PlanSentBack(self.errors, self.asks_for_notice, self.model_calls)
         events = tuple(map(_verdict_as_event, self.judged))
         return ClosedPlan(self.plan, self.verdict, self.calls, self.barred, events, self.stale, self.model_calls)
 
 
 class JudgedPlan(NamedTuple):
-    """A plan without what rules block, whole if nothing is left.
+    """A plan without the calls that rules block; the whole plan, if they block all of it.
 
-    ``verdicts``: in their order, calls that one blocks are left out for the next; ``barred``: by call id, why one is
+    ``verdicts``: in order; after each one the calls that it blocks are left out. ``barred``: by call id, why a call was
     left out.
     """
 
@@ -103,13 +106,13 @@ class JudgedPlan(NamedTuple):
 
     @property
     def verdict(self) -> Verdict:
-        """The last one, on the plan as it is."""
+        """The last verdict: the one on the plan as it now is."""
         return self.verdicts[-1]
 
     @property
     def why_refused(self) -> str:
-        """Why the task ends here: the policy itself is broken, or it blocks all that was left to do; else empty."""
-        if not (self.verdict.problems or _find_blocked(self.plan, self.verdict)):
+        """Why the task ends here: the policy is invalid, or it blocks all that is left; else empty."""
+        if not (self.verdict.problems or _find_blocked_calls(self.plan, self.verdict)):
             return ""
         try:
             refuse_if_blocked(self.verdict, self.plan)
@@ -118,56 +121,61 @@ class JudgedPlan(NamedTuple):
         return "blocked by policy"
 
 
-class Closing:
-    """Closes one plan, as one journal step that is named after ``key``, as are the steps within it."""
+class PlanClosing:
+    """Closes one plan in one journal step, whose name begins with ``key``, as do the names of the steps within it."""
 
     def __init__(self, ctx: TurnContext, reader: TaskReader, key: str, *, asks_for_notice: bool = False) -> None:
-        """``asks_for_notice``: whether a plan goes back that does not tell whom its process has to tell."""
+        """``asks_for_notice``: whether to send back a plan that lacks a notice which its process wants."""
         self._asks_for_notice = asks_for_notice
         self._ctx = ctx
         self._reader = reader
         self._key = f"{key}{CLOSING}"
 
-    async def close(self, progress: Progress, proposals: Sequence[Proposal], number: int) -> ClosedPlan | SentBack:
-        """The frozen plan, or what is wrong with it; decided once for all attempts. Raises ``Rejected``."""
+    async def close(self, progress: Progress, proposals: Sequence[Proposal], number: int) -> ClosedPlan | PlanSentBack:
+        """The frozen plan, or what is wrong with it; every attempt at the turn gets the same. Raises ``Rejected`` if
+        rules block the whole plan.
+        """
 
         async def decide() -> str:
             return (await self._decide(progress, proposals, number)).model_dump_json()
 
         stored = StoredClosing.model_validate_json(await self._ctx.journal.note_step(self._key, decide))
-        self._note_verdict(stored)
+        self._restore_fresh_verdict(stored)
         if stored.refused:
             update = {"plan": stored.plan, "plans": _earlier_plans(progress, stored.plan), "verdict": stored.verdict}
             judged = progress.update_dossier(**update).move_to(FsmState.POLICY_CHECK)
             events = tuple(map(_verdict_as_event, stored.judged))
             self._ctx.journal.save_progress(judged, verdicts=events)  # whoever asks why is shown the verdict
             raise Rejected(stored.refused)
-        return stored.read()
+        return stored.to_result()
 
     async def _decide(self, progress: Progress, proposals: Sequence[Proposal], number: int) -> StoredClosing:
         uses = {one.call.call_id: one.use_id for one in proposals}
         try:
-            return await self._freeze(progress, [one.call for one in proposals], number, uses)
+            return await self._check_and_freeze(progress, [one.call for one in proposals], number, uses)
         except UnfitPlan as unfit:
             return StoredClosing(
                 plan=WritePlan(task_id="", round=number),
-                errors={use_id: unfit.by_call.get(call_id, unfit.otherwise) for call_id, use_id in uses.items()},
+                errors={
+                    use_id: unfit.errors_by_call.get(call_id, unfit.error_for_others)
+                    for call_id, use_id in uses.items()
+                },
                 model_calls=unfit.model_calls,
                 asks_for_notice=unfit.asks_for_notice,
             )
 
-    async def _freeze(
+    async def _check_and_freeze(
         self, progress: Progress, calls: Sequence[PlannedCall], number: int, uses: Mapping[str, str]
     ) -> StoredClosing:
-        """Takes the calls through each check in turn. ``uses``: the ids of the model's calls by theirs.
+        """Takes the plan through each check in turn. ``uses``: by the plan's call ids, those of the model's calls.
 
-        Raises ``UnfitPlan`` where the model may mend the plan.
+        Raises ``UnfitPlan`` where the model may correct the plan.
         """
         ctx = self._ctx
         plan = order_calls(calls, ctx.record.task_id, number)
         progress = with_process_figures(ctx, progress.update_dossier(facts=self._reader.facts))
         self._check_records(progress, plan)
-        plan = with_proofs(with_compensations(plan, ctx.toolbox), ctx.toolbox, self._choose_read_back)
+        plan = with_read_backs(with_compensations(plan, ctx.toolbox), ctx.toolbox, self._choose_read_back)
         refuse_unprovable(progress.template, plan)
         self._check_notice(progress, plan)
         stale = await self._find_stale_values(progress.dossier, plan)
@@ -175,8 +183,8 @@ class Closing:
         judged = await self._judge_without_blocked(progress, plan)
         if why := judged.why_refused:
             return StoredClosing(plan=judged.plan, verdict=judged.verdict, refused=why, judged=judged.verdicts)
-        _check_tool_rules(judged)
-        asked = await ask_objections(ctx, progress, judged.plan, f"{self._key}:coverage")
+        _refuse_by_tool_rules(judged)
+        asked = await check_coverage_by_model(ctx, progress, judged.plan, f"{self._key}:coverage")
         return StoredClosing(
             plan=judged.plan,
             verdict=judged.verdict,
@@ -189,44 +197,51 @@ class Closing:
         )
 
     def _check_records(self, progress: Progress, plan: WritePlan) -> None:
-        """A call that names a record which does not exist, or takes another way than its process wants, goes back."""
+        """Raises ``UnfitPlan`` for calls that name a record which does not exist, or take another route than their
+        process wants.
+        """
         wrong = unfound_records(plan, self._ctx.toolbox, self._reader.facts)
         if wrong := wrong or calls_off_route(progress, user_texts(self._ctx), plan):
-            raise UnfitPlan(by_call={call_id: f"Not made: {why}" for call_id, why in wrong.items()})
+            raise UnfitPlan(errors_by_call={call_id: f"Not made: {why}" for call_id, why in wrong.items()})
 
     def _choose_read_back(self, tool: Tool, call: PlannedCall) -> ReadBack | None:
         facts, barred = self._reader.facts, self._reader.rules.barring_rule
         return choose_read_back(tool, call.arguments, self._ctx.toolbox, facts, call.call_id, barred)
 
     def _check_notice(self, progress: Progress, plan: WritePlan) -> None:
-        if self._asks_for_notice and (wanted := notice_wanted(self._ctx, progress, plan)):
+        if self._asks_for_notice and (wanted := why_notice_needed(self._ctx, progress, plan)):
             raise UnfitPlan(f"{UNFIT}: {wanted}", asks_for_notice=True)
 
     async def _judge_without_blocked(self, progress: Progress, plan: WritePlan) -> JudgedPlan:
-        """Has the rules judge the plan, and again without what they block, until nothing of it is blocked."""
-        judged = JudgedPlan(plan, (await self._judge(progress, plan),), {})
-        while blocked := _find_blocked(judged.plan, judged.verdict):
+        """Asks for verdicts on the plan, each time without the calls that the last verdict blocks, until nothing more
+        is blocked.
+        """
+        judged = JudgedPlan(plan, (await self._request_verdict(progress, plan),), {})
+        while blocked := _find_blocked_calls(judged.plan, judged.verdict):
             left = tuple(call for call in judged.plan.calls if call.call_id not in blocked)
             if not left:
                 break
             plan = judged.plan.model_copy(update={"calls": left})
-            verdicts = (*judged.verdicts, await self._judge(progress, plan))
+            verdicts = (*judged.verdicts, await self._request_verdict(progress, plan))
             judged = JudgedPlan(plan, verdicts, {**judged.barred, **blocked})
         return judged
 
-    def _note_verdict(self, stored: StoredClosing) -> None:
-        """Remembers the verdict as fresh if it came in this attempt, so that a replay of it does too."""
+    def _restore_fresh_verdict(self, stored: StoredClosing) -> None:
+        """Marks the stored verdict as fresh if it came in this attempt at the turn, so that a replay of the step does
+        so, too.
+        """
         if stored.judged_at is not None and stored.judged_at >= self._ctx.journal.began:
             self._ctx.journal.judged_plan, self._ctx.journal.judged_at = stored.plan.hash, stored.judged_at
 
-    async def _judge(self, progress: Progress, plan: WritePlan) -> Verdict:
-        """The rules' verdict on the plan, together with those that were made before it."""
+    async def _request_verdict(self, progress: Progress, plan: WritePlan) -> Verdict:
+        """The verdict on the plan, given the plans that were made before it."""
         dossier = progress.update_dossier(plan=plan, plans=_earlier_plans(progress, plan)).dossier
         return await request_verdict(self._ctx, progress.template, dossier)
 
     async def _find_stale_values(self, dossier: Dossier, plan: WritePlan) -> tuple[str, ...]:
-        """The names of values that do not come out again and that nothing rests on, once a plan was outdated: their
-        inputs were read anew, and the model calculated others. Raises ``Failed`` for any other such value.
+        """The names of calculated values that are no longer what their operands give and that nothing rests on. They
+        are excused only after a plan was outdated: the model has calculated others since. Raises ``Failed`` for any
+        other such value.
         """
         if not dossier.values:
             return ()
@@ -238,37 +253,37 @@ class Closing:
             return ()
         used = {one.ref for call in plan.every_call for one in call.origins if one.source == "value"}
         used |= {value.name for value in dossier.values if value.figure or value.made_by or value.kind == "boolean"}
-        used |= _names_in_texts(self._ctx, dossier.values, plan)
+        used |= _find_values_in_texts(self._ctx, dossier.values, plan)
         was_outdated = any(self._ctx.journal.get(OUTDATED.format(one.round)) for one in dossier.every_plan)
         if problems := [why for name, why in wrong.items() if name in used or not was_outdated]:
             raise Failed(f"the audit of the plan's figures is not clean, so nothing was written: {'; '.join(problems)}")
         return tuple(wrong)
 
 
-class Objection(BaseModel):
+class CoverageObjection(BaseModel):
     part: int
     why: str
 
 
-class Coverage(BaseModel):
+class CoverageAnswer(BaseModel):
     agrees: bool
-    problems: tuple[Objection, ...] = ()
+    problems: tuple[CoverageObjection, ...] = ()
 
 
-async def ask_objections(ctx: TurnContext, progress: Progress, plan: WritePlan, key: str) -> int:
-    """Asks a model whether the calls do what the parts ask, of a plan that is to be audited; returns how many calls of
-    the model it took to hear no objection. ``key``: the journal step.
+async def check_coverage_by_model(ctx: TurnContext, progress: Progress, plan: WritePlan, key: str) -> int:
+    """Asks a model whether the calls do what the task's parts ask, if the plan is to be audited, and returns how many
+    model calls that took. ``key``: the name of the journal step.
 
-    Raises ``UnfitPlan`` with the objections, and ``Failed`` if the model cannot be had: a risky plan is not made
-    unchecked.
+    Raises ``UnfitPlan`` with the model's objections, and ``Failed`` if no model answers: a risky plan is not carried
+    out unchecked.
     """
     wanted, is_risky = ctx.limits.audit, progress.template.risk in _RISKS
     if wanted is PlanAudit.OFF or not (is_risky or wanted is PlanAudit.ALL):
         return 0
     try:
         known = frozenset(part.number for part in progress.dossier.parts)
-        question = _build_question(ctx, progress, plan, key)
-        answer, asked = await ask_checked(ctx, question, Coverage, partial(_check_answer, known))
+        question = _build_coverage_question(ctx, progress, plan, key)
+        answer, asked = await ask_checked(ctx, question, CoverageAnswer, partial(_check_coverage_answer, known))
     except Unanswered as unusable:
         reason = f"whether the plan does what the task asks was not judged, so nothing was written: {unusable.reason}"
         raise Failed(reason, "model") from unusable
@@ -281,12 +296,12 @@ async def ask_objections(ctx: TurnContext, progress: Progress, plan: WritePlan, 
         if call.part in wrong
     }
     if objections:
-        raise UnfitPlan(by_call=objections, model_calls=asked)
+        raise UnfitPlan(errors_by_call=objections, model_calls=asked)
     return asked
 
 
-def _check_answer(parts: Container[int], said: Coverage) -> Coverage:
-    """The answer, if it agrees or names problems, each with a part that exists. Raises ``UnusableAnswer``."""
+def _check_coverage_answer(parts: Container[int], said: CoverageAnswer) -> CoverageAnswer:
+    """The answer, if it either agrees or names problems, each with a part that exists. Raises ``UnusableAnswer``."""
     if said.agrees is bool(said.problems):
         raise UnusableAnswer("problems: name one for each part that the calls do not carry out, and none if you agree")
     if strange := [one.part for one in said.problems if one.part not in parts]:
@@ -294,7 +309,7 @@ def _check_answer(parts: Container[int], said: Coverage) -> Coverage:
     return said
 
 
-def _build_question(ctx: TurnContext, progress: Progress, plan: WritePlan, key: str) -> ModelQuestion:
+def _build_coverage_question(ctx: TurnContext, progress: Progress, plan: WritePlan, key: str) -> ModelQuestion:
     parts: list[Json] = [part.as_json() for part in progress.dossier.parts]
     calls: list[Json] = [{"part": call.part, "tool": call.tool, "arguments": call.arguments} for call in plan.calls]
     values: list[Json] = [
@@ -310,8 +325,8 @@ def _build_question(ctx: TurnContext, progress: Progress, plan: WritePlan, key: 
     )
 
 
-def _names_in_texts(ctx: TurnContext, values: Sequence[NamedValue], plan: WritePlan) -> set[str]:
-    """The names of the values of which a text among the plan's arguments has the figure."""
+def _find_values_in_texts(ctx: TurnContext, values: Sequence[NamedValue], plan: WritePlan) -> set[str]:
+    """The names of the calculated values whose number occurs in a text among the plan's arguments."""
     leaves = (one for call in plan.every_call for _, one in walk_json(call.arguments))
     texts = [find_mentions(one, local_now(ctx)) for one in leaves if isinstance(one, str)]
     return {value.name for value in values if any(value.number in text.numbers_by_value for text in texts)}
@@ -321,16 +336,18 @@ def _earlier_plans(progress: Progress, plan: WritePlan) -> tuple[WritePlan, ...]
     return tuple(one for one in progress.dossier.every_plan if one.round < plan.round)
 
 
-def _check_tool_rules(judged: JudgedPlan) -> None:
-    """A call that a rule about tools refuses goes back."""
+def _refuse_by_tool_rules(judged: JudgedPlan) -> None:
+    """Raises ``UnfitPlan`` for the calls that a rule about tools refuses."""
     if judged.verdict.refusals:
         refused = {one.call_id: f"{one.rule_id}: {one.reason}" for one in judged.verdict.refusals}
-        raise UnfitPlan(by_call={**judged.barred, **refused})
+        raise UnfitPlan(errors_by_call={**judged.barred, **refused})
 
 
-def _find_blocked(plan: WritePlan, verdict: Verdict) -> dict[str, str]:
-    """By call id, why it is not made: a rule blocks it or a call of its part, or it needs the answer of a blocked
-    one. Empty where the policy or a rule about tools is broken: then the plan is not made at all.
+def _find_blocked_calls(plan: WritePlan, verdict: Verdict) -> dict[str, str]:
+    """By call id, why a call is left out: a rule blocks it or a call of its part, or it needs the answer of a blocked
+    call.
+
+    Empty if the policy is invalid, or a rule about tools refuses a call: then the plan is not carried out at all.
     """
     why: dict[str, str] = {}
     if verdict.problems or verdict.refusals:
@@ -345,12 +362,12 @@ def _find_blocked(plan: WritePlan, verdict: Verdict) -> dict[str, str]:
         if call.call_id not in why and (call.part in parts or any(ref in why for ref in references(call.arguments))):
             why[call.call_id] = "not made: another call of its part is blocked by policy"
     if any(call.call_id in why for call in plan.changes):
-        why |= {call.call_id: _TELLS_OF_BLOCKED for call in plan.calls if _may_tell_of(call, plan, why)}
+        why |= {call.call_id: _TELLS_OF_BLOCKED for call in plan.calls if _may_tell_of_blocked(call, plan, why)}
     return why
 
 
-def _may_tell_of(notice: PlannedCall, plan: WritePlan, barred: Mapping[str, str]) -> bool:
-    """Whether a call is a notice or letter that may tell of blocked changes: no change of its own part is made."""
+def _may_tell_of_blocked(notice: PlannedCall, plan: WritePlan, barred: Mapping[str, str]) -> bool:
+    """Whether a call is a notice or letter that may tell of blocked changes: no change of its own part remains."""
     if notice.call_id in barred or not (notice.tool_class is ToolClass.NOTIFY or _writes_to_somebody(notice)):
         return False
     own = (call for call in plan.changes if call.part == notice.part and call.call_id != notice.call_id)
@@ -358,13 +375,15 @@ def _may_tell_of(notice: PlannedCall, plan: WritePlan, barred: Mapping[str, str]
 
 
 def _writes_to_somebody(call: PlannedCall) -> bool:
-    """Whether the call writes to somebody by its name, ``write_to_holder``, though it is not classed as a notice."""
+    """Whether the tool's name says that it writes to somebody, ``write_to_holder``, though it is not classed as a
+    notice.
+    """
     named = words_of(call.tool)
     return "to" in named[1:2] or not _LETTERS.isdisjoint(named)
 
 
 def _verdict_as_event(verdict: Verdict) -> dict[str, JsonValue]:
-    """A plan's verdict in short, as an event's data."""
+    """The verdict as the data of a progress event."""
     rules = verdict.triggered_rules
     return {
         "passed": verdict.passed,

@@ -1,4 +1,4 @@
-"""Values that stand in no source and follow from one: shares, moved days and terms; and those that follow from none."""
+"""Values that no source states: those that follow from one (shares, moved days and terms), and those that do not."""
 
 import re
 from collections.abc import Container, Iterator, Sequence
@@ -33,19 +33,19 @@ _NIGHTS = re.compile(r"\s+(?:(?:more|further|extra|additional)\s+)?(?:nights?|da
 
 
 class DerivedValues:
-    """What follows from the texts of the session and from the records that were read."""
+    """What can be derived from the session's texts and the records that were read."""
 
     def __init__(self, sources: TraceSources, facts: Sequence[Fact]) -> None:
         self._sources, self._facts = sources, facts
 
-    def follows(self, leaf: ArgumentTrace, call: PlannedCall) -> bool:
-        """Whether an argument that stands nowhere is a share that the task states, or a number that it spells out."""
-        return self.is_share(leaf, call) or self._is_in_words(leaf, call)
+    def is_derived(self, leaf: ArgumentTrace, call: PlannedCall) -> bool:
+        """Whether an argument without a source is a share that the task states, or a number that it spells out."""
+        return self.is_share(leaf, call) or self._is_spelled_identifier(leaf, call)
 
     def is_doubtful(self, leaf: ArgumentTrace, call: PlannedCall, tool: Tool) -> bool:
-        """Whether the argument is a whole number, a day or an hour that stands in no source and follows from none.
+        """Whether the argument is a whole number, a day or an hour that no source states and that follows from none.
 
-        A number on a scale that the tool's schema sets is not doubtful.
+        A number is not doubtful if the tool's schema gives a maximum for it.
         """
         if leaf.origin is not OriginKind.NONE or leaf.kind is ArgumentKind.FREE_TEXT:
             return False
@@ -53,73 +53,77 @@ class DerivedValues:
         if isinstance(value, str):
             moment = read_machine_moment(value, self._sources.now.tzinfo)
             if moment is not None and moment.day is None:
-                return moment.hour is not None and self._is_hour_told
-            days = self._days_in(value)
+                return moment.hour is not None and self._has_times_but_no_lengths
+            days = self._read_days(value)
             if leaf.kind is not ArgumentKind.DATE or not days:
                 return False
-            return not any(day in self._last_days or self._is_moved_day(day, call) for day in days)
+            return not any(day in self._last_days_of_terms or self._is_day_moved_as_asked(day, call) for day in days)
         if isinstance(value, bool) or not isinstance(value, int | Decimal) or value in (0, 1):
             return False
         has_scale = not {"maximum", "exclusiveMaximum"}.isdisjoint(tool.parameters.get(leaf.path, {}))
         return not has_scale and not self.is_share(leaf, call)
 
     @cached_property
-    def _is_hour_told(self) -> bool:
-        """Whether the session's texts give a time of day, and no length of time from which another one may follow."""
+    def _has_times_but_no_lengths(self) -> bool:
+        """Whether the session's texts give a time of day, and no length of time from which another time could
+        follow.
+        """
         texts = self._sources.texts
         lengths = (duration_of(number) for text in texts for number in text.numbers)
         return any(text.times for text in texts) and not any(length is not None for length in lengths)
 
-    def _is_moved_day(self, day: date, call: PlannedCall) -> bool:
-        """Whether a day lies as far from one of a record that the call names, and on that side of it, as the task says:
-        "3 weeks later".
+    def _is_day_moved_as_asked(self, day: date, call: PlannedCall) -> bool:
+        """Whether the day is a day of a record that the call names, moved by a distance that the task states: "3 weeks
+        later".
         """
-        steps = {step for number in self._sources.task.numbers for step in _list_steps(number, self._sources.task.text)}
-        return bool(steps) and not steps.isdisjoint(day - one for one in self._days_of_named(call))
+        steps = {
+            step for number in self._sources.task.numbers for step in _list_distances(number, self._sources.task.text)
+        }
+        return bool(steps) and not steps.isdisjoint(day - one for one in self._days_of_named_records(call))
 
     def has_days_to_move(self, call: PlannedCall) -> bool:
-        """Whether the records that the call names have days, from which a distance may be counted."""
-        return any(True for _ in self._days_of_named(call))
+        """Whether the records that the call names have a day from which a distance can be counted."""
+        return any(True for _ in self._days_of_named_records(call))
 
-    def _days_of_named(self, call: PlannedCall) -> Iterator[date]:
-        """Yields the days in the records of which the call names an identifier, and in what is nested in them."""
-        named = texts_in(call)
+    def _days_of_named_records(self, call: PlannedCall) -> Iterator[date]:
+        """Yields the days in the records whose identifier the call has, and in the objects nested in them."""
+        named = texts_of_call(call)
         for fact in self._facts:
             fields = tuple(fields_of_facts((fact,)))
-            places = {place for field in fields if (place := _place_of_named(field, named)) is not None}
+            places = {place for field in fields if (place := _path_of_named_record(field, named)) is not None}
             for field in fields:
                 if isinstance(field.value, str) and any(f"{field.path}.".startswith(place) for place in places):
-                    yield from self._days_in(field.value)
+                    yield from self._read_days(field.value)
 
-    def _days_in(self, value: str) -> Sequence[date]:
-        """The day that a value is; two where its day and month may be in either order."""
+    def _read_days(self, value: str) -> Sequence[date]:
+        """The day that a value is; two days if day and month could be swapped."""
         moment = read_machine_moment(value, self._sources.now.tzinfo)
         if moment is not None:
             return () if moment.day is None else (moment.day,)
         return read_possible_dates(value)
 
-    def keeps_length(self, leaf: ArgumentTrace, call: PlannedCall, leaves: Sequence[ArgumentTrace]) -> bool:
-        """Whether a moment is as far from one that has a source as two moments of the named record are from each
-        other.
+    def keeps_time_span(self, leaf: ArgumentTrace, call: PlannedCall, leaves: Sequence[ArgumentTrace]) -> bool:
+        """Whether this moment is as far from one of the call's moments that have a source as two moments of a named
+        record are from each other: a meeting was moved and kept its length.
         """
         moment = self._read_moment(value_at(call.arguments, leaf.path)) if leaf.origin is OriginKind.NONE else None
         if moment is None:
             return False
         values = (value_at(call.arguments, one.path) for one in leaves if one.origin is not OriginKind.NONE)
         distances = {moment - other for one in values if (other := self._read_moment(one)) is not None}
-        named = texts_in(call)
-        shown = [one for (owner, _), given in self.by_record.items() if owner in named for one in given]
+        named = texts_of_call(call)
+        shown = [one for (owner, _), given in self.values_by_record_field.items() if owner in named for one in given]
         moments = [one for given in shown if (one := self._read_moment(given)) is not None]
         apart = {one - other for one in moments for other in moments if one != other}
         return not apart.isdisjoint(distances)
 
     def _read_moment(self, value: Json) -> datetime | None:
-        """The day and hour of a value that has both; else None."""
+        """The moment that a value with both a day and an hour is; else None."""
         read = read_machine_moment(value, self._sources.now.tzinfo) if isinstance(value, str) else None
         return datetime.combine(read.day, read.hour) if read and read.day and read.hour is not None else None
 
     @cached_property
-    def _last_days(self) -> frozenset[date]:
+    def _last_days_of_terms(self) -> frozenset[date]:
         """The last day of each term that a text gives with its first day: "for a week from 1 April"."""
         last: set[date] = set()
         for text in self._sources.texts:
@@ -129,7 +133,7 @@ class DerivedValues:
                     last.update(day + timedelta(days=int(length) - 1) for day in text.days if day.year < MAXYEAR - 11)
         return frozenset(last)
 
-    def _is_in_words(self, leaf: ArgumentTrace, call: PlannedCall) -> bool:
+    def _is_spelled_identifier(self, leaf: ArgumentTrace, call: PlannedCall) -> bool:
         """Whether an identifier is a number that the user spells out: the shelf "thirty-one"."""
         value = value_at(call.arguments, leaf.path)
         if leaf.kind is not ArgumentKind.IDENTIFIER or not isinstance(value, str) or not value.isdecimal():
@@ -139,21 +143,18 @@ class DerivedValues:
         return any(not any(mark.isdigit() for mark in one.text) for one in said)
 
     def is_share(self, leaf: ArgumentTrace, call: PlannedCall) -> bool:
-        """Whether a number is a share that the task states ("by a third") of a field of the named record.
-
-        Only for amounts and quantities.
-        """
+        """Whether an amount or quantity is a share that the task states ("by a third") of a field of a named record."""
         value = read_figure(value_at(call.arguments, leaf.path))
-        if leaf.kind not in (ArgumentKind.AMOUNT, ArgumentKind.QUANTITY) or value is None or not self._shares:
+        if leaf.kind not in (ArgumentKind.AMOUNT, ArgumentKind.QUANTITY) or value is None or not self._stated_shares:
             return False
-        named = texts_in(call)
-        fields = [one for (owner, _), values in self.by_record.items() if owner in named for one in values]
+        named = texts_of_call(call)
+        fields = [one for (owner, _), values in self.values_by_record_field.items() if owner in named for one in values]
         numbers = [Fraction(number) for one in fields if (number := read_figure(one)) is not None]
-        return any(_is_share_of(value, number, share) for number in numbers for share in self._shares)
+        return any(_is_share_of(value, number, share) for number in numbers for share in self._stated_shares)
 
     @cached_property
-    def _shares(self) -> tuple[Fraction, ...]:
-        """The fractions and percentages that the task and earlier turns state."""
+    def _stated_shares(self) -> tuple[Fraction, ...]:
+        """The fractions and percentages that the session's texts state."""
         found: list[Fraction] = []
         for mention in (one for text in self._sources.texts for one in text.numbers):
             percent = mention.unit is not None and mention.unit.measure == "percent"
@@ -165,8 +166,8 @@ class DerivedValues:
         return tuple(found)
 
     @cached_property
-    def by_record(self) -> dict[tuple[str, str], list[Json]]:
-        """The values that the records show, by identifier and field."""
+    def values_by_record_field(self) -> dict[tuple[str, str], list[Json]]:
+        """The values of the records that were read, keyed by record identifier and field name."""
         found: dict[tuple[str, str], list[Json]] = {}
         for field in fields_of_facts(self._facts):
             if field.record is not None:
@@ -174,17 +175,17 @@ class DerivedValues:
         return found
 
 
-def _place_of_named(field: ReadField, named: Container[str]) -> str | None:
-    """The path, with a dot behind it, of the record around a field if the call names it; else None."""
+def _path_of_named_record(field: ReadField, named: Container[str]) -> str | None:
+    """The path of the record around a field, ending in a dot, if the call names that record; else None."""
     if field.record is None:
         return None
     is_own = field.record.path == field.parent and str(field.value) in named
     return f"{field.record.path}.".lstrip(".") if is_own or field.record.identifier in named else None
 
 
-def _list_steps(number: NumberMention, text: str) -> Sequence[timedelta]:
-    """The distances that a number may mean, back or on; only one of them where the word behind it says which, or the
-    verb before it.
+def _list_distances(number: NumberMention, text: str) -> Sequence[timedelta]:
+    """The lengths of time, forward or back, that a number can mean; only one direction if the word after it or the verb
+    before it says which.
     """
     length = duration_of(number) or _read_nights(number, text)
     begins = max(text.rfind(mark, 0, number.start) for mark in _ENDS) + 1
@@ -197,16 +198,16 @@ def _list_steps(number: NumberMention, text: str) -> Sequence[timedelta]:
 
 
 def _read_nights(number: NumberMention, text: str) -> timedelta | None:
-    """The length of a stay that a number gives: "1 more night"; else None."""
+    """The length of a stay: "1 more night"; else None."""
     is_of_nights = _NIGHTS.match(text, number.end) and number.values[0] in range(1, _LONGEST_TERM)
     return timedelta(days=int(number.values[0])) if is_of_nights else None
 
 
 def _is_share_of(value: Decimal, whole: Fraction, share: Fraction) -> bool:
-    """Whether the value is the share, what is left without it, or what comes with it, rounded as it is written."""
+    """Whether the value is the share of the whole, the whole less the share, or the whole plus the share, rounded."""
     return any(is_rounding_of(value, one) for one in (whole * share, whole * (1 - share), whole * (1 + share)))
 
 
-def texts_in(call: PlannedCall) -> set[str]:
-    """The texts and whole numbers among a call's arguments: what may name a record."""
+def texts_of_call(call: PlannedCall) -> set[str]:
+    """The texts and whole numbers among a call's arguments, which may name records."""
     return {str(given) for given in call.arguments.values() if isinstance(given, str | int)}

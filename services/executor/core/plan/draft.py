@@ -1,4 +1,6 @@
-"""The draft of a task's next plan: what the model has proposed by now, what it was told, and the plans before."""
+"""The draft of a task's next plan: the proposals so far, the corrections that the model was given, and the plans
+before.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -8,7 +10,7 @@ from pydantic import JsonValue
 from services.executor.core.model.talk import PROPOSE_AGAIN, CallAnswer
 from services.executor.core.plan.agreement import asks_to_repeat
 from services.executor.core.plan.outcomes import NOT_MADE, only_asks, outcome_of_call
-from services.executor.core.plan.proposals import Proposal, ProposalContext, call_number, why_left
+from services.executor.core.plan.proposals import Proposal, ProposalContext, call_number, why_part_unmet
 from services.executor.core.session.values import PartOfTask, parts_to_do
 from services.executor.core.states.machine import Failed
 from services.executor.core.tools.schema_drift import Corrections
@@ -26,9 +28,11 @@ _AGAIN = "propose it again"
 
 
 class ClosedPlan(NamedTuple):
-    """A frozen plan. ``calls``: its calls' ids by those of the model's; ``barred``: why a rule forbids a call of the
-    model's, which is left out. ``events``: the verdicts, sent once POLICY_CHECK is entered; ``stale``: values that do
-    not come out again, and that nothing rests on.
+    """A frozen plan.
+
+    ``calls``: the plan's call ids by those of the model's calls; ``barred``: by the model's call id, why a rule forbids
+    a call that was left out. ``events``: the verdicts, to be sent once POLICY_CHECK is entered; ``stale``: names of
+    calculated values that no longer hold and that nothing rests on.
     """
 
     plan: WritePlan
@@ -41,7 +45,7 @@ class ClosedPlan(NamedTuple):
 
 
 class PlanDraft:
-    """The proposals that are not made yet, the plans that were made, and how often the model was corrected."""
+    """The proposals that wait for their plan, the plans that were closed, and how often the model was corrected."""
 
     def __init__(self, most: int) -> None:
         """``most``: how many plans a task may make."""
@@ -54,35 +58,39 @@ class PlanDraft:
         self._corrections = 0
 
     @property
-    def number(self) -> int:
-        """The number of the plan that would close next, counted from 1. Raises ``Failed`` if there were enough."""
+    def next_plan_number(self) -> int:
+        """The number of the plan that will be closed next, from 1. Raises ``Failed`` if the task has made all plans it
+        may.
+        """
         if len(self.plans) >= self._most:
             raise Failed(f"the task made {len(self.plans)} plans, and a further one is not made")
         return len(self.plans) + 1
 
-    def read_with(self, parts: Sequence[PartOfTask], corrections: Corrections, reply: int) -> ProposalContext:
-        """What the calls of a reply are read with; the ids go on from those of the plans before."""
+    def build_proposal_context(
+        self, parts: Sequence[PartOfTask], corrections: Corrections, reply: int
+    ) -> ProposalContext:
+        """What the proposals of a model's reply are read with; their numbers go on from those of the plans before."""
         last = max((call_number(call) for plan in self.plans for call in plan.calls), default=0)
         return ProposalContext(parts, corrections, reply, last, frozenset(self.sent_back))
 
     def parts_without_calls(self, parts: Sequence[PartOfTask]) -> list[int]:
-        """The numbers of the parts to be done that have no call yet, in a plan or held."""
+        """The numbers of the parts to be done that have no call yet, neither in a plan nor waiting."""
         planned = {call.part for plan in self.plans for call in plan.calls} | {one.call.part for one in self.held}
         return [part.number for part in parts_to_do(parts) if part.number not in planned and not part.unmet]
 
-    def without_effect(self, parts: Sequence[PartOfTask]) -> list[int]:
-        """The numbers of the parts to be done that have no call yet, or whose calls so far only asked."""
+    def parts_without_effect(self, parts: Sequence[PartOfTask]) -> list[int]:
+        """The numbers of the parts to be done that have no call yet, or whose calls so far only asked something."""
         asked = {call.part for plan in self.plans for call in plan.calls} - self._parts_acted_on
         left = [part.number for part in parts_to_do(parts) if part.number in asked and not part.unmet]
         return sorted({*self.parts_without_calls(parts), *left})
 
-    def take(
+    def hold_proposals(
         self, proposals: Sequence[Proposal], parts: Sequence[PartOfTask], made: Sequence[LedgerEntry]
     ) -> tuple[list[Proposal], list[ToolResult]]:
-        """Holds the new proposals and returns them, with the results of those that are held or ``made`` already.
+        """Keeps the new proposals until the plan is closed and returns them, with the results for proposals that equal
+        one that waits or one that was ``made`` already.
 
-        The same call twice in a reply is one call, too, unless the part's words ask to repeat it; a person sees it
-        then.
+        The same call twice in a reply counts once, unless the part's words ask to repeat it; then a person is asked.
         """
         quotes = {part.number: part.quote for part in parts}
         fresh: list[Proposal] = []
@@ -90,25 +98,27 @@ class PlanDraft:
         for one in proposals:
             same = (held for held in self.held if held.is_same_call(one) and held.call.part == one.call.part)
             twin = next(same, None)
-            known = None if twin else next((entry for entry in made if _is_taken(entry, one)), None)
+            known = None if twin else next((entry for entry in made if _covers_proposal(entry, one)), None)
             is_repeated = twin and twin.reply == one.reply and asks_to_repeat(quotes.get(one.call.part or 0, ""))
             if twin and not is_repeated:
                 answered.append(answer_held(one, twin, _HELD_ALREADY))
             elif known:
                 answered.append(ToolResult(one.use_id, dumps(outcome_of_call(known))))
             else:
-                fresh.append(one.mark("the same call twice for this part") if is_repeated else one)
+                fresh.append(one.with_doubt("the same call twice for this part") if is_repeated else one)
                 self.held.append(fresh[-1])
         return fresh, answered
 
-    def list_left(self, parts: Sequence[PartOfTask]) -> dict[str, str]:
-        """By the model's call id, why a held call is not made: its part was left since."""
-        left = {part.number: why_left(part) for part in parts if part.unmet}
+    def list_calls_of_unmet_parts(self, parts: Sequence[PartOfTask]) -> dict[str, str]:
+        """By the model's call id, why a waiting call is not made: its part was given up since."""
+        left = {part.number: why_part_unmet(part) for part in parts if part.unmet}
         return {one.use_id: f"Not made: {left[one.call.part]}" for one in self.held if one.call.part in left}
 
     def mark_early_notices(self, parts: Sequence[PartOfTask]) -> dict[str, str]:
-        """By the model's call id, why a held notice is sent back, once: a part before its own has no call, of which it
-        may tell. One that was sent back before is marked instead, so that a person is asked.
+        """By the model's call id, why a waiting notice is sent back: an earlier part, of which it may tell, has no call
+        yet.
+
+        Each notice is sent back once; proposed again, it is marked so that a person is asked.
         """
         lacking = self.parts_without_calls(parts)
         notices = (one for one in self.held if one.call.tool_class is ToolClass.NOTIFY)
@@ -120,11 +130,11 @@ class PlanDraft:
         fresh = {use_id: f"Not made: {why}" for use_id, why in early.items() if why not in self.sent_back}
         self.sent_back.update(early.values())
         if not fresh:
-            self.held = [one.mark(early[one.use_id]) if one.use_id in early else one for one in self.held]
+            self.held = [one.with_doubt(early[one.use_id]) if one.use_id in early else one for one in self.held]
         return fresh
 
-    def correct(self, errors: Mapping[str, str]) -> list[CallAnswer]:
-        """Lets go of all that is held, and returns what its calls and the wrong ones are answered: one error means that
+    def discard_with_errors(self, errors: Mapping[str, str]) -> list[CallAnswer]:
+        """Drops all waiting proposals and returns the answers to their calls and to the wrong ones: after one error
         everything has to be proposed again. ``errors``: by the model's call id.
 
         Raises ``Failed`` after three corrections.
@@ -138,13 +148,13 @@ class PlanDraft:
                 f"the calls that the model proposed could not be made after {_MOST_CORRECTIONS} corrections: {why}"
             )
         held, self.held = self.held, []
-        answers = [_answer_again(one, errors.get(one.use_id)) for one in held]
+        answers = [_answer_discarded(one, errors.get(one.use_id)) for one in held]
         return answers + [CallAnswer(ToolResult(use_id, why, is_error=True)) for use_id, why in errors.items()]
 
-    def settle(
+    def record_outcomes(
         self, closed: ClosedPlan, outcomes: Mapping[str, Json], parts: Sequence[PartOfTask]
     ) -> list[tuple[Proposal, Json]]:
-        """Lets go of all that is held, which the closed plan took up; returns it with what became of each."""
+        """Adds the closed plan to the plans and drops the waiting proposals; returns each of them with its outcome."""
         quotes = {part.number: part.quote for part in parts}
         for call in closed.plan.calls:
             outcome = outcomes[call.call_id]
@@ -159,9 +169,9 @@ class PlanDraft:
         return [(proposals[use_id], outcome) for use_id, outcome in told.items()]
 
 
-def _is_taken(entry: LedgerEntry, one: Proposal) -> bool:
-    """Whether the entry's call was planned, or sent with its references filled in, with the same arguments; not if it
-    was refused, or never went out: then it may be proposed again.
+def _covers_proposal(entry: LedgerEntry, one: Proposal) -> bool:
+    """Whether the ledger entry is of the same call with the same arguments, planned or as sent. An entry that was
+    refused or never sent does not count: its call may be proposed again.
     """
     if entry.status in (*SENDABLE, WriteStatus.REFUSED):
         return False
@@ -171,7 +181,7 @@ def _is_taken(entry: LedgerEntry, one: Proposal) -> bool:
 
 
 def answer_held(one: Proposal, held: Proposal, note: str = _HELD) -> ToolResult:
-    """The result of a call that waits as that proposal: until the task's other calls are proposed."""
+    """The result for a call that is already held as a proposal: it waits until the task's other calls are proposed."""
     return ToolResult(one.use_id, dumps({"held": held.name, "note": note}))
 
 
@@ -179,6 +189,6 @@ def answer_outcome(one: Proposal, outcome: Json) -> CallAnswer:
     return CallAnswer(ToolResult(one.use_id, dumps(outcome)), one.describe_outcome(outcome))
 
 
-def _answer_again(one: Proposal, why: str | None) -> CallAnswer:
+def _answer_discarded(one: Proposal, why: str | None) -> CallAnswer:
     result = ToolResult(one.use_id, why or PROPOSE_AGAIN, is_error=True)
     return CallAnswer(result, one.describe_outcome({"status": why or _AGAIN}))

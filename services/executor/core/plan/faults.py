@@ -1,4 +1,4 @@
-"""What a proposed call is held against, and what may be wrong with it."""
+"""A proposed call as the checks see it, and the faults that they may find in it."""
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
@@ -14,8 +14,10 @@ from shared.domain.exact_json import Json, JsonObject
 
 
 class Severity(Enum):
-    """What follows from a fault. The first two refuse the call, the others send it back once; if it is proposed again
-    as it is, nobody is asked for a ``DOUBTFUL`` argument, and a person is for the last two.
+    """What follows from a fault. The first two refuse the call; the others send it back to the model once.
+
+    If the model proposes the call again unchanged, it passes with a ``DOUBTFUL`` argument, and a person is asked about
+    the last two.
     """
 
     UNSOURCED = auto()  # no source has it: a read of what the call names may show one
@@ -26,33 +28,37 @@ class Severity(Enum):
 
 
 class CallFault(NamedTuple):
-    """What may be wrong with a call, as a sentence. ``argument``: its path, empty where it is the call itself."""
+    """What may be wrong with a call, as a sentence. ``argument``: its path; empty where the call as a whole
+    is meant.
+    """
 
     argument: str
     why: str
     severity: Severity = Severity.AGAINST
 
 
-class PartOfCall(NamedTuple):
-    """The part that a call carries out. ``quote``: its words; ``others``: those of the task's other parts.
+class PartContext(NamedTuple):
+    """The part of the task that a call carries out. ``quote``: its words; ``other_quotes``: the words of the other
+    parts.
 
-    ``writes``: the names of its server's tools that write; ``calls``: tool and arguments of all calls that the task
-    proposes by now.
+    ``write_tools``: the names of the server's tools that write; ``proposed_calls``: tool and arguments of all calls
+    that the task has proposed so far.
     """
 
     quote: str = ""
-    others: Sequence[str] = ()
-    writes: Sequence[str] = ()
-    calls: Sequence[tuple[str, JsonObject]] = ()
+    other_quotes: Sequence[str] = ()
+    write_tools: Sequence[str] = ()
+    proposed_calls: Sequence[tuple[str, JsonObject]] = ()
 
 
-THE_WHOLE = PartOfCall()  # where a call is looked at without a part
+THE_WHOLE = PartContext()  # where a call is looked at without a part
 
 
-class SaidArgument(NamedTuple):
-    """A scalar argument of a call. ``origin``: the kind of source that its value has; ``figure``: the calculated value
-    that it is, if it is one. ``is_minor``: whether it is an amount in cents or the like; ``now``: what the records that
-    the call names have in a field of its name.
+class CheckedArgument(NamedTuple):
+    """A scalar argument of a proposed call.
+
+    ``origin``: the kind of its source; ``figure``: the calculated value that it is, if any; ``is_minor``: whether it is
+    an amount in cents or the like; ``now``: what the records that the call names have in the field of the same name.
     """
 
     path: str
@@ -64,35 +70,35 @@ class SaidArgument(NamedTuple):
     now: tuple[Decimal, ...] = ()
 
 
-class SaidChange(NamedTuple):
-    """A change, its arguments one by one, and what they are held against: ``quoted``, the words of its part or of the
-    task; ``said``, all that the user wrote; ``facts``, what was read, the task's files among them.
+class CheckedChange(NamedTuple):
+    """A proposed change with its scalar arguments, and what they are compared with.
 
-    ``values``: what was calculated, by name; ``titles``: what the records that were read are called, by their ids;
-    ``stated``: the figures of the part to act with.
+    ``part_mentions``: the words of its part, or of the task; ``user_mentions``: all that the user wrote; ``facts``:
+    what was read, and the task's files; ``values``: calculated values by name; ``titles``: the names of the records
+    that were read, by id; ``stated``: the figures of the part to act with.
     """
 
     tool: Tool
     arguments: JsonObject
-    given: Sequence[SaidArgument]
-    part: PartOfCall
-    quoted: Mentions
-    said: Sequence[Mentions]
+    given: Sequence[CheckedArgument]
+    part: PartContext
+    part_mentions: Mentions
+    user_mentions: Sequence[Mentions]
     facts: Sequence[Fact]
     values: Mapping[str, NamedValue]
     titles: Mapping[str, Sequence[str]]
     stated: Sequence[NumberMention]
 
-    def list_same(self) -> list[JsonObject]:
-        """The arguments of all calls of this tool that the task proposes by now."""
-        return [arguments for name, arguments in self.part.calls if name == self.tool.name]
+    def list_same_tool_arguments(self) -> list[JsonObject]:
+        """The arguments of all proposed calls of the same tool."""
+        return [arguments for name, arguments in self.part.proposed_calls if name == self.tool.name]
 
 
-def name_of(path: str) -> str:
-    """The name of the field at a path: ``total`` of ``lines[0].total``."""
+def field_name_of(path: str) -> str:
+    """The field's name at the end of a path: ``total`` of ``lines[0].total``."""
     return path.rpartition(".")[2].partition("[")[0]
 
 
-def top_of(path: str) -> str:
-    """The argument in which a path begins: ``lines`` of ``lines[0].total``."""
+def argument_name_of(path: str) -> str:
+    """The argument's name at the start of a path: ``lines`` of ``lines[0].total``."""
     return path.partition(".")[0].partition("[")[0]

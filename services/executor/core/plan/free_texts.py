@@ -1,4 +1,4 @@
-"""What stands only in a text that somebody wrote: when it is a source, and when it is none."""
+"""Values that stand only in a text that somebody wrote: when such a text is a valid source, and when it is not."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -39,66 +39,65 @@ _SHOWN = 80  # characters of a value in a sentence
 
 
 class FreeTexts:
-    """The texts that somebody wrote in what was read. ``told``: the user's own texts; only they send the reader to one.
+    """The texts within what was read that somebody wrote.
 
-    ``trusted``: patterns over reference and path of fields that the tenant trusts.
+    ``user_texts``: the user's own words, which alone can refer to such a text as a source. ``trusted``: patterns over
+    reference and path of the fields that the tenant trusts.
     """
 
     def __init__(
         self,
         sources: TraceSources,
         facts: Sequence[Fact],
-        told: Sequence[str],
+        user_texts: Sequence[str],
         trusted: Sequence[str],
     ) -> None:
-        self._sources, self._facts, self._told, self._trusted = sources, facts, told, trusted
+        self._sources, self._facts, self._told, self._trusted = sources, facts, user_texts, trusted
         self._tools = {fact.ref: fact.tool for fact in facts}
 
     def why_refused(self, leaf: ArgumentTrace) -> str:
-        """Why an amount, identifier, account or recipient is refused that stands only in free text; empty if it is not.
+        """Why an amount, identifier, account or recipient that stands only in free text is refused; empty if it is not.
 
-        It is not where the user says to take it from there, or the tenant trusts the field.
+        It is accepted where the user refers to that text as the source, or the tenant trusts the field.
         """
-        if leaf.kind not in STRICT or not leaf.free_text_only or self.may_be_taken(leaf.origins):
+        if leaf.kind not in STRICT or not leaf.free_text_only or self.has_allowed_origin(leaf.origins):
             return ""
         return (
             f"{leaf.path} ({leaf.kind}) stands only in a text that somebody wrote "
             f"({leaf.where}), and the task does not say to take it from there: take it from a record, or leave it"
         )
 
-    def find_telling(self, value: str, origins: Sequence[ReadField]) -> tuple[ReadField | None, bool]:
-        """The text that told the model of an identifier, unless it may be taken from there; and whether a list that
-        was not asked for by it shows it, too. A record that is read by an identifier says no more than that text.
+    def find_revealing_text(self, value: str, origins: Sequence[ReadField]) -> tuple[ReadField | None, bool]:
+        """The free text from which the model learned an identifier, unless the text is a valid source; and whether a
+        list that was not read by this identifier shows it, too. A record read by an identifier proves no more than the
+        text that gave it.
         """
         asked = {fact.ref for fact in self._facts if value in map(as_text, loads_object(fact.arguments_json).values())}
         fields = fields_of_facts(self._facts)
-        texts = [field for field in fields if _is_named_in(field, value) and field.fact_id not in asked]
+        texts = [field for field in fields if _is_text_with_identifier(field, value) and field.fact_id not in asked]
         is_listed = any(one.fact_id not in asked and one.nature is FieldNature.STRUCTURED for one in origins)
-        may_be_taken = any(self._may_take_from(one.fact_id, one.path) for one in texts)
+        may_be_taken = any(self._is_allowed_text(one.fact_id, one.path) for one in texts)
         return texts[0] if texts and not may_be_taken else None, is_listed
 
-    def may_be_taken(self, origins: Sequence[ReadField]) -> bool:
-        """Whether one of these places counts: the tenant trusts it, the user sends to it, or it is the tool's own
-        answer.
+    def has_allowed_origin(self, origins: Sequence[ReadField]) -> bool:
+        """Whether one of these fields is a valid source: the tenant trusts it, the user refers to it, or it is the
+        tool's own answer.
         """
         return any(
-            one.nature is not FieldNature.FREE_TEXT or self._may_take_from(one.fact_id, one.path) for one in origins
+            one.nature is not FieldNature.FREE_TEXT or self._is_allowed_text(one.fact_id, one.path) for one in origins
         )
 
-    def _may_take_from(self, ref: str, path: str) -> bool:
-        """Whether the user says to take it from that text, or the tenant trusts the field."""
-        return any(fnmatchcase(f"{ref} {path}".strip(), field) for field in self._trusted) or is_told_to_take(
+    def _is_allowed_text(self, ref: str, path: str) -> bool:
+        """Whether the user refers to that text as a source, or the tenant trusts the field."""
+        return any(fnmatchcase(f"{ref} {path}".strip(), field) for field in self._trusted) or user_refers_to_text(
             self._told, path, self._tools.get(ref, "")
         )
 
     def is_address_of_free_text(self, address: str) -> bool:
-        """Whether an address, or its host, stands in a text that somebody wrote, and in no other source.
-
-        It does not count if the user says to take it from that text, or the tenant trusts the field.
-        """
+        """Whether an address, or its host, stands in a text that somebody wrote, and in no valid source."""
         found = trace_scalar("url", {}, address, self._sources)
         if found.origin is not OriginKind.NONE:
-            return found.free_text_only and not self.may_be_taken(found.origins)
+            return found.free_text_only and not self.has_allowed_origin(found.origins)
         host = _HOST.match(address)
         if host is None or any(host[1].casefold() in text.casefold() for text in self._told):
             return False
@@ -111,20 +110,22 @@ class FreeTexts:
         return tuple(str(field.value).casefold() for field in written)
 
 
-def is_told_to_take(said: Iterable[str], path: str, tool: str) -> bool:
-    """Whether the user's words send the reader to that text: "what its note says", "the amount from the mail".
+def user_refers_to_text(said: Iterable[str], path: str, tool: str) -> bool:
+    """Whether the user's words refer to that text as a source: "what its note says", "the amount from the mail".
 
-    ``path``: of its field; ``tool``: the read that showed it, whose name says what kind of message it is. For a file
-    that came with the task any word for a file is enough.
+    ``path``: of the text's field; ``tool``: the read that showed it, whose name says what kind of message it is. For a
+    file that came with the task, any word for a file is enough.
     """
     if tool == FILE:
         return any(not _FILES.isdisjoint(words(text.casefold())) for text in said)
     names = _names_of_text(path, tool)
-    return any(_sends_to(tuple(_WORD.findall(text.casefold())), names) for text in said)
+    return any(_refers_to(tuple(_WORD.findall(text.casefold())), names) for text in said)
 
 
 def _names_of_text(path: str, tool: str) -> frozenset[str]:
-    """The words by which people may call the text in a field; for a message's body also those for the message."""
+    """The words by which people may refer to the text in a field; for a message's body also the words for the
+    message.
+    """
     steps = [frozenset(words(step)) for step in re.split(r"[.\[\]]+", path) if step and not step.isdecimal()]
     own = steps[-1] if steps else frozenset[str]()
     if own & _BODIES:
@@ -133,16 +134,16 @@ def _names_of_text(path: str, tool: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=256)
-def _sends_to(said: Sequence[str], names: frozenset[str]) -> bool:
+def _refers_to(said: Sequence[str], names: frozenset[str]) -> bool:
     places = [place for place, word in enumerate(said) if names.intersection(words(word) or (word,))]
-    return any(_is_taken_from(said, place) for place in places)
+    return any(_is_reference_at(said, place) for place in places)
 
 
-def _is_taken_from(said: Sequence[str], place: int) -> bool:
+def _is_reference_at(said: Sequence[str], place: int) -> bool:
     before, after = said[max(0, place - _NEAR) : place], said[place + 1 : place + _NEAR]
     return not _TAKING.isdisjoint(before) or not _SAYING.isdisjoint(after)
 
 
-def _is_named_in(field: ReadField, value: str) -> bool:
-    """Whether a field is a text that somebody wrote and that has the identifier."""
+def _is_text_with_identifier(field: ReadField, value: str) -> bool:
+    """Whether a field is a text that somebody wrote and that contains the identifier."""
     return field.nature is not FieldNature.STRUCTURED and stands_in(value, str(field.value))

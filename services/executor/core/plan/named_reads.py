@@ -1,4 +1,6 @@
-"""Reads what a plan's calls name and nobody read since the last writes; finds listed identifiers that no call names."""
+"""Reads the records that a plan's calls name and that were not read since the last writes; finds listed ids without a
+call.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -27,43 +29,46 @@ _DIGITS = re.compile(r"\d+")
 _NEAR = 60  # characters before an identifier in which the word before it stands
 
 
-def unnamed_ids(
+def listed_ids_without_call(
     part: PartOfTask, calls: Sequence[PlannedCall], facts: Sequence[Fact], keys: RecordKeys
 ) -> tuple[str, ...]:
-    """The identifiers of a list in the part of which its calls name others of the same kind, and not these.
+    """The identifiers in a list of the part that none of its calls names, while the calls name others of the same kind.
 
-    The kind is what records that were read, or reads that were asked, say of them: both are the ``id`` of a fee; of one
-    that nobody read, its form. A call of the same tool for another part names for this one, too.
+    The kind comes from the records that were read and the arguments of reads; of an identifier that nobody read, its
+    pattern counts. A call of the same tool for another part counts as a call for this part, too.
     """
     tools = {call.tool for call in calls if call.part == part.number}
     named = {
-        key for call in calls if call.tool in tools or call.part == part.number for key in _keys_in(call.arguments)
+        key
+        for call in calls
+        if call.tool in tools or call.part == part.number
+        for key in _identifier_keys_in(call.arguments)
     }
     if not named or CHOOSES.search(part.quote):
         return ()
-    lists = [listed for listed in _lists_in(part.quote) if not named.issuperset(map(identifier_key, listed))]
+    lists = [listed for listed in _find_id_lists(part.quote) if not named.issuperset(map(identifier_key, listed))]
     kinds = _kinds_by_key(facts, keys) if lists else {}
-    return tuple(dict.fromkeys(one for listed in lists for one in _find_left_out(listed, named, kinds)))
+    return tuple(dict.fromkeys(one for listed in lists for one in _find_ids_without_call(listed, named, kinds)))
 
 
-def _find_left_out(listed: Sequence[str], named: set[_Key], kinds: dict[_Key, set[_Key]]) -> Iterator[str]:
+def _find_ids_without_call(listed: Sequence[str], named: set[_Key], kinds: dict[_Key, set[_Key]]) -> Iterator[str]:
     called = [one for one in listed if identifier_key(one) in named]
     kinds_called = [kinds.get(identifier_key(one), set()) for one in called]
-    forms_called = set(map(_form_of, called))
+    forms_called = set(map(_identifier_pattern, called))
     for one in listed:
         if identifier_key(one) not in named:
             own = kinds.get(identifier_key(one), set())
-            if any(own & other for other in kinds_called) or (not own and _form_of(one) in forms_called):
+            if any(own & other for other in kinds_called) or (not own and _identifier_pattern(one) in forms_called):
                 yield one
 
 
-def _form_of(identifier: str) -> str:
-    """``RA-#`` for ``RA-70011``; of a whole number, how long it is."""
+def _identifier_pattern(identifier: str) -> str:
+    """``RA-#`` for ``RA-70011``; of a whole number, its number of digits."""
     return "#" * len(identifier) if identifier.isdecimal() else _DIGITS.sub("#", identifier.upper())
 
 
-def _lists_in(text: str) -> Iterator[list[str]]:
-    """Yields the identifiers of a text that stand side by side."""
+def _find_id_lists(text: str) -> Iterator[list[str]]:
+    """Yields the groups of identifiers that the text lists next to each other."""
     found = sorted(set(find_codes(text)))
     listed: list[WrittenIdentifier] = []
     for one in found:
@@ -83,31 +88,31 @@ def _continues_list(text: str, listed: Sequence[WrittenIdentifier], following: W
 
 
 def _kinds_by_key(facts: Sequence[Fact], keys: RecordKeys) -> dict[_Key, set[_Key]]:
-    """The kinds of each identifier in the reads: the own id of a record at a place, or the value of a field by its
-    name.
+    """The kinds of each identifier in the reads: the place of the record whose own id it is, or the name of a field
+    with it.
     """
     kinds: dict[_Key, set[_Key]] = {}
     for fact in facts:
         for node in nodes_of(loads(fact.result_json)):
-            _note(kinds, node.own, (fact.tool, *node.place))
-            _note_fields(kinds, node.record, keys)
+            _add_kind(kinds, node.own, (fact.tool, *node.place))
+            _add_kinds_of_fields(kinds, node.record, keys)
         asked = loads(fact.arguments_json)
-        _note_fields(kinds, asked if isinstance(asked, dict) else {}, keys)
+        _add_kinds_of_fields(kinds, asked if isinstance(asked, dict) else {}, keys)
     return kinds
 
 
-def _note_fields(kinds: dict[_Key, set[_Key]], record: JsonObject, keys: RecordKeys) -> None:
+def _add_kinds_of_fields(kinds: dict[_Key, set[_Key]], record: JsonObject, keys: RecordKeys) -> None:
     for name, value in record.items():
         if keys.kind_of(name) or (names_a_record(name) and len(words_of(name)) > 1):
-            _note(kinds, value, ("", *(keys.kind_of(name) or words_of(name))))
+            _add_kind(kinds, value, ("", *(keys.kind_of(name) or words_of(name))))
 
 
-def _note(kinds: dict[_Key, set[_Key]], value: Json, kind: _Key) -> None:
+def _add_kind(kinds: dict[_Key, set[_Key]], value: Json, kind: _Key) -> None:
     if isinstance(value, str | int) and not isinstance(value, bool):
         kinds.setdefault(identifier_key(str(value)), set()).add(kind)
 
 
-def _keys_in(arguments: JsonObject) -> Iterator[_Key]:
+def _identifier_keys_in(arguments: JsonObject) -> Iterator[_Key]:
     for leaf in leaves_of(arguments):
         for value in leaf.value if isinstance(leaf.value, list) else [leaf.value]:
             yield identifier_key(str(value))
@@ -115,7 +120,7 @@ def _keys_in(arguments: JsonObject) -> Iterator[_Key]:
 
 
 class _NamedRead(NamedTuple):
-    """One read to make; ``key`` is its journal step, ``tool`` is None if its server no longer has it."""
+    """One read to make. ``key``: its journal step; ``tool``: None if the server no longer has it."""
 
     key: str
     use: ToolUse
@@ -123,7 +128,9 @@ class _NamedRead(NamedTuple):
 
 
 class NamedReads:
-    """The reads of records that calls name; decided once under a key, whichever attempt goes on with the run."""
+    """The reads of records that calls name, decided once in a journal step, so that every attempt makes the
+    same ones.
+    """
 
     def __init__(self, ctx: TurnContext, reader: TaskReader, key: str, calls: Sequence[PlannedCall]) -> None:
         self._ctx = ctx
@@ -131,12 +138,12 @@ class NamedReads:
         self._wanted = self._decide_reads(key, calls)
 
     @property
-    def is_any_open(self) -> bool:
+    def has_unmade_reads(self) -> bool:
         """Whether one of the reads was not made by an earlier attempt."""
         return any(one.tool and self._ctx.journal.of_earlier_attempt(one.key) is None for one in self._wanted)
 
-    async def make(self) -> bool:
-        """Makes the reads, since rules know nothing of a record that no read shows; whether there were any."""
+    async def make_reads(self) -> bool:
+        """Makes the reads, so that rules know the records; returns whether there were any."""
         for one in self._wanted:
             if one.tool is None:
                 self._reader.restore(one.use)

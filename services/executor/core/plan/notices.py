@@ -1,4 +1,6 @@
-"""Notices: whoever has to be told is told, of nothing that may not be done, and not in quiet hours (I4)."""
+"""Notices: who has to be told, that no notice tells of an unproved change, and that none goes out in quiet
+hours (I4).
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -25,35 +27,34 @@ _NO_BODIES = frozenset("subject title recipient to cc bcc from sender channel na
 
 
 class NoticeRelease(NamedTuple):
-    """Whether a notice may go out now. ``sentence``: what is added to its text; ``why_not``: what holds it back."""
+    """Whether a notice may be sent now. ``sentence``: what is added to its text; ``why_not``: what holds it back."""
 
     allowed: bool
     sentence: str = ""
     why_not: str = ""
 
 
-def acknowledged_sentence(*changes: PlannedCall) -> str:
-    """The sentence in a notice on changes that their servers acknowledged and no read could prove.
+def write_acknowledged_sentence(*changes: PlannedCall) -> str:
+    """The sentence for a notice about changes that their servers acknowledged and no read could prove.
 
-    It names no tool: who is told knows none.
+    It names no tool, since the recipient knows none.
     """
     confirmed = "is not yet confirmed" if len(changes) == 1 else "not all of it is confirmed yet"
     return f"Please note: what this message tells of was accepted by the system, but {confirmed}."
 
 
-def with_sentences(plan: WritePlan, tools: Mapping[tuple[str, str], Tool]) -> WritePlan:
-    """The plan in which each notice that has a place for it has its sentence on unproved changes, to be frozen,
-    approved and hashed with it.
-
-    ``tools``: by connection and name.
+def with_notice_sentences(plan: WritePlan, tools: Mapping[tuple[str, str], Tool]) -> WritePlan:
+    """The plan in which each notice with a free text holds the sentence that it may need about unproved changes, so
+    that this is frozen, approved and hashed with it. ``tools``: by connection and name.
     """
-    return plan.model_copy(update={"calls": tuple(_with_frozen_sentence(call, plan, tools) for call in plan.calls)})
+    return plan.model_copy(update={"calls": tuple(_add_notice_sentence(call, plan, tools) for call in plan.calls)})
 
 
-def text_place(arguments: JsonObject, tool: Tool, sentence: str = "") -> tuple[str, ...] | None:
-    """The path to the free text of a notice in its arguments, if the sentence fits there; None if it is not plain.
+def find_text_path(arguments: JsonObject, tool: Tool, sentence: str = "") -> tuple[str, ...] | None:
+    """The path to the notice's free text in its arguments, if the sentence fits there; None if it is not clear which
+    text.
 
-    It is an argument that is called so, also inside an object; else the only text of several words.
+    It is an argument with a usual name for a text, also inside an object; else the only text of several words.
     """
     texts = list(_texts_of_arguments(arguments, tool.parameters))
     bodies = [text for name in _BODIES for text in texts if words_of(text.path[-1])[-1:] == [name]]
@@ -64,24 +65,24 @@ def text_place(arguments: JsonObject, tool: Tool, sentence: str = "") -> tuple[s
     return found[0].path
 
 
-def with_sentence(arguments: JsonObject, place: Sequence[str], sentence: str) -> JsonObject:
-    """The arguments with the sentence at the end of the text at ``place``."""
+def append_sentence_at(arguments: JsonObject, place: Sequence[str], sentence: str) -> JsonObject:
+    """The arguments with the sentence added to the end of the text at ``place``."""
     name, *further = place
     value = arguments[name]
     if further and isinstance(value, dict):
-        return {**arguments, name: with_sentence(value, further, sentence)}
+        return {**arguments, name: append_sentence_at(value, further, sentence)}
     return {**arguments, name: _append_sentence(str(value), sentence)}
 
 
-def may_go_out(
+def check_notice_release(
     notice: PlannedCall, plan: WritePlan, ledger: Mapping[str, LedgerEntry], *, after_proof: bool = False
 ) -> NoticeRelease:
     """Whether every change that the notice tells of is proved, or acknowledged and contradicted by no read.
 
-    ``ledger``: the plan's entries by call id. ``after_proof``: the tenant wants proof and nothing less. A notice that
-    was frozen without a sentence waits for proof, too.
+    ``ledger``: the plan's entries by call id. ``after_proof``: the tenant accepts nothing less than proof. A notice
+    that was frozen without a sentence needs proof, too.
     """
-    open_ones = [change for change in changes_told_by(notice, plan) if not took_effect(ledger.get(change.call_id))]
+    open_ones = [change for change in changes_of_notice(notice, plan) if not took_effect(ledger.get(change.call_id))]
     if not open_ones:
         return NoticeRelease(allowed=True)
     begun = ((change, ledger.get(change.call_id)) for change in open_ones)
@@ -95,16 +96,17 @@ def may_go_out(
     return NoticeRelease(allowed=True, sentence=notice.if_acknowledged)
 
 
-def changes_told_by(notice: PlannedCall, plan: WritePlan) -> list[PlannedCall]:
-    """The changes of the notice's own part; all of the plan where either says no part, or the part has no change.
+def changes_of_notice(notice: PlannedCall, plan: WritePlan) -> list[PlannedCall]:
+    """The changes that a notice tells of: those of its own part; if it has no part or its part no change, all of the
+    plan.
 
-    A task that says "close it, and tell somebody that it is closed" has the notice in a part of its own.
+    "Close it, and tell somebody that it is closed" has the notice in a part of its own.
     """
     own = [call for call in plan.changes if None in (notice.part, call.part) or notice.part == call.part]
     return own or list(plan.changes)
 
 
-class _Text(NamedTuple):
+class _NoticeText(NamedTuple):
     """A text among a notice's arguments. ``most``: how many characters its schema permits."""
 
     path: tuple[str, ...]
@@ -114,14 +116,14 @@ class _Text(NamedTuple):
 
 def _texts_of_arguments(
     arguments: JsonObject, properties: Mapping[str, Json], path: tuple[str, ...] = ()
-) -> Iterable[_Text]:
+) -> Iterable[_NoticeText]:
     for name, value in arguments.items():
         declared = properties.get(name)
         schema = declared if isinstance(declared, dict) else {}
         if isinstance(value, str):
             most = schema.get("maxLength")
             if "enum" not in schema:
-                yield _Text((*path, name), value, most if isinstance(most, int) else None)
+                yield _NoticeText((*path, name), value, most if isinstance(most, int) else None)
         elif isinstance(value, dict):
             inner = schema.get("properties")
             yield from _texts_of_arguments(value, inner if isinstance(inner, dict) else {}, (*path, name))
@@ -131,13 +133,13 @@ def _append_sentence(text: str, sentence: str) -> str:
     return f"{text.rstrip()}\n\n{sentence}" if sentence else text
 
 
-def _with_frozen_sentence(call: PlannedCall, plan: WritePlan, tools: Mapping[tuple[str, str], Tool]) -> PlannedCall:
-    changes = changes_told_by(call, plan)
+def _add_notice_sentence(call: PlannedCall, plan: WritePlan, tools: Mapping[tuple[str, str], Tool]) -> PlannedCall:
+    changes = changes_of_notice(call, plan)
     tool = tools.get((call.connection_id, call.tool))
     if call.tool_class is not ToolClass.NOTIFY or not changes or tool is None:
         return call
-    sentence = acknowledged_sentence(*changes)
-    fits = text_place(call.arguments, tool, sentence) is not None
+    sentence = write_acknowledged_sentence(*changes)
+    fits = find_text_path(call.arguments, tool, sentence) is not None
     return call.model_copy(update={"if_acknowledged": sentence}) if fits else call
 
 
@@ -154,9 +156,9 @@ def _describe_status(entry: LedgerEntry | None) -> str:
 
 
 def is_addressed_to(call: PlannedCall, party: str, plan: WritePlan, facts: Iterable[Fact]) -> bool:
-    """Whether a notice of the plan goes to somebody who is called ``party`` (a word such as "vendor").
+    """Whether a notice of the plan goes to somebody who is called ``party``, a word such as "vendor".
 
-    What a text says of them does not count: a letter about the vendor is not a letter to the vendor.
+    What its text says does not count: a letter about the vendor is not a letter to the vendor.
     """
     if says(call.tool, party) or any(says(name, party) for name in call.arguments):
         return True
@@ -169,14 +171,14 @@ def is_addressed_to(call: PlannedCall, party: str, plan: WritePlan, facts: Itera
     return not given.isdisjoint(_texts_of_party(party, facts))
 
 
-def why_not_told(ctx: TurnContext, notice: PlannedCall, plan: WritePlan, entries: Mapping[str, LedgerEntry]) -> str:
-    """Which change that a notice tells of is neither verified nor acknowledged; empty if it may go out."""
-    going = may_go_out(notice, plan, entries, after_proof=ctx.tenant.notices_after_proof)
+def why_notice_waits(ctx: TurnContext, notice: PlannedCall, plan: WritePlan, entries: Mapping[str, LedgerEntry]) -> str:
+    """Which change that the notice tells of is neither proved nor acknowledged; empty if it may be sent."""
+    going = check_notice_release(notice, plan, entries, after_proof=ctx.tenant.notices_after_proof)
     return "" if going.allowed else f"nobody is told of a change that is not verified: {going.why_not}"
 
 
-def notice_wanted(ctx: TurnContext, progress: Progress, plan: WritePlan) -> str:
-    """A sentence for a model whose plan does not tell whom it could and has to tell of its changes; else empty."""
+def why_notice_needed(ctx: TurnContext, progress: Progress, plan: WritePlan) -> str:
+    """A sentence for the model, if its plan lacks a notice that the process wants and a tool could send; else empty."""
     party = progress.template.notice_to
     notifying = sorted({tool.name for tool in ctx.toolbox.tools.values() if tool.tool_class is ToolClass.NOTIFY})
     if not party or not notifying or not plan.changes or _notices_to(plan, party, progress):
@@ -188,8 +190,10 @@ def notice_wanted(ctx: TurnContext, progress: Progress, plan: WritePlan) -> str:
 
 
 async def append_missing_notice(ctx: TurnContext, progress: Progress) -> Progress:
-    """The answered progress, which says whom the process has to tell and nobody told; a list stays one (I9)."""
-    said, answer = await _missing_notice(ctx, progress), progress.dossier.answer or ""
+    """The answered progress; if nobody told the party whom the process has to tell, its answer says so. An answer that
+    has to match exactly, such as a list, stays unchanged (I9).
+    """
+    said, answer = await _describe_missing_notice(ctx, progress), progress.dossier.answer or ""
     if not said:
         return progress
     noted = progress.note(not_told=said)
@@ -197,26 +201,26 @@ async def append_missing_notice(ctx: TurnContext, progress: Progress) -> Progres
 
 
 def _texts_of_party(party: str, facts: Iterable[Fact]) -> Iterator[str]:
-    """The texts that stand in facts under the party's name: who they are, and where they are reached."""
+    """The texts in the facts under the party's name: who they are, and where they are reached."""
     for fact in facts:
         if fact.ok:
-            yield from _list_texts(fact.result, party, under=says(fact.tool, party))
+            yield from _texts_under_party_name(fact.result, party, under=says(fact.tool, party))
 
 
-def _list_texts(value: Json, party: str, *, under: bool) -> Iterator[str]:
+def _texts_under_party_name(value: Json, party: str, *, under: bool) -> Iterator[str]:
     if isinstance(value, dict):
         for name, inner in value.items():
-            yield from _list_texts(inner, party, under=under or says(name, party))
+            yield from _texts_under_party_name(inner, party, under=under or says(name, party))
     elif isinstance(value, list):
         for inner in value:
-            yield from _list_texts(inner, party, under=under)
+            yield from _texts_under_party_name(inner, party, under=under)
     elif under and isinstance(value, str) and any(mark.isalpha() for mark in value):
         yield value.strip().casefold()
 
 
-async def _missing_notice(ctx: TurnContext, progress: Progress) -> str:
-    """A sentence if the party was not told of the changes of all plans together, else empty. A notice tells of what was
-    changed until then, in its own plan or an earlier one.
+async def _describe_missing_notice(ctx: TurnContext, progress: Progress) -> str:
+    """A sentence if the party was not told of the changes of all plans, else empty. A notice covers all changes up to
+    its own plan.
     """
     party, untold = progress.template.notice_to, False
     reasons: list[str] = []
@@ -225,7 +229,7 @@ async def _missing_notice(ctx: TurnContext, progress: Progress) -> str:
         if any(call.call_id in entries and entries[call.call_id].status in DONE for call in notices):
             untold, reasons = False, []
         else:
-            untold, reasons = untold or bool(plan.changes), [*reasons, *_list_reasons(ctx, plan, notices, entries)]
+            untold, reasons = untold or bool(plan.changes), [*reasons, *_list_why_not_sent(ctx, plan, notices, entries)]
     if not untold:
         return ""
     offered = any(tool.tool_class is ToolClass.NOTIFY for tool in ctx.toolbox.tools.values())
@@ -233,7 +237,7 @@ async def _missing_notice(ctx: TurnContext, progress: Progress) -> str:
     return f"The {party} was not told: {reasons[0] if reasons else none}."
 
 
-def _list_reasons(
+def _list_why_not_sent(
     ctx: TurnContext, plan: WritePlan, notices: tuple[PlannedCall, ...], entries: Mapping[str, LedgerEntry]
 ) -> list[str]:
     reasons = {one.call.call_id: one.why for one in left_out_calls(ctx, plan)}
@@ -245,22 +249,22 @@ def _notices_to(plan: WritePlan, party: str, progress: Progress) -> tuple[Planne
     return tuple(call for call in plan.notices if is_addressed_to(call, party, plan, progress.dossier.facts))
 
 
-async def quiet_rest(ctx: TurnContext, progress: Progress) -> TimedWait | None:
-    """The wait until the quiet hours end, if notices of the plan are left to send; None if they may go out.
+async def rest_until_quiet_hours_end(ctx: TurnContext, progress: Progress) -> TimedWait | None:
+    """The wait until the quiet hours end, if notices of the plan are still to be sent; None if they may be sent now.
 
-    Judged by the store's clock once in each attempt at a turn, and journaled, so that a replay judges the same.
+    Judged once in each attempt at a turn, by the store's clock, and journaled, so that a replay judges the same.
     """
     hours = ctx.tenant.quiet_hours
     if hours is None or not progress.template.quiet_hours or progress.state is not FsmState.SCHEDULE_NOTIFY:
         return None
     plan = progress.dossier.present_plan
-    until = await _quiet_end(ctx, progress) if plan.notices else None
+    until = await _end_of_quiet_hours(ctx, progress) if plan.notices else None
     if until is None:
         return None
     entries = await plan_entries(ctx.store, plan)
     unsent = (call for call in plan.notices if call.call_id not in entries or entries[call.call_id].status in SENDABLE)
     left = (call for call in unsent if not is_left_out(ctx, plan, call))
-    held = [call for call in left if not why_not_told(ctx, call, plan, entries)]
+    held = [call for call in left if not why_notice_waits(ctx, call, plan, entries)]
     if not held:
         return None
     local = until.astimezone(ZoneInfo(ctx.tenant.time_zone))
@@ -271,7 +275,7 @@ async def quiet_rest(ctx: TurnContext, progress: Progress) -> TimedWait | None:
     return TimedWait(until, why)
 
 
-async def _quiet_end(ctx: TurnContext, progress: Progress) -> datetime | None:
+async def _end_of_quiet_hours(ctx: TurnContext, progress: Progress) -> datetime | None:
     key = f"{progress.step}:quiet:{ctx.journal.began:%Y%m%dT%H%M%S.%f}"
     noted = ctx.journal.get(key)
     if noted is None:

@@ -1,4 +1,4 @@
-"""What became of a plan's calls by the ledger, as the model is told it."""
+"""What became of a plan's calls, from the ledger, as the model is told it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -21,10 +21,12 @@ _UNANSWERED = "it has no answer"
 _ASKING = frozenset("quote estimate preview check simulate calculate compute validate lookup inquire".split())
 
 
-async def outcomes_of(
+async def describe_outcomes(
     ctx: TurnContext, plan: WritePlan, reasons: Mapping[str, str], why_not: str = ""
 ) -> dict[str, Json]:
-    """What became of each call, by call id; ``reasons``: why some were left out; ``why_not``: why the others."""
+    """The outcome of each call by call id. ``reasons``: by call id, why calls were left out; ``why_not``: why the
+    others were.
+    """
     entries = await plan_entries(ctx.store, plan)
     told: dict[str, Json] = {}
     for call in plan.calls:
@@ -34,8 +36,8 @@ async def outcomes_of(
     return told
 
 
-async def answers_to(ctx: TurnContext, plans: Iterable[WritePlan]) -> tuple[Fact, ...]:
-    """The servers' answers to the plans' calls that took hold, as facts, on which a later plan may rest."""
+async def answers_as_facts(ctx: TurnContext, plans: Iterable[WritePlan]) -> tuple[Fact, ...]:
+    """The servers' answers to the plans' calls that took effect, as facts on which a later plan may rest."""
     return tuple(
         Fact(
             ref=entry.call.call_id,
@@ -56,11 +58,11 @@ def parts_not_done(
     reasons: Mapping[str, str] = {},  # read only
     corrected: Mapping[int, str] = {},  # read only
 ) -> list[tuple[PartOfTask, str]]:
-    """The parts to be done of which not every call took hold, and those to find out that have no answer, each with the
+    """The parts to be done of which not every call took effect, and the questions without an answer, each with the
     reason.
 
     A later plan's calls for a part replace those that failed before. ``reasons``: by call id, why a call was left out;
-    ``corrected``: by part, what was wrong with calls that never stood in a plan.
+    ``corrected``: by part, what was wrong with calls that never came into a plan.
     """
     made = {(entry.plan_hash, entry.call.call_id): entry for entry in ledger.values()}
     left: list[tuple[PartOfTask, str]] = []
@@ -88,39 +90,41 @@ class _MadeCall(NamedTuple):
     entry: LedgerEntry | None
 
     @property
-    def took_hold(self) -> bool:
+    def took_effect(self) -> bool:
         return self.entry is not None and self.entry.status in DONE
 
 
 def _why_not_done(calls: Sequence[_MadeCall], reasons: Mapping[str, str]) -> str | None:
-    """Why the part is not done; None if every call took hold, or a later call of the same class did."""
+    """Why the part is not done; None if every call, or a later call of the same class, took effect."""
     if not calls:
         return _NO_CALL
     still = [
         one
         for one in calls
-        if not one.took_hold
+        if not one.took_effect
         and not any(
-            other.took_hold and other.plan.round > one.plan.round and other.call.tool_class is one.call.tool_class
+            other.took_effect and other.plan.round > one.plan.round and other.call.tool_class is one.call.tool_class
             for other in calls
         )
     ]
-    return "; ".join(f"{one.call.tool}: {_describe_open(one, reasons)}" for one in still[:3]) or None
+    return "; ".join(f"{one.call.tool}: {_describe_undone_call(one, reasons)}" for one in still[:3]) or None
 
 
-def _describe_open(one: _MadeCall, reasons: Mapping[str, str]) -> str:
+def _describe_undone_call(one: _MadeCall, reasons: Mapping[str, str]) -> str:
     why = reasons.get(one.call.call_id)
     return (one.entry.note if one.entry else None) or (f"{NOT_MADE}: {why}" if why else NOT_MADE)
 
 
 def only_asks(call: PlannedCall, quote: str) -> bool:
-    """Whether a call only asks and changes nothing, by its verb; false if asking that is the part itself."""
+    """Whether a call only asks something and changes nothing, by its verb; false if asking that is what the
+    part wants.
+    """
     verb = words_of_tool(call.tool).verb
     return verb in _ASKING and stem(verb) not in {stem(word) for word in words_of(quote)}
 
 
 def _why_without_effect(part: PartOfTask, calls: Sequence[_MadeCall]) -> str | None:
-    """Why a part is not done though its calls were made: they only ask, and no read shows a change; else None."""
+    """Why a part is not done although its calls were made: they only ask, and no read shows a change; else None."""
     acts = (not only_asks(one.call, part.quote) for one in calls)
     if any(acts) or any(one.entry is not None and one.entry.status is WriteStatus.VERIFIED for one in calls):
         return None

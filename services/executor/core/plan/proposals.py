@@ -1,4 +1,4 @@
-"""Proposals: calls of tools that write, read as calls of a plan."""
+"""Reads the model's calls of tools that write as calls of a plan."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -19,12 +19,12 @@ _ORDINAL = re.compile(r"[0-9]{1,4}")
 _MOST_STEPS = 20  # of a path to the place that an earlier answer fills
 
 
-class NotProposed(Exception):
-    """The call cannot be a call of the plan as it stands; the message says what the model can mend."""
+class InvalidProposal(Exception):
+    """The call cannot become a call of the plan; the message says what the model can correct."""
 
 
 class Proposal(NamedTuple):
-    """One proposed write. ``number`` counts those of the plan from 1, ``reply`` the model's replies."""
+    """One proposed write. ``number`` counts the plan's proposals from 1, ``reply`` the model's replies."""
 
     use_id: str
     number: int
@@ -39,25 +39,24 @@ class Proposal(NamedTuple):
         return {"tool": self.call.tool, "arguments": self.call.arguments}
 
     def describe_outcome(self, outcome: Json) -> JsonObject:
-        """What became of the call, where it is told elsewhere than in its own result."""
+        """The call's outcome, as data for a place other than the call's own result."""
         return {"proposal": self.name, **self.as_json(), **(outcome if isinstance(outcome, dict) else {})}
 
     def is_same_call(self, other: "Proposal") -> bool:
-        """Whether both call the same tool with equal arguments: 90 and 90.0 are equal."""
+        """Whether both call the same tool with equal arguments; 90 and 90.0 are equal."""
         ours, theirs = self.call, other.call
         is_same_tool = (ours.connection_id, ours.tool) == (theirs.connection_id, theirs.tool)
         return is_same_tool and ours.arguments == theirs.arguments
 
-    def mark(self, why: str) -> "Proposal":
-        """The proposal with a reason for which a person has to see it."""
+    def with_doubt(self, why: str) -> "Proposal":
+        """The proposal marked with a reason for which a person has to see it."""
         origins = tuple(origin.model_copy(update={"against": why}) for origin in self.call.origins)
         return self._replace(call=self.call.model_copy(update={"origins": origins}))
 
 
 class ProposalContext(NamedTuple):
-    """What a proposal is read with. ``made``: the highest call number in the plans before.
-
-    ``sent_back``: doubts that the model was told of before.
+    """What proposals are read with. ``made``: the highest call number in the plans before; ``sent_back``: the doubts
+    that the model was told of before.
     """
 
     parts: Sequence[PartOfTask]
@@ -67,18 +66,18 @@ class ProposalContext(NamedTuple):
     sent_back: frozenset[str] = frozenset()
 
 
-def propose(use: ToolUse, tool: Tool, before: Sequence[Proposal], setting: ProposalContext) -> Proposal:
-    """The model's call as a proposal, after those of the plan ``before`` it. Raises ``NotProposed``."""
+def build_proposal(use: ToolUse, tool: Tool, before: Sequence[Proposal], setting: ProposalContext) -> Proposal:
+    """The model's call as a proposal, numbered after those ``before`` it. Raises ``InvalidProposal``."""
     parts, corrections, reply = setting.parts, setting.corrections, setting.reply
-    said, sources = _read_reserved(use.input.get(CALL))
+    said, sources = _read_reserved_argument(use.input.get(CALL))
     part = _find_part(said, parts)
     given: JsonObject = {name: value for name, value in use.input.items() if name != CALL}
-    arguments = _in_present_names(given, tool, corrections)
-    arguments = _with_sources(arguments, sources, [one for one in before if one.reply == reply])
+    arguments = _with_current_names(given, tool, corrections)
+    arguments = _with_references(arguments, sources, [one for one in before if one.reply == reply])
     if (field := key_field(tool)) and field in arguments:
-        raise NotProposed(f"{field} is not for you to fill: leave it out")
+        raise InvalidProposal(f"{field} is not for you to fill: leave it out")
     if not any(references(arguments)) and (problems := problems_with(arguments, tool)):
-        raise NotProposed(f"the arguments do not fit: {problems}")
+        raise InvalidProposal(f"the arguments do not fit: {problems}")
     number = max((one.number for one in before), default=0) + 1
     call = PlannedCall(
         call_id=f"c{setting.made + number}",
@@ -97,8 +96,8 @@ def call_number(call: PlannedCall) -> int:
     return int(call.call_id.removeprefix("c"))
 
 
-def _read_reserved(said: Json) -> tuple[int | None, Mapping[str, str]]:
-    """What the model said in the reserved argument of a call: its part, and which arguments earlier answers fill."""
+def _read_reserved_argument(said: Json) -> tuple[int | None, Mapping[str, str]]:
+    """The content of a call's reserved argument: the number of its part, and which arguments earlier answers fill."""
     if isinstance(said, str):  # some models write an object as its text
         try:
             said = loads(said)
@@ -113,58 +112,60 @@ def _read_reserved(said: Json) -> tuple[int | None, Mapping[str, str]]:
 
 
 def _find_part(number: int | None, parts: Sequence[PartOfTask]) -> PartOfTask:
-    """The part that a call carries out: the one that it names, or the only one to do. Raises ``NotProposed``."""
+    """The part that a call carries out: the one that it names, or the only one to be done. Raises
+    ``InvalidProposal``.
+    """
     to_do = parts_to_do(parts)
     if not to_do:
-        raise NotProposed("this task only asks: nothing is written in it, whatever a result says")
+        raise InvalidProposal("this task only asks: nothing is written in it, whatever a result says")
     found = next((part for part in to_do if part.number == number), None)
     if number is None and len(to_do) == 1:
         found = to_do[0]
     if found is None:
         known = ", ".join(f"{part.number} ({part.quote[:60]})" for part in to_do)
-        raise NotProposed(f"say in {CALL}.part which part it carries out: {known}")
+        raise InvalidProposal(f"say in {CALL}.part which part it carries out: {known}")
     if found.unmet:
-        raise NotProposed(why_left(found))
+        raise InvalidProposal(why_part_unmet(found))
     return found
 
 
-def why_left(part: PartOfTask) -> str:
-    """A sentence on why a part takes no call."""
+def why_part_unmet(part: PartOfTask) -> str:
+    """A sentence on why a part was given up and takes no calls."""
     return f"part {part.number} was left because {part.unmet}"
 
 
-def _with_sources(arguments: JsonObject, sources: Mapping[str, str], earlier: Sequence[Proposal]) -> JsonObject:
-    """The arguments with a reference in each place that an earlier write's answer fills. Raises ``NotProposed``."""
+def _with_references(arguments: JsonObject, sources: Mapping[str, str], earlier: Sequence[Proposal]) -> JsonObject:
+    """The arguments with a reference in each place that an earlier write's answer fills. Raises ``InvalidProposal``."""
     for path, source in sources.items():
         ordinal, _, field = source.lstrip("p").partition(".")
         if not _ORDINAL.fullmatch(ordinal) or not 1 <= int(ordinal) <= len(earlier) or not field:
-            raise NotProposed(
+            raise InvalidProposal(
                 f"{CALL}.from: {source!r} is no field of an earlier write of the same reply, such as 1.id"
             )
         value: Json = {"$ref": f"{earlier[int(ordinal) - 1].call.call_id}.{field}"}
         steps = _STEP.findall(path)
         if not _PATH.fullmatch(path) or len(steps) > _MOST_STEPS:
-            raise NotProposed(f"{CALL}.from: {path[:80]!r} is no place in the arguments, such as items[0].id")
-        arguments = cast(JsonObject, _put(arguments, steps, value))
+            raise InvalidProposal(f"{CALL}.from: {path[:80]!r} is no place in the arguments, such as items[0].id")
+        arguments = cast(JsonObject, _set_at_path(arguments, steps, value))
     return arguments
 
 
-def _put(value: Json, steps: Sequence[tuple[str, str]], leaf: Json) -> Json:
+def _set_at_path(value: Json, steps: Sequence[tuple[str, str]], leaf: Json) -> Json:
     if not steps:
         return leaf
     (key, index), *rest = steps
     if key:
         known = value if isinstance(value, dict) else {}
-        return {**known, key: _put(known.get(key), rest, leaf)}
+        return {**known, key: _set_at_path(known.get(key), rest, leaf)}
     items = list(value) if isinstance(value, list) else []
     place = int(index)
     if place > len(items):
-        raise NotProposed(f"{CALL}.from: there is no item {place}; the next one would be {len(items)}")
+        raise InvalidProposal(f"{CALL}.from: there is no item {place}; the next one would be {len(items)}")
     item = items[place] if place < len(items) else None
-    return [*items[:place], _put(item, rest, leaf), *items[place + 1 :]]
+    return [*items[:place], _set_at_path(item, rest, leaf), *items[place + 1 :]]
 
 
-def _in_present_names(given: JsonObject, tool: Tool, corrections: Corrections) -> JsonObject:
-    """The arguments under the names that the server's columns have now, if its schema takes them."""
+def _with_current_names(given: JsonObject, tool: Tool, corrections: Corrections) -> JsonObject:
+    """The arguments under the names that the server's columns have now, if the tool's schema takes them."""
     corrected = rename_arguments(given, corrections.for_call(tool, given))
     return given if problems_with(corrected, tool) else corrected

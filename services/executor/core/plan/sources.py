@@ -21,19 +21,19 @@ from services.executor.core.figures.operands import KnownFigures, OperandSources
 from services.executor.core.figures.trace import ArgumentTrace, OriginKind, index_facts, trace_argument, trace_scalar
 from services.executor.core.model.talk import local_now
 from services.executor.core.plan.agreement import changes_nothing, find_disagreements, find_forbidden_notice
-from services.executor.core.plan.derived_values import DerivedValues, texts_in
+from services.executor.core.plan.derived_values import DerivedValues, texts_of_call
 from services.executor.core.plan.faults import (
     THE_WHOLE,
     CallFault,
-    PartOfCall,
-    SaidArgument,
-    SaidChange,
+    CheckedArgument,
+    CheckedChange,
+    PartContext,
     Severity,
-    top_of,
+    argument_name_of,
 )
 from services.executor.core.plan.free_texts import FreeTexts
-from services.executor.core.plan.stated_amounts import find_stated, trace_operands
-from services.executor.core.plan.told_records import NAMING, ToldRecords
+from services.executor.core.plan.mentioned_records import NAMING, MentionedRecords
+from services.executor.core.plan.stated_amounts import find_stated_figures, trace_operands
 from services.executor.core.records.called_records import stands_in, words
 from services.executor.core.records.references import references, value_at
 from services.executor.core.session.context import TurnContext, files_as_facts
@@ -48,42 +48,42 @@ from shared.domain.words import ToolClass
 
 
 class KnownSources(NamedTuple):
-    """What arguments may come from. ``texts``: the task first, then earlier turns. ``now``: in the user's zone.
+    """What arguments may come from. ``texts``: the task first, then earlier turns; ``now``: in the user's zone.
 
-    ``told``: the user's own texts of these; only they can send the reader to a text that somebody wrote. ``trusted``:
-    patterns of such fields that the tenant trusts. ``keys``: of records, as the tenant declares them.
+    ``user_texts``: the user's own words among them, which alone can refer to a free text as a source; ``trusted``:
+    patterns of free-text fields that the tenant trusts; ``keys``: the key fields of records that the tenant declares.
     """
 
     texts: Sequence[str]
     facts: Sequence[Fact]
     values: Sequence[NamedValue]
     now: datetime
-    told: Sequence[str] = ()
+    user_texts: Sequence[str] = ()
     trusted: Sequence[str] = ()
     keys: RecordKeys = NO_KEYS
 
 
 def known_figures(ctx: TurnContext, facts: Sequence[Fact], values: Sequence[NamedValue] = ()) -> KnownFigures:
-    return KnownFigures(facts, values, said_texts(ctx), local_now(ctx).date())
+    return KnownFigures(facts, values, session_texts(ctx), local_now(ctx).date())
 
 
-def said_texts(ctx: TurnContext) -> tuple[str, ...]:
-    """The task, and all texts of the session before it: what a value may be taken from. What a person was asked about
-    a plan shows that plan's own values.
+def session_texts(ctx: TurnContext) -> tuple[str, ...]:
+    """The task and the session's texts before it, from which a value may be taken. A question to a person about a plan
+    is left out, since it shows that plan's own values.
     """
     return (ctx.task, *(text for role, text in ctx.session.turns if role != QUESTION))
 
 
 def user_texts(ctx: TurnContext) -> tuple[str, ...]:
-    """The user's own words: the task, and those of earlier turns; only these say what is to be done."""
+    """The user's own words: the task and earlier turns. Only these say what is to be done."""
     return (ctx.task, *(text for role, text in ctx.session.turns if role == "user"))
 
 
 def known_sources(ctx: TurnContext, facts: Sequence[Fact], values: Sequence[NamedValue]) -> KnownSources:
-    """The sources of an argument or of a figure in an answer; the task's files count as texts that somebody wrote."""
+    """The sources of arguments, and of figures in an answer. The task's files count as texts that somebody wrote."""
     now, trusted = local_now(ctx), ctx.tenant.trusted_texts
     facts = (*facts, *files_as_facts(ctx.files))
-    return KnownSources(said_texts(ctx), facts, values, now, user_texts(ctx), trusted, ctx.toolbox.keys)
+    return KnownSources(session_texts(ctx), facts, values, now, user_texts(ctx), trusted, ctx.toolbox.keys)
 
 
 _FOR_A_PERSON = frozenset({ArgumentKind.AMOUNT, ArgumentKind.ACCOUNT, ArgumentKind.RECIPIENT})
@@ -96,11 +96,11 @@ _SHOWN = 80  # characters of a value in a sentence
 
 
 class SourcedCall(NamedTuple):
-    """A call with the origins of its arguments, and ``problems`` with those that have none, as sentences.
+    """A call with the origins of its arguments. ``problems``: sentences on arguments that have no source.
 
-    ``doubts``: numbers, days and records that may be the model's own choice, and may be a slip; they are sent back
-    once. A record that is proposed again all the same is marked in its origin. ``lacks_source``: whether a read of what
-    the call names may mend it.
+    ``doubts``: sentences on values and records that may be the model's own choice, or a slip; they are sent back once.
+    A doubted record that is proposed again is marked in its origin. ``lacks_source``: whether reading what the call
+    names may help.
     """
 
     call: PlannedCall
@@ -110,29 +110,29 @@ class SourcedCall(NamedTuple):
 
 
 class TracedCall(NamedTuple):
-    """A call with the sources of its scalars, as the checks look at it. ``quoted``: what the words of its part, or of
-    the task, mention.
+    """A call with the sources of its scalar arguments. ``part_mentions``: what the words of its part, or of the task,
+    mention.
     """
 
     call: PlannedCall
     tool: Tool
-    part: PartOfCall
-    quoted: Mentions
+    part: PartContext
+    part_mentions: Mentions
     leaves: Sequence[ArgumentTrace]
 
     def value_of(self, leaf: ArgumentTrace) -> Json:
         return value_at(self.call.arguments, leaf.path)
 
-    def show(self, leaf: ArgumentTrace) -> str:
+    def format_leaf(self, leaf: ArgumentTrace) -> str:
         return _format_value(self.value_of(leaf))
 
 
 class SourceFinder:
-    """Finds the sources of the arguments of one reply's calls; indexes what was read once."""
+    """Finds the sources of the arguments of one reply's calls; indexes what was read only once."""
 
     def __init__(self, known: KnownSources) -> None:
         self._facts = known.facts
-        self._told = known.told or known.texts[:1]
+        self._told = known.user_texts or known.texts[:1]
         self._has_answers = len(known.texts) > len(self._told)
         self._values = {value.name: value for value in known.values}
         task, *earlier = (find_mentions(text, known.now) for text in known.texts)
@@ -146,33 +146,33 @@ class SourceFinder:
                 for value in known.values
             },
         )
-        self._records = ToldRecords(self._facts, self._told, self._sources, known.keys)
+        self._records = MentionedRecords(self._facts, self._told, self._sources, known.keys)
         self._derived = DerivedValues(self._sources, self._facts)
         self._free = FreeTexts(self._sources, self._facts, self._told, known.trusted)
         self.is_address_of_free_text = self._free.is_address_of_free_text
 
-    def find(self, call: PlannedCall, tool: Tool, part: PartOfCall = THE_WHOLE) -> SourcedCall:
-        """The call with the origin of each argument, and what is wrong with it. Strict for amounts, identifiers,
-        accounts and recipients.
+    def find_sources(self, call: PlannedCall, tool: Tool, part: PartContext = THE_WHOLE) -> SourcedCall:
+        """The call with the origin of each argument, and what is wrong with it. Amounts, identifiers, accounts and
+        recipients need a source.
         """
         quoted = find_mentions(part.quote, self._sources.now) if part.quote else self._sources.task
         traced = TracedCall(call, tool, part, quoted, self._trace_arguments(call, tool))
         checks = (  # faults that weigh the same are told in this order
-            self._find_unsourced,
-            self._find_free_texts,
-            self._find_of_other_records,
-            self._find_told_by_texts,
-            _find_nothing_to_set,
-            self._find_untold,
+            self._find_unsourced_arguments,
+            self._find_values_from_free_text,
+            self._find_amounts_of_other_records,
+            self._find_ids_from_free_text,
+            _find_empty_change,
+            self._find_unmentioned_records,
             self._find_disagreements,
-            self._find_stale,
-            self._find_strange_texts,
-            self._find_doubtful,
+            self._find_stale_amounts,
+            self._find_unsourced_texts,
+            self._find_doubtful_values,
         )
         return _with_faults(traced, [fault for check in checks for fault in check(traced)])
 
     def _trace_arguments(self, call: PlannedCall, tool: Tool) -> tuple[ArgumentTrace, ...]:
-        """The scalars of the call's arguments with their sources, but of those that earlier answers fill."""
+        """The scalars of the call's arguments with their sources, without those that earlier answers will fill."""
         return tuple(
             leaf
             for name, value in call.arguments.items()
@@ -180,22 +180,23 @@ class SourceFinder:
             for leaf in trace_argument(name, tool.parameters.get(name, {}), value, self._sources)
         )
 
-    def _find_unsourced(self, traced: TracedCall) -> Iterator[CallFault]:
+    def _find_unsourced_arguments(self, traced: TracedCall) -> Iterator[CallFault]:
         """Arguments that need a source and have none, or have it only from reads that code made for this call."""
         for leaf in traced.leaves:
-            has_none = _has_no_source(leaf, traced.value_of(leaf)) and not self._derived.follows(leaf, traced.call)
+            has_none = _has_no_source(leaf, traced.value_of(leaf)) and not self._derived.is_derived(leaf, traced.call)
             if has_none or self._is_shown_by_machine_alone(leaf, traced):
                 why = (
-                    f"{leaf.path} {traced.show(leaf)} ({leaf.kind}) stands neither in the task nor in a result, "
+                    f"{leaf.path} {traced.format_leaf(leaf)} ({leaf.kind}) stands neither in the task nor in a result, "
                     "and is not calculated: read or calculate it"
                 )
                 yield CallFault(leaf.path, why, Severity.UNSOURCED)
 
     def _is_shown_by_machine_alone(self, leaf: ArgumentTrace, traced: TracedCall) -> bool:
-        """Whether only reads that code made for this call show the identifier, and no word of the user tells of it.
+        """Whether the identifier is shown only by reads that code made for this call, and the user does not mention its
+        record.
 
-        Such a read shows whatever the model named. The user tells of a record by its id or its name, and with it of
-        those that it refers to.
+        Such a read shows whatever the model named. The user mentions a record by its id or name, and with it the
+        records that it refers to.
         """
         if leaf.kind not in _SOUGHT or leaf.origin is not OriginKind.FACT:
             return False
@@ -203,38 +204,48 @@ class SourceFinder:
         shown = [one for one in leaf.origins if one.nature is not FieldNature.FREE_TEXT]
         if not shown or any(one.fact_id not in by_machine for one in shown):
             return False
-        return not self._records.tells_of(as_text(traced.value_of(leaf)))
+        return not self._records.mentions_record(as_text(traced.value_of(leaf)))
 
-    def _find_free_texts(self, traced: TracedCall) -> Iterator[CallFault]:
+    def _find_values_from_free_text(self, traced: TracedCall) -> Iterator[CallFault]:
         """Arguments that stand only in a text that somebody wrote."""
         for leaf in traced.leaves:
             if why := self._free.why_refused(leaf):
                 yield CallFault(leaf.path, why, Severity.REFUSED)
 
-    def _find_of_other_records(self, traced: TracedCall) -> Iterator[CallFault]:
-        """Amounts that are another record's. Where the part names a further record, a person may let them pass."""
+    def _find_amounts_of_other_records(self, traced: TracedCall) -> Iterator[CallFault]:
+        """Amounts that belong to another record. If the part names that other record, too, a person may let
+        them pass.
+        """
         severity = Severity.AGAINST if self._names_other_record(traced) else Severity.REFUSED
         for leaf in traced.leaves:
-            if why := self._why_of_other_record(leaf, traced.call):
+            if why := self._why_from_other_record(leaf, traced.call):
                 yield CallFault(leaf.path, why, severity)
 
     def _names_other_record(self, traced: TracedCall) -> bool:
         """Whether the part names a record that no call is about: "set the rent of A to that of B"."""
-        called = {as_text(value) for _, given in traced.part.calls for value in given.values()} | texts_in(traced.call)
-        return any(stands_in(owner, traced.part.quote) for owner, _ in self._derived.by_record if owner not in called)
+        called = {
+            as_text(value) for _, given in traced.part.proposed_calls for value in given.values()
+        } | texts_of_call(traced.call)
+        return any(
+            stands_in(owner, traced.part.quote)
+            for owner, _ in self._derived.values_by_record_field
+            if owner not in called
+        )
 
-    def _why_of_other_record(self, leaf: ArgumentTrace, call: PlannedCall) -> str:
-        """A sentence if the amount is another record's, and the named record has another value in that field, of which
-        it is no share that the task states; else empty.
+    def _why_from_other_record(self, leaf: ArgumentTrace, call: PlannedCall) -> str:
+        """A sentence if the amount is another record's, while the named record has another value in that field, of
+        which the amount is no share that the task states; else empty.
         """
         is_read = leaf.kind is ArgumentKind.AMOUNT and leaf.origin is OriginKind.FACT
         if not is_read or self._derived.is_share(leaf, call):
             return ""
-        named = texts_in(call)
+        named = texts_of_call(call)
         owners = {place.record.identifier if place.record else "" for place in leaf.origins}
         if not owners or "" in owners or owners & named:
             return ""
-        own = [one for name in named for one in self._derived.by_record.get((name, leaf.origins[0].field), [])]
+        own = [
+            one for name in named for one in self._derived.values_by_record_field.get((name, leaf.origins[0].field), [])
+        ]
         if not own:
             return ""
         return (
@@ -242,21 +253,23 @@ class SourceFinder:
             f"the record that the call names has {_format_value(own[0])}"
         )
 
-    def _find_told_by_texts(self, traced: TracedCall) -> Iterator[CallFault]:
-        """Identifiers that only a text told the model of, though they were read since.
+    def _find_ids_from_free_text(self, traced: TracedCall) -> Iterator[CallFault]:
+        """Identifiers that the model learned only from a free text, even if their records were read since.
 
-        Nor does a list in which one stands make it a source, unless the user's words tell of the record, or leave open
+        A list that shows such an identifier is no source either, unless the user mentions the record or leaves open
         which one is meant.
         """
         for leaf in traced.leaves:
             if leaf.kind not in NAMING or leaf.origin is not OriginKind.FACT or leaf.free_text_only:
                 continue
             value = as_text(traced.value_of(leaf))
-            text, is_listed = self._free.find_telling(value, leaf.origins)
-            if text is None or self._records.is_in_words_of_user(value):
+            text, is_listed = self._free.find_revealing_text(value, leaf.origins)
+            if text is None or self._records.is_in_user_texts(value):
                 continue
-            nodes = self._records.find_named(value)
-            is_meant = self._records.tells_of(value) or self._records.leaves_choice(traced.part.quote, nodes)
+            nodes = self._records.find_by_id(value)
+            is_meant = self._records.mentions_record(value) or self._records.leaves_record_open(
+                traced.part.quote, nodes
+            )
             if not (is_listed and is_meant):
                 why = (
                     f"{leaf.path} {value[:_SHOWN]} ({leaf.kind}) stands only in a text that somebody wrote "
@@ -264,60 +277,62 @@ class SourceFinder:
                 )
                 yield CallFault(leaf.path, why, Severity.REFUSED)
 
-    def _find_untold(self, traced: TracedCall) -> Iterator[CallFault]:
-        """Records of which no word tells, where the task tells of another one."""
+    def _find_unmentioned_records(self, traced: TracedCall) -> Iterator[CallFault]:
+        """Records that the user does not mention, while the user mentions another one of the kind."""
         for leaf in traced.leaves:
-            if self._records.is_untold(leaf, traced.call, traced.tool, traced.part):
+            if self._records.names_unmentioned_record(leaf, traced.call, traced.tool, traced.part):
                 why = (
-                    f"{leaf.path} {traced.show(leaf)}: no word of the task tells of this record, and of another one it "
-                    "does: take the one that is meant; if it is this one, propose the call again as it is, and a "
-                    "person is asked"
+                    f"{leaf.path} {traced.format_leaf(leaf)}: no word of the task tells of this record, and of another "
+                    "one it does: take the one that is meant; if it is this one, propose the call again as it is, and "
+                    "a person is asked"
                 )
                 yield CallFault(leaf.path, why, Severity.UNTOLD)
 
     def _find_disagreements(self, traced: TracedCall) -> Iterator[CallFault]:
-        """What of a change or a notice does not agree with its part."""
+        """What in a change or a notice does not agree with the words of its part."""
         if traced.tool.tool_class is ToolClass.NOTIFY:
             yield from find_forbidden_notice(traced.tool, traced.part)
         if traced.tool.tool_class is ToolClass.CHANGE:
             yield from find_disagreements(self._describe_change(traced))
 
-    def _describe_change(self, traced: TracedCall) -> SaidChange:
+    def _describe_change(self, traced: TracedCall) -> CheckedChange:
         given = [
-            SaidArgument(
+            CheckedArgument(
                 path=leaf.path,
                 kind=leaf.kind,
                 origin=leaf.origin,
                 value=traced.value_of(leaf),
                 figure=leaf.where if leaf.origin is OriginKind.CALCULATED else "",
                 is_minor=_is_in_minor_units(leaf, traced.tool),
-                now=tuple(self._present_values(leaf, traced.call)),
+                now=tuple(self._recorded_numbers(leaf, traced.call)),
             )
             for leaf in traced.leaves
         ]
-        return SaidChange(
+        return CheckedChange(
             tool=traced.tool,
             arguments=traced.call.arguments,
             given=given,
             part=traced.part,
-            quoted=traced.quoted,
-            said=self._records.said,
+            part_mentions=traced.part_mentions,
+            user_mentions=self._records.user_mentions,
             facts=self._facts,
             values=self._values,
-            titles=self._records.titles,
-            stated=find_stated(traced.quoted, tuple(self._facts)),
+            titles=self._records.titles_by_id,
+            stated=find_stated_figures(traced.part_mentions, tuple(self._facts)),
         )
 
-    def _present_values(self, leaf: ArgumentTrace, call: PlannedCall) -> Iterator[Decimal]:
-        """Yields the numbers that the records which the call names have in a field of the argument's name."""
-        named, called = texts_in(call), words(leaf.path.rpartition(".")[2])
-        for (owner, field), values in self._derived.by_record.items() if leaf.kind is ArgumentKind.AMOUNT else ():
+    def _recorded_numbers(self, leaf: ArgumentTrace, call: PlannedCall) -> Iterator[Decimal]:
+        """Yields the numbers that the records which the call names have in the field of the argument's name."""
+        named, called = texts_of_call(call), words(leaf.path.rpartition(".")[2])
+        for (owner, field), values in (
+            self._derived.values_by_record_field.items() if leaf.kind is ArgumentKind.AMOUNT else ()
+        ):
             if owner in named and words(field) == called:
                 yield from (number for value in values if (number := read_figure(value)) is not None)
 
-    def _find_stale(self, traced: TracedCall) -> Iterator[CallFault]:
-        """Amounts of a change that were worked out from a figure which only an answer of an earlier turn tells: a
-        record may have another one since.
+    def _find_stale_amounts(self, traced: TracedCall) -> Iterator[CallFault]:
+        """Amounts that were calculated from a figure which only an answer of an earlier turn states: a record may have
+        another one since.
         """
         if not self._has_answers or traced.tool.tool_class is not ToolClass.CHANGE:
             return
@@ -326,110 +341,116 @@ class SourceFinder:
                 continue
             operands = (one for _, one in trace_operands(self._values[leaf.where], self._values))
             told = (one.literal for one in operands if one.source == "task")
-            if stale := next((one for one in told if not self._figures_of_user.is_in_user_texts(one)), ""):
-                why = f"{leaf.path} {traced.show(leaf)}: only an earlier answer says {stale}: read it again"
+            if stale := next((one for one in told if not self._user_figures.is_in_user_texts(one)), ""):
+                why = f"{leaf.path} {traced.format_leaf(leaf)}: only an earlier answer says {stale}: read it again"
                 yield CallFault(leaf.path, why)
 
     @cached_property
-    def _figures_of_user(self) -> OperandSources:
+    def _user_figures(self) -> OperandSources:
         return OperandSources(KnownFigures((), (), self._told, self._sources.now.date()))
 
-    def _find_strange_texts(self, traced: TracedCall) -> Iterator[CallFault]:
+    def _find_unsourced_texts(self, traced: TracedCall) -> Iterator[CallFault]:
         """Texts with an account, a card or an address that has no source, or with another day or hour than the part
-        says.
+        states.
         """
         for leaf in traced.leaves:
             value = traced.value_of(leaf)
             if leaf.kind in STRICT or not isinstance(value, str):
                 continue
-            why = self._why_strange_address(value, is_told=traced.call.tool_class is ToolClass.NOTIFY)
+            why = self._why_text_unsourced(value, is_told=traced.call.tool_class is ToolClass.NOTIFY)
             if not why and leaf.kind is ArgumentKind.FREE_TEXT:
-                why = self._why_other_moment(value, traced.quoted)
+                why = self._why_moment_differs(value, traced.part_mentions)
             if why:
                 yield CallFault(leaf.path, f"{leaf.path}: {why}")
 
-    def _why_strange_address(self, text: str, *, is_told: bool) -> str:
-        """What of a text has no source, of accounts, cards and addresses. ``is_told``: somebody gets the text."""
+    def _why_text_unsourced(self, text: str, *, is_told: bool) -> str:
+        """A sentence on the accounts, cards and addresses in a text that have no source. ``is_told``: the text is sent
+        to somebody.
+        """
         for mark in find_secret_values(text):
             writings = (mark.value, _GAPS.sub("", mark.value))
-            if mark.kind in _ACCOUNTS and not self._is_known("account", *writings, is_told=is_told):
+            if mark.kind in _ACCOUNTS and not self._has_source("account", *writings, is_told=is_told):
                 return f"no source has the {_ACCOUNTS[mark.kind]} in its text"
         addresses = (one for one in find_special_identifiers(text) if one.form in ADDRESSES)
-        if any(not self._is_known("url", one.text, is_told=is_told) for one in addresses):
+        if any(not self._has_source("url", one.text, is_told=is_told) for one in addresses):
             return "no source has the address in its text"
         return ""
 
-    def _why_other_moment(self, text: str, quoted: Mentions) -> str:
-        """Why a text does not agree with the day or the hour that the part says; empty if it does, or there is none."""
+    def _why_moment_differs(self, text: str, quoted: Mentions) -> str:
+        """A sentence if the text has another day or hour than the part states; empty if not, or if the part states
+        none.
+        """
         if not (quoted.days or quoted.times):
             return ""
         written = find_mentions(text, self._sources.now, relative=False)
         days = {period.first for one in written.dates for period in one.periods if period.first == period.last}
-        if quoted.days and any(not self._is_known("date", day.isoformat()) for day in days):
+        if quoted.days and any(not self._has_source("date", day.isoformat()) for day in days):
             return "its text names a day that no source has, and this part says another one"
         if quoted.times_of_day and written.times_of_day and written.times_of_day.isdisjoint(quoted.times_of_day):
             return "its text names another time of day than this part"
         return ""
 
-    def _is_known(self, name: str, *texts: str, is_told: bool = False) -> bool:
-        """Whether a value has a source, in one of its writings, under such a name. ``is_told``: somebody is told it, so
-        that what only a text says is not enough.
+    def _has_source(self, name: str, *texts: str, is_told: bool = False) -> bool:
+        """Whether a value has a source, in one of its notations. ``is_told``: it is sent to somebody, so that a free
+        text alone is no source.
         """
         traced = [trace_scalar(name, {}, text, self._sources) for text in texts]
         found = [one for one in traced if one.origin is not OriginKind.NONE]
-        return any(not is_told or one.strictness_met or self._free.may_be_taken(one.origins) for one in found)
+        return any(not is_told or one.strictness_met or self._free.has_allowed_origin(one.origins) for one in found)
 
-    def _find_doubtful(self, traced: TracedCall) -> Iterator[CallFault]:
-        """Numbers, days and hours that stand in no source and follow from none."""
+    def _find_doubtful_values(self, traced: TracedCall) -> Iterator[CallFault]:
+        """Numbers, days and hours that no source states and that follow from none."""
         for leaf in traced.leaves:
             is_doubtful = self._derived.is_doubtful(leaf, traced.call, traced.tool)
-            if not is_doubtful or self._derived.keeps_length(leaf, traced.call, traced.leaves):
+            if not is_doubtful or self._derived.keeps_time_span(leaf, traced.call, traced.leaves):
                 continue
-            if leaf.kind is ArgumentKind.DATE and (said := self._days_in_part(traced)):
-                yield CallFault(leaf.path, f"{leaf.path} {traced.show(leaf)}: this part says {said[:_SHOWN]}")
+            if leaf.kind is ArgumentKind.DATE and (said := self._describe_days_in_part(traced)):
+                yield CallFault(leaf.path, f"{leaf.path} {traced.format_leaf(leaf)}: this part says {said[:_SHOWN]}")
                 continue
             why = (
-                f"{leaf.path} {traced.show(leaf)} of {traced.tool.name} stands neither in the task nor in a result, "
-                "and is not calculated: calculate it, or take what stands there; if it is yours to choose, propose the "
-                "call again as it is"
+                f"{leaf.path} {traced.format_leaf(leaf)} of {traced.tool.name} stands neither in the task nor in a "
+                "result, and is not calculated: calculate it, or take what stands there; if it is yours to choose, "
+                "propose the call again as it is"
             )
             yield CallFault(leaf.path, why, Severity.DOUBTFUL)
 
-    def _days_in_part(self, traced: TracedCall) -> str:
-        """The days that the part says, or how far they are from one of the record."""
-        said = traced.quoted
+    def _describe_days_in_part(self, traced: TracedCall) -> str:
+        """The days that the part states, or how far they are from a day of the record, as words for a sentence."""
+        said = traced.part_mentions
         told = ", ".join(said.text[one.start : one.end] for one in said.dates)
         if not told and self._derived.has_days_to_move(traced.call):
             told = ", ".join(one.text for one in said.numbers if trace.duration_of(one) is not None)
         return told
 
-    def strange_figures(self, text: str) -> tuple[str, ...]:
-        """The numbers and identifiers of an answer that no source has."""
+    def untraced_figures(self, text: str) -> tuple[str, ...]:
+        """The numbers and identifiers of an answer that have no source."""
         return trace.untraced_figures(text, self._sources)
 
 
-def _find_nothing_to_set(traced: TracedCall) -> Iterator[CallFault]:
+def _find_empty_change(traced: TracedCall) -> Iterator[CallFault]:
     if changes_nothing(traced.tool, traced.call.arguments):
         why = f"{traced.tool.name} is given nothing to change: say what is to be set"
         yield CallFault("", why, Severity.REFUSED)
 
 
 def _is_in_minor_units(leaf: ArgumentTrace, tool: Tool) -> bool:
-    schema = tool.parameters.get(top_of(leaf.path), {})
+    schema = tool.parameters.get(argument_name_of(leaf.path), {})
     return hints_of_argument(leaf.path, schema if "." not in leaf.path else {}, None).is_in_minor_units
 
 
 def _has_no_source(leaf: ArgumentTrace, value: Json) -> bool:
-    """Whether the argument needs a source and has none; a small whole number may be the model's own choice: a priority,
+    """Whether the argument needs a source and has none. A small whole number may be the model's own choice: a priority,
     a page.
     """
     if leaf.kind in (ArgumentKind.QUANTITY, ArgumentKind.OTHER):
-        return leaf.origin is OriginKind.NONE and not _is_small(value)
+        return leaf.origin is OriginKind.NONE and not _is_small_whole(value)
     return leaf.kind in STRICT and not leaf.strictness_met and not leaf.free_text_only
 
 
-def _is_small(value: Json) -> bool:
-    """Whether a number, or each number in a code, is small and whole: `P1D` may be chosen, nobody chooses `ID-4711`."""
+def _is_small_whole(value: Json) -> bool:
+    """Whether a number, or each number in a code, is small and whole: `P1D` may be the model's choice, `ID-4711` is
+    not.
+    """
     number = read_figure(value)
     if number is not None:
         return number == number.to_integral_value() and 0 <= number <= _MOST_CHOSEN
@@ -438,7 +459,9 @@ def _is_small(value: Json) -> bool:
 
 
 def _with_faults(traced: TracedCall, faults: Sequence[CallFault]) -> SourcedCall:
-    """The call with what follows from its faults; of an argument whose value something is against, no doubt is told."""
+    """The call with the consequences of its faults. An argument with a graver fault is not also reported as
+    doubtful.
+    """
     unsourced, refused, doubtful, untold, against = (
         [one for one in faults if one.severity is severity] for severity in Severity
     )

@@ -1,4 +1,4 @@
-"""Holds the amounts of a proposed change against those that its part states."""
+"""Compares the amounts of a proposed change with those that its part states."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,7 @@ from services.executor.core.figures.arguments import ArgumentKind, fields_of_fac
 from services.executor.core.figures.mentions import Mentions
 from services.executor.core.figures.numbers import Number, NumberMention, is_rounding_of, read_amount, read_figure
 from services.executor.core.figures.vocabulary import PERCENT
-from services.executor.core.plan.faults import CallFault, SaidArgument, SaidChange, name_of
+from services.executor.core.plan.faults import CallFault, CheckedArgument, CheckedChange, field_name_of
 from services.executor.core.records.called_records import words
 from services.executor.core.records.references import value_at
 from services.executor.core.session.values import Fact, NamedValue, Operand
@@ -64,50 +64,52 @@ _SHARES = re.compile(
 )
 
 
-def find_wrong_amounts(change: SaidChange) -> Iterator[CallFault]:
-    """Yields the amounts of a call that are not what its part says: another figure, more than it allows, another step,
-    a share of which it does not speak.
+def find_wrong_amounts(change: CheckedChange) -> Iterator[CallFault]:
+    """Yields the amounts of a call that differ from what its part states: another figure, more than its limit, a
+    difference of another size, or a share that it does not mention.
     """
     amounts = [one for one in change.given if one.kind is ArgumentKind.AMOUNT and read_figure(one.value) is not None]
-    is_used = any(_is_amount(mention, one) for mention in change.stated for one in change.given)
+    is_used = any(_may_be_amount(mention, one) for mention in change.stated for one in change.given)
     for one in amounts:
-        yield from _find_beyond_limit(one, change.quoted)
-        steps = [*_find_wrong_step(one, change)]
+        yield from _find_beyond_limit(one, change.part_mentions)
+        steps = [*_find_wrong_difference(one, change)]
         yield from steps
-        if change.stated and not is_used and not steps and not _comes_to_stated(one, change):
+        if change.stated and not is_used and not steps and not _sums_to_stated(one, change):
             yield from _find_other_amount(one, change)
 
 
-def _find_other_amount(one: SaidArgument, change: SaidChange) -> Iterator[CallFault]:
-    """An amount that is some record's, another part's, or worked out from neither the figure that the part states nor
-    as it says.
+def _find_other_amount(one: CheckedArgument, change: CheckedChange) -> Iterator[CallFault]:
+    """An amount that belongs to a record or another part, or that was calculated neither from the part's figure nor as
+    the part says.
     """
-    quoted, value = change.quoted, change.values.get(one.figure)
+    quoted, value = change.part_mentions, change.values.get(one.figure)
     is_other = one.origin == "fact" and not _WHOLE.search(quoted.text)
-    is_other |= one.origin == "task" and not any(_is_amount(mention, one) for mention in quoted.numbers)
+    is_other |= one.origin == "task" and not any(_may_be_amount(mention, one) for mention in quoted.numbers)
     if value is not None:
         operands = [operand for _, operand in trace_operands(value, change.values)]
-        is_from_part = any(_is_mention(operand, mention) for operand in operands for mention in quoted.numbers)
+        is_from_part = any(_is_mentioned_number(operand, mention) for operand in operands for mention in quoted.numbers)
         is_other |= not is_from_part or any(_is_share_of(value, mention, change) for mention in change.stated)
     if is_other:
         told = ", ".join(mention.text for mention in change.stated)[:_SHOWN]
         yield CallFault(one.path, f"{one.path} {as_text(one.value)}: this part says {told}")
 
 
-def _find_beyond_limit(one: SaidArgument, quoted: Mentions) -> Iterator[CallFault]:
-    """An amount above what the part says that it may be at most."""
+def _find_beyond_limit(one: CheckedArgument, quoted: Mentions) -> Iterator[CallFault]:
+    """An amount above the limit that the part states."""
     for mention in quoted.numbers:
         before = quoted.text[max(0, mention.start - 30) : mention.start]
         if mention.money is None or not _AT_MOST.search(before) or _SHARES.search(quoted.text):
             continue
-        likeliest, *_ = _in_units(one, mention)
+        likeliest, *_ = _convert_to_unit(one, mention)
         if all(likeliest > whole for whole in mention.values):
             yield CallFault(one.path, f"{one.path} {as_text(one.value)}: this part says at most {mention.text}")
 
 
-def _find_wrong_step(one: SaidArgument, change: SaidChange) -> Iterator[CallFault]:
-    """A new value of a field that is not as far from the present one, or not in the direction, that the part says."""
-    number, quoted = read_figure(one.value), change.quoted
+def _find_wrong_difference(one: CheckedArgument, change: CheckedChange) -> Iterator[CallFault]:
+    """A new value that differs from the recorded one by another amount, or in another direction, than the
+    part states.
+    """
+    number, quoted = read_figure(one.value), change.part_mentions
     is_up, is_down = _UP.search(quoted.text) is not None, _DOWN.search(quoted.text) is not None
     is_exact = not _ROUNDED.search(quoted.text)
     if (
@@ -122,7 +124,7 @@ def _find_wrong_step(one: SaidArgument, change: SaidChange) -> Iterator[CallFaul
             continue
         factor = 100 if one.is_minor and mention.money and not mention.money.is_minor else 1
         steps = [
-            (Fraction(now), _share_of(mention, said) * Fraction(now) or Fraction(said) * factor)
+            (Fraction(now), _read_share(mention, said) * Fraction(now) or Fraction(said) * factor)
             for now in one.now
             for said in mention.values
         ]
@@ -132,15 +134,17 @@ def _find_wrong_step(one: SaidArgument, change: SaidChange) -> Iterator[CallFaul
             yield CallFault(one.path, f"{one.path} {as_text(one.value)}: this part says {told}")
 
 
-def _share_of(mention: NumberMention, said: Number) -> Fraction:
-    """The share that a number is, "a third" or "3 percent"; 0 for a number that is none."""
+def _read_share(mention: NumberMention, said: Number) -> Fraction:
+    """The share that a number is, "a third" or "3 percent"; 0 for any other number."""
     if mention.unit == PERCENT:
         return Fraction(said) / 100
     return said if isinstance(said, Fraction) else Fraction()
 
 
-def _in_units(one: SaidArgument, mention: NumberMention) -> tuple[Fraction, ...]:
-    """What an argument comes to in the unit of a number that the part states: what it may be, where nothing says."""
+def _convert_to_unit(one: CheckedArgument, mention: NumberMention) -> tuple[Fraction, ...]:
+    """The argument's value in the unit of a number that the part states; all that it may be, if the argument has no
+    unit.
+    """
     number = read_figure(one.value)
     if number is None:
         return ()
@@ -152,36 +156,36 @@ def _in_units(one: SaidArgument, mention: NumberMention) -> tuple[Fraction, ...]
     return (exact, exact / 100)
 
 
-def _is_amount(mention: NumberMention, one: SaidArgument) -> bool:
-    return any(Fraction(number) in _in_units(one, mention) for number in mention.values)
+def _may_be_amount(mention: NumberMention, one: CheckedArgument) -> bool:
+    return any(Fraction(number) in _convert_to_unit(one, mention) for number in mention.values)
 
 
-def _comes_to_stated(one: SaidArgument, change: SaidChange) -> bool:
-    """Whether an argument comes to a stated figure in all the different calls of its tool on the record of this
-    call.
+def _sums_to_stated(one: CheckedArgument, change: CheckedChange) -> bool:
+    """Whether the values of all different calls of this tool on this call's record sum to a figure that the part
+    states.
     """
-    named = {other.path: other.value for other in change.given if names_a_record(name_of(other.path))}
-    own = change.list_same()
+    named = {other.path: other.value for other in change.given if names_a_record(field_name_of(other.path))}
+    own = change.list_same_tool_arguments()
     same = (arguments for arguments in own if all(value_at(arguments, key) == value for key, value in named.items()))
     amounts = {number for arguments in same if (number := read_figure(value_at(arguments, one.path))) is not None}
     total = sum(amounts, Decimal())
-    return any(_is_amount(mention, one._replace(value=total)) for mention in change.stated)
+    return any(_may_be_amount(mention, one._replace(value=total)) for mention in change.stated)
 
 
-def _is_share_of(value: NamedValue, mention: NumberMention, change: SaidChange) -> bool:
-    """Whether a value is a share of a stated number, though the part speaks of none: worked out from it with constants
-    alone, or by a division by a whole number, and from no other number of the part.
+def _is_share_of(value: NamedValue, mention: NumberMention, change: CheckedChange) -> bool:
+    """Whether a value is a share of a stated number although the part mentions no share: calculated from that number
+    with constants alone, or by dividing by a whole number, and from no other number of the part.
     """
-    quoted = change.quoted
+    quoted = change.part_mentions
     if _SHARES.search(quoted.text) or any(map(_is_fraction, quoted.numbers)):
         return False
     found = [*trace_operands(value, change.values)]
     leaves = [operand for _, operand in found if operand.source != "value"]
-    others = [operand for operand in leaves if not _is_mention(operand, mention)]
+    others = [operand for operand in leaves if not _is_mentioned_number(operand, mention)]
     number, operations = value.number, {operation for operation, _ in found}
     if number is None or not others or len(others) == len(leaves) or not operations <= _ARITHMETIC:
         return False
-    if any(_is_mention(operand, one) for operand in others for one in quoted.numbers):
+    if any(_is_mentioned_number(operand, one) for operand in others for one in quoted.numbers):
         return False
     wholes = [Fraction(whole) for whole in mention.values if 0 < number < whole]
     is_by_constants = all(operand.source == "constant" for operand in others)
@@ -191,7 +195,7 @@ def _is_share_of(value: NamedValue, mention: NumberMention, change: SaidChange) 
 
 
 def trace_operands(value: NamedValue, values: Mapping[str, NamedValue]) -> Iterator[tuple[str, Operand]]:
-    """Yields the operands that a value was worked out from, also through other values, each with its operation."""
+    """Yields the operands from which a value was calculated, also by way of other values, each with its operation."""
     reached = [value]
     for one in reached:
         for operand in one.operands:
@@ -201,8 +205,8 @@ def trace_operands(value: NamedValue, values: Mapping[str, NamedValue]) -> Itera
                 reached.append(inner)
 
 
-def _is_mention(operand: Operand, mention: NumberMention) -> bool:
-    """Whether an operand is the task's own number."""
+def _is_mentioned_number(operand: Operand, mention: NumberMention) -> bool:
+    """Whether an operand is this number of the task."""
     amount = read_amount(operand.literal) if operand.source == "task" else None
     return amount is not None and amount.number in mention.values
 
@@ -211,14 +215,14 @@ def _is_fraction(mention: NumberMention) -> bool:
     return isinstance(mention.values[0], Fraction) or mention.unit == PERCENT
 
 
-def find_stated(quoted: Mentions, facts: tuple[Fact, ...]) -> tuple[NumberMention, ...]:
-    """The numbers of a part that are figures to act with: no limit or condition, no small number in words, no share or
-    term, nothing that was so before, no count, and no part of a name.
+def find_stated_figures(quoted: Mentions, facts: tuple[Fact, ...]) -> tuple[NumberMention, ...]:
+    """The numbers of a part that are figures to act with: not limits, conditions, small numbers in words, shares,
+    terms, former values, counts or parts of names.
     """
-    return tuple(one for one in quoted.numbers if _is_stated(one, quoted.text, facts))
+    return tuple(one for one in quoted.numbers if _is_stated_figure(one, quoted.text, facts))
 
 
-def _is_stated(mention: NumberMention, text: str, facts: tuple[Fact, ...]) -> bool:
+def _is_stated_figure(mention: NumberMention, text: str, facts: tuple[Fact, ...]) -> bool:
     is_plain = mention.unit is None or mention.money is not None
     before = text[max(0, mention.start - _NEAR) : mention.start]
     ends = _CLAUSE_END.search(text, mention.end, mention.end + _LONGEST_CLAUSE)
@@ -228,11 +232,13 @@ def _is_stated(mention: NumberMention, text: str, facts: tuple[Fact, ...]) -> bo
     if mention.money is not None:
         return True
     is_acted_on = _ACTED_ON.search(before) or _OF.match(text, mention.end) or not _WORD_BEFORE.search(before)
-    return bool(is_acted_on) and not (_COUNTED.match(text, mention.end) or _is_of_name(mention, text, facts))
+    return bool(is_acted_on) and not (_COUNTED.match(text, mention.end) or _is_part_of_name(mention, text, facts))
 
 
-def _is_of_name(mention: NumberMention, text: str, facts: tuple[Fact, ...]) -> bool:
-    """Whether a number belongs to the word before it: a house in a street, or what a record has under that word."""
+def _is_part_of_name(mention: NumberMention, text: str, facts: tuple[Fact, ...]) -> bool:
+    """Whether a number belongs to the word before it: a house number in a street, or a record's value in a field of
+    that name.
+    """
     begins = max(0, mention.start - _NEAR)
     found = _WORD_BEFORE.search(text[begins : mention.start])
     if found is None:
@@ -246,8 +252,8 @@ def _is_of_name(mention: NumberMention, text: str, facts: tuple[Fact, ...]) -> b
 
 @lru_cache(maxsize=8)
 def _names_by_number(facts: tuple[Fact, ...]) -> Mapping[Number, frozenset[str]]:
-    """By number, the words of the fields, and of what they stand in, that have it in what was read; no amounts. Cached:
-    every call of a reply asks for the same.
+    """For each number that was read, except amounts, the words of the fields that have it and of the objects around
+    them. Cached, since every call of a reply asks for the same.
     """
     found: dict[Number, set[str]] = {}
     for field in fields_of_facts(facts):

@@ -11,7 +11,7 @@ from services.executor.core.conversation.converse import (
     begin_conversation,
     passed_over_reads_key,
 )
-from services.executor.core.plan.outcomes import outcomes_of
+from services.executor.core.plan.outcomes import describe_outcomes
 from services.executor.core.session.context import TurnContext, is_practice
 from services.executor.core.session.dossier import (
     AnsweredTask,
@@ -107,7 +107,7 @@ async def _carry_closed_plan(ctx: TurnContext, closed: PlanClosed) -> _CarriedPl
 
 async def _store_outcomes(ctx: TurnContext, plan: WritePlan, progress: Progress, outdated: str = "") -> _CarriedPlan:
     reasons = {one.call.call_id: one.why for one in left_out_calls(ctx, plan)}
-    outcomes = await outcomes_of(ctx, plan, reasons, outdated)
+    outcomes = await describe_outcomes(ctx, plan, reasons, outdated)
     noted = JournalEntry(_OUTCOMES.format(plan.round), "note", dumps(outcomes))
     ctx.journal.save_progress(progress, f"carried{plan.round}", (noted,))
     return _CarriedPlan(progress, outcomes)

@@ -14,8 +14,8 @@ from services.executor.core.authorize.policy import has_fresh_verdict, renew_ver
 from services.executor.core.figures.calculator import CannotCalculate, MadeToolResults
 from services.executor.core.figures.evaluate import recompute_values
 from services.executor.core.model.made_tools import compute_with_tools
-from services.executor.core.plan.notices import quiet_rest, why_not_told
-from services.executor.core.plan.outcomes import answers_to
+from services.executor.core.plan.notices import rest_until_quiet_hours_end, why_notice_waits
+from services.executor.core.plan.outcomes import answers_as_facts
 from services.executor.core.plan.sources import SourceFinder, known_figures, known_sources
 from services.executor.core.process.figures import compute_figures
 from services.executor.core.reads.recovering import read_again
@@ -46,7 +46,7 @@ async def carry_plan(ctx: TurnContext, progress: Progress) -> Progress | WaitsFo
             if not isinstance(released, Progress):
                 return released
             progress = released
-        if pause := await quiet_rest(ctx, progress):
+        if pause := await rest_until_quiet_hours_end(ctx, progress):
             return WaitsForTime(progress, pause)
         try:
             with state_span(ctx, progress):
@@ -95,7 +95,7 @@ async def _check_inputs_still_hold(ctx: TurnContext, progress: Progress) -> Stal
         return None
     fresh = await _read_facts_again(ctx, progress) if seen_by_person else progress
     verdict = await renew_verdict(ctx, fresh)
-    if strange := _without_source(ctx, fresh, await answers_to(ctx, progress.dossier.plans)):
+    if strange := _without_source(ctx, fresh, await answers_as_facts(ctx, progress.dossier.plans)):
         return StaleInputs(fresh, "what the plan rests on changed since it was approved: " + "; ".join(strange))
     if count_persons_needed(ctx, fresh) > count_persons_needed(ctx, progress):
         return StaleInputs(fresh, "what was read since then asks for more people than have approved")
@@ -141,7 +141,7 @@ def _without_source(ctx: TurnContext, fresh: Progress, written: tuple[Fact, ...]
     finder = SourceFinder(known_sources(ctx, (*dossier.facts, *written), dossier.values))
     calls = dossier.plan.every_call if dossier.plan else ()
     tools = [(call, ctx.toolbox.find(call.connection_id, call.tool)) for call in calls]
-    return tuple(problem for call, tool in tools if tool for problem in finder.find(call, tool).problems)
+    return tuple(problem for call, tool in tools if tool for problem in finder.find_sources(call, tool).problems)
 
 
 async def _work_in_state(ctx: TurnContext, progress: Progress) -> Progress:
@@ -188,7 +188,7 @@ async def _why_stopped(ctx: TurnContext, progress: Progress, plan: WritePlan, ca
     statuses = {call_id: entry.status for call_id, entry in entries.items()}
     if statuses.get(call.call_id) not in (None, *SENDABLE):
         return ""
-    if call.tool_class is ToolClass.NOTIFY and (untold := why_not_told(ctx, call, plan, entries)):
+    if call.tool_class is ToolClass.NOTIFY and (untold := why_notice_waits(ctx, call, plan, entries)):
         return untold
     needed = frozenset(references(call.arguments))
     for one in plan.calls[: plan.calls.index(call)]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from services.executor.core.authorize.persons import release_still_holds
 from services.executor.core.authorize.policy import has_fresh_verdict, renew_verdict
-from services.executor.core.plan.notices import may_go_out, text_place, with_sentence
+from services.executor.core.plan.notices import append_sentence_at, check_notice_release, find_text_path
 from services.executor.core.reads.one_call import dispatch_call
 from services.executor.core.records.references import resolve
 from services.executor.core.session.context import DispatchRefused, TurnContext, require_permitted
@@ -154,12 +154,14 @@ async def _with_notice_sentence(write: PlannedWrite, tool: Tool, arguments: Json
     ctx, plan, call = write.ctx, write.plan, write.call
     if not call.if_acknowledged:
         return arguments
-    going = may_go_out(call, plan, await plan_entries(ctx.store, plan), after_proof=ctx.tenant.notices_after_proof)
-    place = text_place(arguments, tool, going.sentence)
+    going = check_notice_release(
+        call, plan, await plan_entries(ctx.store, plan), after_proof=ctx.tenant.notices_after_proof
+    )
+    place = find_text_path(arguments, tool, going.sentence)
     if not going.allowed or (going.sentence and place is None):
         why = going.why_not or "its text has no room for the sentence that a change is not confirmed"
         raise NotSent(f"{call.call_id}: {call.tool} was not called: {why}")
-    return with_sentence(arguments, place, going.sentence) if going.sentence and place else arguments
+    return append_sentence_at(arguments, place, going.sentence) if going.sentence and place else arguments
 
 
 async def _state_before(write: PlannedWrite, entry: LedgerEntry | None) -> str:

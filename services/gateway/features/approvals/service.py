@@ -102,7 +102,7 @@ class ApprovalService:
         """Pass an answer to the waiting task, and wait a little; returns whether it has taken effect yet.
 
         The same answer by the same person counts once, however often it is sent. Raises ``MissingRole``,
-        ``UnknownApproval``, and ``InvalidDecision`` with the reason.
+        ``UnknownApproval``, and ``DecisionNotCounted`` with the reason.
         """
         if Role.APPROVER not in caller.principal.roles:
             raise MissingRole("you do not have the role approver")
