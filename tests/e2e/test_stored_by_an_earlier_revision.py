@@ -64,6 +64,7 @@ async def _go_back_to(folder: Path) -> None:
         await redis.aclose()
     shutil.copytree(_STORED / "archive", folder / "archive" / "tenant=default")
     shutil.copy(_STORED / "archive.key", folder / "archive.key")
-    plant(CompanyBooks(folder / "company.sqlite3", lambda: NOON))
+    with closing(CompanyBooks(folder / "company.sqlite3", lambda: NOON)) as books:
+        plant(books)
     with closing(sqlite3.connect(folder / "company.sqlite3")) as database, database:
         database.execute("UPDATE expenses SET status = 'approved' WHERE id = 'EXP-1009'")

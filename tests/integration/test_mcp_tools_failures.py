@@ -4,13 +4,12 @@ import asyncio
 import json
 import socket
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from decimal import Decimal
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from pydantic import JsonValue
 from starlette.applications import Starlette
@@ -212,16 +211,13 @@ async def test_a_server_that_comes_back_is_used_again_without_a_restart(tmp_path
 @asynccontextmanager
 async def old_server(folder: Path, port: int) -> AsyncIterator[str]:
     """A stateful server of the generation before, answering with event streams."""
-    sessions = StreamableHTTPSessionManager(_old(folder))
+    faults = ToolFaults({})
     async with AsyncExitStack() as stack:
+        books = stack.enter_context(closing(open_books(folder)))
+        sessions = StreamableHTTPSessionManager(mcp_server(Calls(books, faults), faults))
         await stack.enter_async_context(sessions.run())
         app = Starlette(routes=[Route("/mcp", NoModernMcp(StreamableHTTPASGIApp(sessions)))])
         yield await stack.enter_async_context(serving(app, port))
-
-
-def _old(folder: Path) -> Server[object]:
-    faults = ToolFaults({})
-    return mcp_server(Calls(open_books(folder), faults), faults)
 
 
 async def test_a_server_of_the_generation_before_is_understood(tmp_path: Path) -> None:
