@@ -17,9 +17,9 @@ from typing import NamedTuple
 from redis.asyncio import Redis
 
 from services.gateway.bootstrap import build_app
-from services.gateway.features.identity.api_keys import KeyRequest, make
+from services.gateway.features.identity.api_keys import KeyRequest, make_key
 from services.gateway.features.identity.store import Keyring
-from services.gateway.first_key import fresh
+from services.gateway.first_key import new_key_values
 from services.gateway.settings import GatewaySettings
 from shared.domain.words import Role
 from shared.infra.embedded_redis import EmbeddedRedis
@@ -74,7 +74,7 @@ async def make_keys(redis: Redis, people: Mapping[str, tuple[str, tuple[Role, ..
     keyring, tokens = Keyring(redis), dict[str, str]()
     for person, (tenant, roles) in people.items():
         wish = KeyRequest(person, roles, requests_a_minute=0, messages_a_minute=0, messages_a_day=0)
-        made = make(wish, tenant, "olga", fresh())
+        made = make_key(wish, tenant, "olga", new_key_values())
         await keyring.add(made.key)
         tokens[person] = made.token
     return tokens

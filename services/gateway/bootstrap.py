@@ -27,7 +27,7 @@ from services.gateway.features.approvals.store import RedisApprovals
 from services.gateway.features.assessments.routes import AssessmentEndpoints
 from services.gateway.features.assessments.store import AssessmentRepository
 from services.gateway.features.audit.routes import AuditEndpoints
-from services.gateway.features.audit.store import ArchivedAudit, AuditExport
+from services.gateway.features.audit.store import ArchivedTaskReader, AuditExport
 from services.gateway.features.dead_letters.routes import DeadLetterEndpoints
 from services.gateway.features.dead_letters.store import DeadLetters
 from services.gateway.features.identity.api_paths import ApiRouterFactory
@@ -57,7 +57,7 @@ from services.gateway.features.tenants.routes import TenantEndpoints
 from services.gateway.features.tenants.store import TenantStates
 from services.gateway.features.webhooks.routes import WebhookEndpoints
 from services.gateway.features.webhooks.service import WebhookService
-from services.gateway.first_key import fresh
+from services.gateway.first_key import new_key_values
 from services.gateway.openapi.document import DescribedApp, answer_docs
 from services.gateway.optional_parts import BuildPart, GatewayPart, PartHost
 from services.gateway.settings import GatewaySettings
@@ -179,13 +179,13 @@ def _build_services(
         tasks=tasks,
         signals=signals,
         lists=TaskListService(RedisTaskLists(state)),
-        approvals=ApprovalService(RedisApprovals(state), signals.hand_over, utc_now),
+        approvals=ApprovalService(RedisApprovals(state), signals.send_signal, utc_now),
         tenants=TenantStates(state),
         statistics=RedisStatistics(state),
         webhooks=WebhookService(tasks.read, opened.webhooks.registrar),
         dead_letters=DeadLetters(state, stored, wakes, utc_now),
         memory=Memories(state),
-        audit=AuditExport(state, stored, RedisTaskLists(state), ArchivedAudit(kept) if kept else None),
+        audit=AuditExport(state, stored, RedisTaskLists(state), ArchivedTaskReader(kept) if kept else None),
         assessments=AssessmentRepository(state),
     )
 
@@ -195,7 +195,7 @@ def _build_profile(settings: GatewaySettings, services: FeatureServices) -> Gate
         settings.card_url,
         settings.model_notice,
         settings.max_body_bytes,
-        abilities=settings.abilities._replace(files=services.tasks.files.offered),
+        abilities=settings.abilities._replace(files=services.tasks.files.accepts_files),
         card=settings.card_facts,
         keys=settings.card_keys,
         max_message=settings.message_bytes,
@@ -230,7 +230,7 @@ def _own_routers(settings: GatewaySettings, opened: _Connections, services: Feat
         TenantEndpoints(services.tenants).routes(own),
         SolverEndpoint(services.tasks, identity, settings.max_body_bytes).routes(),
         DeadLetterEndpoints(services.dead_letters).routes(own),
-        KeyEndpoints(Keyring(state), fresh).routes(own),
+        KeyEndpoints(Keyring(state), new_key_values).routes(own),
         MadeToolEndpoints(MadeToolRepository(state)).routes(own),
         MemoryEndpoints(services.memory, Forgets(state)).routes(own),
         LearningEndpoints(LearningFiles(state), services.statistics).routes(own),
@@ -249,7 +249,7 @@ def _add_middleware(
     identity, meter = opened.identity.identity, opened.metrics.metrics
     rpc_first = JsonRpcMiddleware(app.serve_routes, rpc)  # a call of JSON-RPC needs no look at the routes
     tenant_path = TenantPathMiddleware(rpc_first)  # the tenant that a path begins with
-    callers = CallerMiddleware(tenant_path, identity, opened.identity.watch)  # who calls
+    callers = CallerMiddleware(tenant_path, identity, opened.identity.throttle)  # who calls
     origin_guard = None if settings.auth_methods else OriginGuard(callers, settings.card_url)  # no page of another site
     limiter = RequestLimiter(origin_guard or callers, settings.request_limits)  # not too large, slow or many
     drain = DrainMiddleware(limiter, shutdown)  # nothing new while the process leaves

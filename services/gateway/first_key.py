@@ -1,4 +1,4 @@
-"""``python -m services.gateway first-key``: makes the API key of a tenant's first operator."""
+"""``python -m services.gateway first-key``: creates the API key of a tenant's first operator, directly in Redis."""
 
 import argparse
 import asyncio
@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 from secrets import token_hex, token_urlsafe
 
 from services.gateway.features.identity.api_keys import (
-    Fresh,
-    HasOperator,
+    CreatedKey,
     KeyRequest,
-    MadeKey,
+    NewKeyValues,
+    OperatorExists,
+    find_operator,
     key_view,
-    make,
-    operator_of,
+    make_key,
 )
 from services.gateway.features.identity.store import Keyring
 from shared.domain.words import Role
@@ -28,7 +28,10 @@ _REFUSED = 1
 
 
 def first_key_command(arguments: Sequence[str]) -> int:
-    """Print the key and its token as one line of JSON. Returns 1 if there is an operator, 2 without Redis."""
+    """Create the key, and print it with its token as a line of JSON.
+
+    Returns the exit code: 1 if the tenant has an operator's key already, 2 if Redis does not answer.
+    """
     options = _parse_options(arguments)
     try:
         made = asyncio.run(
@@ -36,27 +39,27 @@ def first_key_command(arguments: Sequence[str]) -> int:
         )
     except (CannotStart, StoreUnavailable) as problem:
         return refuse_start(problem)
-    except HasOperator as problem:
+    except OperatorExists as problem:
         sys.stderr.write(f"{problem}\n")
         return _REFUSED
     sys.stdout.write(json.dumps({**key_view(made.key, made.key.created_at), "token": made.token}) + "\n")
     return 0
 
 
-def fresh() -> Fresh:
-    """The time, an unused id and a random secret for a new key."""
-    return Fresh(datetime.now(UTC), token_hex(6), token_urlsafe(32))
+def new_key_values() -> NewKeyValues:
+    """Generate the time, an unused id and a random secret for a new key."""
+    return NewKeyValues(datetime.now(UTC), token_hex(6), token_urlsafe(32))
 
 
-async def first_key(redis_url: str, tenant: str, principal_id: str, again: bool) -> MadeKey:
-    """Make an operator's key, without a gateway. Raises ``HasOperator`` if one has a valid key and not ``again``."""
+async def first_key(redis_url: str, tenant: str, principal_id: str, again: bool) -> CreatedKey:
+    """Create an operator's key. Unless ``again``, raises ``OperatorExists`` if the tenant has a valid one."""
     state = connect(redis_url)
     try:
-        keyring, now = Keyring(state), fresh()
-        operator = operator_of(await keyring.keys_of(tenant), now.now)
+        keyring, now = Keyring(state), new_key_values()
+        operator = find_operator(await keyring.keys_of(tenant), now.now)
         if operator and not again:
-            raise HasOperator(tenant, operator)
-        made = make(KeyRequest(principal_id, tuple(Role)), tenant, principal_id, now)
+            raise OperatorExists(tenant, operator)
+        made = make_key(KeyRequest(principal_id, tuple(Role)), tenant, principal_id, now)
         await keyring.add(made.key)
         return made
     finally:

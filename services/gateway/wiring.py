@@ -14,18 +14,18 @@ from redis.asyncio import Redis
 
 from services.gateway.a2a.webhook_bodies import webhook_body
 from services.gateway.features.approvals.notices import NoticeWebhooks, Notifier
-from services.gateway.features.approvals.store import RedisApprovals, RedisOwedNotices, read_reference
-from services.gateway.features.deliveries.dispatcher import DeliveryLoop, WebhookHttp
-from services.gateway.features.deliveries.service import ClockAndChance, DeliveryRules, DeliveryService
+from services.gateway.features.approvals.store import RedisApprovals, RedisDueNotices, read_reference
+from services.gateway.features.deliveries.dispatcher import DeliveryLoop, WebhookHttpClient
+from services.gateway.features.deliveries.service import ClockAndRandom, DeliveryRules, DeliveryService
 from services.gateway.features.deliveries.store import RedisDeliveryQueue
 from services.gateway.features.files.service import MessageFiles
 from services.gateway.features.identity.api_keys import EitherIdentity, KeyIdentity, UnverifiedIdentity
 from services.gateway.features.identity.middleware import ThrottleSettings
 from services.gateway.features.identity.model import Identity, RateMeter
 from services.gateway.features.identity.settings import IdentitySettings
-from services.gateway.features.identity.signing_keys import HttpJwks, Patience, SigningKeys
-from services.gateway.features.identity.throttle import Strictness, networks_in
-from services.gateway.features.identity.tokens import JwtIdentity, TokenDemands
+from services.gateway.features.identity.signing_keys import HttpJwks, RenewalTimes, SigningKeys
+from services.gateway.features.identity.throttle import FailureLimit, parse_networks
+from services.gateway.features.identity.tokens import JwtIdentity, TokenRequirements
 from services.gateway.features.participation.service import ParticipationService, refuse_assessment
 from services.gateway.features.participation.store import RedisParticipations
 from services.gateway.features.tasks.service import ReadAssessment
@@ -65,22 +65,24 @@ class MetricsWiring:
 
 
 class IdentityWiring:
-    """Authentication. ``identity``: identifies callers; ``watch``: the limits of failed attempts."""
+    """Authentication. ``identity``: identifies callers; ``throttle``: the limits of failed attempts."""
 
     def __init__(self, settings: IdentitySettings, meter: RateMeter) -> None:
         tls = trusted_certificates()
         self._http = httpx.AsyncClient(trust_env=True, verify=tls)  # a proxy to the issuer is the operator's to name
-        patience = Patience(stale=settings.jwt_keys_stale)
+        patience = RenewalTimes(max_age=settings.jwt_keys_stale)
         source = HttpJwks(self._http, settings.jwt_issuer, settings.jwt_jwks_url)
         self._keys = SigningKeys(source.fetch, monotonic, patience) if "jwt" in settings.auth_methods else None
         self.identity = self._build_identity(settings, meter)
-        self.watch = ThrottleSettings(networks_in(settings.trusted_proxies), Strictness(settings.failures_a_minute))
+        self.throttle = ThrottleSettings(
+            parse_networks(settings.trusted_proxies), FailureLimit(settings.failures_a_minute)
+        )
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
         """Renew the issuer's keys in the background while the context lasts."""
         async with self._http, asyncio.TaskGroup() as group:
-            renewing = group.create_task(self._keys.renew_for_ever()) if self._keys else None
+            renewing = group.create_task(self._keys.keep_renewed()) if self._keys else None
             yield
             if renewing:
                 renewing.cancel()
@@ -89,7 +91,7 @@ class IdentityWiring:
         by_key = KeyIdentity(meter, utc_now, settings.allowance)
         if self._keys is None:
             return by_key if "keys" in settings.auth_methods else UnverifiedIdentity()
-        expected = TokenDemands(settings.jwt_issuer, settings.jwt_audience, settings.jwt_leeway)
+        expected = TokenRequirements(settings.jwt_issuer, settings.jwt_audience, settings.jwt_leeway)
         by_token = JwtIdentity(self._keys, expected, settings.claim_names, meter, settings.allowance)
         return EitherIdentity(by_key, by_token) if "keys" in settings.auth_methods else by_token
 
@@ -126,12 +128,12 @@ class WebhookWiring:
             yield
             return
         rules = _delivery_rules(self._settings)
-        async with aclosing(WebhookHttp(Guard(self.reach), rules.timeout, rules.slots, self._meter)) as post:
-            edge = ClockAndChance(utc_now, random.random)
+        async with aclosing(WebhookHttpClient(Guard(self.reach), rules.timeout, rules.slots, self._meter)) as post:
+            edge = ClockAndRandom(utc_now, random.random)
             write_body = partial(webhook_body, notice)
             service = DeliveryService(self.posts, post, write_body, self._settings.secrets, edge, rules)
             loop = DeliveryLoop(service, self.posts, lambda: self._live.listen(DELIVERIES_CHANNEL), rules)
-            async with loop.running():
+            async with loop.run_in_background():
                 yield
 
 
@@ -153,14 +155,14 @@ async def run_notifier(push: WebhookWiring, state: Redis, live: Live, console: s
     ``live`` must be open.
     """
     notifier = Notifier(
-        notices=RedisOwedNotices(state),
+        notices=RedisDueNotices(state),
         approvals=RedisApprovals(state),
         webhooks=NoticeWebhooks(push.posts, push.reach) if push.posts else None,
         read_reference=read_reference,
         console=console,
         clock=utc_now,
     )
-    async with notifier.running(lambda: live.listen(NOTICES_CHANNEL)):
+    async with notifier.run_in_background(lambda: live.listen(NOTICES_CHANNEL)):
         yield
 
 

@@ -8,7 +8,7 @@ from redis.asyncio import Redis
 from starlette.testclient import TestClient
 
 from services.executor.ports.turns import Notice, Timer, TurnEnd
-from services.gateway.features.approvals.store import RedisApprovals, RedisOwedNotices
+from services.gateway.features.approvals.store import RedisApprovals, RedisDueNotices
 from shared.contracts.approval import Approval, ApprovalStatus, NoticeEvent
 from shared.contracts.task import TurnKind
 from shared.domain.partition import partition_of
@@ -118,12 +118,12 @@ async def test_what_is_asked_is_nobody_elses(redis: Redis, task_store: TaskStore
 @pytest.mark.promise("approvals.notices_once")
 async def test_what_is_owed_is_taken_by_one_and_by_another_if_it_dies(redis: Redis, task_store: TaskStore) -> None:
     await _asked(redis, task_store, Notice(NoticeEvent.WAITING, "a1"))
-    one, two = RedisOwedNotices(redis), RedisOwedNotices(redis)
-    (owed,) = await one.take()
+    one, two = RedisDueNotices(redis), RedisDueNotices(redis)
+    (owed,) = await one.claim_due()
     assert (owed.event, owed.tenant, owed.approval_id, owed.step) == (NoticeEvent.WAITING, "acme", "a1", 0)
-    assert await two.take() == []
+    assert await two.claim_due() == []
     await redis.zadd(keys.partition_keys(_PARTITION).notices, {owed.name: 1}, xx=True)  # its time is over
-    assert await two.take() == [owed]
+    assert await two.claim_due() == [owed]
     await two.mark_done(owed)
     assert await redis.exists(keys.partition_keys(_PARTITION).notices) == 0
 
@@ -135,7 +135,7 @@ async def test_an_end_that_is_stored_twice_is_told_once(redis: Redis, task_store
     end = _asks(begun, _approval(begun.work.turn.task_id), Notice(NoticeEvent.WAITING, "a1"))
     await begun.store.finish(end)
     await begun.store.finish(end)  # repeated after a lost reply
-    assert len(await RedisOwedNotices(redis).take()) == 1
+    assert len(await RedisDueNotices(redis).claim_due()) == 1
 
 
 async def _told(redis: Redis) -> dict[str, float]:

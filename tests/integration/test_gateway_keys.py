@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from redis.asyncio import Redis
 
 from services.gateway.bootstrap import build_app
-from services.gateway.features.identity.api_keys import Fresh, HasOperator, KeyRequest, make
+from services.gateway.features.identity.api_keys import KeyRequest, NewKeyValues, OperatorExists, make_key
 from services.gateway.features.identity.store import Keyring
 from services.gateway.first_key import first_key
 from services.gateway.settings import GatewaySettings
@@ -81,8 +81,8 @@ async def test_a_message_to_a_task_whose_turn_is_unreadable_is_told_that_it_ende
 @pytest.mark.promise("gateway.keys")
 async def test_a_key_that_is_wrong_expired_or_revoked_lets_nobody_in(locked: Locked, redis: Redis) -> None:
     """The answer does not tell which it was. A revocation holds from the next request on."""
-    long_ago = Fresh(datetime.now(UTC) - timedelta(days=2), "abcdef012345", "s" * 43)
-    expired = make(KeyRequest("casey", days=1), "acme", "olga", long_ago)
+    long_ago = NewKeyValues(datetime.now(UTC) - timedelta(days=2), "abcdef012345", "s" * 43)
+    expired = make_key(KeyRequest("casey", days=1), "acme", "olga", long_ago)
     await Keyring(redis).add(expired.key)
     token = await locked.key("casey")
     before, _ = await locked.post("/", _send("t1"), token)
@@ -139,7 +139,7 @@ async def test_a_wrong_wish_names_its_field(locked: Locked) -> None:
 async def test_the_first_key_is_made_once(redis: Redis, redis_url: str) -> None:
     """Whoever can reach Redis makes it; a second one has to be asked for by name."""
     made = await first_key(redis_url, "acme", "olga", again=False)
-    with pytest.raises(HasOperator, match="olga"):
+    with pytest.raises(OperatorExists, match="olga"):
         await first_key(redis_url, "acme", "mallory", again=False)
     again = await first_key(redis_url, "acme", "omar", again=True)
     assert Role.OPERATOR in made.key.roles

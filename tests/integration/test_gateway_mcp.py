@@ -17,9 +17,9 @@ from mcp.types import CallToolResult
 from pydantic import JsonValue
 from redis.asyncio import Redis
 
-from services.gateway.features.identity.api_keys import KeyRequest, make
+from services.gateway.features.identity.api_keys import KeyRequest, make_key
 from services.gateway.features.identity.store import Keyring
-from services.gateway.first_key import fresh
+from services.gateway.first_key import new_key_values
 from shared.domain.words import Role
 from tests.integration.gateway_stage import Stage, stage
 from tests.scripted_agent import make_keys
@@ -42,7 +42,7 @@ PEOPLE = {
 @asynccontextmanager
 async def _locked(redis: Redis, redis_url: str) -> AsyncIterator[tuple[Stage, dict[str, str]]]:
     keys = await make_keys(redis, PEOPLE)
-    boss = make(KeyRequest("boss", (Role.APPROVER,), levels=("manager",)), "acme", "olga", fresh())
+    boss = make_key(KeyRequest("boss", (Role.APPROVER,), levels=("manager",)), "acme", "olga", new_key_values())
     await Keyring(redis).add(boss.key)
     keys["boss"] = boss.token
     async with stage(redis, redis_url, **LOCKED) as play:

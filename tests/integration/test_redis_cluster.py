@@ -16,12 +16,12 @@ from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.adapters.redis_sessions import RedisSlots
 from services.executor.adapters.redis_upkeep import RedisUpkeep
 from services.executor.ports.turns import Charge, DayCharges, JournalEntry
-from services.gateway.features.deliveries.news import DeliveryStep, HookWork
+from services.gateway.features.deliveries.model import DeliveryStep, WebhookWork
 from services.gateway.features.deliveries.store import RedisDeliveryQueue
 from services.gateway.features.learning.store import RedisStatistics
 from services.gateway.features.tasks.model import MessageKey
 from services.gateway.features.tasks.store import RedisClientIds
-from services.gateway.features.webhooks.model import SignedPost, TaskHook
+from services.gateway.features.webhooks.model import SignedPost, TaskWebhook
 from services.gateway.features.webhooks.store import RedisWebhooks
 from services.learner.adapters.redis_learned_files import change_learned, digest_of_list
 from services.learner.ports.files import Versions
@@ -151,22 +151,25 @@ async def test_webhooks_and_notices_are_kept_claimed_and_settled_there(cluster: 
     async with Live(cluster) as live:
         record = await accepted(TaskStore(cluster, live))
         await hooks.put(
-            record, TaskHook(config_id="c1", url="https://a.example/", dialect=Dialect.A2A_1_0), from_start=True, most=3
+            record,
+            TaskWebhook(config_id="c1", url="https://a.example/", dialect=Dialect.A2A_1_0),
+            from_start=True,
+            most=3,
         )
         claim = await claim_of(lines)
         work = await lines.read(claim)
-        assert isinstance(work, HookWork)
+        assert isinstance(work, WebhookWork)
         begun = await begin(sessions_of(cluster, "one"))
         await begun.store.finish(an_end(begun.work))
-        await lines.settle(
-            claim, work, work.told.model_copy(update={"cursor": work.events[-1][0]}), DeliveryStep.DONE, 0
+        await lines.store_result(
+            claim, work, work.progress.model_copy(update={"cursor": work.events[-1][0]}), DeliveryStep.DONE, 0
         )
         again = await lines.read(await claim_of(lines))
         await lines.enqueue(
             SignedPost(tenant="acme", delivery_id="n1", subject="an approval", url="https://a.example/", body="{}")
         )
-        due = (await lines.look(10, 10)).due
-    assert isinstance(again, HookWork)
+        due = (await lines.list_due(10, 10)).due
+    assert isinstance(again, WebhookWork)
     assert again.events[-1][1].kind == "turn_finished"
     assert len(due) == 1
 

@@ -10,10 +10,10 @@ import pytest
 from redis.asyncio import Redis
 from starlette.responses import RedirectResponse, Response
 
-from services.gateway.features.deliveries.dispatcher import WebhookHttp
-from services.gateway.features.deliveries.news import ClaimedDelivery, DeliveryQueue, DeliveryStep, Undelivered
+from services.gateway.features.deliveries.dispatcher import WebhookHttpClient
+from services.gateway.features.deliveries.model import ClaimedDelivery, DeliveryQueue, DeliveryStep, Undelivered
 from services.gateway.features.deliveries.store import RedisDeliveryQueue
-from services.gateway.features.webhooks.model import HookState, RegisteredWebhook, SignedPost, state_of
+from services.gateway.features.webhooks.model import DeliveryProgress, RegisteredWebhook, SignedPost, state_of
 from services.gateway.features.webhooks.secrets import read_secrets
 from services.gateway.features.webhooks.store import RedisWebhooks
 from shared.domain.outgoing import Reach, why_refused
@@ -39,13 +39,13 @@ async def _list_hooks(play: Stage) -> Sequence[RegisteredWebhook]:
     return await hooks.webhooks_of(play.worker.works[-1].record)
 
 
-async def until_hook(play: Stage, state: str, delivered: int = 0) -> HookState:
+async def until_hook(play: Stage, state: str, delivered: int = 0) -> DeliveryProgress:
     """How far the one webhook was told, once it is in this state: delivery goes on beside us, so there is a bound."""
     async with asyncio.timeout(PATIENCE):
         while True:
             (hook,) = await _list_hooks(play)
-            if (state_of(hook), hook.told.delivered) == (state, delivered):
-                return hook.told
+            if (state_of(hook), hook.progress.delivered) == (state, delivered):
+                return hook.progress
             await asyncio.sleep(0.01)
 
 
@@ -142,7 +142,7 @@ async def test_a_name_that_leads_inside_by_now_is_not_called() -> None:
     async def inside(_: str, __: int) -> list[str]:
         return ["10.0.0.1"]
 
-    async with aclosing(WebhookHttp(Guard(Reach(public=True), inside), 5, 1)) as post:
+    async with aclosing(WebhookHttpClient(Guard(Reach(public=True), inside), 5, 1)) as post:
         assert why_refused("https://hooks.example/a", Reach(public=True)) is None
         with pytest.raises(Undelivered, match="the URL"):
             await post.post("https://hooks.example/a", {}, b"{}")
@@ -186,7 +186,7 @@ def lines_of(redis: Redis) -> RedisDeliveryQueue:
 
 async def claimed(lines: DeliveryQueue, seconds: float) -> ClaimedDelivery:
     """The one line that is due, claimed as a gateway claims it."""
-    claims = await lines.claim((await lines.look(10, 10)).due, seconds)
+    claims = await lines.claim((await lines.list_due(10, 10)).due, seconds)
     assert len(claims) == 1
     return claims[0]
 
@@ -234,7 +234,7 @@ async def test_what_a_dead_gateway_had_claimed_another_delivers_when_it_ends(red
         async with gateway(redis_url, **SOON):
             (taken,) = await receiver.has(1)
         assert work is not None
-        late = await lines.settle(claim, work, HookState(tries=1), DeliveryStep.RETRY, 60)
+        late = await lines.store_result(claim, work, DeliveryProgress(tries=1), DeliveryStep.RETRY, 60)
     taken.verify()
     assert (taken.delivery_id, taken.headers["x-kind"], taken.body) == ("n1", "notice", b'{"text":"hello"}')
     assert late == ""

@@ -14,20 +14,20 @@ from typing_extensions import override
 
 from services.executor.adapters.redis_sessions import RedisSessions
 from services.gateway.a2a.webhook_bodies import webhook_body
-from services.gateway.features.deliveries.news import (
+from services.gateway.features.deliveries.model import (
     ClaimedDelivery,
     DeliveryStep,
-    HookWork,
     HttpPoster,
     ReceiverAnswer,
     Undelivered,
     UnreadableDelivery,
-    news_of,
+    WebhookWork,
+    pending_updates,
 )
-from services.gateway.features.deliveries.service import ClockAndChance, DeliveryRules, DeliveryService
+from services.gateway.features.deliveries.service import ClockAndRandom, DeliveryRules, DeliveryService
 from services.gateway.features.deliveries.store import RedisDeliveryQueue
 from services.gateway.features.streams.updates import ArtifactUpdate
-from services.gateway.features.webhooks.model import Failing, HookState, SignedPost, TaskHook
+from services.gateway.features.webhooks.model import DeliveryProgress, FailingDelivery, SignedPost, TaskWebhook
 from services.gateway.features.webhooks.rows import FailingWebhooks
 from services.gateway.features.webhooks.secrets import read_secrets
 from services.gateway.features.webhooks.store import RedisWebhooks
@@ -47,7 +47,7 @@ from tests.integration.state_stage import an_end, begin
 from tests.integration.webhook_receiver import SECRET
 
 SEAL = Seal(read_secrets(SECRET).sealing_keys())
-HOOK = TaskHook(config_id="c1", url="https://hooks.example/a", dialect=Dialect.A2A_0_3)
+HOOK = TaskWebhook(config_id="c1", url="https://hooks.example/a", dialect=Dialect.A2A_0_3)
 
 
 def _notice(number: int, tenant: str = "acme") -> SignedPost:
@@ -57,11 +57,11 @@ def _notice(number: int, tenant: str = "acme") -> SignedPost:
 
 
 async def claim_of(lines: RedisDeliveryQueue, seconds: float = 60) -> ClaimedDelivery:
-    (claim,) = await lines.claim((await lines.look(10, 10)).due, seconds)
+    (claim,) = await lines.claim((await lines.list_due(10, 10)).due, seconds)
     return claim
 
 
-async def _hooked(redis: Redis, store: TaskStore, webhook: TaskHook = HOOK) -> TaskRecord:
+async def _hooked(redis: Redis, store: TaskStore, webhook: TaskWebhook = HOOK) -> TaskRecord:
     record = a_record()
     await store.accept(record, a_turn(record), dedupe=None)
     await RedisWebhooks(redis, SEAL).put(record, webhook, from_start=True, most=3)
@@ -78,18 +78,18 @@ async def _finish(redis: Redis, record: TaskRecord, state: TaskState = TaskState
 async def test_a_line_is_claimed_once(redis: Redis) -> None:
     lines = RedisDeliveryQueue(redis, SEAL)
     await lines.enqueue(_notice(1))
-    due = (await lines.look(10, 10)).due
+    due = (await lines.list_due(10, 10)).due
     both = await asyncio.gather(*(lines.claim(due, 60) for _ in range(2)))
     assert sorted(map(len, both)) == [0, 1]
-    assert (await lines.look(10, 10)).due == []
+    assert (await lines.list_due(10, 10)).due == []
 
 
 async def test_the_next_look_is_due_when_the_claim_ends(redis: Redis) -> None:
     lines = RedisDeliveryQueue(redis, SEAL)
-    assert (await lines.look(10, 10)).next_in is None
+    assert (await lines.list_due(10, 10)).next_in is None
     await lines.enqueue(_notice(1))
     await claim_of(lines, 60)
-    found = (await lines.look(10, 10)).next_in
+    found = (await lines.list_due(10, 10)).next_in
     assert found is not None
     assert 50 < found <= 60
 
@@ -101,7 +101,7 @@ async def test_a_notice_is_kept_once_and_goes_when_it_is_delivered(redis: Redis)
     claim = await claim_of(lines)
     work = await lines.read(claim)
     assert work is not None
-    await lines.settle(claim, work, HookState(delivered=1), DeliveryStep.DONE, 0)
+    await lines.store_result(claim, work, DeliveryProgress(delivered=1), DeliveryStep.DONE, 0)
     assert [name async for name in redis.scan_iter("*")] == []
 
 
@@ -111,7 +111,7 @@ async def test_one_tenants_crowd_hides_nobody_elses_line(redis: Redis) -> None:
     partition = keys.partition_keys(0).deliveries
     crowd = {keys.pack(keys.PostMember("acme", f"n{number}")): number for number in range(100)}
     await redis.zadd(partition, {**crowd, keys.pack(keys.PostMember("other", "n1")): 1000})
-    due = (await RedisDeliveryQueue(redis, SEAL).look(32, 8)).due
+    due = (await RedisDeliveryQueue(redis, SEAL).list_due(32, 8)).due
     assert [one.tenant for one in due] == ["acme"] * 8 + ["other"]
 
 
@@ -120,11 +120,13 @@ async def test_an_event_that_comes_while_a_line_is_held_is_not_missed(redis: Red
     lines, record = RedisDeliveryQueue(redis, SEAL), await _hooked(redis, task_store)
     claim = await claim_of(lines)
     work = await lines.read(claim)
-    assert isinstance(work, HookWork)
+    assert isinstance(work, WebhookWork)
     await _finish(redis, record)
-    await lines.settle(claim, work, work.told.model_copy(update={"cursor": work.events[-1][0]}), DeliveryStep.DONE, 0)
+    await lines.store_result(
+        claim, work, work.progress.model_copy(update={"cursor": work.events[-1][0]}), DeliveryStep.DONE, 0
+    )
     again = await lines.read(await claim_of(lines))
-    assert isinstance(again, HookWork)
+    assert isinstance(again, WebhookWork)
     assert [event.kind for _, event in again.events][-1] == "turn_finished"
 
 
@@ -133,9 +135,9 @@ async def test_a_webhook_that_was_put_off_is_not_hurried_by_news(redis: Redis, t
     claim = await claim_of(lines)
     work = await lines.read(claim)
     assert work is not None
-    await lines.settle(claim, work, HookState(tries=1, error="it answered 500"), DeliveryStep.RETRY, 60)
+    await lines.store_result(claim, work, DeliveryProgress(tries=1, error="it answered 500"), DeliveryStep.RETRY, 60)
     await _finish(redis, record)
-    assert (await lines.look(10, 10)).due == []
+    assert (await lines.list_due(10, 10)).due == []
 
 
 async def test_a_webhook_set_anew_is_not_bound_to_what_was_under_way(redis: Redis, task_store: TaskStore) -> None:
@@ -146,10 +148,10 @@ async def test_a_webhook_set_anew_is_not_bound_to_what_was_under_way(redis: Redi
     await RedisWebhooks(redis, SEAL).put(
         record, HOOK.model_copy(update={"url": "https://b.example/"}), from_start=True, most=3
     )
-    assert await lines.settle(stale, work, HookState(disabled=True), DeliveryStep.OFF, 0) == ""
+    assert await lines.store_result(stale, work, DeliveryProgress(disabled=True), DeliveryStep.OFF, 0) == ""
     again = await lines.read(await claim_of(lines))
-    assert isinstance(again, HookWork)
-    assert (again.webhook.url, again.told.disabled) == ("https://b.example/", False)
+    assert isinstance(again, WebhookWork)
+    assert (again.webhook.url, again.progress.disabled) == ("https://b.example/", False)
 
 
 @pytest.mark.promise("push.killed")
@@ -162,7 +164,7 @@ async def test_an_end_whose_events_have_left_is_told(redis: Redis, task_store: T
     world = World(redis)
     await world.deliver()
     assert "completed" in world.bodies[HOOK.url][-1].lower()
-    assert (await RedisDeliveryQueue(redis, SEAL).look(10, 10)).due == []
+    assert (await RedisDeliveryQueue(redis, SEAL).list_due(10, 10)).due == []
 
 
 @pytest.mark.promise("push.disabled")
@@ -172,16 +174,16 @@ async def test_what_no_key_opens_any_more_is_given_up_and_a_notice_leaves(redis:
     await RedisDeliveryQueue(redis, SEAL).enqueue(_notice(1))
     lines = RedisDeliveryQueue(redis, Seal(read_secrets("b3RoZXI" * 8).sealing_keys()))
     found = []
-    for claim in await lines.claim((await lines.look(10, 10)).due, 60):
+    for claim in await lines.claim((await lines.list_due(10, 10)).due, 60):
         work = await lines.read(claim)
         assert isinstance(work, UnreadableDelivery)
         found.append((work.subject, work.config_id))
-        await lines.settle(
-            claim, work, work.told.model_copy(update={"tries": 12, "disabled": True}), DeliveryStep.OFF, 0
+        await lines.store_result(
+            claim, work, work.progress.model_copy(update={"tries": 12, "disabled": True}), DeliveryStep.OFF, 0
         )
     assert sorted(found) == [("a notice", "n1"), (record.task_id, "c1")]
     assert await redis.exists(keys.partition_keys(partition_of("acme", "n1")).posts) == 0
-    assert (await lines.look(10, 10)).due == []
+    assert (await lines.list_due(10, 10)).due == []
 
 
 async def test_a_line_whose_task_has_left_goes(redis: Redis, task_store: TaskStore) -> None:
@@ -225,12 +227,12 @@ class World(HttpPoster):
         """Until nothing waits. Claims end at once, so that nobody has to wait for those of the dead."""
         lines = RedisDeliveryQueue(self._redis, SEAL)
         rules = DeliveryRules(first_pause=0, tries=1000)
-        edge = ClockAndChance(lambda: datetime.now(UTC), random.random)
+        edge = ClockAndRandom(lambda: datetime.now(UTC), random.random)
         courier = DeliveryService(lines, self, partial(webhook_body, ""), read_secrets(SECRET), edge, rules)
-        while due := (await lines.look(10, 10)).due:
+        while due := (await lines.list_due(10, 10)).due:
             for claim in await lines.claim(due, 60):
                 try:
-                    await courier.carry(claim)
+                    await courier.deliver(claim)
                 except Dies:
                     await self._end_of(claim)
 
@@ -277,10 +279,10 @@ async def test_a_result_that_has_gone_takes_no_other_news_with_it(redis: Redis, 
     lines = RedisDeliveryQueue(redis, SEAL)
     claim = await claim_of(lines)
     work = await lines.read(claim)
-    assert isinstance(work, HookWork)
-    first = news_of(work)[0]
+    assert isinstance(work, WebhookWork)
+    first = pending_updates(work)[0]
     assert isinstance(first.update, ArtifactUpdate)
-    await lines.settle(claim, work, first.told, DeliveryStep.RETRY, 0)
+    await lines.store_result(claim, work, first.progress, DeliveryStep.RETRY, 0)
     await task_store.accept(record, a_turn(record), dedupe=None)
     await _finish(redis, record)
     await world.deliver()
@@ -297,7 +299,7 @@ async def test_what_a_gateway_cannot_read_waits_for_one_that_can(redis: Redis, t
     claim = await claim_of(changed, 0)
     closed = await changed.read(claim)
     assert isinstance(closed, UnreadableDelivery)
-    await changed.settle(claim, closed, closed.told.model_copy(update={"tries": 1}), DeliveryStep.RETRY, 0)
+    await changed.store_result(claim, closed, closed.progress.model_copy(update={"tries": 1}), DeliveryStep.RETRY, 0)
     await _finish(redis, record)
     world = World(redis)
     await world.deliver()
@@ -307,7 +309,9 @@ async def test_what_a_gateway_cannot_read_waits_for_one_that_can(redis: Redis, t
 async def test_so_many_failures_are_shown_and_no_more(redis: Redis) -> None:
     """One that is noted is kept up to date all the same."""
     failing, notes = (
-        Failing(subject="T1", config_id="c1", host="a.example", error="it answered 500", tries=1, disabled=False),
+        FailingDelivery(
+            subject="T1", config_id="c1", host="a.example", error="it answered 500", tries=1, disabled=False
+        ),
         FailingWebhooks(Scripts(redis)),
     )
     await redis.hset(keys.failing_key("acme"), mapping={f"m{n}": _row(failing) for n in range(1000)})  # type: ignore[misc]  # redis-py
@@ -317,5 +321,5 @@ async def test_so_many_failures_are_shown_and_no_more(redis: Redis) -> None:
     assert (len(found), max(one.tries for one in found)) == (1000, 7)
 
 
-def _row(failing: Failing) -> str:
+def _row(failing: FailingDelivery) -> str:
     return failing.model_dump_json()

@@ -155,8 +155,8 @@ class GetTaskFastPath:
                 log.exception("request_failed", method="GetTask")
             refusal = read.error_response(fault)
             status, headers, body = refusal.status_code, refusal.raw_headers, bytes(refusal.body)
-        if admitted.standing.measures:
-            limits = limit_headers(admitted.standing)
+        if admitted.rate_limits.measures:
+            limits = limit_headers(admitted.rate_limits)
             headers += [(name.lower().encode(), value.encode()) for name, value in limits.items()]
         return {"type": "http.response.start", "status": status, "headers": headers}, body
 

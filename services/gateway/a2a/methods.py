@@ -148,7 +148,7 @@ class A2aMethods:
 
     def identify_caller(self, call: streams.MethodCall, answer_format: AnswerFormat) -> Caller:
         """The caller. Raises ``InvalidField`` if the request names another tenant than the caller's."""
-        caller = self._identity.caller_of(call.let_in, metadata_of(call.params))
+        caller = self._identity.caller_of(call.authenticated, metadata_of(call.params))
         names_tenant = answer_format.dialect is not Dialect.LEGACY
         if names_tenant and text_at(call.params, "tenant", "tenant") not in (None, "", caller.tenant):
             raise InvalidField("tenant", "is not the tenant that the request was let into")
@@ -169,7 +169,7 @@ class A2aMethods:
 
     async def _add_file_contents(self, record: TaskRecord, answer_format: AnswerFormat) -> TaskRecord:
         """The record with the bytes of its files, if the format includes them; streams and lists only link them."""
-        return await self._services.tasks.files.with_contents(record) if answer_format.fills_files else record
+        return await self._services.tasks.files.add_contents(record) if answer_format.fills_files else record
 
 
 _MOST = 1024

@@ -41,7 +41,7 @@ from services.gateway.edge.replies import (
     protocol_version_of,
     rest_fault_reply,
 )
-from services.gateway.features.identity.middleware import let_in
+from services.gateway.features.identity.middleware import caller_of_request
 from services.gateway.features.identity.model import DEFAULT_TENANT
 from shared.domain.exact_json import JsonObject
 
@@ -206,6 +206,6 @@ def _strip_tenant(scope: Scope) -> str | None:
     found = _PATH.fullmatch(str(scope["path"]))
     if found is None or found["tenant"] in _TAKEN:
         return None
-    caller = let_in(Request(scope))
+    caller = caller_of_request(Request(scope))
     own = caller.tenant if caller else DEFAULT_TENANT
     return found["rest"] if unquote(found["tenant"]) == own else None

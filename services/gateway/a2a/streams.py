@@ -18,7 +18,7 @@ from services.gateway.a2a.views import AnswerFormat, ClientView, Shown
 from services.gateway.edge.errors import GatewayRefusal
 from services.gateway.edge.keep_alive import SSE_BEAT, KeepAliveResponse
 from services.gateway.edge.replies import rpc_error_of, write_json
-from services.gateway.features.identity.middleware import let_in
+from services.gateway.features.identity.middleware import caller_of_request
 from services.gateway.features.streams.service import TaskStream, ToldUpdate
 from services.gateway.features.streams.updates import LAST_EVENT_ID, Snapshot
 from services.gateway.features.tasks.service import TaskService, Ticket
@@ -33,7 +33,11 @@ class MethodCall:
     """One call of a method: its parameters, its authenticated caller, and the client's ``Last-Event-ID``."""
 
     def __init__(self, read: Callable[[], JsonObject], request: Request) -> None:
-        self._read, self.let_in, self.last_event_id = read, let_in(request), request.headers.get(LAST_EVENT_ID)
+        self._read, self.authenticated, self.last_event_id = (
+            read,
+            caller_of_request(request),
+            request.headers.get(LAST_EVENT_ID),
+        )
 
     @cached_property
     def params(self) -> JsonObject:
@@ -52,7 +56,7 @@ class PendingAnswer:
         record = self._record = await self._tasks.wait(self._ticket)
         is_reply = record.answers_as == "message" and record.state is TaskState.COMPLETED
         if self._answer_format.fills_files:
-            record = await self._tasks.files.with_contents(record)
+            record = await self._tasks.files.add_contents(record)
         return self._answer_format.answer(record, self._view, is_reply=is_reply)
 
     def show_accepted(self) -> Shown:

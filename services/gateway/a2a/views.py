@@ -19,7 +19,7 @@ from services.gateway.a2a.card_keys import CardKeys
 from services.gateway.features.streams import updates
 from services.gateway.features.streams.updates import Snapshot, StatusUpdate, Update
 from services.gateway.features.tasks.views import answer_of, artifacts_of, legacy_view, metadata_of
-from services.gateway.features.webhooks.model import TaskHook, legacy_shape, shape_of_1_0
+from services.gateway.features.webhooks.model import TaskWebhook, legacy_shape, shape_of_1_0
 from shared.contracts.task import FILE_ID, Artifact, HistoryMessage, TaskRecord
 from shared.domain.words import Dialect, TaskState
 
@@ -239,7 +239,7 @@ class AnswerFormat:
         final = isinstance(update, StatusUpdate) and update.final
         return self.convert(update_view(update, name, record, view.notice, view.history_length), final)
 
-    def webhook(self, webhook: TaskHook, task_id: str, token: str) -> Shown:
+    def webhook(self, webhook: TaskWebhook, task_id: str, token: str) -> Shown:
         """A webhook as JSON. ``token``: shown unless it is empty."""
         return {**shape_of_1_0(webhook, task_id), **_drop_empty(token=token)}
 
@@ -265,7 +265,7 @@ class JsonRpc03Format(AnswerFormat):
         return {**read, "final": final} if name == "statusUpdate" else read
 
     @override
-    def webhook(self, webhook: TaskHook, task_id: str, token: str) -> Shown:
+    def webhook(self, webhook: TaskWebhook, task_id: str, token: str) -> Shown:
         config: JsonValue = {"id": webhook.config_id, **legacy_shape(webhook), **_drop_empty(token=token)}
         return {"taskId": task_id, "pushNotificationConfig": config}
 
@@ -291,7 +291,7 @@ class Rest03Format(JsonRpc03Format):
         return cast(Shown, MessageToDict(ToProto.stream_response(read.result)))
 
     @override
-    def webhook(self, webhook: TaskHook, task_id: str, token: str) -> Shown:
+    def webhook(self, webhook: TaskWebhook, task_id: str, token: str) -> Shown:
         config = super().webhook(webhook, task_id, token)["pushNotificationConfig"]
         name = f"tasks/{task_id}/pushNotificationConfigs/{webhook.config_id}"
         return {"name": name, "pushNotificationConfig": config}
@@ -319,7 +319,7 @@ class LegacyFormat(AnswerFormat):
         return updates.legacy_update(update, view.shown_id, view.notice)
 
     @override
-    def webhook(self, webhook: TaskHook, task_id: str, token: str) -> Shown:
+    def webhook(self, webhook: TaskWebhook, task_id: str, token: str) -> Shown:
         return {"id": task_id, "pushNotificationConfig": {**legacy_shape(webhook), **_drop_empty(token=token)}}
 
 

@@ -3,21 +3,21 @@
 import json
 
 from services.gateway.a2a.views import ANSWER_FORMATS, NEW, ClientView
-from services.gateway.features.deliveries.news import HookWork, News
+from services.gateway.features.deliveries.model import WebhookUpdate, WebhookWork
 from services.gateway.features.streams.updates import StatusUpdate, Update
 from shared.contracts.task import TaskRecord
 
 
-def webhook_body(notice: str, work: HookWork, news: News) -> str:
+def webhook_body(notice: str, work: WebhookWork, update: WebhookUpdate) -> str:
     """The body of a webhook request: a ``StreamResponse`` in 1.0; in older protocols the task at the update."""
     answer_format, view = (
         ANSWER_FORMATS[work.webhook.dialect],
         ClientView(notice, work.webhook.shown_id or work.record.task_id),
     )
     if answer_format is NEW:
-        shape = answer_format.update(news.update, news.name, work.record, view)
+        shape = answer_format.update(update.update, update.name, work.record, view)
     else:
-        shape = answer_format.task(_record_at_update(work.record, news.update), view)
+        shape = answer_format.task(_record_at_update(work.record, update.update), view)
     return json.dumps(shape, ensure_ascii=False)
 
 

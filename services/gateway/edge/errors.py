@@ -145,10 +145,10 @@ class TooManyRequests(GatewayRefusal):
 
     status = 429
 
-    def __init__(self, cause: str, wait: float, standing: RateLimitStatus | None = None) -> None:
+    def __init__(self, cause: str, wait: float, rate_limits: RateLimitStatus | None = None) -> None:
         self.wait = max(1, ceil(wait))
         super().__init__(f"{cause}; try again in {self.wait} s")
-        self.standing = standing or RateLimitStatus()
+        self.rate_limits = rate_limits or RateLimitStatus()
 
 
 class IssuerUnavailable(Exception):

@@ -65,7 +65,7 @@ class MadeToolEndpoints:
 
     async def _find_versions(self, call: ApiCall) -> Sequence[MadeTool]:
         """All versions of the calculator that the path names; raises ``NotFound``."""
-        name = call.path_word("name")
+        name = call.path_value("name")
         found = [tool for tool in await self._made_tools.tools_of(call.caller.tenant) if tool.name == name]
         if not found:
             raise NotFound(f"made tool {name!r}")

@@ -17,7 +17,7 @@ from starlette.routing import Route
 from services.gateway.edge.errors import GatewayRefusal
 from services.gateway.edge.replies import FAILED
 from services.gateway.features.approvals.service import ApproverAnswer
-from services.gateway.features.identity.middleware import count_message, let_in
+from services.gateway.features.identity.middleware import caller_of_request, count_message
 from services.gateway.features.identity.model import Caller, Identity
 from services.gateway.features.services import FeatureServices
 from services.gateway.features.tasks.listing import TaskQuery
@@ -139,7 +139,7 @@ class McpEndpoint:
             request = cast(Request, context.request)
             if isinstance(call, SendTask):
                 await count_message(request)
-            result = await self._answer(call, self._identity.caller_of(let_in(request), {}))
+            result = await self._answer(call, self._identity.caller_of(caller_of_request(request), {}))
         except ValidationError as error:
             return _refuse_call(_describe_fault(error))
         except (GatewayRefusal, StoreUnavailable) as fault:

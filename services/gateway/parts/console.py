@@ -9,7 +9,7 @@ from services.gateway.features.console.pages import Pages
 from services.gateway.features.console.routes import console
 from services.gateway.features.console.sessions import ConsoleSessions
 from services.gateway.features.console.vocabulary import VOCABULARY
-from services.gateway.features.identity.throttle import networks_in
+from services.gateway.features.identity.throttle import parse_networks
 from services.gateway.optional_parts import GatewayPart, PartHost
 
 
@@ -21,7 +21,7 @@ def build_console(host: PartHost) -> GatewayPart:
         pages=Pages(settings.model_notice, host.clock, VOCABULARY),
         glance=Glance(services.approvals, services.lists, services.statistics, host.clock),
         secure=settings.card_url.startswith("https://"),
-        trusted=networks_in(settings.trusted_proxies),
+        trusted=parse_networks(settings.trusted_proxies),
     )
     return GatewayPart([Route("/console", _redirect_home), Mount("/console", console(context))])
 

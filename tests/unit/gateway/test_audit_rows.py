@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import pytest
 from typing_extensions import override
 
-from services.gateway.features.audit.rows import audit_rows, rows_of_record
-from services.gateway.features.audit.store import ArchivedAudit
+from services.gateway.features.audit.rows import audit_rows, rows_from_record
+from services.gateway.features.audit.store import ArchivedTaskReader
 from shared.contracts.archive import ArchivedTask
 from shared.contracts.grounds import FigureFound, Grounds
 from shared.contracts.ledger import LedgerEntry
@@ -52,11 +52,11 @@ def test_what_the_guard_marks_is_masked_and_its_digest_is_exact() -> None:
 @pytest.mark.promise("audit.masked", "audit.kept")
 def test_of_a_record_alone_no_more_is_told_and_a_task_without_writes_has_no_row() -> None:
     write = {"call_id": "c1", "tool": "pay", "arguments": {"card": _CARD}, "status": "verified", "note": _CARD}
-    (row,) = rows_of_record(_record(writes=[write], approval="approved by dana"))
+    (row,) = rows_from_record(_record(writes=[write], approval="approved by dana"))
     assert _CARD not in json.dumps(row, default=str)
     assert (row["tool"], row["allowed_by"], row["kept_in"]) == ("pay", "approved by dana", "record")
     assert audit_rows(ArchivedTask(record=_record()), "store") == []
-    assert rows_of_record(_record()) == []
+    assert rows_from_record(_record()) == []
 
 
 @pytest.mark.promise("audit.export")
@@ -112,7 +112,7 @@ class CountedArchive(Archive):
 @pytest.mark.promise("audit.one_listing")
 async def test_the_pages_of_an_export_share_one_listing_of_their_tenant() -> None:
     archive = CountedArchive()
-    audit = ArchivedAudit(archive)
-    named = [list(await audit.names(tenant)) for tenant in ("acme", "acme", "globex", "acme")]
+    audit = ArchivedTaskReader(archive)
+    named = [list(await audit.list_task_ids(tenant)) for tenant in ("acme", "acme", "globex", "acme")]
     assert archive.listings == ["acme", "globex"]
     assert named == [["acme-1", "acme-2"], ["acme-1", "acme-2"], ["globex-1", "globex-2"], ["acme-1", "acme-2"]]

@@ -8,7 +8,7 @@ import pytest
 from typing_extensions import override
 
 from services.gateway.features.approvals.service import Approvals, ApprovalService
-from services.gateway.features.approvals.views import Question
+from services.gateway.features.approvals.views import ApprovalRequest
 from services.gateway.features.console.charts import ChartLine, Frame, days_chart, lines, round_ticks
 from services.gateway.features.console.context import Glance
 from services.gateway.features.console.views import health, memory
@@ -286,11 +286,11 @@ class Store(TaskLists, Approvals, LearningStatistics):
         return Page((), None, 0)
 
     @override
-    async def waiting(self, tenant: str) -> Sequence[Question]:
+    async def waiting(self, tenant: str) -> Sequence[ApprovalRequest]:
         return ()
 
     @override
-    async def find(self, tenant: str, approval_id: str) -> Question | None:
+    async def find(self, tenant: str, approval_id: str) -> ApprovalRequest | None:
         return None
 
     @override

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from pydantic import JsonValue
 
-from services.gateway.features.audit.rows import rows_of_record
+from services.gateway.features.audit.rows import rows_from_record
 from services.gateway.features.console.pages import FOLDER
 from services.gateway.features.console.sessions import form_token, is_form_of, place_after
 from services.gateway.features.console.views.evidence import policy, quality_parts, unenforced_policy, writes
@@ -246,7 +246,7 @@ def test_figures_that_are_spoiled_are_left_out() -> None:
     found = record(TaskState.INPUT_REQUIRED, **spoiled)
     page = task_page(found, NOON)
     assert (page.asks, doubts_of(found), policy(found), quality_parts(found)) == ("", (), None, ())
-    assert len(writes(rows_of_record(found), None)) == 1
+    assert len(writes(rows_from_record(found), None)) == 1
 
 
 @each_row(("asked", "dry"), [({"dry_run": True}, True), ({"dry_run": False}, False), ({}, False)])

@@ -5,7 +5,7 @@ from pydantic import ValidationError
 
 from services.gateway.__main__ import main
 from services.gateway.features.identity.settings import IdentitySettings
-from services.gateway.features.identity.throttle import FailureThrottle, Strictness, networks_in, source_of
+from services.gateway.features.identity.throttle import FailureLimit, FailureThrottle, client_address, parse_networks
 from services.gateway.settings import GatewaySettings
 from tests.each_row import each_row
 from tests.refusals import refusal_of, refusal_of_process
@@ -104,7 +104,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def brake(clock: Clock) -> FailureThrottle:
-    return FailureThrottle(clock, Strictness(failures=3, window=60))
+    return FailureThrottle(clock, FailureLimit(failures=3, window=60))
 
 
 def _fail(brake: FailureThrottle, address: str, times: int) -> None:
@@ -115,33 +115,33 @@ def _fail(brake: FailureThrottle, address: str, times: int) -> None:
 @pytest.mark.promise("identity.brake")
 def test_an_address_waits_after_too_many_failures(brake: FailureThrottle, clock: Clock) -> None:
     _fail(brake, "192.0.2.1", 2)
-    assert brake.wait("192.0.2.1", GUESS) == 0
+    assert brake.seconds_to_wait("192.0.2.1", GUESS) == 0
     assert brake.count_failure("192.0.2.1", GUESS)
     clock.now += 20
-    assert brake.wait("192.0.2.1", GUESS) == 40
-    assert brake.wait("192.0.2.2", GUESS) == 0
+    assert brake.seconds_to_wait("192.0.2.1", GUESS) == 40
+    assert brake.seconds_to_wait("192.0.2.2", GUESS) == 0
     clock.now += 40
-    assert brake.wait("192.0.2.1", GUESS) == 0
+    assert brake.seconds_to_wait("192.0.2.1", GUESS) == 0
     _fail(brake, "192.0.2.1", 1)
-    assert brake.wait("192.0.2.1", GUESS) == 0
+    assert brake.seconds_to_wait("192.0.2.1", GUESS) == 0
 
 
 @pytest.mark.promise("identity.brake")
 def test_a_good_neighbour_is_not_held_off(brake: FailureThrottle) -> None:
     """Until its own credential is refused."""
-    brake.count_pass(GOOD)
+    brake.count_success(GOOD)
     _fail(brake, "192.0.2.1", 3)
-    assert brake.wait("192.0.2.1", GOOD) == 0
+    assert brake.seconds_to_wait("192.0.2.1", GOOD) == 0
     brake.count_failure("192.0.2.1", GOOD)
-    assert brake.wait("192.0.2.1", GOOD) > 0
+    assert brake.seconds_to_wait("192.0.2.1", GOOD) > 0
 
 
 def test_the_brake_forgets_the_longest_unheard_of_and_stays_small(brake: FailureThrottle) -> None:
     _fail(brake, "first", 3)
     for number in range(10_001):
         brake.count_failure(f"address {number}", GUESS)
-    assert brake.wait("first", GUESS) == 0
-    assert brake.wait("address 10000", GUESS) == 0
+    assert brake.seconds_to_wait("first", GUESS) == 0
+    assert brake.seconds_to_wait("address 10000", GUESS) == 0
 
 
 @pytest.mark.promise("identity.brake")
@@ -150,13 +150,13 @@ def test_nobody_is_held_off_without_an_address_or_without_a_bound_on_failures(
 ) -> None:
     """Behind a proxy that no setting names one guesser would shut all others out."""
     _fail(brake, "", 100)
-    assert brake.wait("", GUESS) == 0
-    brake = FailureThrottle(clock, Strictness(failures=0))
+    assert brake.seconds_to_wait("", GUESS) == 0
+    brake = FailureThrottle(clock, FailureLimit(failures=0))
     _fail(brake, "192.0.2.1", 100)
-    assert brake.wait("192.0.2.1", GUESS) == 0
+    assert brake.seconds_to_wait("192.0.2.1", GUESS) == 0
 
 
-TRUSTED = networks_in(["10.0.0.0/8", "2001:db8::/32", "127.0.0.1"])
+TRUSTED = parse_networks(["10.0.0.0/8", "2001:db8::/32", "127.0.0.1"])
 
 
 @pytest.mark.promise("identity.brake")
@@ -178,10 +178,10 @@ TRUSTED = networks_in(["10.0.0.0/8", "2001:db8::/32", "127.0.0.1"])
     ("", "198.51.100.7", ""),  # a socket file
 )
 def test_the_source_is_the_nearest_hop_that_is_no_trusted_proxy(peer: str, forwarded: str, source: str) -> None:
-    assert source_of(peer, forwarded, TRUSTED) == source
+    assert client_address(peer, forwarded, TRUSTED) == source
 
 
 def test_behind_a_proxy_that_nobody_named_no_address_can_be_told_and_what_is_no_network_is_refused() -> None:
-    assert (source_of("10.0.0.1", "203.0.113.7", ()), source_of("10.0.0.1", "", ())) == ("", "10.0.0.1")
+    assert (client_address("10.0.0.1", "203.0.113.7", ()), client_address("10.0.0.1", "", ())) == ("", "10.0.0.1")
     with pytest.raises(ValueError, match="proxy"):
-        networks_in(["proxy.example"])
+        parse_networks(["proxy.example"])

@@ -18,12 +18,12 @@ from services.gateway.features.approvals.notices import (
     ApprovalNews,
     NoticeWebhooks,
     Notifier,
-    deliveries,
+    build_signed_post,
 )
-from services.gateway.features.approvals.service import Approvals, OwedNotice, OwedNotices
+from services.gateway.features.approvals.service import Approvals, DueNotice, DueNotices
 from services.gateway.features.approvals.store import read_reference
-from services.gateway.features.approvals.views import Question
-from services.gateway.features.deliveries.news import DeliverySink
+from services.gateway.features.approvals.views import ApprovalRequest
+from services.gateway.features.deliveries.model import DeliverySink
 from services.gateway.features.webhooks.model import SignedPost
 from shared.contracts.approval import Approval, NoticeEvent, NoticeTarget
 from shared.contracts.plan import WritePlan
@@ -53,28 +53,28 @@ def _record() -> TaskRecord:
 
 class OneApproval(Approvals):
     def __init__(self, approval: Approval) -> None:
-        self.question = Question(approval, _record())
+        self.question = ApprovalRequest(approval, _record())
 
     @override
-    async def waiting(self, tenant: str) -> Sequence[Question]:
+    async def waiting(self, tenant: str) -> Sequence[ApprovalRequest]:
         return [self.question]
 
     @override
-    async def find(self, tenant: str, approval_id: str) -> Question | None:
+    async def find(self, tenant: str, approval_id: str) -> ApprovalRequest | None:
         return self.question if (tenant, approval_id) == ("acme", "a1") else None
 
 
-class ListedNotices(OwedNotices):
-    def __init__(self, *owed: OwedNotice) -> None:
-        self.owed = list(owed)
+class ListedNotices(DueNotices):
+    def __init__(self, *due: DueNotice) -> None:
+        self.due = list(due)
 
     @override
-    async def take(self) -> Sequence[OwedNotice]:
-        return list(self.owed)
+    async def claim_due(self) -> Sequence[DueNotice]:
+        return list(self.due)
 
     @override
-    async def mark_done(self, owed: OwedNotice) -> None:
-        self.owed.remove(owed)
+    async def mark_done(self, due: DueNotice) -> None:
+        self.due.remove(due)
 
 
 class HeardPosts(DeliverySink):
@@ -89,15 +89,15 @@ class HeardPosts(DeliverySink):
 async def _told(
     *targets: NoticeTarget, event: NoticeEvent = NoticeEvent.WAITING, environ: Mapping[str, str] | None = None
 ) -> tuple[list[SignedPost], ListedNotices]:
-    notices, posts = ListedNotices(OwedNotice("n1", event, 0, "acme", "a1")), HeardPosts()
+    notices, posts = ListedNotices(DueNotice("n1", event, 0, "acme", "a1")), HeardPosts()
     notifier = _notifier(notices, OneApproval(_approval(*targets)), posts, environ or {})
-    for owed in await notices.take():
-        await notifier.tell(owed)
+    for due in await notices.claim_due():
+        await notifier.enqueue_notice(due)
     return posts.heard, notices
 
 
 def _notifier(
-    notices: OwedNotices, approvals: Approvals, posts: DeliverySink, environ: Mapping[str, str] = MappingProxyType({})
+    notices: DueNotices, approvals: Approvals, posts: DeliverySink, environ: Mapping[str, str] = MappingProxyType({})
 ) -> Notifier:
     webhooks, references = (
         NoticeWebhooks(posts, Reach(public=True, schemes=frozenset({"https"}))),
@@ -112,7 +112,7 @@ async def test_a_target_is_told_what_is_asked_of_whom_and_where_to_answer_and_no
     said = loads_object(delivery.body)
     data = said["data"]
     assert isinstance(data, dict)
-    assert (said["type"], delivery.url, left.owed) == ("approval_waiting", _HOOK, [])
+    assert (said["type"], delivery.url, left.due) == ("approval_waiting", _HOOK, [])
     assert (data["approval_id"], data["level"], data["requester"]) == ("a1", "manager", "anna")
     assert "4111" not in delivery.body
     assert data["url"] == "https://purple.example/console/approvals/a1"
@@ -124,9 +124,9 @@ async def test_a_target_is_told_what_is_asked_of_whom_and_where_to_answer_and_no
 async def test_slack_gets_no_block_that_it_refuses(text: str) -> None:
     record = _record()
     record = record.model_copy(update={"request": TaskRequest(text=text), "requester": Principal(id="<!here>")})
-    told = ApprovalNews(NoticeEvent.WAITING, 0, Question(_approval(), record))
+    told = ApprovalNews(NoticeEvent.WAITING, 0, ApprovalRequest(_approval(), record))
     target = AddressedTarget(NoticeTarget(url=_HOOK, format="slack"), _HOOK)
-    said = loads_object(deliveries(told, target, "https://purple.example", _NOW).body)
+    said = loads_object(build_signed_post(told, target, "https://purple.example", _NOW).body)
     blocks = cast("list[dict[str, dict[str, str]]]", said["blocks"])
     texts = [block["text"]["text"] for block in blocks if "text" in block]
     assert all(1 <= len(one) <= 3_000 for one in texts)
@@ -150,7 +150,7 @@ async def test_the_events_that_a_target_wants_are_told_alone_and_each_is_one_del
     target = NoticeTarget(url=_HOOK, events=(NoticeEvent.EXPIRED,))
     nothing, left = await _told(target)
     something, _ = await _told(target, event=NoticeEvent.EXPIRED)
-    assert (nothing, left.owed, len(something)) == ([], [], 1)
+    assert (nothing, left.due, len(something)) == ([], [], 1)
     (once,), _ = await _told(NoticeTarget(url=_HOOK))
     (again,), _ = await _told(NoticeTarget(url=_HOOK))
     (other,), _ = await _told(NoticeTarget(url=f"{_HOOK}/2"))
@@ -171,7 +171,7 @@ async def test_references_are_read_within_the_tenants_walls() -> None:
 @pytest.mark.promise("approvals.notices_walls")
 async def test_a_target_that_may_not_be_called_or_has_no_secret_is_passed_and_the_others_are_told() -> None:
     heard, left = await _told(NoticeTarget(url="http://inside.example"), NoticeTarget(url=_HOOK))
-    assert ([one.url for one in heard], left.owed) == ([_HOOK], [])
+    assert ([one.url for one in heard], left.due) == ([_HOOK], [])
     unsigned = NoticeTarget(url=_HOOK, secret="env:TOOL_CREDENTIAL__ACME__SIGN")
     assert (await _told(unsigned, environ={"TOOL_CREDENTIAL__ACME__SIGN": "short"}))[0] == []
 
@@ -185,7 +185,7 @@ class OneUnreadable(OneApproval):
     """Another version of the gateway wrote ``broken``."""
 
     @override
-    async def find(self, tenant: str, approval_id: str) -> Question | None:
+    async def find(self, tenant: str, approval_id: str) -> ApprovalRequest | None:
         if approval_id == "broken":
             raise ValueError("no approval that this version can read")
         return await super().find(tenant, approval_id)
@@ -194,31 +194,31 @@ class OneUnreadable(OneApproval):
 class TakenOnce(ListedNotices):
     """What is not done is owed again only later; ``told`` is set once ``n2`` is done."""
 
-    def __init__(self, *owed: OwedNotice) -> None:
-        super().__init__(*owed)
+    def __init__(self, *due: DueNotice) -> None:
+        super().__init__(*due)
         self.told = asyncio.Event()
         self._taken: set[str] = set()
 
     @override
-    async def take(self) -> Sequence[OwedNotice]:
-        fresh = [one for one in self.owed if one.name not in self._taken]
+    async def claim_due(self) -> Sequence[DueNotice]:
+        fresh = [one for one in self.due if one.name not in self._taken]
         self._taken |= {one.name for one in fresh}
         return fresh
 
     @override
-    async def mark_done(self, owed: OwedNotice) -> None:
-        await super().mark_done(owed)
+    async def mark_done(self, due: DueNotice) -> None:
+        await super().mark_done(due)
         self.told.set()
 
 
 @pytest.mark.promise("approvals.notices")
 async def test_an_approval_that_cannot_be_read_keeps_nobody_from_being_told_of_others() -> None:
-    broken = OwedNotice("n1", NoticeEvent.WAITING, 0, "acme", "broken")
-    notices, posts = TakenOnce(broken, OwedNotice("n2", NoticeEvent.WAITING, 0, "acme", "a1")), HeardPosts()
+    broken = DueNotice("n1", NoticeEvent.WAITING, 0, "acme", "broken")
+    notices, posts = TakenOnce(broken, DueNotice("n2", NoticeEvent.WAITING, 0, "acme", "a1")), HeardPosts()
     notifier = _notifier(notices, OneUnreadable(_approval(NoticeTarget(url=_HOOK))), posts)
-    async with asyncio.timeout(5), notifier.running(_listening):
+    async with asyncio.timeout(5), notifier.run_in_background(_listening):
         await notices.told.wait()
-    assert ([one.url for one in posts.heard], notices.owed) == ([_HOOK], [broken])
+    assert ([one.url for one in posts.heard], notices.due) == ([_HOOK], [broken])
 
 
 @asynccontextmanager

@@ -15,15 +15,21 @@ from typing_extensions import override
 
 from services.gateway.edge.errors import IssuerUnavailable, NotEntitled, RateLimitStatus, Unauthenticated
 from services.gateway.features.identity.model import Allowance, Caller, RateMeter, RequestCost
-from services.gateway.features.identity.signing_keys import HttpJwks, Patience, SigningKeys, may_be_asked, usable
-from services.gateway.features.identity.tokens import ClaimNames, JwtIdentity, TokenDemands, caller_in
+from services.gateway.features.identity.signing_keys import (
+    HttpJwks,
+    RenewalTimes,
+    SigningKeys,
+    may_fetch_keys_from,
+    usable_keys,
+)
+from services.gateway.features.identity.tokens import ClaimNames, JwtIdentity, TokenRequirements, caller_from_claims
 from shared.contracts.api_key import ApiKey
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import Role
 from tests.doubles.token_issuer import AUDIENCE, TokenIssuer, made_key, public_jwk, signed
 from tests.each_row import each_row
 
-PATIENCE = Patience(renew=300, again=10, stale=3600)
+PATIENCE = RenewalTimes(interval=300, retry_pause=10, max_age=3600)
 
 
 class Published:
@@ -42,13 +48,15 @@ class NobodysMeter(RateMeter):
     """Where nothing is limited nothing is counted."""
 
     @override
-    async def of_key(
-        self, key_id: str, digest: str, errand: RequestCost, usual: Allowance
+    async def count_for_key(
+        self, key_id: str, digest: str, errand: RequestCost, default_allowance: Allowance
     ) -> tuple[ApiKey | None, RateLimitStatus]:
         raise AssertionError("no key was presented")
 
     @override
-    async def of_bearer(self, caller: Caller, errand: RequestCost, usual: Allowance) -> RateLimitStatus:
+    async def count_for_bearer(
+        self, caller: Caller, errand: RequestCost, default_allowance: Allowance
+    ) -> RateLimitStatus:
         raise AssertionError("nothing is limited")
 
 
@@ -88,7 +96,7 @@ async def test_many_that_miss_a_key_ask_once_and_strangers_ids_make_nobody_ask_m
     for number in range(20):
         assert await keys.find(f"stranger-{number}", "ES256") is None
     assert issuer.asked == 1
-    clock.now += PATIENCE.again
+    clock.now += PATIENCE.retry_pause
     issuer.add("two", "ES256")
     assert await keys.find("two", "ES256") is not None
     assert issuer.asked == 2
@@ -98,7 +106,7 @@ async def test_many_that_miss_a_key_ask_once_and_strangers_ids_make_nobody_ask_m
 async def test_known_keys_count_until_they_are_stale(keys: SigningKeys, issuer: TokenIssuer, clock: Clock) -> None:
     await keys.find("one", "ES256")
     issuer.away = True
-    clock.now += PATIENCE.stale - 1
+    clock.now += PATIENCE.max_age - 1
     assert await keys.find("one", "ES256") is not None
     with pytest.raises(IssuerUnavailable):  # it may be a new key: nobody can tell
         await keys.find("two", "ES256")
@@ -106,17 +114,17 @@ async def test_known_keys_count_until_they_are_stale(keys: SigningKeys, issuer: 
     with pytest.raises(IssuerUnavailable, match="cannot be had"):
         await keys.find("one", "ES256")
     issuer.away = False
-    clock.now += PATIENCE.again
+    clock.now += PATIENCE.retry_pause
     assert await keys.find("one", "ES256") is not None
 
 
 @pytest.mark.promise("identity.tokens")
 async def test_keys_are_renewed_beside_the_requests(issuer: TokenIssuer, clock: Clock) -> None:
     """So that a rotated key is known before its first token comes, and a withdrawn one counts no more."""
-    keys = SigningKeys(Published(issuer), clock, Patience(renew=0.001))
+    keys = SigningKeys(Published(issuer), clock, RenewalTimes(interval=0.001))
     issuer.add("two", "ES256")
     async with asyncio.timeout(10), asyncio.TaskGroup() as group:
-        renewing = group.create_task(keys.renew_for_ever())
+        renewing = group.create_task(keys.keep_renewed())
         while issuer.asked < 1:
             await asyncio.sleep(0)
         del issuer.keys["one"]
@@ -156,7 +164,7 @@ def _jwk(**changes: Json) -> JsonObject:
     {},
 )
 def test_what_is_no_public_key_for_signatures_is_left_out(jwk: JsonObject) -> None:
-    assert usable([jwk]) == ()
+    assert usable_keys([jwk]) == ()
 
 
 _PLAIN = st.none() | st.booleans() | st.integers() | st.text(max_size=8)
@@ -172,7 +180,7 @@ _NAMES = st.sampled_from(["kty", "crv", "alg", "use", "key_ops", "kid", "n", "e"
 def test_whatever_an_issuer_publishes_is_a_key_or_left_out(changes: dict[str, Json], algorithm: str) -> None:
     """The renewal goes on beside the requests: nothing that is published may end it."""
     spoilt = {**public_jwk(made_key(algorithm, "k"), algorithm, "k"), **changes}
-    for key in usable([spoilt, changes]):
+    for key in usable_keys([spoilt, changes]):
         assert set(key.algorithms) <= {"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES512", "EdDSA"}
 
 
@@ -181,19 +189,19 @@ def test_whatever_an_issuer_publishes_is_a_key_or_left_out(changes: dict[str, Js
 async def test_each_algorithm_of_public_keys_is_believed(issuer: TokenIssuer, algorithm: str) -> None:
     issuer.add("other", algorithm)
     identity = _identity(issuer)
-    assert (await identity.bearer_of(issuer.token("other", sub="dana"))).principal.id == "dana"
+    assert (await identity.caller_of_token(issuer.token("other", sub="dana"))).principal.id == "dana"
 
 
 def _identity(issuer: TokenIssuer) -> JwtIdentity:
-    keys, expected = SigningKeys(Published(issuer), Clock(), PATIENCE), TokenDemands(issuer.url, (AUDIENCE,))
+    keys, expected = SigningKeys(Published(issuer), Clock(), PATIENCE), TokenRequirements(issuer.url, (AUDIENCE,))
     return JwtIdentity(keys, expected, ClaimNames(), NobodysMeter(), Allowance())
 
 
 async def _refused(issuer: TokenIssuer, token: str) -> None:
     identity = _identity(issuer)
-    assert (await identity.bearer_of(issuer.token("one"))).principal.id == "casey"
+    assert (await identity.caller_of_token(issuer.token("one"))).principal.id == "casey"
     with pytest.raises(Unauthenticated):
-        await identity.bearer_of(token)
+        await identity.caller_of_token(token)
 
 
 def _raw(header: JsonObject, claims: object, signature: bytes = b"") -> str:
@@ -313,15 +321,15 @@ def _with(**changes: Json) -> JsonObject:
 
 
 def test_claims_name_tenant_principal_roles_and_levels_also_by_an_address_or_a_path() -> None:
-    caller = caller_in(_with(roles="approver client openid", levels=["Manager", "cfo"]), ClaimNames())
+    caller = caller_from_claims(_with(roles="approver client openid", levels=["Manager", "cfo"]), ClaimNames())
     assert (caller.tenant, caller.principal.id, caller.principal.verified) == ("acme", "casey", True)
     assert caller.principal.roles == (Role.APPROVER, Role.CLIENT)
     assert caller.principal.levels == ("manager", "cfo")
     names = ClaimNames(tenant="https://acme.example/tenant", roles="realm_access.roles", principal="preferred_username")
     claims: JsonObject = {"https://acme.example/tenant": "acme", "realm_access": {"roles": ["operator"]}}
-    caller = caller_in({**claims, "preferred_username": "olga"}, names)
+    caller = caller_from_claims({**claims, "preferred_username": "olga"}, names)
     assert (caller.tenant, caller.principal.id, caller.principal.roles) == ("acme", "olga", (Role.OPERATOR,))
-    assert caller_in(_with(tenant="globex"), ClaimNames(one_tenant="acme")).tenant == "acme"
+    assert caller_from_claims(_with(tenant="globex"), ClaimNames(one_tenant="acme")).tenant == "acme"
 
 
 @pytest.mark.promise("identity.claims")
@@ -344,7 +352,7 @@ def test_claims_name_tenant_principal_roles_and_levels_also_by_an_address_or_a_p
 )
 def test_a_claim_that_is_missing_or_wrong_is_named(claims: JsonObject, said: str) -> None:
     with pytest.raises(NotEntitled) as refused:
-        caller_in(claims, ClaimNames())
+        caller_from_claims(claims, ClaimNames())
     assert said in str(refused.value)
 
 
@@ -364,4 +372,4 @@ def test_a_claim_that_is_missing_or_wrong_is_named(claims: JsonObject, said: str
     ("", False),
 )
 def test_keys_come_over_tls_or_from_this_machine(url: str, may: bool) -> None:
-    assert may_be_asked(url) is may
+    assert may_fetch_keys_from(url) is may

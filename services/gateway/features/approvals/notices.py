@@ -1,4 +1,4 @@
-"""Notices about approvals: what a tenant's targets are told, and in which form."""
+"""Notices about approvals: their content and form, and the loop that queues them for a tenant's notice targets."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -11,13 +11,13 @@ from pydantic import JsonValue
 
 from services.gateway.features.approvals.service import (
     Approvals,
-    OwedNotice,
-    OwedNotices,
+    DueNotice,
+    DueNotices,
     ReadReference,
     UnreadableReference,
 )
-from services.gateway.features.approvals.views import Question
-from services.gateway.features.deliveries.news import DeliverySink
+from services.gateway.features.approvals.views import ApprovalRequest
+from services.gateway.features.deliveries.model import DeliverySink
 from services.gateway.features.webhooks.model import SignedPost
 from services.gateway.features.webhooks.secrets import delivery_id, is_secret
 from shared.contracts.approval import Approval, NoticeEvent, NoticeTarget
@@ -34,43 +34,46 @@ _MOST_SHOWN = 2_900  # characters of a block; Slack refuses a message with a blo
 
 
 class ApprovalNews(NamedTuple):
-    """An event of an approval to be told. ``step`` counts the levels that it had passed."""
+    """An event of an approval that notice targets are to hear of. ``step``: how many levels it had passed by then."""
 
     event: NoticeEvent
     step: int
-    question: Question
+    question: ApprovalRequest
 
 
 class AddressedTarget(NamedTuple):
-    """A target whose URL and secret have been read from their references."""
+    """A notice target, with the URL and secret that its fields refer to."""
 
     target: NoticeTarget
     url: str
     secret: str = ""
 
 
-def deliveries(told: ApprovalNews, addressed: AddressedTarget, console: str, now: datetime) -> SignedPost:
-    """The signed POST for one target. Its id depends only on event and target, so a repeat has the same one."""
-    approval, record = told.question
-    parts = (record.tenant, approval.approval_id, told.event.value, str(told.step), addressed.url)
+def build_signed_post(news: ApprovalNews, addressed: AddressedTarget, console: str, now: datetime) -> SignedPost:
+    """The POST that delivers a notice to one target. Its id depends only on event and target, so a repeat has the same.
+
+    ``console``: the gateway's public URL, for links.
+    """
+    approval, record = news.question
+    parts = (record.tenant, approval.approval_id, news.event.value, str(news.step), addressed.url)
     link = f"{console.rstrip('/')}/console/approvals/{approval.approval_id}"
     slack = addressed.target.format == "slack"
-    body = _slack_body(told, link) if slack else _standard_body(told, link, now)
+    body = _slack_body(news, link) if slack else _generic_body(news, link, now)
     return SignedPost(
         tenant=record.tenant,
         delivery_id=delivery_id(*parts),
-        subject=f"{told.event.value} {approval.approval_id}",
+        subject=f"{news.event.value} {approval.approval_id}",
         url=addressed.url,
         body=dumps(body),
         secret=addressed.secret,
     )
 
 
-def headline(told: ApprovalNews) -> str:
-    """One sentence on what happened, without anything of the task's content."""
-    approval, record = told.question
+def notice_headline(news: ApprovalNews) -> str:
+    """One sentence on what happened to the approval, without any of the task's content."""
+    approval, record = news.question
     who, what = _name_decider(approval), f"Approval {approval.approval_id}"
-    match told.event:
+    match news.event:
         case NoticeEvent.WAITING:
             return f"{what} asked by {record.requester.id} waits for {who}, until {_format_time(approval.deadline)}."
         case NoticeEvent.ESCALATED:
@@ -82,19 +85,19 @@ def headline(told: ApprovalNews) -> str:
             return f"{what} is {approval.status.value}{f' by {by}' if by else ''}."
 
 
-def _standard_body(told: ApprovalNews, link: str, now: datetime) -> JsonObject:
-    return {"type": told.event.value, "timestamp": now.isoformat(), "data": _describe_news(told, link)}
+def _generic_body(news: ApprovalNews, link: str, now: datetime) -> JsonObject:
+    return {"type": news.event.value, "timestamp": now.isoformat(), "data": _notice_data(news, link)}
 
 
-def _describe_news(told: ApprovalNews, link: str) -> JsonObject:
-    """The notice's data, without anything the privacy guard marks."""
-    approval, record = told.question
+def _notice_data(news: ApprovalNews, link: str) -> JsonObject:
+    """The notice's data, without what the privacy guard marks as personal."""
+    approval, record = news.question
     said: dict[str, JsonValue] = {
         "approval_id": approval.approval_id,
         "task_id": record.task_id,
         "session_id": record.session_id,
         "status": approval.status.value,
-        "summary": headline(told),
+        "summary": notice_headline(news),
         "task": _cut_text(record.request.text),
         "requester": record.requester.id,
         "level": approval.level,
@@ -119,16 +122,16 @@ def _call_view(call: PlannedCall) -> JsonValue:
     return {"call_id": call.call_id, "connection": call.connection_id, "tool": call.tool, "arguments": arguments}
 
 
-def _slack_body(told: ApprovalNews, link: str) -> JsonObject:
-    """A Slack message. ``text`` is what a notification shows; the blocks are the message."""
-    return {"text": _escape_text(redact_text(headline(told))), "blocks": [*_build_blocks(told, link)]}
+def _slack_body(news: ApprovalNews, link: str) -> JsonObject:
+    """A Slack message: ``text`` is shown in notifications, ``blocks`` is the message itself."""
+    return {"text": _escape_text(redact_text(notice_headline(news))), "blocks": [*_build_blocks(news, link)]}
 
 
-def _build_blocks(told: ApprovalNews, link: str) -> Iterator[JsonObject]:
-    approval, record = told.question
+def _build_blocks(news: ApprovalNews, link: str) -> Iterator[JsonObject]:
+    approval, record = news.question
     calls = "\n".join(_call_line(call) for call in approval.plan.calls[:_CALLS])
     why = "\n".join(f"• {_escape_text(_cut_text(reason))}" for reason in approval.reasons[:_CALLS])
-    yield _build_section(f"*{_escape_text(redact_text(headline(told)))}*")
+    yield _build_section(f"*{_escape_text(redact_text(notice_headline(news)))}*")
     if record.request.text.strip():
         yield _build_section(_escape_text(_cut_text(record.request.text)))
     yield _build_section(f"*Calls*\n{calls}")
@@ -141,7 +144,7 @@ def _build_blocks(told: ApprovalNews, link: str) -> Iterator[JsonObject]:
 
 
 def _build_section(text: str) -> JsonObject:
-    """A block of text. ``verbatim``: Slack makes no link and no mention of what looks like one."""
+    """A Slack block with text; ``verbatim`` keeps Slack from making links or mentions of it."""
     return {"type": "section", "text": {"type": "mrkdwn", "text": text[:_MOST_SHOWN], "verbatim": True}}
 
 
@@ -151,7 +154,7 @@ def _call_line(call: PlannedCall) -> str:
 
 
 def _escape_text(text: str) -> str:
-    """Text escaped so that it can mention nobody and link nowhere."""
+    """Escape Slack's control characters, so that the text can contain no mention and no link."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
@@ -179,22 +182,22 @@ _AGAIN_SECONDS = 1.0
 
 
 class NoticeWebhooks(NamedTuple):
-    """How notices are delivered, and where they may go."""
+    """The queue that delivers notices, and the addresses that they may be sent to."""
 
     posts: DeliverySink
     reach: Reach
 
 
 class Notifier:
-    """Sends notices about approvals. ``console``: the gateway's public URL, for links.
+    """Queues due notices about approvals for delivery. ``console``: the gateway's public URL, for links.
 
-    ``webhooks``: None where none are offered. A target that cannot be notified is logged and skipped. Nothing is lost
-    when ``running`` is cancelled or killed.
+    ``webhooks``: None if webhooks are not offered. A target that cannot be notified is logged and skipped. Nothing is
+    lost if the process is killed.
     """
 
     def __init__(
         self,
-        notices: OwedNotices,
+        notices: DueNotices,
         approvals: Approvals,
         webhooks: NoticeWebhooks | None,
         read_reference: ReadReference,
@@ -205,8 +208,8 @@ class Notifier:
         self._read_reference, self._console, self._clock = read_reference, console, clock
 
     @asynccontextmanager
-    async def running(self, listen: Listen) -> AsyncIterator[None]:
-        """Sends due notices while the context lasts. ``listen``: an event that is set when one becomes due."""
+    async def run_in_background(self, listen: Listen) -> AsyncIterator[None]:
+        """Queue due notices while the context lasts. ``listen``: opens an event that is set when one becomes due."""
         async with asyncio.TaskGroup() as group:
             loop = group.create_task(self._run(listen))
             yield
@@ -216,61 +219,61 @@ class Notifier:
         while True:
             try:
                 async with listen() as news:
-                    await self._serve(news)
+                    await self._send_when_due(news)
             except StoreUnavailable as error:
                 log.warning("notices_wait", error=str(error))
             except Exception:  # the outermost edge of a round: what broke it is looked at again, not for ever at once
                 log.exception("notices_failed")
             await asyncio.sleep(_AGAIN_SECONDS)
 
-    async def _serve(self, news: asyncio.Event) -> None:
+    async def _send_when_due(self, due_event: asyncio.Event) -> None:
         while True:
-            news.clear()
-            if await self._round():
+            due_event.clear()
+            if await self._send_due():
                 continue
             try:
                 async with asyncio.timeout(_LOOK_SECONDS):
-                    await news.wait()
+                    await due_event.wait()
             except TimeoutError:
                 continue
 
-    async def _round(self) -> int:
-        """Send the notices that are due; returns how many there were. A failure of one does not stop the others."""
-        owed = await self._notices.take()
-        for one in owed:
+    async def _send_due(self) -> int:
+        """Queue the notices that are due; returns how many there were. A failure of one does not stop the others."""
+        due = await self._notices.claim_due()
+        for one in due:
             try:
-                await self.tell(one)
+                await self.enqueue_notice(one)
             except StoreUnavailable:
                 raise
             except Exception:  # the outermost edge of a notice: it is owed again after a while
                 log.exception("notice_failed", tenant=one.tenant, approval=one.approval_id)
-        return len(owed)
+        return len(due)
 
-    async def tell(self, owed: OwedNotice) -> None:
-        """Queue one notice for delivery; a repeat is harmless. Raises ``StoreUnavailable``."""
-        question = await self._approvals.find(owed.tenant, owed.approval_id)
+    async def enqueue_notice(self, due: DueNotice) -> None:
+        """Queue one notice for each of its approval's targets; a repeat is harmless. Raises ``StoreUnavailable``."""
+        question = await self._approvals.find(due.tenant, due.approval_id)
         if question is not None:
-            await self._tell_targets(owed, question)
-        await self._notices.mark_done(owed)
+            await self._enqueue_for_targets(due, question)
+        await self._notices.mark_done(due)
 
-    async def _tell_targets(self, owed: OwedNotice, question: Question) -> None:
-        told = ApprovalNews(owed.event, owed.step, question)
+    async def _enqueue_for_targets(self, due: DueNotice, question: ApprovalRequest) -> None:
+        news = ApprovalNews(due.event, due.step, question)
         for target in question.approval.notices:
-            if owed.event in target.events:
-                await self._tell_target(owed, target, told)
+            if due.event in target.events:
+                await self._enqueue_for_target(due, target, news)
 
-    async def _tell_target(self, owed: OwedNotice, target: NoticeTarget, told: ApprovalNews) -> None:
+    async def _enqueue_for_target(self, due: DueNotice, target: NoticeTarget, news: ApprovalNews) -> None:
         webhooks = self._webhooks
         try:
             if webhooks is None:
                 raise UnreadableReference(_NO_WEBHOOKS)
-            addressed = self._read_target(target, owed.tenant, webhooks.reach)
+            addressed = self._resolve_target(target, due.tenant, webhooks.reach)
         except UnreadableReference as why:
-            log.warning("notice_not_sent", tenant=owed.tenant, approval=owed.approval_id, why=str(why))
+            log.warning("notice_not_sent", tenant=due.tenant, approval=due.approval_id, why=str(why))
             return
-        await webhooks.posts.enqueue(deliveries(told, addressed, self._console, self._clock()))
+        await webhooks.posts.enqueue(build_signed_post(news, addressed, self._console, self._clock()))
 
-    def _read_target(self, target: NoticeTarget, tenant: str, reach: Reach) -> AddressedTarget:
+    def _resolve_target(self, target: NoticeTarget, tenant: str, reach: Reach) -> AddressedTarget:
         url, secret = self._read_reference(target.url, tenant), self._read_reference(target.secret, tenant)
         if problem := why_refused(url, reach):
             raise UnreadableReference(f"the URL of a notice target: {problem}")

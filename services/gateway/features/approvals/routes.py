@@ -1,4 +1,4 @@
-"""``/approvals``: the inbox of whoever approves."""
+"""``/approvals``: the approvals that wait, and the approvers' answers."""
 
 from fastapi import APIRouter
 from pydantic import JsonValue
@@ -20,20 +20,20 @@ class ApprovalEndpoints:
         )
 
     async def list_all(self, call: ApiCall) -> JsonValue:
-        """List the approvals that wait, the nearest deadline first."""
+        """List the approvals that wait for a decision, the nearest deadline first."""
         questions = await self._service.waiting(call.caller)
         return {"approvals": [self._service.view(question, call.caller) for question in questions]}
 
     async def show_one(self, call: ApiCall) -> JsonValue:
-        """Show one approval: the calls, the reasons, the deadline, and what was decided so far."""
-        return self._service.view(await self._service.show(call.path_word("approval_id"), call.caller), call.caller)
+        """Show one approval: its calls, reasons and deadline, and the decisions so far."""
+        return self._service.view(await self._service.show(call.path_value("approval_id"), call.caller), call.caller)
 
     async def answer(self, call: ApiCall) -> Response:
         """Approve or reject the calls of one approval: ``{"decision", "comment"}``.
 
-        200 once the decision is heeded, 202 if it will be, 409 if it does not count. The answer says how the
-        task stands.
+        200 once the decision has taken effect, 202 if it will later, 409 if it does not count. The answer contains the
+        approval and the state of its task.
         """
-        approval_id, word = call.path_word("approval_id"), read_answer(call.body)
+        approval_id, word = call.path_value("approval_id"), read_answer(call.body)
         question, heeded = await self._service.answer(approval_id, word, call.caller)
         return JSONResponse(self._service.view(question, call.caller), status_code=200 if heeded else 202)

@@ -1,4 +1,4 @@
-"""Approvals that wait: who may see which, and how they are answered."""
+"""Approvals: who may see and answer which, and how an answer reaches the waiting task."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from services.gateway.edge.errors import DecisionNotCounted, InvalidField, MissingRole, UnknownApproval
 from services.gateway.edge.fields import required_id_at, short_text_at
 from services.gateway.edge.ids import derive_id
-from services.gateway.features.approvals.views import Question, approval_view
+from services.gateway.features.approvals.views import ApprovalRequest, approval_view
 from services.gateway.features.identity.model import Caller, may_read
 from services.gateway.features.tasks.message import WORDS
 from shared.contracts.approval import Approval, ApprovalStatus, NoticeEvent
@@ -21,15 +21,15 @@ from shared.domain.words import Role, TaskState
 class Approvals(Protocol):
     """The tenants' approvals. Both methods may raise ``StoreUnavailable``."""
 
-    async def waiting(self, tenant: str) -> Sequence[Question]:
+    async def waiting(self, tenant: str) -> Sequence[ApprovalRequest]:
         """Every undecided approval of the tenant."""
 
-    async def find(self, tenant: str, approval_id: str) -> Question | None:
-        """The approval, decided or not; None if there is none, or none that is kept any longer."""
+    async def find(self, tenant: str, approval_id: str) -> ApprovalRequest | None:
+        """The approval, decided or not; None if it does not exist, or is no longer stored."""
 
 
-class OwedNotice(NamedTuple):
-    """A notice that is due. ``name``: its key in the store."""
+class DueNotice(NamedTuple):
+    """A notice about an approval that is due. ``name``: its key in the store; ``step``: how many levels had passed."""
 
     name: str
     event: NoticeEvent
@@ -38,17 +38,17 @@ class OwedNotice(NamedTuple):
     approval_id: str
 
 
-class OwedNotices(Protocol):
-    """Notices about approvals that were not sent yet. Every method may raise ``StoreUnavailable``."""
+class DueNotices(Protocol):
+    """The notices about approvals that have not been queued yet. Every method may raise ``StoreUnavailable``."""
 
-    async def take(self) -> Sequence[OwedNotice]:
-        """Claim the notices that are due. Another process takes them after a while, should this one die."""
+    async def claim_due(self) -> Sequence[DueNotice]:
+        """Claim the due notices for a while; if this process dies, another claims them afterwards."""
 
-    async def mark_done(self, owed: OwedNotice) -> None: ...
+    async def mark_done(self, due: DueNotice) -> None: ...
 
 
 class UnreadableReference(Exception):
-    """A target refers to a variable that is not set or not permitted; the message names it, and no secret."""
+    """A notice target refers to a variable that is not set or not permitted; the message names it, but no secret."""
 
 
 ReadReference = Callable[[str, str], str]  # of a target's field and its tenant; may raise ``UnreadableReference``
@@ -71,35 +71,35 @@ def read_answer(body: JsonObject) -> ApproverAnswer:
 
 
 # Puts a turn ahead of its session's messages, waits a little for its end, and returns the task.
-HandOver = Callable[[TaskRecord, Turn], Awaitable[TaskRecord]]
+SendSignal = Callable[[TaskRecord, Turn], Awaitable[TaskRecord]]
 
 
 class ApprovalService:
-    """Lists, shows and answers a tenant's approvals. All methods raise ``StoreUnavailable``."""
+    """Lists, shows and answers a tenant's approvals. All methods may raise ``StoreUnavailable``."""
 
-    def __init__(self, approvals: Approvals, hand_over: HandOver, clock: Callable[[], datetime]) -> None:
-        self._approvals, self._hand_over, self._clock = approvals, hand_over, clock
+    def __init__(self, approvals: Approvals, send_signal: SendSignal, clock: Callable[[], datetime]) -> None:
+        self._approvals, self._send_signal, self._clock = approvals, send_signal, clock
 
-    async def waiting(self, caller: Caller) -> list[Question]:
+    async def waiting(self, caller: Caller) -> list[ApprovalRequest]:
         """The waiting approvals that the caller may see, the nearest deadline first."""
         questions = [
             one for one in await self._approvals.waiting(caller.tenant) if may_read(caller.principal, one.record)
         ]
         return sorted(questions, key=lambda one: (one.approval.deadline, one.approval.approval_id))
 
-    def view(self, question: Question, caller: Caller) -> dict[str, JsonValue]:
-        """The approval as JSON, with whether the caller's answer would count."""
+    def view(self, question: ApprovalRequest, caller: Caller) -> dict[str, JsonValue]:
+        """The approval as JSON; it also says whether the caller's answer would count."""
         return approval_view(question, caller.principal, self._clock())
 
-    async def show(self, approval_id: str, caller: Caller) -> Question:
-        """One approval; a decided one as long as its task is kept. Raises ``UnknownApproval``."""
+    async def show(self, approval_id: str, caller: Caller) -> ApprovalRequest:
+        """One approval; decided ones too, as long as their tasks are stored. Raises ``UnknownApproval``."""
         question = await self._approvals.find(caller.tenant, approval_id)
         if question is None or not may_read(caller.principal, question.record):
             raise UnknownApproval(f"approval {approval_id!r} that you may see")
         return question
 
-    async def answer(self, approval_id: str, answer: ApproverAnswer, caller: Caller) -> tuple[Question, bool]:
-        """Pass an answer to the waiting task, and wait a little; returns whether it has taken effect yet.
+    async def answer(self, approval_id: str, answer: ApproverAnswer, caller: Caller) -> tuple[ApprovalRequest, bool]:
+        """Send an answer to the waiting task, and wait a little; returns the approval, and whether it took effect.
 
         The same answer by the same person counts once, however often it is sent. Raises ``MissingRole``,
         ``UnknownApproval``, and ``DecisionNotCounted`` with the reason.
@@ -107,22 +107,22 @@ class ApprovalService:
         if Role.APPROVER not in caller.principal.roles:
             raise MissingRole("you do not have the role approver")
         question = await self.show(approval_id, caller)
-        if _has_said(question.approval, answer, caller.principal):
+        if _has_answered(question.approval, answer, caller.principal):
             return question, True
-        _check_open(question)
+        _check_waiting(question)
         turn = _build_turn(question, answer, caller, self._clock())
-        record = await self._hand_over(question.record, turn)
+        record = await self._send_signal(question.record, turn)
         after = await self._approvals.find(caller.tenant, approval_id) or question
-        if _has_said(after.approval, answer, caller.principal):
+        if _has_answered(after.approval, answer, caller.principal):
             return after._replace(record=record), True
-        _check_open(after._replace(record=record))
+        _check_waiting(after._replace(record=record))
         if turn.turn_id in record.turns_done:
             why = (record.reason or f"the task is {record.state.value}").partition("\n\n")[0]  # the question follows
             raise DecisionNotCounted(approval_id, why)
         return after, False
 
 
-def _check_open(question: Question) -> None:
+def _check_waiting(question: ApprovalRequest) -> None:
     approval = question.approval
     if approval.status is ApprovalStatus.SUPERSEDED:
         raise DecisionNotCounted(approval.approval_id, _withdrawal_reason(question))
@@ -131,24 +131,24 @@ def _check_open(question: Question) -> None:
         raise DecisionNotCounted(approval.approval_id, f"it is {approval.status.value}{f' by {by}' if by else ''}")
 
 
-def _withdrawal_reason(question: Question) -> str:
-    """Why the approval is no longer asked for, and what is asked instead."""
+def _withdrawal_reason(question: ApprovalRequest) -> str:
+    """Why an approval was superseded, as a sentence for its approver."""
     now = question.record.metadata.get("approval_id")
     if question.record.state is not TaskState.INPUT_REQUIRED or now in (None, question.approval.approval_id):
         return "it is superseded: its task ended, or goes on without it"
     return f"it is superseded: what it rested on has changed, and approval {now!r} is asked instead"
 
 
-def _has_said(approval: Approval, answer: ApproverAnswer, principal: Principal) -> bool:
-    """Whether that answer is among the decisions of an approval that was not superseded."""
+def _has_answered(approval: Approval, answer: ApproverAnswer, principal: Principal) -> bool:
+    """Whether the principal has given that answer to an approval that is not superseded."""
     if approval.status is ApprovalStatus.SUPERSEDED:
         return False
     approve = answer.decision == "approve"
     return any(one.by.id == principal.id and one.approve is approve for one in approval.decisions)
 
 
-def _build_turn(question: Question, answer: ApproverAnswer, caller: Caller, now: datetime) -> Turn:
-    """The turn that carries an answer. The same answer to the same level with the same rights has the same id."""
+def _build_turn(question: ApprovalRequest, answer: ApproverAnswer, caller: Caller, now: datetime) -> Turn:
+    """The turn that carries an answer to its task. Equal answers with equal rights at one level have the same id."""
     asked, rights = question.approval, (*caller.principal.roles, *caller.principal.levels)
     return Turn(
         turn_id=derive_id("answer", caller.tenant, asked.timer_subject, answer.decision, caller.principal.id, *rights),

@@ -1,11 +1,11 @@
-"""Approvals and their due notices, in Redis."""
+"""Approvals, and notices about them that are due, in Redis."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, cast
 
 from services.gateway.features.approvals import service as approvals
-from services.gateway.features.approvals.views import Question
+from services.gateway.features.approvals.views import ApprovalRequest
 from shared.contracts.approval import Approval, ApprovalStatus, NoticeEvent
 from shared.contracts.credential import beyond_walls, parse_reference
 from shared.domain.partition import PARTITIONS, partition_of
@@ -14,7 +14,7 @@ from shared.infra.lua import ScriptedStore
 from shared.infra.stored_tasks import read_record
 
 
-class _Row(NamedTuple):
+class _StoredApproval(NamedTuple):
     approval: str | None
     record: str | None
 
@@ -22,23 +22,23 @@ class _Row(NamedTuple):
 class RedisApprovals(ScriptedStore, approvals.Approvals):
     """Reads approvals in two round trips: their names in each partition, then their contents."""
 
-    async def waiting(self, tenant: str) -> Sequence[Question]:
+    async def waiting(self, tenant: str) -> Sequence[ApprovalRequest]:
         asked = (("ZRANGE", keys.asked_key(partition, tenant), 0, -1) for partition in range(PARTITIONS))
         rows = cast("list[list[str]]", await self._scripts.commands(*asked))
-        found = await self._read_questions(keys.unpack(keys.AskedMember, member) for row in rows for member in row)
+        found = await self._read_requests(keys.unpack(keys.AskedMember, member) for row in rows for member in row)
         return [
             one for one in found if one.approval.status is ApprovalStatus.WAITING and not one.record.state.is_terminal
         ]
 
-    async def find(self, tenant: str, approval_id: str) -> Question | None:
+    async def find(self, tenant: str, approval_id: str) -> ApprovalRequest | None:
         names = (keys.approval_key(partition, tenant, approval_id) for partition in range(PARTITIONS))
         rows = cast("list[str | None]", await self._scripts.commands(*(("GET", name) for name in names)))
         tasks = [keys.unpack(keys.EndedMember, row) for row in rows if row is not None]
         asked = [keys.AskedMember(approval_id, *task) for task in tasks if task.tenant == tenant]
-        return next(iter(await self._read_questions(asked)), None)
+        return next(iter(await self._read_requests(asked)), None)
 
-    async def _read_questions(self, asked: Iterable[keys.AskedMember]) -> list[Question]:
-        """The approvals that still exist, with their tasks."""
+    async def _read_requests(self, asked: Iterable[keys.AskedMember]) -> list[ApprovalRequest]:
+        """Read the named approvals, as far as they still exist, with their tasks."""
         wanted = [(one.approval_id, keys.task_keys(one.tenant, one.session_id, one.task_id)) for one in asked]
         if not wanted:
             return []
@@ -46,9 +46,9 @@ class RedisApprovals(ScriptedStore, approvals.Approvals):
             field for approval, names in wanted for field in ((names.approvals, approval), (names.record, "json"))
         ]
         found = cast("list[str | None]", await self._scripts.commands(*(("HGET", *field) for field in fields)))
-        rows = [_Row(*pair) for pair in zip(found[::2], found[1::2], strict=True)]
+        rows = [_StoredApproval(*pair) for pair in zip(found[::2], found[1::2], strict=True)]
         return [
-            Question(Approval.model_validate_json(row.approval), read_record(row.record))
+            ApprovalRequest(Approval.model_validate_json(row.approval), read_record(row.record))
             for row in rows
             if row.approval and row.record
         ]
@@ -58,28 +58,31 @@ _MOST = 20  # of one partition, in one look
 _AGAIN_MS = 30_000
 
 
-class RedisOwedNotices(ScriptedStore, approvals.OwedNotices):
-    async def take(self) -> Sequence[approvals.OwedNotice]:
+class RedisDueNotices(ScriptedStore, approvals.DueNotices):
+    async def claim_due(self) -> Sequence[approvals.DueNotice]:
         calls = [([one.notices], [_MOST, _AGAIN_MS]) for one in keys.all_partitions()]
         rows = cast("list[list[str]]", await self._scripts.run_many("claim_due", calls))
-        return [_read_owed(member) for row in rows for member in row]
+        return [_parse_due_notice(member) for row in rows for member in row]
 
-    async def mark_done(self, owed: approvals.OwedNotice) -> None:
-        member = keys.unpack(keys.NoticeMember, owed.name)
+    async def mark_done(self, due: approvals.DueNotice) -> None:
+        member = keys.unpack(keys.NoticeMember, due.name)
         notices = keys.partition_keys(partition_of(member.tenant, member.session_id)).notices
-        await self._scripts.command("ZREM", notices, owed.name)
+        await self._scripts.command("ZREM", notices, due.name)
 
 
-def _read_owed(name: str) -> approvals.OwedNotice:
+def _parse_due_notice(name: str) -> approvals.DueNotice:
     member = keys.unpack(keys.NoticeMember, name)
-    return approvals.OwedNotice(name, NoticeEvent(member.event), int(member.step), member.tenant, member.approval_id)
+    return approvals.DueNotice(name, NoticeEvent(member.event), int(member.step), member.tenant, member.approval_id)
 
 
 _ENV = "env:"
 
 
 def read_reference(text: str, tenant: str, environ: Mapping[str, str] = os.environ) -> str:
-    """The value that a target's field refers to, or the field itself; raises ``UnreadableReference``."""
+    """The value of the variable that a target's field refers to (``env:NAME``), else the field itself.
+
+    Raises ``UnreadableReference``.
+    """
     if not text.startswith(_ENV):
         return text
     named = parse_reference(text)

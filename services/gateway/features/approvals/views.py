@@ -1,4 +1,4 @@
-"""What people see of an approval: the question, what it rests on, and what was decided."""
+"""Approvals as JSON for approvers: the calls, their grounds, and the decisions."""
 
 from datetime import datetime
 from functools import partial
@@ -13,17 +13,17 @@ from shared.contracts.task import Principal, TaskRecord
 from shared.domain.exact_json import Json, i_json, loads
 
 
-class Question(NamedTuple):
-    """An approval, and the record of the task that waits for it."""
+class ApprovalRequest(NamedTuple):
+    """An approval, with the record of its task."""
 
     approval: Approval
     record: TaskRecord
 
 
 def approval_view(
-    question: Question, who: Principal | None = None, now: datetime | None = None
+    question: ApprovalRequest, reader: Principal | None = None, now: datetime | None = None
 ) -> dict[str, JsonValue]:
-    """All that an approver needs, as JSON. With ``who`` and ``now`` also whether that person's answer would count."""
+    """An approval as JSON. With ``reader`` and ``now`` it also says whether that principal's answer would count."""
     approval, record = question
     return {
         "approval_id": approval.approval_id,
@@ -44,17 +44,17 @@ def approval_view(
         "values": record.metadata.get("values") or {},
         "policy": _describe_policy(approval),
         "evidence": [_read_view(read) for read in approval.grounds.reads],
-        "figures": [_cast_json(figure.model_dump(exclude={"v"}, mode="json")) for figure in approval.grounds.figures],
+        "figures": [_to_i_json(figure.model_dump(exclude={"v"}, mode="json")) for figure in approval.grounds.figures],
         "asked_at": approval.asked_at.isoformat(),
         "deadline": approval.deadline.isoformat(),
         "escalations": _describe_escalations(approval),
         "goes_on_to": [rung.level for rung in approval.ladder],
-        **(_describe_rights(approval, who, now) if who and now else {}),
+        **(_describe_rights(approval, reader, now) if reader and now else {}),
     }
 
 
 def decisions_view(approval: Approval) -> list[JsonValue]:
-    """Who has decided what on an approval, as JSON."""
+    """The decisions on an approval, as JSON."""
     return [
         {
             "decision": "approve" if one.approve else "reject",
@@ -68,14 +68,14 @@ def decisions_view(approval: Approval) -> list[JsonValue]:
 
 
 def _call_view(call: PlannedCall, approval: Approval) -> JsonValue:
-    """A call as JSON. ``origins``: where each argument comes from, in words; ``provenance``: the same for programs."""
+    """A call as JSON. ``origins``: the source of each argument as text; ``provenance``: the same as objects."""
     sources = sources_of(call, approval)
     return {
         "call_id": call.call_id,
         "connection": call.connection_id,
         "tool": call.tool,
         "class": call.tool_class.value,
-        "arguments": _cast_json(call.arguments),
+        "arguments": _to_i_json(call.arguments),
         "origins": {one.argument: f"{one.source} {one.ref}".strip() for one in sources},
         "provenance": [{"argument": one.argument, "source": one.source, "ref": one.ref} for one in sources],
         "read_back": {"tool": call.read_back.tool, "arguments": _parse_json(call.read_back.arguments_json)}
@@ -87,7 +87,7 @@ def _call_view(call: PlannedCall, approval: Approval) -> JsonValue:
 
 
 def sources_of(call: PlannedCall, *asked: Approval) -> list[ArgumentSource]:
-    """The source of each of a call's arguments: the last frozen in an approval, or if there is none, the plan's."""
+    """The source of each of a call's arguments: as the latest approval recorded it, else as the plan says."""
     frozen = [one for approval in asked for one in approval.grounds.arguments if one.call_id == call.call_id]
     return [*{one.argument: one for one in frozen or map(partial(_build_source, call), call.origins)}.values()]
 
@@ -106,7 +106,7 @@ def _describe_confirmation(approval: Approval) -> JsonValue:
 
 
 def _describe_policy(approval: Approval) -> JsonValue:
-    """The rules that require the approval, each with the values that decided it."""
+    """The rules that require the approval, each with the values that triggered it."""
     grounds = approval.grounds
     rules: list[JsonValue] = [_rule_view(rule) for rule in grounds.rules]
     return {"rules": rules, "policy_hash": grounds.policy_hash, "versions": list(grounds.policy_versions)}
@@ -148,18 +148,18 @@ def _describe_escalations(approval: Approval) -> list[JsonValue]:
     ]
 
 
-def _describe_rights(approval: Approval, who: Principal, now: datetime) -> dict[str, JsonValue]:
-    objection = approval.objection(who, now)
+def _describe_rights(approval: Approval, reader: Principal, now: datetime) -> dict[str, JsonValue]:
+    objection = approval.objection(reader, now)
     return {"may_decide": objection is None, "why_not": objection}
 
 
 def _parse_json(text: str) -> JsonValue:
-    """The value of a JSON text; a text that was cut stays a text."""
+    """Parse a JSON text; a text that is not JSON, since it was shortened, is returned as it is."""
     try:
-        return _cast_json(loads(text))
+        return _to_i_json(loads(text))
     except ValueError:
         return text
 
 
-def _cast_json(value: object) -> JsonValue:
+def _to_i_json(value: object) -> JsonValue:
     return cast(JsonValue, i_json(cast(Json, value)))

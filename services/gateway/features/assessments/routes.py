@@ -1,4 +1,4 @@
-"""``/assessments``: what ``purple assess`` found out, kept for the console."""
+"""``/assessments``: stores and shows results of ``purple assess``."""
 
 from fastapi import APIRouter
 from pydantic import JsonValue
@@ -22,16 +22,16 @@ class AssessmentEndpoints:
         )
 
     async def keep(self, call: ApiCall) -> Response:
-        """Keep an assessment for the console: ``{"assessment"}``; 201 with its id and its page."""
+        """Store an assessment for the console: ``{"assessment"}``; 201 with its id and the path of its page."""
         card = await self._assessments.keep(call.caller, call.body)
         return JSONResponse({"assessment_id": card.assessment_id, "page": PAGE + card.assessment_id}, 201)
 
     async def list_all(self, call: ApiCall) -> JsonValue:
-        """List the kept assessments, the newest first."""
+        """List the stored assessments, the newest first."""
         cards = await self._assessments.cards(call.caller)
         return {"assessments": [card.model_dump(mode="json", exclude={"v"}) for card in cards]}
 
     async def show_one(self, call: ApiCall) -> JsonValue:
-        """Show one assessment as it was kept."""
-        kept = await self._assessments.show(call.path_word("assessment_id"), call.caller)
+        """Show one assessment as it was stored."""
+        kept = await self._assessments.show(call.path_value("assessment_id"), call.caller)
         return {"assessment": kept.assessment.model_dump(mode="json")}

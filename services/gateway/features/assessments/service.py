@@ -1,4 +1,4 @@
-"""Assessments as they are given to be stored: parsed, without credentials; and who may store and see which."""
+"""Parses assessments to be stored, strips credentials from them, and says who may store and see which."""
 
 import re
 from hashlib import sha256
@@ -25,34 +25,37 @@ _ID_LETTERS = 24
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)?(?:[^/?#]*@)?([^?#]*)")
 
 
-def read_assessment(caller: Caller, body: JsonObject) -> KeptAssessment:
+def parse_assessment(caller: Caller, body: JsonObject) -> KeptAssessment:
     """Parse ``{"assessment": ...}`` as ``purple assess`` writes it; raises ``MissingRole`` and ``InvalidField``."""
     if caller.principal.verified and not {Role.CLIENT, Role.OPERATOR} & {*caller.principal.roles}:
         raise MissingRole("you have neither the role client nor operator, and may not keep assessments")
-    assessment = _without_credentials(_parse_assessment(object_at(body, "assessment", "assessment")))
+    assessment = _strip_credentials(_validate_assessment(object_at(body, "assessment", "assessment")))
     owner = caller.principal.id
-    return KeptAssessment(card_of(_id_of(owner, assessment), owner, assessment), assessment)
+    return KeptAssessment(card_of(_assessment_id(owner, assessment), owner, assessment), assessment)
 
 
 def may_see(caller: Caller, card: AssessmentCard) -> bool:
-    """Operators see their tenant's assessments, others their own; all, if nobody is verified."""
+    """Whether the caller may see an assessment: operators see all of their tenant, others those they stored.
+
+    Without authentication everybody sees all.
+    """
     principal = caller.principal
     return not principal.verified or Role.OPERATOR in principal.roles or principal.id == card.owner
 
 
-def _parse_assessment(given: JsonObject) -> Assessment:
+def _validate_assessment(given: JsonObject) -> Assessment:
     try:
         return Assessment.model_validate_json(dumps(given))
     except ValidationError as error:
         raise to_invalid_field(error, "assessment") from None
 
 
-def _id_of(owner: str, assessment: Assessment) -> str:
+def _assessment_id(owner: str, assessment: Assessment) -> str:
     return sha256(f"{owner}\n{assessment.model_dump_json()}".encode()).hexdigest()[:_ID_LETTERS]
 
 
-def _without_credentials(assessment: Assessment) -> Assessment:
-    """The assessment without credentials in the agent's address (name, password, token)."""
+def _strip_credentials(assessment: Assessment) -> Assessment:
+    """The assessment with user info, query and fragment removed from all URLs of the agent."""
     runs = tuple(_strip_run(run) for run in assessment.runs)
     return assessment.model_copy(update={"agent": _strip_url(assessment.agent), "runs": runs})
 

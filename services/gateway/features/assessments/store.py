@@ -1,4 +1,4 @@
-"""Stored assessments in state Redis: three keys of one slot for each tenant, the runs compressed."""
+"""Assessments in Redis: three keys in one slot for each tenant, with the runs compressed."""
 
 import binascii
 import zlib
@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from redis.asyncio import Redis
 
 from services.gateway.edge.errors import InvalidField, UnknownAssessment
-from services.gateway.features.assessments.service import KeptAssessment, may_see, read_assessment
+from services.gateway.features.assessments.service import KeptAssessment, may_see, parse_assessment
 from services.gateway.features.identity.model import Caller
 from shared.contracts.assessment.results import Assessment, AssessmentCard
 from shared.domain.exact_json import JsonObject
@@ -36,7 +36,7 @@ class AssessmentRepository(ScriptedStore):
 
     async def keep(self, caller: Caller, body: JsonObject) -> AssessmentCard:
         """Store ``{"assessment": ...}``; a repeat changes nothing. Raises ``MissingRole`` and ``InvalidField``."""
-        kept = read_assessment(caller, body)
+        kept = parse_assessment(caller, body)
         await self.put(caller.tenant, kept)
         return kept.card
 
@@ -78,7 +78,7 @@ class AssessmentRepository(ScriptedStore):
         score, card, body = await self._scripts.commands(*((*each, assessment_id) for each in asked))
         if score is None or card is None or body is None:
             return None
-        read, assessment = _read_card(str(card), _read_moment(score)), _read_assessment(str(body))
+        read, assessment = _read_card(str(card), _parse_score_time(score)), _read_assessment(str(body))
         return KeptAssessment(read, assessment) if read and assessment else None
 
     async def drop(self, assessment_id: str, caller: Caller) -> None:
@@ -90,12 +90,12 @@ class AssessmentRepository(ScriptedStore):
 
 
 def _read_times(pairs: Sequence[object]) -> dict[str, datetime]:
-    """When each id was stored; servers give ids and times as pairs or as one flat list."""
+    """When each assessment was stored, by its id; servers reply with pairs or with one flat list."""
     flat = [part for pair in pairs for part in (pair if isinstance(pair, list | tuple) else (pair,))]
-    return {str(name): _read_moment(score) for name, score in zip(flat[::2], flat[1::2], strict=True)}
+    return {str(name): _parse_score_time(score) for name, score in zip(flat[::2], flat[1::2], strict=True)}
 
 
-def _read_moment(score: object) -> datetime:
+def _parse_score_time(score: object) -> datetime:
     return datetime.fromtimestamp(float(str(score)) / 1000, UTC)
 
 

@@ -1,4 +1,4 @@
-"""``GET /audit``: who, what, why and proof of each write, for operators."""
+"""``GET /audit``: the audit trail of a tenant's writes, for operators."""
 
 from collections.abc import AsyncIterator, Mapping
 
@@ -9,7 +9,7 @@ from services.gateway.edge.errors import InvalidField
 from services.gateway.edge.fields import parse_time
 from services.gateway.features.audit.service import MOST, USUAL, AuditPage, AuditQuery
 from services.gateway.features.audit.store import AuditExport
-from services.gateway.features.identity.middleware import let_in
+from services.gateway.features.identity.middleware import caller_of_request
 from services.gateway.features.identity.model import Identity
 from shared.domain.exact_json import JsonObject, dumps
 from shared.ports.archive import ArchiveUnavailable
@@ -29,23 +29,24 @@ class AuditEndpoints:
         return router
 
     async def export(self, request: Request) -> Response:
-        """List each write with who asked and approved, what was sent, why, and its proof, page by page.
+        """List each write with its requester, its approvers, what was sent, the rules that applied, and its proof.
 
-        ``since``, ``until`` (ISO 8601), ``task``, ``session``, ``limit`` (tasks a page), ``token``.
+        Parameters: ``since``, ``until`` (ISO 8601), ``task``, ``session``, ``limit`` (tasks a page), ``token``.
 
-        One page as JSON; with ``Accept: application/x-ndjson`` or ``format=ndjson`` all that follows, a line a write.
+        Answers with one page as JSON, or with ``Accept: application/x-ndjson`` or ``format=ndjson`` with this and all
+        later pages, one write a line.
         """
-        caller = self._identity.caller_of(let_in(request), {})
-        query = read_query(request.query_params)
+        caller = self._identity.caller_of(caller_of_request(request), {})
+        query = parse_audit_query(request.query_params)
         if not (request.query_params.get("format") == "ndjson" or _NDJSON in request.headers.get("accept", "")):
             return _answer_page(await self._audit.page(query, caller))
-        pages = self._audit.all(query, caller)
+        pages = self._audit.all_pages(query, caller)
         first = await anext(pages)
-        return StreamingResponse(_write_lines(first, pages), media_type=_NDJSON)
+        return StreamingResponse(_json_lines(first, pages), media_type=_NDJSON)
 
 
-def read_query(given: Mapping[str, str]) -> AuditQuery:
-    """Parse the parameters of an export. Raises ``InvalidField``."""
+def parse_audit_query(given: Mapping[str, str]) -> AuditQuery:
+    """Parse the query parameters of an export; raises ``InvalidField``."""
     limit = given.get("limit", str(USUAL))
     if not (limit.isascii() and limit.isdecimal() and len(limit) < 5 and 1 <= int(limit) <= MOST):
         raise InvalidField("limit", f"must be a number from 1 to {MOST}")
@@ -67,8 +68,8 @@ def _answer_page(page: AuditPage) -> Response:
     return Response(dumps(body), media_type="application/json")
 
 
-async def _write_lines(first: AuditPage, pages: AsyncIterator[AuditPage]) -> AsyncIterator[str]:
-    """The writes as JSON lines. If the export breaks off, the last line is an error; otherwise it is complete."""
+async def _json_lines(first: AuditPage, pages: AsyncIterator[AuditPage]) -> AsyncIterator[str]:
+    """Yields the writes as JSON lines. If a page cannot be read, the last line is ``{"error": ...}``."""
     for row in first.writes:
         yield dumps(row) + "\n"
     try:

@@ -1,4 +1,4 @@
-"""Each write of a task as an auditor sees it: who asked and approved, what was sent, why it was allowed, the proof."""
+"""The audit rows: each write of a task with its requester, approvals, arguments, rules, status and proof."""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,21 +16,24 @@ from shared.domain.redaction import without_marks
 
 
 def audit_rows(task: ArchivedTask, kept_in: str) -> list[JsonObject]:
-    """One object for each write, in the order of sending. What the privacy guard marks is masked; digests are exact."""
+    """A row for each write in the task's ledger, in the order of sending. ``kept_in``: ``store`` or ``archive``.
+
+    What the privacy guard marks is masked; digests are of the unmasked values.
+    """
     hidden = marked_values(task.record.request.text)
-    rows = [_audit_row(task, entry, kept_in) for entry in sorted(task.ledger.values(), key=_sending_of)]
+    rows = [_audit_row(task, entry, kept_in) for entry in sorted(task.ledger.values(), key=_sending_order)]
     return [_mask_row(row, hidden) for row in rows]
 
 
-def rows_of_record(record: TaskRecord) -> list[JsonObject]:
-    """The writes of a task of which only the record is left: with fewer fields."""
+def rows_from_record(record: TaskRecord) -> list[JsonObject]:
+    """A row with fewer fields for each write, from the task's record alone, if ledger and archive are gone."""
     hidden = marked_values(record.request.text)
     rows = (_short_row(record, write) for write in objects_in(record.metadata.get("writes")))
     return [_mask_row(row, hidden) for row in rows]
 
 
-def time_of(row: JsonObject) -> datetime | None:
-    """When the write was sent, or else when its task last changed; None if neither is known."""
+def time_of_write(row: JsonObject) -> datetime | None:
+    """When the write was sent, else when its task last changed; None if the row has neither time."""
     for name in ("sent_at", "task_updated_at"):
         if isinstance(moment := row.get(name), str):
             return datetime.fromisoformat(moment)
@@ -91,9 +94,9 @@ def _short_row(record: TaskRecord, write: JsonObject) -> JsonObject:
     }
 
 
-def _describe_figures(record: TaskRecord, asked: Sequence[Approval]) -> list[Json]:
-    """The computed figures, with operation and operands if an approval has frozen them, else only their values."""
-    found = next((one.grounds.figures for one in reversed(asked) if one.grounds.figures), ())
+def _describe_figures(record: TaskRecord, approvals: Sequence[Approval]) -> list[Json]:
+    """The computed figures, with operation and operands if an approval recorded them, else only names and values."""
+    found = next((one.grounds.figures for one in reversed(approvals) if one.grounds.figures), ())
     if found:
         return [
             {"name": one.name, "value": one.value, "operation": one.operation, "operands": [*one.operands]}
@@ -117,9 +120,9 @@ def _describe_approval(approval: Approval) -> Json:
     }
 
 
-def _describe_policy(record: TaskRecord, asked: Sequence[Approval]) -> Json:
-    """The verdict on the plan, from the approval that was granted or else from the task's record."""
-    granted = next((one for one in reversed(asked) if one.status is ApprovalStatus.APPROVED), None)
+def _describe_policy(record: TaskRecord, approvals: Sequence[Approval]) -> Json:
+    """The policy verdict on the plan, with rules from the granted approval, else from the task's record."""
+    granted = next((one for one in reversed(approvals) if one.status is ApprovalStatus.APPROVED), None)
     said = as_object(record.metadata.get("verdict"))
     passed = {"passed": said.get("passed"), "requires_approval": said.get("requiresApproval")}
     if granted is not None and granted.grounds.policy_hash:
@@ -176,22 +179,22 @@ _OURS = frozenset({"task_id", "session_id", "plan_hash", "policy_hash", "approva
 
 
 def _mask_row(row: JsonObject, hidden: Mapping[str, MarkKind]) -> JsonObject:
-    """The row with its values masked. Our own names and digests stay: a digest may look like a card number."""
-    return {name: value if _is_ours(name) else _mask(name, value, hidden) for name, value in row.items()}
+    """The row with its values masked, but for ids, times and digests: a digest may look like a card number."""
+    return {name: value if _is_never_masked(name) else _mask_value(name, value, hidden) for name, value in row.items()}
 
 
-def _mask(name: str, value: Json, hidden: Mapping[str, MarkKind]) -> Json:
-    """A value with marks removed; inside arguments and read results, names also tell what is secret."""
+def _mask_value(name: str, value: Json, hidden: Mapping[str, MarkKind]) -> Json:
+    """A value with personal data masked; in ``arguments`` and ``shows``, field names also say what is personal."""
     if name in ("arguments", "shows") or not isinstance(value, dict | list):
         return without_marks(value, hidden)
     if isinstance(value, dict):
         return _mask_row(value, hidden)
-    return [_mask("", one, hidden) for one in value]
+    return [_mask_value("", one, hidden) for one in value]
 
 
-def _is_ours(name: str) -> bool:
+def _is_never_masked(name: str) -> bool:
     return name in _OURS or name.endswith("_sha256")
 
 
-def _sending_of(entry: LedgerEntry) -> tuple[bool, str]:
+def _sending_order(entry: LedgerEntry) -> tuple[bool, str]:
     return (entry.sending_at is None, entry.sending_at.isoformat(timespec="microseconds") if entry.sending_at else "")

@@ -1,4 +1,4 @@
-"""The audit export: a tenant's writes, from the store while it has them and then from the archive."""
+"""The audit export: a tenant's writes, from the store and, once tasks have left it, from the archive."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -8,15 +8,15 @@ from redis.asyncio import Redis
 
 from services.gateway.edge.errors import InvalidField, NoVisibleTask
 from services.gateway.edge.fields import encode_page_token
-from services.gateway.features.audit.rows import audit_rows, rows_of_record
+from services.gateway.features.audit.rows import audit_rows, rows_from_record
 from services.gateway.features.audit.service import (
     ARCHIVE,
     LIVE,
     AuditPage,
     AuditQuery,
     check_auditor,
-    falls_into,
-    parse_place,
+    is_in_period,
+    parse_page_place,
 )
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.tasks.listing import ListPlace, TaskLists, WantedTasks
@@ -36,30 +36,30 @@ LISTED_SECONDS = 60.0  # a task is asked for here only when it has left the stor
 _LISTED_MOST = 16
 
 
-class _Listing(NamedTuple):
+class _ArchiveListing(NamedTuple):
     until: float
     names: Sequence[str]
 
 
-class ArchivedAudit:
-    """Reads archived tasks. The pages of an export share one listing, since listing a bucket is slow.
+class ArchivedTaskReader:
+    """Reads archived tasks. A tenant's listing is cached for a minute, since listing a bucket is slow.
 
     Both methods may raise ``ArchiveUnavailable``.
     """
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
-        self._listed = LruCache[str, _Listing](_LISTED_MOST)
+        self._listed = LruCache[str, _ArchiveListing](_LISTED_MOST)
 
-    async def names(self, tenant: str) -> Sequence[str]:
+    async def list_task_ids(self, tenant: str) -> Sequence[str]:
         """The ids of the tenant's archived tasks, sorted."""
         now, known = asyncio.get_running_loop().time(), self._listed.get(tenant)
         if known is None or now >= known.until:
-            known = _Listing(now + LISTED_SECONDS, await self._archive.list(tenant))
+            known = _ArchiveListing(now + LISTED_SECONDS, await self._archive.list(tenant))
         return self._listed.keep(tenant, known).names
 
     async def find(self, tenant: str, task_id: str) -> ArchivedTask | None:
-        """The archived task; raises ``ArchiveUnavailable`` for one that cannot be read, rather than skip it."""
+        """The archived task, None if there is none. Raises ``ArchiveUnavailable`` if it cannot be parsed, too."""
         content = await self._archive.get(tenant, task_id)
         if content is None:
             return None
@@ -70,8 +70,8 @@ class ArchivedAudit:
         return found if found.record.tenant == tenant else None
 
 
-class Kept(NamedTuple):
-    """A task with what is still stored of it; ``details`` is None if only the record is left."""
+class StoredTask(NamedTuple):
+    """A task's record, with its ledger and approvals in ``details``; None if the store no longer has them."""
 
     record: TaskRecord
     details: ArchivedTask | None
@@ -83,7 +83,7 @@ class AuditExport(ScriptedStore):
     All methods raise ``NotAnOperator``, ``InvalidField``, ``StoreUnavailable`` and ``ArchiveUnavailable``.
     """
 
-    def __init__(self, redis: Redis, tasks: Tasks, lists: TaskLists, archive: ArchivedAudit | None) -> None:
+    def __init__(self, redis: Redis, tasks: Tasks, lists: TaskLists, archive: ArchivedTaskReader | None) -> None:
         super().__init__(redis)
         self._tasks, self._lists, self._archive = tasks, lists, archive
 
@@ -91,29 +91,29 @@ class AuditExport(ScriptedStore):
         """One page of the export. Also raises ``NoVisibleTask`` if a single task is asked for and does not exist."""
         check_auditor(caller)
         rows, token = await self._rows_of_page(query, caller)
-        return AuditPage([row for row in rows if falls_into(row, query)], token, self._archive is not None)
+        return AuditPage([row for row in rows if is_in_period(row, query)], token, self._archive is not None)
 
-    async def all(self, query: AuditQuery, caller: Caller) -> AsyncIterator[AuditPage]:
-        """Yields all pages from the query's place on."""
+    async def all_pages(self, query: AuditQuery, caller: Caller) -> AsyncIterator[AuditPage]:
+        """Yields the page of the query's token, and all later ones."""
         page = await self.page(query, caller)
         yield page
         while page.token:
             page = await self.page(query._replace(token=page.token), caller)
             yield page
 
-    async def read_kept(self, record: TaskRecord, *, whole: bool) -> ArchivedTask | None:
-        """What is stored of a task, for a caller who may read its record: from the store, else from the archive.
+    async def read_details(self, record: TaskRecord, *, whole: bool) -> ArchivedTask | None:
+        """A task's ledger and approvals, from the store or else the archive; the caller must be allowed to read it.
 
-        ``whole``: with its journal and its events, which only the archive has. Does not raise ``NotAnOperator``.
+        ``whole``: also with its journal and events, if it is archived. Does not raise ``NotAnOperator``.
         """
         found = await self._find(record.tenant, record.task_id)
         details = found.details if found else None
         if details is not None and not whole:
             return details
-        return await self._from_archive(record.tenant, record.task_id) or details
+        return await self._find_archived(record.tenant, record.task_id) or details
 
     async def events_of(self, record: TaskRecord) -> Sequence[tuple[str, TaskEvent]]:
-        """The task's events so far, with their ids; empty once they have left the store. As ``read_kept``."""
+        """The task's events so far, with their ids; empty once they have left the store."""
         stream = keys.task_keys(record.tenant, record.session_id, record.task_id).events
         rows = cast("list[tuple[str, dict[str, str]]]", await self._scripts.command("XRANGE", stream, "-", "+"))
         return [row for entry_id, fields in rows for row in read_events(entry_id, fields["e"])]
@@ -121,7 +121,7 @@ class AuditExport(ScriptedStore):
     async def _rows_of_page(self, query: AuditQuery, caller: Caller) -> tuple[list[JsonObject], str]:
         if query.task is not None:
             return await self._rows_of_task(caller, query.task), ""
-        where, place = parse_place(query.token)
+        where, place = parse_page_place(query.token)
         if where == ARCHIVE and self._archive is not None:
             return await self._archived_rows(self._archive, query, caller.tenant, place)
         return await self._stored_rows(query, caller.tenant, place)
@@ -129,36 +129,36 @@ class AuditExport(ScriptedStore):
     async def _rows_of_task(self, caller: Caller, task_id: str) -> list[JsonObject]:
         kept = await self._find(caller.tenant, task_id)
         if kept is not None:
-            return await self._rows_told(kept)
-        found = await self._from_archive(caller.tenant, task_id)
+            return await self._rows_of_stored(kept)
+        found = await self._find_archived(caller.tenant, task_id)
         if found is None:
             raise NoVisibleTask(task_id)
         return audit_rows(found, "archive")
 
     async def _stored_rows(self, query: AuditQuery, tenant: str, place: str) -> tuple[list[JsonObject], str]:
         try:
-            after = _read_live_place(place)
+            after = _parse_live_place(place)
         except ValueError:
             raise InvalidField("token", "is none that this server gave") from None
         wanted = WantedTasks(tenant, session=query.session, since=query.since)
         page = await self._lists.page(wanted, query.size, after)
-        rows = [row for kept in await self._with_details(page.records) for row in await self._rows_told(kept)]
+        rows = [row for kept in await self._add_details(page.records) for row in await self._rows_of_stored(kept)]
         if page.after:
             return rows, encode_page_token(LIVE, f"{page.after.micros} {page.after.task}")
         return rows, encode_page_token(ARCHIVE, "") if self._archive else ""
 
-    async def _rows_told(self, kept: Kept) -> list[JsonObject]:
-        """The task's writes, in full if the store or the archive has them, else as the record says."""
+    async def _rows_of_stored(self, kept: StoredTask) -> list[JsonObject]:
+        """The rows of a task's writes, from the store or the archive, else from its record."""
         if kept.details is not None:
             return audit_rows(kept.details, "store")
-        found = await self._from_archive(kept.record.tenant, kept.record.task_id)
-        return audit_rows(found, "archive") if found else rows_of_record(kept.record)
+        found = await self._find_archived(kept.record.tenant, kept.record.task_id)
+        return audit_rows(found, "archive") if found else rows_from_record(kept.record)
 
     async def _archived_rows(
-        self, archive: ArchivedAudit, query: AuditQuery, tenant: str, place: str
+        self, archive: ArchivedTaskReader, query: AuditQuery, tenant: str, place: str
     ) -> tuple[list[JsonObject], str]:
-        """The writes of tasks that have left the store; the others were exported before."""
-        left = [name for name in await archive.names(tenant) if name > place]
+        """A page of the writes of archived tasks that have left the store; earlier pages have the others."""
+        left = [name for name in await archive.list_task_ids(tenant) if name > place]
         rows: list[JsonObject] = []
         for name in left[: query.size]:
             found = await archive.find(tenant, name)
@@ -168,27 +168,27 @@ class AuditExport(ScriptedStore):
                 rows += audit_rows(found, "archive")
         return rows, encode_page_token(ARCHIVE, left[query.size - 1]) if len(left) > query.size else ""
 
-    async def _from_archive(self, tenant: str, task_id: str) -> ArchivedTask | None:
+    async def _find_archived(self, tenant: str, task_id: str) -> ArchivedTask | None:
         return await self._archive.find(tenant, task_id) if self._archive else None
 
-    async def _find(self, tenant: str, task_id: str) -> Kept | None:
+    async def _find(self, tenant: str, task_id: str) -> StoredTask | None:
         record = await self._tasks.record(tenant, task_id)
-        return None if record is None else (await self._with_details([record]))[0]
+        return None if record is None else (await self._add_details([record]))[0]
 
-    async def _with_details(self, records: Sequence[TaskRecord]) -> list[Kept]:
+    async def _add_details(self, records: Sequence[TaskRecord]) -> list[StoredTask]:
         if not records:
             return []
         of_tasks = [keys.task_keys(record.tenant, record.session_id, record.task_id) for record in records]
         asked = (("HGETALL", name) for names in of_tasks for name in (names.ledger, names.approvals))
         found = cast("list[dict[str, str]]", await self._scripts.commands(*asked))
         return [
-            Kept(record, _read_details(record, ledger, approvals))
+            StoredTask(record, _build_details(record, ledger, approvals))
             for record, ledger, approvals in zip(records, found[::2], found[1::2], strict=True)
         ]
 
 
-def _read_details(record: TaskRecord, ledger: dict[str, str], approvals: dict[str, str]) -> ArchivedTask | None:
-    """The task with its ledger and approvals; None if the ledger is gone although the record tells of writes."""
+def _build_details(record: TaskRecord, ledger: dict[str, str], approvals: dict[str, str]) -> ArchivedTask | None:
+    """The task with its ledger and approvals; None if the ledger is gone although the record names writes."""
     if not ledger and record.metadata.get("writes"):
         return None
     entries = {key: read_entry(row) for key, row in ledger.items()}
@@ -197,8 +197,8 @@ def _read_details(record: TaskRecord, ledger: dict[str, str], approvals: dict[st
     return ArchivedTask(record=record, ledger=entries, approvals=ordered)
 
 
-def _read_live_place(after: str) -> ListPlace | None:
-    """The place in a list that a page's ``after`` names; None for the start. Raises ``ValueError``."""
+def _parse_live_place(after: str) -> ListPlace | None:
+    """Parse a page's place in the list of stored tasks; None for the start. Raises ``ValueError``."""
     if not after:
         return None
     micros, _, task = after.partition(" ")

@@ -11,13 +11,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from services.gateway.features.approvals.service import ApprovalService
-from services.gateway.features.approvals.views import Question
+from services.gateway.features.approvals.views import ApprovalRequest
 from services.gateway.features.console.pages import Pages, go_to
 from services.gateway.features.console.sessions import ConsoleSessions, Visitor, read_form
 from services.gateway.features.console.views.approvals import needs
 from services.gateway.features.console.views.health import ENDS
 from services.gateway.features.identity.model import Caller, check_operator
-from services.gateway.features.identity.throttle import Network, source_of
+from services.gateway.features.identity.throttle import Network, client_address
 from services.gateway.features.learning.service import LearningStatistics
 from services.gateway.features.services import FeatureServices
 from services.gateway.features.tasks.listing import TaskListService, TaskQuery, owner_shown
@@ -35,7 +35,7 @@ class _Look:
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
         self.at: datetime | None = None
-        self.questions: Sequence[Question] = ()
+        self.questions: Sequence[ApprovalRequest] = ()
         self.version = ""
 
 
@@ -50,7 +50,7 @@ class Glance:
         self._approvals, self._lists, self._statistics, self.clock = approvals, lists, statistics, clock
         self._looks = LruCache[_Sight, _Look](_MOST)
 
-    async def waiting(self, caller: Caller) -> Sequence[Question]:
+    async def waiting(self, caller: Caller) -> Sequence[ApprovalRequest]:
         """The waiting approvals that the caller may see, at most a second old; raises ``StoreUnavailable``."""
         return (await self._look(caller)).questions
 
@@ -93,7 +93,7 @@ def _sight_of(caller: Caller) -> _Sight:
     return caller.tenant, owner_shown(caller)
 
 
-def _hash_version(questions: Sequence[Question], newest: str) -> str:
+def _hash_version(questions: Sequence[ApprovalRequest], newest: str) -> str:
     told = [newest, *(one.approval.model_dump_json() for one in questions)]
     return sha256("\n".join(told).encode()).hexdigest()[:16]
 
@@ -157,7 +157,7 @@ class ConsoleContext:
     def source(self, request: Request) -> str:
         """The address that a request comes from; empty if it cannot be known."""
         peer = request.client.host if request.client else ""
-        return source_of(peer, ",".join(request.headers.getlist("x-forwarded-for")), self.trusted)
+        return client_address(peer, ",".join(request.headers.getlist("x-forwarded-for")), self.trusted)
 
     async def page(
         self, request: Request, template: str, visitor: Visitor, status: int = 200, **values: object

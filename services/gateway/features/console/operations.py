@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from services.gateway.edge.errors import NotFound, WouldRepeatWrites
-from services.gateway.features.approvals.views import Question
+from services.gateway.features.approvals.views import ApprovalRequest
 from services.gateway.features.console.charts import arms_chart, days_chart, quality_chart, spend_chart
 from services.gateway.features.console.context import ConsolePages
 from services.gateway.features.console.pages import LEARNING, OPERATIONS, WEBHOOKS, Tab, go_to, in_path, tabs_of
@@ -35,8 +35,8 @@ class _Seen(NamedTuple):
     """The data of the overview page; ``state`` and the fields after it are for operators only."""
 
     history: LearningHistory
-    waiting: Sequence[Question]
-    mine: Sequence[Question]
+    waiting: Sequence[ApprovalRequest]
+    mine: Sequence[ApprovalRequest]
     state: TenantState | None = None
     spent: Sequence[DaySpent] = ()
     doubted: Sequence[TaskRecord] = ()

@@ -145,8 +145,8 @@ class ConsoleSessions(ScriptedStore):
 
     async def _find_caller(self, credential: SignInCredential) -> Caller:
         headers = {"authorization": f"Bearer {credential.token}"} if credential.token else {}
-        let_in = await self._identity.identify(headers)
-        return self._identity.caller_of(let_in, {} if let_in else {"principal": _all_of(credential.name)})
+        authenticated = await self._identity.identify(headers)
+        return self._identity.caller_of(authenticated, {} if authenticated else {"principal": _all_of(credential.name)})
 
     async def _find_credential(self, secret: str) -> SignInCredential | None:
         sealed = await self._scripts.command("GET", _cookie_key(secret))

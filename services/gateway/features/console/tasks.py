@@ -13,7 +13,7 @@ from starlette.responses import Response
 from services.gateway.edge.errors import InvalidField, NotCancelable, NothingToResolve, NoVisibleTask
 from services.gateway.edge.keep_alive import SSE_BEAT, KeepAliveResponse
 from services.gateway.edge.replies import file_reply
-from services.gateway.features.audit.rows import audit_rows, rows_of_record
+from services.gateway.features.audit.rows import audit_rows, rows_from_record
 from services.gateway.features.console.context import ConsolePages
 from services.gateway.features.console.pages import go_to, in_path
 from services.gateway.features.console.sessions import Visitor
@@ -156,7 +156,7 @@ class TaskPages(ConsolePages):
             one=views.task_page(record, self._context.glance.clock()),
             stops=rail(told, record),
             stages=stages(told),
-            writes=evidence.writes(audit_rows(kept, "") if kept else rows_of_record(record), grounds),
+            writes=evidence.writes(audit_rows(kept, "") if kept else rows_from_record(record), grounds),
             policy=evidence.policy(record),
             unenforced=evidence.unenforced_policy(record),
             asked=asked,
@@ -175,7 +175,7 @@ class TaskPages(ConsolePages):
         """The task's events and details; from the archive once they have left the store, if it answers."""
         told = await self._context.services.audit.events_of(record)
         try:
-            kept = await self._context.services.audit.read_kept(record, whole=not told)
+            kept = await self._context.services.audit.read_details(record, whole=not told)
         except ArchiveUnavailable as fault:
             log.warning("console_archive_silent", task_id=record.task_id, error=str(fault))
             return told, None

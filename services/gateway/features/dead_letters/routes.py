@@ -1,4 +1,4 @@
-"""``/dlq``: an operator lists dead letters, looks at one, puts it back to work or drops it."""
+"""``/dlq``: operators list, show, requeue and drop dead letters."""
 
 from typing import cast
 
@@ -38,23 +38,23 @@ class DeadLetterEndpoints:
 
     async def show_one(self, call: ApiCall) -> JsonValue:
         """Show one dead letter with its content."""
-        letter = await self._letters.show(call.caller.tenant, call.path_word("letter_id"))
+        letter = await self._letters.show(call.caller.tenant, call.path_value("letter_id"))
         return {**_describe_letter(letter), "content": cast(JsonValue, i_json(loads(letter.content or "null")))}
 
     async def requeue(self, call: ApiCall) -> JsonValue:
-        """Put a dead letter back to work.
+        """Requeue a dead letter: a turn's task starts again as a new task, an outcome goes back to the learner.
 
-        The answer names the new task, where a turn's task was begun anew; ``again`` in the body repeats its writes.
+        The answer names the new task. If the old one made writes, 409, unless the body has ``"again": true``.
         """
-        letter_id = call.path_word("letter_id")
+        letter_id = call.path_value("letter_id")
         done = await self._letters.requeue(call.caller.tenant, letter_id, again=call.body.get("again") is True)
         if done.task_id is None:
             return {"requeued": letter_id, "outcome_of": done.letter.task_id}
         return {"requeued": letter_id, "task_id": done.task_id, "requeued_from": done.letter.task_id}
 
     async def drop(self, call: ApiCall) -> JsonValue:
-        """Drop a dead letter for good."""
-        return {"dropped": _describe_letter(await self._letters.drop(call.caller.tenant, call.path_word("letter_id")))}
+        """Delete a dead letter."""
+        return {"dropped": _describe_letter(await self._letters.drop(call.caller.tenant, call.path_value("letter_id")))}
 
 
 def _describe_letter(letter: DeadLetter) -> dict[str, JsonValue]:

@@ -1,4 +1,4 @@
-"""Dead letters, and the task that begins anew from one."""
+"""Dead letters, and the new task by which a dead turn is requeued."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -15,10 +15,10 @@ class LetterKind(StrEnum):
 
 
 class DeadLetter(NamedTuple):
-    """A turn that was given up, or an outcome that could not be learned from.
+    """A turn that failed too often, or a task's outcome that the learner could not process.
 
-    ``content`` is a ``DeadTurn`` or a ``TaskOutcome``. If it cannot be read, ``tenant`` is None and there is no
-    content.
+    ``content``: a ``DeadTurn`` or ``TaskOutcome`` as JSON. If it cannot be parsed, ``tenant`` is None and the content
+    empty.
     """
 
     letter_id: str
@@ -34,14 +34,14 @@ class DeadLetter(NamedTuple):
 
 
 class RequeueResult(NamedTuple):
-    """The requeued letter. ``task_id``: the new task's, if a turn was started again."""
+    """The requeued letter. ``task_id``: the new task's; None for an outcome."""
 
     letter: DeadLetter
     task_id: str | None = None
 
 
-def fresh_task(dead: DeadTurn, letter_id: str, now: datetime) -> tuple[TaskRecord, Turn]:
-    """A new task with the same request and session, which names the old one; always the same for one letter."""
+def build_requeued_task(dead: DeadTurn, letter_id: str, now: datetime) -> tuple[TaskRecord, Turn]:
+    """A new task and its first turn, with a dead turn's request and session. A letter always gives the same ids."""
     task_id = derive_id("requeued", dead.tenant, letter_id)
     turn_id = derive_id(task_id, "turn")
     text = dead.request.text

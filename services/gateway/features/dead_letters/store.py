@@ -1,4 +1,4 @@
-"""An operator's actions on dead letters, which are in two streams of each partition: of turns, and of outcomes."""
+"""Dead letters in Redis: each partition has a stream of dead turns and one of dead outcomes."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from redis.asyncio import Redis
 
 from services.gateway.edge.errors import NotFound, WouldRepeatWrites
-from services.gateway.features.dead_letters.service import DeadLetter, LetterKind, RequeueResult, fresh_task
+from services.gateway.features.dead_letters.service import DeadLetter, LetterKind, RequeueResult, build_requeued_task
 from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.outcome import TaskOutcome
 from shared.domain.partition import PARTITIONS
@@ -50,13 +50,13 @@ class DeadLetters(ScriptedStore):
         self._tasks, self._wakes, self._clock = tasks, wakes, clock
 
     async def list_newest(self, tenant: str, limit: int) -> Sequence[DeadLetter]:
-        """The tenant's latest letters, newest first. Streams mix tenants: each is read until it has given enough."""
+        """The tenant's latest letters, newest first. Streams mix tenants, so each is read on until it yields enough."""
         mine: list[DeadLetter] = []
         places = [_LetterPlace(kind, number, "+") for number in range(PARTITIONS) for kind in LetterKind]
         for _ in range(_ROUNDS):
             if not places:
                 break
-            replies = await self._rows_before(places, limit)
+            replies = await self._read_before(places, limit)
             found = [_letters_of_tenant(place, rows, tenant) for place, rows in zip(places, replies, strict=True)]
             mine += [letter for letters in found for letter in letters]
             places = [
@@ -66,7 +66,7 @@ class DeadLetters(ScriptedStore):
             ]
         return sorted(mine, key=lambda letter: letter.at, reverse=True)[:limit]
 
-    async def _rows_before(self, places: Sequence[_LetterPlace], limit: int) -> list[list[Row]]:
+    async def _read_before(self, places: Sequence[_LetterPlace], limit: int) -> list[list[Row]]:
         asked = (("XREVRANGE", place.stream, place.entry_id, "-", "COUNT", limit) for place in places)
         return cast("list[list[Row]]", await self._scripts.commands(*asked))
 
@@ -74,39 +74,39 @@ class DeadLetters(ScriptedStore):
         return (await self._find(tenant, letter_id))[1]
 
     async def requeue(self, tenant: str, letter_id: str, *, again: bool = False) -> RequeueResult:
-        """Start a dead turn's task again in its session, or hand an outcome to the learner. It may be repeated.
+        """Start a dead turn's task again in its session, or give an outcome back to the learner. It may be repeated.
 
-        Raises ``WouldRepeatWrites`` if the task made writes, or may have, and ``again`` is not set.
+        Raises ``WouldRepeatWrites`` if the task made writes, or may have, unless ``again`` is set.
         """
         place, letter = await self._find(tenant, letter_id)
         if place.kind is LetterKind.OUTCOME:
             names = keys.partition_keys(place.partition)
             if await self._scripts.run("requeue_outcome", [names.dead, names.outcomes], [place.entry_id]) != 1:
-                raise _no_letter(letter_id)
+                raise _letter_not_found(letter_id)
             return RequeueResult(letter)
         dead = DeadTurn.model_validate_json(letter.content)
         if dead.writes and not again:
             raise WouldRepeatWrites(letter_id, dead.writes)
-        return RequeueResult(letter, await self._begin_anew(place, dead))
+        return RequeueResult(letter, await self._restart_task(place, dead))
 
     async def drop(self, tenant: str, letter_id: str) -> DeadLetter:
         place, letter = await self._find(tenant, letter_id)
         if not await self._delete(place):
-            raise _no_letter(letter_id)
+            raise _letter_not_found(letter_id)
         return letter
 
     async def _find(self, tenant: str, letter_id: str) -> tuple[_LetterPlace, DeadLetter]:
         place = _parse_letter_id(letter_id)
         if place is None:
-            raise _no_letter(letter_id)
+            raise _letter_not_found(letter_id)
         rows = cast("list[Row]", await self._scripts.command("XRANGE", place.stream, place.entry_id, place.entry_id))
         for letter in _letters_of_tenant(place, rows, tenant):
             return place, letter
-        raise _no_letter(letter_id)
+        raise _letter_not_found(letter_id)
 
-    async def _begin_anew(self, place: _LetterPlace, dead: DeadTurn) -> str:
-        """Accept the new task, then drop the letter: after a crash in between, a repeat finds the same task."""
-        record, turn = fresh_task(dead, place.letter_id, self._clock())
+    async def _restart_task(self, place: _LetterPlace, dead: DeadTurn) -> str:
+        """Accept the new task, then delete the letter; after a crash in between, a repeat finds the same task."""
+        record, turn = build_requeued_task(dead, place.letter_id, self._clock())
         accepted = await self._tasks.accept(record, turn, dedupe=f"requeued:{place.letter_id}")
         await self._wakes.wake(record.tenant, record.session_id)
         await self._delete(place)
@@ -116,7 +116,7 @@ class DeadLetters(ScriptedStore):
         return await self._scripts.command("XDEL", place.stream, place.entry_id) == 1
 
 
-def _no_letter(letter_id: str) -> NotFound:
+def _letter_not_found(letter_id: str) -> NotFound:
     return NotFound(f"dead letter {letter_id!r}")
 
 
@@ -128,35 +128,35 @@ def _parse_letter_id(letter_id: str) -> _LetterPlace | None:
 
 
 def _letters_of_tenant(place: _LetterPlace, rows: Sequence[Row], tenant: str) -> list[DeadLetter]:
-    found = (_read_letter(place._replace(entry_id=entry_id), fields) for entry_id, fields in rows)
+    found = (_parse_letter(place._replace(entry_id=entry_id), fields) for entry_id, fields in rows)
     return [letter for letter in found if letter.tenant in (tenant, None)]
 
 
-def _read_letter(place: _LetterPlace, fields: Mapping[str, str]) -> DeadLetter:
-    return _turn_letter(place, fields) if place.kind is LetterKind.TURN else _outcome_letter(place, fields)
+def _parse_letter(place: _LetterPlace, fields: Mapping[str, str]) -> DeadLetter:
+    return _parse_turn_letter(place, fields) if place.kind is LetterKind.TURN else _parse_outcome_letter(place, fields)
 
 
-def _turn_letter(place: _LetterPlace, fields: Mapping[str, str]) -> DeadLetter:
+def _parse_turn_letter(place: _LetterPlace, fields: Mapping[str, str]) -> DeadLetter:
     content = fields.get("letter", "")
     try:
         dead = DeadTurn.model_validate_json(content)
     except ValidationError as error:
-        return DeadLetter(place.letter_id, place.kind, _time_of(place), error=f"unreadable: {error}")
+        return DeadLetter(place.letter_id, place.kind, _added_time(place), error=f"unreadable: {error}")
     told_of = (dead.tenant, dead.session_id, dead.task_id, dead.reason, dead.last_error, dead.attempts, content)
-    return DeadLetter(place.letter_id, place.kind, _time_of(place), *told_of)
+    return DeadLetter(place.letter_id, place.kind, _added_time(place), *told_of)
 
 
-def _outcome_letter(place: _LetterPlace, fields: Mapping[str, str]) -> DeadLetter:
-    """The letter of an outcome. If it cannot be read, its tenant is unknown and its content is shown to nobody."""
+def _parse_outcome_letter(place: _LetterPlace, fields: Mapping[str, str]) -> DeadLetter:
+    """The letter of an outcome; without tenant and content if the outcome cannot be parsed."""
     (_, content), error = read_stored(fields.get("o", "")), fields.get("error", "")
     tries, told = int(fields.get("tries", "0")), TaskOutcome.read_row(content)
     if told is None:
-        return DeadLetter(place.letter_id, place.kind, _time_of(place), error=error, tries=tries)
+        return DeadLetter(place.letter_id, place.kind, _added_time(place), error=error, tries=tries)
     reason = f"the outcome of a task that ended {told.state.value} could not be learned from"
     told_of = (told.tenant, told.session_id, told.task_id, reason, error, tries, content)
-    return DeadLetter(place.letter_id, place.kind, _time_of(place), *told_of)
+    return DeadLetter(place.letter_id, place.kind, _added_time(place), *told_of)
 
 
-def _time_of(place: _LetterPlace) -> datetime:
-    """When the letter was added: stream ids begin with the server's milliseconds."""
+def _added_time(place: _LetterPlace) -> datetime:
+    """When the letter was added, from its stream id, which begins with the server's time in milliseconds."""
     return datetime.fromtimestamp(int(place.entry_id.partition("-")[0]) / 1000, UTC)

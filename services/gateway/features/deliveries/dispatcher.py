@@ -1,4 +1,4 @@
-"""The loop that makes due deliveries, and its HTTP client, which cannot reach addresses of our own network."""
+"""The loop that delivers queued webhooks and notices, and its HTTP client, which refuses internal addresses."""
 
 import asyncio
 from collections import Counter
@@ -10,7 +10,7 @@ from time import perf_counter
 import httpx
 import structlog
 
-from services.gateway.features.deliveries.news import (
+from services.gateway.features.deliveries.model import (
     ClaimedDelivery,
     DeliveryQueue,
     HttpPoster,
@@ -28,8 +28,8 @@ _OURS = {"User-Agent": "purple-agent-webhook/1", "Accept-Encoding": "identity"}
 _DIGITS = 6  # of the length of a short answer: less than 100 kB
 
 
-class WebhookHttp(HttpPoster):
-    """Posts to receivers, counted and timed. Only an answer's status counts. Close it with ``aclose``."""
+class WebhookHttpClient(HttpPoster):
+    """Posts to receivers, and records the number and duration of posts. Close it with ``aclose``."""
 
     def __init__(self, guard: Guard, seconds: float, connections: int, meter: Meter = NO_METER) -> None:
         self._seconds, self._meter = seconds, meter
@@ -61,7 +61,7 @@ class WebhookHttp(HttpPoster):
 
 
 async def _drain_answer(response: httpx.Response) -> None:
-    """Read a short answer, so that its connection can be reused; close any other."""
+    """Read a short response, so that its connection can be reused; close any other."""
     length = response.headers.get("content-length", "")
     if len(length) < _DIGITS and length.isdecimal():
         async for _ in response.aiter_raw():
@@ -78,20 +78,20 @@ _GRACE_SECONDS = 2.0
 
 
 class DeliveryLoop:
-    """Makes due deliveries. ``listen``: an event that is set whenever something becomes due.
+    """Makes the due deliveries of the queue. ``listen``: opens an event that is set whenever one becomes due.
 
-    Nothing is lost when it is cancelled or killed.
+    Nothing is lost if the process is killed.
     """
 
-    def __init__(self, service: DeliveryService, lines: DeliveryQueue, listen: Listen, rules: DeliveryRules) -> None:
-        self._service, self._lines, self._listen, self._rules = service, lines, listen, rules
+    def __init__(self, service: DeliveryService, queue: DeliveryQueue, listen: Listen, rules: DeliveryRules) -> None:
+        self._service, self._queue, self._listen, self._rules = service, queue, listen, rules
         self._busy: Counter[str] = Counter()
         self._news = asyncio.Event()
         self._stopping = False
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """Delivers while the context lasts; at its end, finishes deliveries that do not take long."""
+    async def run_in_background(self) -> AsyncIterator[None]:
+        """Deliver while the context lasts; at its end, wait briefly for deliveries under way."""
         async with asyncio.TaskGroup() as group:
             loop = group.create_task(self._run())
             yield
@@ -104,7 +104,7 @@ class DeliveryLoop:
         while not self._stopping:
             try:
                 async with self._listen() as self._news:
-                    await self._serve()
+                    await self._deliver_when_due()
             except StoreUnavailable as error:
                 log.warning("deliveries_wait", error=str(error))
                 await asyncio.sleep(_AGAIN_SECONDS)
@@ -112,11 +112,11 @@ class DeliveryLoop:
                 log.exception("deliveries_failed")
                 await asyncio.sleep(_AGAIN_SECONDS)
 
-    async def _serve(self) -> None:
+    async def _deliver_when_due(self) -> None:
         async with asyncio.TaskGroup() as group:
             while not self._stopping:
                 self._news.clear()
-                pause = await self._take(group)
+                pause = await self._start_due_deliveries(group)
                 await asyncio.sleep(_LEAST_SECONDS)
                 try:
                     async with asyncio.timeout(pause):
@@ -124,22 +124,22 @@ class DeliveryLoop:
                 except TimeoutError:
                     continue
 
-    async def _take(self, group: asyncio.TaskGroup) -> float:
-        """Begin due deliveries; returns the seconds after which to look again."""
+    async def _start_due_deliveries(self, group: asyncio.TaskGroup) -> float:
+        """Start the due deliveries as tasks of ``group``; returns the seconds until the queue is to be read again."""
         try:
-            look = await self._lines.look(self._rules.slots, self._rules.per_tenant)
-            wanted = choose_lines(look.due, self._busy, self._rules)
-            for claim in await self._lines.claim(wanted, self._rules.lease):
+            list_due = await self._queue.list_due(self._rules.slots, self._rules.per_tenant)
+            wanted = choose_lines(list_due.due, self._busy, self._rules)
+            for claim in await self._queue.claim(wanted, self._rules.lease):
                 self._busy[claim.tenant] += 1
                 group.create_task(self._deliver(claim))
         except StoreUnavailable as error:
             log.warning("deliveries_wait", error=str(error))
             return _AGAIN_SECONDS
-        return _LOOK_SECONDS if look.next_in is None else min(look.next_in + 0.001, _LOOK_SECONDS)
+        return _LOOK_SECONDS if list_due.next_in is None else min(list_due.next_in + 0.001, _LOOK_SECONDS)
 
     async def _deliver(self, claim: ClaimedDelivery) -> None:
         try:
-            await self._service.carry(claim)
+            await self._service.deliver(claim)
         except StoreUnavailable as error:
             log.warning("delivery_not_noted", tenant=claim.tenant, error=str(error))
         except Exception:  # the outermost edge of a delivery

@@ -1,4 +1,4 @@
-"""Delivers what one line owes, in order, until it is accepted, to be tried again, or given up."""
+"""Delivers the updates of one line in order, until all are accepted or a try fails; counts tries and pauses."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,15 +9,15 @@ from typing import NamedTuple
 import structlog
 
 from services.gateway.edge.errors import InvalidField
-from services.gateway.features.deliveries import news as deliveries
-from services.gateway.features.webhooks.model import HookState, TaskHook, checked_headers
+from services.gateway.features.deliveries import model as deliveries
+from services.gateway.features.webhooks.model import DeliveryProgress, TaskWebhook, checked_headers
 from services.gateway.features.webhooks.secrets import WebhookSecrets, delivery_id, sign_body
 
 _LONGEST = 64
 
 
-def seconds_in(text: str, now: datetime) -> float:
-    """The seconds that a ``Retry-After`` header names; 0 if it cannot be understood or names a past time."""
+def parse_retry_after(text: str, now: datetime) -> float:
+    """The seconds in a ``Retry-After`` header; 0 if it is invalid or names a past time."""
     said = text.strip()
     if said.isascii() and said.isdecimal() and len(said) < 10:
         return float(said)
@@ -37,9 +37,9 @@ _LONGEST_EXPONENT = 30
 
 
 class DeliveryRules(NamedTuple):
-    """Limits of deliveries. Seconds for an answer, before the second try, and between two tries at most.
+    """Limits of deliveries. ``timeout``: seconds for an answer; ``first_pause``, ``longest_pause``: between two tries.
 
-    ``tries``: in all, for one delivery. ``slots``: deliveries at once in this process, ``per_tenant`` of one tenant.
+    ``tries``: for one delivery, in all. ``slots``: deliveries at once in this process, ``per_tenant`` of one tenant.
     """
 
     timeout: float = 15
@@ -51,35 +51,37 @@ class DeliveryRules(NamedTuple):
 
     @property
     def lease(self) -> float:
-        """The seconds for which a line is claimed: enough for one delivery and for storing its result."""
+        """The seconds for which a line is claimed: enough for one delivery and storing its result."""
         return 2 * self.timeout + 1
 
 
-WriteBody = Callable[[deliveries.HookWork, deliveries.News], str]  # the update as JSON, in the webhook's protocol
+WriteBody = Callable[
+    [deliveries.WebhookWork, deliveries.WebhookUpdate], str
+]  # the update as JSON, in the webhook's protocol
 
 
-class ClockAndChance(NamedTuple):
-    """The clock, and a random number from 0 to 1."""
+class ClockAndRandom(NamedTuple):
+    """The clock, and a source of random numbers from 0 to 1."""
 
     now: Callable[[], datetime]
-    luck: Callable[[], float]
+    random_fraction: Callable[[], float]
 
 
 class _PreparedPost(NamedTuple):
-    """One request, and the line's state once it is accepted."""
+    """A request to send, and the line's progress once the receiver has accepted it."""
 
     delivery_id: str
     url: str
     headers: Mapping[str, str]
     body: str
     secrets: Sequence[str]
-    told: HookState
+    progress: DeliveryProgress
 
 
-class _Outcome(NamedTuple):
-    """The result of a request. ``error``: why it was not accepted, else empty. ``gone``: the receiver wants no more.
+class _PostOutcome(NamedTuple):
+    """The result of a request. ``error``: why it was not accepted, else empty. ``gone``: the receiver answered 410.
 
-    ``wait``: the seconds for which the receiver wants to be left alone.
+    ``wait``: the seconds in its ``Retry-After``.
     """
 
     error: str
@@ -90,103 +92,110 @@ class _Outcome(NamedTuple):
 class DeliveryService:
     def __init__(
         self,
-        lines: deliveries.DeliveryQueue,
+        queue: deliveries.DeliveryQueue,
         post: deliveries.HttpPoster,
         write_body: WriteBody,
         secrets: WebhookSecrets,
-        edge: ClockAndChance,
+        clock_and_random: ClockAndRandom,
         rules: DeliveryRules,
     ) -> None:
-        self._lines, self._post, self._write_body = lines, post, write_body
-        self._secrets, self._edge, self._rules = secrets, edge, rules
+        self._queue, self._post, self._write_body = queue, post, write_body
+        self._secrets, self._clock_and_random, self._rules = secrets, clock_and_random, rules
 
-    async def carry(self, claim: deliveries.ClaimedDelivery) -> None:
-        """Deliver what a claimed line owes. May raise ``StoreUnavailable``; it is then delivered later."""
-        work = await self._lines.read(claim)
+    async def deliver(self, claim: deliveries.ClaimedDelivery) -> None:
+        """Deliver the updates of a claimed line. May raise ``StoreUnavailable``; the line is then tried again later."""
+        work = await self._queue.read(claim)
         if work is None:
             return
         if isinstance(work, deliveries.UnreadableDelivery):
-            await self._settle(claim, work, self._count_failure(work.told, _NO_KEY, gone=False))
+            await self._store_progress(claim, work, self._count_failure(work.progress, _NO_KEY, gone=False))
             return
         for prepared in self._prepare_posts(claim, work):
             outcome = await self._send_post(prepared)
-            told = self._judge(work.told, prepared, outcome)
-            step, token = await self._settle(claim, work, told, outcome.wait)
+            progress = self._progress_after(work.progress, prepared, outcome)
+            step, token = await self._store_progress(claim, work, progress, outcome.wait)
             if step is not deliveries.DeliveryStep.HOLD or not token:
                 return
-            claim, work = claim._replace(token=token), work._replace(told=told)
-        await self._lines.settle(claim, work, _tell_all(work), deliveries.DeliveryStep.DONE, 0)
+            claim, work = claim._replace(token=token), work._replace(progress=progress)
+        await self._queue.store_result(claim, work, _progress_after_all(work), deliveries.DeliveryStep.DONE, 0)
 
     async def count_own_failure(self, claim: deliveries.ClaimedDelivery) -> None:
-        """Count a failure of this process as a failed try, so that nothing is tried for ever."""
-        work = await self._lines.read(claim)
+        """Count an internal error of this process as a failed try, so that no line is tried for ever."""
+        work = await self._queue.read(claim)
         if work is None:
             return
-        await self._settle(
-            claim, work, self._count_failure(work.told, "the gateway failed on it; its log says how", gone=False)
+        await self._store_progress(
+            claim, work, self._count_failure(work.progress, "the gateway failed on it; its log says how", gone=False)
         )
 
-    async def _settle(
-        self, claim: deliveries.ClaimedDelivery, work: deliveries.Work, told: HookState, wait: float = 0
+    async def _store_progress(
+        self, claim: deliveries.ClaimedDelivery, work: deliveries.Work, progress: DeliveryProgress, wait: float = 0
     ) -> tuple[deliveries.DeliveryStep, str]:
-        """Store the line's state; returns what happens to it, and the token of its claim."""
-        step = _step_after_delivery(told, work)
-        token = await self._lines.settle(claim, work, told, step, self._compute_pause(told, step, wait))
+        """Store the line's progress; returns what happens to the line next, and the token of its claim."""
+        step = _step_after_delivery(progress, work)
+        token = await self._queue.store_result(claim, work, progress, step, self._compute_pause(progress, step, wait))
         if step is deliveries.DeliveryStep.OFF:
-            log.warning("webhook_disabled", tenant=claim.tenant, tries=told.tries, error=told.error)
+            log.warning("webhook_disabled", tenant=claim.tenant, tries=progress.tries, error=progress.error)
         return step, token
 
     def _prepare_posts(
-        self, claim: deliveries.ClaimedDelivery, work: deliveries.HookWork | deliveries.SignedPostWork
+        self, claim: deliveries.ClaimedDelivery, work: deliveries.WebhookWork | deliveries.SignedPostWork
     ) -> Iterator[_PreparedPost]:
         if isinstance(work, deliveries.SignedPostWork):
             given = work.delivery
             secrets = (given.secret,) if given.secret else self._secrets.secrets_of(claim.tenant)
-            yield _PreparedPost(given.delivery_id, given.url, given.headers, given.body, secrets, work.told)
+            yield _PreparedPost(given.delivery_id, given.url, given.headers, given.body, secrets, work.progress)
             return
         secrets, headers = self._secrets.secrets_of(claim.tenant), _build_headers(work.webhook)
-        for news in deliveries.news_of(work):
-            name = delivery_id(claim.member, work.webhook.url, news.name)
-            yield _PreparedPost(name, work.webhook.url, headers, self._write_body(work, news), secrets, news.told)
+        for update in deliveries.pending_updates(work):
+            name = delivery_id(claim.member, work.webhook.url, update.name)
+            yield _PreparedPost(
+                name, work.webhook.url, headers, self._write_body(work, update), secrets, update.progress
+            )
 
-    async def _send_post(self, prepared: _PreparedPost) -> _Outcome:
-        stamp = sign_body(prepared.delivery_id, prepared.body, prepared.secrets, self._edge.now())
+    async def _send_post(self, prepared: _PreparedPost) -> _PostOutcome:
+        stamp = sign_body(prepared.delivery_id, prepared.body, prepared.secrets, self._clock_and_random.now())
         try:
             headers = checked_headers({**_JSON, **prepared.headers, **stamp})
             status, retry_after = await self._post.post(prepared.url, headers, prepared.body.encode())
         except (deliveries.Undelivered, InvalidField) as why:
-            return _Outcome(str(why))
+            return _PostOutcome(str(why))
         if 200 <= status < 300:
-            return _Outcome("")
-        return _Outcome(_status_words(status), status == _GONE, seconds_in(retry_after, self._edge.now()))
+            return _PostOutcome("")
+        return _PostOutcome(
+            _describe_status(status), status == _GONE, parse_retry_after(retry_after, self._clock_and_random.now())
+        )
 
-    def _judge(self, before: HookState, prepared: _PreparedPost, outcome: _Outcome) -> HookState:
+    def _progress_after(
+        self, before: DeliveryProgress, prepared: _PreparedPost, outcome: _PostOutcome
+    ) -> DeliveryProgress:
         if outcome.error:
             return self._count_failure(before, outcome.error, gone=outcome.gone)
-        delivered = {"tries": 0, "error": "", "delivered": before.delivered + 1, "at": self._edge.now()}
-        return prepared.told.model_copy(update=delivered)
+        delivered = {"tries": 0, "error": "", "delivered": before.delivered + 1, "at": self._clock_and_random.now()}
+        return prepared.progress.model_copy(update=delivered)
 
-    def _count_failure(self, before: HookState, error: str, *, gone: bool) -> HookState:
+    def _count_failure(self, before: DeliveryProgress, error: str, *, gone: bool) -> DeliveryProgress:
         tries = before.tries + 1
         over = gone or tries >= self._rules.tries
-        failed = {"tries": tries, "error": error, "disabled": over, "at": self._edge.now()}
+        failed = {"tries": tries, "error": error, "disabled": over, "at": self._clock_and_random.now()}
         return before.model_copy(update=failed)
 
-    def _compute_pause(self, told: HookState, step: deliveries.DeliveryStep, wait: float) -> float:
-        """The seconds until the next try: doubled each time and spread by chance, at least ``wait`` (the receiver's
-        wish) and at most the longest pause. Of any other step the lease's.
+    def _compute_pause(self, progress: DeliveryProgress, step: deliveries.DeliveryStep, wait: float) -> float:
+        """The seconds until the next try: doubled each time, randomised, at least ``wait``, at most the longest pause.
+
+        For steps other than a retry, the seconds of the lease.
         """
         if step is not deliveries.DeliveryStep.RETRY:
             return self._rules.lease
-        doubled = self._rules.first_pause * float(2 ** min(told.tries - 1, _LONGEST_EXPONENT))
-        spread = min(doubled, self._rules.longest_pause) * (0.5 + self._edge.luck() / 2)
+        doubled = self._rules.first_pause * float(2 ** min(progress.tries - 1, _LONGEST_EXPONENT))
+        spread = min(doubled, self._rules.longest_pause) * (0.5 + self._clock_and_random.random_fraction() / 2)
         return max(spread, min(wait, self._rules.longest_pause))
 
 
 def choose_lines(
     due: Sequence[deliveries.DueDelivery], busy: Counter[str], rules: DeliveryRules
 ) -> list[deliveries.DueDelivery]:
-    """The lines to claim now: the longest due first, within the slots of the process and of each tenant."""
+    """The due lines to claim now, the longest due first, within the free slots of the process and of each tenant."""
     taken, counts = list[deliveries.DueDelivery](), Counter(busy)
     for one in due:
         if counts.total() >= rules.slots:
@@ -197,29 +206,29 @@ def choose_lines(
     return taken
 
 
-def _step_after_delivery(told: HookState, work: deliveries.Work) -> deliveries.DeliveryStep:
-    if told.disabled:
+def _step_after_delivery(progress: DeliveryProgress, work: deliveries.Work) -> deliveries.DeliveryStep:
+    if progress.disabled:
         return deliveries.DeliveryStep.OFF
-    if told.tries:
+    if progress.tries:
         return deliveries.DeliveryStep.RETRY
     return deliveries.DeliveryStep.DONE if isinstance(work, deliveries.SignedPostWork) else deliveries.DeliveryStep.HOLD
 
 
-def _tell_all(work: deliveries.HookWork | deliveries.SignedPostWork) -> HookState:
-    """The line's state once everything that was read is told."""
+def _progress_after_all(work: deliveries.WebhookWork | deliveries.SignedPostWork) -> DeliveryProgress:
+    """The line's progress once everything that was read has been delivered."""
     if isinstance(work, deliveries.SignedPostWork) or not work.events:
-        return work.told
-    return work.told.model_copy(update={"cursor": work.events[-1][0], "part": 0})
+        return work.progress
+    return work.progress.model_copy(update={"cursor": work.events[-1][0], "part": 0})
 
 
-def _build_headers(webhook: TaskHook) -> dict[str, str]:
+def _build_headers(webhook: TaskWebhook) -> dict[str, str]:
     headers = {_TOKEN: webhook.token} if webhook.token else {}
     if webhook.scheme and webhook.credentials:
         headers["Authorization"] = f"{webhook.scheme} {webhook.credentials}"
     return headers
 
 
-def _status_words(status: int) -> str:
+def _describe_status(status: int) -> str:
     if 300 <= status < 400:
         return f"it answered {status}; redirects are not followed"
     return f"it answered {status}"

@@ -1,4 +1,4 @@
-"""The files of messages: checked, stored in the archive before their task is, and given back."""
+"""The files in clients' messages: parsed, checked, stored in the archive, and read again for answers."""
 
 import base64
 import hashlib
@@ -21,21 +21,21 @@ _BYTES, _ADDRESS = ("raw", "bytes", "fileWithBytes"), ("url", "uri", "fileWithUr
 
 
 class ClientFile(NamedTuple):
-    """A file in a message. ``content``: None if the client gave an address. ``path``: its place, for errors."""
+    """A file in a message. ``content``: None if the client gave a URL. ``path``: its place in the request."""
 
     file: SentFile
     content: bytes | None
     path: str
 
     @property
-    def kept_part(self) -> dict[str, JsonValue]:
-        """The part as the record stores it: in the words of protocol 1.0, without the bytes."""
+    def stored_part(self) -> dict[str, JsonValue]:
+        """The message part as the task's record stores it: in the form of protocol 1.0, without the bytes."""
         held = {FILE_ID: self.file.file_id} if self.content is not None else {"url": self.file.url}
         named = {"filename": self.file.name, "mediaType": self.file.media_type}
         return {**held, **{name: value for name, value in named.items() if value}}
 
 
-class KeptFile(NamedTuple):
+class FileDownload(NamedTuple):
     name: str
     content: bytes
 
@@ -45,7 +45,7 @@ def is_file(part: JsonObject) -> bool:
 
 
 def read_file(part: JsonObject, path: str) -> ClientFile:
-    """Parse a file part of any protocol; raises ``InvalidField``."""
+    """Parse a file part of any protocol version; raises ``InvalidField``."""
     nested = part.get("file") is not None
     held = object_at(part, "file", f"{path}.file") if nested else part
     place = f"{path}.file" if nested else path
@@ -60,13 +60,13 @@ def read_file(part: JsonObject, path: str) -> ClientFile:
         return ClientFile(file.model_copy(update={"url": said}), None, f"{place}.{given[0]}")
     content = decode_base64(said, f"{place}.{given[0]}")
     if given[0] == "fileWithBytes":
-        content = _unwrap(content)
+        content = _decode_twice(content)
     known = {"file_id": hashlib.sha256(content).hexdigest(), "size": len(content)}
     return ClientFile(file.model_copy(update=known), content, f"{place}.{given[0]}")
 
 
-def _unwrap(content: bytes) -> bytes:
-    """The content, decoded once more if it is base64 again, as the official library of 0.3 sends it over REST."""
+def _decode_twice(content: bytes) -> bytes:
+    """The content, decoded again if it is base64 still, as the official library of 0.3 sends it over REST."""
     if len(content) < _SHORTEST_TWICE or len(content) % 4:
         return content
     try:
@@ -79,20 +79,21 @@ _NOT_KEPT = "this agent keeps no files (ARCHIVE_URL is not set at its gateway): 
 
 
 class MessageFiles:
-    """The files of messages. ``archive``: None if files are not accepted.
+    """Checks, stores and reads the files of messages. ``archive``: None if files are not accepted.
 
-    ``reach``: where a file's address may lead; it is checked again when the file is fetched.
+    ``reach``: the addresses to which files' URLs may lead, which the fetching executor checks again. ``most``: files in
+    a message; ``size``: bytes of a file.
     """
 
     def __init__(self, archive: Archive | None, reach: Reach, most: int = 10, size: int = 10_000_000) -> None:
         self._archive, self._reach, self._most, self._size = archive, reach, most, size
 
     @property
-    def offered(self) -> bool:
+    def accepts_files(self) -> bool:
         return self._archive is not None
 
     def check(self, files: Sequence[ClientFile]) -> None:
-        """Check files before anything is stored. Raises ``UnsupportedContent`` and ``InvalidField``."""
+        """Check number, size and URLs of files. Raises ``UnsupportedContent`` and ``InvalidField``."""
         if files and self._archive is None:
             raise UnsupportedContent(files[0].path, _NOT_KEPT)
         if len(files) > self._most:
@@ -101,7 +102,7 @@ class MessageFiles:
             self._check(file)
 
     async def keep(self, tenant: str, files: Sequence[ClientFile]) -> None:
-        """Store files durably; it may be repeated. Raises ``StoreUnavailable``."""
+        """Store the files' contents in the archive; it may be repeated. Raises ``StoreUnavailable``."""
         for file in files:
             if self._archive is not None and file.content is not None:
                 try:
@@ -109,20 +110,20 @@ class MessageFiles:
                 except ArchiveUnavailable as error:
                     raise StoreUnavailable(f"the message's files could not be kept: {error}") from error
 
-    async def with_contents(self, record: TaskRecord) -> TaskRecord:
-        """The record with the bytes of its messages' files, as far as they still exist."""
+    async def add_contents(self, record: TaskRecord) -> TaskRecord:
+        """The record with the bytes of its messages' files, as far as they are still stored."""
         if not any(FILE_ID in part for message in record.history for part in message.parts):
             return record
-        history = [await self._with_contents(record.tenant, message) for message in record.history]
+        history = [await self._add_message_contents(record.tenant, message) for message in record.history]
         return record.model_copy(update={"history": tuple(history)})
 
-    async def find(self, record: TaskRecord, file_id: str) -> KeptFile:
+    async def find(self, record: TaskRecord, file_id: str) -> FileDownload:
         """One file of a task that the caller may read. Raises ``NoVisibleTask`` and ``StoreUnavailable``."""
-        name = names_of_files(record).get(file_id)
+        name = file_names_by_id(record).get(file_id)
         content = await self._read_content(record.tenant, file_id) if name is not None else None
         if name is None or content is None:
             raise NoVisibleTask(f"{record.task_id}/files/{file_id}")
-        return KeptFile(name, content)
+        return FileDownload(name, content)
 
     def _check(self, file: ClientFile) -> None:
         if file.content is not None:
@@ -134,11 +135,11 @@ class MessageFiles:
         except Refused as refused:
             raise InvalidField(file.path, f"the URL {refused.message}") from refused
 
-    async def _with_contents(self, tenant: str, message: HistoryMessage) -> HistoryMessage:
-        parts = [await self._with_bytes(tenant, part) for part in message.parts]
+    async def _add_message_contents(self, tenant: str, message: HistoryMessage) -> HistoryMessage:
+        parts = [await self._add_part_bytes(tenant, part) for part in message.parts]
         return message.model_copy(update={"parts": tuple(parts)})
 
-    async def _with_bytes(self, tenant: str, part: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    async def _add_part_bytes(self, tenant: str, part: dict[str, JsonValue]) -> dict[str, JsonValue]:
         file_id = part.get(FILE_ID)
         content = await self._read_content(tenant, file_id) if isinstance(file_id, str) else None
         if content is None:
@@ -155,8 +156,8 @@ class MessageFiles:
             raise StoreUnavailable(f"the task's files cannot be read: {error}") from error
 
 
-def names_of_files(record: TaskRecord) -> dict[str, str]:
-    """The names of a task's stored files by id: those that were sent, and those that were fetched."""
+def file_names_by_id(record: TaskRecord) -> dict[str, str]:
+    """The names of a task's stored files by id, both sent and fetched ones."""
     sent = {file.file_id: file.shown_name for file in record.request.files if file.file_id}
     parts = (part for message in record.history for part in message.parts if FILE_ID in part)
     sent |= {str(part[FILE_ID]): str(part.get("filename") or "file") for part in parts}

@@ -1,4 +1,4 @@
-"""API keys: how they are made, written and checked. A key reads ``pa_<id>_<secret>``."""
+"""API keys: making, parsing and checking them. A key's token is ``pa_<id>_<secret>``."""
 
 import hmac
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +13,7 @@ from typing_extensions import override
 from services.gateway.edge.errors import InvalidField, RateLimitStatus, Unauthenticated
 from services.gateway.edge.fields import count_at, required_id_at, short_text_at
 from services.gateway.features.identity import model as identity
-from services.gateway.features.identity.middleware import check
+from services.gateway.features.identity.middleware import check_rate_limits
 from shared.contracts.api_key import ApiKey
 from shared.contracts.task import Principal
 from shared.domain.exact_json import JsonObject
@@ -28,7 +28,7 @@ LIMITS = ("requests_a_minute", "messages_a_minute", "messages_a_day")
 
 
 class KeyRequest(NamedTuple):
-    """The properties of a key to be made."""
+    """The properties of a key that an operator asks for. ``label``: what the key is for."""
 
     principal_id: str
     roles: tuple[Role, ...] = (Role.CLIENT,)
@@ -40,61 +40,61 @@ class KeyRequest(NamedTuple):
     messages_a_day: int | None = None
 
 
-class Fresh(NamedTuple):
-    """Values for a new key: the time, an unused id, and a random secret."""
+class NewKeyValues(NamedTuple):
+    """The generated values of a new key: its time of creation, an unused id, and a random secret."""
 
     now: datetime
     key_id: str
     secret: str
 
 
-class MadeKey(NamedTuple):
-    """A new key. ``token``: what the holder sends; it is shown this once and stored nowhere."""
+class CreatedKey(NamedTuple):
+    """A new key. ``token``: what its holder sends; it is shown once, and not stored."""
 
     key: ApiKey
     token: str
 
 
-def make(wish: KeyRequest, tenant: str, created_by: str, fresh: Fresh) -> MadeKey:
+def make_key(request: KeyRequest, tenant: str, created_by: str, fresh: NewKeyValues) -> CreatedKey:
     key = ApiKey(
         key_id=fresh.key_id,
         tenant=tenant,
-        principal_id=wish.principal_id,
-        roles=wish.roles,
-        levels=wish.levels,
-        label=wish.label,
-        secret_sha256=digest_of(fresh.secret),
+        principal_id=request.principal_id,
+        roles=request.roles,
+        levels=request.levels,
+        label=request.label,
+        secret_sha256=hash_secret(fresh.secret),
         created_at=fresh.now,
         created_by=created_by,
-        expires_at=None if wish.days is None else fresh.now + timedelta(days=wish.days),
-        requests_a_minute=wish.requests_a_minute,
-        messages_a_minute=wish.messages_a_minute,
-        messages_a_day=wish.messages_a_day,
+        expires_at=None if request.days is None else fresh.now + timedelta(days=request.days),
+        requests_a_minute=request.requests_a_minute,
+        messages_a_minute=request.messages_a_minute,
+        messages_a_day=request.messages_a_day,
     )
-    return MadeKey(key, "_".join((PREFIX, fresh.key_id, fresh.secret)))
+    return CreatedKey(key, "_".join((PREFIX, fresh.key_id, fresh.secret)))
 
 
-def split(token: str) -> tuple[str, str] | None:
-    """The id and the secret of a token; None if it is not a key of ours."""
+def split_token(token: str) -> tuple[str, str] | None:
+    """The key's id and the secret in a token; None if it has not the form of an API key."""
     parts = token.split("_", 2)
     if len(parts) != 3 or parts[0] != PREFIX or not parts[1].isalnum():
         return None
     return parts[1], parts[2]
 
 
-def opens(key: ApiKey | None, secret: str, now: datetime) -> bool:
-    """Whether the secret is that of a valid key; takes equally long for wrong and right secrets."""
-    known = key.secret_sha256 if key else digest_of("")
-    return hmac.compare_digest(digest_of(secret), known) and key is not None and key.is_good(now)
+def is_valid_secret(key: ApiKey | None, secret: str, now: datetime) -> bool:
+    """Whether ``secret`` is that of a valid, unexpired key; the comparison takes constant time."""
+    known = key.secret_sha256 if key else hash_secret("")
+    return hmac.compare_digest(hash_secret(secret), known) and key is not None and key.is_good(now)
 
 
-def holder(key: ApiKey) -> identity.Caller:
+def caller_of_key(key: ApiKey) -> identity.Caller:
     return identity.Caller(
         key.tenant, Principal(id=key.principal_id, roles=key.roles, levels=key.levels, verified=True)
     )
 
 
-def read_wish(body: JsonObject) -> KeyRequest:
+def parse_key_request(body: JsonObject) -> KeyRequest:
     """Parse ``{"principal", "roles", "levels", "label", "days"}`` and limits under ``key``; raises ``InvalidField``."""
     label = short_text_at(body, "label", _LONGEST_LABEL, "key.label")
     days = count_at(body, "days", "key.days")
@@ -102,7 +102,7 @@ def read_wish(body: JsonObject) -> KeyRequest:
         raise InvalidField("key.days", f"must be from 1 to {_MOST_DAYS}")
     principal_id = required_id_at(body, "principal", "key.principal")
     limits = {name: _limit_at(body, name) for name in LIMITS}
-    roles, levels = identity.roles_in(body, "key"), identity.levels_in(body, "key")
+    roles, levels = identity.parse_roles(body, "key"), identity.parse_levels(body, "key")
     if levels and Role.APPROVER not in roles:
         raise InvalidField("key.levels", "only the role approver decides at levels, and it is not among the roles")
     return KeyRequest(principal_id, roles, levels, label, days, **limits)
@@ -116,12 +116,12 @@ def _limit_at(body: JsonObject, name: str) -> int | None:
 
 
 def key_view(key: ApiKey, now: datetime) -> dict[str, JsonValue]:
-    """The key as operators see it: everything but its secret."""
+    """The key as JSON for operators, without the hash of its secret."""
     shown = key.model_dump(mode="json", exclude={"v", "secret_sha256"})
-    return {**shown, "good": key.is_good(now), "warning": _find_warning(key, now)}
+    return {**shown, "good": key.is_good(now), "warning": _expiry_warning(key, now)}
 
 
-def _find_warning(key: ApiKey, now: datetime) -> str | None:
+def _expiry_warning(key: ApiKey, now: datetime) -> str | None:
     """A warning that the key expires soon; None if it does not."""
     if key.expires_at is None or not key.is_good(now) or key.expires_at - now > _WARNING:
         return None
@@ -129,20 +129,20 @@ def _find_warning(key: ApiKey, now: datetime) -> str | None:
     return f"expires in {days} days" if days > 1 else "expires within two days"
 
 
-class HasOperator(Exception):
-    """An operator of the tenant has a key already."""
+class OperatorExists(Exception):
+    """An operator of the tenant already has a valid key."""
 
     def __init__(self, tenant: str, operator: str) -> None:
         super().__init__(f"{operator!r} operates tenant {tenant!r} and can make keys: purple keys create")
 
 
-def operator_of(keys: Sequence[ApiKey], now: datetime) -> str | None:
-    """The principal of a valid operator's key; None if there is none."""
+def find_operator(keys: Sequence[ApiKey], now: datetime) -> str | None:
+    """The principal of the first valid key with the role operator; None if there is none."""
     return next((key.principal_id for key in keys if Role.OPERATOR in key.roles and key.is_good(now)), None)
 
 
-def digest_of(secret: str) -> str:
-    """The digest that is stored in place of a secret."""
+def hash_secret(secret: str) -> str:
+    """The SHA-256 that is stored in place of a secret."""
     return sha256(secret.encode()).hexdigest()
 
 
@@ -152,7 +152,7 @@ class UnverifiedIdentity(identity.Identity):
         return None
 
     @override
-    def caller_of(self, let_in: identity.Caller | None, metadata: JsonObject) -> identity.Caller:
+    def caller_of(self, authenticated: identity.Caller | None, metadata: JsonObject) -> identity.Caller:
         return identity.Caller(identity.DEFAULT_TENANT, identity.claimed_principal(metadata))
 
 
@@ -160,38 +160,44 @@ _BEARER = "bearer "
 
 
 class KeyIdentity(identity.Identity):
-    """Identifies callers by API keys. ``usual``: the allowance of keys without one of their own."""
+    """Identifies callers by API keys. ``default_allowance``: the rate limits of keys that have none of their own."""
 
-    def __init__(self, meter: identity.RateMeter, clock: Callable[[], datetime], usual: identity.Allowance) -> None:
-        self._meter, self._clock, self._usual = meter, clock, usual
+    def __init__(
+        self, meter: identity.RateMeter, clock: Callable[[], datetime], default_allowance: identity.Allowance
+    ) -> None:
+        self._meter, self._clock, self._default_allowance = meter, clock, default_allowance
 
     async def identify(self, headers: Mapping[str, str]) -> identity.Caller | None:
         return (await self.admit(headers, identity.RequestCost.LOOK)).caller
 
     @override
     async def admit(self, headers: Mapping[str, str], cost: identity.RequestCost) -> identity.AdmittedCaller:
-        token = _token_in(headers)
+        token = _read_credential(headers)
         if token is None:
             raise Unauthenticated("an API key is needed, as in Authorization: Bearer pa_...")
-        parts = split(token)
+        parts = split_token(token)
         if parts is None:
-            raise _unknown_key()
-        key_id, digest = parts[0], digest_of(parts[1])
-        key, standing = await self._meter.of_key(key_id, digest, cost, self._usual)
-        if key is None or not opens(key, parts[1], self._clock()):
-            raise _unknown_key()
-        return identity.AdmittedCaller(holder(key), check(standing), partial(self._count_message, key_id, digest))
+            raise _unknown_key_error()
+        key_id, digest = parts[0], hash_secret(parts[1])
+        key, rate_limits = await self._meter.count_for_key(key_id, digest, cost, self._default_allowance)
+        if key is None or not is_valid_secret(key, parts[1], self._clock()):
+            raise _unknown_key_error()
+        return identity.AdmittedCaller(
+            caller_of_key(key), check_rate_limits(rate_limits), partial(self._count_message, key_id, digest)
+        )
 
     async def _count_message(self, key_id: str, digest: str) -> RateLimitStatus:
-        _, standing = await self._meter.of_key(key_id, digest, identity.RequestCost.MESSAGE, self._usual)
-        return check(standing)
+        _, rate_limits = await self._meter.count_for_key(
+            key_id, digest, identity.RequestCost.MESSAGE, self._default_allowance
+        )
+        return check_rate_limits(rate_limits)
 
 
-def _unknown_key() -> Unauthenticated:
+def _unknown_key_error() -> Unauthenticated:
     return Unauthenticated("the API key is unknown, expired or revoked")
 
 
-def _token_in(headers: Mapping[str, str]) -> str | None:
+def _read_credential(headers: Mapping[str, str]) -> str | None:
     given = headers.get("authorization", "")
     if given.lower().startswith(_BEARER):
         return given[len(_BEARER) :].strip()

@@ -1,4 +1,4 @@
-"""Routes of the gateway's own API: the request identifies the caller, its JSON body says what is asked."""
+"""Builds the routes of the gateway's own API: each handler gets the caller and the parsed JSON body."""
 
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
@@ -9,24 +9,24 @@ from starlette.responses import JSONResponse, Response
 
 from services.gateway.edge.body import read_object
 from services.gateway.edge.fields import object_at
-from services.gateway.features.identity.middleware import let_in
+from services.gateway.features.identity.middleware import caller_of_request
 from services.gateway.features.identity.model import Caller, Identity, check_operator_of
 from shared.domain.exact_json import JsonObject
 
 
 class ApiCall(NamedTuple):
-    """A request to the gateway's own API. ``body``: empty if none is read.
+    """A request to the gateway's own API. ``body``: its JSON object, empty for a GET.
 
-    In the embedded profile the principal is in the body's ``metadata``.
+    Without authentication, the caller's principal is what the body's ``metadata`` claims.
     """
 
     caller: Caller
     body: JsonObject
     request: Request
 
-    def path_word(self, part: str) -> str:
-        """The value of ``{part}`` in the path."""
-        return str(self.request.path_params[part])
+    def path_value(self, name: str) -> str:
+        """The value of the path's parameter ``{name}``."""
+        return str(self.request.path_params[name])
 
 
 Act = Callable[[ApiCall], Awaitable[JsonValue | Response]]
@@ -35,7 +35,7 @@ OPERATORS = "operators of the tenant"
 
 
 class ApiPath(NamedTuple):
-    """A route. ``act`` gives the answer or its JSON; its name and docstring describe the route."""
+    """A route. ``act`` returns the response or its JSON; its name and docstring are the route's in the OpenAPI page."""
 
     verb: str
     path: str
@@ -43,10 +43,10 @@ class ApiPath(NamedTuple):
 
 
 class PathRules(NamedTuple):
-    """What the paths of one router have in common. ``may_be_empty``: whether the body may be left out.
+    """Rules for all paths of one router. ``may_be_empty``: whether the body may be left out.
 
-    ``operators``: only operators of the tenant may call them. Others raise ``NotAnOperator``, and an operator who names
-    another tenant in the path ``NotFound``.
+    ``operators``: whether callers must be operators: others raise ``NotAnOperator``, and operators who name another
+    tenant in the path ``NotFound``.
     """
 
     may_be_empty: bool = False
@@ -82,7 +82,7 @@ class ApiRouterFactory:
         async def endpoint(request: Request) -> Response:
             reads = path.verb != "GET"
             body = await read_object(request, self._max_body, may_be_empty=rules.may_be_empty) if reads else {}
-            caller = self._identity.caller_of(let_in(request), object_at(body, "metadata", "metadata"))
+            caller = self._identity.caller_of(caller_of_request(request), object_at(body, "metadata", "metadata"))
             call = ApiCall(caller, body, request)
             rules.check(call)
             answer = await path.act(call)

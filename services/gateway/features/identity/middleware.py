@@ -1,4 +1,4 @@
-"""Middleware that authenticates each request before anything of its body is read."""
+"""Middleware that authenticates each request and counts it against rate limits, before its body is read."""
 
 import re
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from services.gateway.edge import errors
 from services.gateway.edge.replies import RETRY_LATER, TOO_MANY_REQUESTS, rpc_error_reply
 from services.gateway.features.identity.model import AdmittedCaller, Caller, Identity, RequestCost
-from services.gateway.features.identity.throttle import FailureThrottle, Network, Strictness, source_of
+from services.gateway.features.identity.throttle import FailureLimit, FailureThrottle, Network, client_address
 from shared.ports.store import StoreUnavailable
 
 _MESSAGE_PATH = re.compile(r"(.*/message:(send|stream)|/api/a2a/purple-agent)")
@@ -34,30 +34,30 @@ MESSAGE_METHODS = frozenset(
 
 
 def cost_of(method: str, path: str) -> RequestCost:
-    """The cost of a request by its first line; a JSON-RPC message is counted once its method is known."""
+    """The cost of a request by its method and path; a JSON-RPC message is counted later, when its body is parsed."""
     is_message = method == "POST" and _MESSAGE_PATH.fullmatch(path)
     return RequestCost.REQUEST_AND_MESSAGE if is_message else RequestCost.REQUEST
 
 
-def check(standing: errors.RateLimitStatus) -> errors.RateLimitStatus:
-    """Returns ``standing``; raises ``TooManyRequests`` if a limit is used up."""
-    for one in standing.measures:
-        if one.name == standing.used_up:
-            raise errors.TooManyRequests(f"{one.quota} {_MEANT[one.name]} are used up", standing.wait, standing)
-    return standing
+def check_rate_limits(rate_limits: errors.RateLimitStatus) -> errors.RateLimitStatus:
+    """Raises ``TooManyRequests`` if a limit is used up; otherwise returns ``rate_limits``."""
+    for one in rate_limits.measures:
+        if one.name == rate_limits.used_up:
+            raise errors.TooManyRequests(f"{one.quota} {_MEANT[one.name]} are used up", rate_limits.wait, rate_limits)
+    return rate_limits
 
 
-def limit_headers(standing: errors.RateLimitStatus) -> Mapping[str, str]:
-    """Rate-limit headers as in the IETF's draft "RateLimit header fields for HTTP"."""
-    if not standing.measures:
+def limit_headers(rate_limits: errors.RateLimitStatus) -> Mapping[str, str]:
+    """The rate-limit headers of the IETF draft "RateLimit header fields for HTTP"."""
+    if not rate_limits.measures:
         return {}
     return {
-        "RateLimit-Policy": ", ".join(f'"{one.name}";q={one.quota};w={one.window}' for one in standing.measures),
-        "RateLimit": ", ".join(map(_left_words, standing.measures)),
+        "RateLimit-Policy": ", ".join(f'"{one.name}";q={one.quota};w={one.window}' for one in rate_limits.measures),
+        "RateLimit": ", ".join(map(_format_remaining, rate_limits.measures)),
     }
 
 
-def _left_words(one: errors.QuotaUsage) -> str:
+def _format_remaining(one: errors.QuotaUsage) -> str:
     return f'"{one.name}";r={one.left};t={ceil(one.reset_seconds)}'
 
 
@@ -72,23 +72,24 @@ _CREDENTIALS = ("authorization", "x-api-key")
 
 
 class ThrottleSettings(NamedTuple):
-    """The proxies whose ``X-Forwarded-For`` is believed, and the limit of failures of an address."""
+    """The limit of failed authentications of an address, and the proxies whose ``X-Forwarded-For`` is believed."""
 
     trusted: tuple[Network, ...] = ()
-    strictness: Strictness = Strictness()
+    failure_limit: FailureLimit = FailureLimit()
 
 
 class CallerMiddleware:
-    """Middleware that identifies the caller once for each request, notes it in the scope, and answers itself a request
-    that is refused.
+    """Middleware that identifies the caller of each request and stores it in the scope.
+
+    It answers requests that are refused itself.
     """
 
-    def __init__(self, app: ASGIApp, identity: Identity, watch: ThrottleSettings | None = None) -> None:
-        self._app, self._identity, self._watch = app, identity, watch or ThrottleSettings()
-        self._throttle = FailureThrottle(monotonic, self._watch.strictness)
+    def __init__(self, app: ASGIApp, identity: Identity, throttle: ThrottleSettings | None = None) -> None:
+        self._app, self._identity, self._throttle_settings = app, identity, throttle or ThrottleSettings()
+        self._throttle = FailureThrottle(monotonic, self._throttle_settings.failure_limit)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or _is_open(str(scope["path"])):
+        if scope["type"] != "http" or _needs_no_caller(str(scope["path"])):
             return await self._app(scope, receive, send)
         entry = scope.get(_ENTRY)
         if entry is None:
@@ -96,10 +97,10 @@ class CallerMiddleware:
             entry = await self.admit(scope, headers, ",".join(headers.getlist("x-forwarded-for")))
         if isinstance(entry, Response):
             return await entry(scope, receive, send)
-        return await self._app(scope, receive, _with_standing(send, entry))
+        return await self._app(scope, receive, _add_limit_headers(send, entry))
 
     async def admit(self, scope: Scope, headers: Mapping[str, str], forwarded: str) -> AdmittedCaller | Response:
-        """Identify the caller and note it in the scope; returns the reply if the request is refused."""
+        """Identify the caller and store it in the scope; returns the error response if the request is refused."""
         entry: AdmittedCaller | Response
         try:
             entry = await self._identify(scope, headers, forwarded)
@@ -116,8 +117,8 @@ class CallerMiddleware:
 
     async def _identify(self, scope: Scope, headers: Mapping[str, str], forwarded: str) -> AdmittedCaller:
         credential = hash(tuple([headers.get(name) for name in _CREDENTIALS]))
-        source = self._find_source(scope, forwarded)
-        if wait := self._throttle.wait(source, credential):
+        source = self._source_address(scope, forwarded)
+        if wait := self._throttle.seconds_to_wait(source, credential):
             raise errors.TooManyRequests("too many were turned away who came from this address", wait)
         try:
             admitted = await self._identity.admit(headers, cost_of(str(scope["method"]), str(scope["path"])))
@@ -125,22 +126,22 @@ class CallerMiddleware:
             if any(name in headers for name in _CREDENTIALS) and self._throttle.count_failure(source, credential):
                 log.warning("guesses_braked", source=source)
             raise
-        self._throttle.count_pass(credential)
+        self._throttle.count_success(credential)
         return admitted
 
-    def _find_source(self, scope: Scope, forwarded: str) -> str:
+    def _source_address(self, scope: Scope, forwarded: str) -> str:
         peer = scope.get("client")
-        return source_of(str(peer[0]) if peer else "", forwarded, self._watch.trusted)
+        return client_address(str(peer[0]) if peer else "", forwarded, self._throttle_settings.trusted)
 
 
-def let_in(request: Request) -> Caller | None:
-    """The caller of this request, as the middleware noted it; None where nobody checks."""
+def caller_of_request(request: Request) -> Caller | None:
+    """The caller that the middleware has identified; None if there is no authentication."""
     entry = cast("AdmittedCaller | None", request.scope.get(_ENTRY))
     return entry.caller if entry else None
 
 
 async def count_message(request: Request) -> None:
-    """Count a message known only by its body's method; raises ``TooManyRequests`` and ``StoreUnavailable``."""
+    """Count a JSON-RPC request as a message; raises ``TooManyRequests`` and ``StoreUnavailable``."""
     entry = cast("AdmittedCaller | None", request.scope.get(_ENTRY))
     if entry:
         await entry.count_message()
@@ -151,37 +152,37 @@ def _reply_to_unadmitted(scope: Scope, fault: Exception) -> Response:
         case errors.TooManyRequests():
             return _answer_too_many(scope, fault)
         case errors.NotEntitled():
-            return JSONResponse({"error": str(fault)}, 403, _challenge("insufficient_scope"))
+            return JSONResponse({"error": str(fault)}, 403, _challenge_header("insufficient_scope"))
         case errors.Unauthenticated():
             in_vain = any(name in Headers(scope=scope) for name in _CREDENTIALS)
-            return JSONResponse({"error": str(fault)}, 401, _challenge("invalid_token" if in_vain else ""))
+            return JSONResponse({"error": str(fault)}, 401, _challenge_header("invalid_token" if in_vain else ""))
         case _:
             return JSONResponse({"error": str(fault)}, 503, RETRY_LATER)
 
 
-def _challenge(error: str) -> dict[str, str]:
+def _challenge_header(error: str) -> dict[str, str]:
     return {"WWW-Authenticate": f'{_CHALLENGE}, error="{error}"' if error else _CHALLENGE}
 
 
 def _answer_too_many(scope: Scope, fault: errors.TooManyRequests) -> Response:
-    """The 429 reply in the form of the path. The body was not read, so a JSON-RPC error has no call id."""
+    """The 429 response: a JSON-RPC error on the JSON-RPC path (without call id, since the body was not read)."""
     if scope["path"] == JSON_RPC_PATH:
         reply: Response = rpc_error_reply(None, TOO_MANY_REQUESTS, str(fault), 429)
     else:
         reply = JSONResponse({"error": str(fault)}, 429)
     reply.headers["Retry-After"] = str(fault.wait)
-    reply.headers.update(limit_headers(fault.standing))
+    reply.headers.update(limit_headers(fault.rate_limits))
     return reply
 
 
-def _with_standing(send: Send, entry: AdmittedCaller) -> Send:
+def _add_limit_headers(send: Send, entry: AdmittedCaller) -> Send:
     async def sending(message: Message) -> None:
-        if message["type"] == "http.response.start" and entry.standing.measures:
-            MutableHeaders(scope=message).update(limit_headers(entry.standing))
+        if message["type"] == "http.response.start" and entry.rate_limits.measures:
+            MutableHeaders(scope=message).update(limit_headers(entry.rate_limits))
         await send(message)
 
     return sending
 
 
-def _is_open(path: str) -> bool:
+def _needs_no_caller(path: str) -> bool:
     return path in _OPEN or path.startswith(_OPEN_FOLDERS)

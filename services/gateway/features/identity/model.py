@@ -1,4 +1,4 @@
-"""Callers: who they are, what they may do, and how much they may ask for."""
+"""Callers: how they are identified, what they may do, and their rate limits."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Caller(NamedTuple):
 
 
 class RequestCost(StrEnum):
-    """What a request counts as: nothing, a request, a message, or both."""
+    """What a request counts as against rate limits: nothing, a request, a message, or both."""
 
     LOOK = "look"
     REQUEST = "request"
@@ -37,28 +37,31 @@ class RequestCost(StrEnum):
 
 class Identity(Protocol):
     async def identify(self, headers: Mapping[str, str]) -> Caller | None:
-        """The caller identified by the headers; None where nobody checks.
+        """The caller that the headers authenticate; None if there is no authentication.
 
         Raises ``Unauthenticated``, and may raise ``StoreUnavailable``.
         """
 
-    def caller_of(self, let_in: Caller | None, metadata: JsonObject) -> Caller:
-        """The caller of an accepted request. ``metadata``: what it says of itself; raises ``InvalidField``."""
-        if let_in is None:
+    def caller_of(self, authenticated: Caller | None, metadata: JsonObject) -> Caller:
+        """The caller of a request. ``authenticated``: as ``identify`` found it; ``metadata``: the request's own claims.
+
+        Raises ``InvalidField`` if the metadata claims another principal.
+        """
+        if authenticated is None:
             raise Unauthenticated("nobody checked who sends the request")
-        check_claim(let_in.principal, metadata)
-        return let_in
+        check_claim(authenticated.principal, metadata)
+        return authenticated
 
     async def admit(self, headers: Mapping[str, str], cost: RequestCost) -> "AdmittedCaller":  # noqa: ARG002  uncounted
-        """Like ``identify``, and counts the request against the caller's limits, if there are any.
+        """Like ``identify``, and also counts the request against the caller's rate limits.
 
-        Also raises ``TooManyRequests``.
+        Raises ``TooManyRequests``, too.
         """
         return AdmittedCaller(await self.identify(headers))
 
 
 class Allowance(NamedTuple):
-    """How much a caller may ask for: requests and messages a minute, messages a day (UTC); 0 is no limit."""
+    """A caller's rate limits: requests and messages a minute, messages a day (UTC); 0 is without limit."""
 
     requests: int = 0
     messages: int = 0
@@ -70,10 +73,10 @@ _UNLIMITED = RateLimitStatus()
 
 @dataclass
 class AdmittedCaller:
-    """An identified caller, and their rate limits as they are counted. ``counter`` counts one message."""
+    """An identified caller with its rate limits after the request. ``counter``: counts one message more."""
 
     caller: Caller | None
-    standing: RateLimitStatus = _UNLIMITED
+    rate_limits: RateLimitStatus = _UNLIMITED
     counter: Callable[[], Awaitable[RateLimitStatus]] | None = None
 
     async def count_message(self) -> None:
@@ -81,24 +84,27 @@ class AdmittedCaller:
         if self.counter is None:
             return
         try:
-            self.standing = await self.counter()
+            self.rate_limits = await self.counter()
         except TooManyRequests as fault:
-            self.standing = fault.standing
+            self.rate_limits = fault.rate_limits
             raise
 
 
 class RateMeter(Protocol):
-    """Counts what callers asked for lately, over all replicas. Both methods may raise ``StoreUnavailable``."""
+    """Counts requests and messages of callers over all replicas. Both methods may raise ``StoreUnavailable``."""
 
-    async def of_key(
-        self, key_id: str, digest: str, cost: RequestCost, usual: Allowance
+    async def count_for_key(
+        self, key_id: str, digest: str, cost: RequestCost, default_allowance: Allowance
     ) -> tuple[ApiKey | None, RateLimitStatus]:
-        """A key, and its rate limits once the request is counted: by its own allowance, else the usual one.
+        """Count a request for a key; returns the key, None if there is none, and its rate limits afterwards.
 
-        Counted only if the digest is that of the key's secret, so that nobody uses up another's allowance.
+        The key's own allowance applies, else the default one. A request counts only if ``digest`` is the hash of the
+        key's secret, so that nobody can use up another's limits.
         """
 
-    async def of_bearer(self, caller: Caller, cost: RequestCost, usual: Allowance) -> RateLimitStatus: ...
+    async def count_for_bearer(
+        self, caller: Caller, cost: RequestCost, default_allowance: Allowance
+    ) -> RateLimitStatus: ...
 
 
 DEFAULT_TENANT = "default"
@@ -109,30 +115,32 @@ _NOBODY = Principal(id=ANONYMOUS)
 
 
 def claimed_principal(metadata: JsonObject) -> Principal:
-    """The principal that ``metadata.principal`` names, unverified; ``anonymous`` if it names none."""
+    """The unverified principal that ``metadata.principal`` claims; ``anonymous`` if it is absent."""
     claim = object_at(metadata, "principal", _PATH)
     if not claim:
         return _NOBODY
     return Principal(
-        id=required_id_at(claim, "id", f"{_PATH}.id"), roles=roles_in(claim, _PATH), levels=levels_in(claim, _PATH)
+        id=required_id_at(claim, "id", f"{_PATH}.id"),
+        roles=parse_roles(claim, _PATH),
+        levels=parse_levels(claim, _PATH),
     )
 
 
 def check_claim(principal: Principal, metadata: JsonObject) -> None:
-    """Raises ``InvalidField`` if the request names another principal than its credential's."""
+    """Raises ``InvalidField`` if the request's metadata claims another principal than its credential's."""
     claimed = object_at(metadata, "principal", _PATH).get("id")
     if claimed not in (None, principal.id):
         raise InvalidField(f"{_PATH}.id", "is not whom the key that came with the request belongs to")
 
 
 def check_client(caller: Caller) -> None:
-    """Raises ``NotAClient`` for a verified caller without the role client: approvers and operators give no tasks."""
+    """Raises ``NotAClient`` for a verified caller without the role client, which sending tasks requires."""
     if caller.principal.verified and Role.CLIENT not in caller.principal.roles:
         raise NotAClient
 
 
 def sees_all(principal: Principal) -> bool:
-    """Whether the principal sees everybody's tasks: approvers, operators, and anybody who is unverified."""
+    """Whether the principal may see all tasks of the tenant: approvers, operators, and unverified callers."""
     return not principal.verified or bool({Role.APPROVER, Role.OPERATOR} & {*principal.roles})
 
 
@@ -145,13 +153,13 @@ def may_stop(principal: Principal, record: TaskRecord) -> bool:
     return nobody_in_particular or _is_owner(principal, record)
 
 
-def may_have_told(principal: Principal, record: TaskRecord) -> bool:
-    """Whether the principal may have the task's updates sent somewhere. Approvers may read it, but not that."""
+def may_set_webhooks(principal: Principal, record: TaskRecord) -> bool:
+    """Whether the principal may have the task's updates sent to a URL: its requester, operators, unverified callers."""
     return not principal.verified or _is_owner(principal, record)
 
 
 def may_decide(principal: Principal, record: TaskRecord) -> bool:
-    """Whether a decision may be passed on; whether it counts is judged where the approval is stored."""
+    """Whether a decision by the principal is passed to the task; the executor judges whether it counts."""
     return principal.id == record.requester.id or Role.APPROVER in principal.roles
 
 
@@ -159,28 +167,28 @@ def _is_owner(principal: Principal, record: TaskRecord) -> bool:
     return principal.id == record.requester.id or Role.OPERATOR in principal.roles
 
 
-def roles_in(claim: JsonObject, path: str) -> tuple[Role, ...]:
-    """The ``roles`` of an object at ``path``, by default a client's; raises ``InvalidField``."""
+def parse_roles(claim: JsonObject, path: str) -> tuple[Role, ...]:
+    """Parse the ``roles`` of an object at ``path``, by default the role client; raises ``InvalidField``."""
     if claim.get("roles") is None:
         return (Role.CLIENT,)
     known = ", ".join(role.value for role in Role)
     try:
-        return tuple(Role(word) for word in _read_words(claim, "roles", path))
+        return tuple(Role(word) for word in _read_strings(claim, "roles", path))
     except ValueError:
         raise InvalidField(f"{path}.roles", f"known roles are {known}") from None
 
 
-def levels_in(claim: JsonObject, path: str) -> tuple[str, ...]:
-    """The ``levels`` of an object at ``path``, normalised; raises ``InvalidField``."""
+def parse_levels(claim: JsonObject, path: str) -> tuple[str, ...]:
+    """Parse the approval ``levels`` of an object at ``path``, by default none; raises ``InvalidField``."""
     if claim.get("levels") is None:
         return ()
     try:
-        return tuple(Level.parse(word).word for word in _read_words(claim, "levels", path))
+        return tuple(Level.parse(word).word for word in _read_strings(claim, "levels", path))
     except ValueError as error:
         raise InvalidField(f"{path}.levels", str(error)) from None
 
 
-def _read_words(claim: JsonObject, key: str, path: str) -> tuple[str, ...]:
+def _read_strings(claim: JsonObject, key: str, path: str) -> tuple[str, ...]:
     words: list[str] = []
     for index, item in enumerate(list_at(claim, key, f"{path}.{key}")):
         if not isinstance(item, str):
@@ -196,7 +204,7 @@ def check_operator(caller: Caller) -> None:
 
 
 def check_operator_of(tenant: str, caller: Caller) -> None:
-    """An operator has to do with one tenant alone: raises ``NotAnOperator`` and ``NotFound``."""
+    """Raises ``NotAnOperator`` for callers without the role operator, ``NotFound`` for operators of another tenant."""
     check_operator(caller)
     if tenant != caller.tenant:
         raise NotFound(f"tenant {tenant!r} that you may see")

@@ -1,4 +1,4 @@
-"""``/keys``: an operator makes a tenant's API keys, lists them, revokes one."""
+"""``/keys``: operators create, list and revoke their tenant's API keys."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ from starlette.responses import JSONResponse, Response
 
 from services.gateway.edge.errors import NotFound
 from services.gateway.edge.fields import object_at
-from services.gateway.features.identity.api_keys import Fresh, key_view, make, read_wish
+from services.gateway.features.identity.api_keys import NewKeyValues, key_view, make_key, parse_key_request
 from services.gateway.features.identity.api_paths import ApiCall, ApiPath, ApiRouterFactory, PathRules
 from services.gateway.features.identity.store import Keyring
 
@@ -16,7 +16,7 @@ _SECRET = {"Cache-Control": "no-store"}  # the one answer with a key's secret in
 
 
 class KeyEndpoints:
-    def __init__(self, keyring: Keyring, fresh: Callable[[], Fresh]) -> None:
+    def __init__(self, keyring: Keyring, fresh: Callable[[], NewKeyValues]) -> None:
         self._keyring, self._fresh = keyring, fresh
 
     def routes(self, own: ApiRouterFactory) -> APIRouter:
@@ -28,13 +28,12 @@ class KeyEndpoints:
         )
 
     async def create(self, call: ApiCall) -> Response:
-        """Make an API key; 201 with the key and its token.
+        """Create an API key: ``{"key": {"principal", "roles", "levels", "label", "days"}, "metadata"}``.
 
-        ``{"key": {"principal", "roles", "levels", "label", "days"}, "metadata"}``.
-        The token is in this answer and nowhere else.
+        201 with the key and its token. The token is shown in this answer only.
         """
-        fresh, wish = self._fresh(), read_wish(object_at(call.body, "key", "key"))
-        made = make(wish, call.caller.tenant, call.caller.principal.id, fresh)
+        fresh, wish = self._fresh(), parse_key_request(object_at(call.body, "key", "key"))
+        made = make_key(wish, call.caller.tenant, call.caller.principal.id, fresh)
         await self._keyring.add(made.key)
         return JSONResponse({**key_view(made.key, fresh.now), "token": made.token}, 201, _SECRET)
 
@@ -46,8 +45,8 @@ class KeyEndpoints:
         return {"keys": [key_view(key, now) for key in newest_first]}
 
     async def revoke(self, call: ApiCall) -> JsonValue:
-        """Revoke an API key: it lets nobody in any more."""
-        key_id, now = call.path_word("key_id"), self._fresh().now
+        """Revoke an API key: from now on it is refused."""
+        key_id, now = call.path_value("key_id"), self._fresh().now
         key = await self._keyring.find(key_id)
         if key is None or key.tenant != call.caller.tenant:
             raise NotFound(f"key {key_id!r}")

@@ -6,8 +6,8 @@ from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from services.gateway.features.identity.model import Allowance
-from services.gateway.features.identity.signing_keys import discovery_of, may_be_asked
-from services.gateway.features.identity.throttle import networks_in
+from services.gateway.features.identity.signing_keys import discovery_url, may_fetch_keys_from
+from services.gateway.features.identity.throttle import parse_networks
 from services.gateway.features.identity.tokens import ClaimNames
 from shared.infra.service_settings import Settings, WordList
 
@@ -68,12 +68,12 @@ class IdentitySettings(Settings):
     @field_validator("trusted_proxies")
     @classmethod
     def _are_networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        networks_in(value)
+        parse_networks(value)
         return value
 
     @field_validator("authentication")
     @classmethod
-    def _known_ways(cls, value: str) -> str:
+    def _are_known_methods(cls, value: str) -> str:
         auth_methods = [way.strip() for way in value.split(",")]
         if auth_methods not in ([""], ["off"]) and not (
             set(auth_methods) <= set(_WAYS) and len(set(auth_methods)) == len(auth_methods)
@@ -82,7 +82,7 @@ class IdentitySettings(Settings):
         return ",".join(auth_methods)
 
     @model_validator(mode="after")
-    def _jwt_is_whole(self) -> Self:
+    def _is_jwt_complete(self) -> Self:
         if "jwt" not in self.auth_methods:
             return self
         if not self.jwt_issuer:
@@ -94,19 +94,19 @@ class IdentitySettings(Settings):
                 "JWT_AUDIENCE must be set: a token that is meant for another service opens nothing here."
             )
         name, url = ("JWT_JWKS_URL", self.jwt_jwks_url) if self.jwt_jwks_url else ("JWT_ISSUER", self.jwt_issuer)
-        if not may_be_asked(url):
+        if not may_fetch_keys_from(url):
             raise _bad_setting(f"{name} must be an https address; http is for this machine only.")
         return self
 
     @property
     def auth_methods(self) -> tuple[str, ...]:
-        """How callers may authenticate; empty where nobody checks."""
+        """How callers may authenticate (``keys``, ``jwt``); empty without authentication."""
         return tuple(way for way in self.authentication.split(",") if way in _WAYS)
 
     @property
     def discovery(self) -> str:
-        """Where clients learn how to get a token; empty if only the issuer's keys are configured."""
-        return discovery_of(self.jwt_issuer) if "jwt" in self.auth_methods and not self.jwt_jwks_url else ""
+        """The URL of the issuer's discovery document (OpenID Connect); empty if the URL of its keys is configured."""
+        return discovery_url(self.jwt_issuer) if "jwt" in self.auth_methods and not self.jwt_jwks_url else ""
 
     @property
     def allowance(self) -> Allowance:

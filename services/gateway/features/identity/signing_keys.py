@@ -1,4 +1,4 @@
-"""The keys with which an issuer signs its tokens, fetched and cached."""
+"""The public keys that verify an issuer's tokens (JWKS), fetched and cached."""
 
 import asyncio
 import re
@@ -19,13 +19,13 @@ _OVER_TLS = re.compile(r"https://[^\s/?#@]+([/?]\S*)?")
 _ON_THIS_MACHINE = re.compile(r"http://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(/\S*)?")
 
 
-def discovery_of(issuer: str) -> str:
-    """The URL of an issuer's description (OpenID Connect Discovery)."""
+def discovery_url(issuer: str) -> str:
+    """The URL of an issuer's discovery document (OpenID Connect)."""
     return issuer.rstrip("/") + "/.well-known/openid-configuration"
 
 
-def may_be_asked(url: str) -> bool:
-    """Whether keys may be fetched from a URL: over TLS, or on this machine."""
+def may_fetch_keys_from(url: str) -> bool:
+    """Whether keys may be fetched from a URL: over https, or over http from this machine."""
     return bool(_OVER_TLS.fullmatch(url) or _ON_THIS_MACHINE.fullmatch(url))
 
 
@@ -38,31 +38,31 @@ _MOST_KEYS = 100
 
 
 class SigningKey(NamedTuple):
-    """A public key, and the asymmetric algorithms that its kind permits."""
+    """A public key, and the signature algorithms that it may be used with."""
 
     kid: str
     algorithms: Sequence[str]
     key: AllowedPublicKeys
 
 
-class Patience(NamedTuple):
-    """Seconds between two renewals, at least between two tries, and for which old keys count when none can be had."""
+class RenewalTimes(NamedTuple):
+    """Seconds between renewals, between tries after a failure, and until keys that cannot be renewed expire."""
 
-    renew: float = 300
-    again: float = 10
-    stale: float = 3600
+    interval: float = 300
+    retry_pause: float = 10
+    max_age: float = 3600
 
 
 class SigningKeys:
-    """The issuer's keys. While it is away they stay valid for a limited time; then no token is accepted.
+    """Caches the issuer's keys. If they cannot be renewed they expire, and then no token is accepted.
 
-    ``fetch``: the JSON Web Keys that the issuer publishes now; raises ``IssuerUnavailable``.
+    ``fetch``: returns the JSON Web Keys that the issuer publishes now; raises ``IssuerUnavailable``.
     """
 
     def __init__(
-        self, fetch: Callable[[], Awaitable[Sequence[JsonObject]]], clock: Callable[[], float], patience: Patience
+        self, fetch: Callable[[], Awaitable[Sequence[JsonObject]]], clock: Callable[[], float], times: RenewalTimes
     ) -> None:
-        self._published, self._clock, self._patience = fetch, clock, patience
+        self._published, self._clock, self._times = fetch, clock, times
         self._keys: Sequence[SigningKey] = ()
         self._had_at: float | None = None
         self._tried_at: float | None = None
@@ -70,31 +70,31 @@ class SigningKeys:
         self._turn = asyncio.Lock()
 
     async def find(self, kid: str | None, algorithm: str) -> SigningKey | None:
-        """The key of that id for that algorithm; asks the issuer once if it is not known. None if there is none.
+        """The key with that id and algorithm; an unknown one is fetched from the issuer. None if there is none.
 
-        A token may omit the id if the issuer has one such key. Raises ``IssuerUnavailable``, also if a new key could
-        not be asked for.
+        Without ``kid`` it is the only key for that algorithm, if there is just one. Raises ``IssuerUnavailable`` if the
+        keys have expired, or an unknown key cannot be fetched.
         """
         if algorithm not in _ALL:
             return None
-        found = self._find_known(kid, algorithm) if self._are_good() else None
+        found = self._find_known(kid, algorithm) if self._are_fresh() else None
         if found is None:
-            await self._renew_for(kid, algorithm)
+            await self._renew_if_missing(kid, algorithm)
             found = self._find_known(kid, algorithm)
-            self._check_good(missed=found is None)
+            self._check_available(missed=found is None)
         return found
 
-    async def renew_for_ever(self) -> None:
-        """Keep the keys fresh, so that no request waits for them."""
+    async def keep_renewed(self) -> None:
+        """Renew the keys regularly, for ever, so that no request has to wait for them."""
         while True:
             await self._renew()
-            await asyncio.sleep(self._patience.renew if self._problem == "" else self._patience.again)
+            await asyncio.sleep(self._times.interval if self._problem == "" else self._times.retry_pause)
 
-    async def _renew_for(self, kid: str | None, algorithm: str) -> None:
-        """Fetch the keys if one is missing: once for all who wait, and not again before the pause has passed."""
+    async def _renew_if_missing(self, kid: str | None, algorithm: str) -> None:
+        """Fetch the keys if the key is still unknown: once for all waiting requests, and not before the retry pause."""
         async with self._turn:
-            missed = not self._are_good() or self._find_known(kid, algorithm) is None
-            if missed and (self._tried_at is None or self._clock() - self._tried_at >= self._patience.again):
+            missed = not self._are_fresh() or self._find_known(kid, algorithm) is None
+            if missed and (self._tried_at is None or self._clock() - self._tried_at >= self._times.retry_pause):
                 await self._fetch()
 
     async def _renew(self) -> None:
@@ -104,7 +104,7 @@ class SigningKeys:
     async def _fetch(self) -> None:
         self._tried_at = self._clock()
         try:
-            self._keys = usable(await self._published())
+            self._keys = usable_keys(await self._published())
             self._had_at, self._problem = self._clock(), ""
         except IssuerUnavailable as error:
             self._problem = str(error)
@@ -114,21 +114,21 @@ class SigningKeys:
         fitting = [key for key in self._keys if algorithm in key.algorithms and kid in (None, key.kid)]
         return fitting[0] if len(fitting) == 1 or (fitting and kid) else None
 
-    def _are_good(self) -> bool:
-        return self._had_at is not None and self._clock() - self._had_at < self._patience.stale
+    def _are_fresh(self) -> bool:
+        return self._had_at is not None and self._clock() - self._had_at < self._times.max_age
 
-    def _check_good(self, *, missed: bool) -> None:
-        if not self._are_good() or (missed and self._problem):
+    def _check_available(self, *, missed: bool) -> None:
+        if not self._are_fresh() or (missed and self._problem):
             raise IssuerUnavailable("tokens cannot be verified for now: the issuer's keys cannot be had")
 
 
-def usable(published: Sequence[JsonObject]) -> tuple[SigningKey, ...]:
-    """The public keys that verify signatures and are long enough."""
-    return tuple(filter(None, (_read_key(jwk) for jwk in published[:_MOST_KEYS])))
+def usable_keys(published: Sequence[JsonObject]) -> tuple[SigningKey, ...]:
+    """The published keys that are public, meant for signatures, and long enough."""
+    return tuple(filter(None, (_parse_jwk(jwk) for jwk in published[:_MOST_KEYS])))
 
 
-def _read_key(jwk: Mapping[str, object]) -> SigningKey | None:
-    algorithms = _list_algorithms(jwk)
+def _parse_jwk(jwk: Mapping[str, object]) -> SigningKey | None:
+    algorithms = _permitted_algorithms(jwk)
     if not algorithms or "d" in jwk or jwk.get("use", "sig") != "sig" or not _may_verify(jwk.get("key_ops")):
         return None
     try:
@@ -142,7 +142,7 @@ def _read_key(jwk: Mapping[str, object]) -> SigningKey | None:
     return SigningKey(str(jwk.get("kid") or ""), algorithms, key)
 
 
-def _list_algorithms(jwk: Mapping[str, object]) -> Sequence[str]:
+def _permitted_algorithms(jwk: Mapping[str, object]) -> Sequence[str]:
     permitted: Sequence[str] = ()
     if jwk.get("kty") == "RSA":
         permitted = _OF_RSA
@@ -160,7 +160,7 @@ _SECONDS = httpx.Timeout(5.0, connect=3.0)
 
 
 class HttpJwks:
-    """Fetches the issuer's keys over HTTP, from any address the operator configures, without redirects."""
+    """Fetches the issuer's keys over HTTP, from the configured URL or the discovery document's; no redirects."""
 
     def __init__(self, http: httpx.AsyncClient, issuer: str, url: str = "") -> None:
         self._http, self._issuer, self._url = http, issuer, url
@@ -173,11 +173,11 @@ class HttpJwks:
         return [key for key in keys if isinstance(key, dict)]
 
     async def _discover(self) -> str:
-        document = await self._fetch_object(discovery_of(self._issuer))
+        document = await self._fetch_object(discovery_url(self._issuer))
         named, url = document.get("issuer"), document.get("jwks_uri")
         if named != self._issuer:
             raise IssuerUnavailable(f"the discovery document is that of issuer {named!r}, not of {self._issuer!r}")
-        if not isinstance(url, str) or not may_be_asked(url):
+        if not isinstance(url, str) or not may_fetch_keys_from(url):
             raise IssuerUnavailable("the discovery document names no https address in jwks_uri")
         return url
 
@@ -186,14 +186,14 @@ class HttpJwks:
             async with self._http.stream("GET", url, timeout=_SECONDS, follow_redirects=False) as response:
                 if response.status_code != 200:
                     raise IssuerUnavailable(f"{url} answered {response.status_code}")
-                return loads_object(await _answer_text(response, url))
+                return loads_object(await _read_limited_text(response, url))
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
             raise IssuerUnavailable(f"{url} does not answer: {type(error).__name__}") from error
         except (ValueError, RecursionError) as error:
             raise IssuerUnavailable(f"{url} did not answer with a JSON object") from error
 
 
-async def _answer_text(response: httpx.Response, url: str) -> str:
+async def _read_limited_text(response: httpx.Response, url: str) -> str:
     body = bytearray()
     async for chunk in response.aiter_bytes():
         body += chunk

@@ -1,4 +1,4 @@
-"""API keys and the use of rate limits, in Redis."""
+"""API keys and counters of rate limits, in Redis."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -18,29 +18,29 @@ _MICRO = 1_000_000
 
 
 class RedisMeter(ScriptedStore, identity.RateMeter):
-    async def of_key(
-        self, key_id: str, digest: str, cost: identity.RequestCost, usual: identity.Allowance
+    async def count_for_key(
+        self, key_id: str, digest: str, cost: identity.RequestCost, default_allowance: identity.Allowance
     ) -> tuple[ApiKey | None, RateLimitStatus]:
         names = [*keys.rate_keys_of_key(key_id), keys.api_key(key_id)]
-        reply = await self._admit(names, cost, usual, digest)
-        return read_key(reply[0], reply[1], reply[2]), _read_status(reply[3:])
+        reply = await self._count_request(names, cost, default_allowance, digest)
+        return parse_key(reply[0], reply[1], reply[2]), _parse_rate_limits(reply[3:])
 
-    async def of_bearer(
-        self, caller: identity.Caller, cost: identity.RequestCost, usual: identity.Allowance
+    async def count_for_bearer(
+        self, caller: identity.Caller, cost: identity.RequestCost, default_allowance: identity.Allowance
     ) -> RateLimitStatus:
         names = keys.rate_keys_of_bearer(caller.tenant, caller.principal.id)
-        return _read_status((await self._admit(names, cost, usual, ""))[3:])
+        return _parse_rate_limits((await self._count_request(names, cost, default_allowance, ""))[3:])
 
-    async def _admit(
-        self, names: Sequence[str], cost: identity.RequestCost, usual: identity.Allowance, digest: str
+    async def _count_request(
+        self, names: Sequence[str], cost: identity.RequestCost, default_allowance: identity.Allowance, digest: str
     ) -> list[str]:
         wants: list[Argument] = [int(cost in _REQUEST), int(cost in _MESSAGE)]
-        reply = await self._scripts.run("admit", names, [*wants, *usual, digest, _USED_SECONDS])
+        reply = await self._scripts.run("admit", names, [*wants, *default_allowance, digest, _USED_SECONDS])
         return cast("list[str]", reply)
 
 
-def read_key(json: str | None, revoked_at: str | None, used_at: str | None) -> ApiKey | None:
-    """The key in a hash, with its revocation and last use; None if there is none."""
+def parse_key(json: str | None, revoked_at: str | None, used_at: str | None) -> ApiKey | None:
+    """Parse the fields of a key's hash; None if the key does not exist."""
     if not json:
         return None
     since = {
@@ -50,20 +50,20 @@ def read_key(json: str | None, revoked_at: str | None, used_at: str | None) -> A
     return ApiKey.model_validate_json(json).model_copy(update=since)
 
 
-def _read_status(reply: Sequence[str]) -> RateLimitStatus:
-    """The rate limits in a script's reply, which is empty for a key that is not valid."""
+def _parse_rate_limits(reply: Sequence[str]) -> RateLimitStatus:
+    """Parse the rate limits in a script's reply, which is empty for a key that is not valid."""
     if not reply:
         return RateLimitStatus()
     used_up, wait, *numbers = reply
     rows = (
-        _measure("requests", _MINUTE, numbers[0:3]),
-        _measure("messages", _MINUTE, numbers[3:6]),
-        _measure("daily", _DAY, numbers[6:9]),
+        _read_quota_usage("requests", _MINUTE, numbers[0:3]),
+        _read_quota_usage("messages", _MINUTE, numbers[3:6]),
+        _read_quota_usage("daily", _DAY, numbers[6:9]),
     )
     return RateLimitStatus(tuple(row for row in rows if row.quota), used_up, int(wait) / _MICRO)
 
 
-def _measure(name: str, window: int, numbers: Sequence[str]) -> QuotaUsage:
+def _read_quota_usage(name: str, window: int, numbers: Sequence[str]) -> QuotaUsage:
     quota, left, whole_in = map(int, numbers)
     return QuotaUsage(name, quota, window, left, whole_in / _MICRO)
 
@@ -73,7 +73,7 @@ class Keyring(ScriptedStore):
 
     async def find(self, key_id: str) -> ApiKey | None:
         row = await self._scripts.command("HMGET", keys.api_key(key_id), "json", "revoked_at", "used_at")
-        return read_key(*cast("tuple[str | None, str | None, str | None]", row))
+        return parse_key(*cast("tuple[str | None, str | None, str | None]", row))
 
     async def keys_of(self, tenant: str) -> Sequence[ApiKey]:
         ids = cast("list[str]", await self._scripts.command("SMEMBERS", keys.api_keys_of(tenant)))
@@ -83,26 +83,26 @@ class Keyring(ScriptedStore):
         return [key for key in found.values() if key is not None]
 
     async def add(self, key: ApiKey) -> None:
-        """Store the key, then list it: a key that is in no list can still be revoked by its id."""
+        """Store the key, then add it to the tenant's list; an unlisted key could still be revoked by its id."""
         name = keys.api_key(key.key_id)
         await self._scripts.command("HSETNX", name, "limits", _format_limits(key))
         await self._scripts.command("HSETNX", name, "json", key.model_dump_json())
         await self._scripts.command("SADD", keys.api_keys_of(key.tenant), key.key_id)
         if key.expires_at:
-            await self._keep_until(name, key.expires_at)
+            await self._expire_at(name, key.expires_at)
 
     async def revoke(self, key: ApiKey, at: datetime) -> None:
-        """Revoke a key; only the first time counts."""
+        """Revoke a key as of ``at``; a repeat does not change the time."""
         name = keys.api_key(key.key_id)
         await self._scripts.command("HSETNX", name, "revoked_at", at.isoformat())
-        await self._keep_until(name, at)
+        await self._expire_at(name, at)
 
-    async def _keep_until(self, name: str, end: datetime) -> None:
+    async def _expire_at(self, name: str, end: datetime) -> None:
         leaves = end + timedelta(seconds=keys.DEAD_KEY_SECONDS)
         await self._scripts.command("EXPIREAT", name, int(leaves.timestamp()))
 
 
 def _format_limits(key: ApiKey) -> str:
-    """The key's limits as the counting script reads them; empty where the usual ones hold."""
+    """The key's own limits in the form that the counting script reads; empty for those that it has not."""
     own = (key.requests_a_minute, key.messages_a_minute, key.messages_a_day)
     return ":".join("" if limit is None else str(limit) for limit in own)

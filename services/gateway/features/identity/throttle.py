@@ -1,4 +1,4 @@
-"""Delays addresses from which too many failed attempts came."""
+"""Throttles addresses from which too many failed authentications came."""
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -10,30 +10,30 @@ from shared.domain.lru_cache import LruCache
 _KEPT = 10_000  # addresses, and credentials; whoever was longest unheard of is forgotten first
 
 
-class Strictness(NamedTuple):
-    """How many failures within how many seconds throttle an address; 0 failures turn it off."""
+class FailureLimit(NamedTuple):
+    """How many failures within ``window`` seconds throttle an address; 0 turns throttling off."""
 
     failures: int = 20
     window: float = 60.0
 
 
 class FailureThrottle:
-    """Throttles addresses after failures, in this process alone: it only spares the store the guesses.
+    """Throttles addresses after failed authentications, in this process alone: it keeps guesses away from the store.
 
-    A credential that was valid lately is never delayed, so that others behind the same address can go on.
+    A credential that was valid lately is never throttled, for the sake of others behind the same address.
     """
 
-    def __init__(self, clock: Callable[[], float], strictness: Strictness) -> None:
-        self._clock, self._strictness = clock, strictness
+    def __init__(self, clock: Callable[[], float], failure_limit: FailureLimit) -> None:
+        self._clock, self._failure_limit = clock, failure_limit
         self._failures = LruCache[str, tuple[float, int]](_KEPT)  # address -> since when, how many
         self._good = LruCache[int, None](_KEPT)
 
-    def wait(self, address: str, credential: int) -> float:
-        """The seconds until the address may try again; 0 for now, and for an unknown address."""
+    def seconds_to_wait(self, address: str, credential: int) -> float:
+        """The seconds until the address may try again; 0 if it is not throttled, or unknown."""
         since, failures = self._failures.get(address, (0.0, 0))
-        if not self._strictness.failures or failures < self._strictness.failures or credential in self._good:
+        if not self._failure_limit.failures or failures < self._failure_limit.failures or credential in self._good:
             return 0.0
-        return max(0.0, since + self._strictness.window - self._clock())
+        return max(0.0, since + self._failure_limit.window - self._clock())
 
     def count_failure(self, address: str, credential: int) -> bool:
         """Count a failure; returns whether it is the one that throttles the address."""
@@ -42,12 +42,12 @@ class FailureThrottle:
             return False
         now = self._clock()
         since, failures = self._failures.pop(address, (now, 0))
-        if now - since >= self._strictness.window:
+        if now - since >= self._failure_limit.window:
             since, failures = now, 0
         self._failures.keep(address, (since, failures + 1))
-        return failures + 1 == self._strictness.failures
+        return failures + 1 == self._failure_limit.failures
 
-    def count_pass(self, credential: int) -> None:
+    def count_success(self, credential: int) -> None:
         self._good.keep(credential, None)
 
 
@@ -57,16 +57,16 @@ _REMEMBERED = 256  # words of clients, up to a whole head of a request each
 _HOST_BITS = 64  # whoever has an IPv6 address has a whole network of so many bits
 
 
-def networks_in(words: Sequence[str]) -> tuple[Network, ...]:
-    """Parse addresses and networks; raises ``ValueError``."""
+def parse_networks(words: Sequence[str]) -> tuple[Network, ...]:
+    """Parse IP addresses and networks; raises ``ValueError``."""
     return tuple(ip_network(word, strict=False) for word in words)
 
 
-def source_of(peer: str, forwarded: str, trusted: Sequence[Network]) -> str:
-    """The nearest hop that is not a trusted proxy. Earlier entries of ``X-Forwarded-For`` may be forged.
+def client_address(peer: str, forwarded: str, trusted: Sequence[Network]) -> str:
+    """The client's address: the nearest hop that is no trusted proxy. Hops before it may be forged by the client.
 
-    An IPv6 address counts as its network of 64 bits. Empty if it cannot be known: for a peer without an address (a
-    socket file), and behind a proxy that no setting names, where all clients would share one.
+    An IPv6 address is replaced by its /64 network. Empty if the address is unknown: for a peer on a Unix socket, and
+    for one behind a proxy that no setting trusts, where all clients would share one address.
     """
     if not forwarded:
         return _peer_text(peer)

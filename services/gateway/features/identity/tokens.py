@@ -11,7 +11,7 @@ from typing_extensions import override
 from services.gateway.edge.errors import NotEntitled, RateLimitStatus, Unauthenticated
 from services.gateway.edge.fields import MAX_ID
 from services.gateway.features.identity import model as identity
-from services.gateway.features.identity.middleware import check
+from services.gateway.features.identity.middleware import check_rate_limits
 from services.gateway.features.identity.signing_keys import SigningKeys
 from shared.contracts.task import Principal
 from shared.domain.exact_json import Json, JsonObject
@@ -19,10 +19,10 @@ from shared.domain.words import Level, Role
 
 
 class ClaimNames(NamedTuple):
-    """The claims that an issuer uses: each a claim's name, or a path with dots into nested claims.
+    """The names of the claims that an issuer uses; dots lead into nested claims.
 
-    ``one_tenant``: the tenant of every bearer, if no claim names it. ``roles_prefix``: stands before our roles among
-    the issuer's.
+    ``one_tenant``: the tenant of all bearers, if no claim names it. ``roles_prefix``: what precedes this product's
+    roles among the issuer's.
     """
 
     tenant: str = "tenant"
@@ -33,8 +33,8 @@ class ClaimNames(NamedTuple):
     one_tenant: str = ""
 
 
-def caller_in(claims: JsonObject, names: ClaimNames) -> identity.Caller:
-    """The caller that a token's claims name; raises ``NotEntitled`` with the missing or wrong claim."""
+def caller_from_claims(claims: JsonObject, names: ClaimNames) -> identity.Caller:
+    """The caller that a token's claims name; raises ``NotEntitled``, which names a missing or wrong claim."""
     tenant = names.one_tenant or _claim_text(claims, names.tenant, "tenant")
     principal_id = _claim_text(claims, names.principal, "principal")
     roles, levels = _read_roles(claims, names), _read_levels(claims, names)
@@ -42,7 +42,7 @@ def caller_in(claims: JsonObject, names: ClaimNames) -> identity.Caller:
 
 
 def _claim_text(claims: JsonObject, name: str, meaning: str) -> str:
-    value = _claim(claims, name)
+    value = _find_claim(claims, name)
     if isinstance(value, str) and 0 < len(value) <= MAX_ID and value.isprintable():
         return value
     problem = "is missing" if value is None else f"must be 1 to {MAX_ID} printable characters"
@@ -50,7 +50,7 @@ def _claim_text(claims: JsonObject, name: str, meaning: str) -> str:
 
 
 def _read_roles(claims: JsonObject, names: ClaimNames) -> tuple[Role, ...]:
-    """Our roles among the issuer's; raises ``NotEntitled`` if there are none."""
+    """This product's roles in the token's roles; raises ``NotEntitled`` if there are none."""
     known = {f"{names.roles_prefix}{role.value}": role for role in Role}
     found = tuple(dict.fromkeys(known[word] for word in _claim_words(claims, names.roles) if word in known))
     if not found:
@@ -68,8 +68,8 @@ def _read_levels(claims: JsonObject, names: ClaimNames) -> tuple[str, ...]:
 
 
 def _claim_words(claims: JsonObject, name: str) -> list[str]:
-    """The words in a claim: a list of texts, or one text with blanks between, as scopes are written."""
-    value = _claim(claims, name)
+    """The words in a claim, which is a list of texts, or one text with spaces between words, like ``scope``."""
+    value = _find_claim(claims, name)
     if isinstance(value, str):
         return value.split()
     if isinstance(value, list) and all(isinstance(word, str) for word in value):
@@ -79,8 +79,8 @@ def _claim_words(claims: JsonObject, name: str) -> list[str]:
     raise NotEntitled(f"the token's claim {name!r} must be a list of texts, or one text")
 
 
-def _claim(claims: JsonObject, name: str) -> Json:
-    """The value of a claim, by its whole name first: an issuer's own claims are often URLs, with dots."""
+def _find_claim(claims: JsonObject, name: str) -> Json:
+    """The value of a claim, by its whole name first, since names are often URLs, else along the dots of its name."""
     if name in claims:
         return claims[name]
     value: Json = claims
@@ -102,8 +102,8 @@ _SAID: tuple[tuple[type[Exception], str], ...] = (
 )
 
 
-class TokenDemands(NamedTuple):
-    """What a token must contain. ``leeway``: seconds by which the issuer's clock may differ from ours."""
+class TokenRequirements(NamedTuple):
+    """The issuer and audiences that a token must name. ``leeway``: seconds by which clocks may differ."""
 
     issuer: str
     audiences: tuple[str, ...]
@@ -111,47 +111,53 @@ class TokenDemands(NamedTuple):
 
 
 class JwtIdentity(identity.Identity):
-    """Identifies callers by tokens. ``usual``: the allowance of each principal, whatever tokens it presents."""
+    """Identifies callers by bearer tokens. ``default_allowance``: the rate limits of each principal."""
 
     def __init__(
         self,
         keys: SigningKeys,
-        expected: TokenDemands,
-        names: ClaimNames,
+        expected: TokenRequirements,
+        claim_names: ClaimNames,
         meter: identity.RateMeter,
-        usual: identity.Allowance,
+        default_allowance: identity.Allowance,
     ) -> None:
-        self._keys, self._expected, self._names = keys, expected, names
-        self._meter, self._usual = meter, usual
+        self._keys, self._expected, self._names = keys, expected, claim_names
+        self._meter, self._default_allowance = meter, default_allowance
 
     @override
     async def admit(self, headers: Mapping[str, str], cost: identity.RequestCost) -> identity.AdmittedCaller:
         caller = await self.identify(headers)
-        standing = await self._meter.of_bearer(caller, cost, self._usual) if any(self._usual) else RateLimitStatus()
-        return identity.AdmittedCaller(caller, check(standing), partial(self._count_message, caller))
+        rate_limits = (
+            await self._meter.count_for_bearer(caller, cost, self._default_allowance)
+            if any(self._default_allowance)
+            else RateLimitStatus()
+        )
+        return identity.AdmittedCaller(caller, check_rate_limits(rate_limits), partial(self._count_message, caller))
 
     async def identify(self, headers: Mapping[str, str]) -> identity.Caller:
-        """The caller in the bearer token. Raises ``Unauthenticated``, ``NotEntitled`` and ``IssuerUnavailable``."""
+        """The bearer token's caller; raises ``Unauthenticated``, ``NotEntitled`` and ``IssuerUnavailable``."""
         given = headers.get("authorization", "")
         if not given.lower().startswith(_BEARER):
             raise Unauthenticated("a token is needed, as in Authorization: Bearer eyJ...")
-        return await self.bearer_of(given[len(_BEARER) :].strip())
+        return await self.caller_of_token(given[len(_BEARER) :].strip())
 
-    async def bearer_of(self, token: str) -> identity.Caller:
-        """The caller in a token whose signature holds; raises the same errors as ``identify``."""
+    async def caller_of_token(self, token: str) -> identity.Caller:
+        """Verify a token and return its caller; raises the same errors as ``identify``."""
         algorithm, kid = _read_header(token)
         key = await self._keys.find(kid, algorithm)
         if key is None:
             raise Unauthenticated("the token is signed by a key or an algorithm that its issuer does not publish")
-        return caller_in(self._verify(token, key.key, algorithm), self._names)
+        return caller_from_claims(self._verify(token, key.key, algorithm), self._names)
 
     async def _count_message(self, caller: identity.Caller) -> RateLimitStatus:
-        if not any(self._usual):
+        if not any(self._default_allowance):
             return RateLimitStatus()
-        return check(await self._meter.of_bearer(caller, identity.RequestCost.MESSAGE, self._usual))
+        return check_rate_limits(
+            await self._meter.count_for_bearer(caller, identity.RequestCost.MESSAGE, self._default_allowance)
+        )
 
     def _verify(self, token: str, key: object, algorithm: str) -> JsonObject:
-        """The verified claims. Only the algorithm that the key permits is accepted, whatever the header says."""
+        """Verify a token's signature, issuer, audience and times; returns its claims. Raises ``Unauthenticated``."""
         try:
             claims = jwt.decode(
                 token,
@@ -170,7 +176,7 @@ class JwtIdentity(identity.Identity):
 
 
 def _read_header(token: str) -> tuple[str, str | None]:
-    """The algorithm and the key's id in a token's header, neither of which is trusted."""
+    """The algorithm and key id in a token's unverified header; raises ``Unauthenticated``."""
     if len(token) > _LONGEST:
         raise Unauthenticated(f"the token is longer than {_LONGEST} characters")
     try:

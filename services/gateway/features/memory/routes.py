@@ -60,7 +60,7 @@ class MemoryEndpoints:
 
     async def progress(self, call: ApiCall) -> JsonValue:
         """Show how far a request to forget is."""
-        request_id = call.path_word("request_id")
+        request_id = call.path_value("request_id")
         found = await self._forgets.find(call.caller.tenant, request_id)
         if found is None:
             raise NotFound(f"request to forget {request_id!r}")

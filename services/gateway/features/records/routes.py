@@ -30,13 +30,13 @@ class RecordEndpoints:
 
     async def get(self, call: ApiCall) -> Response:
         """Show the tenant's record as it holds, with its version as ``ETag``; secrets stand in it as references."""
-        tenant = call.path_word("tenant")
+        tenant = call.path_value("tenant")
         return _version_reply(tenant, await self._service.show(tenant, None))
 
     async def show(self, call: ApiCall) -> Response:
         """Show the tenant's record, or the earlier ``version`` in the body. A POST, since the body says who asks."""
         tenant, number = (
-            call.path_word("tenant"),
+            call.path_value("tenant"),
             records.read_number(call.body) if call.body.get("version") is not None else None,
         )
         return _version_reply(tenant, await self._service.show(tenant, number))
@@ -47,23 +47,23 @@ class RecordEndpoints:
         ``{"record", "comment", "metadata"}`` with ``If-Match``; 200 with the new version, which holds from the next
         turn on. 400 names each field that is wrong, 412 the version that somebody else has stored meanwhile.
         """
-        tenant, change = call.path_word("tenant"), records.read_change(call.body, call.request.headers.get("if-match"))
+        tenant, change = call.path_value("tenant"), records.read_change(call.body, call.request.headers.get("if-match"))
         return await _answer_change(tenant, self._service.put(tenant, change, call.caller))
 
     async def history(self, call: ApiCall) -> Response:
         """List who changed the tenant's record, what and when, the newest first."""
-        tenant = call.path_word("tenant")
+        tenant = call.path_value("tenant")
         return _answer_json(records.history_view(tenant, await self._service.history(tenant)))
 
     async def restore(self, call: ApiCall) -> Response:
         """Restore an earlier version of the tenant's record: ``{"version", "comment"}``; 200 with the new version."""
-        tenant, base = call.path_word("tenant"), records.read_base(call.request.headers.get("if-match"))
+        tenant, base = call.path_value("tenant"), records.read_base(call.request.headers.get("if-match"))
         number, comment = records.read_number(call.body), records.read_comment(call.body)
         return await _answer_change(tenant, self._service.restore(tenant, number, base, comment, call.caller))
 
     async def withdraw(self, call: ApiCall) -> Response:
         """Withdraw the tenant's stored record: that of TENANT_FILE holds again."""
-        tenant, base = call.path_word("tenant"), records.read_base(call.request.headers.get("if-match"))
+        tenant, base = call.path_value("tenant"), records.read_base(call.request.headers.get("if-match"))
         return await _answer_change(
             tenant, self._service.withdraw(tenant, base, records.read_comment(call.body), call.caller)
         )

@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse
 from services.gateway.edge.body import BadCall, read_object
 from services.gateway.edge.errors import GatewayRefusal, InvalidField, StoppedTenant, TooManyRequests
 from services.gateway.edge.replies import FAILED
-from services.gateway.features.identity.middleware import let_in
+from services.gateway.features.identity.middleware import caller_of_request
 from services.gateway.features.identity.model import Caller, Identity
 from services.gateway.features.solver.service import Ask, metadata_of, read_solver, solver_view, status_of
 from services.gateway.features.tasks.intake import own_id
@@ -43,7 +43,7 @@ class SolverEndpoint:
         """
         try:
             body = await read_object(request, self._max_body)
-            return await self._solve(read_solver(body), self._identity.caller_of(let_in(request), {}))
+            return await self._solve(read_solver(body), self._identity.caller_of(caller_of_request(request), {}))
         except (BadCall, StoppedTenant, TooManyRequests, StoreUnavailable):
             raise  # answered here as on every path of our own
         except InvalidField as fault:

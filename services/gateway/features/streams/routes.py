@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 
 from services.gateway.edge.keep_alive import SSE_BEAT, KeepAliveResponse
 from services.gateway.edge.replies import RETRY_LATER, asks_for_1_0, file_reply
-from services.gateway.features.identity.middleware import let_in
+from services.gateway.features.identity.middleware import caller_of_request
 from services.gateway.features.identity.model import Caller, Identity
 from services.gateway.features.streams import updates
 from services.gateway.features.tasks.service import TaskService, ends_task
@@ -132,4 +132,4 @@ class RestEndpoints:
         return JSONResponse({"status": "ready"})
 
     def _identify_caller(self, request: Request) -> Caller:
-        return self._identity.caller_of(let_in(request), {})
+        return self._identity.caller_of(caller_of_request(request), {})

@@ -17,7 +17,7 @@ from services.gateway.edge.fields import (
     to_invalid_field,
 )
 from services.gateway.features.files.service import ClientFile, is_file, read_file
-from services.gateway.features.webhooks.model import TaskHook, webhook_in_send
+from services.gateway.features.webhooks.model import TaskWebhook, webhook_in_send
 from shared.contracts.task import Practice, SolverRequest
 from shared.domain.exact_json import Json, JsonObject, dumps, wire
 from shared.domain.words import Dialect
@@ -43,7 +43,7 @@ class ClientMessage(NamedTuple):
     tools_endpoint: str | None
     metadata: JsonObject
     solver: SolverRequest | None = None
-    webhook: TaskHook | None = None
+    webhook: TaskWebhook | None = None
     part_count: int = 1
     practice: Practice | None = None
     same_as: str | None = None
@@ -167,7 +167,7 @@ def _parts_for_history(parts: list[Json], files: Sequence[ClientFile]) -> tuple[
     objects, file = [part for part in parts if isinstance(part, dict)], iter(files)
     shown = [plain_values({key: value for key, value in part.items() if key in _SHOWN}) for part in objects]
     return tuple(
-        {**one, **next(file).kept_part} if is_file(part) else one for part, one in zip(objects, shown, strict=True)
+        {**one, **next(file).stored_part} if is_file(part) else one for part, one in zip(objects, shown, strict=True)
     )
 
 

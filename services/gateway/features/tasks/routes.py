@@ -11,7 +11,7 @@ from services.gateway.features.tasks.views import public_view
 def resolve_routes(signals: TaskSignals, notice: str, own: ApiRouterFactory) -> APIRouter:
     async def resolve(call: ApiCall) -> Response:
         """Say what became of a write in doubt: ``{"call", "resolution", "comment"}``; 202 if it is heeded later."""
-        record, heeded = await signals.resolve(call.path_word("task_id"), read_word(call.body), call.caller)
+        record, heeded = await signals.resolve(call.path_value("task_id"), read_word(call.body), call.caller)
         return JSONResponse(public_view(record, notice), status_code=200 if heeded else 202)
 
     return own.router(ApiPath("POST", "/tasks/{task_id}/resolve", resolve))

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from services.gateway.edge.errors import InvalidField, NoVisibleTask, TaskHasEnded
 from services.gateway.edge.shutdown import ShutdownState
-from services.gateway.features.identity.model import Caller, may_have_told, may_read
+from services.gateway.features.identity.model import Caller, may_read, may_set_webhooks
 from services.gateway.features.tasks.checks import MessageRules, check_size
 from services.gateway.features.tasks.intake import (
     Accept,
@@ -196,7 +196,7 @@ class TaskService:
         ``from_start``: of a new task, from its start.
         """
         if message.webhook and self._webhooks:
-            if not may_have_told(caller.principal, record):
+            if not may_set_webhooks(caller.principal, record):
                 raise InvalidField("pushNotificationConfig", "only who began the task, or an operator, may set one")
             await self._webhooks.enter(record, message.webhook, from_start=from_start)
 

@@ -86,7 +86,7 @@ class TaskSignals:
             _check_not_refused(after, turn, word)
         return after, heeded
 
-    async def hand_over(self, record: TaskRecord, turn: Turn) -> TaskRecord:
+    async def send_signal(self, record: TaskRecord, turn: Turn) -> TaskRecord:
         """Put a turn ahead of the session's messages, wait a little for its end, and return the task."""
         is_new = turn.turn_id not in record.turns_done
         after = await self._send(record, turn) if is_new else None

@@ -16,7 +16,7 @@ from shared.domain.exact_json import JsonObject
 from shared.domain.words import Dialect
 
 
-class TaskHook(Contract):
+class TaskWebhook(Contract):
     """Where a client wants its task's updates, and in which protocol.
 
     ``token`` and ``credentials`` are secrets: stored encrypted, sent to ``url`` and shown to nobody. ``shown_id``: the
@@ -32,7 +32,7 @@ class TaskHook(Contract):
     shown_id: str = ""
 
 
-class HookState(Contract):
+class DeliveryProgress(Contract):
     """How far a webhook was told. ``cursor``: the last event of which everything was delivered.
 
     ``part``: the last delivered part of the next event. ``state``: the task's state as last told. ``tries``: failures
@@ -50,11 +50,11 @@ class HookState(Contract):
 
 
 class RegisteredWebhook(NamedTuple):
-    webhook: TaskHook
-    told: HookState = HookState()
+    webhook: TaskWebhook
+    progress: DeliveryProgress = DeliveryProgress()
 
 
-class Failing(Contract):
+class FailingDelivery(Contract):
     """A tenant's webhook or notice that fails, or was given up. ``subject``: its task, or what it is about."""
 
     subject: str
@@ -73,7 +73,7 @@ class TooManyWebhooks(Exception):
 class WebhookStore(Protocol):
     """The webhooks of tasks. All methods may raise ``StoreUnavailable`` and may be repeated."""
 
-    async def put(self, record: TaskRecord, webhook: TaskHook, *, from_start: bool, most: int) -> None:
+    async def put(self, record: TaskRecord, webhook: TaskWebhook, *, from_start: bool, most: int) -> None:
         """Register a webhook for updates from now on, or if ``from_start`` for all updates so far.
 
         It replaces one with the same id and goes on where that was, unless that was given up. An ended task's webhook
@@ -85,7 +85,7 @@ class WebhookStore(Protocol):
     async def drop(self, record: TaskRecord, config_id: str) -> None:
         """Remove a webhook, if it exists."""
 
-    async def failing(self, tenant: str) -> Sequence[Failing]: ...
+    async def failing(self, tenant: str) -> Sequence[FailingDelivery]: ...
 
 
 class SignedPost(Contract):
@@ -136,7 +136,7 @@ _IN_SEND = {
 }
 
 
-def webhook_in_send(params: JsonObject, dialect: Dialect) -> TaskHook | None:
+def webhook_in_send(params: JsonObject, dialect: Dialect) -> TaskWebhook | None:
     """The webhook that comes with a message; None if none does. Raises ``InvalidField``."""
     is_early = dialect is Dialect.LEGACY
     place = "params" if is_early else "configuration"
@@ -147,7 +147,7 @@ def webhook_in_send(params: JsonObject, dialect: Dialect) -> TaskHook | None:
     return given[0] if given else None
 
 
-def read_webhook(config: JsonObject, path: str, dialect: Dialect, shown_id: str | None = None) -> TaskHook:
+def read_webhook(config: JsonObject, path: str, dialect: Dialect, shown_id: str | None = None) -> TaskWebhook:
     """Parse a webhook; raises ``InvalidField``.
 
     One without an id is named after its URL, so that a repeat is the same; in 0.3 it gets its task's id later.
@@ -158,7 +158,7 @@ def read_webhook(config: JsonObject, path: str, dialect: Dialect, shown_id: str 
     if len(url) > _LONGEST_URL:
         raise InvalidField(f"{path}.url", f"must have at most {_LONGEST_URL} characters")
     scheme, credentials = _read_authentication(config, f"{path}.authentication")
-    return TaskHook(
+    return TaskWebhook(
         config_id=id_at(config, "id", f"{path}.id") or ("" if dialect is Dialect.A2A_0_3 else _name_of(url)),
         url=url,
         dialect=dialect,
@@ -173,21 +173,21 @@ def _name_of(url: str) -> str:
     return f"webhook-{hashlib.sha256(url.encode()).hexdigest()[:12]}"
 
 
-def legacy_shape(webhook: TaskHook) -> dict[str, JsonValue]:
+def legacy_shape(webhook: TaskWebhook) -> dict[str, JsonValue]:
     """The webhook as the early protocol and 0.3 show it, without secrets."""
     view: dict[str, JsonValue] = {"url": webhook.url}
     return {**view, "authentication": {"schemes": [webhook.scheme]}} if webhook.scheme else view
 
 
-def shape_of_1_0(webhook: TaskHook, task_id: str) -> dict[str, JsonValue]:
+def shape_of_1_0(webhook: TaskWebhook, task_id: str) -> dict[str, JsonValue]:
     view: dict[str, JsonValue] = {"id": webhook.config_id, "taskId": task_id, "url": webhook.url}
     return {**view, "authentication": {"scheme": webhook.scheme}} if webhook.scheme else view
 
 
 def state_of(registered: RegisteredWebhook) -> str:
-    if registered.told.disabled:
+    if registered.progress.disabled:
         return "disabled"
-    return "failing" if registered.told.tries else "active"
+    return "failing" if registered.progress.tries else "active"
 
 
 def _read_authentication(config: JsonObject, path: str) -> tuple[str, str]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple, cast
 
-from services.gateway.features.webhooks.model import Failing, HookState
+from services.gateway.features.webhooks.model import DeliveryProgress, FailingDelivery
 from shared.infra import keys
 from shared.infra.lua import Scripts
 
@@ -11,7 +11,7 @@ from shared.infra.lua import Scripts
 class DeliveryRow(NamedTuple):
     """A row as it is in Redis, its encrypted part still closed."""
 
-    told: HookState
+    progress: DeliveryProgress
     sealed: str
 
 
@@ -19,13 +19,15 @@ _BESIDE = {"cursor", "disabled"}  # scripts read these, so they stand before the
 
 
 def read_row(text: str) -> DeliveryRow:
-    flag, cursor, told, sealed = text.split("\n", 3)
-    known = HookState.model_validate_json(told).model_copy(update={"cursor": cursor, "disabled": flag != "on"})
+    flag, cursor, progress, sealed = text.split("\n", 3)
+    known = DeliveryProgress.model_validate_json(progress).model_copy(
+        update={"cursor": cursor, "disabled": flag != "on"}
+    )
     return DeliveryRow(known, sealed)
 
 
-def progress_line(told: HookState) -> str:
-    return told.model_dump_json(exclude=_BESIDE)
+def pack_progress(progress: DeliveryProgress) -> str:
+    return progress.model_dump_json(exclude=_BESIDE)
 
 
 _MOST = 1000  # of one tenant
@@ -35,13 +37,13 @@ class FailingWebhooks:
     def __init__(self, scripts: Scripts) -> None:
         self._scripts = scripts
 
-    async def failing_of(self, tenant: str) -> Sequence[Failing]:
+    async def failing_of(self, tenant: str) -> Sequence[FailingDelivery]:
         """The tenant's failing webhooks, newest first."""
         rows = cast("dict[str, str]", await self._scripts.command("HGETALL", keys.failing_key(tenant)))
-        found = map(Failing.model_validate_json, rows.values())
+        found = map(FailingDelivery.model_validate_json, rows.values())
         return sorted(found, key=lambda one: (str(one.at), one.subject), reverse=True)
 
-    async def note(self, tenant: str, member: str, failing: Failing) -> None:
+    async def note(self, tenant: str, member: str, failing: FailingDelivery) -> None:
         """Note a failing webhook, unless the tenant's list is full."""
         key, row = keys.failing_key(tenant), failing.model_dump_json()
         known = await self._scripts.command("HEXISTS", key, member)

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
 from services.gateway.edge.errors import InvalidField, NoVisibleTask, PushUnsupported, UnknownWebhook
-from services.gateway.features.identity.model import Caller, may_have_told, sees_all
+from services.gateway.features.identity.model import Caller, may_set_webhooks, sees_all
 from services.gateway.features.webhooks import model as hooks
 from services.gateway.features.webhooks.secrets import WebhookSecrets
 from shared.contracts.task import TaskRecord
@@ -21,12 +21,12 @@ class WebhookRegistrar(NamedTuple):
     secrets: WebhookSecrets
     most: int = 10
 
-    def check(self, webhook: hooks.TaskHook) -> None:
+    def check(self, webhook: hooks.TaskWebhook) -> None:
         """Raises ``InvalidField`` for a URL that may not be called."""
         if problem := why_refused(webhook.url, self.reach):
             raise InvalidField(f"{_PATH}.url", problem)
 
-    async def enter(self, record: TaskRecord, webhook: hooks.TaskHook, *, from_start: bool = False) -> None:
+    async def enter(self, record: TaskRecord, webhook: hooks.TaskWebhook, *, from_start: bool = False) -> None:
         """Register a webhook from now on, or from the task's start; raises ``InvalidField`` if the task has too many.
 
         One without an id gets the task's.
@@ -57,7 +57,7 @@ class WebhookService:
     def offered(self) -> bool:
         return self._registrar is not None
 
-    async def enter(self, task_id: str, webhook: hooks.TaskHook, caller: Caller) -> None:
+    async def enter(self, task_id: str, webhook: hooks.TaskWebhook, caller: Caller) -> None:
         """Set a webhook, in place of one with the same id. Raises ``InvalidField``."""
         registrar = self._offered_registrar()
         record = await self._read_task(task_id, caller)
@@ -68,7 +68,7 @@ class WebhookService:
         registrar = self._offered_registrar()
         return await registrar.webhooks.webhooks_of(await self._read_task(task_id, caller))
 
-    async def find(self, task_id: str, config_id: str | None, caller: Caller) -> hooks.TaskHook:
+    async def find(self, task_id: str, config_id: str | None, caller: Caller) -> hooks.TaskWebhook:
         """The webhook of that id, or the task's first if none is named; raises ``UnknownWebhook``."""
         found = [one.webhook for one in await self.list_webhooks(task_id, caller)]
         for webhook in found:
@@ -83,7 +83,7 @@ class WebhookService:
         _check_may_set(record, caller)
         await registrar.webhooks.drop(record, config_id)
 
-    async def failing(self, caller: Caller) -> Sequence[hooks.Failing]:
+    async def failing(self, caller: Caller) -> Sequence[hooks.FailingDelivery]:
         """The tenant's webhooks and notices that fail or were given up; empty if the caller may not see all tasks."""
         registrar = self._offered_registrar()
         return await registrar.webhooks.failing(caller.tenant) if sees_all(caller.principal) else ()
@@ -99,5 +99,5 @@ class WebhookService:
 
 
 def _check_may_set(record: TaskRecord, caller: Caller) -> None:
-    if not may_have_told(caller.principal, record):
+    if not may_set_webhooks(caller.principal, record):
         raise NoVisibleTask(record.task_id)

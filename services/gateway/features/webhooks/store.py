@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from redis.asyncio import Redis
 
 from services.gateway.features.webhooks import model as hooks
-from services.gateway.features.webhooks.rows import FailingWebhooks, progress_line, read_row
+from services.gateway.features.webhooks.rows import FailingWebhooks, pack_progress, read_row
 from shared.contracts.task import TaskRecord
 from shared.infra import keys
 from shared.infra.lua import Argument, Scripts
@@ -22,15 +22,15 @@ class RedisWebhooks(hooks.WebhookStore):
         self._seal = seal
         self._failing = FailingWebhooks(self._scripts)
 
-    async def put(self, record: TaskRecord, webhook: hooks.TaskHook, *, from_start: bool, most: int) -> None:
+    async def put(self, record: TaskRecord, webhook: hooks.TaskWebhook, *, from_start: bool, most: int) -> None:
         member = _pack_member(record, webhook.config_id)
         known = await self._find_known(record, member)
-        if known is not None and known.webhook == webhook and not known.told.disabled:
+        if known is not None and known.webhook == webhook and not known.progress.disabled:
             return  # a message that was sent again must not disturb what is under way
-        told = hooks.HookState(cursor="0" if from_start else "")
-        if known is not None and not known.told.disabled:
-            told = known.told.model_copy(update={"tries": 0, "error": ""})
-        await self._write_webhook(record, member, webhook, told, most)
+        progress = hooks.DeliveryProgress(cursor="0" if from_start else "")
+        if known is not None and not known.progress.disabled:
+            progress = known.progress.model_copy(update={"tries": 0, "error": ""})
+        await self._write_webhook(record, member, webhook, progress, most)
 
     async def webhooks_of(self, record: TaskRecord) -> Sequence[hooks.RegisteredWebhook]:
         rows = cast("dict[str, str]", await self._scripts.command("HGETALL", _build_keys(record).push))
@@ -44,7 +44,7 @@ class RedisWebhooks(hooks.WebhookStore):
         await self._scripts.commands(*words)
         await self._failing.forget(record.tenant, member)
 
-    async def failing(self, tenant: str) -> Sequence[hooks.Failing]:
+    async def failing(self, tenant: str) -> Sequence[hooks.FailingDelivery]:
         return await self._failing.failing_of(tenant)
 
     async def _find_known(self, record: TaskRecord, member: str) -> hooks.RegisteredWebhook | None:
@@ -52,12 +52,12 @@ class RedisWebhooks(hooks.WebhookStore):
         return None if text is None else self._read(str(text))
 
     async def _write_webhook(
-        self, record: TaskRecord, member: str, webhook: hooks.TaskHook, told: hooks.HookState, most: int
+        self, record: TaskRecord, member: str, webhook: hooks.TaskWebhook, progress: hooks.DeliveryProgress, most: int
     ) -> None:
         task, partition = _build_keys(record), keys.partition_keys_of(record.tenant, record.session_id)
         names = [task.push, partition.deliveries, task.record, task.events]
         sealed = self._seal.close(webhook.model_dump_json())
-        arguments: list[Argument] = [member, told.cursor, progress_line(told), sealed, most]
+        arguments: list[Argument] = [member, progress.cursor, pack_progress(progress), sealed, most]
         if await self._scripts.run("put_line", names, arguments) == -1:
             raise hooks.TooManyWebhooks(record.task_id)
 
@@ -65,7 +65,9 @@ class RedisWebhooks(hooks.WebhookStore):
         """The webhook in a row; None if no key decrypts it any more: it is given up when it is due."""
         try:
             row = read_row(text)
-            return hooks.RegisteredWebhook(hooks.TaskHook.model_validate_json(self._seal.open(row.sealed)), row.told)
+            return hooks.RegisteredWebhook(
+                hooks.TaskWebhook.model_validate_json(self._seal.open(row.sealed)), row.progress
+            )
         except (CannotOpen, ValidationError, ValueError):
             return None
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from services.gateway.features.approvals.views import Question
+from services.gateway.features.approvals.views import ApprovalRequest
 from services.gateway.features.console.views.words import Badge, count_of, list_of, show_fields, show_json, title_of
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.grounds import ArgumentSource, FigureFound, Grounds, ReadFound
@@ -101,7 +101,7 @@ class ApprovalPage(NamedTuple):
         return tuple((name, str(value)) for name, value in as_object(self.record.metadata.get("values")).items())
 
 
-def approval_page(question: Question, reader: Principal, now: datetime) -> ApprovalPage:
+def approval_page(question: ApprovalRequest, reader: Principal, now: datetime) -> ApprovalPage:
     approval, record = question
     calls = tuple(_block(number, call, approval.grounds) for number, call in enumerate(approval.plan.calls, 1))
     why = tuple(map(_without_code, approval.reasons))
@@ -132,7 +132,7 @@ def why_barred(approval: Approval, reader: Principal, now: datetime) -> str:
     return f"It takes the level {approval.level}, which your key does not list."
 
 
-def needs(questions: Sequence[Question], reader: Principal, now: datetime) -> list[Question]:
+def needs(questions: Sequence[ApprovalRequest], reader: Principal, now: datetime) -> list[ApprovalRequest]:
     """The questions that the reader can answer."""
     return [one for one in questions if not why_barred(one.approval, reader, now)]
 

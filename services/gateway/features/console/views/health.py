@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import NamedTuple
 
-from services.gateway.features.approvals.views import Question
+from services.gateway.features.approvals.views import ApprovalRequest
 from services.gateway.features.console.views.progress import Direction
 from services.gateway.features.console.views.tasks import dollars, span_of
 from services.gateway.features.console.views.words import Badge, count_of, distance, list_of, state_badge
@@ -280,7 +280,7 @@ def cost_tile(spent: Sequence[DaySpent], days: Sequence[DayCounts], today: date)
     return Tile(question, dollars(now.nanos if now else 0), f"today: {calls}; {dollars(week)} in {WEEK} days", href)
 
 
-def first_due(mine: Sequence[Question]) -> datetime | None:
+def first_due(mine: Sequence[ApprovalRequest]) -> datetime | None:
     return min((one.approval.deadline for one in mine), default=None)
 
 

@@ -11,12 +11,12 @@ from typing_extensions import override
 
 from services.gateway.__main__ import main
 from services.gateway.edge.errors import InvalidField
-from services.gateway.features.deliveries import news
-from services.gateway.features.deliveries.service import ClockAndChance, DeliveryRules, DeliveryService, choose_lines
+from services.gateway.features.deliveries import model as deliveries
+from services.gateway.features.deliveries.service import ClockAndRandom, DeliveryRules, DeliveryService, choose_lines
 from services.gateway.features.webhooks.model import (
-    HookState,
+    DeliveryProgress,
     SignedPost,
-    TaskHook,
+    TaskWebhook,
     checked_headers,
     legacy_shape,
     read_webhook,
@@ -33,40 +33,47 @@ from tests.refusals import refusal_of
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
 RULES = DeliveryRules(timeout=15, first_pause=5, longest_pause=60, tries=6)
-CLAIM = news.ClaimedDelivery("acme:n1", "acme", "1")
+CLAIM = deliveries.ClaimedDelivery("acme:n1", "acme", "1")
 
 
-class OneLine(news.DeliveryQueue):
+class OneLine(deliveries.DeliveryQueue):
     """A line with one notice; ``settled`` is what was made of it."""
 
-    def __init__(self, told: HookState) -> None:
-        self.work: news.Work = news.SignedPostWork(
+    def __init__(self, progress: DeliveryProgress) -> None:
+        self.work: deliveries.Work = deliveries.SignedPostWork(
             SignedPost(tenant="acme", delivery_id="n1", subject="an approval", url="https://hooks.example/", body="{}"),
-            told,
+            progress,
         )
-        self.settled: list[tuple[HookState, news.DeliveryStep, float]] = []
+        self.settled: list[tuple[DeliveryProgress, deliveries.DeliveryStep, float]] = []
 
     @override
-    async def look(self, most: int, each: int) -> news.DuePage:
+    async def list_due(self, most: int, each: int) -> deliveries.DuePage:
         raise NotImplementedError
 
     @override
-    async def claim(self, due: Sequence[news.DueDelivery], seconds: float) -> Sequence[news.ClaimedDelivery]:
+    async def claim(
+        self, due: Sequence[deliveries.DueDelivery], seconds: float
+    ) -> Sequence[deliveries.ClaimedDelivery]:
         raise NotImplementedError
 
     @override
-    async def read(self, claim: news.ClaimedDelivery) -> news.Work | None:
+    async def read(self, claim: deliveries.ClaimedDelivery) -> deliveries.Work | None:
         return self.work
 
     @override
-    async def settle(
-        self, claim: news.ClaimedDelivery, work: news.Work, told: HookState, step: news.DeliveryStep, seconds: float
+    async def store_result(
+        self,
+        claim: deliveries.ClaimedDelivery,
+        work: deliveries.Work,
+        progress: DeliveryProgress,
+        step: deliveries.DeliveryStep,
+        seconds: float,
     ) -> str:
-        self.settled.append((told, step, seconds))
+        self.settled.append((progress, step, seconds))
         return ""
 
 
-class Answering(news.HttpPoster):
+class Answering(deliveries.HttpPoster):
     """Answers with a status, or not at all where that is a sentence."""
 
     def __init__(self, answer: int | str, retry_after: str = "") -> None:
@@ -74,29 +81,29 @@ class Answering(news.HttpPoster):
         self.headers: list[Mapping[str, str]] = []
 
     @override
-    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> news.ReceiverAnswer:
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> deliveries.ReceiverAnswer:
         self.headers.append(headers)
         if isinstance(self._answer, str):
-            raise news.Undelivered(self._answer)
-        return news.ReceiverAnswer(self._answer, self._retry_after)
+            raise deliveries.Undelivered(self._answer)
+        return deliveries.ReceiverAnswer(self._answer, self._retry_after)
 
 
-def _write_nothing(_work: news.HookWork, _news: news.News) -> str:
+def _write_nothing(_work: deliveries.WebhookWork, _news: deliveries.WebhookUpdate) -> str:
     raise NotImplementedError
 
 
-def _courier(lines: news.DeliveryQueue, post: news.HttpPoster, luck: float = 1.0) -> DeliveryService:
-    edge = ClockAndChance(lambda: NOON, lambda: luck)
+def _courier(lines: deliveries.DeliveryQueue, post: deliveries.HttpPoster, luck: float = 1.0) -> DeliveryService:
+    edge = ClockAndRandom(lambda: NOON, lambda: luck)
     return DeliveryService(lines, post, _write_nothing, read_secrets("bmV3" * 8), edge, RULES)
 
 
 @pytest.mark.promise("push.retried")
 @each_row(("tries", "luck", "seconds"), [(0, 1.0, 5), (1, 1.0, 10), (2, 0.0, 10), (4, 1.0, 60)])
 async def test_pauses_double_up_to_the_longest_and_are_spread(tries: int, luck: float, seconds: float) -> None:
-    lines = OneLine(HookState(tries=tries))
-    await _courier(lines, Answering(500), luck).carry(CLAIM)
-    assert [(told.tries, step, pause) for told, step, pause in lines.settled] == [
-        (tries + 1, news.DeliveryStep.RETRY, seconds)
+    lines = OneLine(DeliveryProgress(tries=tries))
+    await _courier(lines, Answering(500), luck).deliver(CLAIM)
+    assert [(progress.tries, step, pause) for progress, step, pause in lines.settled] == [
+        (tries + 1, deliveries.DeliveryStep.RETRY, seconds)
     ]
 
 
@@ -111,35 +118,35 @@ async def test_pauses_double_up_to_the_longest_and_are_spread(tries: int, luck: 
     ("soon", 5),
 )
 async def test_a_receiver_is_left_alone_for_as_long_as_it_asks(said: str, seconds: float) -> None:
-    lines = OneLine(HookState())
-    await _courier(lines, Answering(429, said)).carry(CLAIM)
-    assert [(step, pause) for _, step, pause in lines.settled] == [(news.DeliveryStep.RETRY, seconds)]
+    lines = OneLine(DeliveryProgress())
+    await _courier(lines, Answering(429, said)).deliver(CLAIM)
+    assert [(step, pause) for _, step, pause in lines.settled] == [(deliveries.DeliveryStep.RETRY, seconds)]
 
 
 @pytest.mark.promise("push.disabled")
-@each_row(("tries", "step"), [(0, news.DeliveryStep.RETRY), (5, news.DeliveryStep.OFF)])
-async def test_what_no_key_opens_is_a_failure_like_others(tries: int, step: news.DeliveryStep) -> None:
+@each_row(("tries", "step"), [(0, deliveries.DeliveryStep.RETRY), (5, deliveries.DeliveryStep.OFF)])
+async def test_what_no_key_opens_is_a_failure_like_others(tries: int, step: deliveries.DeliveryStep) -> None:
     """Another replica may have the key already; but nothing is tried for ever."""
-    lines, post = OneLine(HookState(tries=tries)), Answering(200)
-    lines.work = news.UnreadableDelivery(HookState(tries=tries), "t1", "c1")
-    await _courier(lines, post).carry(CLAIM)
-    (told, made, _), *none = lines.settled
-    assert (told.tries, made, none, post.headers) == (tries + 1, step, [], [])
-    assert "WEBHOOK_SECRET" in told.error
+    lines, post = OneLine(DeliveryProgress(tries=tries)), Answering(200)
+    lines.work = deliveries.UnreadableDelivery(DeliveryProgress(tries=tries), "t1", "c1")
+    await _courier(lines, post).deliver(CLAIM)
+    (progress, made, _), *none = lines.settled
+    assert (progress.tries, made, none, post.headers) == (tries + 1, step, [], [])
+    assert "WEBHOOK_SECRET" in progress.error
 
 
 @pytest.mark.promise("push.disabled")
 @each_row(("tries", "answer"), [(0, 410), (5, 500), (5, "no answer")])
 async def test_it_is_given_up_when_the_receiver_is_gone_or_has_failed_too_often(tries: int, answer: int | str) -> None:
-    lines = OneLine(HookState(tries=tries))
-    await _courier(lines, Answering(answer)).carry(CLAIM)
-    assert [(told.disabled, step) for told, step, _ in lines.settled] == [(True, news.DeliveryStep.OFF)]
+    lines = OneLine(DeliveryProgress(tries=tries))
+    await _courier(lines, Answering(answer)).deliver(CLAIM)
+    assert [(progress.disabled, step) for progress, step, _ in lines.settled] == [(True, deliveries.DeliveryStep.OFF)]
 
 
 async def test_a_failure_of_our_own_counts_as_one_of_the_line() -> None:
-    lines = OneLine(HookState(tries=5))
+    lines = OneLine(DeliveryProgress(tries=5))
     await _courier(lines, Answering(200)).count_own_failure(CLAIM)
-    assert [(told.tries, step) for told, step, _ in lines.settled] == [(6, news.DeliveryStep.OFF)]
+    assert [(progress.tries, step) for progress, step, _ in lines.settled] == [(6, deliveries.DeliveryStep.OFF)]
 
 
 @pytest.mark.promise("push.fair")
@@ -150,7 +157,7 @@ async def test_a_failure_of_our_own_counts_as_one_of_the_line() -> None:
 def test_no_tenant_takes_more_than_its_share(tenants: list[str], busy: dict[str, int]) -> None:
     """And nothing waits while there is a place that it may have."""
     rules = DeliveryRules(slots=10, per_tenant=4)
-    due = [news.DueDelivery(f"{tenant}:{number}", tenant, str(number)) for number, tenant in enumerate(tenants)]
+    due = [deliveries.DueDelivery(f"{tenant}:{number}", tenant, str(number)) for number, tenant in enumerate(tenants)]
     taken = choose_lines(due, Counter(busy), rules)
     counts = Counter(busy) + Counter(one.tenant for one in taken)
     assert taken == sorted(taken, key=lambda one: int(one.score))
@@ -162,7 +169,7 @@ def test_no_tenant_takes_more_than_its_share(tenants: list[str], busy: dict[str,
 URL = "https://hooks.example/a"
 
 
-def _read(change: JsonObject, dialect: Dialect = Dialect.LEGACY) -> TaskHook:
+def _read(change: JsonObject, dialect: Dialect = Dialect.LEGACY) -> TaskWebhook:
     return read_webhook({"url": URL, **change}, "config", dialect)
 
 

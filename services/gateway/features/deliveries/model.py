@@ -1,0 +1,208 @@
+"""Deliveries: the ports of their queue, and which updates of a task its webhook receives.
+
+A line of the queue is one webhook of a task, or one notice; its updates are delivered in order.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import NamedTuple, Protocol
+
+from services.gateway.features.streams import updates
+from services.gateway.features.tasks.service import ends_task
+from services.gateway.features.webhooks.model import DeliveryProgress, SignedPost, TaskWebhook
+from shared.contracts.task import TaskEvent, TaskRecord
+from shared.domain.words import Dialect, TaskState
+
+
+class DeliverySink(Protocol):
+    async def enqueue(self, delivery: SignedPost) -> None:
+        """Queue a post, which is tried until it is delivered or given up. It may be repeated.
+
+        May raise ``StoreUnavailable``.
+        """
+
+
+class DueDelivery(NamedTuple):
+    """A line that is due. ``member``: its id in the queue; ``score``: since when it is due (ms)."""
+
+    member: str
+    tenant: str
+    score: str
+
+
+class DuePage(NamedTuple):
+    """The lines that are due. ``next_in``: the seconds until another line will be; None if there is none."""
+
+    due: Sequence[DueDelivery]
+    next_in: float | None
+
+
+class ClaimedDelivery(NamedTuple):
+    """A line that this process has claimed for a lease. ``token``: identifies the lease."""
+
+    member: str
+    tenant: str
+    token: str
+
+
+class WebhookWork(NamedTuple):
+    """A webhook with its delivery progress, its task, and the task's events after that progress."""
+
+    webhook: TaskWebhook
+    progress: DeliveryProgress
+    record: TaskRecord
+    events: Sequence[tuple[str, TaskEvent]]
+
+
+class SignedPostWork(NamedTuple):
+    """A notice to post, and the progress of its delivery."""
+
+    delivery: SignedPost
+    progress: DeliveryProgress
+
+
+class UnreadableDelivery(NamedTuple):
+    """A line that no key of this process can decrypt. ``subject`` and ``config_id``: from its id in the queue."""
+
+    progress: DeliveryProgress
+    subject: str
+    config_id: str
+
+
+Work = WebhookWork | SignedPostWork | UnreadableDelivery
+
+
+class DeliveryStep(StrEnum):
+    """What happens to a line after a try to deliver."""
+
+    HOLD = "hold"  # it is held for the next delivery
+    DONE = "done"  # it rests until there is news
+    RETRY = "retry"
+    OFF = "off"  # it is told nothing more
+
+
+class DeliveryQueue(Protocol):
+    """The durable queue of deliveries. One process at a time has a line. All methods may raise ``StoreUnavailable``."""
+
+    async def list_due(self, most: int, each: int) -> DuePage:
+        """The due lines, the longest due first: at most ``most`` of each partition, and ``each`` of each tenant."""
+
+    async def claim(self, due: Sequence[DueDelivery], seconds: float) -> Sequence[ClaimedDelivery]:
+        """Claim lines for ``seconds``; returns those that no other process has claimed."""
+
+    async def read(self, claim: ClaimedDelivery) -> Work | None:
+        """Read what a claimed line has to deliver; None if its task is gone, or another version wrote it."""
+
+    async def store_result(
+        self, claim: ClaimedDelivery, work: Work, progress: DeliveryProgress, step: DeliveryStep, seconds: float
+    ) -> str:
+        """Store how far a line was told. ``seconds``: how long it stays claimed, or until the next try.
+
+        Returns the token of the claim; empty if another process has the line by now, or it is gone.
+        """
+
+
+class Undelivered(Exception):
+    """The receiver gave no answer; the message says why, without secrets or network addresses."""
+
+
+class ReceiverAnswer(NamedTuple):
+    """A receiver's answer. ``retry_after``: the raw ``Retry-After`` header; empty if there is none."""
+
+    status: int
+    retry_after: str = ""
+
+
+class HttpPoster(Protocol):
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> ReceiverAnswer:
+        """Post a body and return the receiver's answer; follows no redirect. Raises ``Undelivered``."""
+
+
+_END = "end"  # names the news of an end whose own event is not there any more
+_STATUS, _TASK = 1_000_000, 1_000_001  # numbers of parts: results have theirs before
+
+
+class WebhookUpdate(NamedTuple):
+    """One update to deliver. ``name`` is unique among the task's; ``progress``: the webhook's state after it."""
+
+    name: str
+    update: updates.Update
+    progress: DeliveryProgress
+
+
+class _EventPart(NamedTuple):
+    """One of the updates that an event leads to; ``number`` is its place among them."""
+
+    number: int
+    update: updates.Update
+
+
+def pending_updates(work: WebhookWork) -> list[WebhookUpdate]:
+    """The updates that the webhook has yet to receive, in order; their names are the same each time."""
+    progress, found = work.progress, list[WebhookUpdate]()
+    for event_id, event in work.events:
+        parts = list(_event_parts(event, work.record, progress.state, work.webhook.dialect))
+        found += _undelivered_parts(event_id, parts, progress)
+        progress = _advance_cursor(event_id, parts, progress)
+    if not work.events and _owes_final_task(work.record, progress):
+        parts = list(_final_parts(work.record, work.webhook.dialect))
+        found += _undelivered_parts(_END, parts, progress)
+    return found
+
+
+def _undelivered_parts(
+    event_id: str, parts: Sequence[_EventPart], progress: DeliveryProgress
+) -> Iterator[WebhookUpdate]:
+    """Yields the updates of an event that are not delivered yet; the cursor moves past the event after the last one."""
+    for number, update in parts:
+        if number > progress.part:
+            after = (
+                _advance_cursor(event_id, parts, progress)
+                if number == parts[-1].number
+                else progress.model_copy(update={"part": number})
+            )
+            yield WebhookUpdate(_name_update(event_id, number), update, after)
+
+
+def _name_update(event_id: str, number: int) -> str:
+    """The update's name, as in streams; the final task, which only webhooks get, has the suffix ``task``."""
+    return event_id if number == _STATUS else f"{event_id}.{'task' if number == _TASK else number}"
+
+
+def _advance_cursor(event_id: str, parts: Sequence[_EventPart], progress: DeliveryProgress) -> DeliveryProgress:
+    cursor = progress.cursor if event_id == _END else event_id
+    states = [part.update.state.value for part in parts if isinstance(part.update, updates.StatusUpdate)]
+    part, state = 0 if parts else progress.part, states[-1] if states else progress.state
+    return progress.model_copy(update={"cursor": cursor, "part": part, "state": state})
+
+
+def _event_parts(event: TaskEvent, record: TaskRecord, state: str, dialect: Dialect) -> Iterator[_EventPart]:
+    """Yields an event's updates for the webhook, with numbers that are the same each time."""
+    ends = ends_task(event)
+    for part in updates.parts_of(event, record, final=ends):
+        if _is_for_webhooks(part.update, state, dialect):
+            yield _EventPart(part.number or _STATUS, part.update)
+    if ends and dialect is Dialect.A2A_1_0:
+        yield _EventPart(_TASK, updates.Snapshot(record, final=True))
+
+
+def _is_for_webhooks(update: updates.Update, state: str, dialect: Dialect) -> bool:
+    """Whether webhooks get the update: not progress within a state, nor, before protocol 1.0, single results."""
+    if isinstance(update, updates.StatusUpdate):
+        return update.state.value != state or update.state is TaskState.INPUT_REQUIRED
+    return isinstance(update, updates.ArtifactUpdate) and dialect is Dialect.A2A_1_0
+
+
+def _owes_final_task(record: TaskRecord, progress: DeliveryProgress) -> bool:
+    return record.state.is_terminal and progress.state != record.state.value
+
+
+def _final_parts(record: TaskRecord, dialect: Dialect) -> Iterator[_EventPart]:
+    status = updates.StatusUpdate(record.state, record.updated_at, record.reason, record=record, final=True)
+    if dialect is not Dialect.A2A_1_0:
+        yield _EventPart(_STATUS, status)
+        return
+    for index, artifact in updates.results_of(record, record.state):
+        yield _EventPart(index + 1, updates.ArtifactUpdate(index, artifact))
+    yield _EventPart(_STATUS, status)
+    yield _EventPart(_TASK, updates.Snapshot(record, final=True))
