@@ -16,7 +16,7 @@ from services.executor.adapters.redis_spend import RedisSpend
 from services.executor.adapters.resilience import Resilience
 from services.executor.adapters.stored_tenants import BadTenantFile, FileTenants, StoredTenants
 from services.executor.adapters.tool_servers import open_servers
-from services.executor.core.process.synthesis import refuse_bad_files
+from services.executor.core.process.synthesis import refuse_bad_builtin_processes
 from services.executor.core.session.budget import Ceilings, Tariff
 from services.executor.core.session.context import AnswerRules, Limits, Ports, run_with_companion
 from services.executor.core.session.journal import JournalLimits
@@ -81,7 +81,7 @@ async def carry_out_turns(settings: ExecutorSettings, worker: MakesWorker, trace
         file_characters=settings.file_characters,
         practice_servers=settings.practice_servers,
     )
-    refuse_bad_files()
+    refuse_bad_builtin_processes()
     policy = HttpPolicy(settings.policy_url, tracer=tracer)
     model = _build_model(settings, tracer)
     metrics = Metrics("executor")

@@ -22,7 +22,7 @@ from examples.company.server import build_app
 from services.executor.adapters.mcp_tools import McpTools
 from services.executor.adapters.stored_tenants import FileTenants
 from services.executor.adapters.tool_servers import open_servers
-from services.executor.core.records.read_backs import likely_proof
+from services.executor.core.records.read_backs import predict_proving_read
 from services.executor.core.tools.toolbox import record_keys
 from services.executor.entrypoints.tools import (
     CatalogueExists,
@@ -301,8 +301,10 @@ async def test_what_is_written_and_loaded_unchanged_lowers_nothing(tmp_path: Pat
     assert [(tool.name, tool.tool_class, tool.why_class) for tool in again.tools] == [
         (tool.name, tool.tool_class, tool.why_class) for tool in first.tools
     ]
-    pairs = [(each and each.reader) for each in (likely_proof(tool, again.tools) for tool in again.tools)]
-    assert pairs == [(each and each.reader) for each in (likely_proof(tool, first.tools) for tool in first.tools)]
+    pairs = [(each and each.reader) for each in (predict_proving_read(tool, again.tools) for tool in again.tools)]
+    assert pairs == [
+        (each and each.reader) for each in (predict_proving_read(tool, first.tools) for tool in first.tools)
+    ]
     assert not any(tool.catalogue.errors_change_nothing or tool.catalogue.idempotency_field for tool in again.tools)
 
 

@@ -8,9 +8,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from services.executor.core.records.asked_fields import fields_asked_of
-from services.executor.core.records.called_records import RecordReference, agree, is_of_kind, noun_of_tool, reference_of
-from services.executor.core.records.read_backs import likely_proof
-from services.executor.core.records.said_fields import find_said
+from services.executor.core.records.field_values import find_values
+from services.executor.core.records.read_backs import predict_proving_read
+from services.executor.core.records.seen_records import (
+    RecordReference,
+    are_same_kind,
+    is_of_kind,
+    noun_of_tool,
+    reference_of,
+)
 from services.executor.core.tools.classes import identifies, subject_of, words_of_tool
 from services.executor.core.tools.near_names import words_of
 from services.executor.core.tools.paging import ListPage, PagingWord, paging_of
@@ -123,7 +129,7 @@ def _find_undecided(tool: Tool, found: ServerListing) -> Iterator[str]:
     given, kinds = [(name, None) for name in tool.parameters], [one.noun for one in named]
     told = {name for policy in found.policies for name in policy.context}
     for name, is_about_tool in fields_asked_of(tool.name, found.policies).items():
-        if is_about_tool and name not in told and not find_said(name, given, kinds):
+        if is_about_tool and name not in told and not find_values(name, given, kinds):
             yield name
 
 
@@ -133,12 +139,12 @@ def _may_be_shown(named: RecordReference, found: ServerListing) -> bool:
     shown = [kind for name in readers for kind in (noun_of_tool(name, found.keys), found.keys.kind_shown_by(name))]
     if named.key:
         return any(is_of_kind(kind, named.noun) for kind in shown)
-    return named.is_id or any(agree(kind, named.noun) for kind in shown)
+    return named.is_id or any(are_same_kind(kind, named.noun) for kind in shown)
 
 
 def _read_back(tool: Tool, tools: Sequence[Tool]) -> Json:
     """The read that proves a write; for a read-back of the catalogue that cannot be used, the reason."""
-    found = likely_proof(tool, tools)
+    found = predict_proving_read(tool, tools)
     named = tool.catalogue.read_back if tool.tool_class is ToolClass.CHANGE else None
     if named and not (found and found.by_operator):
         why = "the operator's catalogue names it, but it is no read that can be asked for this"

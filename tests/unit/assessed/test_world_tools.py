@@ -8,7 +8,7 @@ from jsonschema import Draft202012Validator
 from typing_extensions import override
 
 from services.assessor.core.permissions import USER_PERMISSIONS
-from services.executor.core.records.read_backs import likely_proof
+from services.executor.core.records.read_backs import predict_proving_read
 from services.executor.ports.tools import ToolSilent
 from services.gateway.worlds.calls import OPERATIONS, BridgedWorld, CallResult, WorldCalls
 from shared.domain.exact_json import JsonObject, dumps
@@ -44,7 +44,7 @@ async def test_whatever_sends_or_alters_is_a_change_and_is_proved_by_a_read(worl
     assert words == {"state", "query", "read"}  # of the clock
     assert len(changes) == 21  # twenty permissions, and answering a mail beside sending one
     for tool in changes:
-        found = likely_proof(tool, offered)
+        found = predict_proving_read(tool, offered)
         assert found is not None
         assert found.reader == OPERATIONS[tool.name].read_back, tool.name
 

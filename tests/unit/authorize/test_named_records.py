@@ -5,8 +5,8 @@ from decimal import Decimal
 import pytest
 
 from services.executor.core.process.figures import compute_figures
-from services.executor.core.records.binding import bind, view_of
-from services.executor.core.records.wanted_reads import missing_reads, unfound_records
+from services.executor.core.records.binding import bind_fields, call_view
+from services.executor.core.records.wanted_reads import missing_reads, records_not_found
 from services.executor.core.session.values import Fact, NamedValue, Operand
 from services.executor.core.states.machine import TEMPLATES
 from services.executor.ports.tools import Tool
@@ -84,7 +84,7 @@ def test_each_kind_that_a_call_names_is_read_of_its_own_server_and_a_proof_serve
         found = missing_reads(planned, tools(write, *some), ())
         assert [(one.tool.name, one.arguments) for one in found] == [(read_by, {"claim_id": "C-1"})]
     unfound = read("show_status", {"found": False}, claim_id="C-1")
-    assert not unfound_records(planned, tools(write, proof), [unfound])
+    assert not records_not_found(planned, tools(write, proof), [unfound])
 
 
 @pytest.mark.promise("policy.unfound_records_stop")
@@ -102,7 +102,7 @@ def test_each_kind_that_a_call_names_is_read_of_its_own_server_and_a_proof_serve
 def test_a_record_that_its_own_read_does_not_find_stops_the_call(result: Json, is_ok: bool, is_stopped: bool) -> None:
     fact = read("get_claim", result, claim_id="C-1").model_copy(update={"ok": is_ok})
     write = tool("approve_claim", ToolClass.CHANGE)
-    found = unfound_records(plan(change("approve_claim", {"claim_id": "C-1"})), tools(write, _GET), (fact,))
+    found = records_not_found(plan(change("approve_claim", {"claim_id": "C-1"})), tools(write, _GET), (fact,))
     assert [*found] == (["c1"] if is_stopped else [])
 
 
@@ -112,9 +112,9 @@ def test_what_no_read_was_asked_for_and_what_a_call_makes_stop_nothing() -> None
     empty = read("get_claim", [], claim_id="C-1")
     approves = plan(change("approve_claim", {"claim_id": "C-1"}))
     makes = plan(change("create_claim", {"claim_id": "C-1"}))
-    assert not unfound_records(approves, tools(*writes), (empty,))
-    assert not unfound_records(approves, tools(*writes, _GET), ())
-    assert not unfound_records(makes, tools(*writes, _GET), (empty,))
+    assert not records_not_found(approves, tools(*writes), (empty,))
+    assert not records_not_found(approves, tools(*writes, _GET), ())
+    assert not records_not_found(makes, tools(*writes, _GET), (empty,))
 
 
 _EXPENSES = TEMPLATES["expense_approval"]
@@ -273,7 +273,7 @@ def test_a_record_is_called_by_its_own_number_and_not_by_that_of_another(
     called: JsonObject, fact: Fact, is_it: bool
 ) -> None:
     tool = "suspend_employee" if "employee" in called else "pay_supplier" if "supplier_id" in called else "retire_asset"
-    assert (bind(view_of(tool, called, (fact,)), ["worth"]).fields.get("worth") == 5) is is_it
+    assert (bind_fields(call_view(tool, called, (fact,)), ["worth"]).fields.get("worth") == 5) is is_it
 
 
 @pytest.mark.promise("policy.binding")
@@ -281,8 +281,8 @@ def test_an_article_that_is_known_by_its_sku_is_not_its_supplier() -> None:
     """It names its supplier, and the call names the article by the argument by which it was read."""
     supplier = read("get_supplier", {"supplier_id": "73", "hold": True}, supplier_id="73")
     for facts in ((*_ORDERED, supplier), (supplier, *_ORDERED)):
-        assert bind(view_of("place_order", {"order_id": "O-1"}, facts), ["hold"]).fields["hold"] is True
+        assert bind_fields(call_view("place_order", {"order_id": "O-1"}, facts), ["hold"]).fields["hold"] is True
     for sku in ("A-7", "GLV-M"):
         article = read("get_item", {**_ARTICLE, "sku": sku}, sku=sku)
-        moved = view_of("move_stock", {"sku": sku, "to_site": "HL"}, (article,))
-        assert bind(moved, ["hold"]).fields["hold"] is False
+        moved = call_view("move_stock", {"sku": sku, "to_site": "HL"}, (article,))
+        assert bind_fields(moved, ["hold"]).fields["hold"] is False

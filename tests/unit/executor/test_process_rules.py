@@ -4,8 +4,8 @@ from decimal import Decimal
 
 import pytest
 
-from services.executor.core.process.rules import deviations
-from services.executor.core.process.synthesis import problems
+from services.executor.core.process.rules import find_deviations
+from services.executor.core.process.synthesis import find_template_problems
 from services.executor.core.session.values import NamedValue
 from services.executor.core.states.machine import TEMPLATES, Figure, ProcessTemplate, with_end
 from shared.contracts.plan import PlannedCall
@@ -413,20 +413,20 @@ def _call(tool: str, arguments: JsonObject, tool_class: ToolClass = ToolClass.CH
 def test_a_governed_argument_is_the_figure_however_it_is_written_and_wherever_it_stands(
     tool: str, arguments: JsonObject, differs: bool
 ) -> None:
-    found = deviations(_FIGURES, (_call(tool, arguments),), _values())
+    found = find_deviations(_FIGURES, (_call(tool, arguments),), _values())
     assert list(found) == (["credit"] if differs else [])
 
 
 @pytest.mark.promise("process.governs")
 def test_a_figure_of_another_record_and_a_call_that_changes_nothing_are_left_alone() -> None:
     pay = _call("pay", {"id": "INC-1", "amount": 7})
-    assert deviations(_FIGURES, (pay,), _values("INC-1"))
-    assert not deviations(_FIGURES, (pay,), _values("INC-2"))
-    assert not deviations(_FIGURES, (_call("tell", {"amount": 7}, ToolClass.NOTIFY),), _values())
+    assert find_deviations(_FIGURES, (pay,), _values("INC-1"))
+    assert not find_deviations(_FIGURES, (pay,), _values("INC-2"))
+    assert not find_deviations(_FIGURES, (_call("tell", {"amount": 7}, ToolClass.NOTIFY),), _values())
 
 
 def test_a_process_file_that_governs_no_argument_is_refused() -> None:
     general = TEMPLATES["general"]
     bad = Figure(name="f", operation="sum", operands=("a.b",), governs=("Amount[]",))
     template = ProcessTemplate(process_type="t", states=general.states, figures=(bad,))
-    assert "'Amount[]' is no argument" in next(problems(template))
+    assert "'Amount[]' is no argument" in next(find_template_problems(template))

@@ -4,7 +4,7 @@ import pytest
 from pydantic import JsonValue
 from typing_extensions import override
 
-from services.executor.core.process.synthesis import import_processes, read_definitions, read_kept
+from services.executor.core.process.synthesis import import_processes, parse_stored_template, read_definitions
 from shared.contracts.learning_files import FileReport, FileRequest, LearningFile
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import FsmState, TaskState
@@ -211,7 +211,7 @@ async def test_a_process_that_is_kept_already_stays() -> None:
     told = await _imported(learned, {"grant_award": other, "visa_renewal": other}, dry_run=True)
     again = await _imported(learned, {"grant_award": other, "visa_renewal": other})
     assert (first.taken, told.taken, again.taken, again.known) == (1, 1, 1, 1)
-    assert read_kept("grant_award", learned.processes["acme", "grant_award"]).risk == "medium"
+    assert parse_stored_template("grant_award", learned.processes["acme", "grant_award"]).risk == "medium"
 
 
 @pytest.mark.promise("files.processes")

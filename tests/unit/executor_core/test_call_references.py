@@ -6,7 +6,7 @@ import pytest
 
 from services.executor.core.plan.assembly import order_calls, with_compensations
 from services.executor.core.plan.proposals import InvalidProposal, Proposal, ProposalContext, build_proposal
-from services.executor.core.records.references import find_at, literal_parts, references, resolve
+from services.executor.core.records.references import literal_scalars, referenced_calls, resolve_references, result_at
 from services.executor.core.session.values import PartOfTask
 from services.executor.core.tools.record_tree import NoSuchPath
 from services.executor.core.tools.schema_drift import Corrections
@@ -83,12 +83,12 @@ ORDER: Json = {"id": "O-1", "lines": [{"sku": "A", "price": Decimal("1.50")}, {"
 def test_a_path_leads_to_what_stands_there_and_a_reference_is_replaced_wherever_it_stands(
     path: str, found: Json
 ) -> None:
-    assert find_at(ORDER, path) == found
+    assert result_at(ORDER, path) == found
     arguments: JsonObject = {"to": {"$ref": "c1.id"}, "list": [{"$ref": "c2"}, "x"], "plain": {"$ref": "c1", "n": 1}}
-    assert sorted(references(arguments)) == ["c1", "c2"]
-    resolved = resolve(arguments, {"c1": {"id": "T-9"}, "c2": [1]})
+    assert sorted(referenced_calls(arguments)) == ["c1", "c2"]
+    resolved = resolve_references(arguments, {"c1": {"id": "T-9"}, "c2": [1]})
     assert resolved == {"to": "T-9", "list": [[1], "x"], "plain": {"$ref": "c1", "n": 1}}
-    parts = list(literal_parts({"a": [1, {"$ref": "c1"}], "b": {"c": "x"}, "d": {"$ref": "c1", "e": 2}}))
+    parts = list(literal_scalars({"a": [1, {"$ref": "c1"}], "b": {"c": "x"}, "d": {"$ref": "c1", "e": 2}}))
     assert parts == [1, "x", "c1", 2]  # references alone are left out
 
 
@@ -97,10 +97,10 @@ def test_a_path_leads_to_what_stands_there_and_a_reference_is_replaced_wherever_
 )
 def test_a_path_to_nothing_or_to_several_names_itself(path: str) -> None:
     with pytest.raises(NoSuchPath, match="path"):
-        find_at(ORDER, path)
+        result_at(ORDER, path)
 
 
 @each_row("ref", ["c9.id", "c1.nothing", "c1.lines[*].sku", ""])
 def test_a_reference_to_nothing_is_an_error_and_no_guess(ref: str) -> None:
     with pytest.raises(NoSuchPath):
-        resolve({"to": {"$ref": ref}}, {"c1": ORDER})
+        resolve_references({"to": {"$ref": ref}}, {"c1": ORDER})

@@ -8,7 +8,7 @@ import pytest
 from services.executor.core.figures.evaluate import recheck_figures
 from services.executor.core.figures.operands import KnownFigures
 from services.executor.core.process import figures
-from services.executor.core.process.rules import not_known, process_policy
+from services.executor.core.process.rules import build_process_policy, describe_unknown_inputs
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.values import Fact, FigureResults, find_figures_about, with_figures
 from services.executor.core.states.machine import GENERAL, TEMPLATES, Figure, ProcessTemplate
@@ -235,7 +235,7 @@ def test_a_call_about_the_customer_is_about_all_that_they_owe_and_a_task_about_o
 
 @pytest.mark.promise("process.routes")
 def test_a_list_that_is_the_answer_stays_as_it_is_to_the_byte() -> None:
-    told = figures.with_rows_left(_run(answer='["R-1"]').update_dossier(plan=WritePlan(task_id="t")), _TASK)
+    told = figures.append_rows_without_call(_run(answer='["R-1"]').update_dossier(plan=WritePlan(task_id="t")), _TASK)
     assert told.dossier.answer == '["R-1"]'
     assert "R-2" in str(told.notes["rows_left_out"])
 
@@ -257,7 +257,7 @@ def test_a_row_goes_no_way_of_another_age_unless_the_user_says_so(
 ) -> None:
     """A tool that has no words of any way, and a row that is none of the list, are no matter of the ways."""
     planned = plan(call({"receivable_id": row}).model_copy(update={"tool": tool}))
-    assert bool(figures.calls_off_route(_run(), (said,), planned)) is is_astray
+    assert bool(figures.calls_on_wrong_route(_run(), (said,), planned)) is is_astray
 
 
 _PARTLY = fact([{"id": "R-1"}], "f1", "list_runs").model_copy(update={"note": "NOT all rows: 1 row; a reason."})
@@ -272,7 +272,7 @@ def _rules(template: ProcessTemplate, planned: PlannedCall, partial: bool = True
     known = dossier(*([_PARTLY] if partial else [])).model_copy(update={"plan": plan(planned)})
     return [
         rule
-        for policy in process_policy(template, known, _figures(template, known), strict=strict)
+        for policy in build_process_policy(template, known, _figures(template, known), strict=strict)
         for rule in policy.rules
     ]
 
@@ -294,9 +294,11 @@ def test_what_a_process_does_not_know_is_told_and_asks_nobody() -> None:
     payroll = TEMPLATES["payroll"]
     known = dossier(_PARTLY).model_copy(update={"plan": plan(_CHANGE)})
     assert {rule.id for rule in _rules(payroll, _CHANGE, strict=False)} == {rule.id for rule in payroll.rules}
-    assert "not all rows were read of list_runs" in not_known(payroll, known, _figures(payroll, known), NO_KEYS)
+    assert "not all rows were read of list_runs" in describe_unknown_inputs(
+        payroll, known, _figures(payroll, known), NO_KEYS
+    )
     twice = known.model_copy(update={"plan": plan(_CHANGE, _CHANGE.model_copy(update={"call_id": "c2"}))})
-    [policy] = process_policy(payroll, twice, _figures(payroll, twice))
+    [policy] = build_process_policy(payroll, twice, _figures(payroll, twice))
     assert "same-call-twice" in {rule.id for rule in policy.rules}
 
 

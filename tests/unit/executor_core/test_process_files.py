@@ -27,10 +27,10 @@ _FIGURE = '{name = "left", operation = "difference", operands = ["budget.left", 
 
 @pytest.mark.promise("process.files")
 def test_an_executor_starts_with_processes_that_can_be_followed_and_names_every_wrong_thing_at_once() -> None:
-    synthesis.refuse_bad_files()
+    synthesis.refuse_bad_builtin_processes()
     template = machine.ProcessTemplate(process_type=" ", states=(S.ASSESS, S.MUTATE, S.ASSESS))
     with pytest.raises(machine.BadTemplate, match=r"no process_type.*begin with DECOMPOSE.*stands once"):
-        synthesis.refuse_bad(template)
+        synthesis.refuse_bad_template(template)
 
 
 @pytest.mark.promise("process.files")
@@ -50,14 +50,14 @@ def test_an_executor_starts_with_processes_that_can_be_followed_and_names_every_
 )
 def test_what_would_silently_do_nothing_is_refused_when_the_file_is_read(more: str, why: str) -> None:
     with pytest.raises(machine.BadTemplate, match=why):
-        synthesis.refuse_bad(machine.read_template(f"{PLAIN}{more}\n"))
+        synthesis.refuse_bad_template(machine.read_template(f"{PLAIN}{more}\n"))
 
 
 @pytest.mark.promise("process.files")
 def test_the_example_in_the_documentation_is_a_process_that_can_be_followed() -> None:
     page = Path("docs/processes.md").read_text("utf-8")
     template = machine.read_template(page.partition("```toml\n")[2].partition("```")[0])
-    synthesis.refuse_bad(template)
+    synthesis.refuse_bad_template(template)
     grant = fact({"id": "G-1", "total": "500.00", "paid_out": "420.50"}, "f1", "get_grant")
 
     assert [value.value for value in compute_figures(template, (grant,), "Pay 80 of grant G-1").values] == ["79.50"]
@@ -70,9 +70,9 @@ def test_a_process_that_a_model_made_up_checks_the_policy_before_it_writes() -> 
     unchecked = machine.ProcessTemplate(process_type="x", states=(S.DECOMPOSE, S.ASSESS, S.MUTATE, S.COMPLETE))
     reading = machine.ProcessTemplate(process_type="x", states=(S.DECOMPOSE, S.ASSESS, S.COMPLETE))
 
-    assert not [*synthesis.problems(unchecked)]
-    assert [*synthesis.problems(unchecked, synthesized=True)] == ["it writes without POLICY_CHECK before"]
-    assert not [*synthesis.problems(reading, synthesized=True)]
+    assert not [*synthesis.find_template_problems(unchecked)]
+    assert [*synthesis.find_template_problems(unchecked, synthesized=True)] == ["it writes without POLICY_CHECK before"]
+    assert not [*synthesis.find_template_problems(reading, synthesized=True)]
 
 
 _STATES = st.lists(st.sampled_from(S), max_size=10).map(tuple)
@@ -85,7 +85,7 @@ def test_whatever_passes_the_check_walks_to_its_end_and_never_writes_unread(
     states: tuple[S, ...], synthesized: bool
 ) -> None:
     template = machine.ProcessTemplate(process_type="x", states=states)
-    if [*synthesis.problems(template, synthesized=synthesized)]:
+    if [*synthesis.find_template_problems(template, synthesized=synthesized)]:
         return
     for path in _paths(template):
         walked = [path[0]]
@@ -112,7 +112,7 @@ PATH = (S.DECOMPOSE, S.ASSESS, S.POLICY_CHECK, S.MUTATE, S.COMPLETE)
 def _proposed(
     *states: FsmState, risk: str = "low", approval: bool = False, says: str = "", outputs: str = ""
 ) -> synthesis.ProposedProcess:
-    instructions = (synthesis.Instruction(state=S.ASSESS, text=says),) if says else ()
+    instructions = (synthesis.StateInstruction(state=S.ASSESS, text=says),) if says else ()
     return synthesis.ProposedProcess.model_validate(
         {
             "states": states or PATH,
@@ -201,7 +201,7 @@ def test_a_design_that_speaks_of_its_example_is_refused(says: str) -> None:
 def test_what_is_kept_and_cannot_be_followed_is_refused(text: str) -> None:
     """A spoiled one, another one, one that today's machine would not walk, or a built-in one in disguise."""
     with pytest.raises(machine.BadTemplate):
-        synthesis.read_kept("fleet_care", text)
+        synthesis.parse_stored_template("fleet_care", text)
 
 
 TABLE = {

@@ -3,7 +3,7 @@
 import pytest
 
 from services.executor.core.records.read_backs import choose_read_back
-from services.executor.core.records.references import find_made_id, resolve
+from services.executor.core.records.references import find_made_id, resolve_references
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.record_tree import NoSuchPath
 from services.executor.ports.tools import Tool
@@ -214,9 +214,9 @@ def test_the_id_of_what_was_made_is_found_in_the_answer(answer: Json, expected: 
 
 def test_a_planned_reference_to_it_is_filled_from_the_answer() -> None:
     asked: dict[str, Json] = {"booking_id": {"$ref": "c1.<booking_id>"}}
-    assert resolve(asked, {"c1": {"booking": {"id": 77}}}) == {"booking_id": 77}
+    assert resolve_references(asked, {"c1": {"booking": {"id": 77}}}) == {"booking_id": 77}
     with pytest.raises(NoSuchPath):
-        resolve(asked, {"c1": {"status": "ok"}})
+        resolve_references(asked, {"c1": {"status": "ok"}})
 
 
 @each_row(
@@ -224,7 +224,7 @@ def test_a_planned_reference_to_it_is_filled_from_the_answer() -> None:
     [{"data": {"fee_id": 905}}, {"result": {"fee": {"id": 905}}}, {"data": {"feeId": 905, "boat": {"id": 17}}}],
 )
 def test_a_bare_id_of_an_earlier_call_is_found_under_the_answers_wrapper(answer: Json) -> None:
-    assert resolve({"fee_id": {"$ref": "c1.fee_id"}}, {"c1": answer}) == {"fee_id": 905}
+    assert resolve_references({"fee_id": {"$ref": "c1.fee_id"}}, {"c1": answer}) == {"fee_id": 905}
 
 
 @each_row(
@@ -237,4 +237,4 @@ def test_a_bare_id_of_an_earlier_call_is_found_under_the_answers_wrapper(answer:
 )
 def test_a_bare_name_that_an_answer_has_not_or_has_with_two_values_stays_an_error(answer: Json, name: str) -> None:
     with pytest.raises(NoSuchPath):
-        resolve({"it": {"$ref": f"c1.{name}"}}, {"c1": answer})
+        resolve_references({"it": {"$ref": f"c1.{name}"}}, {"c1": answer})

@@ -4,9 +4,9 @@ from collections.abc import Container, Iterator, Sequence
 from datetime import datetime, timedelta
 
 from services.executor.core.process.figures import compute_figures
-from services.executor.core.process.rules import not_known, unanswered_concern
+from services.executor.core.process.rules import describe_unanswered_concern, describe_unknown_inputs
 from services.executor.core.reads.one_call import content_as_received
-from services.executor.core.records.references import references
+from services.executor.core.records.references import referenced_calls
 from services.executor.core.session.dossier import Progress, binding_hash
 from services.executor.core.session.values import Fact, NamedValue
 from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys
@@ -51,8 +51,8 @@ def approval_grounds(progress: Progress, verdict: Verdict, task: str, keys: Reco
         reads=tuple(_describe_read(fact, sources, dossier.values) for fact in dossier.facts[:_READS]),
         figures=tuple(map(_build_figure, dossier.values)),
         not_known=(
-            *not_known(progress.template, dossier, found, keys),
-            *filter(None, (unanswered_concern(progress, keys),)),
+            *describe_unknown_inputs(progress.template, dossier, found, keys),
+            *filter(None, (describe_unanswered_concern(progress, keys),)),
         ),
     )
 
@@ -83,7 +83,7 @@ def _describe_source(value: Json, origins: Sequence[Origin]) -> dict[str, str]:
     """The source of an argument's value as fields of ``ArgumentSource``. Of a value with several scalars inside, the
     first that has a source counts.
     """
-    if calls := [*references(value)]:
+    if calls := [*referenced_calls(value)]:
         return {"source": "call", "ref": ", ".join(dict.fromkeys(calls))}
     named = next((one for one in origins if one.source != "none"), None)
     return {"source": named.source, "ref": named.ref.replace(" ", ".", 1)} if named else {"source": "words"}

@@ -5,7 +5,7 @@ follow.
 from enum import StrEnum
 from fnmatch import fnmatchcase
 
-from services.executor.core.process.rules import concern, unanswered_concern
+from services.executor.core.process.rules import describe_unanswered_concern, find_concern
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress, binding_hash
 from services.executor.core.states import machine
@@ -56,7 +56,7 @@ def count_persons_needed(ctx: TurnContext, progress: Progress) -> int:
     """How many different people have to approve the plan."""
     verdict = progress.dossier.verdict
     approvers = max(progress.template.approvers, verdict.approvers if verdict else 1)
-    return max(approvers, 2) if concern(progress, ctx.toolbox.keys) else approvers
+    return max(approvers, 2) if find_concern(progress, ctx.toolbox.keys) else approvers
 
 
 def reasons_to_ask_a_person(ctx: TurnContext, progress: Progress) -> tuple[str, ...]:
@@ -88,9 +88,9 @@ def _reasons_of_arguments(ctx: TurnContext, progress: Progress) -> tuple[str, ..
 
 
 def _reasons_of_process(ctx: TurnContext, progress: Progress) -> tuple[str, ...]:
-    if found := concern(progress, ctx.toolbox.keys):
+    if found := find_concern(progress, ctx.toolbox.keys):
         return (f"the process asks for two different people, because of {found}",)
-    left = unanswered_concern(progress, ctx.toolbox.keys) if ctx.tenant.strict_processes else None
+    left = describe_unanswered_concern(progress, ctx.toolbox.keys) if ctx.tenant.strict_processes else None
     return (left,) if left else ()
 
 

@@ -11,11 +11,17 @@ from services.executor.core.authorize.sums import CallSums
 from services.executor.core.figures.columns import shows_same_value
 from services.executor.core.figures.numbers import normalize_token
 from services.executor.core.process.figures import compute_figures
-from services.executor.core.process.rules import Left, figures_seen, joint_remainders, lower_remainders, process_policy
+from services.executor.core.process.rules import (
+    Left,
+    apply_joint_remainders,
+    build_process_policy,
+    figures_for_rules,
+    joint_remainders,
+)
 from services.executor.core.records import binding, calculated
 from services.executor.core.records.asked_fields import asked_fields, fields_asked_of, tools_named_together
 from services.executor.core.records.call_rows import rows_of_call
-from services.executor.core.records.said_fields import Unknown, arguments_of
+from services.executor.core.records.field_values import UnknownValue, fields_of_arguments
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.ledger import (
@@ -120,12 +126,12 @@ def build_verdict_request(
     found = compute_figures(template, dossier.facts, ctx.task)
     policies = (
         *ctx.policies,
-        *process_policy(template, dossier, found, strict=ctx.tenant.strict_processes, keys=ctx.toolbox.keys),
+        *build_process_policy(template, dossier, found, strict=ctx.tenant.strict_processes, keys=ctx.toolbox.keys),
     )
     around = _CallSurroundings(
         facts=dossier.facts,
         values=dossier.values,
-        figures=figures_seen(template, dossier.values, found),
+        figures=figures_for_rules(template, dossier.values, found),
         process_type=kind,
         policies=policies,
         most_rows=min(_MOST_ROWS, _MOST_OF_PLAN // max(1, len(plan.calls))),
@@ -141,7 +147,7 @@ def build_verdict_request(
         ),
         keys=ctx.toolbox.keys,
     )
-    values = {} if plan.calls else {value.name: calculated.field_of(value) for value in dossier.values}
+    values = {} if plan.calls else {value.name: calculated.rule_field_value(value) for value in dossier.values}
     return contracts.EvaluateRequest(
         policies=policies,
         context={**values, "process_type": kind},
@@ -235,9 +241,9 @@ class _CallFacts(NamedTuple):
 
 def _build_call_context(call: PlannedCall, surroundings: _CallSurroundings) -> contracts.CallContext:
     """The call as the policy service sees it: its fields, those that are unknown, and what records say otherwise."""
-    view = binding.view_of(call.tool, call.arguments, surroundings.facts, surroundings.keys)
-    bound = binding.bind(view, surroundings.asked)
-    values = calculated.as_fields(surroundings.values, view, surroundings.constants)
+    view = binding.call_view(call.tool, call.arguments, surroundings.facts, surroundings.keys)
+    bound = binding.bind_fields(view, surroundings.asked)
+    values = calculated.values_as_fields(surroundings.values, view, surroundings.constants)
     known = _CallFacts(_executor_fields(call, surroundings, view), bound.fields, values)
     asked = fields_asked_of(call.tool, surroundings.policies)
     scenes = _list_row_fields(call, surroundings) if asked else []
@@ -279,13 +285,13 @@ def _list_row_fields(call: PlannedCall, surroundings: _CallSurroundings) -> list
     rows than are judged one by one.
     """
     given = rows_of_call(call.arguments)
-    rows = [*islice(given.each(), surroundings.most_rows + 1)] if given.groups else []
+    rows = [*islice(given.innermost_rows(), surroundings.most_rows + 1)] if given.groups else []
     scenes: list[_RowFields] = []
     for row in rows if len(rows) <= surroundings.most_rows else []:
-        bound = binding.bind(
-            binding.view_of(call.tool, row.naming, surroundings.facts, surroundings.keys), surroundings.asked
+        bound = binding.bind_fields(
+            binding.call_view(call.tool, row.naming, surroundings.facts, surroundings.keys), surroundings.asked
         )
-        own = {name: value for name, value in row.fields if not isinstance(value, Unknown)}
+        own = {name: value for name, value in row.fields if not isinstance(value, UnknownValue)}
         scenes.append(_RowFields({**bound.fields, **own}, tuple(name for name in bound.unknown if name not in own)))
     return scenes
 
@@ -296,7 +302,7 @@ def _find_fields_differing_by_row(
     """The fields that the records give for the call as a whole, while for one of its rows they are unknown or
     different: a call may name two different invoices.
     """
-    given = {name for name, _ in arguments_of(call.arguments)} if rows else set()
+    given = {name for name, _ in fields_of_arguments(call.arguments)} if rows else set()
     return [
         name
         for name, value in recorded.items()
@@ -328,11 +334,11 @@ def _build_row_contexts(
     rows: list[JsonObject] = [
         {name: one.fields[name] for name in unknown if name in one.fields} for one in row_fields if unknown
     ]
-    if words := calculated.values_of_words(surroundings.values, view, surroundings.constants):
+    if words := calculated.values_from_words(surroundings.values, view, surroundings.constants):
         rows = [both for row in rows or [{}] for both in (row, {**row, **words})]
     for name in unknown:
-        known = [value for value in view.alternatives(name) if not isinstance(value, Unknown)]
-        if known and len(known) == len(view.alternatives(name)):
+        known = [value for value in view.present_and_edited_values(name) if not isinstance(value, UnknownValue)]
+        if known and len(known) == len(view.present_and_edited_values(name)):
             rows = [{**row, name: value} for row in rows or [{}] for value in known]
     rows = [*{dumps(row): row for row in rows}.values()]
     return tuple(map(_to_context_fields, rows)) if any(rows) and len(rows) <= surroundings.most_rows else ()
@@ -341,7 +347,7 @@ def _build_row_contexts(
 def _executor_fields(call: PlannedCall, surroundings: _CallSurroundings, view: binding.CallView) -> JsonObject:
     """The fields that the executor itself knows of a call; no argument of the same name replaces them."""
     of_call = calculated.figures_of_call(surroundings.figures, surroundings.values, view)
-    figures = lower_remainders(call.arguments, of_call, surroundings.left)
+    figures = apply_joint_remainders(call.arguments, of_call, surroundings.left)
     known: JsonObject = {"figures": {**figures}} if figures else {}
     return {
         **known,
@@ -358,14 +364,19 @@ def unproven_arguments(
     value.
     """
     shown = {name: _normalize_figure(value) for name, value in bound.recorded.items()}
-    computed = {_normalize_figure(value.value) for value in values if calculated.speaks_about(value, values, view)}
-    given = {**arguments, **{name: value for name, value in arguments_of(arguments) if not isinstance(value, Unknown)}}
+    computed = {
+        _normalize_figure(value.value) for value in values if calculated.is_value_about_call(value, values, view)
+    }
+    given = {
+        **arguments,
+        **{name: value for name, value in fields_of_arguments(arguments) if not isinstance(value, UnknownValue)},
+    }
     return tuple(
         name
         for name, value in given.items()
         if shown.get(name) != _normalize_figure(value)
         and _normalize_figure(value) not in computed
-        and not view.has_read(name, value)
+        and not view.has_read_named_record(name, value)
     )
 
 

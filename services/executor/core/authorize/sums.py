@@ -19,17 +19,17 @@ from services.executor.core.figures.arguments import (
 )
 from services.executor.core.figures.identifiers import form_of_identifier, identifier_key
 from services.executor.core.figures.numbers import read_figure
-from services.executor.core.records import called_records as called
+from services.executor.core.records import seen_records as called
 from services.executor.core.records.binding import CallView, put_field
-from services.executor.core.records.call_rows import CallRows, RowsBeside, rows_of_call
-from services.executor.core.records.record_graph import GraphNode, record_graph
-from services.executor.core.records.said_fields import (
+from services.executor.core.records.call_rows import ArgumentRows, CallRows, rows_of_call
+from services.executor.core.records.field_values import (
     Fields,
-    Unknown,
-    arguments_of,
-    find_said,
-    one_value,
+    UnknownValue,
+    common_value,
+    fields_of_arguments,
+    find_values,
 )
+from services.executor.core.records.record_graph import GraphNode, build_record_graph
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.near_names import words_of
 from services.executor.core.tools.record_tree import leaves_of, names_a_record
@@ -70,7 +70,7 @@ class _NamingArgument(NamedTuple):
         one = self.reference
         if self.nodes:
             return True
-        if called.mostly_of_request(one.noun):
+        if called.may_describe_request(one.noun):
             return False
         if one.must_exist and (one.is_id or not one.is_number):
             return True
@@ -142,7 +142,7 @@ class CallSums:
     ) -> None:
         self._made, self._together = made, together
         self._toolbox = toolbox
-        self._graph = record_graph(tuple(facts), toolbox.keys)
+        self._graph = build_record_graph(tuple(facts), toolbox.keys)
         self._given: dict[str, CallRows] = {}
         self._records: dict[tuple[str, int], _CallRecords] = {}
 
@@ -158,7 +158,7 @@ class CallSums:
         if call not in self._made:  # a compensation is made in place of another call
             return {}
         others = [one for one in self._made if one != call and self._shares_limit(one, call)]
-        given = [key for key, _ in arguments_of(call.arguments) if "." not in key]
+        given = [key for key, _ in fields_of_arguments(call.arguments) if "." not in key]
         sums: JsonObject = {}
         for name in dict.fromkeys((*given, *asked)):
             own = [*self._summands_of_call(call, name, view)]
@@ -201,7 +201,13 @@ class CallSums:
         return whole
 
     def _summands_of_group(
-        self, group: RowsBeside, default: Decimal | None, given: CallRows, call: PlannedCall, name: str, view: CallView
+        self,
+        group: ArgumentRows,
+        default: Decimal | None,
+        given: CallRows,
+        call: PlannedCall,
+        name: str,
+        view: CallView,
     ) -> list[_Summand]:
         """The figures of a group of rows. ``default``, the figure beside them, counts for each row that has none, if
         the rows are what the call is about. Rows that name no record are parts of one thing and count as one.
@@ -231,7 +237,7 @@ class CallSums:
         """How often one id occurs in a list of ids among the arguments: an amount beside the list counts once
         for each.
         """
-        if not self._is_additive(call, name) or "total" in called.words(name):
+        if not self._is_additive(call, name) or "total" in called.singular_words(name):
             return 1
         most = 1
         for leaf in leaves_of(given.naming):
@@ -244,7 +250,7 @@ class CallSums:
         """Whether figures of this name can be added over rows: amounts and counts can; unit prices, shares and years
         cannot.
         """
-        said = called.words(name.rpartition(".")[2])
+        said = called.singular_words(name.rpartition(".")[2])
         hints = hints_of_argument(name.rpartition(".")[2], self._schema_of(call, name), 1)
         is_money = hints.is_in_minor_units or hints.is_in_major_units  # then a value is an amount: ``value_cents``
         of_one = _OF_ONE - {"value", "share"} if is_money else _OF_ONE
@@ -260,12 +266,14 @@ class CallSums:
         call makes.
         """
         reference = called.reference_of(name.rpartition(".")[2], int(value), (), self._graph.keys)
-        if reference is not None and reference.must_exist and (reference.is_id or self._graph.find_meant(reference)):
+        if (
+            reference is not None
+            and reference.must_exist
+            and (reference.is_id or self._graph.find_referenced(reference))
+        ):
             return True
         unit = (
-            hints_of_argument(name, self._schema_of(call, name), value).unit
-            if called.makes_something(call.tool)
-            else None
+            hints_of_argument(name, self._schema_of(call, name), value).unit if called.makes_record(call.tool) else None
         )
         return unit is not None and unit.measure in _OF_A_THING
 
@@ -284,13 +292,16 @@ class CallSums:
     def _find_call_records(self, call: PlannedCall, naming: JsonObject, row_key: str = "") -> _CallRecords:
         key = (call.tool, id(naming))  # which lasts as long as this object: ``_given`` holds it
         if key not in self._records:
-            about, makes = called.noun_of_tool(call.tool, self._graph.keys), called.makes_something(call.tool)
+            about, makes = called.noun_of_tool(call.tool, self._graph.keys), called.makes_record(call.tool)
             told = [*self._find_naming_arguments(call, naming, about)]
-            own = [one for one in told if any(called.agree(node.kind, about) for node in one.nodes)]
-            own = own or [one for one in told if any(called.speaks_of(node.kind, about) for node in one.nodes)]
+            own = [one for one in told if any(called.are_same_kind(node.kind, about) for node in one.nodes)]
+            own = own or [one for one in told if any(called.is_aspect_of(node.kind, about) for node in one.nodes)]
             others = told
             if makes:  # the keys of what is made tell of nobody for whom it is
-                others, own = [one for one in told if one.nodes or not called.agree(one.reference.noun, about)], []
+                others, own = (
+                    [one for one in told if one.nodes or not called.are_same_kind(one.reference.noun, about)],
+                    [],
+                )
             parties, ids = self._find_parties(call, naming)
             every = _RecordNames(_collect_names(told).names, _collect_names(others).sure)
             if row_key:
@@ -308,7 +319,9 @@ class CallSums:
         for argument, value in naming.items():
             is_choice = not self._schema_of(call, argument).keys().isdisjoint(("enum", "const"))
             for one in called.references_in({argument: value}, about, self._graph.keys):
-                told = _NamingArgument("" if isinstance(value, dict) else argument, one, self._graph.find_meant(one))
+                told = _NamingArgument(
+                    "" if isinstance(value, dict) else argument, one, self._graph.find_referenced(one)
+                )
                 is_prose = not one.is_id and is_free_text_name("_".join(one.noun))
                 if is_prose or (is_choice and not told.nodes):
                     continue
@@ -324,12 +337,12 @@ class CallSums:
         parties: dict[str, _Values] = {}
         ids: dict[str, _Values] = {}
         for leaf in leaves_of(naming):
-            noun, schema = called.words(leaf.name), self._schema_of(call, leaf.path[0])
+            noun, schema = called.singular_words(leaf.name), self._schema_of(call, leaf.path[0])
             is_party = not _PARTIES.isdisjoint(
-                {*noun[-1:], *(word for name in leaf.names[:-1] for word in called.words(name))}
+                {*noun[-1:], *(word for name in leaf.names[:-1] for word in called.singular_words(name))}
             )
             for value in leaf.value if isinstance(leaf.value, list) else [leaf.value]:
-                text, is_count = called.as_id(value), isinstance(value, int) and len(noun) > 1
+                text, is_count = called.comparable_id(value), isinstance(value, int) and len(noun) > 1
                 is_length = text is not None and text[:1].isdecimal() and " " in text
                 if text is None or is_length or kind_of_argument(leaf.name, schema, value) in _NO_PARTY:
                     continue
@@ -347,7 +360,7 @@ class CallSums:
         """
         kind = called.name_of_kind(reference.noun)
         if reference.is_number:
-            return kind in self._record_kinds and not called.agree(reference.noun, about)
+            return kind in self._record_kinds and not called.are_same_kind(reference.noun, about)
         return kind in self._record_kinds or kind in called.COMMON_KINDS
 
     @cached_property
@@ -404,6 +417,6 @@ def _read_argument_figure(name: str, fields: Fields, view: CallView) -> Decimal 
     if "." in name:
         said = [value for path, value in fields if path == name]
     else:
-        said = [] if view.alias_of_recorded(name) else find_said(name, fields, view.kinds)
-    value = one_value(said) if said else None
-    return None if isinstance(value, Unknown) else read_figure(value)
+        said = [] if view.aliases_of_recorded_field(name) else find_values(name, fields, view.subject_kinds)
+    value = common_value(said) if said else None
+    return None if isinstance(value, UnknownValue) else read_figure(value)

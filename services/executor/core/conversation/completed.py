@@ -6,7 +6,7 @@ from pydantic import JsonValue
 
 from services.executor.core.plan.notices import append_missing_notice
 from services.executor.core.plan.outcomes import parts_not_done
-from services.executor.core.process.figures import with_rows_left
+from services.executor.core.process.figures import append_rows_without_call
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import AnsweredTask, Progress
 from services.executor.core.session.left_out import calls_not_made
@@ -53,7 +53,7 @@ async def complete_answer(
     """
     if progress.dossier.answer is None:
         raise Failed("the conversation ended without an answer")
-    said = with_rows_left(await append_missing_notice(ctx, with_insight(progress)), ctx.task)
+    said = append_rows_without_call(await append_missing_notice(ctx, with_insight(progress)), ctx.task)
     dossier, ledger = said.dossier, await ctx.store.ledger()
     if any(_is_unsettled(entry) for entry in ledger.values()):
         raise Failed("the conversation ended before it was known what became of a write")

@@ -20,9 +20,9 @@ from services.executor.core.prime.known import learned_sections, recall, with_st
 from services.executor.core.process.synthesis import (
     ProposedProcess,
     build_template,
-    general_with_a_person,
+    general_template_with_approval,
     may_ask_a_person,
-    read_kept,
+    parse_stored_template,
 )
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Dossier, Progress
@@ -231,7 +231,7 @@ async def _find_designed_process(ctx: TurnContext, kind: str) -> _FoundProcess:
     except _NO_DESIGN as error:
         return _fall_back_to_general(kind, error, calls)
     try:
-        return _FoundProcess(process_type=kind, by=by, model_calls=calls, template=read_kept(kind, text))
+        return _FoundProcess(process_type=kind, by=by, model_calls=calls, template=parse_stored_template(kind, text))
     except BadTemplate as error:
         return _fall_back_to_general(kind, error, calls, asks=may_ask_a_person(text))
 
@@ -242,7 +242,7 @@ def _fall_back_to_general(kind: str, error: Exception, calls: int, *, asks: bool
         by="model",
         problem=f"there is no process for {kind}: {error}" + ("; a person is asked before anything is written" * asks),
         model_calls=calls,
-        template=general_with_a_person(kind) if asks else None,
+        template=general_template_with_approval(kind) if asks else None,
     )
 
 

@@ -17,8 +17,8 @@ from services.executor.core.figures.vocabulary import has_condition, leaves_choi
 from services.executor.core.plan.faults import CallFault, CheckedChange, PartContext, argument_name_of, field_name_of
 from services.executor.core.plan.mentioned_records import is_named_as_exception
 from services.executor.core.plan.stated_amounts import find_wrong_amounts
-from services.executor.core.records.called_records import words
-from services.executor.core.records.references import value_at
+from services.executor.core.records.references import argument_at
+from services.executor.core.records.seen_records import singular_words
 from services.executor.core.tools.classes import EDITING, ToolWords, words_of_tool
 from services.executor.core.tools.near_names import words_of
 from services.executor.core.tools.record_tree import names_a_record
@@ -189,9 +189,13 @@ def _find_unasked_fields(change: CheckedChange) -> Iterator[CallFault]:
     tool = change.tool
     if words_of_tool(tool.name).verb not in EDITING:
         return
-    said_words = {word for text in change.user_mentions for one in words_of(text.text) for word in words(one)}
+    said_words = {word for text in change.user_mentions for one in words_of(text.text) for word in singular_words(one)}
     fields = [one for one in change.given if not names_a_record(field_name_of(one.path))]
-    told = [one for one in fields if one.origin == "task" or said_words.intersection(words(field_name_of(one.path)))]
+    told = [
+        one
+        for one in fields
+        if one.origin == "task" or said_words.intersection(singular_words(field_name_of(one.path)))
+    ]
     is_beside = any(one.path not in tool.required for one in told)
     sets = [
         one
@@ -202,7 +206,7 @@ def _find_unasked_fields(change: CheckedChange) -> Iterator[CallFault]:
     present = _values_of_named_records(change) if sets else frozenset[tuple[tuple[str, ...], str]]()
     for one in sets:
         is_word = isinstance(one.value, bool) or (isinstance(one.value, str) and one.kind is ArgumentKind.OTHER)
-        is_there = (words(field_name_of(one.path)), as_text(one.value)) in present
+        is_there = (singular_words(field_name_of(one.path)), as_text(one.value)) in present
         if one in told or not is_word or one.value == "" or is_there or one.origin not in _ASKED_OF:
             continue
         if not (isinstance(one.value, str) and any(_has_words(text, one.value) for text in change.user_mentions)):
@@ -217,7 +221,7 @@ def _values_of_named_records(change: CheckedChange) -> frozenset[tuple[tuple[str
         for field in fields_of_facts(change.facts)
         if field.record is not None and field.record.identifier in named
     )
-    return frozenset((words(field.name), as_text(field.value)) for field in own)
+    return frozenset((singular_words(field.name), as_text(field.value)) for field in own)
 
 
 @lru_cache(maxsize=4096)
@@ -252,7 +256,9 @@ def _find_swapped_values(change: CheckedChange) -> Iterator[CallFault]:
     if len(calls) < 2 or len(spoken) < 2:
         return
     places = {
-        path: sorted({at for call in calls if (at := _find_value_position(value_at(call, path), change)) is not None})
+        path: sorted(
+            {at for call in calls if (at := _find_value_position(argument_at(call, path), change)) is not None}
+        )
         for path in spoken
     }
     for record in change.given:
@@ -274,7 +280,7 @@ def _find_swapped_values(change: CheckedChange) -> Iterator[CallFault]:
 def _find_reversed_direction(change: CheckedChange) -> Iterator[CallFault]:
     """Arguments for a source whose value the part gives as the target ("to A-1"), and the reverse."""
     for one in change.given:
-        name = {*words(field_name_of(one.path))}
+        name = {*singular_words(field_name_of(one.path))}
         wrong = _INTO if name & _SOURCE_NAMES else _FROM if name & _TARGET_NAMES else None
         right = _FROM if wrong is _INTO else _INTO
         place = _find_value_position(one.value, change) if wrong is not None else None
@@ -291,10 +297,10 @@ def _possible_words(path: str, change: CheckedChange) -> Iterator[str]:
     """
     listed = change.tool.parameters.get(path, {}).get("enum")
     yield from (one for one in listed if isinstance(one, str)) if isinstance(listed, list) else ()
-    wanted = words(field_name_of(path))
+    wanted = singular_words(field_name_of(path))
     for field in fields_of_facts(change.facts) if wanted else ():
         is_word = isinstance(field.value, str) and 0 < len(field.value.strip()) <= _LONGEST_NAME
-        if is_word and words(field.name) == wanted:
+        if is_word and singular_words(field.name) == wanted:
             yield str(field.value)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from services.executor.core.plan.notices import with_notice_sentences
-from services.executor.core.records.references import reference_to_made, references
+from services.executor.core.records.references import reference_to_made, referenced_calls
 from services.executor.core.states.machine import Escalated, ProcessTemplate
 from services.executor.core.tools.classes import identifies
 from services.executor.core.tools.toolbox import Toolbox, key_field
@@ -43,7 +43,7 @@ def order_calls(calls: Sequence[PlannedCall], task_id: str, number: int) -> Writ
     ordered = sorted(calls, key=lambda call: call.tool_class is ToolClass.NOTIFY)
     for place, call in enumerate(ordered):
         made = {one.call_id for one in ordered[:place]}
-        if any(ref not in made for ref in references(call.arguments)):
+        if any(ref not in made for ref in referenced_calls(call.arguments)):
             raise UnfitPlan(f"{call.tool} needs the answer of a notice, which is sent after every change")
     return WritePlan(task_id=task_id, round=number, calls=tuple(ordered))
 

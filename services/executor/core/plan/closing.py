@@ -30,11 +30,11 @@ from services.executor.core.plan.draft import ClosedPlan
 from services.executor.core.plan.notices import why_notice_needed
 from services.executor.core.plan.proposals import Proposal
 from services.executor.core.plan.sources import known_figures, user_texts
-from services.executor.core.process.figures import calls_off_route, with_process_figures
+from services.executor.core.process.figures import calls_on_wrong_route, with_process_figures
 from services.executor.core.reads.reader import TaskReader
 from services.executor.core.records.read_backs import choose_read_back
-from services.executor.core.records.references import references
-from services.executor.core.records.wanted_reads import unfound_records
+from services.executor.core.records.references import referenced_calls
+from services.executor.core.records.wanted_reads import records_not_found
 from services.executor.core.session.budget import BudgetShare
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Dossier, Progress
@@ -200,8 +200,8 @@ class PlanClosing:
         """Raises ``UnfitPlan`` for calls that name a record which does not exist, or take another route than their
         process wants.
         """
-        wrong = unfound_records(plan, self._ctx.toolbox, self._reader.facts)
-        if wrong := wrong or calls_off_route(progress, user_texts(self._ctx), plan):
+        wrong = records_not_found(plan, self._ctx.toolbox, self._reader.facts)
+        if wrong := wrong or calls_on_wrong_route(progress, user_texts(self._ctx), plan):
             raise UnfitPlan(errors_by_call={call_id: f"Not made: {why}" for call_id, why in wrong.items()})
 
     def _choose_read_back(self, tool: Tool, call: PlannedCall) -> ReadBack | None:
@@ -359,7 +359,9 @@ def _find_blocked_calls(plan: WritePlan, verdict: Verdict) -> dict[str, str]:
         why = {call.call_id: "blocked by policy" for call in plan.calls}
     parts = {call.part for call in plan.calls if call.call_id in why}
     for call in plan.calls:
-        if call.call_id not in why and (call.part in parts or any(ref in why for ref in references(call.arguments))):
+        if call.call_id not in why and (
+            call.part in parts or any(ref in why for ref in referenced_calls(call.arguments))
+        ):
             why[call.call_id] = "not made: another call of its part is blocked by policy"
     if any(call.call_id in why for call in plan.changes):
         why |= {call.call_id: _TELLS_OF_BLOCKED for call in plan.calls if _may_tell_of_blocked(call, plan, why)}

@@ -11,7 +11,7 @@ from services.executor.core.figures.arguments import ArgumentKind, ReadField, fi
 from services.executor.core.figures.dates import read_machine_moment, read_possible_dates
 from services.executor.core.figures.numbers import NumberMention, is_rounding_of, read_figure
 from services.executor.core.figures.trace import ArgumentTrace, OriginKind, TraceSources, duration_of
-from services.executor.core.records.references import value_at
+from services.executor.core.records.references import argument_at
 from services.executor.core.session.values import Fact
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import PlannedCall
@@ -49,7 +49,7 @@ class DerivedValues:
         """
         if leaf.origin is not OriginKind.NONE or leaf.kind is ArgumentKind.FREE_TEXT:
             return False
-        value = value_at(call.arguments, leaf.path)
+        value = argument_at(call.arguments, leaf.path)
         if isinstance(value, str):
             moment = read_machine_moment(value, self._sources.now.tzinfo)
             if moment is not None and moment.day is None:
@@ -106,10 +106,10 @@ class DerivedValues:
         """Whether this moment is as far from one of the call's moments that have a source as two moments of a named
         record are from each other: a meeting was moved and kept its length.
         """
-        moment = self._read_moment(value_at(call.arguments, leaf.path)) if leaf.origin is OriginKind.NONE else None
+        moment = self._read_moment(argument_at(call.arguments, leaf.path)) if leaf.origin is OriginKind.NONE else None
         if moment is None:
             return False
-        values = (value_at(call.arguments, one.path) for one in leaves if one.origin is not OriginKind.NONE)
+        values = (argument_at(call.arguments, one.path) for one in leaves if one.origin is not OriginKind.NONE)
         distances = {moment - other for one in values if (other := self._read_moment(one)) is not None}
         named = texts_of_call(call)
         shown = [one for (owner, _), given in self.values_by_record_field.items() if owner in named for one in given]
@@ -135,7 +135,7 @@ class DerivedValues:
 
     def _is_spelled_identifier(self, leaf: ArgumentTrace, call: PlannedCall) -> bool:
         """Whether an identifier is a number that the user spells out: the shelf "thirty-one"."""
-        value = value_at(call.arguments, leaf.path)
+        value = argument_at(call.arguments, leaf.path)
         if leaf.kind is not ArgumentKind.IDENTIFIER or not isinstance(value, str) or not value.isdecimal():
             return False
         texts = self._sources.texts
@@ -144,7 +144,7 @@ class DerivedValues:
 
     def is_share(self, leaf: ArgumentTrace, call: PlannedCall) -> bool:
         """Whether an amount or quantity is a share that the task states ("by a third") of a field of a named record."""
-        value = read_figure(value_at(call.arguments, leaf.path))
+        value = read_figure(argument_at(call.arguments, leaf.path))
         if leaf.kind not in (ArgumentKind.AMOUNT, ArgumentKind.QUANTITY) or value is None or not self._stated_shares:
             return False
         named = texts_of_call(call)

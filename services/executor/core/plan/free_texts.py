@@ -7,7 +7,7 @@ from functools import cached_property, lru_cache
 
 from services.executor.core.figures.arguments import STRICT, FieldNature, ReadField, fields_of_facts
 from services.executor.core.figures.trace import ArgumentTrace, OriginKind, TraceSources, trace_scalar
-from services.executor.core.records.called_records import noun_of_tool, stands_in, words
+from services.executor.core.records.seen_records import noun_of_tool, occurs_in, singular_words
 from services.executor.core.session.context import FILE
 from services.executor.core.session.values import Fact
 from shared.domain.exact_json import as_text, loads_object
@@ -117,7 +117,7 @@ def user_refers_to_text(said: Iterable[str], path: str, tool: str) -> bool:
     file that came with the task, any word for a file is enough.
     """
     if tool == FILE:
-        return any(not _FILES.isdisjoint(words(text.casefold())) for text in said)
+        return any(not _FILES.isdisjoint(singular_words(text.casefold())) for text in said)
     names = _names_of_text(path, tool)
     return any(_refers_to(tuple(_WORD.findall(text.casefold())), names) for text in said)
 
@@ -126,7 +126,7 @@ def _names_of_text(path: str, tool: str) -> frozenset[str]:
     """The words by which people may refer to the text in a field; for a message's body also the words for the
     message.
     """
-    steps = [frozenset(words(step)) for step in re.split(r"[.\[\]]+", path) if step and not step.isdecimal()]
+    steps = [frozenset(singular_words(step)) for step in re.split(r"[.\[\]]+", path) if step and not step.isdecimal()]
     own = steps[-1] if steps else frozenset[str]()
     if own & _BODIES:
         own = own.union(*steps, noun_of_tool(tool))
@@ -135,7 +135,7 @@ def _names_of_text(path: str, tool: str) -> frozenset[str]:
 
 @lru_cache(maxsize=256)
 def _refers_to(said: Sequence[str], names: frozenset[str]) -> bool:
-    places = [place for place, word in enumerate(said) if names.intersection(words(word) or (word,))]
+    places = [place for place, word in enumerate(said) if names.intersection(singular_words(word) or (word,))]
     return any(_is_reference_at(said, place) for place in places)
 
 
@@ -146,4 +146,4 @@ def _is_reference_at(said: Sequence[str], place: int) -> bool:
 
 def _is_text_with_identifier(field: ReadField, value: str) -> bool:
     """Whether a field is a text that somebody wrote and that contains the identifier."""
-    return field.nature is not FieldNature.STRUCTURED and stands_in(value, str(field.value))
+    return field.nature is not FieldNature.STRUCTURED and occurs_in(value, str(field.value))

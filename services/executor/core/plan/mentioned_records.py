@@ -12,17 +12,17 @@ from services.executor.core.figures.numbers import looks_like_id_text, number_be
 from services.executor.core.figures.trace import ArgumentTrace, OriginKind, TraceSources
 from services.executor.core.figures.vocabulary import leaves_choice_open, spaced_words, without_legal_form
 from services.executor.core.plan.faults import THE_WHOLE, PartContext, field_name_of
-from services.executor.core.records.called_records import (
-    agree,
+from services.executor.core.records.record_graph import GraphNode, RecordGraph, build_record_graph
+from services.executor.core.records.references import argument_at
+from services.executor.core.records.seen_records import (
+    are_same_kind,
+    id_pattern_of,
+    names_own_record,
     noun_of_tool,
+    occurs_in,
     reference_of,
-    shape_of,
-    stands_in,
-    tells_apart,
-    words,
+    singular_words,
 )
-from services.executor.core.records.record_graph import GraphNode, RecordGraph, record_graph
-from services.executor.core.records.references import value_at
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.near_names import words_of
 from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys, leaves_of
@@ -80,7 +80,7 @@ class MentionedRecords:
         Another one is meant where the user names it and the part does not ask to choose, or where several others were
         read.
         """
-        value = value_at(call.arguments, leaf.path)
+        value = argument_at(call.arguments, leaf.path)
         if leaf.kind not in NAMING or leaf.origin is not OriginKind.FACT:
             return False
         if (
@@ -98,7 +98,7 @@ class MentionedRecords:
         calculated = {str(one).casefold() for one in self._sources.calculated.values()}
         if named is None or named.text in calculated:
             return False
-        nodes = [node for node in self._read_nodes if node.names[0] and agree(named.noun, node.kind)]
+        nodes = [node for node in self._read_nodes if node.names[0] and are_same_kind(named.noun, node.kind)]
         own = [node for node in nodes if named.text in node.names[0]]
         meant = self.list_meant_records(part)
         given = {str(one).casefold() for one in call.arguments.values()}
@@ -106,7 +106,7 @@ class MentionedRecords:
             chosen = (node for node in own if not any(node.identity == one.identity for one in meant))
             return any(self._belongs_to_unmentioned(node, meant, given) for node in chosen)
         if own:
-            others = [one for one in meant if agree(named.noun, one.kind) and named.text not in one.names[0]]
+            others = [one for one in meant if are_same_kind(named.noun, one.kind) and named.text not in one.names[0]]
             return bool(others) and not any(self._is_mentioned(node, others) for node in own)
         held = (reference.text for one in meant if one.names[0].isdisjoint(given) for reference in one.references)
         if named.text in held:
@@ -118,7 +118,7 @@ class MentionedRecords:
         record's in its place.
         """
         text = self._words_for_part(part)
-        if stands_in(name, " ".join(self._told)):
+        if occurs_in(name, " ".join(self._told)):
             return False
         own = [node for node in self._read_nodes if name.casefold() in node.names[0]]
         given = {as_text(one).casefold() for _, one in walk_json(call.arguments) if not isinstance(one, dict | list)}
@@ -143,14 +143,14 @@ class MentionedRecords:
         """Whether the part has an identifier of the same pattern that no call uses, and the user does not mention this
         record: ``BA-5`` where the part has BA-6. Two records of which one refers to the other are mentioned together.
         """
-        shape, text = shape_of(name), self._words_for_part(part)
+        shape, text = id_pattern_of(name), self._words_for_part(part)
         if not shape or self.is_in_user_texts(name):
             return False
         called = {as_text(one).casefold() for _, given in part.proposed_calls for _, one in walk_json(given)}
         written = {
             token.casefold()
             for token in number_bearing_tokens(blank_special_identifiers(text))
-            if shape_of(token) == shape
+            if id_pattern_of(token) == shape
         } - called
         referred = {reference.text for node in self.find_by_id(name) for reference in node.references}
         if not referred.isdisjoint(written) or self.mentions_record(name):
@@ -206,7 +206,7 @@ class MentionedRecords:
         known = [one for one in meant if one.kind and given.isdisjoint(one.names[0])]
         for kind in {one.kind for one in known}:
             names = {name for one in known if one.kind == kind for name in one.names[0]}
-            held = {reference.text for reference in node.references if agree(reference.noun, kind)}
+            held = {reference.text for reference in node.references if are_same_kind(reference.noun, kind)}
             if held and held.isdisjoint(names):
                 return True
         return False
@@ -237,7 +237,7 @@ class MentionedRecords:
         """Whether the part leaves open which records of this kind are meant: "all claims"."""
         if not leaves_choice_open(quote):
             return False
-        said = {word for one in quote.split() for word in words(one)}
+        said = {word for one in quote.split() for word in singular_words(one)}
         kinds = {node.kind[-1] for node in self._read_nodes if node.kind} & said
         return not kinds or any(node.kind[-1:] and node.kind[-1] in kinds for node in nodes)
 
@@ -260,12 +260,12 @@ class MentionedRecords:
 
     @cached_property
     def _graph(self) -> RecordGraph:
-        return record_graph(tuple(self._facts), self._keys)
+        return build_record_graph(tuple(self._facts), self._keys)
 
     @cached_property
     def _read_nodes(self) -> Sequence[GraphNode]:
         """The records that the model itself asked for."""
-        return record_graph(tuple(fact for fact in self._facts if not fact.by_machine), self._keys).nodes
+        return build_record_graph(tuple(fact for fact in self._facts if not fact.by_machine), self._keys).nodes
 
     def mentions_record(self, identifier: str) -> bool:
         """Whether the user mentions the record with this id: by the id or a name, or by a record that refers to it."""
@@ -287,7 +287,7 @@ class MentionedRecords:
         return found
 
     def is_in_user_texts(self, value: str) -> bool:
-        return any(stands_in(value, text) for text in self._told)
+        return any(occurs_in(value, text) for text in self._told)
 
 
 def _reachable_records(graph: RecordGraph, named: Set[tuple[str, ...]]) -> Set[tuple[str, ...]]:
@@ -298,7 +298,7 @@ def _reachable_records(graph: RecordGraph, named: Set[tuple[str, ...]]) -> Set[t
             one for node in graph.nodes if node.identity in reached for one in node.names[0] if looks_like_id_text(one)
         }
         sights = [node for node in graph.nodes if node.identity in reached or not ids.isdisjoint(node.names[0])]
-        reached |= {one.identity for node in sights for one in (node, *graph.records_around(node))}
+        reached |= {one.identity for node in sights for one in (node, *graph.linked_records(node))}
     return reached
 
 
@@ -314,7 +314,7 @@ def _mentioned_values(record: JsonObject, text: str, path: str = "") -> Iterator
             if any(len(piece) > 2 and piece[0].isupper() and _name_as_written(piece, text) for piece in pieces):
                 yield f"{path}{key}", value
         elif isinstance(value, int) and not isinstance(value, bool):
-            named = [word for word in words(f"{path}{key}".replace(".", "_")) if word != "id"][-1:]
+            named = [word for word in singular_words(f"{path}{key}".replace(".", "_")) if word != "id"][-1:]
             if named and re.search(rf"\b{re.escape(named[0])}\s+{value}\b", text, re.IGNORECASE):
                 yield f"{path}{key}", str(value)
 
@@ -340,13 +340,13 @@ def _is_exception_in(node: GraphNode, said: Mentions) -> bool:
 
 def is_named_as_exception(text: str, name: str, said: Mentions) -> bool:
     """Whether the text names an identifier as an exception. ``name``: of the field that holds the identifier."""
-    allowed = _LITTLE | {*words_of(name), *words(name)}
+    allowed = _LITTLE | {*words_of(name), *singular_words(name)}
     for place in re.finditer(rf"(?<!\w){re.escape(text)}(?!\w)", said.text, re.IGNORECASE):
         before = said.text[max(0, place.start() - _LOOKED_BACK) : place.start()].rstrip("\"'«„“‘(")
         before = _LISTED.sub("", before)
         found = _EXCLUDES.search(before)
         between = found["between"].split() if found else ()
-        if found and all((words(word) or (word,))[0].casefold() in allowed for word in between):
+        if found and all((singular_words(word) or (word,))[0].casefold() in allowed for word in between):
             return True
         if _STAYS.match(said.text, place.end()):
             return True
@@ -360,7 +360,9 @@ def _titles_in_text(node: GraphNode, text: Mentions) -> list[str]:
 
 def _titles_of(node: GraphNode) -> list[str]:
     return [
-        value for key, value in node.record.items() if tells_apart(key) and isinstance(value, str) and value.strip()
+        value
+        for key, value in node.record.items()
+        if names_own_record(key) and isinstance(value, str) and value.strip()
     ]
 
 
@@ -369,16 +371,16 @@ def _is_mentioned_by_short_name(node: GraphNode, others: Sequence[GraphNode], te
 
     That is enough for a record that a call names, unless the texts have a whole name of one of the others.
     """
-    if any(stands_in(title, text) for one in others for title in _titles_of(one) for text in texts):
+    if any(occurs_in(title, text) for one in others for title in _titles_of(one) for text in texts):
         return False
     own, theirs = _words_of_titles(node), {word for one in others for word in _words_of_titles(one)}
     said = {word for text in texts for word in spaced_words(text).split()}
-    return any(words(word) != node.kind[-1:] for word in (own - theirs - _LITTLE) & said)
+    return any(singular_words(word) != node.kind[-1:] for word in (own - theirs - _LITTLE) & said)
 
 
 def _is_quoted_whole(value: str, text: str) -> bool:
     """Whether the text has the value, or one of its comma-separated pieces, exactly."""
-    return any(stands_in(piece.strip(), text) for piece in value.split(",") if len(piece.strip()) > 2)
+    return any(occurs_in(piece.strip(), text) for piece in value.split(",") if len(piece.strip()) > 2)
 
 
 def _words_of_titles(node: GraphNode) -> set[str]:
@@ -398,10 +400,10 @@ def _name_as_written(name: str, text: str) -> str:
     """The name as the text has it: whole, or a company's without its legal form; empty if it has neither. A short name
     of one word needs its capital, and no other legal form may follow it.
     """
-    if stands_in(name, text):
+    if occurs_in(name, text):
         return name
     short = without_legal_form(name)
-    if len(short) <= 2 or short == name or not stands_in(short, text):
+    if len(short) <= 2 or short == name or not occurs_in(short, text):
         return ""
     places = list(re.finditer(rf"\b{re.escape(short)}\b", text, re.IGNORECASE if " " in short else 0))
     return short if any(not _has_legal_form_after(short, text[place.end() :]) for place in places) else ""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from services.executor.core.figures.identifiers import WrittenIdentifier, find_codes, identifier_key
 from services.executor.core.figures.vocabulary import CHOOSES
 from services.executor.core.reads.reader import CallRefused, TaskReader
-from services.executor.core.records.binding import reads_around
+from services.executor.core.records.binding import refs_of_reads_around
 from services.executor.core.records.wanted_reads import missing_reads
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.values import Fact, PartOfTask
@@ -162,7 +162,11 @@ class NamedReads:
             found: list[Json] = [[read.tool.connection_id, read.tool.name, read.arguments] for read in reads]
             # What rules may look at is read again once the task itself has written.
             outdated = self._reader.outdated
-            near = (reads_around(call, self._reader.facts, self._ctx.toolbox.keys) for call in plan.changes if outdated)
+            near = (
+                refs_of_reads_around(call, self._reader.facts, self._ctx.toolbox.keys)
+                for call in plan.changes
+                if outdated
+            )
             refs = {ref for found_near in near for ref in found_near}
             again = (fact for fact in outdated if fact.ref in refs)
             found += [[fact.connection_id, fact.tool, loads_object(fact.arguments_json)] for fact in again]

@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from services.executor.core.records.called_records import says
-from services.executor.core.records.references import literal_parts, references
+from services.executor.core.records.references import literal_scalars, referenced_calls
+from services.executor.core.records.seen_records import contains_phrase
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress, TimedWait
 from services.executor.core.session.ledger import plan_entries, took_effect
@@ -160,13 +160,13 @@ def is_addressed_to(call: PlannedCall, party: str, plan: WritePlan, facts: Itera
 
     What its text says does not count: a letter about the vendor is not a letter to the vendor.
     """
-    if says(call.tool, party) or any(says(name, party) for name in call.arguments):
+    if contains_phrase(call.tool, party) or any(contains_phrase(name, party) for name in call.arguments):
         return True
-    made = set(references(call.arguments))
-    if any(says(other.tool, party) for other in plan.calls if other.call_id in made):
+    made = set(referenced_calls(call.arguments))
+    if any(contains_phrase(other.tool, party) for other in plan.calls if other.call_id in made):
         return True
-    given = {part.strip().casefold() for part in literal_parts(call.arguments) if isinstance(part, str)}
-    if any(" " not in text and says(text, party) for text in given):
+    given = {part.strip().casefold() for part in literal_scalars(call.arguments) if isinstance(part, str)}
+    if any(" " not in text and contains_phrase(text, party) for text in given):
         return True
     return not given.isdisjoint(_texts_of_party(party, facts))
 
@@ -204,13 +204,13 @@ def _texts_of_party(party: str, facts: Iterable[Fact]) -> Iterator[str]:
     """The texts in the facts under the party's name: who they are, and where they are reached."""
     for fact in facts:
         if fact.ok:
-            yield from _texts_under_party_name(fact.result, party, under=says(fact.tool, party))
+            yield from _texts_under_party_name(fact.result, party, under=contains_phrase(fact.tool, party))
 
 
 def _texts_under_party_name(value: Json, party: str, *, under: bool) -> Iterator[str]:
     if isinstance(value, dict):
         for name, inner in value.items():
-            yield from _texts_under_party_name(inner, party, under=under or says(name, party))
+            yield from _texts_under_party_name(inner, party, under=under or contains_phrase(name, party))
     elif isinstance(value, list):
         for inner in value:
             yield from _texts_under_party_name(inner, party, under=under)

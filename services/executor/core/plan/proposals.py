@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, cast
 
-from services.executor.core.records.references import references
+from services.executor.core.records.references import referenced_calls
 from services.executor.core.session.values import PartOfTask, parts_to_do
 from services.executor.core.tools.schema_drift import Corrections, rename_arguments
 from services.executor.core.tools.toolbox import CALL, key_field, problems_with
@@ -76,7 +76,7 @@ def build_proposal(use: ToolUse, tool: Tool, before: Sequence[Proposal], setting
     arguments = _with_references(arguments, sources, [one for one in before if one.reply == reply])
     if (field := key_field(tool)) and field in arguments:
         raise InvalidProposal(f"{field} is not for you to fill: leave it out")
-    if not any(references(arguments)) and (problems := problems_with(arguments, tool)):
+    if not any(referenced_calls(arguments)) and (problems := problems_with(arguments, tool)):
         raise InvalidProposal(f"the arguments do not fit: {problems}")
     number = max((one.number for one in before), default=0) + 1
     call = PlannedCall(

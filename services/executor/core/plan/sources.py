@@ -34,8 +34,8 @@ from services.executor.core.plan.faults import (
 from services.executor.core.plan.free_texts import FreeTexts
 from services.executor.core.plan.mentioned_records import NAMING, MentionedRecords
 from services.executor.core.plan.stated_amounts import find_stated_figures, trace_operands
-from services.executor.core.records.called_records import stands_in, words
-from services.executor.core.records.references import references, value_at
+from services.executor.core.records.references import argument_at, referenced_calls
+from services.executor.core.records.seen_records import occurs_in, singular_words
 from services.executor.core.session.context import TurnContext, files_as_facts
 from services.executor.core.session.values import Fact, NamedValue
 from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys
@@ -121,7 +121,7 @@ class TracedCall(NamedTuple):
     leaves: Sequence[ArgumentTrace]
 
     def value_of(self, leaf: ArgumentTrace) -> Json:
-        return value_at(self.call.arguments, leaf.path)
+        return argument_at(self.call.arguments, leaf.path)
 
     def format_leaf(self, leaf: ArgumentTrace) -> str:
         return _format_value(self.value_of(leaf))
@@ -176,7 +176,7 @@ class SourceFinder:
         return tuple(
             leaf
             for name, value in call.arguments.items()
-            if not any(references(value))
+            if not any(referenced_calls(value))
             for leaf in trace_argument(name, tool.parameters.get(name, {}), value, self._sources)
         )
 
@@ -227,7 +227,7 @@ class SourceFinder:
             as_text(value) for _, given in traced.part.proposed_calls for value in given.values()
         } | texts_of_call(traced.call)
         return any(
-            stands_in(owner, traced.part.quote)
+            occurs_in(owner, traced.part.quote)
             for owner, _ in self._derived.values_by_record_field
             if owner not in called
         )
@@ -323,11 +323,11 @@ class SourceFinder:
 
     def _recorded_numbers(self, leaf: ArgumentTrace, call: PlannedCall) -> Iterator[Decimal]:
         """Yields the numbers that the records which the call names have in the field of the argument's name."""
-        named, called = texts_of_call(call), words(leaf.path.rpartition(".")[2])
+        named, called = texts_of_call(call), singular_words(leaf.path.rpartition(".")[2])
         for (owner, field), values in (
             self._derived.values_by_record_field.items() if leaf.kind is ArgumentKind.AMOUNT else ()
         ):
-            if owner in named and words(field) == called:
+            if owner in named and singular_words(field) == called:
                 yield from (number for value in values if (number := read_figure(value)) is not None)
 
     def _find_stale_amounts(self, traced: TracedCall) -> Iterator[CallFault]:

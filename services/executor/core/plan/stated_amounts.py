@@ -11,8 +11,8 @@ from services.executor.core.figures.mentions import Mentions
 from services.executor.core.figures.numbers import Number, NumberMention, is_rounding_of, read_amount, read_figure
 from services.executor.core.figures.vocabulary import PERCENT
 from services.executor.core.plan.faults import CallFault, CheckedArgument, CheckedChange, field_name_of
-from services.executor.core.records.called_records import words
-from services.executor.core.records.references import value_at
+from services.executor.core.records.references import argument_at
+from services.executor.core.records.seen_records import singular_words
 from services.executor.core.session.values import Fact, NamedValue, Operand
 from services.executor.core.tools.classes import EDITING, words_of_tool
 from services.executor.core.tools.record_tree import names_a_record
@@ -166,8 +166,8 @@ def _sums_to_stated(one: CheckedArgument, change: CheckedChange) -> bool:
     """
     named = {other.path: other.value for other in change.given if names_a_record(field_name_of(other.path))}
     own = change.list_same_tool_arguments()
-    same = (arguments for arguments in own if all(value_at(arguments, key) == value for key, value in named.items()))
-    amounts = {number for arguments in same if (number := read_figure(value_at(arguments, one.path))) is not None}
+    same = (arguments for arguments in own if all(argument_at(arguments, key) == value for key, value in named.items()))
+    amounts = {number for arguments in same if (number := read_figure(argument_at(arguments, one.path))) is not None}
     total = sum(amounts, Decimal())
     return any(_may_be_amount(mention, one._replace(value=total)) for mention in change.stated)
 
@@ -246,7 +246,7 @@ def _is_part_of_name(mention: NumberMention, text: str, facts: tuple[Fact, ...])
     before = text[: begins + found.start()].rstrip()[-1:]
     if found[1][0].isupper() and before and before not in _ENDS:
         return True
-    called, names = set(words(found[1])), _names_by_number(facts)
+    called, names = set(singular_words(found[1])), _names_by_number(facts)
     return any(called & names.get(number, frozenset()) for number in mention.values)
 
 
@@ -265,4 +265,4 @@ def _names_by_number(facts: tuple[Fact, ...]) -> Mapping[Number, frozenset[str]]
 
 @lru_cache(maxsize=4096)
 def _words_of_path(path: str) -> frozenset[str]:
-    return frozenset(word for step in re.split(r"[.\[\]]+", path) for word in words(step))
+    return frozenset(word for step in re.split(r"[.\[\]]+", path) for word in singular_words(step))

@@ -1,8 +1,7 @@
-"""The figures of a process, computed by the executor itself: each is exact and has its operands, or is missing with a
-reason.
+"""The figures of a process, computed by code: each is exact and has its operands, or is missing with a reason.
 
-A figure is computed only where each operand has exactly one match around what the task is about. Figures are named
-values like any other: audited, recomputed, traced, and seen by policy.
+A figure is computed only where each operand has exactly one match among the records linked to what the task is about.
+Figures are named values like any other: audited, computed again, traced, and seen by rules.
 """
 
 import re
@@ -17,22 +16,22 @@ from services.executor.core.figures.evaluate import evaluate_value
 from services.executor.core.figures.numbers import number_bearing_tokens, read_figure as plain_figure
 from services.executor.core.figures.operands import KnownFigures, OperandSources, select_cells
 from services.executor.core.process.rows import (
-    Ambiguous,
+    AmbiguousOperand,
     ChosenRows,
     FigureInputs,
-    Links,
-    NotThere,
+    OperandNotFound,
+    RecordLinks,
     RowGroup,
+    build_row_operands,
+    choose_rows,
     field_path,
-    groups,
-    ids_of_kind,
-    operand_of,
-    row_operands,
-    rows_of,
+    find_pattern_operands,
+    group_rows,
+    ids_of_figure_kind,
 )
-from services.executor.core.records.called_records import Seen, is_named, stands_in
-from services.executor.core.records.record_graph import record_graph
-from services.executor.core.records.references import literal_parts
+from services.executor.core.records.record_graph import build_record_graph
+from services.executor.core.records.references import literal_scalars
+from services.executor.core.records.seen_records import SeenRecord, is_named_in_task, occurs_in
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.values import (
@@ -56,34 +55,38 @@ from shared.domain.keywords import keywords, stem
 _NO_WORD = re.compile(r"[^a-z0-9]+")
 
 
-class _Subject(NamedTuple):
-    """The records of one thing that a figure is for. ``id`` is empty where the task is about one thing only."""
+class _FigureSubject(NamedTuple):
+    """The records of the one thing that a figure is computed for. ``id`` is empty where the task is about one thing
+    only.
+    """
 
-    anchors: tuple[Seen, ...]
+    anchors: tuple[SeenRecord, ...]
     id: str = ""
 
 
 def compute_figures(template: ProcessTemplate, facts: Sequence[Fact], task: str) -> FigureResults:
-    """Computes the template's figures over the facts; of several definitions of one name the first possible counts."""
+    """Computes the template's figures from the facts. Of several definitions of one name the first that can be computed
+    counts.
+    """
     return _compute_figures(template.figures, tuple(facts), task) if template.figures else FigureResults()
 
 
 @lru_cache(maxsize=8)  # each state of a run asks for the same
 def _compute_figures(figures: tuple[Figure, ...], given: tuple[Fact, ...], task: str) -> FigureResults:
-    links, sources = Links(record_graph(given)), OperandSources(KnownFigures(given, (), (task,)))
+    links, sources = RecordLinks(build_record_graph(given)), OperandSources(KnownFigures(given, (), (task,)))
     records = links.records
     known: dict[str, NamedValue] = {}
     missing: dict[tuple[str, str], MissingFigure] = {}
     about: dict[str, set[str]] = {}
     for figure in figures:
         for subject in _find_subjects(figure, links, task):
-            about.setdefault(figure.name, set()).update(ids_of_kind(figure, subject.anchors))
+            about.setdefault(figure.name, set()).update(ids_of_figure_kind(figure, subject.anchors))
             names = {name for one in known.values() if one.about == subject.id for name in (one.figure, one.group)}
             if figure.name in names:
                 continue
             try:
                 found = _compute_values(figure, FigureInputs(subject.anchors, task, links), subject.id, sources, known)
-            except (Ambiguous, NotThere, NoSuchPath, CannotCalculate) as why:
+            except (AmbiguousOperand, OperandNotFound, NoSuchPath, CannotCalculate) as why:
                 missing.setdefault((figure.name, subject.id), MissingFigure(figure.name, str(why), subject.id))
                 continue
             known |= {value.name: value for value in found}
@@ -92,12 +95,14 @@ def _compute_figures(figures: tuple[Figure, ...], given: tuple[Fact, ...], task:
             missing.pop((figure.name, subject.id), None)
     subjects = {name: frozenset(ids) for name, ids in about.items()}
     return FigureResults(
-        tuple(known.values()), tuple(missing.values()), subjects, _shared_by_figure(known.values(), records)
+        tuple(known.values()), tuple(missing.values()), subjects, _find_shared_operands(known.values(), records)
     )
 
 
-def _shared_by_figure(values: Iterable[NamedValue], records: Sequence[Seen]) -> dict[str, tuple[SharedOperand, ...]]:
-    """By figure, the record fields that the differences of several subjects have in common as an operand."""
+def _find_shared_operands(
+    values: Iterable[NamedValue], records: Sequence[SeenRecord]
+) -> dict[str, tuple[SharedOperand, ...]]:
+    """For each figure, the record fields from which the differences of several subjects are computed."""
     places = {
         (record.fact.ref, field_path(record.path, key)): (record.identity, key)
         for record in records
@@ -111,15 +116,17 @@ def _shared_by_figure(values: Iterable[NamedValue], records: Sequence[Seen]) -> 
                 if place := places.get((operand.ref, operand.path)):
                     drawn.setdefault(value.figure, {}).setdefault(place, []).append((value.about.casefold(), rank))
     found = {
-        name: [_subjects_sharing(uses, place, records) for place, uses in by.items()] for name, by in drawn.items()
+        name: [_build_shared_operand(uses, place, records) for place, uses in by.items()] for name, by in drawn.items()
     }
     return {name: tuple(one for one in some if len(one.ids) > 1) for name, some in found.items()}
 
 
-def _subjects_sharing(
-    uses: Sequence[tuple[str, int]], place: tuple[str, str], records: Sequence[Seen]
+def _build_shared_operand(
+    uses: Sequence[tuple[str, int]], place: tuple[str, str], records: Sequence[SeenRecord]
 ) -> SharedOperand:
-    """The subjects that share an operand. ``whole``: its value, if every difference begins with it and reads agree."""
+    """The subjects that share an operand. ``whole``: its value, if every difference subtracts from it and all reads
+    agree.
+    """
     identity, key = place
     same = [record.record for record in records if record.identity == identity]
     read = {plain_figure(record[key]) for record in same if key in record}
@@ -127,83 +134,91 @@ def _subjects_sharing(
     return SharedOperand(frozenset(about for about, _ in uses), whole)
 
 
-def _find_subjects(figure: Figure, links: Links, task: str) -> list[_Subject]:
-    """What to compute the figure for: each record of its kind that the task names; else the only one, or the one whose
-    amount the task states; else all records that the task names together.
+def _find_subjects(figure: Figure, links: RecordLinks, task: str) -> list[_FigureSubject]:
+    """What to compute the figure for: each record of its kind that the task names; else the only record of the kind, or
+    the one whose amount the task states; else all records that the task names, as one subject.
     """
     wanted, records = figure.kinds, links.records
-    of_kind: dict[str, list[Seen]] = {}
+    of_kind: dict[str, list[SeenRecord]] = {}
     for record in (one for one in records if any(one.is_called(kind) for kind in wanted)):
         of_kind.setdefault(record.identity, []).append(record)
-    named = {identity: same for identity, same in of_kind.items() if any(is_named(one, task) for one in same)}
+    named = {identity: same for identity, same in of_kind.items() if any(is_named_in_task(one, task) for one in same)}
     if not named and len(of_kind) == 1:
         named = of_kind
     if len(named) > 1:
-        return [_Subject(tuple(same), str(same[0].id)) for same in named.values()]
+        return [_FigureSubject(tuple(same), str(same[0].id)) for same in named.values()]
     if named:
-        return [_Subject(tuple(next(iter(named.values()))))]
-    others = tuple(record for record in records if is_named(record, task))
-    stated = [same for same in of_kind.values() if _is_stated(figure, same, others, links, task)]
-    return [_Subject(tuple(stated[0]), str(stated[0][0].id)) if len(stated) == 1 else _Subject(others)]
+        return [_FigureSubject(tuple(next(iter(named.values()))))]
+    others = tuple(record for record in records if is_named_in_task(record, task))
+    stated = [same for same in of_kind.values() if _is_amount_stated(figure, same, others, links, task)]
+    return [_FigureSubject(tuple(stated[0]), str(stated[0][0].id)) if len(stated) == 1 else _FigureSubject(others)]
 
 
-def _is_stated(figure: Figure, same: Sequence[Seen], others: Sequence[Seen], links: Links, task: str) -> bool:
-    """Whether the task states the amount that the record gives, which belongs to no record that it does not name."""
+def _is_amount_stated(
+    figure: Figure, same: Sequence[SeenRecord], others: Sequence[SeenRecord], links: RecordLinks, task: str
+) -> bool:
+    """Whether the task states an amount of these records, and they belong to no other record than those that
+    it names.
+    """
     amounts = {amount for token in number_bearing_tokens(task) if (amount := plain_figure(token)) is not None}
     wanted = [parse_pattern(text) for text in figure.operands if not is_figure(text)]
     own = [one for one in wanted if any(record.is_called(kind) for record in same for kind in one.kinds)]
-    given = [record.record[field] for record in same for one in own if (field := record.field(one.fields)) is not None]
+    given = [
+        record.record[field] for record in same for one in own if (field := record.find_field(one.fields)) is not None
+    ]
     return any(plain_figure(value) in amounts for value in given) and not any(
-        links.denies(record, other) for record in same for other in others
+        links.belongs_to_another(record, other) for record in same for other in others
     )
 
 
 def _compute_values(
-    figure: Figure, around: FigureInputs, about: str, given: OperandSources, known: Mapping[str, NamedValue]
+    figure: Figure, inputs: FigureInputs, subject_id: str, given: OperandSources, known: Mapping[str, NamedValue]
 ) -> list[NamedValue]:
-    wanted = [_earlier_figure(text, known, about) or parse_pattern(text) for text in figure.operands]
-    sources = [rows_of(one, around) if isinstance(one, Pattern) and one.rows else one for one in wanted]
+    wanted = [_find_earlier_figure(text, known, subject_id) or parse_pattern(text) for text in figure.operands]
+    sources = [choose_rows(one, inputs) if isinstance(one, Pattern) and one.rows else one for one in wanted]
     made = []
-    for group in groups([one for one in sources if isinstance(one, ChosenRows)], figure.by):
-        found = [operand for one in sources for operand in _find_operands(one, around, figure.operation, group)]
+    for group in group_rows([one for one in sources if isinstance(one, ChosenRows)], figure.by):
+        found = [operand for one in sources for operand in _find_operands(one, inputs, figure.operation, group)]
         asked = NamedValue(name="", operation=figure.operation, operands=tuple(found), value="")
         result = evaluate_value(given, asked)
-        made.append(_build_value(figure, about, found, Decimal(result.value), group.value if group else None))
+        made.append(_build_value(figure, subject_id, found, Decimal(result.value), group.value if group else None))
     return made
 
 
 def _find_operands(
-    source: Operand | Pattern | ChosenRows, around: FigureInputs, operation: str, group: RowGroup | None
+    source: Operand | Pattern | ChosenRows, inputs: FigureInputs, operation: str, group: RowGroup | None
 ) -> list[Operand]:
     if isinstance(source, Operand):
         return [source]
     if isinstance(source, ChosenRows):
-        return row_operands(source, operation, group)
-    return operand_of(source, around, operation)
+        return build_row_operands(source, operation, group)
+    return find_pattern_operands(source, inputs, operation)
 
 
-def _build_value(figure: Figure, about: str, found: list[Operand], result: Decimal, group: Json) -> NamedValue:
+def _build_value(figure: Figure, subject_id: str, found: list[Operand], result: Decimal, group: Json) -> NamedValue:
     own = figure.name if group is None else f"{figure.name}_{_slug(str(group))}"
     return NamedValue(
-        name=f"{own}_{_slug(about)}" if about else own,
+        name=f"{own}_{_slug(subject_id)}" if subject_id else own,
         operation=figure.operation,
         operands=tuple(found),
         value=decimal_text(result),
         figure=own,
-        about=about,
+        about=subject_id,
         group=figure.name if group is not None else "",
     )
 
 
-def _earlier_figure(text: str, known: Mapping[str, NamedValue], about: str) -> Operand | None:
-    """An earlier figure, of the record or of none, as an operand; None: no figure. Raises ``NotThere``."""
+def _find_earlier_figure(text: str, known: Mapping[str, NamedValue], subject_id: str) -> Operand | None:
+    """The earlier figure that the text names, of this subject or of none, as an operand; None if the text is no
+    figure's name. Raises ``OperandNotFound`` if the figure could not be computed.
+    """
     if not is_figure(text):
         return None
-    for owner in (about, ""):
+    for owner in (subject_id, ""):
         for value in known.values():
             if value.figure == text and value.about == owner:
                 return Operand(source="value", ref=value.name)
-    raise NotThere(f"{text} is not known")
+    raise OperandNotFound(f"{text} is not known")
 
 
 def _slug(text: str) -> str:
@@ -211,13 +226,15 @@ def _slug(text: str) -> str:
 
 
 def with_process_figures(ctx: TurnContext, progress: Progress) -> Progress:
-    """The progress with the process's figures as the facts are now, before the values that the model asked for."""
+    """The progress with the process's figures, computed from its present facts, before the values that the model asked
+    for.
+    """
     own = compute_figures(progress.template, progress.dossier.facts, ctx.task)
     return progress.update_dossier(values=with_figures(progress.dossier.values, own))
 
 
 def render_figures(ctx: TurnContext, progress: Progress) -> str:
-    """The process's figures for the model, with those that could not be computed; empty if there are none."""
+    """The process's figures as text for the model, also those that could not be computed; empty if there are none."""
     own = compute_figures(progress.template, progress.dossier.facts, ctx.task)
     values: list[Json] = [{"name": value.name, "value": value.value} for value in own.values]
     missing: list[Json] = [{"missing": one.text} for one in own.missing] if progress.dossier.facts else []
@@ -226,7 +243,7 @@ def render_figures(ctx: TurnContext, progress: Progress) -> str:
 
 
 def describe_process(template: ProcessTemplate) -> Json:
-    """What a process file says to a model, without what it leaves empty."""
+    """What a process file tells a model, without its empty entries."""
     instruction = " ".join(" ".join(template.instructions.get(state, "") for state in template.states).split())
     said: dict[str, Json] = {
         "suggested" if template.synthesized else "instruction": instruction,
@@ -260,13 +277,15 @@ class DueRow(NamedTuple):
         return f"{self.id} ({self.age:f} days: {self.route})"
 
 
-def with_rows_left(progress: Progress, task: str) -> Progress:
-    """The answered progress; its answer, or its notes if that is a list (I9), names rows for which nothing was done."""
+def append_rows_without_call(progress: Progress, task: str) -> Progress:
+    """The answered progress; its answer, or its notes if the answer has to match exactly (I9), names rows that no call
+    names.
+    """
     plan, answer = progress.dossier.plan, progress.dossier.answer or ""
     left = (
         []
         if plan is None
-        else [row for row in rows_without_call(progress, task, plan) if not stands_in(row.id, answer)]
+        else [row for row in rows_without_call(progress, task, plan) if not occurs_in(row.id, answer)]
     )
     if not left or plan is None:
         return progress
@@ -277,24 +296,32 @@ def with_rows_left(progress: Progress, task: str) -> Progress:
 
 
 def rows_without_call(progress: Progress, task: str, plan: WritePlan) -> list[DueRow]:
-    """The rows that are due under a route by their age and that no call names; empty if no list is plainly meant."""
-    rows = _find_rows(progress, task)
-    spoken_of = {as_text(one).strip().casefold() for call in plan.calls for one in literal_parts(call.arguments)}
-    common = set.intersection(*map(_ids_in, rows)) if len(rows) > 1 else set()  # that tells none from the others
-    left = [record for record in rows if not (_ids_in(record) - common) & spoken_of]
-    return [row for record in left for row in _due_row(progress.template, record)]
+    """The rows that by their age are due under a route and that no call names; empty if it is unclear which list is
+    meant.
+    """
+    rows = _find_routed_rows(progress, task)
+    spoken_of = {as_text(one).strip().casefold() for call in plan.calls for one in literal_scalars(call.arguments)}
+    common = set.intersection(*map(_ids_of_row, rows)) if len(rows) > 1 else set()  # that tells none from the others
+    left = [record for record in rows if not (_ids_of_row(record) - common) & spoken_of]
+    return [row for record in left for row in _find_due_row(progress.template, record)]
 
 
-def calls_off_route(progress: Progress, said: Sequence[str], plan: WritePlan) -> dict[str, str]:
-    """By call id, why it is not made: its row is of another route's age, and nothing that was ``said`` names either."""
+def calls_on_wrong_route(progress: Progress, said: Sequence[str], plan: WritePlan) -> dict[str, str]:
+    """By call id, why a call is not made: its row's age belongs to another route, and none of the texts (``said``)
+    names the row or the call's route.
+    """
     template, found = progress.template, dict[str, str]()
-    rows = {row.id.casefold(): row for record in _find_rows(progress, said[0]) for row in _due_row(template, record)}
+    rows = {
+        row.id.casefold(): row
+        for record in _find_routed_rows(progress, said[0])
+        for row in _find_due_row(template, record)
+    }
     asked = frozenset(word for text in said for word in keywords(text, len(text)))
     for call in plan.calls if rows else ():
         ways = _routes_of_tool(template.routes, call.tool)
-        for one in {as_text(part).strip().casefold() for part in literal_parts(call.arguments)} & rows.keys():
+        for one in {as_text(part).strip().casefold() for part in literal_scalars(call.arguments)} & rows.keys():
             row = rows[one]
-            if not ways or row.route in ways or any(stands_in(row.id, text) for text in said):
+            if not ways or row.route in ways or any(occurs_in(row.id, text) for text in said):
                 continue
             if asked.isdisjoint(frozenset[str]().union(*ways.values())):
                 found[call.call_id] = (
@@ -305,7 +332,9 @@ def calls_off_route(progress: Progress, said: Sequence[str], plan: WritePlan) ->
 
 
 def _routes_of_tool(routes: Sequence[Route], tool: str) -> dict[str, frozenset[str]]:
-    """The routes of whose own words, which no other route has, a tool's name has most, with these words."""
+    """The routes to which a tool belongs, with the words that say so: those with the most words of the tool's name that
+    no other route has.
+    """
     words = {route.name: frozenset(keywords(f"{route.name} {route.way}")) for route in routes}
     shared = Counter(word for own in words.values() for word in own)
     named = frozenset(map(stem, words_of(tool)))
@@ -314,25 +343,27 @@ def _routes_of_tool(routes: Sequence[Route], tool: str) -> dict[str, frozenset[s
     return {name: own for name, own in hits.items() if own and len(own) == most}
 
 
-def _find_rows(progress: Progress, task: str) -> list[Seen]:
-    """The rows of the list that the template routes and the task is about; empty if that is not plain."""
+def _find_routed_rows(progress: Progress, task: str) -> list[SeenRecord]:
+    """The rows of the list that the template routes and the task is about; empty if it is unclear which list
+    that is.
+    """
     template = progress.template
     if not template.routes or not template.routed:
         return []
-    links = Links(record_graph(progress.dossier.facts))
-    named = [record for record in links.records if is_named(record, task)]
+    links = RecordLinks(build_record_graph(progress.dossier.facts))
+    named = [record for record in links.records if is_named_in_task(record, task)]
     around = FigureInputs(named, task, links)
     try:
-        rows = rows_of(parse_pattern(template.routed), around)
-    except (Ambiguous, NotThere):
+        rows = choose_rows(parse_pattern(template.routed), around)
+    except (AmbiguousOperand, OperandNotFound):
         return []
     paths = (f"{rows.first.rows}{''.join(f'[{one}]' for one in each)}" for each in rows.alternatives)
     meant = [cell.value for path in paths for cell in select_cells(rows.first.fact.result, path).cells]
     return [record for record in rows.records if record.record in meant]
 
 
-def _due_row(template: ProcessTemplate, record: Seen) -> Iterator[DueRow]:
-    field = record.field(parse_pattern(template.routed).fields)
+def _find_due_row(template: ProcessTemplate, record: SeenRecord) -> Iterator[DueRow]:
+    field = record.find_field(parse_pattern(template.routed).fields)
     age = plain_figure(record.record[field]) if field else None
     if age is None or record.id is None:
         return
@@ -341,8 +372,8 @@ def _due_row(template: ProcessTemplate, record: Seen) -> Iterator[DueRow]:
         yield DueRow(as_text(record.id), age, route.name)
 
 
-def _ids_in(record: Seen) -> set[str]:
-    """The ids and addresses that stand in a row, its own and those of others, in lower case."""
+def _ids_of_row(record: SeenRecord) -> set[str]:
+    """The ids and mail addresses in a row, its own and those of others, in lower case."""
     return {
         as_text(value).casefold()
         for key, value in record.record.items()

@@ -1,6 +1,7 @@
-"""The policy that a process brings with it: its own rules, and a request for approval where a plan rests on too little.
+"""The policy that a process brings with it: its own rules, and requests for approval where a plan needs what is not
+known.
 
-It also tells whether a plan concerns something for which the process wants two people.
+Also tells whether a plan concerns something for which the process wants two people.
 """
 
 from collections import Counter
@@ -11,10 +12,16 @@ from typing import NamedTuple
 
 from services.executor.core.figures.calculator import decimal_text
 from services.executor.core.figures.numbers import number_bearing_tokens, read_figure as plain_figure
-from services.executor.core.process.rows import ids_of_kind
-from services.executor.core.records.binding import CallView, bind, view_of
-from services.executor.core.records.called_records import Seen, aliases, find_records, says, words
-from services.executor.core.records.references import literal_parts
+from services.executor.core.process.rows import ids_of_figure_kind
+from services.executor.core.records.binding import CallView, bind_fields, call_view
+from services.executor.core.records.references import literal_scalars
+from services.executor.core.records.seen_records import (
+    SeenRecord,
+    contains_phrase,
+    field_aliases,
+    find_records,
+    singular_words,
+)
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.values import (
     Fact,
@@ -36,15 +43,15 @@ Left = Mapping[str, Mapping[str, Decimal]]  # by figure and record
 
 
 class UnknownInput(NamedTuple):
-    """A figure or field that calls of a plan rest on and that is not known. ``verbs``: those of these calls."""
+    """A figure or field that calls of a plan need and that is not known. ``verbs``: the verbs of these calls."""
 
     name: str
     why: str
     verbs: frozenset[str]
 
 
-def changes_resting_on(figure: Figure, calls: Sequence[PlannedCall]) -> list[PlannedCall]:
-    """The calls that change something and need the figure: without it they are made only if a person says so."""
+def changes_needing_figure(figure: Figure, calls: Sequence[PlannedCall]) -> list[PlannedCall]:
+    """The changes that need the figure: without it they are made only if a person agrees."""
     if not figure.required:
         return []
     changes = [call for call in calls if call.tool_class is ToolClass.CHANGE]
@@ -52,11 +59,13 @@ def changes_resting_on(figure: Figure, calls: Sequence[PlannedCall]) -> list[Pla
     return [call for call in of_verbs if verb_of(call.tool) not in figure.not_required_for]
 
 
-def records_named(figure: Figure, arguments: JsonObject, ids: frozenset[str]) -> frozenset[str]:
-    """The ids of the figure's records that a call names: read ones, and values of arguments named after the kind."""
-    said = {str(part).casefold() for part in literal_parts(arguments)}
-    keys = frozenset((*words(kind), "id") for kind in figure.kinds)
-    under = (value for name, value in walk_json(arguments) if words(name) in keys)
+def named_record_ids(figure: Figure, arguments: JsonObject, ids: frozenset[str]) -> frozenset[str]:
+    """The ids of records of the figure's kind that a call names: known ids anywhere in it, and values of arguments
+    named after the kind.
+    """
+    said = {str(part).casefold() for part in literal_scalars(arguments)}
+    keys = frozenset((*singular_words(kind), "id") for kind in figure.kinds)
+    under = (value for name, value in walk_json(arguments) if singular_words(name) in keys)
     given = {str(value).casefold() for value in under if value is not None and not isinstance(value, dict | list)}
     return frozenset((said & ids) | given)
 
@@ -64,7 +73,7 @@ def records_named(figure: Figure, arguments: JsonObject, ids: frozenset[str]) ->
 def joint_remainder(
     figure: Figure, together: Collection[str], shared: SharedOperand, found: FigureResults
 ) -> Decimal | None:
-    """What is left of a shared amount after all these records; None if that is not known."""
+    """What is left of a shared amount after all these records together; None if that is not known."""
     alone = [
         Decimal(one.value) for one in found.values if one.figure == figure.name and one.about.casefold() in together
     ]
@@ -76,11 +85,11 @@ def joint_remainder(
 def joint_remainders(
     template: ProcessTemplate, calls: Sequence[PlannedCall], found: FigureResults, facts: Sequence[Fact]
 ) -> dict[str, dict[str, Decimal]]:
-    """By remainder and record: what is left after all records of the plan that draw on the same amount."""
+    """By figure and record, what is left of a shared amount after all records of the plan that draw on it."""
     left: dict[str, dict[str, Decimal]] = {}
     for figure in (one for one in template.figures if one.remainder and found.shared):
-        ids = ids_of_kind(figure, find_records(facts))
-        named = [records_named(figure, call.arguments, ids) for call in changes_resting_on(figure, calls)]
+        ids = ids_of_figure_kind(figure, find_records(facts))
+        named = [named_record_ids(figure, call.arguments, ids) for call in changes_needing_figure(figure, calls)]
         for shared, together in _find_joint_draws(figure, named, found):
             if (least := joint_remainder(figure, together, shared, found)) is not None:
                 left.setdefault(figure.name, {}).update(dict.fromkeys(together, least))
@@ -90,15 +99,15 @@ def joint_remainders(
 def _find_joint_draws(
     figure: Figure, named: Iterable[frozenset[str]], found: FigureResults
 ) -> Iterator[tuple[SharedOperand, frozenset[str]]]:
-    """Yields each amount that several of the named records draw on, with these."""
+    """Yields each amount that several of the named records draw on, with these records."""
     written = frozenset[str]().union(*named)
     shares = ((shared, shared.ids & written) for shared in found.shared.get(figure.name, ()))
     return ((shared, together) for shared, together in shares if len(together) > 1)
 
 
-def lower_remainders(arguments: JsonObject, figures: Mapping[str, Decimal], left: Left) -> dict[str, Decimal]:
-    """The figures for one call, each remainder as low as it is after all that the plan draws on the same amount."""
-    named = {str(part).casefold() for part in literal_parts(arguments)}
+def apply_joint_remainders(arguments: JsonObject, figures: Mapping[str, Decimal], left: Left) -> dict[str, Decimal]:
+    """The figures for one call, in which each remainder is what the whole plan leaves of the shared amount."""
+    named = {str(part).casefold() for part in literal_scalars(arguments)}
     after = {
         name: min(by[one] for one in named & by.keys())
         for name, by in left.items()
@@ -115,23 +124,25 @@ def unknown_inputs(
     values: Sequence[NamedValue] = (),
     keys: RecordKeys = NO_KEYS,
 ) -> list[UnknownInput]:
-    """What changes rest on and is not known for all records they name; a calculated value may stand in."""
-    stands_in = {one.figure for one in figures_seen(template, values, found).stand_ins}
+    """The figures and fields that changes need and that are not known for all records they name. A calculated value may
+    stand in for a figure.
+    """
+    stands_in = {one.figure for one in figures_for_rules(template, values, found).stand_ins}
     found = found._replace(missing=tuple(one for one in found.missing if one.name not in stands_in))
     changes = [call for call in calls if call.tool_class is ToolClass.CHANGE]
-    figures = [(figure, changed) for figure in template.figures if (changed := changes_resting_on(figure, changes))]
+    figures = [(figure, changed) for figure in template.figures if (changed := changes_needing_figure(figure, changes))]
     records = find_records(facts) if any(figure.about for figure, _ in figures) else ()
     figures = [(figure, some) for figure, some in figures if figure.name not in stands_in]
-    asked = chain.from_iterable(_of_figure(figure, some, found, records) for figure, some in figures)
+    asked = chain.from_iterable(_unknown_inputs_of_figure(figure, some, found, records) for figure, some in figures)
     return _join_by_name([*asked, *_find_unread(template, changes, facts, keys)])
 
 
-def _of_figure(
-    figure: Figure, changes: Sequence[PlannedCall], found: FigureResults, records: Sequence[Seen]
+def _unknown_inputs_of_figure(
+    figure: Figure, changes: Sequence[PlannedCall], found: FigureResults, records: Sequence[SeenRecord]
 ) -> Iterator[UnknownInput]:
-    ids = ids_of_kind(figure, records)
+    ids = ids_of_figure_kind(figure, records)
     subjects = found.subjects.get(figure.name, frozenset())
-    named = {call.call_id: records_named(figure, call.arguments, ids) for call in changes}
+    named = {call.call_id: named_record_ids(figure, call.arguments, ids) for call in changes}
     for call in changes:
         if why := _why_unknown(figure.name, call, named[call.call_id], subjects, found):
             yield UnknownInput(figure.name, why, frozenset({verb_of(call.tool)}))
@@ -141,7 +152,7 @@ def _of_figure(
 
 
 def _why_too_much(figure: Figure, together: Collection[str], shared: SharedOperand, found: FigureResults) -> str:
-    """Why records that draw on the same amount may take too much together; empty if what is left is not negative."""
+    """Why records may together take more than the amount that they share; empty if what is left is not negative."""
     left = joint_remainder(figure, together, shared, found)
     if left is not None and left >= 0:
         return ""
@@ -157,7 +168,7 @@ def _why_unknown(
         return f"{name} is known of one record alone, and {call.tool} names {', '.join(sorted(named))}"
     if strangers := named - subjects if subjects else ():
         return f"{name} is not known of {', '.join(strangers)}"
-    if name in find_figures_about(found.values, [str(part) for part in literal_parts(call.arguments)]):
+    if name in find_figures_about(found.values, [str(part) for part in literal_scalars(call.arguments)]):
         return ""
     missing = [one for one in found.missing if one.name == name]
     own = [one for one in missing if not one.about or one.about.casefold() in named] or missing
@@ -167,10 +178,10 @@ def _why_unknown(
 def _find_unread(
     template: ProcessTemplate, changes: Sequence[PlannedCall], facts: Sequence[Fact], keys: RecordKeys
 ) -> Iterator[UnknownInput]:
-    """The fields that the template must know and that no record around a call gives."""
+    """The fields that the template must know and that no record around a call has."""
     for call in changes if template.must_know else ():
         wanted_names = [name for wanted in template.must_know for name in wanted.split("|")]
-        bound = bind(view_of(call.tool, call.arguments, facts, keys), wanted_names)
+        bound = bind_fields(call_view(call.tool, call.arguments, facts, keys), wanted_names)
         known = {name for one in (bound.fields, *bound.beyond) for name, value in one.items() if value is not None}
         for wanted in template.must_know:
             names = wanted.split("|")
@@ -195,16 +206,18 @@ _SHOWN = 80
 _CHANGES = f'tool_class == "{ToolClass.CHANGE}"'
 
 
-def deviations(
+def find_deviations(
     figures: Sequence[Figure], calls: Sequence[PlannedCall], values: Sequence[NamedValue]
 ) -> Mapping[str, tuple[str, ...]]:
-    """By figure, sentences on arguments of changes that say something else; an unknown figure governs nothing."""
+    """By figure, sentences on arguments of changes that differ from the figure by which the process governs them. A
+    figure that is not known governs nothing.
+    """
     wanted = {one.name: [parse_governed(text) for text in one.governs] for one in figures if one.governs}
     found: dict[str, tuple[str, ...]] = {}
     for call in (call for call in calls if call.tool_class is ToolClass.CHANGE):
-        known = find_figures_about(values, [str(part) for part in literal_parts(call.arguments)])
+        known = find_figures_about(values, [str(part) for part in literal_scalars(call.arguments)])
         for name in (name for name in wanted if name in known):
-            given = _governed_arguments(call.arguments, wanted[name], words(call.tool))
+            given = _governed_arguments(call.arguments, wanted[name], singular_words(call.tool))
             others = [
                 f"{call.tool} has {said} {as_text(value)[:_SHOWN]}"
                 for said, value in given
@@ -216,24 +229,28 @@ def deviations(
     return found
 
 
-def process_policy(
+def build_process_policy(
     template: ProcessTemplate, dossier: Dossier, found: FigureResults, keys: RecordKeys = NO_KEYS, strict: bool = False
 ) -> tuple[Policy, ...]:
-    """The process's policy for a plan, if any; ``strict``: what is not known asks a person, and is not only told."""
+    """The process's policy for a plan; empty without rules. With ``strict`` a person is asked about what is
+    not known.
+    """
     lacking = _ask_about_unknown(template, dossier, found, keys) if strict else ()
     rules = (*template.rules, *lacking, *_ask_about_deviations(template, dossier.plan, found))
     return (Policy(id=f"{POLICY_MARK}{template.process_type}", rules=rules, judges_records=True),) if rules else ()
 
 
-def not_known(template: ProcessTemplate, dossier: Dossier, found: FigureResults, keys: RecordKeys) -> tuple[str, ...]:
-    """Sentences on what a plan of this process rests on and nobody could find out, for whoever decides."""
+def describe_unknown_inputs(
+    template: ProcessTemplate, dossier: Dossier, found: FigureResults, keys: RecordKeys
+) -> tuple[str, ...]:
+    """Sentences for the approver on what the plan needs and nobody could find out."""
     return tuple(rule.reason or "" for rule in _ask_about_unknown(template, dossier, found, keys))
 
 
 def _governed_arguments(
     value: Json, wanted: Sequence[GovernedArgument], tool: Sequence[str]
 ) -> Iterator[tuple[str, Json]]:
-    """Yields the name and value of each governed argument of a call, however deep it stands."""
+    """Yields name and value of each argument, at any depth, that a figure governs."""
     if isinstance(value, list):
         for item in value:
             yield from _governed_arguments(item, wanted, tool)
@@ -246,11 +263,11 @@ def _governed_arguments(
 
 
 def _governs_argument(one: GovernedArgument, name: str, tool: Sequence[str]) -> bool:
-    """Whether the name is the governed argument's, or a common other name of it, in a tool for which it is governed."""
-    if one.kinds and not any(set(words(kind)) <= set(tool) for kind in one.kinds):
+    """Whether the name is the governed argument's or an alias of it, in a tool for which it is governed."""
+    if one.kinds and not any(set(singular_words(kind)) <= set(tool) for kind in one.kinds):
         return False
-    plain = _without_cents(words(name))
-    return any(plain == words(known) for known in (one.argument, *aliases(one.argument)))
+    plain = _strip_cent_words(singular_words(name))
+    return any(plain == singular_words(known) for known in (one.argument, *field_aliases(one.argument)))
 
 
 def _agrees_with_figure(name: str, value: Json, known: Decimal) -> bool:
@@ -262,41 +279,47 @@ def _agrees_with_figure(name: str, value: Json, known: Decimal) -> bool:
     said = plain_figure(value)
     if said is None:
         return not (isinstance(value, str) and number_bearing_tokens(value))
-    return said == (known * 100 if _without_cents(words(name)) != words(name) else known)
+    return said == (known * 100 if _strip_cent_words(singular_words(name)) != singular_words(name) else known)
 
 
-def _without_cents(said: tuple[str, ...]) -> tuple[str, ...]:
-    """The words of a name without those that say it is in cents."""
+def _strip_cent_words(said: tuple[str, ...]) -> tuple[str, ...]:
+    """The words of a name without those that say that the amount is in cents."""
     return said[:-1] if said[-1:] == ("cent",) else said[:-2] if said[-2:] == ("minor", "unit") else said
 
 
 def _ask_about_unknown(
     template: ProcessTemplate, dossier: Dossier, found: FigureResults, keys: RecordKeys
 ) -> Iterator[Rule]:
-    """A rule for each unknown figure or field and for partly read lists: then a person has to agree."""
+    """A rule that asks a person for each figure or field that is not known, and for lists that were read in part."""
     plan, facts = dossier.plan, dossier.facts
     if plan is None or not _has_change(plan):
         return
     level = _find_level(template)
     for need in unknown_inputs(template, plan.every_call, found, facts, dossier.values, keys):
-        yield _ask(f"needs-{need.name}", need.why, level, sorted(need.verbs))
+        yield _build_approval_rule(f"needs-{need.name}", need.why, level, sorted(need.verbs))
     partial = [fact.tool for fact in facts if fact.note.startswith(PARTIAL)] if template.whole_lists else []
     if partial:
-        yield _ask("whole-lists", f"not all rows were read of {', '.join(dict.fromkeys(partial))}", level)
+        yield _build_approval_rule(
+            "whole-lists", f"not all rows were read of {', '.join(dict.fromkeys(partial))}", level
+        )
 
 
 def _ask_about_deviations(template: ProcessTemplate, plan: WritePlan | None, found: FigureResults) -> Iterator[Rule]:
-    """A rule for each figure that a change contradicts, and one for changes that the plan makes twice."""
+    """A rule that asks a person for each figure that a change contradicts, and for changes that the plan
+    makes twice.
+    """
     if plan is None or not _has_change(plan):
         return
     level = _find_level(template)
-    for name, said in deviations(template.figures, plan.every_call, found.values).items():
-        yield _ask(f"governed-by-{name}", "; ".join(said), level)
+    for name, said in find_deviations(template.figures, plan.every_call, found.values).items():
+        yield _build_approval_rule(f"governed-by-{name}", "; ".join(said), level)
     # Perhaps the same change is wanted more than once, and a person can tell.
     changes = [call for call in plan.calls if call.tool_class is ToolClass.CHANGE]
     times = Counter((call.connection_id, call.tool, call.arguments_json) for call in changes)
     if twice := ", ".join(tool for (_, tool, _), number in times.items() if number > 1):
-        yield _ask("same-call-twice", f"the plan makes the same call twice, argument for argument: {twice}", level)
+        yield _build_approval_rule(
+            "same-call-twice", f"the plan makes the same call twice, argument for argument: {twice}", level
+        )
 
 
 def _has_change(plan: WritePlan) -> bool:
@@ -304,56 +327,61 @@ def _has_change(plan: WritePlan) -> bool:
 
 
 def _find_level(template: ProcessTemplate) -> str:
-    """The level that is asked where too little is known: the highest that a rule of the process names, else manager."""
+    """The level that is asked where too little is known: the highest in the process's rules, else manager."""
     named = [Level.parse(rule.level) for rule in template.rules if rule.level]
     return max(named, default=Level.MANAGER).word
 
 
-def _ask(rule_id: str, reason: str, level: str, verbs: Sequence[str] = ()) -> Rule:
+def _build_approval_rule(rule_id: str, reason: str, level: str, verbs: Sequence[str] = ()) -> Rule:
     only = f" && verb in [{', '.join(map(repr, verbs))}]" if verbs else ""
     action = RuleAction.REQUIRE_APPROVAL
     return Rule(id=rule_id, condition=_CHANGES + only, action=action, level=level, reason=reason)
 
 
-def concern(progress: Progress, keys: RecordKeys = NO_KEYS) -> str | None:
-    """Where one of the template's ``two_persons_about`` words stands in a change or in records around it; else None.
+def find_concern(progress: Progress, keys: RecordKeys = NO_KEYS) -> str | None:
+    """A phrase on where one of the template's ``two_persons_about`` words occurs in a change or in records around it;
+    else None.
 
-    Whole words count, in either number, however they are written: ``card_data``, ``cardData``, ``Card data``. A
-    record's field whose value is no, nothing or empty (``"cardholder_data": false``) does not count.
+    Whole words count, in singular or plural and in any notation: ``card_data``, ``cardData``, ``Card data``. A field of
+    a record counts only if its value is not false, zero or empty.
     """
     words = progress.template.two_persons_about
-    found = (_concern_of(call, view, words) for call, view in _changes_seen(progress, keys)) if words else ()
+    found = (
+        (_find_concern_of_call(call, view, words) for call, view in _changes_with_views(progress, keys))
+        if words
+        else ()
+    )
     return next(filter(None, found), None)
 
 
-def unanswered_concern(progress: Progress, keys: RecordKeys = NO_KEYS) -> str | None:
+def describe_unanswered_concern(progress: Progress, keys: RecordKeys = NO_KEYS) -> str | None:
     """A sentence on a change of which no record says whether a ``two_persons_about`` word concerns it; else None."""
     words = progress.template.two_persons_about
-    if not words or concern(progress, keys):
+    if not words or find_concern(progress, keys):
         return None
-    silent = (call for call, view in _changes_seen(progress, keys) if not _is_answered(view, words))
+    silent = (call for call, view in _changes_with_views(progress, keys) if not _has_concern_field(view, words))
     return next((f"nothing that was read says of {call.tool} whether {words[0]} is concerned" for call in silent), None)
 
 
-def _changes_seen(progress: Progress, keys: RecordKeys) -> Iterator[tuple[PlannedCall, CallView]]:
+def _changes_with_views(progress: Progress, keys: RecordKeys) -> Iterator[tuple[PlannedCall, CallView]]:
     plan, facts = progress.dossier.plan, progress.dossier.facts
     for call in plan.every_call if plan else ():
         if call.tool_class is ToolClass.CHANGE:
-            yield call, view_of(call.tool, call.arguments, facts, keys)
+            yield call, call_view(call.tool, call.arguments, facts, keys)
 
 
-def _concern_of(call: PlannedCall, view: CallView, words: Sequence[str]) -> str | None:
-    if word := _first_word_said((call.tool, *_texts_of(call.arguments)), words):
+def _find_concern_of_call(call: PlannedCall, view: CallView, words: Sequence[str]) -> str | None:
+    if word := _first_word_in((call.tool, *_texts_of(call.arguments)), words):
         return f"{word!r} in {call.tool}"
-    for node in view.around:
-        if word := _first_word_said(_texts_of(node.record), words):
+    for node in view.records_around:
+        if word := _first_word_in(_texts_of(node.record), words):
             return f"{word!r} in what {node.seen.fact.tool} gave"
     return None
 
 
-def _is_answered(view: CallView, words: Sequence[str]) -> bool:
-    fields = (field for node in view.around for field in node.record.items())
-    return any(value not in (None, "") and _first_word_said((name,), words) for name, value in fields)
+def _has_concern_field(view: CallView, words: Sequence[str]) -> bool:
+    fields = (field for node in view.records_around for field in node.record.items())
+    return any(value not in (None, "") and _first_word_in((name,), words) for name, value in fields)
 
 
 def _texts_of(value: Json) -> Iterator[str]:
@@ -362,24 +390,26 @@ def _texts_of(value: Json) -> Iterator[str]:
     return (text for pair in having for text in pair if isinstance(text, str) and text)
 
 
-def _first_word_said(texts: Iterable[str], words: Sequence[str]) -> str | None:
-    return next((word for text in texts for word in words if says(text, word)), None)
+def _first_word_in(texts: Iterable[str], words: Sequence[str]) -> str | None:
+    return next((word for text in texts for word in words if contains_phrase(text, word)), None)
 
 
-def _as_figure(value: NamedValue, names: Mapping[str, Sequence[str]]) -> NamedValue | None:
-    """The value as the figure whose name it has, of those that could not be computed, by the records of each; else
-    None. The only record there is has an empty text.
+def _as_stand_in_figure(value: NamedValue, names: Mapping[str, Sequence[str]]) -> NamedValue | None:
+    """The calculated value as the figure that its name says, for one of the subjects of ``names``; else None. An empty
+    subject stands for the only record there is.
     """
     for name, subjects in names.items():
         for about in subjects:
-            called = {words(f"{one}_{about}" if about else one) for one in (name, *aliases(name))}
-            if words(value.name) in called:
+            called = {singular_words(f"{one}_{about}" if about else one) for one in (name, *field_aliases(name))}
+            if singular_words(value.name) in called:
                 return value.model_copy(update={"figure": name, "about": about})
     return None
 
 
-def figures_seen(template: ProcessTemplate, values: Sequence[NamedValue], found: FigureResults) -> ProcessFigures:
-    """The figures as rules see them; a calculated value replaces a figure of its name that could not be computed."""
+def figures_for_rules(template: ProcessTemplate, values: Sequence[NamedValue], found: FigureResults) -> ProcessFigures:
+    """The figures as rules see them. A calculated value stands in for a figure of its name that could not be
+    computed.
+    """
     own = tuple(value for value in values if value.figure)
     known = {value.figure for value in own}
     names: dict[str, list[str]] = {}
@@ -387,5 +417,5 @@ def figures_seen(template: ProcessTemplate, values: Sequence[NamedValue], found:
         if one.name not in known and any(figure.name == one.name for figure in template.figures):
             ids = found.subjects.get(one.name, frozenset())
             names.setdefault(one.name, []).extend((one.about, *sorted(ids if len(ids) == 1 else ())))
-    others = (_as_figure(value, names) for value in values if not value.figure)
+    others = (_as_stand_in_figure(value, names) for value in values if not value.figure)
     return ProcessFigures(own, tuple(filter(None, others)), found.subjects)

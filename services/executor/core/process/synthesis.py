@@ -1,4 +1,4 @@
-"""Processes that a model proposes or a tenant's file brings, checked before anything follows them."""
+"""Checks processes that a model proposes or a tenant's file brings, before any task follows them."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Literal
@@ -40,21 +40,21 @@ _ORDER = (
 _WRITING = (FsmState.MUTATE, FsmState.SCHEDULE_NOTIFY)
 
 
-def refuse_bad_files() -> None:
+def refuse_bad_builtin_processes() -> None:
     """Raises ``BadTemplate`` if a built-in process cannot be followed; called once, when an executor starts."""
     for template in TEMPLATES.values():
-        refuse_bad(template)
+        refuse_bad_template(template)
 
 
-def refuse_bad(template: ProcessTemplate, *, synthesized: bool = False) -> None:
-    """Raises ``BadTemplate``, which names everything that is wrong with the template."""
-    wrong = tuple(problems(template, synthesized=synthesized))
+def refuse_bad_template(template: ProcessTemplate, *, synthesized: bool = False) -> None:
+    """Raises ``BadTemplate``, naming everything that is wrong with the template."""
+    wrong = tuple(find_template_problems(template, synthesized=synthesized))
     if wrong:
         raise BadTemplate(f"{template.process_type or 'a process without a name'}: {'; '.join(wrong)}")
 
 
-def problems(template: ProcessTemplate, *, synthesized: bool = False) -> Iterator[str]:
-    """Yields a sentence for each thing that is wrong with a template; a ``synthesized`` one has to check its policy."""
+def find_template_problems(template: ProcessTemplate, *, synthesized: bool = False) -> Iterator[str]:
+    """Yields a sentence for each thing that is wrong with a template. A ``synthesized`` one must have POLICY_CHECK."""
     if not template.process_type.strip():
         yield "it has no process_type"
     states = template.states
@@ -77,7 +77,7 @@ def problems(template: ProcessTemplate, *, synthesized: bool = False) -> Iterato
 
 
 def _find_uncomputable(template: ProcessTemplate) -> Iterator[str]:
-    """Yields a sentence for each figure that no facts could ever make computable."""
+    """Yields a sentence for each figure that can never be computed, whatever the facts."""
     before: set[str] = set()
     for figure in template.figures:
         if figure.operation not in OPERATIONS and figure.operation not in CALCULATORS:
@@ -88,15 +88,15 @@ def _find_uncomputable(template: ProcessTemplate) -> Iterator[str]:
             if is_figure(text):
                 yield from () if text in before else (f"figure {figure.name}: no figure before it is {text}",)
             else:
-                yield from _bad_pattern(figure.name, text)
+                yield from _find_pattern_problem(figure.name, text)
         for text in figure.governs:
-            yield from _bad_pattern(figure.name, text, parse_governed)
+            yield from _find_pattern_problem(figure.name, text, parse_governed)
         before.add(figure.name)
     if template.routed:
-        yield from _bad_pattern("routed", template.routed)
+        yield from _find_pattern_problem("routed", template.routed)
 
 
-def _bad_pattern(name: str, text: str, reading: Callable[[str], object] = parse_pattern) -> Iterator[str]:
+def _find_pattern_problem(name: str, text: str, reading: Callable[[str], object] = parse_pattern) -> Iterator[str]:
     try:
         reading(text)
     except BadPattern as error:
@@ -106,7 +106,7 @@ def _bad_pattern(name: str, text: str, reading: Callable[[str], object] = parse_
 _INSTRUCTION_MOST, _OUTPUT_MOST, _OUTPUTS_MOST = 600, 80, 12
 
 
-class Instruction(BaseModel):
+class StateInstruction(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     state: FsmState
@@ -114,20 +114,22 @@ class Instruction(BaseModel):
 
 
 class ProposedProcess(BaseModel):
-    """A process as a model proposes it. Any other word for a state or a risk is refused."""
+    """A process as a model proposes it. Only known words for states and risks are valid."""
 
     model_config = ConfigDict(extra="forbid")
 
     states: tuple[FsmState, ...]
     risk: Literal["low", "medium", "high"]
     approval_wanted: bool
-    instructions: tuple[Instruction, ...] = ()
+    instructions: tuple[StateInstruction, ...] = ()
     outputs: tuple[str, ...] = ()
 
 
 def build_template(process_type: str, proposed: ProposedProcess, example: str) -> ProcessTemplate:
-    """The proposal as a template, with a person before its writes if it is risky. Raises ``BadTemplate``."""
-    _refuse_of_one_case((*(one.text for one in proposed.instructions), *proposed.outputs), example)
+    """The proposal as a template; if it is risky, with a person's approval before its writes. Raises
+    ``BadTemplate``.
+    """
+    _refuse_case_details((*(one.text for one in proposed.instructions), *proposed.outputs), example)
     if len(proposed.outputs) > _OUTPUTS_MOST or any(len(text) > _OUTPUT_MOST for text in proposed.outputs):
         raise BadTemplate("its outputs are too many or too long")
     guarded = FsmState.MUTATE in proposed.states and (proposed.risk == "high" or proposed.approval_wanted)
@@ -137,27 +139,27 @@ def build_template(process_type: str, proposed: ProposedProcess, example: str) -
         risk=proposed.risk,
         instructions={one.state: " ".join(one.text.split()) for one in proposed.instructions if one.text.strip()},
         outputs=tuple(text.strip() for text in proposed.outputs if text.strip()),
-        rules=(_asks_a_person(process_type, proposed),) if guarded else (),
+        rules=(_build_risk_rule(process_type, proposed),) if guarded else (),
         synthesized=True,
     )
-    _refuse_unusable(template)
+    _refuse_unusable_template(template)
     return template
 
 
-def read_kept(process_type: str, text: str) -> ProcessTemplate:
-    """A stored template; raises ``BadTemplate`` if the text is none, or one that may not be followed today."""
+def parse_stored_template(process_type: str, text: str) -> ProcessTemplate:
+    """A stored template; raises ``BadTemplate`` if the text is none, or one that may no longer be followed."""
     try:
         template = ProcessTemplate.model_validate_json(text)
     except ValueError as error:
         raise BadTemplate("what is kept of it cannot be read") from error
     if template.process_type != process_type or not template.synthesized:
         raise BadTemplate("what is kept under its name is another process")
-    _refuse_unusable(template)
+    _refuse_unusable_template(template)
     return template
 
 
 def may_ask_a_person(text: str) -> bool:
-    """Whether a stored template, whatever is wrong with it, asks a person before a write; true if unreadable."""
+    """Whether a stored template, even an invalid one, asks a person before a write; true if it cannot be read."""
     try:
         template = ProcessTemplate.model_validate_json(text)
     except ValueError:
@@ -165,7 +167,7 @@ def may_ask_a_person(text: str) -> bool:
     return template.risk == "high" or bool(template.rules) or FsmState.APPROVAL_GATE in template.states
 
 
-def general_with_a_person(kind: str) -> ProcessTemplate:
+def general_template_with_approval(kind: str) -> ProcessTemplate:
     """The ``general`` process for tasks whose own process cannot be followed: each write waits for a person."""
     asks = Rule(
         id="approval-wanted",
@@ -177,14 +179,14 @@ def general_with_a_person(kind: str) -> ProcessTemplate:
     return GENERAL.model_copy(update={"states": with_gate(GENERAL.states), "rules": (*GENERAL.rules, asks)})
 
 
-def _refuse_unusable(template: ProcessTemplate) -> None:
+def _refuse_unusable_template(template: ProcessTemplate) -> None:
     """Raises ``BadTemplate`` if something is wrong with the template, or it has no MUTATE."""
-    refuse_bad(template, synthesized=True)
+    refuse_bad_template(template, synthesized=True)
     if FsmState.MUTATE not in template.states:
         raise BadTemplate(f"{template.process_type} has no MUTATE: nothing that its tasks ask for could be done")
 
 
-def _asks_a_person(process_type: str, proposed: ProposedProcess) -> Rule:
+def _build_risk_rule(process_type: str, proposed: ProposedProcess) -> Rule:
     why = "a wrong write in it would be bad" if proposed.risk == "high" else "its design asks for an approval"
     return Rule(
         id="approval-wanted",
@@ -195,8 +197,10 @@ def _asks_a_person(process_type: str, proposed: ProposedProcess) -> Rule:
     )
 
 
-def _refuse_of_one_case(texts: Iterable[str], example: str) -> None:
-    """Raises ``BadTemplate`` if the texts tell of the example task, or something that the guard marks."""
+def _refuse_case_details(texts: Iterable[str], example: str) -> None:
+    """Raises ``BadTemplate`` if the texts contain details of the example task, or anything that the privacy guard
+    marks.
+    """
     said = " ".join(texts)
     if marked_values(said) or find_case_details(example) & find_case_details(said):
         raise BadTemplate("it speaks of the one task that it was made for")
@@ -215,7 +219,9 @@ class BadDefinitions(Exception):
 
 
 async def import_processes(learned: Learned, request: FileRequest) -> FileReport:
-    """Stores a file's unknown processes, and reports each. May be repeated. Raises ``StoreUnavailable``."""
+    """Stores those processes of a file that are not known yet, and reports on each. May be repeated. Raises
+    ``StoreUnavailable``.
+    """
     told = {"file": request.file, "dry_run": request.dry_run}
     if request.file is not LearningFile.SYNTHESIZED:
         return FileReport(**told, problems=("the executor imports processes and nothing else",))
@@ -269,11 +275,11 @@ def _read_template(name: str, told: JsonValue) -> ProcessTemplate:
         text = dumps(plain(whole))
     except ValueError as error:
         raise BadTemplate(f"its template is no JSON: {error}") from error
-    return read_kept(name, text)
+    return parse_stored_template(name, text)
 
 
 def _parse_proposal(told: Mapping[str, JsonValue]) -> ProposedProcess:
-    """The file's fields as a model's proposal; an approval is wanted unless the file says that none is."""
+    """The file's fields as if a model had proposed them; an approval is wanted unless the file says otherwise."""
     instructions = told.get("state_instructions") or {}
     if not isinstance(instructions, dict):
         raise BadTemplate("state_instructions is no object")

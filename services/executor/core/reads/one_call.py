@@ -12,7 +12,7 @@ from typing import NamedTuple, cast
 from pydantic import JsonValue
 
 from services.executor.core.figures.numbers import read_figure
-from services.executor.core.records.called_records import ReadOnce, Seen, find_records, is_named
+from services.executor.core.records.seen_records import ParsedFact, SeenRecord, find_records, is_named_in_task
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.ruled_tools import has_tool_rules
 from services.executor.core.session.values import Fact
@@ -226,7 +226,7 @@ def _names_of_records(ctx: TurnContext, condition: str) -> Iterator[str]:
 
 def as_expected(ctx: TurnContext, fact: Fact) -> ShownContent | None:
     """A fact's content with renamed fields under both names, and a note that says so; None if it has none."""
-    fields, once = wanted_fields(ctx), ReadOnce.model_validate(dict(fact))
+    fields, once = wanted_fields(ctx), ParsedFact.model_validate(dict(fact))
     added: dict[int, JsonObject] = {}
     told: dict[str, str] = {}
     for record in find_records((once,)) if fields else ():
@@ -252,7 +252,7 @@ def content_as_received(fact: Fact) -> Json:
     return map_objects(fact.result, without_old_names) if names else fact.result
 
 
-def _find_renames(record: Seen, fields: Sequence[WantedField], task: str) -> Mapping[str, str]:
+def _find_renames(record: SeenRecord, fields: Sequence[WantedField], task: str) -> Mapping[str, str]:
     """New names by expected ones. A column that matches two expected names, or is itself expected, is left out."""
     mine = tuple(field for field in fields if _is_about(field, record, task))
     told = ((name, value) for name, value in record.record.items() if value is not None)
@@ -295,10 +295,10 @@ def _matching_column(field: WantedField, name: str, free: Sequence[str]) -> Colu
     return found if {*words_of(name)} & {*words_of(found.name)} else None
 
 
-def _is_about(field: WantedField, record: Seen, task: str) -> bool:
+def _is_about(field: WantedField, record: SeenRecord, task: str) -> bool:
     if field.kinds:
         return any(record.is_called(kind) for kind in field.kinds)
-    return _names_one_kind(task) and is_named(record, task)
+    return _names_one_kind(task) and is_named_in_task(record, task)
 
 
 @lru_cache(maxsize=16)

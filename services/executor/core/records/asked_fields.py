@@ -19,9 +19,10 @@ _NO_FIELDS = frozenset("true false null in tool verb tool_class process_type cal
 
 
 class AskedFields(NamedTuple):
-    """The fields that a condition asks for; whether it says which calls it is about, and so by names of tools alone.
+    """The fields that a condition asks for. ``is_about_calls``: whether it says which calls it is about;
+    ``lists_tools``: only by the names of tools.
 
-    ``texts``: those that it has in quotes, if it says which tools it is about; the names of these are among them.
+    ``texts``: the quoted texts of a condition that says which tools it is about; the tools' names are among them.
     """
 
     names: tuple[str, ...]
@@ -41,7 +42,9 @@ def _read_condition(condition: str) -> AskedFields:
 
 
 def asked_fields(policies: Iterable[Policy]) -> tuple[str, ...]:
-    """The fields that the policies' rules ask for, each once, in the order of the rules; one too many does no harm."""
+    """The fields that the policies' rules ask for, each once, in the order of the rules. It may contain a name that is
+    no field.
+    """
     found: list[str] = []
     for policy in policies:
         conditions = [*(rule.condition for rule in policy.rules), *(rule.condition or "" for rule in policy.tool_rules)]
@@ -51,8 +54,8 @@ def asked_fields(policies: Iterable[Policy]) -> tuple[str, ...]:
 
 
 def tools_named_together(policies: Iterable[Policy]) -> tuple[frozenset[str], ...]:
-    """For each rule that names several tools, the texts in its condition, and in lists of its policy's ``context`` that
-    it looks at; their names are among them.
+    """For each rule that names several tools, the texts in its condition and in the lists of the policy's ``context``
+    that it uses; the tools' names are among them.
     """
     found = [_read_condition(rule.condition) for policy in policies for rule in policy.rules]
     contexts = [policy.context for policy in policies for _ in policy.rules]
@@ -64,8 +67,8 @@ def tools_named_together(policies: Iterable[Policy]) -> tuple[frozenset[str], ..
 
 
 def fields_asked_of(tool: str, policies: Iterable[Policy]) -> dict[str, bool]:
-    """The fields that conditions of rules ask of a call of the tool, each with whether such a rule says which calls it
-    is about; not of rules that only name other tools.
+    """The fields that rules ask of a call of the tool, each with whether such a rule says which calls it is about.
+    Rules that only name other tools do not count.
     """
     found: dict[str, bool] = {}
     for policy in policies:

@@ -1,18 +1,18 @@
-"""The rows of one call that takes several things at once: what each says, and the call as it would be with it alone."""
+"""The rows of a call that takes several things at once: what each row has, and the call as if it had that row alone."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from services.executor.core.records.said_fields import Fields, arguments_of
+from services.executor.core.records.field_values import Fields, fields_of_arguments
 from services.executor.core.tools.record_tree import is_keyed
 from shared.domain.exact_json import Json, JsonObject
 
 
 class CallRows(NamedTuple):
-    """The fields of a call without what has rows, or of one row; ``groups``: the rows of what it has, each by itself.
+    """A call, or one of its rows, apart from the rows within it (``groups``).
 
-    ``alone``: nothing but the row; ``naming``: the whole call, of all its rows only this one, and ``outer``: without
-    the rows that it has itself. ``key``: that the row has in its table.
+    ``fields``: its own fields; ``alone``: nothing but the row; ``naming``: the whole call with this row as its only
+    one; ``outer``: that without the rows within the row; ``key``: the row's key in its table.
     """
 
     fields: Fields
@@ -20,19 +20,19 @@ class CallRows(NamedTuple):
     naming: JsonObject
     outer: JsonObject
     key: str = ""
-    groups: Sequence["RowsBeside"] = ()
+    groups: Sequence["ArgumentRows"] = ()
 
-    def each(self) -> Iterator["CallRows"]:
-        """Yields each innermost row; itself if it has no rows."""
+    def innermost_rows(self) -> Iterator["CallRows"]:
+        """Yields each row that has no rows within it; itself if it has none."""
         if not self.groups:
             yield self
         for group in self.groups:
             for row in group.rows:
-                yield from row.each()
+                yield from row.innermost_rows()
 
 
-class RowsBeside(NamedTuple):
-    """The rows of one list or table, or objects that stand beside each other, such as a sender's and a receiver's."""
+class ArgumentRows(NamedTuple):
+    """The rows of one list or table in the arguments, or sibling objects such as a sender's and a receiver's."""
 
     rows: Sequence[CallRows]
     is_list: bool
@@ -42,7 +42,7 @@ _Placed = tuple[tuple[str, ...], Json, str]  # the names on the way to a row, th
 
 
 def rows_of_call(arguments: JsonObject) -> CallRows:
-    """The arguments with the rows of their lists of objects, tables, and objects beside each other, however deep."""
+    """The arguments with the rows of their lists of objects, tables, and sibling objects, at any depth."""
     return _split_rows(arguments, arguments, "")
 
 
@@ -50,18 +50,18 @@ def _split_rows(alone: JsonObject, naming: JsonObject, key: str) -> CallRows:
     found = [*_find_rows(alone, ())]
     bare, outer = alone, naming
     for path in {path for placed, _ in found for path, *_ in placed}:
-        bare, outer = _put_at(bare, path, []), _put_at(outer, path, [])
+        bare, outer = _place_at_path(bare, path, []), _place_at_path(outer, path, [])
 
     def split(placed: _Placed) -> CallRows:
         path, row, own = placed
-        return _split_rows(_put_at({}, path, row), _put_at(outer, path, row), own)
+        return _split_rows(_place_at_path({}, path, row), _place_at_path(outer, path, row), own)
 
-    groups = [RowsBeside([*map(split, placed)], is_list) for placed, is_list in found]
-    return CallRows(arguments_of(bare), alone, naming, outer, key, groups)
+    groups = [ArgumentRows([*map(split, placed)], is_list) for placed, is_list in found]
+    return CallRows(fields_of_arguments(bare), alone, naming, outer, key, groups)
 
 
 def _find_rows(value: JsonObject, path: tuple[str, ...]) -> Iterator[tuple[Sequence[_Placed], bool]]:
-    """Yields each group of rows; whether it is a list, or a table keyed by id or by words."""
+    """Yields each group of rows, and whether it is a list, or a table keyed by id or by words."""
     objects = {key: inner for key, inner in value.items() if isinstance(inner, dict)}
     tables = {key: inner for key, inner in objects.items() if len(inner) > 1 and (is_keyed(inner) or _is_table(inner))}
     beside = {key: inner for key, inner in objects.items() if key not in tables}
@@ -82,7 +82,7 @@ def _is_table(value: JsonObject) -> bool:
 
 
 def _are_alike(objects: Mapping[str, Json]) -> bool:
-    """Whether there are several objects, and all have a plain field in common."""
+    """Whether there are several objects, and all of them have a plain field in common."""
     fields = [
         {key for key, value in one.items() if not isinstance(value, dict | list)}
         for one in objects.values()
@@ -91,8 +91,8 @@ def _are_alike(objects: Mapping[str, Json]) -> bool:
     return len(fields) > 1 and bool(set[str].intersection(*fields))
 
 
-def _put_at(value: JsonObject, path: tuple[str, ...], item: Json) -> JsonObject:
+def _place_at_path(value: JsonObject, path: tuple[str, ...], item: Json) -> JsonObject:
     head, *rest = path
     inner = value.get(head)
-    below = _put_at(inner if isinstance(inner, dict) else {}, tuple(rest), item) if rest else item
+    below = _place_at_path(inner if isinstance(inner, dict) else {}, tuple(rest), item) if rest else item
     return {**value, head: below}

@@ -1,13 +1,13 @@
-"""Chooses reads in code, with which no model has a say: the one that proves a write, when the plan is frozen (I4), and
-the one that shows a record which a call names and nobody read.
+"""Chooses reads in code, without a model: the one that proves a write, when the plan is frozen (I4), and the one that
+shows a record which a call names and nobody read.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from services.executor.core.records.called_records import RecordReference, looks_like_an_id_value
-from services.executor.core.records.references import REFERENCE, reference_to_made, references
+from services.executor.core.records.references import REFERENCE, reference_to_made, referenced_calls
+from services.executor.core.records.seen_records import RecordReference, is_id_text
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.classes import ToolWords, as_typed, identifies, noun_of, subject_of, words_of_tool
 from services.executor.core.tools.near_names import words_of
@@ -21,7 +21,9 @@ from shared.domain.words import ToolClass
 
 
 class NamedId(NamedTuple):
-    """An identifier in a call's arguments. ``noun``: what it identifies; ``value`` may refer to an earlier result."""
+    """An identifier in a call's arguments. ``noun``: the kind that it identifies; ``value`` may refer to an earlier
+    result.
+    """
 
     name: str
     noun: frozenset[str]
@@ -29,18 +31,18 @@ class NamedId(NamedTuple):
 
     @property
     def is_known(self) -> bool:
-        """Whether the value itself is there, and not a reference to a result."""
+        """Whether the value is given, and no reference to a result."""
         return not isinstance(self.value, dict)
 
 
-def _ids_within(given: JsonObject, owner: frozenset[str]) -> Iterator[NamedId]:
+def _walk_ids(given: JsonObject, owner: frozenset[str]) -> Iterator[NamedId]:
     for name, value in given.items():
         if isinstance(value, dict) and set(value) != {REFERENCE}:
-            yield from _ids_within(value, subject_of(name, owner))
+            yield from _walk_ids(value, subject_of(name, owner))
         elif isinstance(value, list):
             for item in value:
-                yield from _ids_within(item, owner) if isinstance(item, dict) else ()
-        elif value is not None and (identifies(name) or looks_like_an_id_value(value)):
+                yield from _walk_ids(item, owner) if isinstance(item, dict) else ()
+        elif value is not None and (identifies(name) or is_id_text(value)):
             yield NamedId(name, subject_of(name, owner), value)
 
 
@@ -60,10 +62,10 @@ class ReadTool(NamedTuple):
 
 
 class NamedWrite(NamedTuple):
-    """One planned call with what it names. ``by_words``: its own scalar arguments by the words of their names.
+    """A planned call with what it names. ``by_words``: its own scalar arguments by the words of their names.
 
     ``ids``: first those of what the tool is about, then the others in the order of the arguments. ``holder``: the kind
-    of the record that holds the other ids as its fields, empty if that is not known.
+    of the record that has the other ids as fields; empty if that is not known.
     """
 
     tool: Tool
@@ -75,20 +77,22 @@ class NamedWrite(NamedTuple):
 
     @property
     def may_make_record(self) -> bool:
-        """Whether the call may make a record: its verb can, and none of its ids names what the tool is about."""
+        """Whether the call may make a record: its verb can, and none of its ids is of the kind that the tool
+        is about.
+        """
         return self.words.may_make and not any(self.words.head in named.noun for named in self.ids)
 
     def is_about(self, read: ToolWords) -> bool:
         """Whether a read is about the same kind of thing: ``revenue bookings`` are among the ``bookings``.
 
-        So they are among the ``period bookings`` where a period is named; among the ``tax bookings`` they may not be.
+        They may also be among the ``period bookings``, if the call names a period; but not among the ``tax bookings``.
         """
         named = {word for one in self.ids for word in one.noun}
         return read.head == self.words.head != "" and not read.nouns - self.words.nouns - named
 
 
 class AskedRead(NamedTuple):
-    """A read with the arguments to ask it with."""
+    """A read tool with the arguments to call it with."""
 
     reader: ReadTool
     arguments: JsonObject
@@ -102,18 +106,18 @@ def choose_read_back(
     call_id: str,
     barred: Callable[[str], str | None] = lambda _: None,
 ) -> ReadBack | None:
-    """The read that will prove the call; None for a notice, and where no read fits or the catalogue says so.
+    """The read that will prove the call; None for a notice, where no read fits, or where the catalogue says that none
+    does.
 
-    The first of these that can be asked: the read that the operator's catalogue names; for what the call makes, a
-    read of that kind; the read of this task that showed the named record; a read that takes an id of the
-    call; a read under the id that only the answer gives; a list of the kind. ``barred`` says why a read tool must not
-    be called, or None.
+    The first of these that is possible: the read that the operator's catalogue names; for what the call makes, a read
+    of that kind; the read of this task that showed the named record; a read that takes an id of the call; a read by the
+    id that only the answer gives; a list of the kind. ``barred`` says why a read tool must not be called, or None.
     """
     if not _has_read_back(tool):
         return None
     write = _put_holder_first(_describe_write(tool, arguments, call_id), facts)
     readers = [reader for reader in _readers(toolbox.tools).get(tool.connection_id, ()) if not barred(reader.tool.name)]
-    asked = _first_that_fits(_candidate_reads(write, readers, facts))
+    asked = _first_fitting_read(_candidate_reads(write, readers, facts))
     if asked is None:
         return None
     name = asked.reader.tool.name
@@ -125,24 +129,28 @@ def _has_read_back(tool: Tool) -> bool:
     return tool.tool_class is ToolClass.CHANGE and tool.catalogue.read_back is not False
 
 
-def _first_that_fits(ways: Iterable[AskedRead]) -> AskedRead | None:
-    """The first of the reads whose arguments fit, as far as they are known yet; None if there is none."""
+def _first_fitting_read(ways: Iterable[AskedRead]) -> AskedRead | None:
+    """The first of the reads whose arguments, as far as they are known, fit its schema; else None."""
     fitting = (
-        one for one in ways if any(references(one.arguments)) or problems_with(one.arguments, one.reader.tool) is None
+        one
+        for one in ways
+        if any(referenced_calls(one.arguments)) or problems_with(one.arguments, one.reader.tool) is None
     )
     return next(fitting, None)
 
 
-class LikelyProof(NamedTuple):
-    """The read that will probably prove a write, as far as its schema tells: a read of the task itself may go first."""
+class PredictedProof(NamedTuple):
+    """The read that will probably prove a write, from the schemas alone; in a task, a read made before may be chosen
+    instead.
+    """
 
     reader: str
     why: str
     by_operator: bool
 
 
-def likely_proof(tool: Tool, tools: Iterable[Tool]) -> LikelyProof | None:
-    """What ``choose_read_back`` would choose for a call with all arguments of the schema, before anything is read."""
+def predict_proving_read(tool: Tool, tools: Iterable[Tool]) -> PredictedProof | None:
+    """What ``choose_read_back`` would choose for a call with all arguments of the schema, before anything was read."""
     if not _has_read_back(tool):
         return None
     write = _describe_write(tool, dict.fromkeys(tool.parameters, "x"), "c1")
@@ -153,11 +161,11 @@ def likely_proof(tool: Tool, tools: Iterable[Tool]) -> LikelyProof | None:
         return None
     name = asked.reader.tool.name
     if name == tool.catalogue.read_back:
-        return LikelyProof(name, "the operator's catalogue says so", by_operator=True)
-    if any(references(asked.arguments)):
-        return LikelyProof(name, "it takes the id that the write answers with", by_operator=False)
+        return PredictedProof(name, "the operator's catalogue says so", by_operator=True)
+    if any(referenced_calls(asked.arguments)):
+        return PredictedProof(name, "it takes the id that the write answers with", by_operator=False)
     given = ", ".join(asked.arguments)
-    return LikelyProof(name, f"it takes the same {given}" if given else "it lists them all", by_operator=False)
+    return PredictedProof(name, f"it takes the same {given}" if given else "it lists them all", by_operator=False)
 
 
 def _candidate_reads(write: NamedWrite, readers: Sequence[ReadTool], facts: Sequence[Fact]) -> Iterator[AskedRead]:
@@ -191,7 +199,7 @@ def _reads_named_by_operator(write: NamedWrite, readers: Iterable[ReadTool]) -> 
 class _ShowingRead(NamedTuple):
     """A read of this task that showed a record which the call names.
 
-    ``is_own``: it showed that very record, and not others that only refer to it. ``selects``: it asked for a selection.
+    ``is_own``: it showed that record itself, not others that refer to it. ``selects``: it asked for a selection.
     ``order``: first those that showed what the tool is about, then those of the call's first ids, then those that
     showed the fewest records, then the latest.
     """
@@ -221,7 +229,7 @@ def _reads_that_showed(write: NamedWrite, readers: Sequence[ReadTool], facts: Se
 
 
 def _find_shown_id(write: NamedWrite, shown: "_ShownIds") -> tuple[int | None, bool]:
-    """The place of the first of the call's ids that a result shows, and whether as a record's own id."""
+    """The index of the first of the call's ids that a result shows, and whether it shows it as a record's own id."""
     for rank, named in enumerate(write.ids):
         keys = shown.keys_of.get(str(named.value), ()) if named.is_known else ()
         alike = (words_of(key) == words_of(named.name) or subject_of(key, frozenset()) == named.noun for key in keys)
@@ -231,9 +239,9 @@ def _find_shown_id(write: NamedWrite, shown: "_ShownIds") -> tuple[int | None, b
 
 
 def _put_holder_first(write: NamedWrite, facts: Sequence[Fact]) -> NamedWrite:
-    """The write with that of its ids first whose record holds the others: a booking has the ``room_id`` that is set.
+    """The write with that id first whose record holds the others as fields: a booking has the ``room_id`` that is set.
 
-    Such a record was read in this task; the write stays as it is if there is none, or more than one.
+    That record must have been read in this task; if there is none, or more than one, the write is unchanged.
     """
     if len(write.ids) < _FEWEST_HELD:
         return write
@@ -241,9 +249,10 @@ def _put_holder_first(write: NamedWrite, facts: Sequence[Fact]) -> NamedWrite:
         named.name: named
         for fact in facts
         if fact.ok and fact.connection_id == write.tool.connection_id
-        for node in _nodes_of(fact.result_json)
+        for node in _parse_record_nodes(fact.result_json)
         for named in write.ids
-        if any(_is_id_of(node, named)) and all(_has_place_for(node, other) for other in write.ids if other != named)
+        if any(_compare_id_fields(node, named))
+        and all(_has_field_for(node, other) for other in write.ids if other != named)
     }
     if len(holders) != 1:
         return write
@@ -251,34 +260,36 @@ def _put_holder_first(write: NamedWrite, facts: Sequence[Fact]) -> NamedWrite:
     return write._replace(ids=(holder, *(one for one in write.ids if one != holder)), holder=holder.noun)
 
 
-def _is_id_of(node: RecordNode, named: NamedId) -> Iterator[bool]:
-    """Yields for the record's own id, and for each field of the same name, whether it has the value."""
+def _compare_id_fields(node: RecordNode, named: NamedId) -> Iterator[bool]:
+    """Yields, for the record's own id and for each field of the same name, whether it has the id's value."""
     yield node.own is not None and str(node.own) == str(named.value)
     for key, value in node.record.items():
         yield words_of(key) == words_of(named.name) and str(value) == str(named.value)
 
 
-def _has_place_for(node: RecordNode, named: NamedId) -> bool:
-    """Whether the record has a field of that name, at any depth, that is not its own id."""
+def _has_field_for(node: RecordNode, named: NamedId) -> bool:
+    """Whether the record has a field of that name, at any depth, other than its own id."""
     wanted = words_of(named.name)
     return any(not leaf.items and words_of(leaf.name) == wanted for leaf in leaves_of(node.record))
 
 
 class _ShownIds(NamedTuple):
-    """The fields under which a result shows each value (``_OWN``: the record's own id), and its records' number."""
+    """The fields under which a result shows each value (``_OWN`` for a record's own id), and how many records
+    it has.
+    """
 
     keys_of: Mapping[str, frozenset[str]]
     records: int
 
 
 @lru_cache(maxsize=256)  # every call of a plan asks of the same facts
-def _nodes_of(result_json: str) -> Sequence[RecordNode]:
+def _parse_record_nodes(result_json: str) -> Sequence[RecordNode]:
     return nodes_of(loads(result_json))
 
 
 @lru_cache(maxsize=256)
 def _index_ids(result_json: str) -> _ShownIds:
-    nodes = _nodes_of(result_json)
+    nodes = _parse_record_nodes(result_json)
     found: dict[str, set[str]] = {}
     for node in nodes:
         for key, value in ((_OWN, node.own), *node.record.items()):
@@ -288,7 +299,7 @@ def _index_ids(result_json: str) -> _ShownIds:
 
 
 def _asks_beyond_ids(asked: JsonObject, write: NamedWrite) -> bool:
-    """Whether a read asked by more than the record, such as a state, which the write itself may change."""
+    """Whether a read was asked with more than the record's id, such as a state, which the write itself may change."""
     ids = [str(named.value) for named in write.ids if named.is_known]
     return any(
         not (set(words_of(name)) & _PAGING) and not any(given in str(value) for given in ids)
@@ -297,7 +308,7 @@ def _asks_beyond_ids(asked: JsonObject, write: NamedWrite) -> bool:
 
 
 def _reads_by_ids(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[AskedRead]:
-    """Yields reads of what the call names, with its own arguments; the best fitting first."""
+    """Yields reads of what the call names, with arguments of the call; the best fitting first."""
     fitting: list[tuple[int, int, str, AskedRead]] = []
     for reader in readers:
         given = _arguments_for(write, reader)
@@ -307,7 +318,7 @@ def _reads_by_ids(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[As
 
 
 def _rate_fit(write: NamedWrite, reader: ReadTool, given: JsonObject) -> int:
-    """How well a read with the write's own arguments suits; 0 if not at all."""
+    """How well a read with these arguments of the write fits; 0 if not at all."""
     own = reader.words.nouns
     akin = {word for word in own if word in write.words.nouns or write.words.is_akin_to(frozenset({word}))}
     if write.holder:
@@ -320,20 +331,20 @@ def _rate_fit(write: NamedWrite, reader: ReadTool, given: JsonObject) -> int:
 
 
 def _arguments_for(write: NamedWrite, reader: ReadTool) -> JsonObject:
-    """The arguments of a read that the call can fill: required ones, and those that name a record."""
+    """The read's arguments that the call can fill: required ones, and those that name a record."""
     given: JsonObject = {}
     for name, called in reader.argument_words.items():
         if name not in reader.required and name not in reader.identifiers:
             continue
         value = write.by_words.get(called)
         if value is None and name in reader.identifiers:
-            value = _id_for(reader.identifiers[name], write)
+            value = _find_id_of_kind(reader.identifiers[name], write)
         if value is not None:
             given[name] = as_typed(value, reader.tool, name)
     return given
 
 
-def _id_for(noun: frozenset[str], write: NamedWrite) -> Json:
+def _find_id_of_kind(noun: frozenset[str], write: NamedWrite) -> Json:
     """The call's id of that kind; None if it has none, or several different ones."""
     values = [named.value for named in write.ids if named.noun == noun]
     return values[0] if values and all(value == values[0] for value in values) else None
@@ -342,7 +353,7 @@ def _id_for(noun: frozenset[str], write: NamedWrite) -> Json:
 def _reads_by_answer(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[AskedRead]:
     """Yields reads that need one id which only the call's answer gives: that of what it makes."""
     for reader in readers:
-        if not (write.is_about(reader.words) or _is_made(reader, write)):
+        if not (write.is_about(reader.words) or _shows_what_is_made(reader, write)):
             continue
         given = _arguments_for(write, reader)
         missing = sorted(reader.required.difference(given))
@@ -350,13 +361,13 @@ def _reads_by_answer(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator
             yield AskedRead(reader, {**given, missing[0]: _reference_to_made(write, reader, missing[0])})
 
 
-def _is_made(reader: ReadTool, write: NamedWrite) -> bool:
+def _shows_what_is_made(reader: ReadTool, write: NamedWrite) -> bool:
     """Whether a read shows what the write's verb makes: ``book_room`` makes a booking."""
     return write.words.may_make and write.words.is_akin_to(reader.words.nouns)
 
 
 def _reference_to_made(write: NamedWrite, reader: ReadTool, name: str) -> JsonObject:
-    """The reference to the id of what is made; a plain ``id`` is looked for by the name of the reader's thing."""
+    """The reference to the id of what is made; a plain ``id`` is looked up by the name of what the read is about."""
     if len(words_of(name)) > 1:
         return reference_to_made(write.call_id, name)
     noun = [word for word in words_of(reader.tool.name) if noun_of(word) in reader.words.nouns]
@@ -364,12 +375,14 @@ def _reference_to_made(write: NamedWrite, reader: ReadTool, name: str) -> JsonOb
 
 
 def _list_reads(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[AskedRead]:
-    """Yields reads of all records of the kind, whose rows before and after are compared; the write's own kind first."""
+    """Yields reads of all records of a kind, whose rows before and after are compared; those of the write's own kind
+    first.
+    """
     named = [one.noun for one in write.ids]
     found = [
         (not write.is_about(reader.words), len(reader.argument_words), reader.tool.name, AskedRead(reader, given))
         for reader in readers
-        if write.is_about(reader.words) or _is_made(reader, write) or reader.words.nouns in named
+        if write.is_about(reader.words) or _shows_what_is_made(reader, write) or reader.words.nouns in named
         if reader.required.issubset(given := _arguments_for(write, reader))
     ]
     yield from (asked for *_, asked in sorted(found, key=lambda one: one[:3]))
@@ -384,7 +397,7 @@ def _describe_write(tool: Tool, arguments: JsonObject, call_id: str) -> NamedWri
     }
     words = words_of_tool(tool.name)
     ids = sorted(
-        _ids_within(arguments, words.nouns), key=lambda one: one.noun != words.nouns and not one.noun & words.nouns
+        _walk_ids(arguments, words.nouns), key=lambda one: one.noun != words.nouns and not one.noun & words.nouns
     )
     return NamedWrite(tool, words, call_id, ids, by_words)
 
@@ -415,12 +428,14 @@ _reader_of = IdentityCache(_describe_reader, MOST_COMPILED)  # a toolbox is made
 
 
 def proving_read(call: PlannedCall, toolbox: Toolbox, reference: RecordReference) -> ReadCall | None:
-    """The read that proves the write, if the catalogue names one and it asks for this very record."""
+    """The read that the catalogue names as the write's proof, if it asks for this very record."""
     write = toolbox.find(call.connection_id, call.tool)
     if write is None or not write.catalogue.read_back:
         return None
     described = _describe_write(write, call.arguments, call.call_id)
-    asked = _first_that_fits(_reads_named_by_operator(described, _readers(toolbox.tools).get(call.connection_id, ())))
-    if asked is None or any(references(asked.arguments)) or reference.value not in asked.arguments.values():
+    asked = _first_fitting_read(
+        _reads_named_by_operator(described, _readers(toolbox.tools).get(call.connection_id, ()))
+    )
+    if asked is None or any(referenced_calls(asked.arguments)) or reference.value not in asked.arguments.values():
         return None
     return ReadCall(asked.reader.tool, asked.arguments)

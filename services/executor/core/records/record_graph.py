@@ -1,4 +1,4 @@
-"""The graph of the records that were read: which refer to each other, and what each says under a field's name."""
+"""The graph of the records that were read: which of them refer to each other, and what their fields say."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -6,25 +6,25 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from services.executor.core.figures.numbers import looks_like_id_text
-from services.executor.core.records.called_records import (
+from services.executor.core.records.seen_records import (
     Noun,
     RecordReference,
-    Seen,
-    agree,
-    aliases,
-    as_id,
+    SeenRecord,
+    are_same_kind,
+    comparable_id,
+    field_aliases,
     find_records,
+    has_read_tool,
+    id_pattern_of,
+    is_aspect_of,
     is_of_kind,
-    is_read,
     latest_reads,
     name_of_kind,
     noun_of_tool,
-    rank_of,
+    rank_own_name,
     reference_of,
     references_in,
-    shape_of,
-    speaks_of,
-    words,
+    singular_words,
 )
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.classes import identifies
@@ -38,11 +38,13 @@ from shared.domain.exact_json import JsonObject, dumps, loads_object
 @dataclass(frozen=True, eq=False)
 class GraphNode:
     """A record in the graph. ``names``: its ids, numbers and names. ``asked``: the arguments of the read that showed
-    it. ``keyed``: the values of its declared keys, empty for one without a value; ``plain``: its names without these.
-    ``by_number``: whether it calls itself by no word of its kind, and is known by the only number that it has.
+    it.
+
+    ``keyed``: the values of its declared keys, empty for a key without a value; ``plain``: its names without these.
+    ``by_number``: its fields have no word of its kind, and it is known by the only number that it has.
     """
 
-    seen: Seen
+    seen: SeenRecord
     kind: Noun
     names: tuple[frozenset[str], frozenset[str], frozenset[str]]
     asked: tuple[RecordReference, ...]
@@ -58,13 +60,13 @@ class GraphNode:
     @cached_property
     def references(self) -> tuple[RecordReference, ...]:
         """The references in the record's fields to other records."""
-        fields = ((key, value) for key, value in self.record.items() if rank_of(key, self.kind) is None)
+        fields = ((key, value) for key, value in self.record.items() if rank_own_name(key, self.kind) is None)
         found = (reference_of(key, value, (), self.keys) for key, value in fields)
         return tuple(one for one in found if one and one.key not in self.keyed)
 
     def is_meant_by(self, reference: RecordReference) -> bool:
-        """Whether a reference to one of the node's names goes by the key that has it: an asset tagged 6 is not the one
-        with the id 6. Without a declared key in the record, a text that is no number may be its ``id``.
+        """Whether a reference with one of the node's names uses the key that has this value: an asset with the tag 6 is
+        not the one with the id 6. Without a declared key in the record, a text that is no number may be its ``id``.
         """
         if not reference.key:
             by_kind = reference.by_kind and is_of_kind(self.kind, reference.noun)
@@ -75,7 +77,7 @@ class GraphNode:
 
     @cached_property
     def identity(self) -> tuple[str, ...]:
-        """A key that is the same for each sight of one record."""
+        """A key that is the same each time the record was read."""
         own = sorted(self.names[0]) or sorted(self.names[1])
         return (self.kind[-1] if self.kind else "", *own) if own else (self.seen.fact.ref, self.seen.path)
 
@@ -85,11 +87,11 @@ class GraphNode:
 
     @cached_property
     def shapes(self) -> frozenset[str]:
-        return frozenset(filter(None, map(shape_of, self.names[0])))
+        return frozenset(filter(None, map(id_pattern_of, self.names[0])))
 
 
 class RecordGraph:
-    """All records of what was read. A read that was made again with the same arguments replaces what it showed."""
+    """All records that were read. Of reads with the same arguments only the last counts."""
 
     def __init__(self, facts: Sequence[Fact], keys: RecordKeys = NO_KEYS) -> None:
         self.keys, self._facts = keys, facts
@@ -98,110 +100,113 @@ class RecordGraph:
         self._by_seen = {id(node.seen): node for node in self.nodes}
         self._inside: dict[int, list[GraphNode]] = {}
         for node in self.nodes:
-            if node.seen.within is not None:
-                self._inside.setdefault(id(node.seen.within), []).append(node)
+            if node.seen.outer is not None:
+                self._inside.setdefault(id(node.seen.outer), []).append(node)
         self._called: tuple[dict[str, list[GraphNode]], ...] = ({}, {}, {})
         for node in self.nodes:
             for called, names in zip(self._called, node.names, strict=True):
                 for name in names:
                     called.setdefault(name, []).append(node)
 
-    def find_meant(self, reference: RecordReference) -> list[GraphNode]:
-        """The records that a reference names: of the kind that it says; if none and the text is an id, of any kind,
-        unless tools here read the kind that it says: then of what these showed. Where a tool reads that kind in all its
-        words, what counts is what such a tool showed or is called just so, or else in no other words: rent invoice 901
-        is no repair invoice 901.
+    def find_referenced(self, reference: RecordReference) -> list[GraphNode]:
+        """The records that a reference names.
+
+        They are of the kind that the reference says. If there are none and the text is an id, records of any kind
+        count, unless tools here read that kind; then only records that such tools showed. A tool that reads exactly
+        that kind goes before others: rent invoice 901 is no repair invoice 901.
         """
-        in_full = is_read(reference.noun, self.keys, in_full=True)
+        in_full = has_read_tool(reference.noun, self.keys, in_full=True)
         for called in self._called:
-            of_kind = [node for node in called.get(reference.text, ()) if agree(reference.noun, node.kind)]
+            of_kind = [node for node in called.get(reference.text, ()) if are_same_kind(reference.noun, node.kind)]
             if in_full:
-                exact = [node for node in of_kind if reference.noun in (node.kind, self._noun_shown_by(node))]
+                exact = [node for node in of_kind if reference.noun in (node.kind, self._noun_of_read(node))]
                 of_kind = exact or [node for node in of_kind if {*node.kind[:-1]} <= {*reference.noun[:-1]}]
             if found := [node for node in of_kind if node.is_meant_by(reference)]:
                 return found
         if reference.key or reference.is_number or not (reference.is_id or reference.looks_like_id):
             return []
         # Under a word that no key and no kind of record is called by, such as ``document``.
-        is_odd = reference.looks_like_id and not (reference.is_id or self._is_kind(reference.noun))
+        is_odd = reference.looks_like_id and not (reference.is_id or self._is_known_kind(reference.noun))
         found = [node for node in self._called[0].get(reference.text, ()) if is_odd or reference.text in node.plain]
-        if not is_read(reference.noun, self.keys):
+        if not has_read_tool(reference.noun, self.keys):
             return found
-        return [node for node in found if agree(reference.noun, self._noun_shown_by(node))]
+        return [node for node in found if are_same_kind(reference.noun, self._noun_of_read(node))]
 
-    def _is_kind(self, noun: Noun) -> bool:
-        return any(agree(noun, kind) for _, kind in self.keys.kinds) or is_read(noun, self.keys)
+    def _is_known_kind(self, noun: Noun) -> bool:
+        return any(are_same_kind(noun, kind) for _, kind in self.keys.kinds) or has_read_tool(noun, self.keys)
 
-    def _noun_shown_by(self, node: GraphNode) -> Noun:
-        """What the read that showed the record is about; nothing for one within another record."""
-        return noun_of_tool(node.seen.fact.tool, self.keys) if node.seen.within is None else ()
+    def _noun_of_read(self, node: GraphNode) -> Noun:
+        """What the read that showed the record is about; empty for a record within another one."""
+        return noun_of_tool(node.seen.fact.tool, self.keys) if node.seen.outer is None else ()
 
-    def find_plainly_named(self, node: GraphNode) -> Iterator[GraphNode]:
+    def find_named_by_fields(self, node: GraphNode) -> Iterator[GraphNode]:
         """Yields the records that the node's fields name, of the kind that the fields say."""
         for reference in node.references:
-            yield from (other for other in self.find_meant(reference) if agree(reference.noun, other.kind))
+            yield from (other for other in self.find_referenced(reference) if are_same_kind(reference.noun, other.kind))
 
-    def records_around(self, node: GraphNode) -> Iterator[GraphNode]:
-        """Yields the records that the node names, the one that it stands in, and those that stand in it."""
+    def linked_records(self, node: GraphNode) -> Iterator[GraphNode]:
+        """Yields the records that the node refers to, the one that contains it, and those within it."""
         for reference in node.references:
-            yield from self.find_meant(reference)
-        if outer := self.record_around(node):
+            yield from self.find_referenced(reference)
+        if outer := self.enclosing_record(node):
             yield outer
         yield from self.parts_and_children(node)
 
-    def records_about(self, node: GraphNode) -> Sequence[GraphNode]:
-        """The records that name the node, and those that were shown when it was asked for."""
-        return self._naming.get(id(node), ())
+    def referring_records(self, node: GraphNode) -> Sequence[GraphNode]:
+        """The records that refer to the node, and those shown by reads that were asked with it."""
+        return self._referring_nodes.get(id(node), ())
 
     @cached_property
-    def _naming(self) -> dict[int, list[GraphNode]]:
+    def _referring_nodes(self) -> dict[int, list[GraphNode]]:
         found: dict[int, list[GraphNode]] = {}
         for other in self.nodes:
-            for named in {id(one): one for ref in (*other.references, *other.asked) for one in self.find_meant(ref)}:
+            for named in {
+                id(one): one for ref in (*other.references, *other.asked) for one in self.find_referenced(ref)
+            }:
                 found.setdefault(named, []).append(other)
         return found
 
     @cached_property
-    def asked_in_vain(self) -> frozenset[tuple[str, str]]:
-        """The declared keys, each with a value, for which a read of their kind was asked that found no such record."""
+    def keys_asked_in_vain(self) -> frozenset[tuple[str, str]]:
+        """The declared keys, each with a value, with which a read of their kind was asked and found no record."""
         found: set[tuple[str, str]] = set()
         for fact in latest_reads(self._facts) if self.keys.kinds else ():
             asked = [*references_in(loads_object(fact.arguments_json), (), self.keys)]
             shown = self.keys.kind_shown_by(fact.tool) or noun_of_tool(fact.tool, self.keys)
-            if len(asked) == 1 and is_of_kind(shown, asked[0].noun) and finds_nothing(fact):
+            if len(asked) == 1 and is_of_kind(shown, asked[0].noun) and found_no_record(fact):
                 found.add((asked[0].key, asked[0].text))
         return frozenset(found)
 
-    def is_sought_in_vain(self, reference: RecordReference) -> bool:
-        """Whether a read was asked for the record that a reference names, and found none; nothing has the number 0."""
-        return reference.text == "0" or (name_of_kind(reference.noun), reference.text) in self._sought_in_vain
+    def was_asked_in_vain(self, reference: RecordReference) -> bool:
+        """Whether a read was asked for the record that a reference names, and found none. Nothing has the number 0."""
+        return reference.text == "0" or (name_of_kind(reference.noun), reference.text) in self._nouns_asked_in_vain
 
     @cached_property
-    def _sought_in_vain(self) -> frozenset[tuple[str, str]]:
-        vain = (fact for fact in latest_reads(self._facts) if finds_nothing(fact))
+    def _nouns_asked_in_vain(self) -> frozenset[tuple[str, str]]:
+        vain = (fact for fact in latest_reads(self._facts) if found_no_record(fact))
         asked = (one for fact in vain for one in references_in(loads_object(fact.arguments_json), (), self.keys))
         return frozenset((name_of_kind(one.noun), one.text) for one in asked)
 
     def has_field(self, name: str) -> bool:
         """Whether a record has a field of that name, in the same words or by an alias."""
-        return any(words(one) in self._field_words for one in (name, *aliases(name)))
+        return any(singular_words(one) in self._field_words for one in (name, *field_aliases(name)))
 
     @cached_property
     def _field_words(self) -> frozenset[Noun]:
-        return frozenset(words(key) for node in self.nodes for key in node.record)
+        return frozenset(singular_words(key) for node in self.nodes for key in node.record)
 
-    def node_of(self, record: Seen) -> GraphNode:
+    def node_of(self, record: SeenRecord) -> GraphNode:
         return self._by_seen[id(record)]
 
-    def record_around(self, node: GraphNode) -> GraphNode | None:
-        outer = node.seen.within
+    def enclosing_record(self, node: GraphNode) -> GraphNode | None:
+        outer = node.seen.outer
         return self._by_seen.get(id(outer)) if outer else None
 
     def parts_and_children(self, node: GraphNode) -> list[GraphNode]:
         return self._inside.get(id(node.seen), [])
 
-    def whole(self, nodes: Iterable[GraphNode]) -> list[GraphNode]:
-        """The records with their parts (``details``, ``totals``), which only say more of the same."""
+    def with_parts(self, nodes: Iterable[GraphNode]) -> list[GraphNode]:
+        """The records with their parts (``details``, ``totals``), which hold further fields of the same records."""
         found = list(nodes)
         for node in found:
             found += [one for one in self.parts_and_children(node) if one.seen.is_part and one not in found]
@@ -209,12 +214,12 @@ class RecordGraph:
 
 
 def says_not_found(fact: Fact) -> bool:
-    """Whether a read answered that there is no such record: its answer is none itself."""
+    """Whether a read's answer says ``found: false``."""
     return isinstance(fact.result, dict) and fact.result.get("found") is False
 
 
-def finds_nothing(fact: Fact) -> bool:
-    """Whether a read says that there is no such record; one that was refused or failed says nothing of it."""
+def found_no_record(fact: Fact) -> bool:
+    """Whether a read says that there is no such record. A read that was refused or failed does not say so."""
     result = fact.result
     if says_not_found(fact):
         return True
@@ -224,26 +229,31 @@ def finds_nothing(fact: Fact) -> bool:
 
 
 @lru_cache(maxsize=8)
-def record_graph(facts: tuple[Fact, ...], keys: RecordKeys = NO_KEYS) -> RecordGraph:
-    """The graph of these facts, cached: every call of a plan asks for the same."""
+def build_record_graph(facts: tuple[Fact, ...], keys: RecordKeys = NO_KEYS) -> RecordGraph:
+    """The graph of these facts, cached, since every call of a plan asks for the same."""
     return RecordGraph(facts, keys)
 
 
-def _build_node(record: Seen, keys: RecordKeys) -> GraphNode:
+def _build_node(record: SeenRecord, keys: RecordKeys) -> GraphNode:
     kind = next((name for name in record.names if name), ())
     asked = tuple(references_in(loads_object(record.fact.arguments_json), noun_of_tool(record.fact.tool, keys), keys))
     names: tuple[set[str], set[str], set[str]] = (set(), set(), set())
     keyed: dict[str, str] = {}
     is_shown = len(record.names) > 1 and record.names[0] == keys.kind_shown_by(record.fact.tool)
-    is_other = is_shown and not agree(record.names[1], kind)  # an assessment, whose bare ``id`` is no patient's
+    is_other = is_shown and not are_same_kind(record.names[1], kind)  # an assessment, whose bare ``id`` is no patient's
     for key, value in () if record.is_part else record.record.items():
-        rank, text = None if is_other and len(words(key)) == 1 else rank_of(key, kind), as_id(value)
-        own_key = "_".join((*kind, key)) if words(key) == ("id",) else key  # an asset's ``id`` is its ``asset_id``
+        rank, text = (
+            None if is_other and len(singular_words(key)) == 1 else rank_own_name(key, kind),
+            comparable_id(value),
+        )
+        own_key = (
+            "_".join((*kind, key)) if singular_words(key) == ("id",) else key
+        )  # an asset's ``id`` is its ``asset_id``
         if is_of_kind(kind, keys.kind_of(own_key)):
             keyed[key_name(own_key)] = text or keyed.get(key_name(own_key), "")
         elif rank is not None and text is not None:
             names[rank].add(text)
-    if record.key is not None and (own := as_id(record.key)):
+    if record.key is not None and (own := comparable_id(record.key)):
         names[0].add(own)
     answered = _requested_id(record, kind, names[0], asked)
     if answered and not answered.key:
@@ -256,18 +266,24 @@ def _build_node(record: Seen, keys: RecordKeys) -> GraphNode:
     return GraphNode(record, kind, (first, second, third), asked, keys, keyed, plain)
 
 
-def _requested_id(record: Seen, kind: Noun, own: set[str], asked: Sequence[RecordReference]) -> RecordReference | None:
-    """The id that a read asked for, if its answer is that one record and does not call itself otherwise; else None."""
-    if not record.is_alone or (own and any(looks_like_id_text(one) for one in own)):
+def _requested_id(
+    record: SeenRecord, kind: Noun, own: set[str], asked: Sequence[RecordReference]
+) -> RecordReference | None:
+    """The id with which a read was asked, if its answer is that one record and has no other id; else None."""
+    if not record.is_only_record or (own and any(looks_like_id_text(one) for one in own)):
         return None
-    spoken = [one for one in asked if agree(one.noun, kind)] or [one for one in asked if speaks_of(one.noun, kind)]
+    spoken = [one for one in asked if are_same_kind(one.noun, kind)] or [
+        one for one in asked if is_aspect_of(one.noun, kind)
+    ]
     found = {one.text: one for one in spoken if one.is_id or one.looks_like_id}
     return found.popitem()[1] if len(found) == 1 else None
 
 
 def _name_by_numbers(nodes: Sequence[GraphNode]) -> Iterator[GraphNode]:
-    """Yields the records, of which one without a name of its kind is known by its only number, an application by its
-    ``file_no``: where no kind that was read is called so, and no other row of its list has the same.
+    """Yields the records; one that has no name of its kind is named by its only number, as an application by its
+    ``file_no``.
+
+    Only where no kind that was read has that name, and no other row of the list the same number.
     """
     kinds = {node.kind for node in nodes}
     numbers = {id(node): _only_number(node, kinds) for node in nodes if not (node.names[0] or node.names[1])}
@@ -282,8 +298,8 @@ def _name_by_numbers(nodes: Sequence[GraphNode]) -> Iterator[GraphNode]:
 
 
 def _only_number(node: GraphNode, kinds: Collection[Noun]) -> str | None:
-    """The number in the only field of a record that is called one and names no kind; of several the one that the read
-    was asked for.
+    """The value of the only field that is called a number and names no kind; of several, the one with which the read
+    was asked.
     """
     if node.seen.is_part:
         return None
@@ -293,11 +309,13 @@ def _only_number(node: GraphNode, kinds: Collection[Noun]) -> str | None:
         if identifies(key) and not node.keys.name_a_record(key) and (one := reference_of(key, value, (), node.keys))
     ]
     asked = [one for one in found if any((one.noun, one.text) == (given.noun, given.text) for given in node.asked)]
-    own = [one for one in (found if len(found) == 1 else asked) if not any(agree(one.noun, kind) for kind in kinds)]
+    own = [
+        one for one in (found if len(found) == 1 else asked) if not any(are_same_kind(one.noun, kind) for kind in kinds)
+    ]
     return own[0].text if len(own) == 1 else None
 
 
 def _without_old_rows(nodes: Sequence[GraphNode]) -> list[GraphNode]:
-    """The records without the rows of lists that show one which was read again by itself since."""
-    anew = {node.identity for node in nodes if node.seen.fact.again and node.seen.is_of_one}
+    """The records without those rows of lists whose record was read by itself since."""
+    anew = {node.identity for node in nodes if node.seen.fact.again and node.seen.is_of_single_answer}
     return [node for node in nodes if not (node.seen.is_row and node.identity in anew and not node.seen.fact.again)]

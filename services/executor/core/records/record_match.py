@@ -1,4 +1,4 @@
-"""Finds the records of a read-back that a call is about, by its identifiers, and whether they say what it set."""
+"""Finds the records of a read-back that a call is about, by its identifiers, and whether they show what it set."""
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from services.executor.core.figures.columns import shows_same_value
 from services.executor.core.figures.numbers import read_figure
-from services.executor.core.records.called_records import looks_like_an_id_value
+from services.executor.core.records.seen_records import is_id_text
 from services.executor.core.tools.near_names import may_be, words_of
 from services.executor.core.tools.record_tree import Leaf, RecordNode, leaves_of, names_a_record, nodes_of
 from services.executor.core.tools.schema_drift import ALIASES
@@ -14,35 +14,35 @@ from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.keywords import stem
 
 
-class Subjects(NamedTuple):
+class CallSubjects(NamedTuple):
     """The records of one answer that a call is about.
 
-    ``direct``: those that it names, and those that refer to them; all where it names none. ``within``: records that
-    stand in a named one, or in an answer that was asked for its id: of interest only where something was made.
+    ``direct``: those that it names, and those that refer to them; all, if it names none. ``within``: records nested in
+    a named one, or in an answer that was asked with its id; they count only where something was made.
     """
 
     direct: Sequence[RecordNode]
     within: Sequence[RecordNode]
 
 
-def find_subjects(shown: Json, arguments: JsonObject, result: Json, asked: JsonObject) -> Subjects:
-    """The records of an answer that the call is about. A record alone in its answer counts as named, unless its own id
-    is neither in the call nor in its result.
+def find_subjects(shown: Json, arguments: JsonObject, result: Json, asked: JsonObject) -> CallSubjects:
+    """The records of an answer that the call is about. The only record of an answer counts as named, unless its id is
+    neither in the call nor in its result.
     """
     nodes = nodes_of(shown)
     names = identifiers_in(arguments)
     if not names:
-        return Subjects(nodes, ())
+        return CallSubjects(nodes, ())
     named = {
         place for place, node in enumerate(nodes) if any(shows_same_value(node.own, name) for name in names.values())
     }
-    direct = named | {place for place, node in enumerate(nodes) if any(_matches_of_shared_ids(node.record, names))}
+    direct = named | {place for place, node in enumerate(nodes) if any(_compare_shared_ids(node.record, names))}
     if not named:
         alone = len(nodes) == 1
         direct |= {
             place
             for place, node in enumerate(nodes)
-            if _shows_id(node.record, names) or (alone and not _is_another(node, arguments, result))
+            if _shows_id(node.record, names) or (alone and not _has_unrelated_id(node, arguments, result))
         }
     in_scope = any(shows_same_value(value, name) for value in asked.values() for name in names.values())
     records = {id(nodes[place].record) for place in direct}
@@ -51,16 +51,16 @@ def find_subjects(shown: Json, arguments: JsonObject, result: Json, asked: JsonO
         for place, node in enumerate(nodes)
         if place not in direct
         and (in_scope or any(id(outer.record) in records for outer in node.around))
-        and all(_matches_of_shared_ids(node.record, names))
+        and all(_compare_shared_ids(node.record, names))
     ]
-    return Subjects([nodes[place] for place in sorted(direct)], within)
+    return CallSubjects([nodes[place] for place in sorted(direct)], within)
 
 
 def identifiers_in(arguments: JsonObject) -> dict[str, Json]:
     """The call's identifiers by name, at any depth: by the field's name, or else texts with a digit that are no figure
     or date.
 
-    An ``id`` inside another argument goes by both names: ``order`` and ``id`` name an order.
+    An ``id`` inside another argument gets both names: ``order`` and ``id`` name an order.
     """
     scalars: dict[str, Json] = {
         "_".join(leaf.names): leaf.value
@@ -68,17 +68,17 @@ def identifiers_in(arguments: JsonObject) -> dict[str, Json]:
         if leaf.value is not None and not isinstance(leaf.value, list) and not leaf.items
     }
     by_key = {key: value for key, value in scalars.items() if names_a_record(key)}
-    return by_key or {key: value for key, value in scalars.items() if looks_like_an_id_value(value)}
+    return by_key or {key: value for key, value in scalars.items() if is_id_text(value)}
 
 
-def _matches_of_shared_ids(record: JsonObject, names: Mapping[str, Json]) -> list[bool]:
-    """For each id that both the call and the record have, whether it has the same value."""
+def _compare_shared_ids(record: JsonObject, names: Mapping[str, Json]) -> list[bool]:
+    """For each id field that both the call and the record have, whether the values are equal."""
     keys = [(key, name) for key in record for name in names if key == name or words_of(key) == words_of(name)]
     return [shows_same_value(record[key], names[name]) for key, name in keys]
 
 
 def _shows_id(record: JsonObject, names: Mapping[str, Json]) -> bool:
-    """Whether one of the ids stands under some other field; a number does not count, since it may stand anywhere."""
+    """Whether one of the ids is the value of another field. Numbers do not count, since they may be anything."""
     return any(
         read_figure(name) is None and shows_same_value(value, name)
         for value in record.values()
@@ -87,7 +87,7 @@ def _shows_id(record: JsonObject, names: Mapping[str, Json]) -> bool:
     )
 
 
-def _is_another(node: RecordNode, arguments: JsonObject, result: Json) -> bool:
+def _has_unrelated_id(node: RecordNode, arguments: JsonObject, result: Json) -> bool:
     if node.own is None:
         return False
     given = [leaf.value for leaf in leaves_of(arguments)]
@@ -103,8 +103,8 @@ _ADDED = frozenset("new updated target requested agreed desired proposed final c
 _UNITS = _MINOR | _PERCENT | frozenset("eur usd gbp units".split())
 
 
-def leaf_for(claim: Leaf, leaves: Sequence[Leaf]) -> Leaf | None:
-    """The record's field of the claim's own name; of several the one whose path is most like the claim's; None if
+def find_leaf_for_claim(claim: Leaf, leaves: Sequence[Leaf]) -> Leaf | None:
+    """The record's field of the claim's own name; of several the one with the most similar path; None if that is
     unclear.
     """
     wanted = _split_names(claim)
@@ -118,37 +118,44 @@ def leaf_for(claim: Leaf, leaves: Sequence[Leaf]) -> Leaf | None:
     return closest[0] if len(closest) == 1 or all(one.value == closest[0].value for one in closest) else None
 
 
-def is_near(claim: Leaf, leaf: Leaf) -> bool:
-    """Whether a field may be what the call set under another name: ``newAmount``, ``amount``."""
+def has_similar_name(claim: Leaf, leaf: Leaf) -> bool:
+    """Whether the field's name is near enough to the claim's for the call to have set it: ``newAmount``, ``amount``."""
     one, other = claim.name, leaf.name
-    if may_be(one, other) or _strip(one) == _strip(other) or _is_alias(one, other) or _is_same_but_for_id(one, other):
+    if (
+        may_be(one, other)
+        or _telling_stems(one) == _telling_stems(other)
+        or _are_aliases(one, other)
+        or _differ_only_by_id(one, other)
+    ):
         return True
-    return len(leaf.names) > 1 and _strip(one) == _strip(" ".join(leaf.names[-2:]))
+    return len(leaf.names) > 1 and _telling_stems(one) == _telling_stems(" ".join(leaf.names[-2:]))
 
 
-def says_the_same(claim: Leaf, leaf: Leaf) -> bool:
-    """Whether the field has the claimed value: the same, in another unit by its name, or one of a list."""
+def has_claimed_value(claim: Leaf, leaf: Leaf) -> bool:
+    """Whether the field has the claimed value: the same, the same in another unit by its name, or as one item of a
+    list.
+    """
     if isinstance(leaf.value, list):
         wanted = claim.value if isinstance(claim.value, list) else [claim.value]
         return bool(wanted) and all(any(shows_same_value(item, one) for item in leaf.value) for one in wanted)
     if isinstance(claim.value, list):
         return False
-    return shows_same_value(leaf.value, claim.value) or _in_other_unit(claim, leaf)
+    return shows_same_value(leaf.value, claim.value) or _is_equal_in_other_unit(claim, leaf)
 
 
-def is_listed_under(claim: Leaf, leaf: Leaf) -> bool:
+def is_list_of_claim(claim: Leaf, leaf: Leaf) -> bool:
     """Whether the field is a list of such things: ``tags`` for a ``tag``."""
     return isinstance(leaf.value, list) and [*map(stem, _split_names(leaf)[-1])] == [
         *map(stem, _split_names(claim)[-1])
     ]
 
 
-def _in_other_unit(claim: Leaf, leaf: Leaf) -> bool:
-    """Whether one value is the other in cents or per cent, and a name or sign says which of them is."""
+def _is_equal_in_other_unit(claim: Leaf, leaf: Leaf) -> bool:
+    """Whether one value is the other in cents or percent, and a name or sign says which of them is."""
     claimed, shown = read_figure(claim.value), read_figure(leaf.value)
     if claimed is None or shown is None or not claimed:
         return False
-    for has_unit in (_is_minor, _is_percent):
+    for has_unit in (_is_in_minor_units, _is_percent):
         ours, theirs = has_unit(claim), has_unit(leaf)
         if ours and not theirs and claimed == shown * _HUNDRED:
             return True
@@ -157,7 +164,7 @@ def _in_other_unit(claim: Leaf, leaf: Leaf) -> bool:
     return False
 
 
-def _is_minor(leaf: Leaf) -> bool:
+def _is_in_minor_units(leaf: Leaf) -> bool:
     return not _MINOR.isdisjoint(words_of(" ".join(leaf.names[-2:])))
 
 
@@ -165,19 +172,21 @@ def _is_percent(leaf: Leaf) -> bool:
     return not _PERCENT.isdisjoint(words_of(leaf.name)) or "%" in str(leaf.value)
 
 
-def _strip(name: str) -> frozenset[str]:
+def _telling_stems(name: str) -> frozenset[str]:
     words = words_of(name)
     kept = [word for word in words if word not in _ADDED] or words
     return frozenset(map(stem, [word for word in kept if word not in _UNITS] or kept))
 
 
-def _is_alias(one: str, other: str) -> bool:
+def _are_aliases(one: str, other: str) -> bool:
     left, right = ("_".join(words_of(name)).removesuffix("_id") for name in (one, other))
     return any({left, right} <= alike for alike in _ALIKE)
 
 
-def _is_same_but_for_id(one: str, other: str) -> bool:
-    """Whether the names differ only by an ending id, ``boat_id`` and ``boat``. A bare ``id`` never counts."""
+def _differ_only_by_id(one: str, other: str) -> bool:
+    """Whether the names differ only by an ``id`` at the end, ``boat_id`` and ``boat``. A plain ``id`` does
+    not count.
+    """
     left, right = (words[:-1] if words[-1:] == ["id"] else words for words in (words_of(one), words_of(other)))
     return bool(left) and left == right
 

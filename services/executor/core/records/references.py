@@ -1,4 +1,4 @@
-"""References of a planned call to results of earlier ones: how they are written, and how values replace them."""
+"""References in a planned call to the results of earlier calls: how they are written, and how values replace them."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,42 +21,41 @@ def reference_to_made(call_id: str, name: str) -> JsonObject:
     return {REFERENCE: f"{call_id}.<{name}>"}
 
 
-def made_name(path: str) -> str | None:
-    """The name in a reference's path that asks for the id of what was made; None for any other path."""
+def name_of_made_id(path: str) -> str | None:
+    """The name of the id in a reference to what a call makes; None for any other path."""
     match = _FORM.match(path)
     return match[1] if match else None
 
 
 def find_made_id(answer: Json, name: str) -> Json:
-    """The id in an answer by its name, by the name of its record, or as the answer's plain ``id``; None if unclear.
-
-    Several different ones are none: nothing is guessed.
+    """The id in an answer, by its name, by the name of its record, or as the answer's plain ``id``; None if there are
+    several different ones.
     """
     words = _stem_words(name)
     noun = words[:-1] if len(words) > 1 and words_of(name)[-1] in _NUMBERING else words
     if not isinstance(answer, dict | list):
         return answer if _looks_like_id(answer) else None
-    found = _ids_under([*_walk_levels(answer)], words, noun)
-    return _take_single(found) if found else _plain_id(answer)
+    found = _outermost_ids([*_walk_levels(answer)], words, noun)
+    return _only_id(found) if found else _find_plain_id(answer)
 
 
 def find_named_id(answer: Json, name: str) -> Json:
-    """The id of that very name, or of the record that it names, at any depth; never a plain ``id`` of the answer.
+    """The id of exactly that name, or of the record that it names, at any depth; never a plain ``id`` of the answer.
 
-    None for a name that is no id's, and if there are several different ones.
+    None if the name is not an id's, or there are several different ones.
     """
     words = _stem_words(name)
     if not words_of(name) or words_of(name)[-1] not in _NUMBERING:
         return None
     every = [record for level in _walk_levels(answer) for record in level]
-    return _take_single(_ids_under([every], words, words[:-1] or words))
+    return _only_id(_outermost_ids([every], words, words[:-1] or words))
 
 
-def _ids_under(levels: Sequence[Sequence[JsonObject]], words: tuple[str, ...], noun: tuple[str, ...]) -> list[Json]:
-    """The outermost ids found: by the full name, else of the record of that name, else under another word for a
-    number.
+def _outermost_ids(levels: Sequence[Sequence[JsonObject]], words: tuple[str, ...], noun: tuple[str, ...]) -> list[Json]:
+    """The ids on the outermost level that has any: by the full name, else of the record of that name, else under a name
+    for its number.
     """
-    for find in (_values_named, _by_noun, _by_other_numbering):
+    for find in (_values_named, _ids_by_noun, _ids_by_number_words):
         for level in levels:
             found = [one for record in level for one in find(record, words if find is _values_named else noun)]
             if ids := [one for one in found if _may_be_id(one)]:
@@ -64,12 +63,12 @@ def _ids_under(levels: Sequence[Sequence[JsonObject]], words: tuple[str, ...], n
     return []
 
 
-def _take_single(found: Sequence[Json]) -> Json:
+def _only_id(found: Sequence[Json]) -> Json:
     return found[0] if found and all(value == found[0] for value in found) else None
 
 
 def _walk_levels(answer: Json) -> Iterator[list[JsonObject]]:
-    """Yields the objects of an answer level by level, outermost first; a list counts only with a single item."""
+    """Yields the objects of an answer level by level, outermost first; of lists only those with a single item."""
     level = _objects_in(answer)
     while level:
         yield level
@@ -86,20 +85,20 @@ def _values_named(record: JsonObject, words: tuple[str, ...]) -> list[Json]:
     return [value for key, value in record.items() if _stem_words(key) == words]
 
 
-def _by_noun(record: JsonObject, noun: tuple[str, ...]) -> list[Json]:
+def _ids_by_noun(record: JsonObject, noun: tuple[str, ...]) -> list[Json]:
     """The ids of a record in fields such as ``{"booking": {"id": 77}}`` and ``{"booking": 77}``."""
     named = _values_named(record, noun)
     own = [one for value in named for inner in _objects_in(value) for one in _own_ids(inner)]
     return [*own, *filter(_looks_like_id, named)]
 
 
-def _by_other_numbering(record: JsonObject, noun: tuple[str, ...]) -> list[Json]:
+def _ids_by_number_words(record: JsonObject, noun: tuple[str, ...]) -> list[Json]:
     numbered = ((key, value) for key, value in record.items() if {*words_of(key)[-1:]} & {*_NUMBERING})
     return [value for key, value in numbered if _stem_words(key)[:-1] == noun]
 
 
-def _plain_id(answer: Json) -> Json:
-    """The ``id`` of the answer itself, or of what its wrapper holds."""
+def _find_plain_id(answer: Json) -> Json:
+    """The ``id`` of the answer itself, or of the record that it wraps."""
     level = _objects_in(answer)
     while level:
         found = [own for record in level for own in _own_ids(record)]
@@ -121,7 +120,7 @@ def _may_be_id(value: Json) -> bool:
 
 
 def _looks_like_id(value: Json) -> bool:
-    """Whether a value looks like an id although its name does not say so: "created" does not."""
+    """Whether a value looks like an id although its name does not say so; "created" does not."""
     return _may_be_id(value) and any(mark.isdigit() for mark in str(value))
 
 
@@ -129,22 +128,22 @@ def _stem_words(key: str) -> tuple[str, ...]:
     return tuple(map(stem, words_of(key))) or ("",)
 
 
-def references(value: Json) -> Iterator[str]:
-    """Yields the ids of the calls that a value refers to."""
+def referenced_calls(value: Json) -> Iterator[str]:
+    """Yields the ids of the calls whose results a value refers to."""
     for _, inner in walk_json(value):
         if isinstance(inner, dict) and set(inner) == {REFERENCE}:
             yield str(inner[REFERENCE]).partition(".")[0]
 
 
-def literal_parts(value: Json) -> Iterator[Json]:
-    """Yields the scalars in a value, without those of references."""
+def literal_scalars(value: Json) -> Iterator[Json]:
+    """Yields the scalars in a value, without those that belong to references."""
     if isinstance(value, dict):
         if set(value) != {REFERENCE}:
             for item in value.values():
-                yield from literal_parts(item)
+                yield from literal_scalars(item)
     elif isinstance(value, list):
         for item in value:
-            yield from literal_parts(item)
+            yield from literal_scalars(item)
     else:
         yield value
 
@@ -153,8 +152,8 @@ _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 _BARE_NAME = re.compile(r"[A-Za-z][\w-]*")
 
 
-def resolve(arguments: JsonObject, results: Mapping[str, Json]) -> JsonObject:
-    """The arguments with every reference replaced. Raises ``NoSuchPath`` if a result has no such field."""
+def resolve_references(arguments: JsonObject, results: Mapping[str, Json]) -> JsonObject:
+    """The arguments with every reference replaced by its value. Raises ``NoSuchPath`` if a result has no such field."""
     return cast(JsonObject, _resolve_value(arguments, results))
 
 
@@ -168,12 +167,12 @@ def _resolve_value(value: Json, results: Mapping[str, Json]) -> Json:
     call_id, _, path = str(value[REFERENCE]).partition(".")
     if call_id not in results:
         raise NoSuchPath(f"{value[REFERENCE]}: call {call_id} has no result")
-    name = made_name(path)
+    name = name_of_made_id(path)
     return _find_field_or_id(results[call_id], path) if name is None else _find_made(results[call_id], name, path)
 
 
-def find_at(result: Json, path: str) -> Json:
-    """The value at a path of fields and places; raises ``NoSuchPath`` if there is none."""
+def result_at(result: Json, path: str) -> Json:
+    """The value at a path of field names and list positions; raises ``NoSuchPath`` if there is none."""
     value = result
     for match in _STEP.finditer(path.removeprefix("$").removeprefix(".")):
         key, place = match.groups()
@@ -186,17 +185,17 @@ def find_at(result: Json, path: str) -> Json:
     return value
 
 
-def value_at(arguments: JsonObject, path: str) -> Json:
+def argument_at(arguments: JsonObject, path: str) -> Json:
     """The value at a path of a call's arguments; None if there is none."""
     try:
-        return find_at(arguments, path)
+        return result_at(arguments, path)
     except NoSuchPath:
         return None
 
 
 def _find_field_or_id(result: Json, path: str) -> Json:
     try:
-        return find_at(result, path)
+        return result_at(result, path)
     except NoSuchPath:
         found = find_named_id(result, path) if _BARE_NAME.fullmatch(path) else None
         if found is None:

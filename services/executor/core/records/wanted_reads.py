@@ -1,13 +1,15 @@
-"""The reads that are wanting before rules can judge a plan: of what it names, and of what has a field they ask for."""
+"""The reads that are still needed before rules can judge a plan: of the records that it names, and of those with a
+field that rules ask for.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
-from services.executor.core.records import called_records as called
+from services.executor.core.records import seen_records as called
 from services.executor.core.records.asked_fields import fields_asked_of
-from services.executor.core.records.binding import view_of
+from services.executor.core.records.binding import call_view
 from services.executor.core.records.read_backs import proving_read
-from services.executor.core.records.record_graph import finds_nothing
+from services.executor.core.records.record_graph import found_no_record
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.classes import as_typed
 from services.executor.core.tools.record_tree import RecordKeys
@@ -25,16 +27,16 @@ def missing_reads(
     plan: WritePlan, toolbox: Toolbox, facts: Sequence[Fact], policies: Sequence[Policy] = ()
 ) -> tuple[ReadCall, ...]:
     """The reads that would show what the plan's changes name and nobody read, each once, in the order of the calls; and
-    at most four a call of what else has to be known of it before ``policies`` are asked.
+    for each call at most four reads of other records of which the ``policies`` ask a field.
 
-    A record that was asked for in vain is left out: its fields stay unknown, and the rules decide what that means.
+    A record that a read did not find is left out: its fields stay unknown, and the rules decide what that means.
     """
     changes = [call for call in plan.every_call if call.tool_class is ToolClass.CHANGE]
     wanted = [
         read
         for call in changes
-        for reference in view_of(call.tool, call.arguments, facts, toolbox.keys).unread
-        for read in _reads_for(call, reference, toolbox)
+        for reference in call_view(call.tool, call.arguments, facts, toolbox.keys).unread_references
+        for read in _reads_of_reference(call, reference, toolbox)
     ]
     made = {fact.call for fact in facts}
     for call in changes:
@@ -48,64 +50,68 @@ def _key_of_read(read: ReadCall) -> tuple[str, str, str]:
     return (read.tool.connection_id, read.tool.name, dumps(read.arguments))
 
 
-def unfound_records(plan: WritePlan, toolbox: Toolbox, facts: Sequence[Fact]) -> Mapping[str, str]:
-    """By call id of a change, which record it names that does not exist by its own read.
+def records_not_found(plan: WritePlan, toolbox: Toolbox, facts: Sequence[Fact]) -> Mapping[str, str]:
+    """By call id of a change, the record that it names and that its own read did not find.
 
-    A record that nobody can read does not count, nor one that is missing from a list of which not all rows were read.
+    A record that no tool reads does not count, nor one that is missing from a list that was read in part.
     """
     asked = {fact.call: fact for fact in facts}
     found: dict[str, str] = {}
     for call in plan.changes:
-        for reference in view_of(call.tool, call.arguments, facts, toolbox.keys).unread:
-            for read in _reads_for(call, reference, toolbox):
+        for reference in call_view(call.tool, call.arguments, facts, toolbox.keys).unread_references:
+            for read in _reads_of_reference(call, reference, toolbox):
                 fact = asked.get((read.tool.connection_id, read.tool.name, dumps(read.arguments)))
-                is_of_it = read.arguments and _shows_kind(read.tool, _kind_of(call, reference, toolbox), toolbox.keys)
-                if fact is not None and is_of_it and finds_nothing(fact):
+                is_of_it = read.arguments and _shows_kind(
+                    read.tool, _kind_of_reference(call, reference, toolbox), toolbox.keys
+                )
+                if fact is not None and is_of_it and found_no_record(fact):
                     found.setdefault(call.call_id, f"{read.tool.name} {fact.arguments_json} finds no such record")
     return found
 
 
-def _reads_for(call: PlannedCall, reference: called.RecordReference, toolbox: Toolbox) -> Sequence[ReadCall]:
-    """The read that proves the write, if it shows such a record or no other does; else those of its kind."""
+def _reads_of_reference(call: PlannedCall, reference: called.RecordReference, toolbox: Toolbox) -> Sequence[ReadCall]:
+    """The read that proves the write, if it shows such a record or no other does; else those of the record's kind."""
     proving = proving_read(call, toolbox, reference)
-    if proving and _shows_kind(proving.tool, _kind_of(call, reference, toolbox), toolbox.keys):
+    if proving and _shows_kind(proving.tool, _kind_of_reference(call, reference, toolbox), toolbox.keys):
         return [proving]
-    return _by_noun(call, reference, toolbox) or ([proving] if proving else [])
+    return _reads_by_noun(call, reference, toolbox) or ([proving] if proving else [])
 
 
-def _kind_of(call: PlannedCall, reference: called.RecordReference, toolbox: Toolbox) -> called.Noun:
+def _kind_of_reference(call: PlannedCall, reference: called.RecordReference, toolbox: Toolbox) -> called.Noun:
     return reference.noun or called.noun_of_tool(call.tool, toolbox.keys)
 
 
 def _shows_kind(tool: Tool, kind: called.Noun, keys: RecordKeys) -> bool:
-    return called.agree(kind, called.noun_of_tool(tool.name, keys)) or called.agree(kind, keys.kind_shown_by(tool.name))
+    return called.are_same_kind(kind, called.noun_of_tool(tool.name, keys)) or called.are_same_kind(
+        kind, keys.kind_shown_by(tool.name)
+    )
 
 
 def _reads_for_rules(
     call: PlannedCall, toolbox: Toolbox, facts: Sequence[Fact], policies: Sequence[Policy]
 ) -> Iterator[ReadCall]:
-    """Yields the reads of single records without which a field that rules ask for would be another record's."""
-    view = view_of(call.tool, call.arguments, facts, toolbox.keys)
-    for reference in dict.fromkeys(view.references_for(fields_asked_of(call.tool, policies))):
-        yield from (read for read in _by_noun(call, reference, toolbox) if read.arguments)
+    """Yields reads of single records, without which a field that rules ask for would be taken from another record."""
+    view = call_view(call.tool, call.arguments, facts, toolbox.keys)
+    for reference in dict.fromkeys(view.references_to_read(fields_asked_of(call.tool, policies))):
+        yield from (read for read in _reads_by_noun(call, reference, toolbox) if read.arguments)
 
 
 def _list_readers(call: PlannedCall, toolbox: Toolbox) -> list[Tool]:
-    """The tools that read, of the call's server."""
+    """The read tools of the call's server."""
     tools = (tool for tool in toolbox.tools.values() if tool.connection_id == call.connection_id)
     return [tool for tool in tools if tool.tool_class is ToolClass.READ]
 
 
-def _by_noun(call: PlannedCall, reference: called.RecordReference, toolbox: Toolbox) -> list[ReadCall]:
-    """The reads that are declared to show one record of that kind; else the one of that name that asks for the
-    identifier alone; else the list of all.
+def _reads_by_noun(call: PlannedCall, reference: called.RecordReference, toolbox: Toolbox) -> list[ReadCall]:
+    """The reads that are declared to show one record of that kind; else the one of that name that needs only the
+    identifier; else the list of all.
     """
     keys, readers = toolbox.keys, _list_readers(call, toolbox)
-    kind = _kind_of(call, reference, toolbox)
+    kind = _kind_of_reference(call, reference, toolbox)
     nouns = {tool.name: called.noun_of_tool(tool.name, keys) for tool in readers}
-    fitting = [tool for tool in readers if called.agree(kind, nouns[tool.name])]
+    fitting = [tool for tool in readers if called.are_same_kind(kind, nouns[tool.name])]
     exact = sorted(fitting, key=lambda tool: (nouns[tool.name] != kind, len(nouns[tool.name]), tool.name))
-    declared = [tool for tool in readers if called.agree(kind, keys.kind_shown_by(tool.name))]
+    declared = [tool for tool in readers if called.are_same_kind(kind, keys.kind_shown_by(tool.name))]
     for tools in (declared, *([tool] for tool in exact)):
         asked = [(tool, name) for tool in tools if (name := _find_identifier(tool, kind, reference.key, keys))]
         if asked:
@@ -115,7 +121,7 @@ def _by_noun(call: PlannedCall, reference: called.RecordReference, toolbox: Tool
 
 def _find_identifier(tool: Tool, kind: tuple[str, ...], key: str, keys: RecordKeys) -> str | None:
     """The argument by which the tool asks for one record of the kind, if it needs no other; else None. ``key``: the
-    declared key whose value is known, which is none of another declared one.
+    declared key whose value is known.
     """
     own = [name for name in tool.parameters if _identifies_kind(name, kind, key, keys) and tool.required <= {name}]
     return next((name for name in own if name in tool.required), own[0] if own else None)
@@ -125,4 +131,4 @@ def _identifies_kind(name: str, kind: tuple[str, ...], key: str, keys: RecordKey
     found = called.reference_of(name, "x-1", kind, keys)
     if found is None or (key and found.key and found.key != key):
         return False
-    return called.agree(found.noun, kind) and (found.is_id or called.words(name)[-1:] == kind[-1:])
+    return called.are_same_kind(found.noun, kind) and (found.is_id or called.singular_words(name)[-1:] == kind[-1:])

@@ -183,7 +183,9 @@ READ_ONLY = (FsmState.DECOMPOSE, FsmState.ASSESS, FsmState.COMPLETE)
 
 
 def read_template(text: str) -> ProcessTemplate:
-    """The template in a file's text, which ``refuse_bad`` looks over; raises ``BadTemplate`` if there is none."""
+    """The template in a file's text, which ``refuse_bad_template`` checks; raises ``BadTemplate`` if
+    there is none.
+    """
     try:
         given = tomllib.loads(text)
         template = ProcessTemplate.model_validate(given)

@@ -19,7 +19,7 @@ from services.executor.core.plan.outcomes import answers_as_facts
 from services.executor.core.plan.sources import SourceFinder, known_figures, known_sources
 from services.executor.core.process.figures import compute_figures
 from services.executor.core.reads.recovering import read_again
-from services.executor.core.records.references import references
+from services.executor.core.records.references import referenced_calls
 from services.executor.core.session.context import TurnContext, enter_state, run_side_by_side, state_span
 from services.executor.core.session.dossier import Progress, StaleInputs, WaitsForDecision, WaitsForTime
 from services.executor.core.session.ledger import has_begun, plan_entries, took_effect
@@ -190,7 +190,7 @@ async def _why_stopped(ctx: TurnContext, progress: Progress, plan: WritePlan, ca
         return ""
     if call.tool_class is ToolClass.NOTIFY and (untold := why_notice_waits(ctx, call, plan, entries)):
         return untold
-    needed = frozenset(references(call.arguments))
+    needed = frozenset(referenced_calls(call.arguments))
     for one in plan.calls[: plan.calls.index(call)]:
         failed = is_left_out(ctx, plan, one) or statuses.get(one.call_id) in DID_NOTHING
         if failed and (one.call_id in needed or (one.part == call.part and one.on_failure != "continue")):

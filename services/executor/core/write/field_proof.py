@@ -9,16 +9,16 @@ from typing import NamedTuple
 from services.executor.core.figures.columns import shows_same_value
 from services.executor.core.figures.dates import read_whole_days
 from services.executor.core.figures.numbers import read_figure
-from services.executor.core.records.called_records import looks_like_an_id_value, tells_end
 from services.executor.core.records.record_match import (
-    Subjects,
+    CallSubjects,
+    find_leaf_for_claim,
     find_subjects,
+    has_claimed_value,
+    has_similar_name,
     identifiers_in,
-    is_listed_under,
-    is_near,
-    leaf_for,
-    says_the_same,
+    is_list_of_claim,
 )
+from services.executor.core.records.seen_records import is_id_text, may_be_request_status
 from services.executor.core.tools.classes import REMOVING, participles, words_of_tool
 from services.executor.core.tools.failures import is_echo
 from services.executor.core.tools.near_names import words_of
@@ -146,9 +146,9 @@ class _ComparedReads:
         beside = [key for key in node.record if key not in self.evidence.asked]
         return not any(names_a_record(key) or key in wanted or _says_something(node.record[key]) for key in beside)
 
-    def _find_subjects(self, shown: Json) -> Subjects:
+    def _find_subjects(self, shown: Json) -> CallSubjects:
         if isinstance(shown, dict) and is_echo(str(shown.get("tool")), shown):
-            return Subjects((), ())
+            return CallSubjects((), ())
         return find_subjects(shown, self.evidence.arguments, self.evidence.result, self.evidence.asked)
 
 
@@ -234,9 +234,9 @@ def _find_taken_out(reads: _ComparedReads) -> ProofFinding:
         now = {leaf.path: leaf for leaf in leaves_of(node.record)}
         for leaf in leaves_of(earlier.record) if earlier else ():
             for claim in claims:
-                named = leaf.name == claim.name or is_listed_under(claim, leaf)
+                named = leaf.name == claim.name or is_list_of_claim(claim, leaf)
                 left = now.get(leaf.path)
-                if named and says_the_same(claim, leaf) and not (left and says_the_same(claim, left)):
+                if named and has_claimed_value(claim, leaf) and not (left and has_claimed_value(claim, left)):
                     gone.append(f"{leaf.name} has {claim.value} no more")
     return ProofFinding(shown=gone)
 
@@ -284,9 +284,13 @@ def _compare(reads: _ComparedReads, node: RecordNode, earlier: RecordNode | None
     for claim in reads.own:
         if _is_id_of(claim, node):
             continue
-        named = leaf_for(claim, leaves) or next((one for one in leaves if is_listed_under(claim, one)), None)
-        leaf = named if named is not None and says_the_same(claim, named) else None
-        leaf = leaf or next((one for one in changed if is_near(claim, one) and says_the_same(claim, one)), None)
+        named = find_leaf_for_claim(claim, leaves) or next(
+            (one for one in leaves if is_list_of_claim(claim, one)), None
+        )
+        leaf = named if named is not None and has_claimed_value(claim, named) else None
+        leaf = leaf or next(
+            (one for one in changed if has_similar_name(claim, one) and has_claimed_value(claim, one)), None
+        )
         if leaf is None and earlier is not None and claim.name not in reads.exact:
             leaf = _find_by_value(claim, changed, old)
         if leaf is None:
@@ -296,14 +300,14 @@ def _compare(reads: _ComparedReads, node: RecordNode, earlier: RecordNode | None
             stays = reads.words.may_make and named not in changed
             denied = denied or (named is not None and claim.name.lower() != "id" and not stays)
             continue
-        was = leaf.path in old and says_the_same(claim, leaf._replace(value=old[leaf.path]))
+        was = leaf.path in old and has_claimed_value(claim, leaf._replace(value=old[leaf.path]))
         if not was and not (names_a_record(claim.name) and earlier is None):
             new[claim.name] = leaf
         elif was and not names_a_record(claim.name):
             kept[claim.name] = leaf
     for claim in reads.said if heard and not (new or denied) else ():
-        said = leaf_for(claim, changed)
-        if said is not None and says_the_same(claim, said):
+        said = find_leaf_for_claim(claim, changed)
+        if said is not None and has_claimed_value(claim, said):
             new[claim.name] = said
     return _ComparedRecord(new, kept, missing, denied)
 
@@ -326,9 +330,11 @@ def _find_by_value(claim: Leaf, changed: Sequence[Leaf], old: Mapping[tuple[str,
     if names_a_record(claim.name):
         return None
     told = [leaf for leaf in changed if leaf.items or _is_telling(claim.value)]
-    alike = [leaf for leaf in told if says_the_same(claim, leaf)]
+    alike = [leaf for leaf in told if has_claimed_value(claim, leaf)]
     moved = [
-        leaf for leaf in told if says_the_same(claim, leaf._replace(value=_compute_distance(old.get(leaf.path), leaf)))
+        leaf
+        for leaf in told
+        if has_claimed_value(claim, leaf._replace(value=_compute_distance(old.get(leaf.path), leaf)))
     ]
     found = alike or moved
     return found[0] if found and len({leaf.path[-1] for leaf in found}) == 1 else None
@@ -347,7 +353,7 @@ def _compute_distance(old: Json, leaf: Leaf) -> Json:
 
 def _is_id_of(claim: Leaf, node: RecordNode) -> bool:
     """Whether the claim's value is the id of the record, or of one around it."""
-    is_id = names_a_record(claim.name) or looks_like_an_id_value(claim.value)
+    is_id = names_a_record(claim.name) or is_id_text(claim.value)
     return is_id and any(one.own is not None and shows_same_value(one.own, claim.value) for one in (node, *node.around))
 
 
@@ -371,8 +377,8 @@ def _compare_new_record(reads: _ComparedReads, node: RecordNode) -> ProofFinding
     if not own_ids and node.own is None and set(compared.new) <= set(evidence.asked):
         return ProofFinding()  # a filter that is repeated
     leaves = leaves_of(node.record)
-    named_leaves = [(one, leaf_for(one, leaves)) for one in reads.own if names_a_record(one.name)]
-    ids = [(claim, leaf) for claim, leaf in named_leaves if leaf is not None and says_the_same(claim, leaf)]
+    named_leaves = [(one, find_leaf_for_claim(one, leaves)) for one in reads.own if names_a_record(one.name)]
+    ids = [(claim, leaf) for claim, leaf in named_leaves if leaf is not None and has_claimed_value(claim, leaf)]
     related = len(ids) > 1 and reads.words.may_make
     if compared.denied or not (compared.new or related):
         return ProofFinding()
@@ -411,9 +417,9 @@ def _find_new_state(reads: _ComparedReads) -> ProofFinding:
     """Where the call names a record and sets no field: a status that left what it was."""
     if not all(names_a_record(claim.name) for claim in reads.own):
         return ProofFinding()
-    said = {claim.name: claim for claim in reads.said if not tells_end(claim.value)}
+    said = {claim.name: claim for claim in reads.said if not may_be_request_status(claim.value)}
     for changed in _fields_changed_by_call(reads):
-        told = [leaf for leaf in changed if says_the_same(said.get(leaf.name, leaf), leaf)]
+        told = [leaf for leaf in changed if has_claimed_value(said.get(leaf.name, leaf), leaf)]
         if fields := {leaf.name: leaf for leaf in told if _is_new_state(leaf, reads.words.verb)}:
             return ProofFinding(shown=_describe_fields(fields))
     return ProofFinding()
@@ -427,7 +433,7 @@ def _fields_changed_by_call(reads: _ComparedReads) -> Iterator[list[Leaf]]:
             continue
         _, changed = _find_changes(reads.leaves_in_reach(node), earlier)
         alike = ((leaf, claim) for leaf in changed for claim in reads.own if leaf.names == claim.names)
-        if all(says_the_same(claim, leaf) for leaf, claim in alike):
+        if all(has_claimed_value(claim, leaf) for leaf, claim in alike):
             yield changed
 
 

@@ -7,7 +7,7 @@ from services.executor.core.authorize.policy import request_verdict
 from services.executor.core.figures.operands import select_cells
 from services.executor.core.process.figures import compute_figures
 from services.executor.core.reads.recovering import read_again
-from services.executor.core.records.binding import reads_around
+from services.executor.core.records.binding import refs_of_reads_around
 from services.executor.core.session.context import TurnContext, run_side_by_side
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.ledger import has_begun
@@ -62,8 +62,8 @@ def _find_touched(
     """
     facts, values = progress.dossier.facts, progress.dossier.values
     under = {operand.ref for value in values if value.figure for operand in value.operands}
-    near_made = frozenset(ref for one in made for ref in reads_around(one, facts, keys))
-    return reads_around(call, facts, keys, made) | (near_made & under)
+    near_made = frozenset(ref for one in made for ref in refs_of_reads_around(one, facts, keys))
+    return refs_of_reads_around(call, facts, keys, made) | (near_made & under)
 
 
 def _plan_alone(ctx: TurnContext, progress: Progress, call: PlannedCall, fresh: Sequence[Fact]) -> Progress:

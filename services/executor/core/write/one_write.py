@@ -12,7 +12,7 @@ from services.executor.core.authorize.persons import release_still_holds
 from services.executor.core.authorize.policy import has_fresh_verdict, renew_verdict
 from services.executor.core.plan.notices import append_sentence_at, check_notice_release, find_text_path
 from services.executor.core.reads.one_call import dispatch_call
-from services.executor.core.records.references import resolve
+from services.executor.core.records.references import resolve_references
 from services.executor.core.session.context import DispatchRefused, TurnContext, require_permitted
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.ledger import (
@@ -140,7 +140,7 @@ async def _prepare(write: PlannedWrite, entry: LedgerEntry | None) -> PreparedCa
         raise NotSent(f"{call.call_id}: the tool {call.tool} is gone; it was not called")
     try:
         require_permitted(write.state, tool)
-        arguments = resolve(call.arguments, await plan_results(ctx.store, write.plan))
+        arguments = resolve_references(call.arguments, await plan_results(ctx.store, write.plan))
     except (DispatchRefused, NoSuchPath) as error:
         raise NotSent(f"{call.call_id}: {error}") from error
     arguments = await _with_notice_sentence(write, tool, arguments)

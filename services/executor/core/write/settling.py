@@ -9,9 +9,14 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from services.executor.core.reads.one_call import dispatch_call
-from services.executor.core.records.called_records import looks_like_an_id_value
-from services.executor.core.records.record_match import find_subjects, identifiers_in, is_near, leaf_for
-from services.executor.core.records.references import resolve
+from services.executor.core.records.record_match import (
+    find_leaf_for_claim,
+    find_subjects,
+    has_similar_name,
+    identifiers_in,
+)
+from services.executor.core.records.references import resolve_references
+from services.executor.core.records.seen_records import is_id_text
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.journal import Journal
 from services.executor.core.session.ledger import plan_results, with_attempt
@@ -137,7 +142,10 @@ def can_show(evidence: WriteEvidence) -> bool:
         return True
     set_fields = [leaf for leaf in leaves_of({**evidence.arguments, **evidence.expect}) if _is_set_by(leaf)]
     leaves = [leaf for record in records for leaf in leaves_of(record)]
-    if any(leaf_for(field, leaves) or any(is_near(field, leaf) for leaf in leaves) for field in set_fields):
+    if any(
+        find_leaf_for_claim(field, leaves) or any(has_similar_name(field, leaf) for leaf in leaves)
+        for field in set_fields
+    ):
         return True
     if set_fields and (words.may_make or words.verb in _SETTING):
         return False
@@ -159,7 +167,7 @@ def _shows_made_kind(
 
 
 def _is_set_by(leaf: Leaf) -> bool:
-    return leaf.value is not None and not names_a_record(leaf.name) and not looks_like_an_id_value(leaf.value)
+    return leaf.value is not None and not names_a_record(leaf.name) and not is_id_text(leaf.value)
 
 
 def evidence_of_write(entry: LedgerEntry, after: Json) -> WriteEvidence:
@@ -205,7 +213,7 @@ async def _read_back(ctx: TurnContext, call: PlannedCall, results: Mapping[str, 
     if call.read_back is None or reader is None or reader.tool_class is not ToolClass.READ:
         return None
     try:
-        arguments = resolve(loads_object(call.read_back.arguments_json), results)
+        arguments = resolve_references(loads_object(call.read_back.arguments_json), results)
     except NoSuchPath:
         return None
     try:

@@ -1,4 +1,4 @@
-"""The records in the facts: what they are called, where they stand, and which fields say which record is meant."""
+"""The records in the facts: their names, their places, and the fields that say which record is meant."""
 
 import re
 from collections import Counter
@@ -36,8 +36,8 @@ _ENDS_WELL = frozenset({"", "ok", "success", "succeeded"})
 _OF_HTTP = range(100, 600)
 
 
-class ReadOnce(Fact):
-    """A fact whose result is parsed once, so that its records are those of the result."""
+class ParsedFact(Fact):
+    """A fact whose result is parsed only once, so that its records are the very objects of the result."""
 
     @cached_property
     def result(self) -> Json:
@@ -45,22 +45,22 @@ class ReadOnce(Fact):
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
-    """A record in a fact. ``path`` leads to it; ``rows`` to the list that it is a row of, if it is one."""
+class SeenRecord:
+    """A record in a read's answer. ``path`` leads to it; ``rows`` to the list that it is a row of, if it is one."""
 
     fact: Fact
     path: str
     record: JsonObject
     names: tuple[tuple[str, ...], ...]  # what it is called, in words, the nearest first
     rows: str | None = None
-    within: "Seen | None" = None  # the record that it stands in
+    outer: "SeenRecord | None" = None  # the record that it stands in
     key: str | None = None  # under which it stands in a table keyed by id
     is_part: bool = False  # says more of the record that it stands in: its ``details``, its ``totals``
 
     @cached_property
     def id_field(self) -> str | None:
-        """The field that tells it from others of its kind: its own ``id``, or else the first of its identifiers; None
-        if it has none.
+        """The field that identifies it: its ``id``, else the first field that is an identifier by its name; None if it
+        has none.
         """
         own = next((key for key in self.record if key.lower() == "id"), None)
         if own is not None and self.record[own] is not None:
@@ -73,54 +73,56 @@ class Seen:
     def id(self) -> Json:
         if self.id_field:
             return self.record[self.id_field]
-        return self.within.id if self.is_part and self.within and self.key is None else self.key
+        return self.outer.id if self.is_part and self.outer and self.key is None else self.key
 
     @cached_property
     def identity(self) -> str:
-        """A text that is the same for each sight of one record."""
+        """A text that is the same each time the record was read."""
         head = self.names[0][-1] if self.names and self.names[0] else ""
         return f"{head} {dumps(self.id)}" if self.id is not None else dumps(self.record)
 
     @property
-    def is_alone(self) -> bool:
+    def is_only_record(self) -> bool:
         """Whether it is the one record of its answer."""
-        return self.within is None and not self.is_row
+        return self.outer is None and not self.is_row
 
     @cached_property
-    def is_of_one(self) -> bool:
-        """Whether its answer is one record, and this is it or within it."""
-        return self.within.is_of_one if self.within else not self.is_row
+    def is_of_single_answer(self) -> bool:
+        """Whether its answer is a single record, and this is that record or nested in it."""
+        return self.outer.is_of_single_answer if self.outer else not self.is_row
 
     @property
     def is_row(self) -> bool:
-        """Whether it is a row of a list or a table, which may say less than the record itself."""
+        """Whether it is a row of a list or a table, which may have fewer fields than the record itself."""
         return self.rows is not None or self.key is not None
 
     @property
-    def is_whole(self) -> bool:
+    def is_fully_read(self) -> bool:
         return not self.fact.note.startswith(PARTIAL)
 
     def is_called(self, kind: str) -> bool:
-        """Whether the record's name ends in the kind: ``order`` fits a ``purchase_order``, and no ``order_line``."""
-        wanted = words(kind)
+        """Whether the record's name ends in the kind: ``purchase_order`` ends in ``order``, and ``order_line`` does
+        not.
+        """
+        wanted = singular_words(kind)
         return any(name[-len(wanted) :] == wanted for name in self.names)
 
-    def mentions(self, kind: str) -> bool:
-        """Whether the kind stands anywhere in its name."""
-        wanted = words(kind)
+    def has_kind_in_name(self, kind: str) -> bool:
+        """Whether the record's name contains the kind."""
+        wanted = singular_words(kind)
         return any(name[place : place + len(wanted)] == wanted for name in self.names for place in range(len(name)))
 
-    def field(self, names: Iterable[str]) -> str | None:
-        """The name of the first of the fields that the record has a value for: by name, by the same words, then by
-        alias.
+    def find_field(self, names: Iterable[str]) -> str | None:
+        """The record's name of the first of these fields for which it has a value: by name, then by the same words,
+        then by alias.
 
-        None if it has none, or aliases disagree.
+        None if it has none, or its aliases have different values.
         """
         wanted = tuple(names)
         for name in wanted:
             if self.record.get(name) is not None:
                 return name
-        for ways in (*((name,) for name in wanted), *(aliases(name) for name in wanted)):
+        for ways in (*((name,) for name in wanted), *(field_aliases(name) for name in wanted)):
             if found := self._fields_named(ways):
                 return found[0] if len({dumps(self.record[key]) for key in found}) == 1 else None
         return None
@@ -129,84 +131,84 @@ class Seen:
         """The fields with a value whose names have the same words as one of these: ``totalAmount``,
         ``total_amount``.
         """
-        wanted = {words(name) for name in names}
-        said = ((key, value) for key, value in self.record.items() if words(key) in wanted)
+        wanted = {singular_words(name) for name in names}
+        said = ((key, value) for key, value in self.record.items() if singular_words(key) in wanted)
         return [key for key, value in said if value is not None and _is_scalar(value)]
 
 
 @lru_cache(maxsize=4096)
-def words(name: str) -> tuple[str, ...]:
+def singular_words(name: str) -> tuple[str, ...]:
     """The words of a name, in the singular: get, purchase, order for ``get_purchase_orders``."""
     return tuple(map(singular, words_of(name)))
 
 
-def aliases(name: str) -> tuple[str, ...]:
-    """The other names of a field, whether it is a canonical name or an alias."""
+def field_aliases(name: str) -> tuple[str, ...]:
+    """The other names of a field, from its canonical name or an alias."""
     variants = sorted(ALIASES.get(name, frozenset()))
     return (*variants, *(canonical for canonical, known in ALIASES.items() if name in known))
 
 
 def latest_reads(facts: Iterable[Fact]) -> list[Fact]:
-    """The reads; of one that was made again with the same arguments, only the last."""
+    """The reads; of reads with the same arguments only the last."""
     return list({fact.call: fact for fact in facts}.values())
 
 
-def find_records(facts: Iterable[Fact], keys: RecordKeys = NO_KEYS) -> tuple[Seen, ...]:
-    """Every record of every successful answer, outermost first. ``keys``: those that the tenant declares."""
+def find_records(facts: Iterable[Fact], keys: RecordKeys = NO_KEYS) -> tuple[SeenRecord, ...]:
+    """Every record of every successful answer, outermost first. ``keys``: the key fields that the tenant declares."""
     answered = ((fact, (noun_of_tool(fact.tool, keys),)) for fact in latest_reads(facts) if fact.ok)
-    return tuple(record for fact, names in answered for record in _walk(keys, fact, fact.result, "", names))
+    return tuple(record for fact, names in answered for record in _walk_records(keys, fact, fact.result, "", names))
 
 
-def _walk(
+def _walk_records(
     keys: RecordKeys,
     fact: Fact,
     value: Json,
     path: str,
     names: tuple[tuple[str, ...], ...],
     rows: str | None = None,
-    within: Seen | None = None,
+    within: SeenRecord | None = None,
     key: str | None = None,
     is_part: bool = False,
-) -> Iterator[Seen]:
+) -> Iterator[SeenRecord]:
     if isinstance(value, list):
         ids = Counter(own for item in value if isinstance(item, dict) and isinstance(own := own_id(item), str))
         for place, item in enumerate(value):
             if isinstance(item, dict):
-                yield from _walk(keys, fact, item, _row_path(item, ids, place, path), names, path, within)
+                yield from _walk_records(keys, fact, item, _row_path(item, ids, place, path), names, path, within)
         return
     if not isinstance(value, dict):
         return
     if is_keyed(value):
         for own, inner in value.items():
-            yield from _walk(keys, fact, inner, f"{path}.{own}" if path else own, names, None, within, own)
+            yield from _walk_records(keys, fact, inner, f"{path}.{own}" if path else own, names, None, within, own)
         return
     here = within
     is_row = rows is not None or key is not None
     if any(map(_is_scalar, value.values())) and (is_row or not _is_envelope(value, names, keys)):
-        called_so = names if is_part or key is not None else _with_own_name(value, names, keys)
+        called_so = names if is_part or key is not None else _add_name_from_id(value, names, keys)
         shown = () if within or is_row else keys.kind_shown_by(fact.tool)
-        if shown and (not path or any(shown in (keys.kind_of(one), words(one)[:-1]) for one in value)):
+        if shown and (not path or any(shown in (keys.kind_of(one), singular_words(one)[:-1]) for one in value)):
             called_so = (shown, *called_so)
-        here = Seen(fact, path, value, called_so, rows, within, key, is_part and own_id(value) is None)
+        here = SeenRecord(fact, path, value, called_so, rows, within, key, is_part and own_id(value) is None)
         yield here
     for field, inner in value.items():
         if isinstance(inner, dict | list):
-            noun = _in_full(words(field), names, keys)
+            noun = _expand_noun(singular_words(field), names, keys)
             plain = not noun or set(noun) <= _SAYS_NOTHING
             part = plain and here is not None and isinstance(inner, dict)
             there, called_so = f"{path}.{field}" if path else field, names if plain else (noun,)
-            yield from _walk(keys, fact, inner, there, called_so, None, here, None, part)
+            yield from _walk_records(keys, fact, inner, there, called_so, None, here, None, part)
 
 
-def _in_full(noun: "Noun", names: Iterable["Noun"], keys: RecordKeys = NO_KEYS) -> "Noun":
-    """The noun as one of the names has it in more words: the ``invoice`` of a rent invoice is a rent invoice."""
+def _expand_noun(noun: "Noun", names: Iterable["Noun"], keys: RecordKeys = NO_KEYS) -> "Noun":
+    """The noun in the longer form that one of the names has: the ``invoice`` of a rent invoice is a rent invoice."""
     if any(noun == kind for _, kind in keys.kinds):
         return noun
-    return next((name for name in names if agree(noun, name) and {*noun[:-1]} < {*name[:-1]}), noun)
+    return next((name for name in names if are_same_kind(noun, name) and {*noun[:-1]} < {*name[:-1]}), noun)
 
 
 def _row_path(row: JsonObject, ids: Mapping[str, int], place: int, path: str) -> str:
-    """The path to a row, by its own id if that is unique: it stays the same when rows come or go."""
+    """The path to a row, by its own id if that is unique: such a path stays valid when rows come or go."""
     own = own_id(row)
     if not isinstance(own, str) or ids[own] > 1:
         return f"{path}[{place}]"
@@ -214,21 +216,22 @@ def _row_path(row: JsonObject, ids: Mapping[str, int], place: int, path: str) ->
     return f"{path}[{write_condition(key, '=', own)}]"
 
 
-def makes_something(tool: str) -> bool:
-    """Whether the tool's verb makes a record that is not there before: ``create_claim``."""
-    return _words_said_by(tool)[:1] in _MAKES
+def makes_record(tool: str) -> bool:
+    """Whether the tool's verb makes a new record: ``create_claim``."""
+    return _tool_words(tool)[:1] in _MAKES
 
 
-def _words_said_by(tool: str) -> tuple[str, ...]:
-    return words(re.split(r"[./:]|__", tool)[-1])
+def _tool_words(tool: str) -> tuple[str, ...]:
+    return singular_words(re.split(r"[./:]|__", tool)[-1])
 
 
 def noun_of_tool(tool: str, keys: RecordKeys = NO_KEYS) -> tuple[str, ...]:
-    """The words of a tool's name for what it is about: without its verb, and up to the first preposition. One such as
-    ``item`` says nothing, unless it is a kind whose key is declared.
+    """The words of a tool's name for what it is about: without the verb, and up to the first preposition.
+
+    Trailing words such as ``item``, which say nothing, are dropped, unless they are a kind whose key is declared.
     """
     said: list[str] = []
-    for word in _words_said_by(tool)[1:]:
+    for word in _tool_words(tool)[1:]:
         if word in _ENDS_NOUN:
             break
         said.append(word)
@@ -238,44 +241,46 @@ def noun_of_tool(tool: str, keys: RecordKeys = NO_KEYS) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _with_own_name(record: JsonObject, names: tuple["Noun", ...], keys: RecordKeys) -> tuple["Noun", ...]:
-    """The record's names; without an ``id`` it is also called by its first identifier: with an ``order_id``, an order.
-    One that has its ``sku`` or a declared key before is no supplier, though it has a ``supplier_id``.
+def _add_name_from_id(record: JsonObject, names: tuple["Noun", ...], keys: RecordKeys) -> tuple["Noun", ...]:
+    """The record's names; without an ``id``, also a name from its first identifier: with an ``order_id``, an order. A
+    record with a ``sku`` or a declared key before its ``supplier_id`` is no supplier.
     """
     if own_id(record) is not None:
         return names
-    key = next((key for key in record if keys.name_a_record(key) or words(key)[-1:] in _OWN_NUMBERS), "")
-    return (*names, words(key)[:-1]) if names_a_record(key) and len(words(key)) > 1 else names
+    key = next((key for key in record if keys.name_a_record(key) or singular_words(key)[-1:] in _OWN_NUMBERS), "")
+    return (*names, singular_words(key)[:-1]) if names_a_record(key) and len(singular_words(key)) > 1 else names
 
 
 def _is_envelope(value: JsonObject, names: tuple[tuple[str, ...], ...], keys: RecordKeys) -> bool:
-    """Whether an answer only wraps what was asked for: a list, so that its own fields are about the list, or one
-    record, beside which only the request's own end is told.
+    """Whether an answer only wraps what was asked for: a list, or one record beside fields about the
+    request's status.
     """
     if any(map(keys.name_a_record, value)):
         return False
     if _wraps_record(value, keys):
         return True
-    lists = [words(key) for key, inner in value.items() if isinstance(inner, list)]
+    lists = [singular_words(key) for key, inner in value.items() if isinstance(inner, list)]
     return any(set(own) <= _SAYS_NOTHING or own[-1:] == name[-1:] for own in lists for name in names or ((),))
 
 
 def _wraps_record(value: Json, keys: RecordKeys) -> bool:
-    """Whether an object says how a request ended, and holds the record under a name that says nothing."""
+    """Whether an object has only status fields of the request and one record, under a name that says nothing."""
     if not isinstance(value, dict):
         return False
     told = {key: inner for key, inner in value.items() if _is_scalar(inner)}
-    if not all(set(words(key)) <= _OF_THE_REQUEST and tells_end(inner) for key, inner in told.items()):
+    if not all(
+        set(singular_words(key)) <= _OF_THE_REQUEST and may_be_request_status(inner) for key, inner in told.items()
+    ):
         return False
     held = [inner for key, inner in value.items() if key not in told]
-    if len(held) != 1 or not all(set(words(key)) <= _SAYS_NOTHING for key in value if key not in told):
+    if len(held) != 1 or not all(set(singular_words(key)) <= _SAYS_NOTHING for key in value if key not in told):
         return False
     inner = held[0]
     return isinstance(inner, dict) and (any(map(keys.name_a_record, inner)) or _wraps_record(inner, keys))
 
 
-def tells_end(value: Json) -> bool:
-    """Whether a value may say how a request went: nothing, yes or no, 0, a status of HTTP, "ok"."""
+def may_be_request_status(value: Json) -> bool:
+    """Whether a value may be the status of a request: null, true or false, 0, an HTTP status, "ok"."""
     if isinstance(value, str):
         return value.casefold() in _ENDS_WELL
     return value is None or isinstance(value, bool) or value == 0 or value in _OF_HTTP
@@ -285,14 +290,14 @@ def _is_scalar(value: Json) -> bool:
     return not isinstance(value, dict | list)
 
 
-def is_named(record: Seen, task: str) -> bool:
+def is_named_in_task(record: SeenRecord, task: str) -> bool:
     """Whether the task names the record: by its id, its number or its name."""
-    named = ((key, value) for key, value in record.record.items() if key == record.id_field or tells_apart(key))
-    return any(isinstance(value, str) and value.strip() and stands_in(value, task) for _, value in named)
+    named = ((key, value) for key, value in record.record.items() if key == record.id_field or names_own_record(key))
+    return any(isinstance(value, str) and value.strip() and occurs_in(value, task) for _, value in named)
 
 
-def stands_in(value: str, task: str) -> bool:
-    """Whether the task contains these words or this identifier; a bare figure never counts."""
+def occurs_in(value: str, task: str) -> bool:
+    """Whether the text (``task``) contains these words or this identifier; a plain figure never counts."""
     wanted = value.strip()
     said, tokens = _task_words(task)
     if wanted.casefold() not in said or read_figure(wanted) is not None:
@@ -308,13 +313,13 @@ def _task_words(task: str) -> tuple[str, frozenset[str]]:
     return task.casefold(), frozenset(token.casefold() for token in number_bearing_tokens(task))
 
 
-def tells_apart(key: str) -> bool:
-    """Whether a field names the record itself; those of others (``vendor_id``) do not."""
+def names_own_record(key: str) -> bool:
+    """Whether a field names its own record, as ``code`` does, and not another one, as ``vendor_id`` does."""
     return key.lower() in ("name", "number", "code", "title") or key.lower().endswith(("_number", "_code", "_no"))
 
 
-def says(text: str, phrase: str) -> bool:
-    """Whether the phrase stands in the text as whole words, in the singular or the plural."""
+def contains_phrase(text: str, phrase: str) -> bool:
+    """Whether the text contains the phrase as whole words, in the singular or the plural."""
     said, wanted = (" ".join(words_of(one)) for one in (text, phrase))
     return f" {wanted} " in f" {said} " or f" {wanted}s " in f" {said} "
 
@@ -354,8 +359,8 @@ class RecordReference(NamedTuple):
     """A value that may name a record. ``noun``: the kind that its field names, empty if none.
 
     ``is_id``: its field is an identifier by its name. ``must_exist``: it can hardly be anything but a record. ``key``:
-    the name of its field as names are compared, where the tenant declares it a key of that kind. ``by_kind``: its field
-    is called as a kind whose keys are declared, and may have the value of any of them.
+    its field's name in comparable form, where the tenant declares it a key of that kind. ``by_kind``: its field is
+    named after a kind with declared keys, and may hold the value of any of them.
     """
 
     noun: Noun
@@ -375,8 +380,8 @@ class RecordReference(NamedTuple):
 def references_in(
     value: Json, about: Noun = (), keys: RecordKeys = NO_KEYS, of_tool: Noun = ()
 ) -> Iterator[RecordReference]:
-    """Yields every value, however deep, that may name a record. ``about``: the kind to which a plain ``id`` belongs;
-    ``of_tool``: what the called tool is about, which may say a kind in more words.
+    """Yields every value, at any depth, that may name a record. ``about``: the kind to which a plain ``id`` belongs;
+    ``of_tool``: what the called tool is about, which may name a kind in more words.
     """
     if isinstance(value, dict):
         for key, inner in value.items():
@@ -389,58 +394,60 @@ def references_in(
 def reference_of(
     key: str, value: Json, about: Noun = (), keys: RecordKeys = NO_KEYS, of_tool: Noun = ()
 ) -> RecordReference | None:
-    """The reference that one field makes; None if its value cannot name a record."""
+    """The reference that one field is; None if its value cannot name a record."""
     told = (about, of_tool)
-    text = as_id(value)
+    text = comparable_id(value)
     if text is None:
         return None
     if declared := keys.kind_of(key):
         return RecordReference(declared, text, value, text.isdigit(), is_id=True, must_exist=True, key=key_name(key))
     is_number = text.isdigit()
-    noun, last = words(key), words(key)[-1:]
-    if not noun or is_of_request(noun, keys):
+    noun, last = singular_words(key), singular_words(key)[-1:]
+    if not noun or describes_request(noun, keys):
         return None
     if names_a_record(key) or last[0] in _IDS:
         own = noun[:-1] if last[0] in _IDS else (*noun[:-1], noun[-1].removesuffix("id"))
-        own = () if set(own) <= _ANY_RECORD else _in_full(own, told)
+        own = () if set(own) <= _ANY_RECORD else _expand_noun(own, told)
         return RecordReference(own or about, text, value, is_number, True, must_exist=True)
     if last[0] in _MARKS:
-        own = _in_full(noun[:-1], told) or about
+        own = _expand_noun(noun[:-1], told) or about
         plain = is_number or looks_like_id_text(text)
-        sure = plain and (last[0] in _ALWAYS_MARKS or agree(own, about)) and (noun[:-1] != () or last[0] != "code")
+        sure = (
+            plain and (last[0] in _ALWAYS_MARKS or are_same_kind(own, about)) and (noun[:-1] != () or last[0] != "code")
+        )
         return RecordReference(own, text, value, is_number, True, must_exist=sure)
     if not is_number and looks_like_id_text(text) and any(noun == kind for _, kind in keys.kinds):
         return RecordReference(noun, text, value, is_number, is_id=True, must_exist=True, by_kind=True)
-    sure = agree(noun, about) and (is_number or looks_like_id_text(text))
-    return RecordReference(_in_full(noun, told), text, value, is_number, last in _OWN_NUMBERS, must_exist=sure)
+    sure = are_same_kind(noun, about) and (is_number or looks_like_id_text(text))
+    return RecordReference(_expand_noun(noun, told), text, value, is_number, last in _OWN_NUMBERS, must_exist=sure)
 
 
-def mostly_of_request(noun: Noun) -> bool:
-    """Whether a field of these words often only says whose a request is, also where there are such records."""
+def may_describe_request(noun: Noun) -> bool:
+    """Whether a field of these words usually describes the request itself, such as ``tenant_id``."""
     return noun[:1] != () and noun[0] in _REQUEST_WORDS
 
 
-def is_of_request(noun: Noun, keys: RecordKeys) -> bool:
-    """Whether a field of these words is about the request that has it, and about no record that a tool here reads."""
-    return mostly_of_request(noun) and not is_read(noun[:1], keys)
+def describes_request(noun: Noun, keys: RecordKeys) -> bool:
+    """Whether a field of these words describes the request itself, and names no record that a tool here reads."""
+    return may_describe_request(noun) and not has_read_tool(noun[:1], keys)
 
 
-def is_read(noun: Noun, keys: RecordKeys, *, in_full: bool = False) -> bool:
-    """Whether a tool here reads records of that name; ``in_full``: in all its words, and in no more."""
-    return noun in _nouns_read(keys.readers) if in_full else noun[-1:] in _last_words_read(keys.readers)
+def has_read_tool(noun: Noun, keys: RecordKeys, *, in_full: bool = False) -> bool:
+    """Whether a tool here reads records of that name; ``in_full``: of exactly that name."""
+    return noun in _nouns_of_readers(keys.readers) if in_full else noun[-1:] in _last_words_of_readers(keys.readers)
 
 
 @lru_cache(maxsize=64)
-def _nouns_read(readers: frozenset[str]) -> frozenset[Noun]:
+def _nouns_of_readers(readers: frozenset[str]) -> frozenset[Noun]:
     return frozenset(map(noun_of_tool, readers)) - {()}
 
 
 @lru_cache(maxsize=64)
-def _last_words_read(readers: frozenset[str]) -> frozenset[Noun]:
-    return frozenset(noun[-1:] for noun in _nouns_read(readers))
+def _last_words_of_readers(readers: frozenset[str]) -> frozenset[Noun]:
+    return frozenset(noun[-1:] for noun in _nouns_of_readers(readers))
 
 
-def as_id(value: Json) -> str | None:
+def comparable_id(value: Json) -> str | None:
     """A text or a whole number in the form in which ids are compared; None for other values."""
     if isinstance(value, bool) or not isinstance(value, str | int):
         return None
@@ -448,62 +455,60 @@ def as_id(value: Json) -> str | None:
 
 
 @lru_cache(maxsize=8_192)
-def rank_of(key: str, kind: Noun) -> int | None:
-    """How a record's own field names it: 0 as an id, 1 as a number or reference, 2 as a name; None if it names
-    something else.
-    """
-    noun, last = words(key), words(key)[-1:]
+def rank_own_name(key: str, kind: Noun) -> int | None:
+    """How a field names its own record: 0 as an id, 1 as a number or reference, 2 as a name; None if it does not."""
+    noun, last = singular_words(key), singular_words(key)[-1:]
     if noun in (("id",), ("uuid",), ("guid",)):
         return 0
     if not noun:
         return None
     if last == ("id",) or names_a_record(key):
-        return 0 if agree(noun[:-1] or (noun[-1].removesuffix("id"),), kind) else None
+        return 0 if are_same_kind(noun[:-1] or (noun[-1].removesuffix("id"),), kind) else None
     if last[0] in _MARKS:
-        return 1 if not noun[:-1] or agree(noun[:-1], kind) else None
+        return 1 if not noun[:-1] or are_same_kind(noun[:-1], kind) else None
     if last[0] in _NAMES:
-        return 2 if not noun[:-1] or agree(noun[:-1], kind) else None
-    return 1 if agree(noun, kind) and noun[-1] == kind[-1] else None
+        return 2 if not noun[:-1] or are_same_kind(noun[:-1], kind) else None
+    return 1 if are_same_kind(noun, kind) and noun[-1] == kind[-1] else None
 
 
-def agree(one: Noun, other: Noun) -> bool:
-    """Whether two nouns are of one kind, as ``claim`` and ``expense_claim`` are, and ``claim`` and ``expense``."""
-    return bool(one and other) and same_kind(one[-1], other[-1])
+def are_same_kind(one: Noun, other: Noun) -> bool:
+    """Whether two nouns are of one kind: ``claim`` and ``expense_claim`` are, and so are ``claim`` and ``expense``."""
+    return bool(one and other) and are_kind_synonyms(one[-1], other[-1])
 
 
 def is_of_kind(noun: Noun, kind: Noun) -> bool:
-    """Whether a noun is a declared kind in all its words: a ``line_item`` is no ``item``."""
-    return agree(noun, kind) and noun[:-1] == kind[:-1]
+    """Whether a noun is a declared kind with all its words: a ``line_item`` is no ``item``."""
+    return are_same_kind(noun, kind) and noun[:-1] == kind[:-1]
 
 
-def speaks_of(noun: Noun, kind: Noun) -> bool:
-    """Whether the noun is an aspect of the kind, as ``claim`` of a ``claim_status``."""
-    return bool(noun) and any(same_kind(noun[-1], word) for word in kind)
+def is_aspect_of(noun: Noun, kind: Noun) -> bool:
+    """Whether ``kind`` is an aspect of the noun, as ``claim_status`` is one of ``claim``."""
+    return bool(noun) and any(are_kind_synonyms(noun[-1], word) for word in kind)
 
 
 def name_of_kind(noun: Noun) -> str:
-    """One word for all nouns of a kind, so that ``expense_claim`` and ``expense`` have the same; empty for none."""
+    """One word for all nouns of a kind, the same for ``expense_claim`` and ``expense``; empty for no noun."""
     last = noun[-1] if noun else ""
     return next((min(group) for group in _SAME_KIND if last in group), last)
 
 
 @lru_cache(maxsize=4_096)
-def same_kind(one: str, other: str) -> bool:
+def are_kind_synonyms(one: str, other: str) -> bool:
     return one == other or any(one in group and other in group for group in _SAME_KIND)
 
 
-def looks_like_an_id_value(value: Json) -> bool:
+def is_id_text(value: Json) -> bool:
     return isinstance(value, str) and looks_like_id_text(value)
 
 
-def shape_of(text: str) -> str:
-    """The pattern that ids of one kind share, ``c-#`` for ``C-17``; empty for a bare number."""
+def id_pattern_of(text: str) -> str:
+    """The pattern that ids of one kind share, ``c-#`` for ``C-17``; empty for a plain number."""
     return _DIGITS.sub("#", text.casefold()) if looks_like_id_text(text) else ""
 
 
 def _references_under(key: str, inner: Json, about: Noun, keys: RecordKeys, of_tool: Noun) -> Iterator[RecordReference]:
     if isinstance(inner, dict):
-        noun = _in_full(words(key), (of_tool,))
+        noun = _expand_noun(singular_words(key), (of_tool,))
         within = about if set(noun) <= _SAYS_NOTHING | _ANY_RECORD else noun
         for own in inner if is_keyed(inner) else ():
             yield RecordReference(within, own.strip().casefold(), own, own.isdigit(), is_id=True, must_exist=False)
