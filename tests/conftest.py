@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 from redis.asyncio import Redis
 
 from shared.infra.embedded_redis import EmbeddedRedis
-from shared.infra.live import Live
+from shared.infra.live import ChannelListener
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
 from tests.authorities import trust_one_authority
@@ -119,5 +119,5 @@ def redis_url(redis_server: str, redis: Redis) -> str:
 @pytest.fixture
 async def task_store(redis: Redis) -> AsyncIterator[TaskStore]:
     """What gateways use, on an empty database."""
-    async with Live(redis) as live:
+    async with ChannelListener(redis) as live:
         yield TaskStore(redis, live)

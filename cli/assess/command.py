@@ -308,7 +308,7 @@ async def _run_repeatedly(
                 if not done:
                     raise
                 return tuple(done), complaint
-            done.append(Run(results=results, updates=tuple(update.wire() for update in progress.updates)))
+            done.append(Run(results=results, updates=tuple(update.to_json() for update in progress.updates)))
     return tuple(done), None
 
 

@@ -6,7 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.console import Complaint
-from shared.contracts.assessment.figures import Change, Line, compare_assessments, lines
+from shared.contracts.assessment.figures import CriterionChange, CriterionPoints, compare_assessments, criterion_points
 from shared.contracts.assessment.messages import JsonObject
 from shared.contracts.assessment.results import PASSES_AT, Assessment
 from shared.domain.estimates import Interval
@@ -14,7 +14,7 @@ from shared.domain.estimates import Interval
 
 def assessment_table(assessment: Assessment) -> Table:
     table = Table("dimension", "criterion", "points", "of", "reason", title=_build_title(assessment))
-    listed = lines(assessment)
+    listed = criterion_points(assessment)
     for dimension in dict.fromkeys(line.dimension for line in listed):
         within = [line for line in listed if line.dimension == dimension]
         mean, most = sum(line.mean for line in within), sum(line.most for line in within)
@@ -90,7 +90,7 @@ def _build_title(assessment: Assessment) -> Text:
     return strip_control_characters(f"{assessment.scenario}: {assessment.agent}{runs}")
 
 
-def _points_text(line: Line) -> str:
+def _points_text(line: CriterionPoints) -> str:
     if line.unjudged:
         return "unjudged"
     each = f" ({' '.join(map(_format_number, line.points))})" if len(set(line.points)) > 1 else ""
@@ -111,7 +111,7 @@ def _mean_text(interval: Interval | None) -> str:
     return "" if interval is None else f" and earns a share of {_interval_text(interval)} of the points"
 
 
-def _serialize_change(change: Change) -> JsonObject:
+def _serialize_change(change: CriterionChange) -> JsonObject:
     told: JsonObject = {"before": change.before, "after": change.after, "change": change.change}
     return told | {"interval": [*change.interval] if change.interval else None, "clear": change.is_clear}
 

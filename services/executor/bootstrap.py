@@ -41,7 +41,7 @@ from shared.contracts.tenant import Connection, TenantRecord
 from shared.domain.model_price import NANO
 from shared.domain.outgoing import Reach
 from shared.infra.guard import Guard
-from shared.infra.late_model import ClosableModel, CountedModel, LateModel
+from shared.infra.late_model import ClosableModel, CountedModel, LazyModel
 from shared.infra.metrics import Metrics
 from shared.infra.model_prices import read_prices
 from shared.infra.parts import load_part
@@ -189,7 +189,7 @@ def _build_tiers(settings: ExecutorSettings) -> dict[Tier, str]:
     return {Tier.SMALL: settings.haiku_model, Tier.LARGE: settings.sonnet_model}
 
 
-def _build_model(settings: ExecutorSettings, tracer: Tracer) -> LateModel:
+def _build_model(settings: ExecutorSettings, tracer: Tracer) -> LazyModel:
     def load_prompts() -> ClosableModel:
         from shared.infra.anthropic_model import AnthropicModel, ModelLimits  # the SDK takes long to load
 
@@ -200,7 +200,7 @@ def _build_model(settings: ExecutorSettings, tracer: Tracer) -> LateModel:
             base_url=settings.anthropic_base_url or None,
             limits=ModelLimits(seconds=settings.model_timeout),
             tracer=tracer,
-            tells_trace=settings.traceparent_to_model,
+            sends_trace=settings.traceparent_to_model,
         )
 
-    return LateModel(load_prompts)
+    return LazyModel(load_prompts)

@@ -73,7 +73,7 @@ from services.gateway.wiring import (
 from shared.domain.outgoing import operators_reach, tools_reach
 from shared.infra.counted_app import AnswerCounts, CountedApp
 from shared.infra.keys import DEDUPE_SECONDS
-from shared.infra.live import Live
+from shared.infra.live import ChannelListener
 from shared.infra.parts import load_part
 from shared.infra.reads import Reads
 from shared.infra.redis import connect
@@ -89,7 +89,7 @@ class _Connections(NamedTuple):
 
     state: Redis
     queue: Redis
-    live: Live
+    live: ChannelListener
     reads: Reads
     identity: IdentityWiring
     metrics: MetricsWiring
@@ -125,7 +125,7 @@ def build_app(settings: GatewaySettings, shutdown: ShutdownState | None = None, 
 
 def _connect(settings: GatewaySettings) -> _Connections:
     state, queue = connect(settings.redis_url), connect(settings.queue_url)
-    live, reads = Live(state), Reads(state, settings.redis_url)
+    live, reads = ChannelListener(state), Reads(state, settings.redis_url)
     metrics = MetricsWiring(settings, state)
     embedded = settings.profile == "embedded"
     webhooks = WebhookWiring(settings, state, live, embedded=embedded, meter=metrics.metrics)

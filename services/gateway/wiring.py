@@ -40,9 +40,9 @@ from shared.domain.outgoing import files_reach, tools_reach, webhook_reach
 from shared.infra.guard import Guard
 from shared.infra.installation import InstallationReading
 from shared.infra.keys import DELIVERIES_CHANNEL, NOTICES_CHANNEL
-from shared.infra.live import Live
+from shared.infra.live import ChannelListener
 from shared.infra.metrics import Metrics, MetricsPage, metrics_app
-from shared.infra.sealed import Seal
+from shared.infra.sealed import SecretCipher
 from shared.infra.side_server import serve_beside
 from shared.infra.tls import trusted_certificates
 from shared.ports.meter import NO_METER, Meter
@@ -106,7 +106,7 @@ class WebhookWiring:
         self,
         settings: PushSettings,
         state: Redis,
-        live: Live,
+        live: ChannelListener,
         *,
         embedded: bool,
         meter: Meter = NO_METER,
@@ -116,7 +116,7 @@ class WebhookWiring:
         self.registrar: WebhookRegistrar | None = None
         self.posts: RedisDeliveryQueue | None = None
         if settings.push_offered:
-            seal = Seal(settings.secrets.sealing_keys())
+            seal = SecretCipher(settings.secrets.sealing_keys())
             self.posts = RedisDeliveryQueue(state, seal, meter)
             webhooks = RedisWebhooks(state, seal)
             self.registrar = WebhookRegistrar(webhooks, self.reach, settings.secrets, settings.webhooks_per_task)
@@ -149,7 +149,7 @@ def _delivery_rules(settings: PushSettings) -> DeliveryRules:
 
 
 @asynccontextmanager
-async def run_notifier(push: WebhookWiring, state: Redis, live: Live, console: str) -> AsyncIterator[None]:
+async def run_notifier(push: WebhookWiring, state: Redis, live: ChannelListener, console: str) -> AsyncIterator[None]:
     """Send notices about approvals while the context lasts. ``console``: the gateway's public URL, for links.
 
     ``live`` must be open.

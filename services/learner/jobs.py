@@ -27,9 +27,9 @@ from services.learner.entrypoints.loops import SeedingStatus, keep_finding, keep
 from services.learner.ports.outcomes import TrainingBucket
 from services.learner.settings import LearnerSettings, MemorySettings
 from shared.contracts.learning_files import FileRequest, LearningFile
-from shared.domain.model_price import dearest
+from shared.domain.model_price import highest_prices
 from shared.infra import keys
-from shared.infra.late_model import ClosableModel, CountedModel, LateModel
+from shared.infra.late_model import ClosableModel, CountedModel, LazyModel
 from shared.infra.learned_files import learned_files
 from shared.infra.lua import Scripts
 from shared.infra.model_prices import read_prices
@@ -95,10 +95,10 @@ def build_memory_jobs(
     if not wants_facts:
         return MemoryJobs(rememberer, follower, news, forgetter)
 
-    model = LateModel(lambda: _build_model(settings))
+    model = LazyModel(lambda: _build_model(settings))
     prices = read_prices()
     counted = CountedModel(model, {Tier.SMALL: settings.haiku_model}, meter)
-    finder = ModelFacts(counted, prices.get(settings.haiku_model) or dearest(prices.values()))
+    finder = ModelFacts(counted, prices.get(settings.haiku_model) or highest_prices(prices.values()))
     budgets = RedisTenantBudgets(redis, RedisTenantRecords(redis))
     worker = FactWorker(RedisFactRepository(redis), finder, budgets)
     return MemoryJobs(rememberer, follower, news, forgetter, worker, model.close)

@@ -11,7 +11,7 @@ class OfferedTool(policy.PolicyContract):
     tool_class: ToolClass = ToolClass.READ
 
 
-class AllowanceRequest(policy.UnderPolicies):
+class AllowanceRequest(policy.PolicyRequest):
     """Tools that may be called in this turn, and what the session called before it."""
 
     context: dict[str, policy.ContextValue] = {}
@@ -20,7 +20,7 @@ class AllowanceRequest(policy.UnderPolicies):
     confirmations: tuple[policy.Confirmation, ...] = ()
 
 
-class Bar(policy.PolicyContract):
+class Prohibition(policy.PolicyContract):
     """Why a tool may not be called: the rule, and its reason for whoever wanted to call it."""
 
     rule_id: str
@@ -28,14 +28,14 @@ class Bar(policy.PolicyContract):
     reason: str
 
 
-class CallLimit(Bar):
+class CallLimit(Prohibition):
     """So many further calls in this turn; ``successes_only``: calls that certainly failed do not count."""
 
     remaining: int
     successes_only: bool = False
 
 
-class Precondition(Bar):
+class Precondition(Prohibition):
     """The tool may be called once one of ``any_of`` has succeeded; the session has not done so before this turn."""
 
     any_of: tuple[str, ...]
@@ -45,12 +45,12 @@ class ToolAllowance(policy.PolicyContract):
     """What holds for one tool. ``ask``: a rule depends on the arguments, so each call needs a verdict of its own."""
 
     tool: str
-    bars: tuple[Bar, ...] = ()
+    bars: tuple[Prohibition, ...] = ()
     limits: tuple[CallLimit, ...] = ()
     preconditions: tuple[Precondition, ...] = ()
     ask: bool = False
 
-    def what_forbids(self, since: Sequence[policy.PastCall]) -> Bar | None:
+    def find_prohibition(self, since: Sequence[policy.PastCall]) -> Prohibition | None:
         """What forbids the next call, after the calls made ``since`` this was asked; None if nothing does.
 
         With ``ask`` that is only half of the answer.
@@ -59,7 +59,7 @@ class ToolAllowance(policy.PolicyContract):
             return self.bars[0]
         own = [call.outcome for call in since if call.tool == self.tool]
         for limit in self.limits:
-            if sum(counts(outcome, limit.successes_only) for outcome in own) >= limit.remaining:
+            if sum(counts_against_limit(outcome, limit.successes_only) for outcome in own) >= limit.remaining:
                 return limit
         succeeded = {call.tool for call in since if call.outcome is policy.CallOutcome.SUCCEEDED}
         return next((needed for needed in self.preconditions if succeeded.isdisjoint(needed.any_of)), None)
@@ -73,7 +73,7 @@ class Allowances(policy.PolicyContract):
     policy_hash: str
 
 
-def counts(outcome: policy.CallOutcome, successes_only: bool) -> bool:
+def counts_against_limit(outcome: policy.CallOutcome, successes_only: bool) -> bool:
     """Whether a call uses up a limit: one whose end is unknown does; one that was never sent does not."""
     if successes_only:
         return outcome in (policy.CallOutcome.SUCCEEDED, policy.CallOutcome.UNKNOWN)

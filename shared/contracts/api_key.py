@@ -28,5 +28,5 @@ class ApiKey(Contract):
     messages_a_minute: int | None = None
     messages_a_day: int | None = None
 
-    def is_good(self, now: datetime) -> bool:
+    def is_valid(self, now: datetime) -> bool:
         return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)

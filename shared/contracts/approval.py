@@ -45,7 +45,7 @@ class Rung(Contract):
 
     @field_validator("level")
     @classmethod
-    def _is_known(cls, word: str) -> str:
+    def _check_level(cls, word: str) -> str:
         return Level.parse(word).word
 
 
@@ -86,7 +86,7 @@ class Decision(Contract):
     comment: str = ""
 
 
-class Confirmed(Contract):
+class GivenConfirmation(Contract):
     """A confirmation that was given, for one plan and verdict (by their hashes)."""
 
     about: str
@@ -103,7 +103,7 @@ class ConfirmationStep(Contract):
     about: str
     number: int
     of: int
-    given: tuple[Confirmed, ...] = ()  # those before it, on the same plan
+    given: tuple[GivenConfirmation, ...] = ()  # those before it, on the same plan
 
 
 class Approval(Contract):
@@ -138,7 +138,7 @@ class Approval(Contract):
         """The name of the approval's current deadline; each level that it escalates to has its own."""
         return f"{self.approval_id}+{len(self.escalations)}" if self.escalations else self.approval_id
 
-    def objection(self, who: Principal, now: datetime) -> str | None:
+    def find_objection(self, who: Principal, now: datetime) -> str | None:
         """Why this person's decision would not count now; None if it would. Levels are listed, not ranked."""
         if self.status is not ApprovalStatus.WAITING or now >= self.deadline:
             return f"the approval is no longer waiting (deadline {self.deadline:%Y-%m-%d %H:%M} UTC)"

@@ -82,33 +82,33 @@ class Credential(Contract):
 
     @field_validator("source")
     @classmethod
-    def _is_reference(cls, text: str) -> str:
+    def _check_reference(cls, text: str) -> str:
         parse_reference(text)
         return text
 
     @field_validator("header")
     @classmethod
-    def _is_free(cls, name: str) -> str:
+    def _check_header_name(cls, name: str) -> str:
         if name and (not _HEADER.fullmatch(name) or name.lower() in _OURS):
             raise ValueError("is no name of a header that may carry a credential, such as X-Api-Key")
         return name
 
     @field_validator("token_url")
     @classmethod
-    def _is_url(cls, url: str) -> str:
+    def _check_token_url(cls, url: str) -> str:
         if url and not _URL.fullmatch(url):
             raise ValueError("must be an http or https URL without user or fragment")
         return url
 
     @field_validator("client_auth")
     @classmethod
-    def _is_known(cls, word: str) -> str:
+    def _check_client_auth(cls, word: str) -> str:
         if word not in ("basic", "post"):
             raise ValueError("must be basic or post")
         return word
 
     @model_validator(mode="after")
-    def _is_whole(self) -> Self:
+    def _check_complete(self) -> Self:
         needed = {CredentialType.HEADER: ("header",), CredentialType.OAUTH: ("token_url", "client_id")}
         missing = [name for name in needed.get(self.type, ()) if not getattr(self, name)]
         if missing:
@@ -141,7 +141,7 @@ def aws_prefix_of(tenant: str) -> str:
     return f"{AWS_PREFIX}{folder_of(tenant)}/"
 
 
-def beyond_walls(given: Reference, tenant: str) -> str | None:
+def why_not_own_secret(given: Reference, tenant: str) -> str | None:
     """Why a tenant may not name this secret in its record; None if it may.
 
     A record is written by a tenant's operator; the secrets lie with the executor, beside those of other tenants.

@@ -84,8 +84,8 @@ def case_of(outcome: TaskOutcome) -> CaseEntry:
         quality=outcome.quality,
         formula=_find_formula(outcome),
         parts=_read_parts(outcome),
-        worked=_list_notes(_success_lines(outcome)),
-        failed=_list_notes(_failure_lines(outcome)),
+        worked=_shorten_notes(_success_lines(outcome)),
+        failed=_shorten_notes(_failure_lines(outcome)),
         tool_count=outcome.tool_calls,
         domain=outcome.process_type,
         strategy=_effective_strategy(outcome),
@@ -143,12 +143,12 @@ def _failure_lines(outcome: TaskOutcome) -> Iterator[str]:
     yield from outcome.failed
 
 
-def _list_notes(said: Iterator[str]) -> tuple[str, ...]:
-    return tuple(map(_note, islice(said, _NOTES)))
+def _shorten_notes(said: Iterator[str]) -> tuple[str, ...]:
+    return tuple(map(_shorten_note, islice(said, _NOTES)))
 
 
 @lru_cache(maxsize=4_096)  # the same few names of tools, over and over
-def _note(text: str) -> str:
+def _shorten_note(text: str) -> str:
     return redact_text(text)[:_SAID]
 
 

@@ -5,7 +5,7 @@ from typing import Literal
 from shared.contracts.base import Contract
 
 
-class RuleFound(Contract):
+class RuleGround(Contract):
     """A rule that requires approval, with the values that decided it (canonical JSON)."""
 
     rule_id: str
@@ -32,7 +32,7 @@ class ArgumentSource(Contract):
     ref: str = ""
 
 
-class ReadFound(Contract):
+class ReadGround(Contract):
     """A read: its arguments and its answer, as JSON text; of a long answer only the beginning (``cut``).
 
     ``supports``: the arguments ("c1.amount") and figures ("value net") that rest on it.
@@ -49,7 +49,7 @@ class ReadFound(Contract):
     supports: tuple[str, ...] = ()
 
 
-class FigureFound(Contract):
+class FigureGround(Contract):
     """A computed figure: its exact value, the operation, and its operands ("f1.amount", "value net", "task 19")."""
 
     name: str
@@ -61,10 +61,10 @@ class FigureFound(Contract):
 class Grounds(Contract):
     """All that a plan rests on. ``not_known``: in sentences, what the process decides by and could not be found out."""
 
-    rules: tuple[RuleFound, ...] = ()
+    rules: tuple[RuleGround, ...] = ()
     policy_hash: str = ""
     policy_versions: tuple[str, ...] = ()
     arguments: tuple[ArgumentSource, ...] = ()
-    reads: tuple[ReadFound, ...] = ()
-    figures: tuple[FigureFound, ...] = ()
+    reads: tuple[ReadGround, ...] = ()
+    figures: tuple[FigureGround, ...] = ()
     not_known: tuple[str, ...] = ()

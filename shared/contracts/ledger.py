@@ -10,7 +10,7 @@ from shared.contracts.task import Principal
 from shared.domain.words import Resolution, ToolClass, WriteStatus
 
 
-class Resolved(Contract):
+class DoubtResolution(Contract):
     """An operator's decision on a write in doubt. ``doubt`` names the write and its attempt.
 
     The turn that brings it carries ``{"doubt", "call_id", "resolution", "comment"}`` as its data.
@@ -75,7 +75,7 @@ class LedgerEntry(Contract):
     doubted_at: datetime | None = None  # since when it is in doubt
     decide_by: datetime | None = None  # until when an operator may say what became of it
     decide_hours: float = 24.0  # how long the tenant gave for that when the call went out
-    resolutions: tuple[Resolved, ...] = ()  # what operators said of it, newest last
+    resolutions: tuple[DoubtResolution, ...] = ()  # what operators said of it, newest last
     agent: AgentCall | None = None
 
     @property
@@ -94,6 +94,6 @@ class LedgerEntry(Contract):
         return f"{self.key}:{self.agent.replies if self.agent else 0}"
 
     @property
-    def resolved(self) -> Resolved | None:
+    def resolved(self) -> DoubtResolution | None:
         """The operator's decision on the present attempt; None if there is none."""
         return next((word for word in self.resolutions if word.doubt == self.doubt), None)

@@ -15,7 +15,7 @@ class MadeCase(Contract):
     expected: str
 
 
-class MadeBy(Contract):
+class MadeToolReference(Contract):
     """The made tool that computed a figure: its name, its version, and the SHA-256 of the code that ran."""
 
     name: str
@@ -49,8 +49,8 @@ class MadeTool(Contract):
         return at.isoformat()
 
     @property
-    def by(self) -> MadeBy:
-        return MadeBy(name=self.name, version=self.version, code_sha256=self.code_sha256)
+    def by(self) -> MadeToolReference:
+        return MadeToolReference(name=self.name, version=self.version, code_sha256=self.code_sha256)
 
     def copy_as_removed(self, at: datetime, by: str) -> "MadeTool":
         return self.model_copy(update={"code": "", "cases": (), "removed_at": at, "removed_by": by})

@@ -49,7 +49,7 @@ class PredictionOutcome(Contract):
     source: str = ""
 
 
-class Said(Contract):
+class OutcomeTexts(Contract):
     """The texts of a task and its answer, shortened and without what the privacy guard marks; ``values`` by name."""
 
     task: str
@@ -83,5 +83,5 @@ class TaskOutcome(Contract):
     worked: tuple[str, ...] = ()  # tools that did what they were called for
     failed: tuple[str, ...] = ()  # tools that did not
     thresholds: tuple[PredictionOutcome, ...] = ()  # what was predicted, and what it proved to be
-    said: Said | None = None  # what facts and entities are found in
+    said: OutcomeTexts | None = None  # what facts and entities are found in
     details: dict[str, JsonValue] = {}

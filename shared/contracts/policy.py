@@ -145,11 +145,11 @@ class CallContext(PolicyContract):
     unknown_fields: tuple[str, ...] | None = None
     rows: tuple[dict[str, ContextValue], ...] = ()
 
-    def by_row(self) -> "tuple[CallContext, ...]":
+    def split_by_row(self) -> "tuple[CallContext, ...]":
         """The call as it is decided for each of its rows; itself alone if it has none."""
-        return tuple(self._of_row(row) for row in self.rows) or (self,)
+        return tuple(self._complete_with_row(row) for row in self.rows) or (self,)
 
-    def _of_row(self, row: dict[str, ContextValue]) -> "CallContext":
+    def _complete_with_row(self, row: dict[str, ContextValue]) -> "CallContext":
         unknown = None if self.unknown_fields is None else tuple(set(self.unknown_fields) - row.keys())
         return self.model_copy(update={"fields": {**self.fields, **row}, "unknown_fields": unknown, "rows": ()})
 
@@ -174,7 +174,7 @@ class Confirmation(PolicyContract):
     fields: dict[str, ContextValue] = {}
 
 
-class UnderPolicies(PolicyContract):
+class PolicyRequest(PolicyContract):
     """A request that carries the policies which it is decided by."""
 
     policies: tuple[Policy, ...] = ()
@@ -198,7 +198,7 @@ class UnderPolicies(PolicyContract):
 _policy_text = IdentityCache(Policy.to_json, 256)
 
 
-class EvaluateRequest(UnderPolicies):
+class EvaluateRequest(PolicyRequest):
     """Rules to evaluate over a context, and over each planned call with its own fields laid over that context.
 
     ``binding`` tells the service to treat an indeterminate rule (a missing field) as an escalation; a provisional

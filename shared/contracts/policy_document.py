@@ -30,7 +30,7 @@ _YAML = re.compile(
 )
 
 
-class UnknownShape(ValueError):
+class BadPolicyDocument(ValueError):
     """The rules cannot be read. ``field``: the wrong field's path in the document, empty for the whole."""
 
     def __init__(self, field: str, problem: str) -> None:
@@ -49,37 +49,37 @@ class WrittenRules(NamedTuple):
 def rules_in_text(text: str) -> Json:
     """The JSON rules in a text, with or without a code fence; None for plain words.
 
-    Raises ``UnknownShape`` for invalid JSON, and for rules that stand in a text in any other way.
+    Raises ``BadPolicyDocument`` for invalid JSON, and for rules that stand in a text in any other way.
     """
     fenced = _FENCED.match(text.strip())
     inside = fenced["inside"].strip() if fenced else text.strip()
     if not inside.startswith(("{", "[")):
         if _EMBEDDED.search(inside) or _YAML.search(inside):
-            raise UnknownShape("", "it has rules inside of another text; they must be a JSON object of their own")
+            raise BadPolicyDocument("", "it has rules inside of another text; they must be a JSON object of their own")
         return None
     try:
         value = loads(inside)
     except ValueError as error:
-        raise UnknownShape("", f"it looks like JSON and is none: {error}") from error
+        raise BadPolicyDocument("", f"it looks like JSON and is none: {error}") from error
     if not isinstance(value, dict | list):
-        raise UnknownShape("", "it must be an object")
+        raise BadPolicyDocument("", "it must be an object")
     return value
 
 
 def read_rules(document: JsonObject | list[Json], policy_id: str) -> WrittenRules:
-    """The rules of a document. Raises ``UnknownShape``, which names a field that would silently have no effect."""
+    """The rules of a document. Raises ``BadPolicyDocument``, which names a field that would silently have no effect."""
     whole: JsonObject = {"rules": document} if isinstance(document, list) else document
     if not {*_RULES} & {*whole}:
-        raise UnknownShape("", 'it has no "rules"')
+        raise BadPolicyDocument("", 'it has no "rules"')
     written = sorted_document(whole)
     try:
         policy = Policy.model_validate({"id": policy_id, **written})
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        raise UnknownShape(".".join(map(str, first["loc"])), first["msg"]) from error
-    unread = strange_fields(written)
+        raise BadPolicyDocument(".".join(map(str, first["loc"])), first["msg"]) from error
+    unread = unknown_fields_of(written)
     if holding := [name for name in unread if not _is_descriptive(name)]:
-        raise UnknownShape(holding[0], "nobody reads this field, and what it says would not hold")
+        raise BadPolicyDocument(holding[0], "nobody reads this field, and what it says would not hold")
     return WrittenRules(policy.model_copy(update={"id": policy_id}), unread)
 
 
@@ -93,11 +93,11 @@ def refused_field(document: Json) -> str | None:
     said = {name: value for name, value in document.items() if value not in _EMPTY}
     for name in _RULES:
         if isinstance(rules := said.get(name), list):
-            said[name] = [_without_empty(rule) for rule in rules]
-    return next((name for name in strange_fields(said) if not _is_descriptive(name)), None)
+            said[name] = [_drop_empty_fields(rule) for rule in rules]
+    return next((name for name in unknown_fields_of(said) if not _is_descriptive(name)), None)
 
 
-def _without_empty(rule: Json) -> Json:
+def _drop_empty_fields(rule: Json) -> Json:
     return {name: value for name, value in rule.items() if value not in _EMPTY} if isinstance(rule, dict) else rule
 
 
@@ -113,9 +113,9 @@ def sorted_document(document: JsonObject) -> JsonObject:
     rules = document.get("rules")
     if not isinstance(rules, list):
         return document
-    sorted_ = {**document, "rules": [rule for rule in rules if _list_of_rule(rule) == "rules"]}
+    sorted_ = {**document, "rules": [rule for rule in rules if _list_name_for(rule) == "rules"]}
     for place, camel in (("tool_rules", "toolRules"), ("text_rules", "textRules")):
-        if found := [rule for rule in rules if _list_of_rule(rule) == place]:
+        if found := [rule for rule in rules if _list_name_for(rule) == place]:
             sorted_[place] = [*_as_items(sorted_.pop(camel, None)), *_as_items(sorted_.get(place)), *found]
     for name in ("default_action", "defaultAction"):
         if name in document and "text_default" not in document and "textDefault" not in document:
@@ -123,24 +123,24 @@ def sorted_document(document: JsonObject) -> JsonObject:
     return sorted_
 
 
-def strange_fields(document: JsonObject) -> tuple[str, ...]:
+def unknown_fields_of(document: JsonObject) -> tuple[str, ...]:
     """The fields of a policy that no reader knows: a misspelt one would silently have no effect."""
     written = sorted_document(document)
-    found = [*_find_unread(written, Policy, str(document.get("id", "policy")))]
+    found = [*_find_unknown_fields(written, Policy, str(document.get("id", "policy")))]
     for name, shape in _RULES.items():
         rules = written.get(name)
         for rule in rules if isinstance(rules, list) else ():
             if isinstance(rule, dict):
-                found += _find_unread(rule, shape, str(rule.get("id", name)))
+                found += _find_unknown_fields(rule, shape, str(rule.get("id", name)))
     return tuple(found)
 
 
-def _find_unread(written: JsonObject, shape: type[PolicyContract], where: str) -> Iterator[str]:
+def _find_unknown_fields(written: JsonObject, shape: type[PolicyContract], where: str) -> Iterator[str]:
     known = {name for field, info in shape.model_fields.items() for name in (field, info.alias)}
     return (f"{where}.{name}" for name in written if name not in known)
 
 
-def _list_of_rule(rule: Json) -> str:
+def _list_name_for(rule: Json) -> str:
     return (
         next((place for field, place in _PLACES.items() if field in rule), "rules")
         if isinstance(rule, dict)

@@ -37,7 +37,11 @@ def _hashed_fields(policy: Policy) -> Json:
     rules: list[Json] = [
         [rule.id, rule.condition, rule.action, rule.level, rule.reason, *_list_marks(rule)] for rule in policy.rules
     ]
-    further = [*_about_tools(policy), *_about_texts(policy), *(["judges records"] * policy.judges_records)]
+    further = [
+        *_tool_rules_as_json(policy),
+        *_text_rules_as_json(policy),
+        *(["judges records"] * policy.judges_records),
+    ]
     return [policy.id, policy.version, plain(policy.context), rules, *further]
 
 
@@ -50,14 +54,14 @@ def _list_marks(rule: Rule) -> list[Json]:
     return [*(["report only"] * rule.report_only), *(["if known"] * rule.if_known), *approvers]
 
 
-def _about_tools(policy: Policy) -> list[Json]:
+def _tool_rules_as_json(policy: Policy) -> list[Json]:
     if not policy.tool_rules and policy.tool_default == "allow":
         return []
     rules: list[Json] = [plain(rule.model_dump(exclude_defaults=True)) for rule in policy.tool_rules]
     return [{"tools": rules, "default": policy.tool_default}]
 
 
-def _about_texts(policy: Policy) -> list[Json]:
+def _text_rules_as_json(policy: Policy) -> list[Json]:
     if not policy.judges_texts:
         return []
     rules: list[Json] = [plain(rule.model_dump(exclude_defaults=True)) for rule in policy.text_rules]

@@ -66,10 +66,10 @@ class RecordKind(Contract):
 
     @field_validator("keys", "reads")
     @classmethod
-    def _are_names(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        if not all(map(key_name, names)):
+    def _check_names(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        if not all(map(normalized_key_name, names)):
             raise ValueError("a name is empty")
-        if bare := _EVERY_RECORDS_KEY.intersection(map(key_name, names)):
+        if bare := _EVERY_RECORDS_KEY.intersection(map(normalized_key_name, names)):
             raise ValueError(f"every kind of record has an {min(bare)!r}: name a field that only this kind's key has")
         return names
 
@@ -78,7 +78,7 @@ _EVERY_RECORDS_KEY = frozenset({"id", "uuid", "guid"})
 
 
 @lru_cache(maxsize=4_096)  # the same few names of fields, over and over
-def key_name(name: str) -> str:
+def normalized_key_name(name: str) -> str:
     """The name of a key as it is compared: ``assetTag``, ``asset_tag`` and ``ASSET TAGS`` are one."""
     return "".join(filter(str.isalnum, name.casefold())).removesuffix("s")
 
@@ -97,7 +97,7 @@ class QuietHours(Contract):
     end: time
 
     @model_validator(mode="after")
-    def _are_hours(self) -> "QuietHours":
+    def _check_hours(self) -> "QuietHours":
         if self.start.tzinfo or self.end.tzinfo:
             raise ValueError("quiet hours are local times, such as 22:00: the tenant's time_zone says where")
         if self.start == self.end:
@@ -154,13 +154,13 @@ class TenantRecord(Contract):
 
     @field_validator("records")
     @classmethod
-    def _have_one_meaning(cls, records: dict[str, RecordKind]) -> dict[str, RecordKind]:
-        if nameless := [kind for kind in records if not key_name(kind)]:
+    def _check_unique_keys(cls, records: dict[str, RecordKind]) -> dict[str, RecordKind]:
+        if nameless := [kind for kind in records if not normalized_key_name(kind)]:
             raise ValueError(f"{nameless[0]!r} is no name of a kind of record")
         told: dict[str, str] = {}
         for kind, one in records.items():
             for name, meaning in (
-                *((key, f"keys: {key_name(key)}") for key in one.keys),
+                *((key, f"keys: {normalized_key_name(key)}") for key in one.keys),
                 *((tool, tool) for tool in one.reads),
             ):
                 if (before := told.setdefault(meaning, kind)) != kind:
@@ -176,7 +176,7 @@ class TenantRecord(Contract):
 
     @field_validator("time_zone")
     @classmethod
-    def _is_known(cls, name: str) -> str:
+    def _check_time_zone(cls, name: str) -> str:
         try:
             ZoneInfo(name)
         except (ZoneInfoNotFoundError, ValueError, OSError):

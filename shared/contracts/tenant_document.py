@@ -9,9 +9,9 @@ from typing import NamedTuple, get_args
 from pydantic import BaseModel, ValidationError
 
 from shared.contracts.base import Contract
-from shared.contracts.credential import beyond_walls, parse_reference
+from shared.contracts.credential import parse_reference, why_not_own_secret
 from shared.contracts.policy import Policy
-from shared.contracts.policy_document import sorted_document, strange_fields
+from shared.contracts.policy_document import sorted_document, unknown_fields_of
 from shared.contracts.tenant import CatalogueEntry, Connection, RecordKind, TenantRecord
 from shared.domain.exact_json import Json, JsonObject, loads_object
 
@@ -62,19 +62,19 @@ def read_owned_record(document: JsonObject, tenant: str) -> TenantRecord:
     record = read_record(document)
     problems = [] if record.id == tenant else [FieldProblem("id", f"must be {tenant!r}, whose record this is")]
     for place, connection in enumerate(record.connections):
-        wall = beyond_walls(connection.credential.reference, tenant) if connection.credential else None
+        wall = why_not_own_secret(connection.credential.reference, tenant) if connection.credential else None
         if wall:
             problems.append(FieldProblem(f"connections.{place}.credential.from", wall))
-    if problems := [*problems, *_notices_beyond_walls(record, tenant)]:
+    if problems := [*problems, *_foreign_notice_secrets(record, tenant)]:
         raise BadRecord(problems)
     owned = (one.model_copy(update={"owner": tenant}) for one in record.connections)
     return record.model_copy(update={"connections": tuple(owned)})
 
 
-def _notices_beyond_walls(record: TenantRecord, tenant: str) -> Iterator[FieldProblem]:
+def _foreign_notice_secrets(record: TenantRecord, tenant: str) -> Iterator[FieldProblem]:
     for place, target in enumerate(record.notices):
         for name, text in (("url", target.url), ("secret", target.secret)):
-            if text.startswith("env:") and (wall := beyond_walls(parse_reference(text), tenant)):
+            if text.startswith("env:") and (wall := why_not_own_secret(parse_reference(text), tenant)):
                 yield FieldProblem(f"notices.{place}.{name}", wall)
 
 
@@ -97,7 +97,7 @@ def _check_fields(document: Json, shape: type[BaseModel], where: str) -> Iterato
         return
     if shape is Policy:
         yield from (
-            FieldProblem(where.rstrip("."), f"no policy has a field {name}") for name in strange_fields(document)
+            FieldProblem(where.rstrip("."), f"no policy has a field {name}") for name in unknown_fields_of(document)
         )
         return
     known = {name: info for field, info in shape.model_fields.items() for name in {field, info.alias or field}}

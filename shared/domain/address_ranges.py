@@ -7,7 +7,7 @@ Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
 
-class Range(StrEnum):
+class AddressRange(StrEnum):
     """A kind of network. The values stand in sentences: ``a loopback address``."""
 
     PUBLIC = "public"
@@ -21,13 +21,13 @@ class Range(StrEnum):
     RESERVED = "reserved"
 
 
-def range_of(address: Address) -> Range:
+def range_of(address: Address) -> AddressRange:
     """The range of an address; of one that carries an IPv4 address, the range of that one unless it is public."""
     inner = _embedded_ipv4(address) if isinstance(address, IPv6Address) else None
-    inside = range_of(inner) if inner else Range.PUBLIC
-    if inside is not Range.PUBLIC:
+    inside = range_of(inner) if inner else AddressRange.PUBLIC
+    if inside is not AddressRange.PUBLIC:
         return inside
-    return next((kind for network, kind in _RANGES if address in network), _by_library(address))
+    return next((kind for network, kind in _RANGES if address in network), _registered_range(address))
 
 
 def is_loopback_host(host: str) -> bool:
@@ -40,13 +40,13 @@ def is_loopback_host(host: str) -> bool:
         return False
 
 
-def _by_library(address: Address) -> Range:
+def _registered_range(address: Address) -> AddressRange:
     """The range of an address in no table: reserved if the registry of special addresses names it, else public."""
     if isinstance(address, IPv6Address):
         public = any(address in network for network in (_MAPPED, _NAT64)) or (address in _UNICAST and address.is_global)
     else:
         public = address.is_global
-    return Range.PUBLIC if public else Range.RESERVED
+    return AddressRange.PUBLIC if public else AddressRange.RESERVED
 
 
 def _embedded_ipv4(address: IPv6Address) -> IPv4Address | None:
@@ -64,14 +64,14 @@ _MAPPED = IPv6Network("::ffff:0:0/96")
 _UNICAST = IPv6Network("2000::/3")
 _NAT64 = IPv6Network("64:ff9b::/96")
 _TABLE = {
-    Range.LOOPBACK: "127.0.0.0/8 ::1/128",
-    Range.PRIVATE: "10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 fc00::/7 fec0::/10",
-    Range.SHARED: "100.64.0.0/10",
-    Range.LINK_LOCAL: "169.254.0.0/16 fe80::/10",
-    Range.METADATA: "169.254.169.254/32 169.254.170.0/24 fd00:ec2::/32 100.100.100.200/32 168.63.129.16/32",
-    Range.MULTICAST: "224.0.0.0/4 ff00::/8",
-    Range.TUNNEL: "2002::/16 2001::/32 192.88.99.0/24 64:ff9b:1::/48",
-    Range.RESERVED: "0.0.0.0/8 240.0.0.0/4 ::/96 ::ffff:0:0:0/96 3fff::/20",
+    AddressRange.LOOPBACK: "127.0.0.0/8 ::1/128",
+    AddressRange.PRIVATE: "10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 fc00::/7 fec0::/10",
+    AddressRange.SHARED: "100.64.0.0/10",
+    AddressRange.LINK_LOCAL: "169.254.0.0/16 fe80::/10",
+    AddressRange.METADATA: "169.254.169.254/32 169.254.170.0/24 fd00:ec2::/32 100.100.100.200/32 168.63.129.16/32",
+    AddressRange.MULTICAST: "224.0.0.0/4 ff00::/8",
+    AddressRange.TUNNEL: "2002::/16 2001::/32 192.88.99.0/24 64:ff9b:1::/48",
+    AddressRange.RESERVED: "0.0.0.0/8 240.0.0.0/4 ::/96 ::ffff:0:0:0/96 3fff::/20",
 }
 # The narrowest network decides: the clouds have their metadata services in link-local, private and public ranges.
 _RANGES = sorted(

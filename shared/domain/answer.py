@@ -7,7 +7,7 @@ _FENCE = re.compile(r"\A\s*```(?:json)?[ \t]*\n(?P<inside>.*?)\n?[ \t]*```\s*\Z"
 _ITEM = re.compile(r"\A\s*(?:[-*\u2022]|\d{1,3}[.)])\s+(?P<item>\S.*?)\s*\Z")
 
 
-def is_exact_match(text: str) -> bool:
+def is_json_list(text: str) -> bool:
     """Whether a text starts with ``[``, ends with ``]`` and parses as a JSON list."""
     if not (text.startswith("[") and text.endswith("]")):
         return False
@@ -17,18 +17,18 @@ def is_exact_match(text: str) -> bool:
         return False
 
 
-def as_list(text: str) -> str | None:
+def parse_list_answer(text: str) -> str | None:
     """The answer as a JSON list, for a task that asks for one; None if the answer says anything else besides.
 
     A JSON list stays as it is, to the byte. One in a code fence is taken out; lines of which each is a bullet or
     numbered become one.
     """
-    if is_exact_match(text):
+    if is_json_list(text):
         return text
     fenced = _FENCE.match(text)
     if fenced:
         inside = fenced["inside"].strip()
-        return inside if is_exact_match(inside) else None
+        return inside if is_json_list(inside) else None
     items = [_ITEM.match(line) for line in text.splitlines() if line.strip()]
     if not items or None in items:
         return None

@@ -18,7 +18,7 @@ class Arm(NamedTuple):
     units: int = 0
 
     @property
-    def q(self) -> float:
+    def mean_reward(self) -> float:
         """The mean reward, 0 to 1."""
         return self.units / (self.n * REWARD_UNITS) if self.n else UNTRIED_MEAN
 
@@ -44,10 +44,10 @@ def ucb1(arm: Arm, pulls: int) -> float | None:
 
     ``pulls``: of all arms.
     """
-    return arm.q + _EXPLORATION * math.sqrt(math.log(pulls) / arm.n) if arm.n else None
+    return arm.mean_reward + _EXPLORATION * math.sqrt(math.log(pulls) / arm.n) if arm.n else None
 
 
-def choose(arms: Arms, available: Sequence[Strategy]) -> Choice:
+def choose_arm(arms: Arms, available: Sequence[Strategy]) -> Choice:
     """The strategy to use, of those available.
 
     On the first visit of a process type it is the first one; then each that was never tried has its turn; then the

@@ -61,14 +61,14 @@ def prune_log(log: Sequence[C], now: datetime) -> list[C]:
     If that would drop more than 70 % of the log, its better half is kept instead, and never fewer than three.
     """
     since = now - _OLD
-    teaching = cast("list[C]", _teaching(log)) if isinstance(log, tuple) else _find_teaching(log)
+    teaching = cast("list[C]", _teaching(log)) if isinstance(log, tuple) else _find_instructive(log)
     kept = [case for case in teaching if case.at >= since]
     if len(log) - len(kept) <= _MOST_PRUNED * len(log):
         return kept
     return sorted(log, key=lambda case: -case.quality)[: max(_FEWEST_LEFT, ceil(len(log) / 2))]
 
 
-def relevant(log: Iterable[C], words: Iterable[str]) -> list[C]:
+def relevant_cases(log: Iterable[C], words: Iterable[str]) -> list[C]:
     """The cases that share the most keywords with a task; ties go to quality, then to the newer one."""
     wanted, near = frozenset(words), dict[int, list[C]]()
     for case in log:
@@ -81,7 +81,7 @@ def relevant(log: Iterable[C], words: Iterable[str]) -> list[C]:
     return found
 
 
-def _find_teaching(log: Sequence[C]) -> list[C]:
+def _find_instructive(log: Sequence[C]) -> list[C]:
     """The cases that are neither poor failures nor repeated ones, of any age."""
     return [
         case
@@ -90,7 +90,7 @@ def _find_teaching(log: Sequence[C]) -> list[C]:
     ]
 
 
-_teaching = IdentityCache[tuple[Case, ...], list[Case]](_find_teaching, 64)  # one log comes with several tasks
+_teaching = IdentityCache[tuple[Case, ...], list[Case]](_find_instructive, 64)  # one log comes with several tasks
 
 
 def _repeated_failures(log: Sequence[Case]) -> list[bool]:

@@ -68,7 +68,7 @@ POINTS_KEPT = 64
 DAYS_KEPT = 400
 
 
-class Point(NamedTuple):
+class TrendTotal(NamedTuple):
     """One point of a trend: after ``n`` cases, the sum of their rewards in units, and when the last one ended (ms)."""
 
     n: int
@@ -76,33 +76,33 @@ class Point(NamedTuple):
     at_ms: int
 
 
-class Moment(NamedTuple):
+class TrendPoint(NamedTuple):
     """A point as it is drawn: the mean of all rewards until then, and of those since the point before."""
 
     n: int
     at_ms: int
     mean: float
-    recent: float
+    count_recent: float
 
 
-def read_points(text: str) -> tuple[Point, ...]:
+def read_points(text: str) -> tuple[TrendTotal, ...]:
     """Parse the points of a stored trend: ``n:units:at_ms``, spaces between. Raises ``ValueError``."""
     return tuple(_parse_point(part) for part in text.split())
 
 
-def _parse_point(text: str) -> Point:
+def _parse_point(text: str) -> TrendTotal:
     n, units, at = map(int, text.split(":"))
-    return Point(n, units, at)
+    return TrendTotal(n, units, at)
 
 
-def moments(points: Sequence[Point]) -> tuple[Moment, ...]:
+def trend_points(points: Sequence[TrendTotal]) -> tuple[TrendPoint, ...]:
     """The points as they are drawn, in the order of cases. Times never decrease, though cases may end out of order."""
-    found: list[Moment] = []
-    before = Point(0, 0, 0)
+    found: list[TrendPoint] = []
+    before = TrendTotal(0, 0, 0)
     for point in sorted(points):
-        recent = (point.units - before.units) / (REWARD_UNITS * max(1, point.n - before.n))
+        count_recent = (point.units - before.units) / (REWARD_UNITS * max(1, point.n - before.n))
         at = max(point.at_ms, before.at_ms)
-        found.append(Moment(point.n, at, point.units / (REWARD_UNITS * max(1, point.n)), recent))
+        found.append(TrendPoint(point.n, at, point.units / (REWARD_UNITS * max(1, point.n)), count_recent))
         before = point._replace(at_ms=at)
     return tuple(found)
 
@@ -129,22 +129,22 @@ def confidence(attempts: int, matches: int) -> float:
     return matches / attempts if attempts >= _FEWEST else _UNKNOWN
 
 
-def drifts(window: Sequence[bool]) -> bool:
+def is_drifting(window: Sequence[bool]) -> bool:
     """Whether fewer than 40 % of the last five predictions came true; False until there are five."""
     last = window[-_LOOKED_AT:]
     return len(last) == _LOOKED_AT and 100 * sum(last) < _DRIFT * len(last)
 
 
-def trust(attempts: int, matches: int, window: Sequence[bool]) -> Trust:
+def judge_trust(attempts: int, matches: int, window: Sequence[bool]) -> Trust:
     """Whether a kind of prediction may be trusted, judged by how many came true and by the latest."""
-    if drifts(window):
+    if is_drifting(window):
         return Trust.DRIFT
     if attempts < _FEWEST:
         return Trust.NONE
     return Trust.TRUST if confidence(attempts, matches) >= _TRUSTED else Trust.VERIFY
 
 
-def recent(window: Sequence[bool]) -> tuple[int, int]:
+def count_recent(window: Sequence[bool]) -> tuple[int, int]:
     """How many of the last five predictions came true, and how many of the five there are yet."""
     last = window[-_LOOKED_AT:]
     return sum(last), len(last)

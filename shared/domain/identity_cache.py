@@ -35,7 +35,7 @@ def cached_by_identity(most: int) -> Callable[[Callable[[Key], Value]], Identity
     return lambda compute: IdentityCache(compute, most)
 
 
-class SameTuples(Generic[Key]):
+class InternedTuples(Generic[Key]):
     """Returns one tuple for all tuples of the same members, so that an ``IdentityCache`` knows it again."""
 
     def __init__(self, most: int) -> None:

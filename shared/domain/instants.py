@@ -38,7 +38,7 @@ def parse_duration(text: str) -> timedelta:
     return timedelta(days=days, hours=part["hours"], minutes=part["minutes"], seconds=part["seconds"])
 
 
-def written_duration(length: timedelta) -> str:
+def format_duration(length: timedelta) -> str:
     """A duration as ISO 8601, in days, hours, minutes and seconds: the inverse of ``parse_duration``."""
     whole = int(length.total_seconds())
     seconds = f"{whole % 60 + length.microseconds / 1_000_000:.6f}".rstrip("0").rstrip(".")

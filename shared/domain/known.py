@@ -54,7 +54,7 @@ F = TypeVar("F", bound=RankedFact)
 E = TypeVar("E", bound=Entity)
 
 
-def known_facts(facts: Iterable[F], task: str, words: Iterable[str], domain: str) -> list[F]:
+def select_facts(facts: Iterable[F], task: str, words: Iterable[str], domain: str) -> list[F]:
     """The four facts most relevant to the task, by shared words, named entities, process type and quality.
 
     Ties keep their order, newest first. Facts that a newer one contradicts are left out. Applied to its own result it
@@ -66,13 +66,13 @@ def known_facts(facts: Iterable[F], task: str, words: Iterable[str], domain: str
     return [fact for _, fact in near[:FACTS_SHOWN]]
 
 
-def known_entities(entities: Sequence[E], task: str, now: datetime | None = None) -> list[E]:
+def select_entities(entities: Sequence[E], task: str, now: datetime | None = None) -> list[E]:
     """The entities that the task names, if seen before, then the few seen most often; none last seen long ago."""
     text = task.lower()
     spelled = _spell(entities) if isinstance(entities, tuple) else _spell_names(entities)
     since = _EVER if now is None else now - ENTITY_LASTS
     known = [place for place, one in enumerate(entities) if one.seen >= _NAMED_SEEN and one.last_seen >= since]
-    named = [place for place in known if any(_stands_in(name, text) for name in spelled[place])]
+    named = [place for place in known if any(_occurs_in(name, text) for name in spelled[place])]
     named = sorted(named, key=lambda place: -entities[place].seen)[:_NAMED_SHOWN]
     others = [place for place in known if entities[place].seen >= _FREQUENT_SEEN and place not in named]
     frequent = sorted(others, key=lambda place: -entities[place].seen)[:_FREQUENT_SHOWN]
@@ -89,21 +89,23 @@ _spell = IdentityCache[tuple[Entity, ...], list[tuple[str, ...]]](_spell_names, 
 
 def _score(fact: RankedFact, wanted: frozenset[str], text: str, domain: str) -> float:
     shared = len(wanted.intersection(fact.keywords)) / max(1, min(len(wanted), len(fact.keywords)))
-    named = any(_stands_in(entity.lower(), text) for entity in fact.entities)
+    named = any(_occurs_in(entity.lower(), text) for entity in fact.entities)
     about = _WORDS * shared + _ENTITIES * named
     return about + _DOMAIN * (fact.domain == domain) + _QUALITY * fact.quality if about else 0.0
 
 
-def _stands_in(wanted: str, text: str) -> bool:
+def _occurs_in(wanted: str, text: str) -> bool:
     """Whether a name occurs in the text as whole words."""
     at = text.find(wanted) if wanted else -1
     while at >= 0:
-        if not (_is_of_word(text[at - 1 : at]) or _is_of_word(text[at + len(wanted) : at + len(wanted) + 1])):
+        if not (
+            _is_word_character(text[at - 1 : at]) or _is_word_character(text[at + len(wanted) : at + len(wanted) + 1])
+        ):
             return True
         at = text.find(wanted, at + 1)
     return False
 
 
-def _is_of_word(character: str) -> bool:
+def _is_word_character(character: str) -> bool:
     """Whether a character is a letter, a digit or ``_``; False for the empty text."""
     return character.isalnum() or character == "_"

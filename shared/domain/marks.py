@@ -104,10 +104,10 @@ def find_secret_values(text: str) -> tuple[Mark, ...]:
     """The marked values in a text, in order and without overlap."""
     if len(text) < _SHORTEST or (len(text) < _SHORTEST_WORD and text.isalpha()):
         return ()
-    return _marks_of_short(text) if len(text) <= _SHORT else _sort_out(text)
+    return _marks_of_short(text) if len(text) <= _SHORT else _find_separate_marks(text)
 
 
-def _sort_out(text: str) -> tuple[Mark, ...]:
+def _find_separate_marks(text: str) -> tuple[Mark, ...]:
     found: list[Mark] = []
     for mark in sorted(_find_marks(text), key=lambda mark: (mark.start, -mark.end)):
         if not found or mark.start >= found[-1].end:
@@ -115,7 +115,9 @@ def _sort_out(text: str) -> tuple[Mark, ...]:
     return tuple(found)
 
 
-_marks_of_short = lru_cache(maxsize=2_048)(_sort_out)  # names of tools, states and models come again with each task
+_marks_of_short = lru_cache(maxsize=2_048)(
+    _find_separate_marks
+)  # names of tools, states and models come again with each task
 
 
 def marked_values(text: str) -> dict[str, MarkKind]:
@@ -135,20 +137,20 @@ def _find_marks(text: str) -> Iterator[Mark]:
     lowered = text.lower()
     if _DIGITS.search(text):
         yield from _find_numbers(text)
-    if _has(lowered, _SSN_WORDS):
+    if _contains_any(lowered, _SSN_WORDS):
         yield from (_build_mark(match, "v", MarkKind.SSN) for match in _NAMED_SSN.finditer(text))
-    if _has(text, _SECRET_PREFIXES):
+    if _contains_any(text, _SECRET_PREFIXES):
         yield from (_build_mark(match, 0, MarkKind.SECRET) for match in _SECRETS.finditer(text))
     if "bearer" in lowered:
         yield from (_build_mark(match, "v", MarkKind.SECRET) for match in _BEARER.finditer(text))
     if "://" in text:
         yield from (_build_mark(match, "v", MarkKind.SECRET) for match in _IN_URL.finditer(text))
-    if _has(lowered, _LABEL_WORDS):
+    if _contains_any(lowered, _LABEL_WORDS):
         for match in _NAMED.finditer(text):
             yield from _find_password(match, text)
 
 
-def _has(text: str, words: Iterable[str]) -> bool:
+def _contains_any(text: str, words: Iterable[str]) -> bool:
     """Whether the text contains any of the words. A plain loop, since every text of every event is searched."""
     for word in words:  # noqa: SIM110  # twice as quick as a generator
         if word in text:
@@ -192,7 +194,7 @@ def _find_password(match: re.Match[str], text: str) -> Iterator[Mark]:
     start = match.start("q" if quoted is not None else "v")
     if len(named) < _LEAST or named.casefold() in _NO_VALUE or not re.search(r"\w", named):
         return
-    if quoted is None and not _is_value(named, by, _AT_END.match(text, start + len(named)) is not None):
+    if quoted is None and not _looks_like_password(named, by, _AT_END.match(text, start + len(named)) is not None):
         return
     if quoted is not None and not by.strip():
         return
@@ -201,7 +203,7 @@ def _find_password(match: re.Match[str], text: str) -> Iterator[Mark]:
     yield Mark(start, start + len(named), MarkKind.PASSWORD, named)
 
 
-def _is_value(named: str, by: str, at_end: bool) -> bool:
+def _looks_like_password(named: str, by: str, at_end: bool) -> bool:
     mixed = bool(re.search(r"\d", named) and re.search(r"[^\W\d]", named))
     if ":" in by or "=" in by:
         return at_end or mixed or not named.isalpha()

@@ -24,7 +24,7 @@ class Kind(StrEnum):
     HISTOGRAM = "histogram"
 
 
-class Shown(StrEnum):
+class MetricScope(StrEnum):
     """The services that expose a metric. ``QUEUE``: those that see the whole installation, and show the same values."""
 
     EVERYBODY = "every service"
@@ -37,7 +37,7 @@ class Shown(StrEnum):
     HTTP = "gateway, policy, planner, simulator, assessor"
 
     def includes(self, service: str) -> bool:
-        return self is Shown.EVERYBODY or service in self.value.split(", ")
+        return self is MetricScope.EVERYBODY or service in self.value.split(", ")
 
 
 class Metric(NamedTuple):
@@ -48,7 +48,7 @@ class Metric(NamedTuple):
 
     name: str
     kind: Kind
-    shown: Shown
+    shown: MetricScope
     help: str
     labels: tuple[str, ...] = ()
     buckets: tuple[float, ...] = ()
@@ -62,156 +62,186 @@ class Metric(NamedTuple):
         return tuple(f"{self.name}_{part}" for part in ("bucket", "sum", "count"))
 
 
-def _gauge(name: str, shown: Shown, text: str, *labels: str) -> Metric:
+def _gauge(name: str, shown: MetricScope, text: str, *labels: str) -> Metric:
     return Metric(name, Kind.GAUGE, shown, text, labels)
 
 
-def _counter(name: str, shown: Shown, text: str, *labels: str) -> Metric:
+def _counter(name: str, shown: MetricScope, text: str, *labels: str) -> Metric:
     return Metric(name, Kind.COUNTER, shown, text, labels)
 
 
-def _histogram(name: str, shown: Shown, text: str, buckets: tuple[float, ...], *labels: str) -> Metric:
+def _histogram(name: str, shown: MetricScope, text: str, buckets: tuple[float, ...], *labels: str) -> Metric:
     return Metric(name, Kind.HISTOGRAM, shown, text, labels, buckets)
 
 
 # The installation as it stands in Redis. Every replica reads the same, so take max() and never sum().
 SESSIONS_WAITING = _gauge(
-    "purple_sessions_waiting", Shown.QUEUE, "Sessions with work that an executor may begin now, and that none holds."
+    "purple_sessions_waiting",
+    MetricScope.QUEUE,
+    "Sessions with work that an executor may begin now, and that none holds.",
 )
 SESSIONS_PUT_OFF = _gauge(
     "purple_sessions_put_off",
-    Shown.QUEUE,
+    MetricScope.QUEUE,
     "Sessions with work that waits for a later moment: a retry, a slot of their tenant, the end of a stop.",
 )
 OLDEST_WAITING = _gauge(
     "purple_oldest_waiting_seconds",
-    Shown.QUEUE,
+    MetricScope.QUEUE,
     "How long the oldest turn waits of the sessions that an executor may begin now; 0 if none waits.",
 )
-SESSIONS_HELD = _gauge("purple_sessions_held", Shown.QUEUE, "Sessions that some executor works on.")
-APPROVALS_WAITING = _gauge("purple_approvals_waiting", Shown.QUEUE, "Approvals that wait for a person.")
+SESSIONS_HELD = _gauge("purple_sessions_held", MetricScope.QUEUE, "Sessions that some executor works on.")
+APPROVALS_WAITING = _gauge("purple_approvals_waiting", MetricScope.QUEUE, "Approvals that wait for a person.")
 OLDEST_APPROVAL = _gauge(
-    "purple_oldest_approval_seconds", Shown.QUEUE, "How long the oldest approval waits; 0 if none waits."
+    "purple_oldest_approval_seconds", MetricScope.QUEUE, "How long the oldest approval waits; 0 if none waits."
 )
 TASKS_IN_DOUBT = _gauge(
-    "purple_tasks_in_doubt", Shown.QUEUE, "Tasks that wait for an operator to say what became of a write."
+    "purple_tasks_in_doubt", MetricScope.QUEUE, "Tasks that wait for an operator to say what became of a write."
 )
 DEADLINES_OVERDUE = _gauge(
     "purple_deadlines_overdue",
-    Shown.QUEUE,
+    MetricScope.QUEUE,
     "Deadlines of approvals, doubts and rests that passed over 30 seconds ago and have not been acted on.",
 )
 DEAD_LETTERS = _gauge(
-    "purple_dead_letters", Shown.QUEUE, "What was given up and waits for an operator; kind: turn or outcome.", "kind"
+    "purple_dead_letters",
+    MetricScope.QUEUE,
+    "What was given up and waits for an operator; kind: turn or outcome.",
+    "kind",
 )
 OUTCOMES_BEHIND = _gauge(
-    "purple_outcomes_behind", Shown.QUEUE, "Ended tasks that the learner has not applied yet, about."
+    "purple_outcomes_behind", MetricScope.QUEUE, "Ended tasks that the learner has not applied yet, about."
 )
-LEARNERS_ALIVE = _gauge("purple_learners_alive", Shown.QUEUE, "Learners that have shown a sign of life of late.")
-UNARCHIVED_TASKS = _gauge("purple_unarchived_tasks", Shown.QUEUE, "Ended tasks that are still to be archived.")
-DELIVERIES_WAITING = _gauge("purple_deliveries_waiting", Shown.QUEUE, "Webhooks and notices that are to be called.")
+LEARNERS_ALIVE = _gauge("purple_learners_alive", MetricScope.QUEUE, "Learners that have shown a sign of life of late.")
+UNARCHIVED_TASKS = _gauge("purple_unarchived_tasks", MetricScope.QUEUE, "Ended tasks that are still to be archived.")
+DELIVERIES_WAITING = _gauge(
+    "purple_deliveries_waiting", MetricScope.QUEUE, "Webhooks and notices that are to be called."
+)
 
 # Each executor tells of itself: take sum().
-EXECUTOR_SESSIONS = _gauge("purple_executor_sessions", Shown.EXECUTOR, "Sessions that this executor works on.")
-EXECUTOR_FREE = _gauge("purple_executor_free", Shown.EXECUTOR, "Sessions that this executor could still take.")
+EXECUTOR_SESSIONS = _gauge("purple_executor_sessions", MetricScope.EXECUTOR, "Sessions that this executor works on.")
+EXECUTOR_FREE = _gauge("purple_executor_free", MetricScope.EXECUTOR, "Sessions that this executor could still take.")
 FAULTS_MENDED = _counter(
-    "purple_faults_mended_total", Shown.EXECUTOR, "What crashes and lost wakes left behind and was put right.", "fault"
+    "purple_faults_mended_total",
+    MetricScope.EXECUTOR,
+    "What crashes and lost wakes left behind and was put right.",
+    "fault",
 )
 TOOL_CIRCUITS = _gauge(
-    "purple_tool_circuits", Shown.EXECUTOR, "Tool servers, by how their circuit breakers stand.", "state"
+    "purple_tool_circuits", MetricScope.EXECUTOR, "Tool servers, by how their circuit breakers stand.", "state"
 )
 
 # What turns came to.
 ACCEPT_TO_START = _histogram(
     "purple_accept_to_start_seconds",
-    Shown.EXECUTOR,
+    MetricScope.EXECUTOR,
     "From the acceptance of a turn to its first beginning, by Redis time.",
     _CALL,
     "kind",
 )
 TURN_SECONDS = _histogram(
     "purple_turn_seconds",
-    Shown.EXECUTOR,
+    MetricScope.EXECUTOR,
     "One attempt at a turn; outcome: the state in which it left its task, stopped, handed_over or broken.",
     _WORK,
     "outcome",
 )
 PHASE_SECONDS = _histogram(
     "purple_phase_seconds",
-    Shown.EXECUTOR,
+    MetricScope.EXECUTOR,
     "One phase of a turn; outcome: as in purple_turn_seconds.",
     _WORK,
     "phase",
     "outcome",
 )
 STATE_SECONDS = _histogram(
-    "purple_state_seconds", Shown.EXECUTOR, "One state of a process, from entering to leaving it.", _WORK, "state"
+    "purple_state_seconds", MetricScope.EXECUTOR, "One state of a process, from entering to leaving it.", _WORK, "state"
 )
 TASK_SECONDS = _histogram(
-    "purple_task_seconds", Shown.EXECUTOR, "From the acceptance of a task to its end, waiting included.", _TASK, "state"
+    "purple_task_seconds",
+    MetricScope.EXECUTOR,
+    "From the acceptance of a task to its end, waiting included.",
+    _TASK,
+    "state",
 )
 TASKS_ENDED = _counter(
     "purple_tasks_ended_total",
-    Shown.EXECUTOR,
+    MetricScope.EXECUTOR,
     "Ended tasks, by state and by the strategy that was chosen.",
     "state",
     "strategy",
 )
 TASKS_FAILED = _counter(
     "purple_tasks_failed_total",
-    Shown.EXECUTOR,
+    MetricScope.EXECUTOR,
     "Failed tasks, by what did not work: model, tool_server, policy_service, "
     "worker where every attempt broke, or task where none of these is to blame.",
     "part",
 )
 TASK_QUALITY = _histogram(
-    "purple_task_quality", Shown.EXECUTOR, "Quality of ended tasks, from 0 to 1; dry runs left out.", _SCORE, "strategy"
+    "purple_task_quality",
+    MetricScope.EXECUTOR,
+    "Quality of ended tasks, from 0 to 1; dry runs left out.",
+    _SCORE,
+    "strategy",
 )
-STRATEGIES_CHOSEN = _counter("purple_strategies_chosen_total", Shown.EXECUTOR, "Choices of the bandit.", "strategy")
+STRATEGIES_CHOSEN = _counter(
+    "purple_strategies_chosen_total", MetricScope.EXECUTOR, "Choices of the bandit.", "strategy"
+)
 STRATEGIES_LEFT = _counter(
-    "purple_strategies_left_total", Shown.EXECUTOR, "Strategies that could not be applied; fsm went on.", "strategy"
+    "purple_strategies_left_total",
+    MetricScope.EXECUTOR,
+    "Strategies that could not be applied; fsm went on.",
+    "strategy",
 )
 WRITES = _counter(
     "purple_writes_total",
-    Shown.EXECUTOR,
+    MetricScope.EXECUTOR,
     "Statuses that writes reached, in the ledger's words: verified, unverified, refused, absent, in_doubt ...; "
     "a notice, which nothing reads back, is sent.",
     "proof",
 )
 DOUBTS_SETTLED = _counter(
-    "purple_doubts_settled_total", Shown.EXECUTOR, "Writes in doubt that an operator has spoken of.", "status"
+    "purple_doubts_settled_total", MetricScope.EXECUTOR, "Writes in doubt that an operator has spoken of.", "status"
 )
-APPROVALS_ASKED = _counter("purple_approvals_asked_total", Shown.EXECUTOR, "Approvals that were asked for.")
+APPROVALS_ASKED = _counter("purple_approvals_asked_total", MetricScope.EXECUTOR, "Approvals that were asked for.")
 APPROVALS_ENDED = _counter(
-    "purple_approvals_ended_total", Shown.EXECUTOR, "Approvals that were asked no more, by how they ended.", "status"
+    "purple_approvals_ended_total",
+    MetricScope.EXECUTOR,
+    "Approvals that were asked no more, by how they ended.",
+    "status",
 )
 
 # What turns call.
 MODEL_CALLS = _counter(
     "purple_model_calls_total",
-    Shown.MODELS,
+    MetricScope.MODELS,
     "Calls of a tier and the model that answered them; outcome: answered, fallback, cut or unavailable.",
     "tier",
     "model",
     "outcome",
 )
 MODEL_SECONDS = _histogram(
-    "purple_model_seconds", Shown.MODELS, "One call of a model, repetitions included.", _CALL, "tier"
+    "purple_model_seconds", MetricScope.MODELS, "One call of a model, repetitions included.", _CALL, "tier"
 )
 MODEL_TOKENS = _counter(
     "purple_model_tokens_total",
-    Shown.MODELS,
+    MetricScope.MODELS,
     "Tokens as the API counted them; kind: input, output, cache_read, cache_write.",
     "tier",
     "model",
     "kind",
 )
 MODEL_MONEY = _counter(
-    "purple_model_money_usd_total", Shown.EXECUTOR, "What the calls of tasks cost, by the price list.", "tier", "model"
+    "purple_model_money_usd_total",
+    MetricScope.EXECUTOR,
+    "What the calls of tasks cost, by the price list.",
+    "tier",
+    "model",
 )
 TOOL_CALLS = _counter(
     "purple_tool_calls_total",
-    Shown.EXECUTOR,
+    MetricScope.EXECUTOR,
     "Calls of tool servers; kind: discover, read, recall, or call where something may change; outcome: ok, error, "
     "silent, unreachable, forbidden, or given_up where the turn ended first. Connections are the operator's names for "
     "them.",
@@ -220,11 +250,11 @@ TOOL_CALLS = _counter(
     "outcome",
 )
 TOOL_SECONDS = _histogram(
-    "purple_tool_seconds", Shown.EXECUTOR, "One call of a tool server, repetitions included.", _CALL, "kind"
+    "purple_tool_seconds", MetricScope.EXECUTOR, "One call of a tool server, repetitions included.", _CALL, "kind"
 )
 POLICY_ASKED = _counter(
     "purple_policy_asked_total",
-    Shown.EXECUTOR,
+    MetricScope.EXECUTOR,
     "Questions to the policy service; answer: what a verdict says (passed, approval, escalate, blocked, refused, "
     "indeterminate), answered, unavailable, or given_up where the turn ended first.",
     "question",
@@ -232,7 +262,7 @@ POLICY_ASKED = _counter(
 )
 POLICY_SECONDS = _histogram(
     "purple_policy_seconds",
-    Shown.EXECUTOR,
+    MetricScope.EXECUTOR,
     "One question (verdict, allowances or prose) to the policy service, repetitions included.",
     _QUICK,
     "question",
@@ -241,7 +271,7 @@ POLICY_SECONDS = _histogram(
 # Requests.
 HTTP_REQUESTS = _counter(
     "purple_http_requests_total",
-    Shown.HTTP,
+    MetricScope.HTTP,
     "Requests that were answered, by the pattern of their route; none: refused before a route was found, or there is "
     "none. Probes are left out.",
     "route",
@@ -250,68 +280,72 @@ HTTP_REQUESTS = _counter(
 )
 HTTP_SECONDS = _histogram(
     "purple_http_request_seconds",
-    Shown.HTTP,
+    MetricScope.HTTP,
     "One request to its last byte; a stream to its first. message/send of a blocking client waits for its task.",
     _REQUEST,
     "route",
 )
-HTTP_OPEN = _gauge("purple_http_open_requests", Shown.HTTP, "Requests that are being answered, streams included.")
-HTTP_STREAMS = _gauge("purple_http_open_streams", Shown.HTTP, "Streams of events that are open.")
+HTTP_OPEN = _gauge("purple_http_open_requests", MetricScope.HTTP, "Requests that are being answered, streams included.")
+HTTP_STREAMS = _gauge("purple_http_open_streams", MetricScope.HTTP, "Streams of events that are open.")
 
 # The gateway's own.
 TURNS_ACCEPTED = _counter(
     "purple_turns_accepted_total",
-    Shown.GATEWAY,
+    MetricScope.GATEWAY,
     "Messages that were taken; fresh: yes, or no where they had been taken before and were sent again.",
     "dialect",
     "fresh",
 )
 TURNS_REFUSED = _counter(
     "purple_turns_refused_total",
-    Shown.GATEWAY,
+    MetricScope.GATEWAY,
     "Messages that were not taken; why: shed (too much work waits), stopped, other_session, ended or store.",
     "why",
 )
 WEBHOOKS = _counter(
     "purple_webhooks_total",
-    Shown.GATEWAY,
+    MetricScope.GATEWAY,
     "Deliveries to webhooks; outcome: delivered, refused by the receiver, or undelivered.",
     "outcome",
 )
 WEBHOOKS_OFF = _counter(
-    "purple_webhooks_disabled_total", Shown.GATEWAY, "Webhooks that were given up after their last try."
+    "purple_webhooks_disabled_total", MetricScope.GATEWAY, "Webhooks that were given up after their last try."
 )
-WEBHOOK_SECONDS = _histogram("purple_webhook_seconds", Shown.GATEWAY, "One delivery to a webhook.", _CALL)
+WEBHOOK_SECONDS = _histogram("purple_webhook_seconds", MetricScope.GATEWAY, "One delivery to a webhook.", _CALL)
 
 # The policy service's own.
 VERDICTS = _counter(
     "purple_verdicts_total",
-    Shown.POLICY,
+    MetricScope.POLICY,
     "Verdicts by the strictest thing they say; binding: yes or no.",
     "verdict",
     "binding",
 )
-VERDICT_SECONDS = _histogram("purple_verdict_seconds", Shown.POLICY, "Deciding one request.", _QUICK)
+VERDICT_SECONDS = _histogram("purple_verdict_seconds", MetricScope.POLICY, "Deciding one request.", _QUICK)
 
 # The learner's own.
 OUTCOMES_APPLIED = _counter(
     "purple_outcomes_applied_total",
-    Shown.LEARNER,
+    MetricScope.LEARNER,
     "Outcomes that were settled; result: learned, known (applied before) or dead.",
     "result",
 )
 LEARNER_PARTITIONS = _gauge(
-    "purple_learner_partitions", Shown.LEARNER, "Partitions that this learner reads; over all learners 64."
+    "purple_learner_partitions", MetricScope.LEARNER, "Partitions that this learner reads; over all learners 64."
 )
 FACTS_FOUND = _counter(
-    "purple_memory_total", Shown.LEARNER, "What this learner has remembered, found and forgotten.", "what"
+    "purple_memory_total", MetricScope.LEARNER, "What this learner has remembered, found and forgotten.", "what"
 )
 
 STORE_UP = _gauge(
-    "purple_store_up", Shown.QUEUE, "Whether Redis answered at this scrape (1) or not (0); then what is read is absent."
+    "purple_store_up",
+    MetricScope.QUEUE,
+    "Whether Redis answered at this scrape (1) or not (0); then what is read is absent.",
 )
-STORE_ROUND_TRIP = _gauge("purple_store_round_trip_seconds", Shown.QUEUE, "What one PING of Redis took at this scrape.")
-BUILD = _gauge("purple_build_info", Shown.EVERYBODY, "1; which version runs.", "version", "service")
+STORE_ROUND_TRIP = _gauge(
+    "purple_store_round_trip_seconds", MetricScope.QUEUE, "What one PING of Redis took at this scrape."
+)
+BUILD = _gauge("purple_build_info", MetricScope.EVERYBODY, "1; which version runs.", "version", "service")
 
 _BEGINNINGS: dict[str, tuple[tuple[str, ...], ...]] = {
     TURN_SECONDS.name: (("broken",),),

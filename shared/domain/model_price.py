@@ -28,7 +28,7 @@ class Price(NamedTuple):
         return sum(price * count for price, count in zip(self, tokens, strict=True))
 
 
-def dearest(prices: Iterable[Price]) -> Price:
+def highest_prices(prices: Iterable[Price]) -> Price:
     """The highest of each of the prices' numbers, which a model without a price is taken to cost."""
     known = tuple(prices)
     return Price(*(max(column) for column in zip(*known, strict=True))) if known else Price()

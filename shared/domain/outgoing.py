@@ -10,7 +10,7 @@ from enum import StrEnum
 from ipaddress import ip_address, ip_network
 from typing import NamedTuple
 
-from shared.domain.address_ranges import Address, Network, Range, range_of
+from shared.domain.address_ranges import Address, AddressRange, Network, range_of
 
 MAX_URL = 2048
 WEB_PORTS = frozenset({80, 443, 8080, 8443})
@@ -126,9 +126,9 @@ def check_target(target: Target, reach: Reach) -> None:
     literal = _parse_literal(target.host)
     if literal is not None:
         check_address(literal, target, reach)
-    elif not _is_opened(target, reach):
+    elif not _is_permitted_by_name(target, reach):
         _check_name(target, reach)
-    if not (target.port in WEB_PORTS or _is_opened(target, reach) or _list_networks(reach)):
+    if not (target.port in WEB_PORTS or _is_permitted_by_name(target, reach) or _list_networks(reach)):
         raise Refused(OutgoingRule.PORT, f"has port {target.port}, which is none of the web's{_setting_hint(reach)}")
 
 
@@ -138,34 +138,34 @@ def check_address(address: Address, target: Target, reach: Reach) -> None:
     if _is_permitted(address, kind, target, reach):
         return
     if _parse_literal(target.host) is None:
-        raise unreachable(target, reach)
-    if kind is Range.PUBLIC:
-        raise _not_listed(target, reach)
+        raise unreachable_error(target, reach)
+    if kind is AddressRange.PUBLIC:
+        raise _not_listed_error(target, reach)
     raise Refused(OutgoingRule.ADDRESS, f"leads to a {kind.value} address{_setting_hint(reach)}")
 
 
-def unreachable(target: Target, reach: Reach) -> Refused:
+def unreachable_error(target: Target, reach: Reach) -> Refused:
     """The error for a name that does not exist or leads inside: the caller must not learn which."""
     hint = "" if _is_listed(target, reach) else _setting_hint(reach)
     return Refused(OutgoingRule.ADDRESS, f"host {target.host!r} has no address that may be called from here{hint}")
 
 
-def _is_permitted(address: Address, kind: Range, target: Target, reach: Reach) -> bool:
+def _is_permitted(address: Address, kind: AddressRange, target: Target, reach: Reach) -> bool:
     if any(address in network for network in _list_networks(reach)):
         return True
     if reach.inside and kind in _INSIDE:
         return True
     if _is_listed(target, reach):
         return _parse_literal(target.host) is not None or kind in _INSIDE
-    if kind is Range.LOOPBACK:
+    if kind is AddressRange.LOOPBACK:
         return _is_local(target.host, reach)
-    return kind is Range.PUBLIC and reach.public and target.port in WEB_PORTS
+    return kind is AddressRange.PUBLIC and reach.public and target.port in WEB_PORTS
 
 
-_INSIDE = (Range.PUBLIC, Range.PRIVATE, Range.SHARED, Range.LOOPBACK)
+_INSIDE = (AddressRange.PUBLIC, AddressRange.PRIVATE, AddressRange.SHARED, AddressRange.LOOPBACK)
 
 
-def _is_opened(target: Target, reach: Reach) -> bool:
+def _is_permitted_by_name(target: Target, reach: Reach) -> bool:
     """Whether the host is permitted by name, at this port, whatever its address."""
     return reach.inside or _is_listed(target, reach) or _is_local(target.host, reach)
 
@@ -174,7 +174,7 @@ def _check_name(target: Target, reach: Reach) -> None:
     if target.host == "localhost" or target.host.endswith(".localhost"):
         raise Refused(OutgoingRule.ADDRESS, f"leads to a loopback address{_setting_hint(reach)}")
     if not (reach.public or _list_networks(reach)):
-        raise _not_listed(target, reach)
+        raise _not_listed_error(target, reach)
 
 
 def _is_listed(target: Target, reach: Reach) -> bool:
@@ -190,7 +190,7 @@ def _is_local(host: str, reach: Reach) -> bool:
     if not reach.loopback:
         return False
     literal = _parse_literal(host)
-    return host == "localhost" if literal is None else range_of(literal) is Range.LOOPBACK
+    return host == "localhost" if literal is None else range_of(literal) is AddressRange.LOOPBACK
 
 
 def _match_url(url: str) -> re.Match[str]:
@@ -201,7 +201,7 @@ def _match_url(url: str) -> re.Match[str]:
     found = _URL.fullmatch(url)
     if found is None:
         raise Refused(OutgoingRule.SPELLING, "must be a URL of scheme, host and perhaps port and path, without a user")
-    if _leaves_its_path(found["rest"] or ""):
+    if _may_leave_path(found["rest"] or ""):
         raise Refused(OutgoingRule.SPELLING, "must have no '.' or '..' as a part of its path, in whatever spelling")
     return found
 
@@ -210,10 +210,10 @@ def is_under(url: str, servers: Collection[str]) -> bool:
     """Whether a request to the URL stays at one of the servers, or below its path."""
     rest = url.partition("://")[2].partition("/")[2]
     bases = [server.rstrip("/") for server in servers]
-    return not _leaves_its_path(rest) and any(url == base or url.startswith(f"{base}/") for base in bases)
+    return not _may_leave_path(rest) and any(url == base or url.startswith(f"{base}/") for base in bases)
 
 
-def _leaves_its_path(rest: str) -> bool:
+def _may_leave_path(rest: str) -> bool:
     """Whether clients, proxies or servers may read a part of the path as this directory or the one above it.
 
     ``%2e`` and ``%2f`` are decoded by some, twice by others, and some cut off what follows ``;`` in a part.
@@ -281,7 +281,7 @@ def _with_port(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def _not_listed(target: Target, reach: Reach) -> Refused:
+def _not_listed_error(target: Target, reach: Reach) -> Refused:
     return Refused(OutgoingRule.NOT_LISTED, f"host {target.host!r} is not allowed here{_setting_hint(reach)}")
 
 

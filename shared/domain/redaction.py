@@ -24,16 +24,16 @@ def redact_text(text: str, known: Mapping[str, MarkKind] = NOTHING) -> str:
     if not (find_secret_values(text) or known):
         return text
     found = {value: kind for value, kind in {**marked_values(text), **known}.items() if value in text}
-    return literals(found).sub(lambda match: f"[{found[match.group()]}]", text) if found else text
+    return literals_pattern(found).sub(lambda match: f"[{found[match.group()]}]", text) if found else text
 
 
-def literals(values: Iterable[str]) -> re.Pattern[str]:
+def literals_pattern(values: Iterable[str]) -> re.Pattern[str]:
     """A pattern that matches any of the values, the longest first; a short one only as a whole word."""
     longest_first = sorted(values, key=lambda value: (-len(value), value))
     return re.compile("|".join(_escape_literal(value) for value in longest_first))
 
 
-def without_marks(value: T, known: Mapping[str, MarkKind] = NOTHING) -> T:
+def redact_json(value: T, known: Mapping[str, MarkKind] = NOTHING) -> T:
     """JSON-like data with marked values redacted, and passwords that only their field's name reveals."""
     return cast(T, _redact_value(value, known))
 
@@ -72,13 +72,13 @@ def _redact_fields(fields: Mapping[object, object], known: Mapping[str, MarkKind
 
 
 def _redact_field(name: str, value: object, known: Mapping[str, MarkKind]) -> object:
-    if isinstance(value, str) and value and _is_labelled(name):
+    if isinstance(value, str) and value and _is_password_field(name):
         return f"[{MarkKind.PASSWORD}]"
     return _redact_value(value, known)
 
 
 @lru_cache(maxsize=2_048)  # the same few names of fields, over and over
-def _is_labelled(name: str) -> bool:
+def _is_password_field(name: str) -> bool:
     return _LABELLED.search(name) is not None
 
 
@@ -101,7 +101,7 @@ _SHAPES = re.compile(
 )
 
 
-def without_secrets(text: str) -> str:
+def redact_credentials(text: str) -> str:
     """The text with a word in place of each credential, recognised by its shape."""
     lowered = text.lower()
     if text.isascii() and not any(part in lowered for part in _PARTS):

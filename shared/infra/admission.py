@@ -59,7 +59,7 @@ class Admission:
             async with self._one_at_a_time:  # so that few stand in the line
                 name = uuid4().hex
                 yield UNLIMITED if await self._may_wait(self._redis, name) else FULL
-                await self._leave_line(name)  # not where it is unknown what was stored
+                await self._leave_queue(name)  # not where it is unknown what was stored
 
     async def _may_wait(self, cluster: ClusterRedis, name: str) -> bool:
         until = monotonic() + _WAIT_SECONDS
@@ -72,7 +72,7 @@ class Admission:
                 return False
             await asyncio.sleep(_PAUSE_SECONDS)
 
-    async def _leave_line(self, name: str) -> None:
+    async def _leave_queue(self, name: str) -> None:
         with suppress(StoreUnavailable):  # the message is stored or refused, and the place ends by itself
             await self._scripts.command("ZREM", keys.ADMITTING, name)
 

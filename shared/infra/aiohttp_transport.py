@@ -30,7 +30,7 @@ _SCHEME = "https"  # a connection knows no scheme, and none of the rules at this
 _NO_TIMES: dict[str, float | None] = {}
 
 
-class Keeping(NamedTuple):
+class PoolLimits(NamedTuple):
     """Limits of a connection pool: how many connections, and for how many seconds an idle one is kept."""
 
     most_connections: int = 1000
@@ -49,11 +49,11 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
 
     def __init__(
         self,
-        keeping: Keeping | None = None,
+        keeping: PoolLimits | None = None,
         guard: Guard | None = None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        self._keeping, self._guard, self._tls = keeping or Keeping(), guard, tls
+        self._keeping, self._guard, self._tls = keeping or PoolLimits(), guard, tls
         self._session: aiohttp.ClientSession | None = None
 
     @override
@@ -62,7 +62,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
         times = request.extensions.get("timeout", _NO_TIMES)
         connect, pool, write, read = (times.get(name) for name in ("connect", "pool", "write", "read"))
         timeout = aiohttp.ClientTimeout(connect=_sum_if_all_known(pool, connect), sock_connect=connect, sock_read=read)
-        session = self._session = self._session or self._open()
+        session = self._session = self._session or self._open_session()
         for _ in range(2):  # so that the loop hears of kept connections which their servers have ended
             await asyncio.sleep(0)
         with _httpx2_errors(request):
@@ -88,7 +88,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
             session, self._session = self._session, None
             await session.close()
 
-    def _open(self) -> aiohttp.ClientSession:
+    def _open_session(self) -> aiohttp.ClientSession:
         connector = aiohttp.TCPConnector(
             limit=self._keeping.most_connections,
             keepalive_timeout=self._keeping.kept_seconds,

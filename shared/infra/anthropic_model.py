@@ -22,7 +22,7 @@ from yarl import URL
 
 from shared.domain import span_names as names
 from shared.infra.anthropic_request import Feature, encode_request, read_reply
-from shared.infra.patiently import retry_patiently
+from shared.infra.patiently import retry_with_pauses
 from shared.infra.tls import trusted_certificates
 from shared.ports.models import Model, ModelAway, ModelReply, ModelRequest, ModelUnavailable, Tier
 from shared.ports.tracing import NO_TRACER, Tracer
@@ -41,7 +41,7 @@ _NAMES = {
 }
 
 
-class Unreached(ModelAway):
+class EndpointUnreached(ModelAway):
     """The endpoint could not be reached or the connection was lost: it may be back in a moment."""
 
 
@@ -49,11 +49,11 @@ class ModelBusy(ModelAway):
     """The model cannot answer just now: another one may, and later it may itself."""
 
 
-class Absent(ModelUnavailable):
+class ModelAbsent(ModelUnavailable):
     """The endpoint has no such model: another one may be there."""
 
 
-class Invalid(ModelUnavailable):
+class InvalidModelRequest(ModelUnavailable):
     """The endpoint does not take the request as it is. ``said``: its own words, which may name the field."""
 
     def __init__(self, message: str, said: str) -> None:
@@ -63,28 +63,28 @@ class Invalid(ModelUnavailable):
 
 def status_failure(model: str, answer: aiohttp.ClientResponse, body: bytes) -> ModelUnavailable:
     """The error for an answer other than 2xx, with a message of ours; the endpoint's own words are logged."""
-    said, status = _reason_in(body), answer.status
+    said, status = _error_message(body), answer.status
     log.warning("model_endpoint_refused", model=model, status=status, said=said)
     if status == 404:
-        return Absent(f"the endpoint has no model {model}")
+        return ModelAbsent(f"the endpoint has no model {model}")
     if status in _OVERLOADED:
         why = f"the model {model} is overloaded or its rate limit is reached ({status})"
         return ModelBusy(why, _retry_after(answer))
     if status in _GATEWAYS:
-        return Unreached(f"the model endpoint is away ({status})", _retry_after(answer))
+        return EndpointUnreached(f"the model endpoint is away ({status})", _retry_after(answer))
     if status >= 500:
         return ModelBusy(f"the model {model} failed on the endpoint's side ({status})", _retry_after(answer))
     if status in (401, 403):
         return ModelUnavailable(f"the model endpoint refused the API key ({status}); its words are in the log")
     why = f"the model endpoint refused the request ({status}); its words are in the log"
-    return Invalid(why, said) if status in _INVALID else ModelUnavailable(why)
+    return InvalidModelRequest(why, said) if status in _INVALID else ModelUnavailable(why)
 
 
-def connection_failure(error: BaseException) -> Unreached:
-    return Unreached(f"the model endpoint could not be reached: {str(error)[:200] or type(error).__name__}")
+def connection_failure(error: BaseException) -> EndpointUnreached:
+    return EndpointUnreached(f"the model endpoint could not be reached: {str(error)[:200] or type(error).__name__}")
 
 
-def both_failed(first: Absent | ModelBusy, second: Absent | ModelBusy) -> ModelUnavailable:
+def both_failed(first: ModelAbsent | ModelBusy, second: ModelAbsent | ModelBusy) -> ModelUnavailable:
     """The error for a failure of a model and of its fallback; ``ModelAway`` if one of them may pass."""
     message = f"{first}; its fallback: {second}"
     busy = [failure for failure in (first, second) if isinstance(failure, ModelBusy)]
@@ -94,12 +94,12 @@ def both_failed(first: Absent | ModelBusy, second: Absent | ModelBusy) -> ModelU
     return ModelAway(message, min(told, default=None))
 
 
-def feature_named(said: str, without: Set[Feature]) -> Feature | None:
+def find_refused_feature(said: str, without: Set[Feature]) -> Feature | None:
     """The part of the request that an endpoint's refusal names, if it is not in ``without`` (left out already)."""
     return next((feature for feature, name in _NAMES.items() if feature not in without and name.search(said)), None)
 
 
-def _reason_in(body: bytes) -> str:
+def _error_message(body: bytes) -> str:
     """The endpoint's own words for its refusal, 300 characters at most.
 
     Only the body is read: headers may hold a key.
@@ -183,15 +183,15 @@ class AnthropicModel(Model):
         fallbacks: Mapping[Tier, str] | None = None,
         limits: ModelLimits | None = None,
         tracer: Tracer = NO_TRACER,
-        tells_trace: bool = False,
+        sends_trace: bool = False,
     ) -> None:
         """``tracer``: gives the caller's current span.
 
-        ``tells_trace``: whether its trace id is sent to the endpoint.
+        ``sends_trace``: whether its trace id is sent to the endpoint.
         """
         self._limits = limits or ModelLimits()
         self._tracer = tracer
-        self._tells_trace = tells_trace
+        self._tells_trace = sends_trace
         self._tiers = dict(tiers)
         self._fallbacks = dict(fallbacks or {})
         self._without: dict[str, frozenset[Feature]] = {}
@@ -206,8 +206,8 @@ class AnthropicModel(Model):
         self._shown: dict[str, str] = {}  # with every request, once there was one
 
     async def complete(self, request: ModelRequest) -> ModelReply:
-        return await retry_patiently(
-            lambda: self._complete(request), (Unreached,), self._limits.pauses, _PATIENCE_SECONDS
+        return await retry_with_pauses(
+            lambda: self._complete(request), (EndpointUnreached,), self._limits.pauses, _PATIENCE_SECONDS
         )
 
     async def close(self) -> None:
@@ -220,13 +220,13 @@ class AnthropicModel(Model):
         other = self._fallbacks.get(request.tier)
         try:
             return await self._ask(model, request)
-        except (Absent, ModelBusy) as failure:
+        except (ModelAbsent, ModelBusy) as failure:
             if other is None or other == model:
                 raise
             first = failure
         try:
             return await self._ask(other, request)
-        except (Absent, ModelBusy) as second:
+        except (ModelAbsent, ModelBusy) as second:
             raise both_failed(first, second) from second
 
     async def _ask(self, model: str, request: ModelRequest) -> ModelReply:
@@ -248,8 +248,8 @@ class AnthropicModel(Model):
         while True:
             try:
                 text = await self._send(model, body)
-            except Invalid as invalid:
-                refused = feature_named(invalid.said, without)
+            except InvalidModelRequest as invalid:
+                refused = find_refused_feature(invalid.said, without)
                 plainer = without if refused is None else without | {refused}
                 before, body = body, encode_request(model, request, plainer)
                 if body == before:
@@ -261,7 +261,7 @@ class AnthropicModel(Model):
                 return reply._replace(saw_images=Feature.IMAGES not in without)
 
     async def _send(self, model: str, body: bytes) -> str:
-        session = self._session = self._session or self._open()
+        session = self._session = self._session or self._open_session()
         asked = session.post(self._url, data=body, headers=self._build_headers(), proxy=self._proxy)
         try:
             async with asyncio.timeout(self._limits.seconds), asked as answer:
@@ -274,7 +274,7 @@ class AnthropicModel(Model):
             raise status_failure(model, answer, said)
         return said.decode(errors="replace")
 
-    def _open(self) -> aiohttp.ClientSession:
+    def _open_session(self) -> aiohttp.ClientSession:
         seconds, connect = self._limits.seconds, self._limits.connect_seconds
         return aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(

@@ -41,7 +41,7 @@ def encode_request(model: str, request: models.ModelRequest, without: Set[Featur
     """The JSON body of a request to ``model``, without the features that its endpoint refuses."""
     marks = Feature.CACHE_CONTROL not in without
     opaque, images = Feature.THINKING not in without, Feature.IMAGES not in without
-    messages = _drop_unsendable(model, _in_words(request.messages, images), opaque=opaque)
+    messages = _drop_unsendable(model, _replace_hidden_images(request.messages, images), opaque=opaque)
     fields = {"model": _encode(model), "max_tokens": _encode(request.max_tokens)}
     system = _build_system(request)
     if request.tools:
@@ -49,12 +49,14 @@ def encode_request(model: str, request: models.ModelRequest, without: Set[Featur
         mark = marks and not system
         known = _tools_known(request.tools)
         if (strict, mark) not in known:
-            known[strict, mark] = _join(_encode_tools(request.tools, strict=strict, mark=mark))
+            known[strict, mark] = _join_array(_encode_tools(request.tools, strict=strict, mark=mark))
         fields["tools"] = known[strict, mark]
         fields["tool_choice"] = _encode({"type": "auto"})
     if system:
         fields["system"] = _encode([*system[:-1], {**system[-1], **(_KEPT if marks else {})}])
-    fields["messages"] = _join(_encode_messages(messages, _marked_places(messages, request.grows) if marks else set()))
+    fields["messages"] = _join_array(
+        _encode_messages(messages, _cache_breakpoints(messages, request.grows) if marks else set())
+    )
     if output := _output_config(model, request, without):
         fields["output_config"] = _encode(output)
     return ("{" + ",".join(f"{_encode(name)}:{text}" for name, text in fields.items()) + "}").encode()
@@ -141,7 +143,7 @@ def _drop_unsendable(model: str, messages: Sequence[models.Message], *, opaque: 
     return [message for message in kept if message.blocks]
 
 
-def _in_words(messages: Sequence[models.Message], images: bool) -> Sequence[models.Message]:
+def _replace_hidden_images(messages: Sequence[models.Message], images: bool) -> Sequence[models.Message]:
     """The same messages, with a sentence in place of each image that is not sent."""
 
     def say(block: models.Block) -> models.Block:
@@ -152,7 +154,7 @@ def _in_words(messages: Sequence[models.Message], images: bool) -> Sequence[mode
     return [message._replace(blocks=tuple(map(say, message.blocks))) for message in messages]
 
 
-def _marked_places(messages: Sequence[models.Message], grows: bool) -> set[_Place]:
+def _cache_breakpoints(messages: Sequence[models.Message], grows: bool) -> set[_Place]:
     """The blocks that carry a cache breakpoint, beside the one of the static prefix.
 
     Of a history that grows: the end of the first message and of the last, and where the request before ended, because
@@ -167,12 +169,12 @@ def _marked_places(messages: Sequence[models.Message], grows: bool) -> set[_Plac
     if not grows or not messages:
         return set(stable[: _MAX_MARKS - 1])
     last = len(messages) - 1
-    ends = [_end_place(messages, at) for at in (last, 0, last - 2) if at >= 0]
+    ends = [_last_cacheable_block(messages, at) for at in (last, 0, last - 2) if at >= 0]
     wanted = [place for place in (*ends[:2], *stable, *ends[2:]) if place is not None]
     return set(list(dict.fromkeys(wanted))[: _MAX_MARKS - 1])
 
 
-def _end_place(messages: Sequence[models.Message], at: int) -> _Place | None:
+def _last_cacheable_block(messages: Sequence[models.Message], at: int) -> _Place | None:
     blocks = messages[at].blocks
     places = (
         place
@@ -185,12 +187,12 @@ def _end_place(messages: Sequence[models.Message], at: int) -> _Place | None:
 def _encode_messages(messages: Sequence[models.Message], marked: Set[_Place]) -> list[str]:
     texts = []
     for at, message in enumerate(messages):
-        blocks = [_block(block, (at, place) in marked) for place, block in enumerate(message.blocks)]
-        texts.append(f'{{"role":{_encode(message.role)},"content":{_join(blocks)}}}')
+        blocks = [_encode_block(block, (at, place) in marked) for place, block in enumerate(message.blocks)]
+        texts.append(f'{{"role":{_encode(message.role)},"content":{_join_array(blocks)}}}')
     return texts
 
 
-def _block(block: models.Block, marked: bool) -> str:
+def _encode_block(block: models.Block, marked: bool) -> str:
     mark = _KEPT if marked else {}
     match block:
         case models.TextBlock(text):
@@ -208,7 +210,7 @@ def _block(block: models.Block, marked: bool) -> str:
             return _encode({"type": "image", "source": source, **mark})
 
 
-def _join(items: Sequence[str]) -> str:
+def _join_array(items: Sequence[str]) -> str:
     return "[" + ",".join(items) + "]"
 
 
@@ -303,20 +305,20 @@ def _raw_blocks(text: str) -> Sequence[str]:
     """The JSON text of each item of ``content``. ``text`` must be known to be a JSON object."""
     at, blocks = text.index("{") + 1, []
     while True:
-        name, at = _scan(text, _rest_after(text, at))
-        at = _rest_after(text, at)
+        name, at = _scan(text, _text_after(text, at))
+        at = _text_after(text, at)
         if name == "content":
             break
         _, at = _scan(text, at)
-    at = _rest_after(text, at + 1)
+    at = _text_after(text, at + 1)
     while text[at] != "]":
         _, end = _scan(text, at)
         blocks.append(text[at:end])
-        at = _rest_after(text, end)
+        at = _text_after(text, end)
     return blocks
 
 
-def _rest_after(text: str, at: int) -> int:
+def _text_after(text: str, at: int) -> int:
     between = _BETWEEN.match(text, at)
     return between.end() if between else at
 

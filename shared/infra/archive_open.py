@@ -71,7 +71,7 @@ class ArchiveSettings(Settings):
 
     @field_validator("archive_url")
     @classmethod
-    def _is_archive(cls, value: str) -> str:
+    def _check_archive_url(cls, value: str) -> str:
         url = urlsplit(value)
         in_folder = url.scheme == "file" and not url.netloc and len(url.path) > 1
         if value and not in_folder and not (url.scheme == "s3" and url.netloc):
@@ -80,12 +80,12 @@ class ArchiveSettings(Settings):
 
     @field_validator("archive_key")
     @classmethod
-    def _are_keys(cls, value: str) -> str:
+    def _check_keys(cls, value: str) -> str:
         read_keys(value)
         return value
 
     @model_validator(mode="after")
-    def _is_encrypted(self) -> Self:
+    def _check_encrypted(self) -> Self:
         if self.archive_url and not read_keys(self.archive_key):
             raise ValueError("ARCHIVE_KEY is not set: what ARCHIVE_URL names is kept encrypted")
         return self
@@ -142,11 +142,11 @@ def key_of(folder: Path, use: Literal["archive", "webhook", "assessment"] = "arc
     """
     path = folder / f"{use}.key"
     if not path.exists():
-        _make(path)
+        _make_key(path)
     return path.read_text().strip()
 
 
-def _make(path: Path) -> None:
+def _make_key(path: Path) -> None:
     """Make a new key in a file of its owner's alone. It is linked into place whole; a file that stands there stays."""
     beside = path.with_name(f"{path.name}.{uuid4().hex}")
     write_synced(beside, new_key().encode())

@@ -37,7 +37,7 @@ class CountedApp:
             return await (await self._page.answer(Request(scope)))(scope, receive, send)
         if scope["path"] in _PROBES:
             return await self._app(scope, receive, send)
-        return await _Exchange(self._meter, self._counts, scope).run(self._app, receive, send)
+        return await _TimedRequest(self._meter, self._counts, scope).run(self._app, receive, send)
 
 
 def count_requests(app: ASGIApp, service: str) -> CountedApp:
@@ -46,7 +46,7 @@ def count_requests(app: ASGIApp, service: str) -> CountedApp:
     return CountedApp(app, metrics, MetricsPage(metrics))
 
 
-class _Exchange:
+class _TimedRequest:
     """One request and its answer, timed; a stream only to its first byte, as its client decides when it ends."""
 
     def __init__(self, meter: Meter, counts: "AnswerCounts", scope: Scope) -> None:
@@ -57,14 +57,14 @@ class _Exchange:
     async def run(self, app: ASGIApp, receive: Receive, send: Send) -> None:
         self._counts.count_open(1)
         try:
-            await app(self._scope, receive, self._make_noting(send))
+            await app(self._scope, receive, self._noting_send(send))
         finally:
             self._counts.count_open(-1)
             if self._streams:
                 self._meter.add(names.HTTP_STREAMS, -1)
             self._count()
 
-    def _make_noting(self, send: Send) -> Callable[[Message], Awaitable[None]]:
+    def _noting_send(self, send: Send) -> Callable[[Message], Awaitable[None]]:
         async def noting(message: Message) -> None:
             if message["type"] == "http.response.start":
                 self._status = int(message["status"])
@@ -139,7 +139,7 @@ class LoggedApp:
         request_id, began, status = _request_id(scope), perf_counter(), [500]
         bound = _REQUEST.set(request_id)
         try:
-            await self._app(scope, receive, _make_marking(send, request_id, status))
+            await self._app(scope, receive, _marking_send(send, request_id, status))
         finally:
             if status[0] >= 500 or self._tells_all:
                 say = log.warning if status[0] >= 500 else log.debug
@@ -149,7 +149,7 @@ class LoggedApp:
         return None
 
 
-def _make_marking(send: Send, request_id: str, status: list[int]) -> Callable[[Message], Awaitable[None]]:
+def _marking_send(send: Send, request_id: str, status: list[int]) -> Callable[[Message], Awaitable[None]]:
     async def marking(message: Message) -> None:
         if message["type"] == "http.response.start":
             status[0] = int(message["status"])

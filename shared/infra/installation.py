@@ -44,7 +44,7 @@ class InstallationReading(Reading):
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
         self._scripts = Scripts(redis, patience=0)
-        self._calls = [_gauge_call(one) for one in keys.all_partitions()]
+        self._calls = [_build_gauge_call(one) for one in keys.all_partitions()]
 
     async def fill(self, metrics: Metrics) -> None:
         try:
@@ -52,7 +52,7 @@ class InstallationReading(Reading):
                 began = perf_counter()
                 await self._redis.ping()
                 metrics.put(names.STORE_ROUND_TRIP, perf_counter() - began)
-                standing = await self.standing()
+                standing = await self.read_gauges()
                 learners = await self._count_learners()
         except StoreUnavailable:
             metrics.put(names.STORE_UP, 0)
@@ -63,7 +63,7 @@ class InstallationReading(Reading):
         metrics.put(names.LEARNERS_ALIVE, learners)
         _put_gauges(metrics, standing)
 
-    async def standing(self) -> InstallationGauges:
+    async def read_gauges(self) -> InstallationGauges:
         """The gauges of all partitions: counts summed, ages at their largest. Raises ``StoreUnavailable``."""
         rows = [_read_row(reply) for reply in await self._scripts.run_many("gauge", self._calls)]
         summed = InstallationGauges(*map(sum, zip(*rows, strict=True)))
@@ -75,7 +75,7 @@ class InstallationReading(Reading):
         return int(cast(int, await self._scripts.command("ZCOUNT", keys.LEARNERS, since, "+inf")))
 
 
-def _gauge_call(one: keys.PartitionKeys) -> Call:
+def _build_gauge_call(one: keys.PartitionKeys) -> Call:
     return keys_for("gauge", one), _LIMITS
 
 

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import NamedTuple, TypeAlias, cast
 
-from shared.infra.packed import Shapes
+from shared.infra.packed import CompressionShapes
 
 ROW = "y"  # the field of a row; of an earlier revision's, which has one step, they are ``key``, ``kind``, ``data``
 OWN_TEXT = "text"  # kind of a step that holds a text which others name: its key is the name
 _NAME_CHARACTERS = 32
-_SHAPES = Shapes("journal_shapes.txt")
+_SHAPES = CompressionShapes("journal_shapes.txt")
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode  # made once: making it costs as much
 
 Part: TypeAlias = "str | list[str]"  # a text, or a list of the one name that stands for a text
@@ -38,11 +38,11 @@ class StoredStep(NamedTuple):
         return "".join(texts[part[0]] if isinstance(part, list) else part for part in self.parts)
 
 
-def name_of(text: str) -> str:
+def text_name(text: str) -> str:
     return sha256(text.encode()).hexdigest()[:_NAME_CHARACTERS]
 
 
-def split(data: str, names: Mapping[str, str]) -> tuple[Part, ...]:
+def split_shared_texts(data: str, names: Mapping[str, str]) -> tuple[Part, ...]:
     """Cut ``data`` into parts.
 
     Each text of ``names`` (text to its name) that occurs becomes a part with only its name.

@@ -191,7 +191,7 @@ def shared_key(tenant: str, name: str) -> str:
     return f"pa:{{t:{_quote(tenant)}}}:shared:{name}"
 
 
-def made_field(name: str, version: int) -> str:
+def made_tool_field(name: str, version: int) -> str:
     """The field of one version of a made tool in the tenant's hash of them."""
     return f"{_quote(name)}@{version}"
 
@@ -271,7 +271,7 @@ def stopped_key_in(partition: int, tenant: str) -> str:
     return f"{_tag(partition)}:stopped:{_quote(tenant)}"
 
 
-def asked_key(partition: int, tenant: str) -> str:
+def waiting_approvals_key(partition: int, tenant: str) -> str:
     return f"{_tag(partition)}:asked:{_quote(tenant)}"
 
 
@@ -324,7 +324,7 @@ def assessment_keys(tenant: str) -> AssessmentKeys:
     return AssessmentKeys(*(f"pa:assessments:{{{_quote(tenant)}}}:{name}" for name in AssessmentKeys._fields))
 
 
-def members_of(tenant: str) -> str:
+def member_prefix(tenant: str) -> str:
     """How the members of a tenant's sessions begin in a partition's sets."""
     return f"{_quote(tenant)}:"
 
@@ -386,7 +386,7 @@ class PostMember(NamedTuple):
     post_id: str
 
 
-class AskedMember(NamedTuple):
+class WaitingApprovalMember(NamedTuple):
     """An approval that waits, as its tenant's set of them names it."""
 
     approval_id: str

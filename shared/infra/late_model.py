@@ -14,7 +14,7 @@ class ClosableModel(Model, Protocol):
     async def close(self) -> None: ...
 
 
-class LateModel(Model):
+class LazyModel(Model):
     """A model that is loaded at the first request, by ``load`` in a thread, once."""
 
     def __init__(self, load: Callable[[], ClosableModel]) -> None:

@@ -104,7 +104,7 @@ def _read_bandit(arms: Mapping[str, str], trends: Mapping[str, str]) -> JsonValu
 
 
 def _show_arm(arm: Arm, trend: str) -> JsonValue:
-    return {"n": arm.n, "q": round(arm.q, 6), "units": arm.units, **({"trend": trend} if trend else {})}
+    return {"n": arm.n, "q": round(arm.mean_reward, 6), "units": arm.units, **({"trend": trend} if trend else {})}
 
 
 def _read_entities(entities: Mapping[str, str], links: Mapping[str, str]) -> JsonValue:

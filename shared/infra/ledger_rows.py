@@ -4,9 +4,9 @@ Scripts compare the status and treat the rest as bytes.
 """
 
 from shared.contracts.ledger import LedgerEntry
-from shared.infra.packed import Shapes
+from shared.infra.packed import CompressionShapes
 
-_SHAPES = Shapes("ledger_shapes.txt")
+_SHAPES = CompressionShapes("ledger_shapes.txt")
 
 
 def pack_entry(entry: LedgerEntry) -> bytes:

@@ -47,16 +47,16 @@ class Lineage:
         self._crashed_us = max(self._crashed_us, crashed_us)
         self.problem = None
 
-    def unheard(self, problem: "LineageProblem") -> None:
+    def record_problem(self, problem: "LineageProblem") -> None:
         """Note that a connection's server could not tell: until one can, a failover may go unnoticed."""
         self.problem = problem
 
-    def excuse(self) -> None:
+    def accept_failover_risk(self) -> None:
         """Note that the operator accepts unnoticed failovers (``ALLOW_VOLATILE_REDIS``)."""
         self._excused = True
 
     @property
-    def blind(self) -> "LineageProblem | None":
+    def failover_risk(self) -> "LineageProblem | None":
         """Why a failover of Redis could go unnoticed now; None if it could not, or if it would do no harm.
 
         While there is a reason, no write may rely on the ledger alone (I3).

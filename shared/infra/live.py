@@ -12,7 +12,7 @@ from redis.asyncio.client import PubSub
 from redis.exceptions import RedisError
 
 from shared.infra.keys import LIVE_CHANNEL
-from shared.infra.lua import unavailable
+from shared.infra.lua import store_unavailable
 
 _QUIET_SECONDS = 5.0  # after so long without news the server is asked for a sign of life
 _CONFIRM_SECONDS = 5.0
@@ -23,7 +23,7 @@ Hear = Callable[[str | None], None]
 log = structlog.get_logger()
 
 
-class Live:
+class ChannelListener:
     """Tells listeners what is published on their channels. Use it as an async context manager.
 
     A lost connection is made anew and every listener is told to look for what it missed.
@@ -60,11 +60,11 @@ class Live:
         def notice(_: str | None) -> None:
             news.set()
 
-        async with self.hearing(channel, notice):
+        async with self.listening(channel, notice):
             yield news
 
     @asynccontextmanager
-    async def hearing(self, channel: str, hear: Hear) -> AsyncIterator[None]:
+    async def listening(self, channel: str, hear: Hear) -> AsyncIterator[None]:
         """Calls ``hear`` with each message on the channel, or with None where some may have been missed."""
         self._listeners.setdefault(channel, set()).add(hear)
         try:
@@ -79,7 +79,7 @@ class Live:
             async with asyncio.timeout(_CONFIRM_SECONDS):
                 await (await self._request_subscription(channel)).wait()
         except TimeoutError as error:
-            raise unavailable(error) from error
+            raise store_unavailable(error) from error
 
     async def _request_subscription(self, channel: str) -> asyncio.Event:
         async with self._turn:

@@ -47,9 +47,9 @@ _MAY_PASS = (ConnectionError, TimeoutError, OSError, ReadOnlyError, ClusterDownE
 
 
 @cache
-def source(name: str, *, again: bool = False) -> str:
+def script_source(name: str, *, again: bool = False) -> str:
     """The text of a script with what it uses of the prelude. ``again``: for a call whose reply was lost."""
-    text = text_of(name)
+    text = script_text(name)
     return f"local again = {'true' if again else 'false'}\n{_prelude_of(text)}\n{text}"
 
 
@@ -58,7 +58,7 @@ def _prelude_of(script: str) -> str:
 
     A function calls only such as stand above it.
     """
-    head, *functions = re.split(r"^(?=local function )", text_of("prelude"), flags=re.MULTILINE)
+    head, *functions = re.split(r"^(?=local function )", script_text("prelude"), flags=re.MULTILINE)
     used, kept = _COMMENT.sub("", script), list[str]()
     for function in reversed(functions):
         name = function.removeprefix("local function ").partition("(")[0]
@@ -68,7 +68,7 @@ def _prelude_of(script: str) -> str:
     return head + "".join(reversed(kept))
 
 
-def text_of(name: str) -> str:
+def script_text(name: str) -> str:
     """The text of a script alone."""
     return (_FOLDER / f"{name}.lua").read_text()
 
@@ -87,7 +87,7 @@ class ExchangingPool(Protocol):
         """The reply to each command, or the error with which the server refused it, within ``seconds``."""
 
 
-class _SharedTrip:
+class _SharedRoundTrip:
     """Sends the commands that callers ask for in the same turn of the event loop in one round trip.
 
     The first caller sends them all, within ``ANSWER_SECONDS``. If it is cancelled, the others get a connection error
@@ -161,13 +161,13 @@ async def _send_pipeline(redis: Redis, rows: Iterable[Words]) -> list[object]:
         return cast("list[object]", await pipe.execute(raise_on_error=False))
 
 
-_TRIPS: "WeakKeyDictionary[Redis, _SharedTrip]" = WeakKeyDictionary()
+_TRIPS: "WeakKeyDictionary[Redis, _SharedRoundTrip]" = WeakKeyDictionary()
 
 
-def _trip_of(redis: Redis) -> _SharedTrip:
+def _round_trip_of(redis: Redis) -> _SharedRoundTrip:
     """The shared trip of a client, for all scripts that run on it."""
     if (known := _TRIPS.get(redis)) is None:
-        known = _TRIPS[redis] = _SharedTrip(redis)
+        known = _TRIPS[redis] = _SharedRoundTrip(redis)
     return known
 
 
@@ -176,7 +176,7 @@ class Scripts:
 
     def __init__(self, redis: Redis, patience: float = PATIENCE_SECONDS) -> None:
         self._redis = redis
-        self._trip = _trip_of(redis)
+        self._trip = _round_trip_of(redis)
         self._patience = patience
         self.lineage = lineage_of(redis)
 
@@ -184,7 +184,7 @@ class Scripts:
         parts = [len(keys), *keys, *arguments]
 
         async def evaluate(again: bool) -> Reply:
-            text = source(name, again=again)
+            text = script_source(name, again=again)
             try:
                 return cast(Reply, await self._execute("EVALSHA", digest_of(text), *parts))
             except NoScriptError:  # the server was restarted, or its scripts were flushed
@@ -199,10 +199,10 @@ class Scripts:
         parts = [len(keys), *keys, *arguments]
 
         async def evaluate(again: bool) -> tuple[Reply, bool]:
-            text = source(name, again=again)
-            reply, had = await self._with_wait(["EVALSHA", digest_of(text), *parts], replicas)
+            text = script_source(name, again=again)
+            reply, had = await self._execute_and_wait(["EVALSHA", digest_of(text), *parts], replicas)
             if isinstance(reply, NoScriptError):
-                reply, had = await self._with_wait(["EVAL", text, *parts], replicas)
+                reply, had = await self._execute_and_wait(["EVAL", text, *parts], replicas)
             if isinstance(reply, ResponseError):
                 raise reply
             return reply, isinstance(had, int) and had >= replicas
@@ -214,7 +214,7 @@ class Scripts:
         replies = await self.run_all((name, *call) for call in calls)
         for reply in replies:
             if isinstance(reply, ResponseError):
-                raise unavailable(reply) from reply
+                raise store_unavailable(reply) from reply
         return cast(list[Reply], replies)
 
     async def run_all(
@@ -224,7 +224,7 @@ class Scripts:
         rows: list[tuple[str, list[Argument]]] = [(name, [len(keys), *keys, *rest]) for name, keys, rest in calls]
 
         async def evaluate(again: bool) -> "list[Reply | ResponseError]":
-            texts = {name: source(name, again=again) for name, _ in rows}
+            texts = {name: script_source(name, again=again) for name, _ in rows}
             replies = await self._execute_all([["EVALSHA", digest_of(texts[name]), *row] for name, row in rows])
             missed = [place for place, reply in enumerate(replies) if isinstance(reply, NoScriptError)]
             words: list[list[Argument]] = [["EVAL", texts[rows[place][0]], *rows[place][1]] for place in missed]
@@ -264,7 +264,7 @@ class Scripts:
     async def _execute_all(self, rows: Sequence[Words]) -> "list[Reply | ResponseError]":
         return cast("list[Reply | ResponseError]", await self._trip.execute(self._redis, rows))
 
-    async def _with_wait(self, words: list[Argument], replicas: int) -> "list[Reply | ResponseError]":
+    async def _execute_and_wait(self, words: list[Argument], replicas: int) -> "list[Reply | ResponseError]":
         rows: list[Words] = [words, ["WAIT", replicas, CONFIRM_MS]]
         async with asyncio.timeout(ANSWER_SECONDS):
             return cast("list[Reply | ResponseError]", await _send_pipeline(self._redis, rows))
@@ -280,14 +280,14 @@ class Scripts:
             try:
                 return await act(again)
             except (RedisError, OSError) as error:
-                if not _may_pass(error) or asyncio.get_running_loop().time() + pause > until:
-                    raise unavailable(error) from error
+                if not _is_transient(error) or asyncio.get_running_loop().time() + pause > until:
+                    raise store_unavailable(error) from error
             again = True
             await asyncio.sleep(pause)
             pause = min(2 * pause, _PAUSE_SECONDS_MOST)
 
 
-def _may_pass(error: Exception) -> bool:
+def _is_transient(error: Exception) -> bool:
     return isinstance(error, _MAY_PASS) and not isinstance(error, AuthenticationError)
 
 
@@ -302,7 +302,7 @@ async def answering(seconds: float = ANSWER_SECONDS) -> AsyncIterator[None]:
         async with asyncio.timeout(seconds):
             yield
     except (RedisError, OSError) as error:
-        raise unavailable(error) from error
+        raise store_unavailable(error) from error
 
 
 _CLOCK_TIME = r"(?:[\d-]+T)?\d{1,2}:\d\d(?!\d)"
@@ -310,7 +310,7 @@ _HOST = rf"(?<![\w.-])(?!{_CLOCK_TIME})[\w.-]+|\[[\da-fA-F:]+\]"  # a name is tr
 _ADDRESS = re.compile(rf"(?<=connecting to )\S+?(?=\.?(?:\s|$))|(?:{_HOST}):\d{{2,5}}\b|\('[^']+', \d+\)")
 
 
-def unavailable(error: Exception) -> StoreUnavailable:
+def store_unavailable(error: Exception) -> StoreUnavailable:
     """The error as callers may read it, whom no address of ours concerns; its cause has the whole of it."""
     said = _ADDRESS.sub("its address", str(error))
     return StoreUnavailable(f"Redis does not answer as it should: {type(error).__name__}: {said}")

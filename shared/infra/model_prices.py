@@ -18,7 +18,7 @@ class BadPriceFile(CannotStart):
     """The file cannot be used; the message names it and what is wrong."""
 
 
-class _Model(BaseModel):
+class _ModelPrices(BaseModel):
     """A model's prices, in US dollars for a million tokens."""
 
     model_config = ConfigDict(extra="forbid")
@@ -29,12 +29,12 @@ class _Model(BaseModel):
     cache_write: Decimal = Field(ge=0)
 
 
-class _File(BaseModel):
+class _PriceFile(BaseModel):
     """A price file. ``as_of`` and ``source`` say when these prices held and who published them."""
 
     source: str
     as_of: str
-    models: dict[str, _Model] = Field(min_length=1)
+    models: dict[str, _ModelPrices] = Field(min_length=1)
 
 
 def read_prices(path: Path | None = None) -> Mapping[str, Price]:
@@ -45,7 +45,7 @@ def read_prices(path: Path | None = None) -> Mapping[str, Price]:
 
 def _read_file(path: Path) -> dict[str, Price]:
     try:
-        read = _File.model_validate_json(path.read_bytes())
+        read = _PriceFile.model_validate_json(path.read_bytes())
     except OSError as error:
         raise BadPriceFile(f"MODEL_PRICES cannot be read: {error}") from error
     except ValidationError as error:
@@ -53,7 +53,7 @@ def _read_file(path: Path) -> dict[str, Price]:
     return {name: _read_price(model) for name, model in read.models.items()}
 
 
-def _read_price(model: _Model) -> Price:
+def _read_price(model: _ModelPrices) -> Price:
     return Price(
         input=_round_nanos(model.input),
         output=_round_nanos(model.output),

@@ -12,7 +12,7 @@ ESCAPES = "surrogateescape"  # how a client reads bytes that are no text
 _LEVEL, _WINDOW, _MEMORY = 6, 14, 6  # of 16 KB, in which the shapes have room
 
 
-class Shapes:
+class CompressionShapes:
     """The shapes of one kind of texts."""
 
     def __init__(self, file_name: str) -> None:

@@ -10,7 +10,7 @@ PATIENCE = 5.0  # seconds of attempts after which nothing is asked again: who an
 T = TypeVar("T")
 
 
-async def retry_patiently(
+async def retry_with_pauses(
     ask: Callable[[], Awaitable[T]],
     retry_on: tuple[type[Exception], ...],
     pauses: tuple[float, ...] = PAUSES,

@@ -12,7 +12,7 @@ from typing import Literal
 
 import structlog
 
-from shared.domain.redaction import HIDDEN, redact_text, without_marks, without_secrets
+from shared.domain.redaction import HIDDEN, redact_credentials, redact_json, redact_text
 
 _PR_SET_PDEATHSIG = 1
 
@@ -32,7 +32,7 @@ def set_on_signals() -> asyncio.Event:
     return stop
 
 
-def dies_with_parent(with_signal: int = signal.SIGTERM) -> Callable[[], None]:
+def parent_death_hook(with_signal: int = signal.SIGTERM) -> Callable[[], None]:
     """A ``preexec_fn`` for a child that must not outlive its parent, however the parent ends.
 
     The kernel tells it on Linux alone. The parent is the *thread* that spawns, so spawn from the main thread.
@@ -70,7 +70,7 @@ def configure_logging(service: str, level: int | str = logging.INFO, form: Liter
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
     ]
-    last: list[structlog.typing.Processor] = [_without_marks, _make_naming(service), _redacting_renderer(form)]
+    last: list[structlog.typing.Processor] = [_without_marks, _service_adder(service), _redacting_renderer(form)]
     structlog.configure(
         processors=[*shared, *last],
         wrapper_class=structlog.make_filtering_bound_logger(least),
@@ -94,7 +94,7 @@ def _redacting_renderer(form: Literal["json", "text"]) -> structlog.typing.Proce
 
     def render(logger: structlog.typing.WrappedLogger, name: str, event: structlog.typing.EventDict) -> str:
         line = json(logger, name, event) if form == "json" else text(logger, name, event)
-        return without_secrets(line if isinstance(line, str) else line.decode())
+        return redact_credentials(line if isinstance(line, str) else line.decode())
 
     return render
 
@@ -103,7 +103,7 @@ def _without_marks(
     _: structlog.typing.WrappedLogger, __: str, event: structlog.typing.EventDict
 ) -> structlog.typing.EventDict:
     """The event without what the privacy guard marks, even in the words of an error."""
-    return without_marks(event, HIDDEN.get())
+    return redact_json(event, HIDDEN.get())
 
 
 def _represent_value(value: object) -> str:
@@ -111,7 +111,7 @@ def _represent_value(value: object) -> str:
     return redact_text(repr(value), HIDDEN.get())
 
 
-def _make_naming(service: str) -> structlog.typing.Processor:
+def _service_adder(service: str) -> structlog.typing.Processor:
     def name(
         _: structlog.typing.WrappedLogger, __: str, event: structlog.typing.EventDict
     ) -> structlog.typing.EventDict:

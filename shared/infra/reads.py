@@ -14,7 +14,7 @@ from redis.asyncio import Redis
 from redis.asyncio.connection import parse_url
 from typing_extensions import override
 
-from shared.infra.lua import ANSWER_SECONDS, Scripts, unavailable
+from shared.infra.lua import ANSWER_SECONDS, Scripts, store_unavailable
 from shared.infra.packed import ESCAPES
 from shared.infra.redis_address import read_address
 from shared.infra.redis_pools import CONNECT_SECONDS
@@ -55,7 +55,7 @@ class Reads:
             try:
                 replies = await connection.ask(reads)
             except TimeoutError as error:
-                raise unavailable(error) from error
+                raise store_unavailable(error) from error
             except OSError:  # a read is simply repeated, with the patience that other commands have
                 pass
             else:
@@ -92,7 +92,7 @@ class Reads:
         return fresh
 
 
-class _Asked(NamedTuple):
+class _PendingRead(NamedTuple):
     waiting: "asyncio.Future[list[ReadReply]]"
     commands: int
     until: float
@@ -104,7 +104,7 @@ class _ReadConnection(asyncio.Protocol):
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._reader = hiredis.Reader(encoding="utf-8", errors=ESCAPES)
-        self._asked: deque[_Asked] = deque()
+        self._asked: deque[_PendingRead] = deque()
         self._replies: list[ReadReply] = []
         self._unsent: list[bytes] = []
         self._transport: asyncio.Transport | None = None
@@ -148,7 +148,7 @@ class _ReadConnection(asyncio.Protocol):
         if self._transport is None:
             raise self._reason
         waiting: asyncio.Future[list[ReadReply]] = self._loop.create_future()
-        self._asked.append(_Asked(waiting, len(reads.commands), self._loop.time() + ANSWER_SECONDS))
+        self._asked.append(_PendingRead(waiting, len(reads.commands), self._loop.time() + ANSWER_SECONDS))
         if self._watch is None:
             self._watch = self._loop.call_later(ANSWER_SECONDS, self._abort_if_late)
         if not self._unsent:

@@ -26,7 +26,7 @@ def _check_url(url: str) -> str:
     return url
 
 
-def _readable_queue(url: str) -> str:
+def _check_queue_url(url: str) -> str:
     if url and read_address(url).kind == "cluster":
         raise ValueError("the queue needs one primary, or a service that sentinels watch, not a cluster")
     return url
@@ -35,7 +35,7 @@ def _readable_queue(url: str) -> str:
 RedisUrl = Annotated[str, AfterValidator(_check_url)]
 """A setting that names the state's Redis: one server, a service that sentinels watch, or a cluster."""
 
-QueueRedisUrl = Annotated[str, AfterValidator(_readable_queue)]
+QueueRedisUrl = Annotated[str, AfterValidator(_check_queue_url)]
 """A setting that names the queue's Redis, which cannot be a cluster; empty for the state's."""
 
 
@@ -97,7 +97,7 @@ async def check_durable(redis: Redis, *, allow_volatile: bool = False) -> None:
     Raises ``StoreUnavailable`` if Redis does not answer.
     """
     if allow_volatile:
-        lineage_of(redis).excuse()
+        lineage_of(redis).accept_failover_risk()
         return
     found = await _read_configuration(redis)
     wrong = [
@@ -121,7 +121,7 @@ def check_lineage(redis: Redis) -> None:
 
     ``VolatileRedis`` if the server's user lacks the right to tell, ``StoreUnavailable`` if it may pass.
     """
-    problem = lineage_of(redis).blind
+    problem = lineage_of(redis).failover_risk
     if problem is None:
         return
     if problem.may_pass:

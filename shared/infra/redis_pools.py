@@ -22,7 +22,7 @@ from redis.typing import EncodableT
 
 from shared.infra.keys import SERVER
 from shared.infra.lineage import Lineage, LineageProblem
-from shared.infra.lua import source
+from shared.infra.lua import script_source
 from shared.infra.packed import ESCAPES
 from shared.infra.redis_address import RedisAddress
 
@@ -35,7 +35,7 @@ Locate: TypeAlias = Callable[[], Awaitable[tuple[str, int]]]
 log = structlog.get_logger()
 
 
-class _Following(AbstractConnection):
+class _FollowingConnection(AbstractConnection):
     """A connection that checks its server when it opens.
 
     ``locate`` finds the primary; ``lineage`` notes its history.
@@ -65,14 +65,14 @@ class _Following(AbstractConnection):
         """Ask the server whether it is a promoted replica. A refusal is noted in ``lineage``, not raised."""
         if self._lineage is None:
             return
-        await self.send_command("EVAL", source("lineage"), 1, SERVER)
+        await self.send_command("EVAL", script_source("lineage"), 1, SERVER)
         try:
             said = cast("str | bytes", await self.read_response())
             self._lineage.record_answer(*map(int, said.split()))
         except ResponseError as error:
             if self._lineage.problem is None:  # said once: it is asked again with every command
                 log.warning("lineage_unknown", error=str(error))
-            self._lineage.unheard(LineageProblem(str(error), _may_pass(error)))
+            self._lineage.record_problem(LineageProblem(str(error), _is_transient(error)))
 
     async def read_response(
         self,
@@ -166,19 +166,19 @@ class _Following(AbstractConnection):
             raise ConnectionError(f"the sentinels' primary is a {role!r}")
 
 
-class _Tcp(_Following, Connection):
+class _Tcp(_FollowingConnection, Connection):
     pass
 
 
-class _Tls(_Following, SSLConnection):
+class _Tls(_FollowingConnection, SSLConnection):
     pass
 
 
-class _Unix(_Following, UnixDomainSocketConnection):
+class _Unix(_FollowingConnection, UnixDomainSocketConnection):
     pass
 
 
-_KINDS: Mapping[type[AbstractConnection], type[_Following]] = {
+_KINDS: Mapping[type[AbstractConnection], type[_FollowingConnection]] = {
     Connection: _Tcp,
     SSLConnection: _Tls,
     UnixDomainSocketConnection: _Unix,
@@ -215,13 +215,13 @@ class FollowingPool(ConnectionPool):
     @property
     def _has_ready(self) -> bool:
         """Whether ``get_connection`` would return at once."""
-        if self._slots.locked() or (self.lineage is not None and self.lineage.blind):
+        if self._slots.locked() or (self.lineage is not None and self.lineage.failover_risk):
             return False
-        waiting = cast("list[_Following]", self._available_connections)
+        waiting = cast("list[_FollowingConnection]", self._available_connections)
         return bool(waiting) and waiting[-1].is_quiet
 
     async def _exchange(self, rows: Sequence[Sequence[EncodableT]], seconds: float) -> list[object]:
-        connection = cast(_Following, await self.get_connection())
+        connection = cast(_FollowingConnection, await self.get_connection())
         try:
             return await connection.exchange(rows, seconds)
         finally:
@@ -230,7 +230,7 @@ class FollowingPool(ConnectionPool):
     async def get_connection(self, command_name: object = None, *_: object, **__: object) -> AbstractConnection:  # noqa: ARG002  # redis-py passes it
         await self._slots.acquire()
         try:
-            connection = cast(_Following, self.get_available_connection())  # type: ignore[no-untyped-call]  # redis-py
+            connection = cast(_FollowingConnection, self.get_available_connection())  # type: ignore[no-untyped-call]  # redis-py
         except BaseException:
             self._slots.release()
             raise
@@ -238,7 +238,7 @@ class FollowingPool(ConnectionPool):
             fresh = not connection.is_connected
             if fresh or not connection.is_quiet:
                 await self.ensure_connection(connection)
-            if not fresh and self.lineage is not None and self.lineage.blind:
+            if not fresh and self.lineage is not None and self.lineage.failover_risk:
                 await connection.ask_lineage()
         except BaseException:
             await self.release(connection)
@@ -271,7 +271,7 @@ class FollowingPool(ConnectionPool):
         raise ConnectionError(f"no sentinel knows the primary of {self._service!r} ({'; '.join(problems)})")
 
 
-def _may_pass(error: ResponseError) -> bool:
+def _is_transient(error: ResponseError) -> bool:
     return isinstance(error, OutOfMemoryError) or str(error).startswith(_PASSING)
 
 

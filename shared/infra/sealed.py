@@ -5,21 +5,21 @@ from collections.abc import Sequence
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
 
-class CannotOpen(Exception):
+class CannotDecrypt(Exception):
     """The text was closed with none of the keys, or was damaged."""
 
 
-class Seal:
+class SecretCipher:
     """Encrypts and decrypts texts. ``keys``: Fernet keys, the newest first; the first encrypts, any decrypts."""
 
     def __init__(self, keys: Sequence[str]) -> None:
         self._box = MultiFernet([Fernet(key) for key in keys])
 
-    def close(self, text: str) -> str:
+    def encrypt(self, text: str) -> str:
         return self._box.encrypt(text.encode()).decode()
 
-    def open(self, closed: str) -> str:
+    def decrypt(self, encrypted: str) -> str:
         try:
-            return self._box.decrypt(closed.encode()).decode()
+            return self._box.decrypt(encrypted.encode()).decode()
         except InvalidToken as error:
-            raise CannotOpen("no key opens what was kept") from error
+            raise CannotDecrypt("no key opens what was kept") from error

@@ -50,7 +50,7 @@ class LogSettings(Settings):
 
     @field_validator("log_level", mode="before")
     @classmethod
-    def _in_any_case(cls, value: object) -> object:
+    def _lower_case(cls, value: object) -> object:
         return value.lower() if isinstance(value, str) else value
 
 
@@ -65,13 +65,13 @@ Sampler = Literal[
 ]
 
 
-def _is_address(text: str) -> str:
+def _check_address(text: str) -> str:
     if not _ADDRESS.fullmatch(text):
         raise ValueError("it is no http(s) address")
     return text
 
 
-Address = Annotated[str, AfterValidator(_is_address)]
+Address = Annotated[str, AfterValidator(_check_address)]
 
 
 class TracingSettings(Settings):
@@ -109,7 +109,7 @@ class TracingSettings(Settings):
 
     @model_validator(mode="before")
     @classmethod
-    def _empty_is_not_set(cls, given: object) -> object:
+    def _drop_empty_variables(cls, given: object) -> object:
         """The given settings without OpenTelemetry variables that are empty: it counts those as unset."""
         if not isinstance(given, dict):
             return given

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TypeVar
 
-from shared.infra.lua import Argument, text_of
+from shared.infra.lua import Argument, script_text
 
 T = TypeVar("T")
 
@@ -35,5 +35,5 @@ def _in_order(script: str, wanted: Sequence[str], given: dict[str, T]) -> list[T
 
 @cache
 def _list_names(script: str, table: str) -> tuple[str, ...]:
-    lines = re.findall(rf"^local ([\w, ]+) = unpack\({table}\b", text_of(script), re.MULTILINE)
+    lines = re.findall(rf"^local ([\w, ]+) = unpack\({table}\b", script_text(script), re.MULTILINE)
     return tuple(name for line in lines for name in line.split(", "))

@@ -2,9 +2,9 @@
 
 from shared.contracts.digest import NO_DIGEST, Digest, digest_of
 from shared.contracts.outcome import TaskOutcome
-from shared.infra.packed import Shapes
+from shared.infra.packed import CompressionShapes
 
-_SHAPES = Shapes("outcome_shapes.txt")
+_SHAPES = CompressionShapes("outcome_shapes.txt")
 
 
 def pack_outcome(outcome: TaskOutcome) -> bytes:

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from pydantic import TypeAdapter
 
 from shared.contracts.task import TaskEvent, TaskRecord
-from shared.infra.packed import Shapes
+from shared.infra.packed import CompressionShapes
 
-_RECORDS, _EVENTS = Shapes("record_shapes.txt"), Shapes("event_shapes.txt")
+_RECORDS, _EVENTS = CompressionShapes("record_shapes.txt"), CompressionShapes("event_shapes.txt")
 _SEVERAL = TypeAdapter(list[TaskEvent])
 
 

@@ -7,7 +7,7 @@ from shared.infra.lua import Scripts
 from shared.infra.stored_tasks import read_events
 
 
-class Row(NamedTuple):
+class EventRow(NamedTuple):
     """One event of a stream with its id."""
 
     stream_id: str
@@ -18,7 +18,7 @@ class Row(NamedTuple):
         return place_of(self.stream_id)
 
 
-class Story(NamedTuple):
+class EventPage(NamedTuple):
     """A page of a task's events, with both ends of its stream and the task's record.
 
     ``whole``: no event of the stream was ever dropped. ``record``: as it is stored; empty if there is none or it was
@@ -29,7 +29,7 @@ class Story(NamedTuple):
     oldest: str
     newest: str
     whole: bool
-    rows: list[Row]
+    rows: list[EventRow]
 
 
 def place_of(stream_id: str) -> tuple[int, int]:
@@ -37,16 +37,20 @@ def place_of(stream_id: str) -> tuple[int, int]:
     return int(ms), int(seq or 0)
 
 
-async def read_story(scripts: Scripts, events: str, record: str = "", *, after: str = "0", most: int = 0) -> Story:
+async def read_event_page(
+    scripts: Scripts, events: str, record: str = "", *, after: str = "0", most: int = 0
+) -> EventPage:
     """Read a task's events after an id, of at most ``most`` entries of their stream.
 
     ``events`` and ``record`` are Redis keys of the task.
     """
     names = [events, record] if record else [events]
-    stored, oldest, newest, whole, *fields = cast("list[str]", await scripts.run("read_story", names, [after, most]))
+    stored, oldest, newest, whole, *fields = cast(
+        "list[str]", await scripts.run("read_story", names, [after, most])
+    )
     entries = tuple(zip(fields[::2], fields[1::2], strict=True))
-    rows = [Row(*row) for entry in entries for row in read_events(*entry)]
+    rows = [EventRow(*row) for entry in entries for row in read_events(*entry)]
     if entries and entries[0][0] == oldest:
         oldest = rows[0].stream_id
     start = place_of(after)
-    return Story(stored, oldest, newest, whole == "1", [row for row in rows if row.place > start])
+    return EventPage(stored, oldest, newest, whole == "1", [row for row in rows if row.place > start])

@@ -10,13 +10,21 @@ from shared.domain.partition import PARTITIONS
 from shared.infra import keys
 from shared.infra.admission import Admission
 from shared.infra.feeds import Feeds
-from shared.infra.live import Live
+from shared.infra.live import ChannelListener
 from shared.infra.lua import Scripts
 from shared.infra.redis_cluster import ClusterRedis
 from shared.infra.signatures import arguments_for, keys_for
 from shared.infra.stored_tasks import read_record
-from shared.infra.story import read_story
-from shared.ports.tasks import Accepted, SessionBelongsToOther, Standing, TaskEnded, Tasks, TenantIsStopped, TooManyWait
+from shared.infra.story import read_event_page
+from shared.ports.tasks import (
+    Accepted,
+    SessionBelongsToOther,
+    TaskEnded,
+    Tasks,
+    TaskSnapshot,
+    TenantIsStopped,
+    TooManyWaiting,
+)
 
 
 class UnknownTask(LookupError):
@@ -27,7 +35,7 @@ class TaskStore(Tasks):
     """Tasks as every gateway replica sees them. Every method may raise ``StoreUnavailable``."""
 
     def __init__(
-        self, redis: Redis, live: Live, resend_window: int = keys.DEDUPE_SECONDS, most_waiting: int = 0
+        self, redis: Redis, live: ChannelListener, resend_window: int = keys.DEDUPE_SECONDS, most_waiting: int = 0
     ) -> None:
         """``resend_window``: for how many seconds a message that is sent again leads to its first task.
 
@@ -41,11 +49,11 @@ class TaskStore(Tasks):
         """Store a turn, and the record if its task is new, in one step; repeat it freely after a failure.
 
         ``dedupe`` names the message among the caller's (the turn's id if None). A known task keeps the record it has.
-        Raises ``SessionBelongsToOther``, ``TaskEnded``, ``TenantIsStopped``, ``TooManyWait``.
+        Raises ``SessionBelongsToOther``, ``TaskEnded``, ``TenantIsStopped``, ``TooManyWaiting``.
         """
         message = dedupe or turn.turn_id
         if isinstance(self._redis, ClusterRedis):
-            return await self._accept_apart(record, turn, message)
+            return await self._accept_in_two_steps(record, turn, message)
         reply = await self._store(record, turn, message, names_task=True)
         if reply[0] == "named":
             await self._take_over_alias(record, reply[1])
@@ -74,17 +82,17 @@ class TaskStore(Tasks):
         found = await self._resolve(tenant, task_id, session_id)
         return await self._read_record(tenant, *found) if found else None
 
-    async def standing(self, tenant: str, task_id: str, session_id: str = "") -> Standing | None:
+    async def snapshot(self, tenant: str, task_id: str, session_id: str = "") -> TaskSnapshot | None:
         """The task's record and the ends of its event stream, read in one step; None if there is no such task."""
         found = await self._resolve(tenant, task_id, session_id)
         if found is None:
             return None
         task = keys.task_keys(tenant, found[1], found[0])
-        story = await read_story(self._scripts, task.events, task.record)
+        story = await read_event_page(self._scripts, task.events, task.record)
         if not story.record:
             return None
         record = read_record(story.record)
-        return Standing(record, story.oldest or None, story.newest or None, story.whole)
+        return TaskSnapshot(record, story.oldest or None, story.newest or None, story.whole)
 
     async def watch(
         self, tenant: str, task_id: str, after: str = "0", session_id: str = ""
@@ -102,13 +110,13 @@ class TaskStore(Tasks):
                     after = row.stream_id
                     yield row
 
-    async def _accept_apart(self, record: TaskRecord, turn: Turn, message: str) -> Accepted:
+    async def _accept_in_two_steps(self, record: TaskRecord, turn: Turn, message: str) -> Accepted:
         """Store the turn in two steps, the task's alias first: on a cluster that lies in another slot."""
         alias = keys.alias_key(record.tenant, record.task_id)
         is_fresh = await self._claim_alias(record)
         reply = await self._store(record, turn, message)
         if reply[0] == "ok" and not is_fresh:  # the name of a task which has left may be about to leave, too
-            await self._scripts.command("SET", alias, _place_of(record))
+            await self._scripts.command("SET", alias, _alias_value(record))
         if reply[0] in ("other", "ended", "stopped", "full") and is_fresh:
             await self._scripts.command("DEL", alias)
         accepted = await self._read_acceptance(record, turn, reply)
@@ -140,7 +148,7 @@ class TaskStore(Tasks):
                 listed=keys.listing_argument(tenant, record.requester.id, session_id, record.task_id),
                 most=most,
                 partitions=PARTITIONS,
-                place=_place_of(record),
+                place=_alias_value(record),
             )
             stopped = keys.stopped_key(tenant, session_id)
             names = keys_for("accept", session, task, partition, dedupe=dedupe, stopped=stopped, **alias)
@@ -159,7 +167,7 @@ class TaskStore(Tasks):
             case ["waits", known]:
                 return await self._known_acceptance(record, Turn.model_validate_json(known).task_id, turn.turn_id)
             case ["full", waiting]:
-                raise TooManyWait(int(waiting or self._admission.waiting))
+                raise TooManyWaiting(int(waiting or self._admission.waiting))
             case ["ended"]:
                 raise TaskEnded(record.task_id)
             case ["stopped", reason]:
@@ -173,7 +181,7 @@ class TaskStore(Tasks):
 
     async def _claim_alias(self, record: TaskRecord) -> bool:
         """Reserve a task's id before the task exists; True if it was free, or left by an accept that failed."""
-        name, place = keys.alias_key(record.tenant, record.task_id), _place_of(record)
+        name, place = keys.alias_key(record.tenant, record.task_id), _alias_value(record)
         if await self._scripts.command("SETNX", name, place):
             return True
         before = await self._scripts.command("GET", name)
@@ -187,7 +195,7 @@ class TaskStore(Tasks):
         task_id, session_id = before.split("\n")
         if await self._read_record(record.tenant, task_id, session_id) is not None:
             raise SessionBelongsToOther(session_id)
-        await self._scripts.command("SET", keys.alias_key(record.tenant, record.task_id), _place_of(record))
+        await self._scripts.command("SET", keys.alias_key(record.tenant, record.task_id), _alias_value(record))
 
     async def _resolve(self, tenant: str, task_id: str, session_id: str = "") -> tuple[str, str] | None:
         if session_id:
@@ -203,6 +211,6 @@ class TaskStore(Tasks):
         return None if stored is None else read_record(str(stored))
 
 
-def _place_of(record: TaskRecord) -> str:
+def _alias_value(record: TaskRecord) -> str:
     """The value of a task's alias: its id and its session's."""
     return f"{record.task_id}\n{record.session_id}"

@@ -61,7 +61,7 @@ class TenantStops:
         row = await self._scripts.command("HGET", keys.STOPS, tenant)
         return None if row is None else str(row).partition("\n")[2] or None
 
-    async def spread_anew(self) -> int:
+    async def spread_missing_stops(self) -> int:
         """Copy stops to the partitions that this process has not yet copied; returns of how many tenants."""
         rows = cast("dict[str, str]", await self._scripts.command("HGETALL", keys.STOPS))
         news = {tenant: row for tenant, row in rows.items() if self._spread.get(tenant) != row}
@@ -73,7 +73,7 @@ class TenantStops:
         await self._copy_stop(tenant, str(await self._scripts.run("set_stop", [keys.STOPS], [tenant, reason])))
 
     async def _copy_stop(self, tenant: str, row: str) -> None:
-        arguments: list[Argument] = [row, keys.members_of(tenant), keys.LIFTED_SECONDS]
+        arguments: list[Argument] = [row, keys.member_prefix(tenant), keys.LIFTED_SECONDS]
         names = ((keys.stopped_key_in(number, tenant), keys.partition_keys(number)) for number in range(PARTITIONS))
         await self._scripts.run_many("spread_stop", [([stopped, one.waiting], arguments) for stopped, one in names])
         self._spread[tenant] = row

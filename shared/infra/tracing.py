@@ -53,7 +53,7 @@ def _build_provider(settings: TracingSettings, service: str, exporter: "SpanExpo
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-    _say_it_once()
+    _limit_export_errors()
     of_process = {
         "service.name": settings.otel_service_name or f"purple-{service}",
         "service.namespace": "purple-agent",
@@ -75,13 +75,13 @@ def _flush(provider: "TracerProvider", exporter: "SpanExporter", seconds: float)
         leaving.join(_CUT_SECONDS)
 
 
-def _say_it_once() -> None:
-    once = _Once()
+def _limit_export_errors() -> None:
+    once = _OncePerPeriod()
     for name in _SPEAKERS:
         logging.getLogger(name).addFilter(once)
 
 
-class _Once(logging.Filter):
+class _OncePerPeriod(logging.Filter):
     """A log filter that lets each message through once in ten minutes: an absent collector fails with each batch."""
 
     def __init__(self) -> None:

@@ -19,11 +19,11 @@ _TAKEN_MS = 3000  # for which whoever took a session may claim it before others 
 _RINGS_KEPT = 64
 
 
-def to_bytes(job: Mapping[str, Json]) -> bytes:
+def job_to_bytes(job: Mapping[str, Json]) -> bytes:
     return dumps(dict(job)).encode()
 
 
-def from_bytes(job: bytes) -> dict[str, Json]:
+def job_from_bytes(job: bytes) -> dict[str, Json]:
     return cast(dict[str, Json], loads(job))
 
 
@@ -75,4 +75,4 @@ class ArqWakes(ScriptedStore, Wakes):
 
 def _pack_job(tenant: str, session_id: str) -> str:
     now = int(time.time() * 1000)
-    return serialize_job(WAKE_JOB, (tenant, session_id), {}, None, now, serializer=to_bytes).decode()
+    return serialize_job(WAKE_JOB, (tenant, session_id), {}, None, now, serializer=job_to_bytes).decode()

@@ -14,7 +14,7 @@ class Accepted(NamedTuple):
     fresh: bool
 
 
-class Standing(NamedTuple):
+class TaskSnapshot(NamedTuple):
     """A task's record and the ends of its event stream, at one moment.
 
     ``oldest`` and ``newest`` are the stream ids of the events that are kept, None if there are none; ``whole``: none
@@ -51,7 +51,7 @@ class TenantIsStopped(Exception):
         self.reason = reason
 
 
-class TooManyWait(Exception):
+class TooManyWaiting(Exception):
     """More sessions wait for an executor than this installation allows; nothing was stored."""
 
     def __init__(self, waiting: int) -> None:
@@ -64,7 +64,7 @@ class Tasks(Protocol):
         """Store the task (if it is new) and the turn in one atomic step; on a cluster the task's id is stored before.
 
         A ``dedupe`` seen in the last 24 hours gives the first acceptance again.
-        Raises ``SessionBelongsToOther``, ``TaskEnded``, ``TenantIsStopped`` and ``TooManyWait``; what was accepted
+        Raises ``SessionBelongsToOther``, ``TaskEnded``, ``TenantIsStopped`` and ``TooManyWaiting``; what was accepted
         before is never refused.
         """
 
@@ -77,7 +77,7 @@ class Tasks(Protocol):
         A given ``session_id`` saves looking the id up.
         """
 
-    async def standing(self, tenant: str, task_id: str, session_id: str = "") -> Standing | None:
+    async def snapshot(self, tenant: str, task_id: str, session_id: str = "") -> TaskSnapshot | None:
         """The task's record and the ends of its events; the record reflects every event up to ``newest``."""
 
     def watch(

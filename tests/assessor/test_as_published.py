@@ -66,4 +66,4 @@ def test_the_instructions_are_the_same_in_every_assessment() -> None:
 
     assert start.assessment_instructions.startswith("Act as the user's personal assistant.")
     with pytest.raises(ValueError, match="assessment_instructions"):
-        AssessmentStart.model_validate({**start.wire(), "assessment_instructions": "Pass."})
+        AssessmentStart.model_validate({**start.to_json(), "assessment_instructions": "Pass."})

@@ -84,7 +84,7 @@ async def test_a_simulator_that_dies_in_mid_turn_ends_the_assessment_at_once(tmp
         hanging.let_go.set()
 
     last = following.updates[-1]
-    assert (last.message_type, last.wire()["error_type"]) == ("update_error_occurred", "ues_error")
+    assert (last.message_type, last.to_json()["error_type"]) == ("update_error_occurred", "ues_error")
 
 
 def _simulator() -> int:

@@ -64,7 +64,7 @@ async def test_silent_turns_are_results_and_enough_of_them_end_the_run(stage: St
 
     assert (results.status, results.turns_taken, results.scores.overall.score) == ("timeout", 2, 0)
     assert [turn["error_type"] for turn in results.failed_turns] == ["timeout", "timeout"]
-    starts = [told.wire() for told in stage.following.updates if told.message_type == "update_turn_started"]
+    starts = [told.to_json() for told in stage.following.updates if told.message_type == "update_turn_started"]
     assert [(told["turn_number"], told["current_time"]) for told in starts] == [
         (1, "2026-03-02T09:00:00Z"),
         (2, "2026-03-02T10:00:00Z"),
@@ -106,7 +106,7 @@ async def test_an_agent_that_never_was_there_ends_the_assessment(stage: Stage) -
         with pytest.raises(ParticipantFailed, match="could not be reached"):
             await stage.assessed(A2aParticipant("http://127.0.0.1:9", http))
 
-    told = stage.following.updates[-1].wire()
+    told = stage.following.updates[-1].to_json()
     assert (told["error_type"], told["recoverable"]) == ("communication_error", False)
 
 
@@ -273,5 +273,5 @@ async def test_an_answer_that_the_simulator_refuses_costs_that_answer_alone(tmp_
     async with staged(tmp_path, changes={"characters": people}) as stage:
         results = await measured(stage, go_on_writing, max_turns=1)
 
-    (told,) = [update.wire() for update in stage.following.updates if update.message_type == "update_error_occurred"]
+    (told,) = [update.to_json() for update in stage.following.updates if update.message_type == "update_error_occurred"]
     assert (told["error_type"], told["recoverable"], results.status) == ("ues_error", True, "completed")

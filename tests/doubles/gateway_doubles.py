@@ -11,7 +11,7 @@ from typing_extensions import override
 from shared.contracts.task import TaskEvent, TaskRecord, Turn
 from shared.domain.words import TaskState
 from shared.ports.store import StoreUnavailable
-from shared.ports.tasks import Accepted, EventsLost, SessionBelongsToOther, Standing, TaskEnded, Tasks, Wakes
+from shared.ports.tasks import Accepted, EventsLost, SessionBelongsToOther, TaskEnded, Tasks, TaskSnapshot, Wakes
 
 
 class MemoryTasks(Tasks):
@@ -54,14 +54,14 @@ class MemoryTasks(Tasks):
         self._check()
         return self.records.get((tenant, task_id))
 
-    async def standing(self, tenant: str, task_id: str, session_id: str = "") -> Standing | None:
+    async def snapshot(self, tenant: str, task_id: str, session_id: str = "") -> TaskSnapshot | None:
         self._check()
         record, count = self.records.get((tenant, task_id)), len(self._events[tenant, task_id])
         if record is None:
             return None
         dropped = self._dropped[tenant, task_id]
         oldest, newest = (f"{dropped + 1}-0", f"{count}-0") if count else (None, None)
-        return Standing(record, oldest, newest, whole=not dropped)
+        return TaskSnapshot(record, oldest, newest, whole=not dropped)
 
     def drop(self, record: TaskRecord, count: int) -> None:
         """What the cap of a task's events does: that many of the oldest are gone."""

@@ -18,7 +18,7 @@ from cli.stack.plan import StackOptions, free_ports
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from shared.infra import keys
-from shared.infra.live import Live
+from shared.infra.live import ChannelListener
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
 from tests.e2e.commands import bare_environment
@@ -149,7 +149,7 @@ async def whole_stack(executors: int = 1, folder: Path | None = None, **environ:
         options = StackOptions(folder=folder or Path(fresh), environ=chosen, port=port, executors=executors)
         async with run_stack(options) as stack:
             redis = connect(stack.redis_url)
-            async with Live(redis) as live, open_http(base_url=stack.url("gateway"), timeout=90) as http:
+            async with ChannelListener(redis) as live, open_http(base_url=stack.url("gateway"), timeout=90) as http:
                 whole = WholeStack(stack, redis, TaskStore(redis, live), http)
                 try:
                     yield whole

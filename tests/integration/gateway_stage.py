@@ -32,7 +32,7 @@ from shared.domain.exact_json import Json, JsonObject, loads_object
 from shared.domain.words import RuleAction, TaskState, ToolClass
 from shared.infra.keys import BELL, QUEUE
 from shared.infra.redis import connect
-from shared.infra.wakes import from_bytes
+from shared.infra.wakes import job_from_bytes
 from tests.http_client import open_http, rpc_body
 from tests.serving import listening, serving_on
 
@@ -81,7 +81,7 @@ class ScriptedWorker:
                 group.create_task(self._claim_session(waiting.tenant, waiting.session_id))
 
     async def _claim(self, job: str) -> None:
-        tenant, session_id = cast(list[str], from_bytes(job.encode())["a"])
+        tenant, session_id = cast(list[str], job_from_bytes(job.encode())["a"])
         await self._claim_session(tenant, session_id)
 
     async def _claim_session(self, tenant: str, session_id: str) -> None:

@@ -18,7 +18,7 @@ from services.learner.core.memory.forgetting import ForgetRequestWorker
 from services.learner.core.memory.rememberer import Rememberer
 from services.learner.ports.memory import RawFact
 from shared.contracts.learning_files import ForgetRequest, ForgetScope
-from shared.contracts.outcome import Said, TaskOutcome
+from shared.contracts.outcome import OutcomeTexts, TaskOutcome
 from shared.domain.exact_json import JsonObject
 from shared.domain.partition import PARTITIONS
 from shared.infra.tenant_records import RedisTenantRecords
@@ -32,7 +32,7 @@ TERMS = RawFact("Initech Ltd", "payment terms", "net 30", "Initech Ltd pays with
 def an_outcome_of(
     text: str, number: int = 1, tenant: str = "acme", session: str = "s1", **known: object
 ) -> TaskOutcome:
-    said = Said(task=text, answer=str(known.pop("answer", "Done.")))
+    said = OutcomeTexts(task=text, answer=str(known.pop("answer", "Done.")))
     at = {"ended_at": datetime.now(UTC), "summary": text}
     return an_outcome(number, tenant, session, **{**at, "said": said, **known})
 

@@ -21,7 +21,7 @@ from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.task import TaskEvent, TaskRecord, Turn, TurnKind
 from shared.domain.words import Strategy, TaskState, ToolClass, WriteStatus
 from shared.infra.keys import Member, pack, partition_keys_of, session_keys
-from shared.infra.live import Live
+from shared.infra.live import ChannelListener
 from shared.infra.task_store import TaskStore
 from shared.ports.meter import Meter, NoMeter
 from tests.doubles.heard_wakes import HeardWakes
@@ -82,7 +82,7 @@ async def begun_turn(redis: Redis, store: TaskStore, session_id: str = "s1") -> 
 
 async def turn_on(redis: Redis) -> Begun:
     """The same on a server of the test's own."""
-    async with Live(redis) as live:
+    async with ChannelListener(redis) as live:
         return await begun_turn(redis, TaskStore(redis, live))
 
 

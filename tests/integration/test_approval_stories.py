@@ -171,7 +171,7 @@ async def test_a_look_reads_nothing_of_other_tenants(redis: Redis, redis_url: st
         await here.ask()
         for partition, names in enumerate(keys.all_partitions()):
             await redis.zadd(names.timers, {"unreadable": 4_000_000_000_000})
-            await redis.zadd(keys.asked_key(partition, "other"), {"unreadable": 1})
+            await redis.zadd(keys.waiting_approvals_key(partition, "other"), {"unreadable": 1})
         seen: list[JsonObject] = await here.inbox("mia")
         for names in keys.all_partitions():
             await redis.zrem(names.timers, "unreadable")

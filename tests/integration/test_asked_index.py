@@ -31,7 +31,7 @@ from tests.integration.state_stage import (
 )
 
 _PARTITION = partition_of("acme", "s1")
-_ASKED = keys.asked_key(_PARTITION, "acme")
+_ASKED = keys.waiting_approvals_key(_PARTITION, "acme")
 
 
 def _approval(task_id: str, name: str = "a1") -> Approval:

@@ -12,11 +12,11 @@ from services.gateway.features.tasks.store import MOST, RedisClientIds
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.infra import keys
 from shared.infra.keys import thread_key
-from shared.infra.live import Live
+from shared.infra.live import ChannelListener
 from shared.infra.reads import Reads
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
-from shared.ports.tasks import Accepted, TooManyWait
+from shared.ports.tasks import Accepted, TooManyWaiting
 from tests.doubles.redis_tasks import a_record, a_turn
 from tests.integration.gateway_stage import Stage, at, stage
 from tests.integration.state_stage import accepted, begin, sessions_of
@@ -65,7 +65,7 @@ async def test_who_knows_a_tasks_session_looks_up_no_id(redis: Redis, task_store
     record = await accepted(task_store)
     tenant, task_id, session_id = record.tenant, record.task_id, record.session_id
     await redis.delete(keys.alias_key(tenant, task_id))
-    standing = await task_store.standing(tenant, task_id, session_id)
+    standing = await task_store.snapshot(tenant, task_id, session_id)
     async with aclosing(task_store.watch(tenant, task_id, "0", session_id)) as events:
         first, event = await anext(events)
     assert await task_store.record(tenant, task_id, session_id) == record
@@ -125,7 +125,9 @@ async def gateways(redis: Redis, redis_server: str) -> AsyncIterator[tuple[TaskS
         for _ in range(2):
             client = connect(redis_server)
             held.push_async_callback(client.aclose)
-            stores.append(TaskStore(client, await held.enter_async_context(Live(client)), most_waiting=MOST_WAITING))
+            stores.append(
+                TaskStore(client, await held.enter_async_context(ChannelListener(client)), most_waiting=MOST_WAITING)
+            )
         yield stores[0], stores[1]
 
 
@@ -146,7 +148,7 @@ async def test_of_500_callers_as_many_are_let_in_as_may_wait(
     sending = (_send(gateways[number % 2], f"s{number}") for number in range(500))
     replies = await asyncio.gather(*sending, return_exceptions=True)
     assert sum(isinstance(reply, Accepted) for reply in replies) == MOST_WAITING
-    assert sum(isinstance(reply, TooManyWait) for reply in replies) == 500 - MOST_WAITING
+    assert sum(isinstance(reply, TooManyWaiting) for reply in replies) == 500 - MOST_WAITING
     assert await _waiting(redis) == MOST_WAITING
 
     number = next(number for number, reply in enumerate(replies) if isinstance(reply, Accepted))
@@ -160,21 +162,21 @@ async def test_as_many_are_let_in_as_were_begun_or_put_off(gateways: tuple[TaskS
     """Who was put off waits for a slot of the own tenant, and is nobody's load."""
     for number in range(MOST_WAITING):
         await _send(gateways[0], f"s{number}")
-    with pytest.raises(TooManyWait):
+    with pytest.raises(TooManyWaiting):
         await _send(gateways[1], "early")
     await begin(sessions_of(redis, "one"), "s1")
     member = keys.pack(keys.Member("acme", "s2"))
     await redis.zadd(keys.partition_keys_of("acme", "s2").waiting, {member: 4_000_000_000_000})
 
     assert [(await _send(gateways[1], name)).fresh for name in ("late", "later")] == [True, True]
-    with pytest.raises(TooManyWait):
+    with pytest.raises(TooManyWaiting):
         await _send(gateways[0], "too late")
 
 
 @pytest.mark.promise("gateway.exact_limit")
 async def test_where_few_waited_a_moment_ago_nothing_is_counted(redis: Redis) -> None:
     """The limit is so far off that it cannot be reached until the next count."""
-    async with Live(redis) as live:
+    async with ChannelListener(redis) as live:
         store = TaskStore(redis, live, most_waiting=5_000)
         await accepted(store, "s1")
         await redis.config_resetstat()

@@ -22,7 +22,7 @@ from shared.contracts.allowance import AllowanceRequest, OfferedTool
 from shared.contracts.policy import CallContext, EvaluateRequest, Policy, Rule, TextRule, Verdict
 from shared.contracts.policy_hash import policy_hash
 from shared.domain.exact_json import loads_object
-from shared.infra.aiohttp_transport import AiohttpTransport, Keeping
+from shared.infra.aiohttp_transport import AiohttpTransport, PoolLimits
 from tests.each_row import each_row
 
 Behaviour = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -224,7 +224,7 @@ async def answering(*answers: bytes | Callable[[asyncio.StreamWriter], None]) ->
 
 
 @asynccontextmanager
-async def client(keeping: Keeping | None = None, **times: float) -> AsyncIterator[httpx2.AsyncClient]:
+async def client(keeping: PoolLimits | None = None, **times: float) -> AsyncIterator[httpx2.AsyncClient]:
     """Patient in all but what it is given times of."""
     timeout = httpx2.Timeout(**{"timeout": 20.0, **times})
     async with httpx2.AsyncClient(transport=AiohttpTransport(keeping), timeout=timeout) as http:
@@ -341,7 +341,7 @@ async def test_a_request_that_is_given_up_leaves_nothing_for_the_next() -> None:
 
 
 async def test_connections_are_closed_when_nobody_used_them_for_a_while() -> None:
-    async with answering(_OK) as server, client(Keeping(kept_seconds=0.05)) as http:
+    async with answering(_OK) as server, client(PoolLimits(kept_seconds=0.05)) as http:
         await http.get(server.url)
         async with asyncio.timeout(20):
             await server.connections[0].wait_closed()

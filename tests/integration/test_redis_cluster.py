@@ -30,15 +30,15 @@ from shared.domain.words import Dialect, WriteStatus
 from shared.infra import keys
 from shared.infra.embedded_redis import server_program
 from shared.infra.lineage import lineage_of
-from shared.infra.live import Live
+from shared.infra.live import ChannelListener
 from shared.infra.lua import Scripts
-from shared.infra.process import dies_with_parent
+from shared.infra.process import parent_death_hook
 from shared.infra.reads import Reads
 from shared.infra.redis import check_durable, connect, queue_connections
 from shared.infra.rpc import RpcQueue
 from shared.infra.task_store import TaskStore
 from shared.ports.store import StoreUnavailable
-from shared.ports.tasks import TaskEnded, TooManyWait
+from shared.ports.tasks import TaskEnded, TooManyWaiting
 from tests.doubles.redis_tasks import a_turn
 from tests.integration.redis_nodes import cluster_url, join_nodes, three_primaries
 from tests.integration.redis_pair import PATIENCE, Node, Pair, free_ports, pair_of_servers
@@ -65,7 +65,7 @@ async def cluster(nodes: list[Node]) -> AsyncIterator[Redis]:
 
 @pytest.mark.promise("redis.cluster")
 async def test_every_step_of_a_turn_touches_one_slot(cluster: Redis) -> None:
-    async with Live(cluster) as live:
+    async with ChannelListener(cluster) as live:
         store = TaskStore(cluster, live)
         record = await accepted(store)
         begun = await begin(sessions_of(cluster, "one"))
@@ -87,7 +87,7 @@ async def test_every_step_of_a_turn_touches_one_slot(cluster: Redis) -> None:
 @pytest.mark.promise("redis.cluster")
 async def test_sessions_are_looked_after_there(cluster: Redis) -> None:
     """The reaper looks at all partitions in one round trip, and one heartbeat keeps leases of many partitions."""
-    async with Live(cluster) as live:
+    async with ChannelListener(cluster) as live:
         store = TaskStore(cluster, live)
         for number in range(8):
             await accepted(store, f"s{number}")
@@ -106,7 +106,7 @@ async def test_sessions_are_looked_after_there(cluster: Redis) -> None:
 
 async def test_what_else_the_services_ask_works_there(cluster: Redis) -> None:
     await check_durable(cluster)
-    async with Live(cluster) as live:
+    async with ChannelListener(cluster) as live:
         store, key = TaskStore(cluster, live), MessageKey("acme", "c1", "f")
         record = await accepted(store)
         client_ids = RedisClientIds(cluster, Reads(cluster, "redis+cluster://nowhere"), store)
@@ -141,14 +141,14 @@ async def test_a_cluster_that_is_away_says_so() -> None:
     (nobody,) = free_ports(1)
     client = connect(f"redis+cluster://127.0.0.1:{nobody}")
     with pytest.raises(StoreUnavailable):
-        await TaskStore(client, Live(client)).record("acme", "t1")
+        await TaskStore(client, ChannelListener(client)).record("acme", "t1")
     await client.aclose()
 
 
 @pytest.mark.promise("redis.cluster")
 async def test_webhooks_and_notices_are_kept_claimed_and_settled_there(cluster: Redis) -> None:
     lines, hooks = RedisDeliveryQueue(cluster, SEAL), RedisWebhooks(cluster, SEAL)
-    async with Live(cluster) as live:
+    async with ChannelListener(cluster) as live:
         record = await accepted(TaskStore(cluster, live))
         await hooks.put(
             record,
@@ -186,7 +186,7 @@ async def _told(store: TaskStore, task_id: str) -> list[str]:
 
 async def test_only_a_turn_that_is_accepted_keeps_its_tasks_name_for_good(cluster: Redis) -> None:
     """The name of a task that has left goes after its time, whatever is refused of the task meanwhile."""
-    async with Live(cluster) as live:
+    async with ChannelListener(cluster) as live:
         store = TaskStore(cluster, live)
         record = await accepted(store, "named")
         name = keys.alias_key("acme", record.task_id)
@@ -203,11 +203,11 @@ async def test_only_a_turn_that_is_accepted_keeps_its_tasks_name_for_good(cluste
 
 @pytest.mark.promise("gateway.sheds_load")
 async def test_more_sessions_than_may_wait_are_refused_there_too(cluster: Redis) -> None:
-    async with Live(cluster) as live:
+    async with ChannelListener(cluster) as live:
         store = TaskStore(cluster, live, most_waiting=2)
         for number in range(2):
             await accepted(store, f"s{number}")
-        with pytest.raises(TooManyWait):
+        with pytest.raises(TooManyWaiting):
             await accepted(store, "late")
 
 
@@ -219,10 +219,10 @@ async def test_of_callers_of_one_moment_as_many_are_let_in_as_may_wait(cluster: 
         for _ in range(3):
             client = connect(cluster_url(nodes))
             held.push_async_callback(client.aclose)
-            gateways.append(TaskStore(client, await held.enter_async_context(Live(client)), most_waiting=20))
+            gateways.append(TaskStore(client, await held.enter_async_context(ChannelListener(client)), most_waiting=20))
         callers = (accepted(gateways[number % 3], f"s{number}") for number in range(90))
         told = await asyncio.gather(*callers, return_exceptions=True)
-        assert sum(isinstance(one, TooManyWait) for one in told) == 70
+        assert sum(isinstance(one, TooManyWaiting) for one in told) == 70
         assert sum(isinstance(one, TaskRecord) for one in told) == 20
         assert not await cluster.exists(keys.ADMITTING)
         begun = await begin(
@@ -230,16 +230,16 @@ async def test_of_callers_of_one_moment_as_many_are_let_in_as_may_wait(cluster: 
         )
         assert begun
         await accepted(gateways[0], "late")
-        with pytest.raises(TooManyWait):
+        with pytest.raises(TooManyWaiting):
             await accepted(gateways[1], "later")
 
 
 @pytest.mark.promise("gateway.exact_limit")
 async def test_a_gateway_that_died_before_it_stored_a_message_keeps_nobody_out_for_long(cluster: Redis) -> None:
-    async with Live(cluster) as live:
+    async with ChannelListener(cluster) as live:
         store = TaskStore(cluster, live, most_waiting=1)
         await Scripts(cluster).run("take_place", [keys.ADMITTING], ["dead", 60_000])
-        with pytest.raises(TooManyWait):
+        with pytest.raises(TooManyWaiting):
             await accepted(store, "early")
         await cluster.zadd(keys.ADMITTING, {"dead": 1})  # as when its time is over
         await accepted(store, "late")
@@ -271,7 +271,7 @@ def _url(sentinel: int) -> str:
 async def test_a_turn_goes_on_through_a_failover(pair: Pair, sentinel: int) -> None:
     """The primary is killed; the sentinel promotes the replica; nothing but the name leads there."""
     client = connect(_url(sentinel))
-    async with Live(client) as live:
+    async with ChannelListener(client) as live:
         await accepted(TaskStore(client, live))
         begun = await begin(sessions_of(client, "one"))
         await begun.store.append([JournalEntry("k1", "note", "{}")])
@@ -317,7 +317,7 @@ def _sentinel(primary: int) -> Iterator[int]:
             [server_program(), str(config), "--sentinel"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            preexec_fn=dies_with_parent(),  # noqa: PLW1509  # no other thread runs in the tests
+            preexec_fn=parent_death_hook(),  # noqa: PLW1509  # no other thread runs in the tests
         )
         try:
             yield port

@@ -33,7 +33,7 @@ from shared.domain.words import WriteStatus
 from shared.infra import keys
 from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.lineage import Lineage, lineage_of
-from shared.infra.live import Live
+from shared.infra.live import ChannelListener
 from shared.infra.lua import Scripts
 from shared.infra.redis import VolatileRedis, check_durable, connect
 from shared.infra.redis_pools import FollowingPool
@@ -116,7 +116,7 @@ async def test_a_connection_to_what_became_a_replica_is_dropped(pair: Pair, name
 
 @pytest.mark.promise("redis.follows_primary")
 async def test_a_script_follows_the_primary_too(pair: Pair, name: TcpProxy, client: Redis) -> None:
-    async with Live(client) as live:
+    async with ChannelListener(client) as live:
         store = TaskStore(client, live)
         await accepted(store)
         begun = await begin(sessions_of(client, "one"))
@@ -315,7 +315,7 @@ async def _a_later_turn_writes(redis: Redis) -> None:
     """One that came after whatever befell the server."""
     record = a_record()
     turn = a_turn(record).model_copy(update={"received_at": datetime.now(UTC) + timedelta(seconds=5)})
-    async with Live(redis) as live:
+    async with ChannelListener(redis) as live:
         await TaskStore(redis, live).accept(record, turn, dedupe=None)
     await (await begin(sessions_of(redis, "one"))).store.open_write(an_entry(), 1.0)
 
@@ -365,7 +365,7 @@ _SHOWN = an_entry().model_copy(update={"shown_before": True})
 
 
 async def _accept_a_turn(redis: Redis) -> None:
-    async with Live(redis) as live:
+    async with ChannelListener(redis) as live:
         await accepted(TaskStore(redis, live))
 
 
@@ -526,7 +526,7 @@ async def test_no_write_leaves_while_nobody_knows_of_failovers(admin: Redis, add
     """The right was taken away while the turn ran, and its connection was lost."""
     client = connect(f"redis://mute:secret@{address}")
     await admin.execute_command("ACL", "SETUSER", "mute", "+info")  # type: ignore[no-untyped-call]  # redis-py
-    async with Live(admin) as live:
+    async with ChannelListener(admin) as live:
         await accepted(TaskStore(admin, live))
         begun = await begin(sessions_of(client, "one"))
         await admin.execute_command("ACL", "SETUSER", "mute", "-info")  # type: ignore[no-untyped-call]  # redis-py

@@ -29,7 +29,7 @@ from shared.domain.exact_json import JsonObject, loads_object
 from shared.domain.words import WriteStatus
 from shared.infra import keys
 from shared.infra.embedded_redis import EmbeddedRedis
-from shared.infra.live import Live
+from shared.infra.live import ChannelListener
 from shared.infra.redis import check_durable_at_start, connect
 from shared.infra.stored_tasks import read_events
 from shared.infra.task_store import TaskStore
@@ -82,7 +82,7 @@ async def test_a_turn_outlasts_a_restart_of_redis_in_its_first_attempt(
         journals.append(await store.journal())
         await store.finish(an_end(work))
 
-    async with Live(own_redis) as live:
+    async with ChannelListener(own_redis) as live:
         await accepted(TaskStore(own_redis, live))
     async with running(own_redis, Acts(steps), RunnerLimits()) as runner:
         assert await runner.offer("acme", "s1")
@@ -111,7 +111,7 @@ async def test_no_acknowledged_task_is_lost_when_redis_is_killed(own_server: Emb
                     await asyncio.sleep(0.05)  # until it is back
             kept.append(record.task_id)
 
-    async with Live(own_redis) as live:
+    async with ChannelListener(own_redis) as live:
         store = TaskStore(own_redis, live)
         async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
             for sender in range(16):
@@ -167,7 +167,7 @@ async def test_without_memory_nobody_is_ready_and_with_it_all_are(own_server: Em
 
 @pytest.mark.promise("redis.out_of_memory")
 async def test_a_turn_without_memory_ends_when_there_is_some(own_server: EmbeddedRedis, own_redis: Redis) -> None:
-    async with Live(own_redis) as live:
+    async with ChannelListener(own_redis) as live:
         record = await accepted(TaskStore(own_redis, live))
         begun = await begin(sessions_of(own_redis, "one"))
         async with no_memory(own_redis):
@@ -189,7 +189,7 @@ async def test_tasks_end_though_wakes_are_forgotten(
 ) -> None:
     """Nothing is woken at first: the queue forgets, goes away, and comes back empty."""
     wakes = connect(queue.url)
-    async with Live(own_redis) as live:
+    async with ChannelListener(own_redis) as live:
         store = TaskStore(own_redis, live)
         records = [await accepted(store, f"s{number}") for number in range(5)]
         for record in records:
@@ -348,7 +348,7 @@ async def test_a_turn_is_begun_once_by_one_owner(far: Far, task_store: TaskStore
 
 @pytest.mark.promise("redis.no_double_effect")
 async def test_a_message_is_accepted_once(far: Far, what: str) -> None:
-    async with Live(far.redis) as live:
+    async with ChannelListener(far.redis) as live:
         store, record = TaskStore(far.redis, live), a_record()
         turn = a_turn(record)
         await far.lose(what)
@@ -362,7 +362,7 @@ async def test_a_message_is_accepted_once(far: Far, what: str) -> None:
 @pytest.mark.promise("redis.no_double_effect")
 async def test_a_signal_is_put_once(far: Far, task_store: TaskStore, what: str) -> None:
     record = await accepted(task_store)
-    async with Live(far.redis) as live:
+    async with ChannelListener(far.redis) as live:
         store, turn = TaskStore(far.redis, live), a_turn(record, TurnKind.CANCEL)
         await far.lose(what)
         assert await store.signal("acme", "s1", turn)
@@ -374,7 +374,7 @@ async def test_a_subscription_that_has_gone_silent_is_made_anew(far: Far) -> Non
     """The connection stands, but nothing comes through it, as behind a network that drops everything."""
     async with (
         asyncio.timeout(REPLY_PATIENCE),
-        Live(far.redis, quiet_seconds=0.05) as live,
+        ChannelListener(far.redis, quiet_seconds=0.05) as live,
         live.listen("news") as news,
     ):
         news.clear()
@@ -447,7 +447,7 @@ async def _accept_and_open(server: EmbeddedRedis) -> tuple[bool, WriteStatus]:
     """Whether the message "m1" was new, and what its task's write is once its intent is stored."""
     redis = connect(server.url)
     try:
-        async with Live(redis) as live:
+        async with ChannelListener(redis) as live:
             record = a_record()
             accepted = await TaskStore(redis, live).accept(record, a_turn(record), dedupe="m1")
             begun = await begin(sessions_of(redis, "one"))

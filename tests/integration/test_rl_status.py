@@ -17,7 +17,7 @@ from services.gateway.features.learning.store import RedisStatistics
 from services.learner.adapters.redis_lessons import RedisLessons
 from services.learner.core.memory.lesson import lesson_of
 from shared.contracts.knowledge import CaseEntry
-from shared.domain.estimates import Moment
+from shared.domain.estimates import TrendPoint
 from shared.domain.exact_json import loads_object
 from shared.domain.words import Strategy, TaskState
 from shared.infra import keys
@@ -79,9 +79,9 @@ async def test_the_history_shows_how_quality_and_arms_came_to_be(redis: Redis) -
     await RedisLessons(redis).learn([lesson_of(outcome) for outcome in outcomes])
     found = await RedisStatistics(redis).history(DEFAULT_TENANT)
     first, second = [round(1000 * outcome.ended_at.timestamp()) for outcome in outcomes[:2]]
-    assert found.quality == (Moment(1, first, 0.9, 0.9), Moment(2, second, 0.7, 0.5))
+    assert found.quality == (TrendPoint(1, first, 0.9, 0.9), TrendPoint(2, second, 0.7, 0.5))
     assert found.arms == {
-        "expense_approval": {"fsm": (Moment(1, first, 0.9, 0.9),), "moa": (Moment(1, second, 0.5, 0.5),)}
+        "expense_approval": {"fsm": (TrendPoint(1, first, 0.9, 0.9),), "moa": (TrendPoint(1, second, 0.5, 0.5),)}
     }
     day, dry_day = found.days.values()
     assert [*found.days] == sorted({outcome.ended_at.date().isoformat() for outcome in outcomes})
@@ -154,7 +154,7 @@ async def test_trends_and_days_read_as_the_page_says_are_those_of_the_gateway(re
     points = [tuple(map(int, point.split(":"))) for point in (await _fields(redis, "trends"))["quality"].split()]
     shown = await RedisStatistics(redis).history("acme")
     assert [point.mean for point in shown.quality] == [units / 10_000 / n for n, units, _ in points] == [0.9, 0.6]
-    (_, recent), spread = [point.recent for point in shown.quality], points[1][0] - points[0][0]
+    (_, recent), spread = [point.count_recent for point in shown.quality], points[1][0] - points[0][0]
     assert recent == pytest.approx((points[1][1] - points[0][1]) / 10_000 / spread)
     ((day, counts),) = shown.days.items()
     days = await _fields(redis, "days")

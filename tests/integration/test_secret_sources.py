@@ -9,7 +9,7 @@ import pytest
 from services.executor.adapters.credentials import ResolvedCredentials, Secrets, open_credentials
 from services.executor.adapters.oauth_tokens import TokenEndpoints
 from services.executor.ports.tools import CredentialHeader, CredentialUnavailable
-from shared.contracts.credential import aws_prefix_of, beyond_walls, env_prefix_of, folder_of, parse_reference
+from shared.contracts.credential import aws_prefix_of, env_prefix_of, folder_of, parse_reference, why_not_own_secret
 from shared.contracts.tenant import Connection
 from tests.doubles.connected import connected
 from tests.doubles.fake_tool_servers import FakeToolServers
@@ -144,7 +144,7 @@ def test_no_two_tenants_share_a_place_for_their_secrets() -> None:
             assert folder_of(one) not in {"", ".", ".."}
             assert not aws_prefix_of(one).startswith(aws_prefix_of(other))
             assert not env_prefix_of(one).startswith(env_prefix_of(other))
-            assert beyond_walls(parse_reference(f"env:{env_prefix_of(one)}ERP"), other)
+            assert why_not_own_secret(parse_reference(f"env:{env_prefix_of(one)}ERP"), other)
 
 
 @pytest.mark.promise("connections.tenants_apart")

@@ -11,7 +11,7 @@ from services.executor.ports.turns import TurnStore
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.infra import keys
 from shared.infra.embedded_redis import EmbeddedRedis
-from shared.infra.live import Live
+from shared.infra.live import ChannelListener
 from shared.infra.redis_pools import CONNECTIONS
 from shared.infra.task_store import TaskStore
 from shared.ports.tasks import EventsLost
@@ -184,7 +184,7 @@ async def test_nobody_stays_subscribed_to_a_task_that_is_not_watched(redis: Redi
 
 
 async def test_a_watch_outlives_a_restart_of_redis(own_server: EmbeddedRedis, own_redis: Redis) -> None:
-    async with Live(own_redis) as live:
+    async with ChannelListener(own_redis) as live:
         store = TaskStore(own_redis, live)
         record = await accepted(store)
         begun = await begin(sessions_of(own_redis, "one", 60.0))

@@ -14,7 +14,7 @@ from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.words import TaskState, WriteStatus
 from shared.infra.journal_rows import read_rows
 from shared.infra.keys import partition_keys_of, task_keys
-from shared.infra.live import Live
+from shared.infra.live import ChannelListener
 from shared.infra.lua import Scripts
 from shared.infra.redis import connect
 from shared.infra.stored_tasks import read_events
@@ -185,7 +185,7 @@ async def _played(url: str, steps: Sequence[Step]) -> None:
     try:
         await redis.flushdb()
         record = a_record()
-        await TaskStore(redis, Live(redis)).accept(record, a_turn(record), dedupe=None)
+        await TaskStore(redis, ChannelListener(redis)).accept(record, a_turn(record), dedupe=None)
         await redis.delete(task_keys("acme", "s1", record.task_id).events)  # what acceptance told
         world = World(redis, record, {who: sessions_of(redis, who.split()[0]) for who in BELIEVERS})
         for step in steps:

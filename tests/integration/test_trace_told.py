@@ -105,7 +105,7 @@ async def test_a_bridge_is_told_in_a_header_if_its_connection_asks(tmp_path: Pat
 async def test_a_models_endpoint_is_told_only_where_the_operator_says_so(tells: bool) -> None:
     kept = KeptSpans()
     async with mock_anthropic() as mock:
-        model = AnthropicModel({Tier.SMALL: "small"}, "key", mock.url, tracer=kept.tracer, tells_trace=tells)
+        model = AnthropicModel({Tier.SMALL: "small"}, "key", mock.url, tracer=kept.tracer, sends_trace=tells)
         with kept.tracer.span("chat"):
             told = kept.tracer.traceparent()
             await model.complete(_REQUEST)

@@ -18,7 +18,7 @@ from services.gateway.features.webhooks.secrets import read_secrets
 from services.gateway.features.webhooks.store import RedisWebhooks
 from shared.domain.outgoing import Reach, why_refused
 from shared.infra.guard import Guard
-from shared.infra.sealed import Seal
+from shared.infra.sealed import SecretCipher
 from tests.http_client import rpc_body
 from tests.integration.gateway_process import GatewayProcess, gateway_process
 from tests.integration.gateway_stage import PATIENCE, Stage, at, gateway, stage
@@ -35,7 +35,7 @@ async def _told(play: Stage, receiver: Receiver, task_id: str = "T1") -> None:
 async def _list_hooks(play: Stage) -> Sequence[RegisteredWebhook]:
     """Those of the task that was worked on last."""
     await play.worker.has_begun(1)
-    hooks = RedisWebhooks(play.redis, Seal(read_secrets(SECRET).sealing_keys()))
+    hooks = RedisWebhooks(play.redis, SecretCipher(read_secrets(SECRET).sealing_keys()))
     return await hooks.webhooks_of(play.worker.works[-1].record)
 
 
@@ -181,7 +181,7 @@ OFF = {**SOON, "a2a_push": "off"}
 
 
 def lines_of(redis: Redis) -> RedisDeliveryQueue:
-    return RedisDeliveryQueue(redis, Seal(read_secrets(SECRET).sealing_keys()))
+    return RedisDeliveryQueue(redis, SecretCipher(read_secrets(SECRET).sealing_keys()))
 
 
 async def claimed(lines: DeliveryQueue, seconds: float) -> ClaimedDelivery:

@@ -36,17 +36,17 @@ from shared.domain.exact_json import loads_object
 from shared.domain.partition import partition_of
 from shared.domain.words import Dialect, TaskState
 from shared.infra import keys
-from shared.infra.live import Live
+from shared.infra.live import ChannelListener
 from shared.infra.lua import Scripts
 from shared.infra.redis import connect
-from shared.infra.sealed import Seal
+from shared.infra.sealed import SecretCipher
 from shared.infra.task_store import TaskStore
 from tests.doubles.redis_tasks import a_record, a_turn
 from tests.integration.gateway_stage import at
 from tests.integration.state_stage import an_end, begin
 from tests.integration.webhook_receiver import SECRET
 
-SEAL = Seal(read_secrets(SECRET).sealing_keys())
+SEAL = SecretCipher(read_secrets(SECRET).sealing_keys())
 HOOK = TaskWebhook(config_id="c1", url="https://hooks.example/a", dialect=Dialect.A2A_0_3)
 
 
@@ -172,7 +172,7 @@ async def test_what_no_key_opens_any_more_is_given_up_and_a_notice_leaves(redis:
     """After a change of WEBHOOK_SECRET that forgot the one before."""
     record = await _hooked(redis, task_store)
     await RedisDeliveryQueue(redis, SEAL).enqueue(_notice(1))
-    lines = RedisDeliveryQueue(redis, Seal(read_secrets("b3RoZXI" * 8).sealing_keys()))
+    lines = RedisDeliveryQueue(redis, SecretCipher(read_secrets("b3RoZXI" * 8).sealing_keys()))
     found = []
     for claim in await lines.claim((await lines.list_due(10, 10)).due, 60):
         work = await lines.read(claim)
@@ -254,7 +254,7 @@ def test_whatever_dies_all_is_told_in_order(redis_server: str, fates: str, waits
 async def _same_whatever_dies(url: str, fates: str, waits: bool, dialect: Dialect) -> None:
     redis = connect(url)
     await redis.flushall()
-    async with Live(redis) as live:
+    async with ChannelListener(redis) as live:
         store, world = TaskStore(redis, live), World(redis, fates)
         record = await _hooked(redis, store, HOOK.model_copy(update={"dialect": dialect}))
         twin = HOOK.model_copy(update={"dialect": dialect, "config_id": "c2", "url": "https://twin.example/"})
@@ -295,7 +295,7 @@ async def test_a_result_that_has_gone_takes_no_other_news_with_it(redis: Redis, 
 async def test_what_a_gateway_cannot_read_waits_for_one_that_can(redis: Redis, task_store: TaskStore) -> None:
     """A secret that reaches one replica before the other loses nobody's webhook."""
     record = await _hooked(redis, task_store)
-    changed = RedisDeliveryQueue(redis, Seal(read_secrets("bmV3" * 8).sealing_keys()))
+    changed = RedisDeliveryQueue(redis, SecretCipher(read_secrets("bmV3" * 8).sealing_keys()))
     claim = await claim_of(changed, 0)
     closed = await changed.read(claim)
     assert isinstance(closed, UnreadableDelivery)

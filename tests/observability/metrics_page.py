@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from shared.domain.metric_names import METRICS, MOST_SERIES, Metric, Shown
+from shared.domain.metric_names import METRICS, MOST_SERIES, Metric, MetricScope
 from tests.deployment.dockerfile import ROOT
 
 PAGE = ROOT / "docs" / "metrics.md"
@@ -16,7 +16,7 @@ _TEMPLATE = Path(__file__).with_suffix(".md")
 
 def page() -> str:
     """The whole page, as it should be."""
-    tables = "\n".join(_table(shown) for shown in Shown)
+    tables = "\n".join(_table(shown) for shown in MetricScope)
     return _TEMPLATE.read_text().replace("{tables}", tables).replace("{most}", str(MOST_SERIES))
 
 
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str], place: Path = PAGE) -> int:
     return 1
 
 
-def _table(shown: Shown) -> str:
+def _table(shown: MetricScope) -> str:
     rows = "\n".join(_row(metric) for metric in METRICS if metric.shown is shown)
     return f"## {shown.value.capitalize()}\n\n| metric | kind | labels | what it is |\n|---|---|---|---|\n{rows}\n"
 

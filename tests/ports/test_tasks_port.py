@@ -8,7 +8,7 @@ import pytest
 from redis.asyncio import Redis
 
 from shared.contracts.task import Principal, TurnKind
-from shared.infra.live import Live
+from shared.infra.live import ChannelListener
 from shared.infra.task_store import TaskStore
 from shared.ports.tasks import SessionBelongsToOther, Tasks
 from tests.doubles.gateway_doubles import MemoryTasks
@@ -22,7 +22,7 @@ async def tasks(request: pytest.FixtureRequest, redis: Redis) -> AsyncIterator[T
     if request.param == "memory":
         yield MemoryTasks()
         return
-    async with Live(redis) as live:
+    async with ChannelListener(redis) as live:
         yield TaskStore(redis, live)
 
 

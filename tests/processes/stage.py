@@ -30,7 +30,7 @@ from shared.contracts.task import Principal, TaskRecord, TaskRequest, Turn, Turn
 from shared.contracts.tenant import TenantRecord
 from shared.domain.outgoing import Reach
 from shared.domain.words import Dialect
-from shared.infra.live import Live
+from shared.infra.live import ChannelListener
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
 from tests.company_stage import company
@@ -157,7 +157,7 @@ async def open_stage(
         ports = Ports(model, tools, policy, tenants, RedisLearned(redis), RedisSpend(redis))
         yield Stage(
             worker=Worker(ports, limits, load_prompts()),
-            store=TaskStore(redis, await enter(Live(redis))),
+            store=TaskStore(redis, await enter(ChannelListener(redis))),
             sessions=RedisSessions(redis, f"stage-{uuid4().hex[:8]}", _LEASE_SECONDS),
             tenants=tenants,
             faults=mishaps,

@@ -57,7 +57,7 @@ def _change_scripts(changes: Mapping[str, Mapping[str, str]]) -> None:
     """Replace text in Lua scripts; "" stands for every one of them."""
     from shared.infra import lua
 
-    original = lua.source
+    original = lua.script_source
 
     def source(name: str, *, again: bool = False) -> str:
         text = original(name, again=again)
@@ -67,7 +67,7 @@ def _change_scripts(changes: Mapping[str, Mapping[str, str]]) -> None:
             text = text.replace(before, after)
         return text
 
-    lua.source = source  # type: ignore[assignment]  # a plain function in place of a cached one
+    lua.script_source = source  # type: ignore[assignment]  # a plain function in place of a cached one
 
 
 def _leave_intents_unflushed() -> None:

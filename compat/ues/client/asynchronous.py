@@ -5,7 +5,7 @@ from datetime import datetime
 from typing_extensions import override
 
 from services.assessor.adapters.proctor_client import ProctorClient, SimulationEndpoints, TimeControl
-from shared.infra.ues.line import WorldLine, given_values
+from shared.infra.ues.line import WorldConnection, given_values
 from ues.client.models import Paused, SimulationCleared, SimulationReset, SimulationStarted, SimulationStopped
 
 
@@ -16,7 +16,7 @@ class AsyncUESClient(ProctorClient):
     time: "TimeClient"
 
     @override
-    def _add_parts(self, line: WorldLine) -> None:
+    def _add_parts(self, line: WorldConnection) -> None:
         super()._add_parts(line)
         self.simulation = SimulationClient(line)
         self.time = TimeClient(line)

@@ -82,7 +82,7 @@ class A2aParticipant(Participant):
 
     async def _send_message(self, message: AssessmentMessage, blocking: bool, until: float) -> JsonValue:
         url, version = await self._find_endpoint()
-        params = _params(message.wire(), version, self._new_id(), self._context_id, blocking)
+        params = _params(message.to_json(), version, self._new_id(), self._context_id, blocking)
         return await self._call_method(url, version, _METHODS[version][0], params, until)
 
     async def _task(self, task_id: str, until: float) -> JsonValue:
@@ -119,7 +119,7 @@ class A2aParticipant(Participant):
 
 
 def _make_message_id(message: AssessmentMessage) -> str:
-    return names.AGENT.format(message=message.wire()["message_type"])
+    return names.AGENT.format(message=message.to_json()["message_type"])
 
 
 def _now() -> float:

@@ -73,7 +73,7 @@ class PlayedParticipant(Participant):
 
     @override
     async def ask(self, message: AssessmentMessage, timeout: float) -> JsonObject:
-        number = message.wire().get("turn_number")
+        number = message.to_json().get("turn_number")
         if self._start is None or not isinstance(number, int):
             raise ParticipantFailed("protocol_error", "a turn came before the assessment began")
         if number > len(self._course.turns):

@@ -9,7 +9,7 @@ from typing_extensions import override
 from services.assessor.ports import simulation
 from shared.contracts.ues.modalities import ActionDone, JsonObject, TimeState
 from shared.infra.ues.client import AsyncUESClient, TimeEndpoints
-from shared.infra.ues.line import NotFoundError, WorldEndpoints, WorldLine, given_values
+from shared.infra.ues.line import NotFoundError, WorldConnection, WorldEndpoints, given_values
 
 
 class TimeControl(TimeEndpoints):
@@ -23,10 +23,10 @@ class TimeControl(TimeEndpoints):
         return await self._line.post(simulation.Skipped, "/simulator/time/skip-to-next")
 
     async def pause(self) -> None:
-        await self._line.tell("/simulator/time/pause")
+        await self._line.post_json("/simulator/time/pause")
 
     async def resume(self) -> None:
-        await self._line.tell("/simulator/time/resume")
+        await self._line.post_json("/simulator/time/resume")
 
     async def set_scale(self, scale: float) -> TimeState:
         return await self._line.post(TimeState, "/simulator/time/set-scale", given_values(scale=scale))
@@ -38,16 +38,16 @@ class SimulationEndpoints(WorldEndpoints):
         return await self._line.post(simulation.Started, "/simulation/start", settings)
 
     async def stop(self) -> None:
-        await self._line.tell("/simulation/stop")
+        await self._line.post_json("/simulation/stop")
 
     async def status(self) -> simulation.SimulationStatus:
         return await self._line.get(simulation.SimulationStatus, "/simulation/status")
 
     async def reset(self) -> None:
-        await self._line.tell("/simulation/reset")
+        await self._line.post_json("/simulation/reset")
 
     async def clear(self, reset_time_to: datetime | None = None) -> None:
-        await self._line.tell("/simulation/clear", given_values(reset_time_to=reset_time_to))
+        await self._line.post_json("/simulation/clear", given_values(reset_time_to=reset_time_to))
 
     async def undo(self, count: int = 1) -> simulation.Steps:
         return await self._line.post(simulation.Steps, "/simulation/undo", given_values(count=count))
@@ -61,7 +61,7 @@ class SimulationEndpoints(WorldEndpoints):
         )
 
     async def release(self, hold_id: str) -> None:
-        await self._line.tell(f"/simulation/release/{hold_id}")
+        await self._line.post_json(f"/simulation/release/{hold_id}")
 
 
 class EventsEndpoints(WorldEndpoints):
@@ -201,13 +201,13 @@ class EnvironmentEndpoints(WorldEndpoints):
         return await self._line.get_json("/environment/state", compact=True)
 
     async def validate(self) -> JsonValue:
-        return await self._line.tell("/environment/validate")
+        return await self._line.post_json("/environment/validate")
 
 
 class PlainEndpoints:
     """The endpoints of a modality whose answers stay plain JSON, such as location, weather or contacts."""
 
-    def __init__(self, line: WorldLine, name: str) -> None:
+    def __init__(self, line: WorldConnection, name: str) -> None:
         self._line = line
         self._name = name
 
@@ -215,7 +215,7 @@ class PlainEndpoints:
         return await self._line.get_json(f"/{self._name}/state")
 
     async def query(self, **asked: JsonValue) -> JsonValue:
-        return await self._line.tell(f"/{self._name}/query", given_values(**asked))
+        return await self._line.post_json(f"/{self._name}/query", given_values(**asked))
 
     async def act(self, action: str, body: Mapping[str, JsonValue]) -> ActionDone:
         """Carry out an action, named by its route: update (location, weather), create, block,
@@ -230,7 +230,7 @@ class ProctorClient(AsyncUESClient):
     time: TimeControl
 
     @override
-    def _add_parts(self, line: WorldLine) -> None:
+    def _add_parts(self, line: WorldConnection) -> None:
         super()._add_parts(line)
         self.time = TimeControl(line)
         self.simulation = SimulationEndpoints(line)

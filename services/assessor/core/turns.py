@@ -31,7 +31,7 @@ from shared.contracts.assessment.messages import (
 )
 from shared.contracts.assessment.results import ActionLogEntry
 from shared.contracts.base import first_fault
-from shared.domain.instants import written_duration
+from shared.domain.instants import format_duration
 from shared.ports.simulator import SimulatorRefused
 
 _PAGE = 500
@@ -95,7 +95,7 @@ class TurnPlayer:
             TurnCompleted(
                 turn_number=number,
                 actions_taken=len(ended.actions),
-                time_advanced=written_duration(ended.advanced),
+                time_advanced=format_duration(ended.advanced),
                 early_completion_requested=answered.early_completion,
                 notes=answered.notes[:_NOTES] if answered.notes else None,
             )
@@ -203,7 +203,7 @@ class TurnPlayer:
                 SimulationAdvanced(
                     previous_time=moved.previous_time,
                     new_time=moved.current_time,
-                    duration=written_duration(within.remainder),
+                    duration=format_duration(within.remainder),
                     events_processed=moved.events_executed,
                 )
             )

@@ -30,7 +30,7 @@ class TaskUpdateEmitter(Emitter):
     async def emit(self, update: Update) -> None:
         if isinstance(update, ActionObserved) and not self._verbose:
             return
-        message = self._updater.new_agent_message([new_data_part(update.wire())])
+        message = self._updater.new_agent_message([new_data_part(update.to_json())])
         await self._updater.update_status(TaskState.TASK_STATE_WORKING, message)
 
 
@@ -57,7 +57,7 @@ class GreenAgentExecutor(AgentExecutor):
             said = new_text_part(f"Assessment failed: {error or type(error).__name__}")
             await updater.failed(updater.new_agent_message([said]))
             return
-        await updater.add_artifact([new_data_part(results.wire())], name=RESULTS)
+        await updater.add_artifact([new_data_part(results.to_json())], name=RESULTS)
         await updater.complete()
 
     @override

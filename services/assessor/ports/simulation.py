@@ -2,17 +2,17 @@
 
 from pydantic import JsonValue
 
-from shared.contracts.ues.modalities import Answer, JsonObject, Moment
+from shared.contracts.ues.modalities import JsonObject, Moment, UesAnswer
 
 
-class Execution(Answer):
+class Execution(UesAnswer):
     event_id: str
     modality: str = ""
     status: str
     error: str | None = None
 
 
-class Advanced(Answer):
+class Advanced(UesAnswer):
     """The result of advancing time. ``events_executed`` counts every event that ran, failed ones too."""
 
     previous_time: Moment
@@ -22,7 +22,7 @@ class Advanced(Answer):
     execution_details: tuple[Execution, ...] = ()
 
 
-class TimeSet(Answer):
+class TimeSet(UesAnswer):
     previous_time: Moment
     current_time: Moment
     skipped_events: int = 0
@@ -31,20 +31,20 @@ class TimeSet(Answer):
     reset_skipped_events: int = 0
 
 
-class Skipped(Answer):
+class Skipped(UesAnswer):
     previous_time: Moment
     current_time: Moment
     events_executed: int = 0
     next_event_time: Moment | None = None
 
 
-class Started(Answer):
+class Started(UesAnswer):
     simulation_id: str
     status: str
     current_time: Moment
 
 
-class SimulationStatus(Answer):
+class SimulationStatus(UesAnswer):
     is_running: bool
     current_time: Moment
     is_paused: bool = False
@@ -56,7 +56,7 @@ class SimulationStatus(Answer):
     next_event_time: Moment | None = None
 
 
-class Steps(Answer):
+class Steps(UesAnswer):
     """The result of undo or redo."""
 
     undone_count: int = 0
@@ -66,13 +66,13 @@ class Steps(Answer):
     message: str = ""
 
 
-class Hold(Answer):
+class Hold(UesAnswer):
     hold_id: str
     reason: str | None = None
     expires_at: Moment | None = None
 
 
-class SimulatorEvent(Answer):
+class SimulatorEvent(UesAnswer):
     """A change of the world. ``agent_id``: the key that caused it; ``data``: left out of short answers."""
 
     event_id: str
@@ -92,7 +92,7 @@ class SimulatorEvent(Answer):
         return str((self.data or {}).get("operation") or (self.data or {}).get("action") or "update")
 
 
-class EventList(Answer):
+class EventList(UesAnswer):
     """A page of events. ``total`` counts the events that match, the other numbers the whole queue."""
 
     events: tuple[SimulatorEvent, ...] = ()
@@ -103,7 +103,7 @@ class EventList(Answer):
     skipped: int = 0
 
 
-class EventSummary(Answer):
+class EventSummary(UesAnswer):
     total: int = 0
     pending: int = 0
     executed: int = 0
@@ -113,7 +113,7 @@ class EventSummary(Answer):
     next_event_time: Moment | None = None
 
 
-class ScenarioImport(Answer):
+class ScenarioImport(UesAnswer):
     success: bool = True
     events_loaded: int | bool = 0
     modalities_loaded: tuple[str, ...] = ()
@@ -122,7 +122,7 @@ class ScenarioImport(Answer):
     scenario_metadata: dict[str, JsonValue] | None = None
 
 
-class KeyMade(Answer):
+class KeyMade(UesAnswer):
     """A new key. ``secret`` is shown only here."""
 
     key_id: str
@@ -131,7 +131,7 @@ class KeyMade(Answer):
     permissions: tuple[str, ...] = ()
 
 
-class KeyInfo(Answer):
+class KeyInfo(UesAnswer):
     key_id: str
     name: str = ""
     permissions: tuple[str, ...] = ()
@@ -139,7 +139,7 @@ class KeyInfo(Answer):
     last_used_at: Moment | None = None
 
 
-class Access(Answer):
+class Access(UesAnswer):
     """One request that somebody made, as the server logged it."""
 
     timestamp: Moment
@@ -149,14 +149,14 @@ class Access(Answer):
     key_id: str | None = None
 
 
-class AccessLog(Answer):
+class AccessLog(UesAnswer):
     """Logged requests, newest first; ``total`` counts all that match."""
 
     logs: tuple[Access, ...] = ()
     total: int = 0
 
 
-class World(Answer):
+class World(UesAnswer):
     """One of several worlds in one server, with its routes under ``/worlds/{world_id}``."""
 
     world_id: str

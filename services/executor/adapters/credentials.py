@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from services.executor.adapters.oauth_tokens import MAX_KEPT, TokenEndpoints
 from services.executor.ports.tools import CredentialHeader, Credentials, CredentialUnavailable
-from shared.contracts.credential import Credential, CredentialType, Reference, Scheme, beyond_walls, folder_of
+from shared.contracts.credential import Credential, CredentialType, Reference, Scheme, folder_of, why_not_own_secret
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import loads_object
 from shared.domain.lru_cache import LruCache
@@ -53,7 +53,7 @@ class Secrets:
         """The secret; raises ``CredentialUnavailable``. ``anew``: do not use a cached value, because the server refused
         it.
         """
-        if owner and (wall := beyond_walls(reference, owner)):
+        if owner and (wall := why_not_own_secret(reference, owner)):
             raise CredentialUnavailable(f"the credential {reference} may not be used: {wall}")
         secret = (await self._find_secret(reference, owner, anew=anew)).strip()
         if not secret:

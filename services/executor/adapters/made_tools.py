@@ -139,7 +139,7 @@ class RedisMadeTools(MadeTools):
             if len(every) >= _MOST_KEPT:
                 return kept
             async with answering(_SECONDS):
-                field = keys.made_field(kept.name, kept.version)
+                field = keys.made_tool_field(kept.name, kept.version)
                 added = await cast("Awaitable[int]", self._redis.hsetnx(key, field, kept.model_dump_json()))
             if added:
                 return kept

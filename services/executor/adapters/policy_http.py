@@ -16,10 +16,10 @@ from shared.contracts.policy import EvaluateRequest, Policy, PolicyContract, Ver
 from shared.contracts.policy_hash import context_hash, policy_hash
 from shared.contracts.prose import ProseAnswer, ProseRequest
 from shared.domain import metric_names, span_names as names
-from shared.domain.identity_cache import IdentityCache, SameTuples
+from shared.domain.identity_cache import IdentityCache, InternedTuples
 from shared.domain.lru_cache import LruCache
 from shared.infra.aiohttp_transport import AiohttpTransport
-from shared.infra.patiently import PAUSES, retry_patiently
+from shared.infra.patiently import PAUSES, retry_with_pauses
 from shared.ports.meter import Meter
 from shared.ports.tracing import NO_TRACER, Span, SpanKind, Tracer
 
@@ -125,7 +125,7 @@ def _depends_on_policies_alone(request: EvaluateRequest) -> bool:
     return not any(asked) and not any(policy.judges_texts for policy in request.policies)
 
 
-_same_policies = SameTuples[Policy](_MOST_HASHES)
+_same_policies = InternedTuples[Policy](_MOST_HASHES)
 _hash_of = IdentityCache[tuple[Policy, ...], str](policy_hash, _MOST_HASHES)  # a turn asks often
 
 
@@ -182,7 +182,7 @@ class RetryingPolicy(PolicyService):
     ) -> T:
         began, answer = perf_counter(), "given_up"
         try:
-            found = await retry_patiently(ask, (PolicyUnavailable,), pauses)
+            found = await retry_with_pauses(ask, (PolicyUnavailable,), pauses)
             answer = word(found)
         except PolicyUnavailable:
             answer = "unavailable"

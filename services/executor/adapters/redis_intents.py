@@ -44,12 +44,12 @@ class Intents:
 
     def check_failover_visible(self) -> None:
         """Raises ``StoreUnavailable`` while a failover of Redis could go unnoticed: then no intent may be stored."""
-        if problem := self._lineage.blind:
+        if problem := self._lineage.failover_risk:
             raise StoreUnavailable(str(problem))
 
     def find_refusal(self, entry: LedgerEntry, *, is_confirmed: bool) -> WriteRefusal | None:
         """Why the write of a stored intent must not be sent; None if it may."""
-        if problem := self._lineage.blind:
+        if problem := self._lineage.failover_risk:
             return _refuse_unsent(entry, str(problem))
         if self.may_have_been_sent(entry):
             return WriteRefusal(mark_in_doubt(entry), failover_conflict(entry))

@@ -151,7 +151,7 @@ class RedisSessions(Sessions):
     async def bury_unreadable(self, lease: Lease, end: UnreadTurnEnd) -> None:
         letter, outcome, (count, events) = end.letter, end.outcome, stream_entry_of(end.events)
         task = keys.task_keys(lease.tenant, lease.session_id, letter.task_id)
-        asked = keys.asked_key(partition_of(lease.tenant, lease.session_id), lease.tenant)
+        asked = keys.waiting_approvals_key(partition_of(lease.tenant, lease.session_id), lease.tenant)
         await self._run_fenced(
             "bury_unread",
             lease,
@@ -175,7 +175,7 @@ class RedisSessions(Sessions):
     async def ping(self) -> None:
         """Raises ``StoreUnavailable`` unless Redis answers, accepts writes, and would show a failover."""
         await check_writable(self._redis)
-        if problem := self._scripts.lineage.blind:
+        if problem := self._scripts.lineage.failover_risk:
             raise StoreUnavailable(str(problem))
 
     def turn_store(self, lease: Lease, work: Work, heartbeat: LeaseHeartbeat | None = None) -> TurnStore:

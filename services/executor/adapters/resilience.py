@@ -15,7 +15,7 @@ from services.executor.ports.tools import ToolAnswer, ToolForbidden, ToolSilent,
 from shared.contracts.tenant import Connection
 from shared.domain import metric_names as names
 from shared.domain.lru_cache import LruCache
-from shared.infra.patiently import PAUSES, retry_patiently
+from shared.infra.patiently import PAUSES, retry_with_pauses
 from shared.ports.meter import Meter, NoMeter
 
 log = structlog.get_logger()
@@ -167,7 +167,7 @@ class Resilience:
     async def _ask_by_kind(self, question: ServerQuestion, send: Callable[[float], Awaitable[T]]) -> T:
         if question.kind == "discover":
             never = (ToolForbidden,)
-            return await retry_patiently(lambda: self._ask_once(question, send), _LOST, self._pauses, never=never)
+            return await retry_with_pauses(lambda: self._ask_once(question, send), _LOST, self._pauses, never=never)
         if question.kind == "read" and question.timeout is not None:
             return await self._read_with_retries(question, question.timeout, send)
         return await self._ask_once(question, send)

@@ -16,13 +16,13 @@ from services.executor.ports.tools import (
     ToolUnreachable,
 )
 from shared.contracts.tenant import Connection
-from shared.infra.aiohttp_transport import AiohttpTransport, Keeping
+from shared.infra.aiohttp_transport import AiohttpTransport, PoolLimits
 from shared.infra.guard import Guard
 
 MAX_ANSWER_BYTES = 1024 * 1024
 CONNECT_SECONDS = 5.0
 # A server closes a quiet connection after some seconds: ours are closed before, so that no write meets a dead one.
-_KEEPING = Keeping(most_connections=200, kept_seconds=2.0)
+_KEEPING = PoolLimits(most_connections=200, kept_seconds=2.0)
 USER_AGENT = "purple-agent"
 TRANSPORT_ERRORS = (CredentialUnavailable, httpx2.RequestError, httpx2.StreamError, OSError, TimeoutError)
 _NEVER_CONNECTED = (

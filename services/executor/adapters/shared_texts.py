@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 
 from services.executor.ports.turns import JournalEntry
 from shared.infra import keys
-from shared.infra.journal_rows import OWN_TEXT, Row, StoredStep, name_of, pack_row, read_rows, split
+from shared.infra.journal_rows import OWN_TEXT, Row, StoredStep, pack_row, read_rows, split_shared_texts, text_name
 from shared.infra.lua import Scripts
 
 _PATIENCE_SECONDS = 10.0  # as long as a turn has
@@ -50,7 +50,7 @@ class SharedTexts:
         """
         names: dict[str, str] = {}
         for text in dict.fromkeys(text for text in texts if len(text) >= SHORTEST):
-            name = name_of(text)
+            name = text_name(text)
             if await self._store_text(tenant, name, text):
                 names[text] = name
         return names
@@ -151,4 +151,4 @@ class TaskJournal:
 
 def _build_step(entry: JournalEntry, names: Mapping[str, str]) -> StoredStep:
     named = {text: names[text] for text in entry.shared if text in names}
-    return StoredStep(entry.key, entry.kind, split(entry.data_json, named))
+    return StoredStep(entry.key, entry.kind, split_shared_texts(entry.data_json, named))

@@ -116,7 +116,7 @@ class TurnScripts:
         else:
             row = self.journal.pack_with_texts(end.entries)
         tenant = self._lease.tenant
-        asked = keys.asked_key(partition_of(tenant, self._lease.session_id), tenant)
+        asked = keys.waiting_approvals_key(partition_of(tenant, self._lease.session_id), tenant)
         names = keys_for("finish", *self._keys, stopped=self._stopped, asked=asked)
         names += [keys.spend_key(tenant, day) for day, _ in end.charges]
         given = arguments_for("finish", **self._fenced, **self._pack_end(end, row, release=release))

@@ -28,7 +28,7 @@ from services.executor.ports.sessions import FreeSlotsByTenant
 from shared.infra.keys import BELL, HEALTH, QUEUE, tenant_of
 from shared.infra.lua import answering
 from shared.infra.redis import queue_connections
-from shared.infra.wakes import WAKE_JOB, ArqWakes, from_bytes, to_bytes
+from shared.infra.wakes import WAKE_JOB, ArqWakes, job_from_bytes, job_to_bytes
 from shared.ports.store import StoreUnavailable
 
 _CLAIM_SECONDS = 10
@@ -61,8 +61,8 @@ class WakeWorker(Worker):
             keep_result=0,
             health_check_key=HEALTH,
             health_check_interval=30,
-            job_serializer=to_bytes,
-            job_deserializer=from_bytes,
+            job_serializer=job_to_bytes,
+            job_deserializer=job_from_bytes,
             log_results=False,
         )
         self.in_progress_timeout_s = _TAKEN_SECONDS
@@ -161,5 +161,5 @@ def queue_pool(url: str) -> ArqRedis:
     """arq's connections to the queue's server. Its own log of each job is turned down."""
     logging.getLogger("arq").setLevel(logging.WARNING)
     return ArqRedis(
-        queue_connections(url), job_serializer=to_bytes, job_deserializer=from_bytes, default_queue_name=QUEUE
+        queue_connections(url), job_serializer=job_to_bytes, job_deserializer=job_from_bytes, default_queue_name=QUEUE
     )

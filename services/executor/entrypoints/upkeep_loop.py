@@ -83,7 +83,7 @@ async def keep_spreading_stops(stops: TenantStops) -> None:
     """Tells all partitions that a tenant was stopped or released, if that was not done yet. Runs until cancelled."""
 
     async def look() -> None:
-        if told := await stops.spread_anew():
+        if told := await stops.spread_missing_stops():
             log.info("tenant_stops_spread", tenants=told)
 
     while True:

@@ -27,7 +27,7 @@ class MadeToolRepository(ScriptedStore):
 
     async def remove(self, tenant: str, tool: MadeTool) -> None:
         """Overwrite a version by its removed form; the executor never writes an existing one, so nothing is lost."""
-        field = keys.made_field(tool.name, tool.version)
+        field = keys.made_tool_field(tool.name, tool.version)
         await self._scripts.command("HSET", keys.learned_keys(tenant).made, field, tool.model_dump_json())
 
 

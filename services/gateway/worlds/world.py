@@ -6,7 +6,7 @@ from typing import ClassVar, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
-from shared.contracts.ues.modalities import ActionDone, Answer
+from shared.contracts.ues.modalities import ActionDone, UesAnswer
 from shared.domain.exact_json import Json, JsonObject, plain
 from shared.infra.ues.client import AsyncUESClient
 
@@ -76,13 +76,13 @@ class WorldEdit(Operation):
     is_change = True
 
 
-def record_fields(answer: Answer, *left_out: str) -> JsonObject:
+def record_fields(answer: UesAnswer, *left_out: str) -> JsonObject:
     """A record as JSON without empty fields."""
     given = answer.model_dump(mode="json", exclude_none=True, exclude=set(left_out))
     return {name: value for name, value in as_exact(given).items() if value not in ([], {}, "")}
 
 
-def row_fields(answer: Answer, *left_out: str) -> JsonObject:
+def row_fields(answer: UesAnswer, *left_out: str) -> JsonObject:
     """A record as a list shows it: without empty fields and those at their defaults. Single records show all."""
     fields = type(answer).model_fields.items()
     usual = (name for name, field in fields if name not in _TOLD and getattr(answer, name) == field.default)

@@ -13,7 +13,7 @@ from shared.contracts.knowledge import Accuracy, EntityLinks, KnownEntity, Known
 from shared.domain.known import ENTITIES_KEPT, ENTITY_LASTS, FACTS_KEPT
 from shared.infra import keys
 from shared.infra.learned_files import read_rows
-from shared.infra.lua import Argument, ScriptedStore, answering, unavailable
+from shared.infra.lua import Argument, ScriptedStore, answering, store_unavailable
 from shared.ports.store import StoreUnavailable
 
 # What a server says of the data it has, not of itself: trying later alone does not help.
@@ -132,7 +132,7 @@ class RedisKnowledge(ScriptedStore, memory.KnowledgeRepository):
         with telling_spoiled():
             for refusal in replies:
                 if isinstance(refusal, ResponseError):
-                    raise unavailable(refusal)
+                    raise store_unavailable(refusal)
         return replies[0] == 1
 
     async def queue(self, tenant: str, event_ids: Sequence[str]) -> None:

@@ -13,7 +13,7 @@ from services.learner.ports.outcomes import Lesson, LessonRefused, Lessons, Pull
 from shared.domain.cases import CASES_KEPT
 from shared.domain.estimates import DAYS_KEPT, POINTS_KEPT
 from shared.infra import keys
-from shared.infra.lua import Argument, Reply, ScriptedStore, unavailable
+from shared.infra.lua import Argument, Reply, ScriptedStore, store_unavailable
 
 _IN_ONE_STEP = 128  # events: what one step holds up the server with
 
@@ -71,4 +71,4 @@ def _read_results(reply: "Reply | ResponseError", count: int) -> Sequence[bool |
         return [new == 1 for new in cast("list[int]", reply)]
     if any(words in str(reply) for words in OF_THE_DATA):
         return [LessonRefused(str(reply))] * count
-    raise unavailable(reply)
+    raise store_unavailable(reply)

@@ -59,7 +59,7 @@ def answer(situation: Situation, told: ToldAnswer, *, as_a_list: bool = False) -
     if _is_list_of_things(situation, told, as_a_list):
         if unread := _unread_of_list(situation):
             return f'Could not be found out: "{situation.text.strip()}": not understood: {", ".join(unread)}.'
-        found = as_list(situation)
+        found = parse_list_answer(situation)
         return dumps(found) if found or _was_read(situation) else _UNREAD
     said = [*map(_write, told.moves), *_tell_undone(situation, told)]
     asked = situation.reading.questions
@@ -96,7 +96,7 @@ def find_unanswered(situation: Situation, told: ToldAnswer, *, as_a_list: bool =
     """
     asked = situation.reading.questions
     if _is_list_of_things(situation, told, as_a_list):
-        is_known = not _unread_of_list(situation) and (_was_read(situation) or as_list(situation))
+        is_known = not _unread_of_list(situation) and (_was_read(situation) or parse_list_answer(situation))
         return () if is_known else asked or (situation.text,)
     if asked:
         return tuple(question for question in asked if not _answer_question(question, situation))
@@ -176,7 +176,7 @@ def _read_nouns(fact: ToolFact) -> frozenset[str]:
     return nouns(fact.tool) | (frozenset() if parts(fact.tool)[:1] in _SEARCHES else text_stems(given))
 
 
-def as_list(situation: Situation) -> list[Json]:
+def parse_list_answer(situation: Situation) -> list[Json]:
     """The asked field of the records that fit, sorted unless the task asks for an order; no value twice."""
     text = " ".join(situation.reading.questions) or situation.text
     asked = _ORDER.sub(" ", " ".join(match[0] for match in _FORM.finditer(situation.text)) or text)

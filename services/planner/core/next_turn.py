@@ -11,7 +11,7 @@ from services.planner.core.outcomes import WriteState, outcome_of_call
 from services.planner.core.request import LEAVE_PART, LOCAL, Request, as_object, now_of, objects, read_moment
 from services.planner.core.toolset import Toolset
 from services.planner.core.wishes import PersonalWish, read_wishes, without_wishes
-from shared.domain.instants import written_duration
+from shared.domain.instants import format_duration
 
 _USUAL = timedelta(hours=1)
 _OVER = "Next: finished"
@@ -47,7 +47,7 @@ def _is_open(request: Request, toolset: Toolset) -> bool:
 
 
 def _goes_on(step: timedelta) -> str:
-    return f"Next: {written_duration(step)}"
+    return f"Next: {format_duration(step)}"
 
 
 _LIMITS = re.compile(r"\b(?:nobody|nothing|no one|else|alone)\b|^\w+ (?:comes?|arrives?|is|are|can|will)\b", re.I)

@@ -28,35 +28,35 @@ def _judge_allowance(
     earlier: Sequence[Earlier],
     given: Sequence[Confirmation],
 ) -> contracts.ToolAllowance | None:
-    said = [say for policy in ready for say in _bars_of_policy(policy, offered, earlier, given)]
+    said = [say for policy in ready for say in _prohibitions_of_policy(policy, offered, earlier, given)]
     if not said:
         return None
     return contracts.ToolAllowance(
         tool=offered.tool,
-        bars=tuple(say for say in said if type(say) is contracts.Bar),
+        bars=tuple(say for say in said if type(say) is contracts.Prohibition),
         limits=tuple(say for say in said if isinstance(say, contracts.CallLimit)),
         preconditions=tuple(say for say in said if isinstance(say, contracts.Precondition)),
         ask=None in said,
     )
 
 
-def _bars_of_policy(
+def _prohibitions_of_policy(
     policy: ReadyPolicy, offered: contracts.OfferedTool, earlier: Sequence[Earlier], given: Sequence[Confirmation]
-) -> Iterator[contracts.Bar | None]:
+) -> Iterator[contracts.Prohibition | None]:
     """Yields why the policy bars the tool, or None for each rule that depends on the call."""
     if is_left_out(policy.tool_default, policy.tool_rules, offered.tool, offered.tool_class):
-        yield contracts.Bar(
+        yield contracts.Prohibition(
             rule_id="toolDefault", policy_id=policy.policy.id, reason=why_left_out(offered.tool, policy.policy)
         )
     for ready in policy.tool_rules:
         if ready.matches(offered.tool) and not ready.rule.report_only:
-            yield from _bars_of_rule(ready, offered.tool, earlier, given)
+            yield from _prohibitions_of_rule(ready, offered.tool, earlier, given)
 
 
-def _bars_of_rule(
+def _prohibitions_of_rule(
     ready: ReadyToolRule, tool: str, earlier: Sequence[Earlier], given: Sequence[Confirmation]
-) -> Iterator[contracts.Bar | None]:
-    bar = contracts.Bar(rule_id=ready.rule.id, policy_id=ready.policy_id, reason=ready.reason(tool))
+) -> Iterator[contracts.Prohibition | None]:
+    bar = contracts.Prohibition(rule_id=ready.rule.id, policy_id=ready.policy_id, reason=ready.reason(tool))
     match ready.kind:
         case ToolRuleKind.NEVER:
             yield bar

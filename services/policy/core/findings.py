@@ -65,7 +65,7 @@ def row_scenes(policy: Policy, request: EvaluateRequest) -> tuple[CallScene, ...
     """``scenes``, with one for each row of a call whose rows differ in what rules look at."""
     if not any(call.rows for call in request.calls):
         return scenes(policy, request)
-    rows = tuple(row for call in request.calls for row in call.by_row())
+    rows = tuple(row for call in request.calls for row in call.split_by_row())
     return scenes(policy, request.model_copy(update={"calls": rows}))
 
 

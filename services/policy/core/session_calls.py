@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeAlias
 from services.policy.core.conditions import value_at
 from services.policy.core.tool_rules import ReadyToolRule
 from services.policy.core.values import Context, TypeClash, UnknownTruth, Value, equal
-from shared.contracts.allowance import counts
+from shared.contracts.allowance import counts_against_limit
 from shared.contracts.policy import CallContext, CallOutcome, Confirmation, ContextValue, PastCall
 from shared.domain.words import Level
 
@@ -40,7 +40,7 @@ def count_used(ready: ReadyToolRule, earlier: Iterable[Earlier], context: Contex
         1
         for call in earlier
         if ready.matches(call.tool)
-        and (call.outcome is None or counts(call.outcome, ready.successes_only))
+        and (call.outcome is None or counts_against_limit(call.outcome, ready.successes_only))
         and _agree(ready.per, call.fields, context, for_limit=True)
     )
 

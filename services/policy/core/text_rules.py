@@ -53,7 +53,7 @@ def _words_and_signs(text: str) -> Iterator[str]:
         return
     start = 0
     for at in range(1, len(text)):
-        if not (_is_of_word(text[at - 1]) and _is_of_word(text[at])):
+        if not (_is_word_character(text[at - 1]) and _is_word_character(text[at])):
             yield text[start:at]
             start = at
     if text:
@@ -66,7 +66,7 @@ def _is_unseen(character: str) -> bool:
 
 
 @lru_cache(8_192)
-def _is_of_word(character: str) -> bool:
+def _is_word_character(character: str) -> bool:
     """Whether a character forms one word with its neighbours."""
     if not (character.isalnum() or character == "_" or unicodedata.category(character)[0] == "M"):
         return False

@@ -15,7 +15,7 @@ from services.policy.core.prepared import TooMuch
 from shared.contracts.archive import read_archived
 from shared.contracts.base import first_fault
 from shared.contracts.policy import EvaluateRequest, Policy, Rule, ToolRule
-from shared.contracts.policy_document import sorted_document, strange_fields
+from shared.contracts.policy_document import sorted_document, unknown_fields_of
 from shared.contracts.tenant import TenantRecord
 from shared.contracts.tenant_document import BadRecord, FieldProblem, read_owned_record, read_record, readable_policies
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
@@ -184,7 +184,7 @@ def read_policies(file: Path, tenant: str | None = None) -> WrittenPolicies:
     if not isinstance(documents, list) or not documents:
         raise UnreadableDocument(f"{file} holds no policy: it is an object with rules, or a list of such objects")
     policies = tuple(_read_policy(file, document, number) for number, document in enumerate(documents, 1))
-    unread = [name for document in documents if isinstance(document, dict) for name in strange_fields(document)]
+    unread = [name for document in documents if isinstance(document, dict) for name in unknown_fields_of(document)]
     return WrittenPolicies(policies, tuple(unread))
 
 

@@ -9,7 +9,7 @@ from shared.contracts.assessment.results import Assessment, CriterionResult
 from shared.domain.estimates import Interval, difference_interval
 
 
-class Line(NamedTuple):
+class CriterionPoints(NamedTuple):
     """The points of one criterion in each run. ``reason``: the explanation of the run with the fewest points."""
 
     dimension: str
@@ -25,7 +25,7 @@ class Line(NamedTuple):
         return fmean(self.points)
 
 
-class Change(NamedTuple):
+class CriterionChange(NamedTuple):
     """Mean points before and after; ``None`` where one assessment lacks the criterion.
 
     ``interval``: the 95 % confidence interval of the difference; ``None`` where one side is a single run.
@@ -48,43 +48,43 @@ class Change(NamedTuple):
 class Comparison(NamedTuple):
     """How points changed from one assessment to another. ``names``: each criterion's name for people."""
 
-    dimensions: dict[str, Change]
-    criteria: dict[str, Change]
-    overall: Change
+    dimensions: dict[str, CriterionChange]
+    criteria: dict[str, CriterionChange]
+    overall: CriterionChange
     names: dict[str, str]
 
 
-def lines(assessment: Assessment) -> list[Line]:
+def criterion_points(assessment: Assessment) -> list[CriterionPoints]:
     """The assessment's criteria with their points, grouped by dimension in the order of the scenario."""
     found: dict[str, list[CriterionResult]] = {}
     for run in assessment.runs:
         for result in run.results.criteria_results:
             found.setdefault(result.criterion_id, []).append(result)
-    listed = [_build_line(results) for results in found.values()]
+    listed = [_points_of_criterion(results) for results in found.values()]
     order = list(dict.fromkeys(line.dimension for line in listed))
     return sorted(listed, key=lambda line: order.index(line.dimension))
 
 
 def compare_assessments(before: Assessment, after: Assessment) -> Comparison:
     """Compare points by criterion, by dimension and in total, as means over the runs of each assessment."""
-    first, second = lines(before), lines(after)
+    first, second = criterion_points(before), criterion_points(after)
     criteria = {line.criterion: line for line in (*first, *second)}
     return Comparison(
         dimensions={
-            name: _change(_of_runs(first, name), _of_runs(second, name))
+            name: _compare_points(_points_of_runs(first, name), _points_of_runs(second, name))
             for name in dict.fromkeys(line.dimension for line in criteria.values())
         },
-        criteria={name: _change(_find_points(first, name), _find_points(second, name)) for name in criteria},
-        overall=_change(_of_runs(first), _of_runs(second)),
+        criteria={name: _compare_points(_find_points(first, name), _find_points(second, name)) for name in criteria},
+        overall=_compare_points(_points_of_runs(first), _points_of_runs(second)),
         names={name: line.name for name, line in criteria.items()},
     )
 
 
-def _build_line(results: Sequence[CriterionResult]) -> Line:
+def _points_of_criterion(results: Sequence[CriterionResult]) -> CriterionPoints:
     worst = min(results, key=lambda result: result.score)
     points = tuple(result.score for result in results)
     first = results[0]
-    return Line(
+    return CriterionPoints(
         first.dimension.value,
         first.criterion_id,
         first.name,
@@ -95,17 +95,17 @@ def _build_line(results: Sequence[CriterionResult]) -> Line:
     )
 
 
-def _change(before: Sequence[float], after: Sequence[float]) -> Change:
+def _compare_points(before: Sequence[float], after: Sequence[float]) -> CriterionChange:
     means = [fmean(points) if points else None for points in (before, after)]
-    return Change(means[0], means[1], difference_interval(before, after))
+    return CriterionChange(means[0], means[1], difference_interval(before, after))
 
 
-def _of_runs(listed: Sequence[Line], dimension: str = "") -> list[float]:
+def _points_of_runs(listed: Sequence[CriterionPoints], dimension: str = "") -> list[float]:
     """The total points of each run, in one dimension or in all."""
     columns = [line.points for line in listed if dimension in ("", line.dimension)]
     return [sum(points) for points in zip_longest(*columns, fillvalue=0.0)] or [0.0]
 
 
-def _find_points(listed: Sequence[Line], criterion: str) -> tuple[float, ...]:
+def _find_points(listed: Sequence[CriterionPoints], criterion: str) -> tuple[float, ...]:
     """The points of a criterion in each run; empty if there is no such criterion."""
     return next((line.points for line in listed if line.criterion == criterion), ())

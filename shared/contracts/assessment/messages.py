@@ -17,7 +17,7 @@ class AssessmentMessage(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
 
-    def wire(self) -> JsonObject:
+    def to_json(self) -> JsonObject:
         """The message as the JSON that is sent."""
         written: JsonObject = self.model_dump(mode="json")
         return written
@@ -79,7 +79,7 @@ class AssessmentStart(AssessmentMessage):
 
     @field_validator("assessment_instructions")
     @classmethod
-    def _is_the_usual_one(cls, text: str) -> str:
+    def _check_instructions(cls, text: str) -> str:
         if text != DEFAULT_ASSESSMENT_INSTRUCTIONS:
             raise ValueError("the instructions are the same in every assessment")
         return text
@@ -101,7 +101,7 @@ class TurnComplete(AssessmentMessage):
 
     @field_validator("time_step")
     @classmethod
-    def _is_a_duration(cls, text: str) -> str:
+    def _check_duration(cls, text: str) -> str:
         parse_duration(text)
         return text
 

@@ -12,13 +12,13 @@ JsonObject: TypeAlias = dict[str, JsonValue]
 Moment = Annotated[datetime, AfterValidator(in_utc)]
 
 
-class Answer(BaseModel):
+class UesAnswer(BaseModel):
     """Base of a simulator's answers: frozen, and unknown fields are ignored, as of a newer server."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
 
 
-class ActionDone(Answer):
+class ActionDone(UesAnswer):
     """An action's result. ``event_id``: the simulator's event; ``entity_ids``: messages or appointments, if named."""
 
     event_id: str
@@ -30,7 +30,7 @@ class ActionDone(Answer):
     entity_ids: tuple[str, ...] = ()
 
 
-class Attendee(Answer):
+class Attendee(UesAnswer):
     """An attendee. ``response``: accepted, declined, tentative or needs-action, under either name servers use."""
 
     email: str
@@ -40,7 +40,7 @@ class Attendee(Answer):
     comment: str | None = None
 
 
-class CalendarEvent(Answer):
+class CalendarEvent(UesAnswer):
     event_id: str
     calendar_id: str = "primary"
     title: str
@@ -65,13 +65,13 @@ class CalendarEvent(Answer):
     deleted_at: Moment | None = None
 
 
-class Calendar(Answer):
+class Calendar(UesAnswer):
     calendar_id: str
     name: str = ""
     event_ids: tuple[str, ...] = ()
 
 
-class CalendarState(Answer):
+class CalendarState(UesAnswer):
     """The calendars and their events. Unlike other states it has no time of its own."""
 
     default_calendar_id: str | None = None
@@ -82,13 +82,13 @@ class CalendarState(Answer):
     event_count: int = 0
 
 
-class EventsFound(Answer):
+class EventsFound(UesAnswer):
     events: tuple[CalendarEvent, ...] = ()
     count: int = 0
     total_count: int = 0
 
 
-class ChatMessage(Answer):
+class ChatMessage(UesAnswer):
     """A chat message. ``content``: a text, or blocks of which some may be texts."""
 
     message_id: str
@@ -108,13 +108,13 @@ class ChatMessage(Answer):
         )
 
 
-class ChatConversation(Answer):
+class ChatConversation(UesAnswer):
     conversation_id: str
     message_count: int = 0
     participant_roles: tuple[str, ...] = ()
 
 
-class ChatState(Answer):
+class ChatState(UesAnswer):
     current_time: Moment | None = None
     conversations: Mapping[str, ChatConversation] = {}
     messages: tuple[ChatMessage, ...] = ()
@@ -122,14 +122,14 @@ class ChatState(Answer):
     conversation_count: int = 0
 
 
-class ChatFound(Answer):
+class ChatFound(UesAnswer):
     messages: tuple[ChatMessage, ...] = ()
     total_count: int = 0
     returned_count: int = 0
     query: Mapping[str, JsonValue] = {}
 
 
-class Email(Answer):
+class Email(UesAnswer):
     message_id: str
     thread_id: str = ""
     from_address: str
@@ -152,7 +152,7 @@ class Email(Answer):
     labels: tuple[str, ...] = ()
 
 
-class EmailThread(Answer):
+class EmailThread(UesAnswer):
     thread_id: str
     subject: str = ""
     participant_addresses: tuple[str, ...] = ()
@@ -161,7 +161,7 @@ class EmailThread(Answer):
     unread_count: int = 0
 
 
-class EmailState(Answer):
+class EmailState(UesAnswer):
     """The mails. ``folders`` and ``labels``: the ids under each name, or on older servers only their number."""
 
     current_time: Moment | None = None
@@ -180,14 +180,14 @@ class EmailState(Answer):
         return held if isinstance(held, int) else len(held)
 
 
-class EmailsFound(Answer):
+class EmailsFound(UesAnswer):
     emails: tuple[Email, ...] = ()
     total_count: int = 0
     returned_count: int = 0
     query: Mapping[str, JsonValue] = {}
 
 
-class SmsMessage(Answer):
+class SmsMessage(UesAnswer):
     message_id: str
     thread_id: str = ""
     from_number: str
@@ -208,12 +208,12 @@ class SmsMessage(Answer):
     is_spam: bool = False
 
 
-class SmsParticipant(Answer):
+class SmsParticipant(UesAnswer):
     phone_number: str
     is_admin: bool = False
 
 
-class SmsConversation(Answer):
+class SmsConversation(UesAnswer):
     thread_id: str
     conversation_type: str = "one_on_one"
     participants: tuple[SmsParticipant, ...] = ()
@@ -222,7 +222,7 @@ class SmsConversation(Answer):
     unread_count: int = 0
 
 
-class SmsState(Answer):
+class SmsState(UesAnswer):
     current_time: Moment | None = None
     user_phone_number: str | None = None
     messages: Mapping[str, SmsMessage] = {}
@@ -232,14 +232,14 @@ class SmsState(Answer):
     total_conversation_count: int = 0
 
 
-class SmsFound(Answer):
+class SmsFound(UesAnswer):
     messages: tuple[SmsMessage, ...] = ()
     total_count: int = 0
     returned_count: int = 0
     query: Mapping[str, JsonValue] = {}
 
 
-class TimeState(Answer):
+class TimeState(UesAnswer):
     current_time: Moment
     time_scale: float = 1.0
     is_paused: bool = False

@@ -11,7 +11,7 @@ from typing_extensions import Unpack
 from shared.contracts.ues.modalities import ActionDone, CalendarState, ChatFound, ChatState, EventsFound, TimeState
 from shared.infra.tls import trusted_certificates
 from shared.infra.ues.email import EmailEndpoints
-from shared.infra.ues.line import AskedPage, Value, WorldEndpoints, WorldLine, given_values
+from shared.infra.ues.line import PageQueryFields, Value, WorldConnection, WorldEndpoints, given_values
 from shared.infra.ues.sms import SmsEndpoints
 
 
@@ -20,7 +20,7 @@ class TimeEndpoints(WorldEndpoints):
         return await self._line.get(TimeState, "/simulator/time")
 
 
-class AskedEvents(AskedPage, total=False):
+class EventQueryFields(PageQueryFields, total=False):
     calendar_ids: Sequence[str] | None
     start: datetime | None
     end: datetime | None
@@ -36,8 +36,8 @@ class CalendarEndpoints(WorldEndpoints):
     async def get_compact_state(self) -> JsonValue:
         return await self._line.get_json("/calendar/state", compact=True)
 
-    async def query(self, **asked: Unpack[AskedEvents]) -> EventsFound:
-        return await self._line.ask(EventsFound, "/calendar/query", given_values(**asked))
+    async def query(self, **asked: Unpack[EventQueryFields]) -> EventsFound:
+        return await self._line.post_read(EventsFound, "/calendar/query", given_values(**asked))
 
     async def create(self, *, title: str, start: datetime, end: datetime, **fields: Value | None) -> ActionDone:
         """Create an appointment. ``fields``: its further fields (attendees, location, ...) as the server names them."""
@@ -61,7 +61,7 @@ class CalendarEndpoints(WorldEndpoints):
         return await self._line.post(ActionDone, "/calendar/respond", answer)
 
 
-class AskedChat(AskedPage, total=False):
+class ChatQueryFields(PageQueryFields, total=False):
     conversation_id: str | None
     role: str | None
     since: datetime | None
@@ -76,8 +76,8 @@ class ChatEndpoints(WorldEndpoints):
     async def get_compact_state(self) -> JsonValue:
         return await self._line.get_json("/chat/state", compact=True)
 
-    async def query(self, **asked: Unpack[AskedChat]) -> ChatFound:
-        return await self._line.ask(ChatFound, "/chat/query", given_values(**asked))
+    async def query(self, **asked: Unpack[ChatQueryFields]) -> ChatFound:
+        return await self._line.post_read(ChatFound, "/chat/query", given_values(**asked))
 
     async def send(
         self,
@@ -124,9 +124,9 @@ class AsyncUESClient:
             trust_env=False,
             verify=trusted_certificates(),
         )
-        self._add_parts(WorldLine(self._http, 1 + max_retries if retry_enabled else 1))
+        self._add_parts(WorldConnection(self._http, 1 + max_retries if retry_enabled else 1))
 
-    def _add_parts(self, line: WorldLine) -> None:
+    def _add_parts(self, line: WorldConnection) -> None:
         """Make a client for each part of the interface; subclasses add their own."""
         self._line = line
         self.time = TimeEndpoints(line)

@@ -8,10 +8,10 @@ from pydantic import JsonValue
 from typing_extensions import Unpack
 
 from shared.contracts.ues.modalities import ActionDone, EmailsFound, EmailState
-from shared.infra.ues.line import AskedPage, Value, WorldEndpoints, given_values
+from shared.infra.ues.line import PageQueryFields, Value, WorldEndpoints, given_values
 
 
-class AskedEmails(AskedPage, total=False):
+class EmailQueryFields(PageQueryFields, total=False):
     folder: str | None
     is_read: bool | None
     is_starred: bool | None
@@ -59,8 +59,8 @@ class EmailEndpoints(WorldEndpoints):
     async def get_compact_state(self) -> JsonValue:
         return await self._line.get_json("/email/state", compact=True)
 
-    async def query(self, **asked: Unpack[AskedEmails]) -> EmailsFound:
-        return await self._line.ask(EmailsFound, "/email/query", given_values(**asked))
+    async def query(self, **asked: Unpack[EmailQueryFields]) -> EmailsFound:
+        return await self._line.post_read(EmailsFound, "/email/query", given_values(**asked))
 
     async def send(self, **mail: Unpack[SentEmail]) -> ActionDone:
         """Send a mail from the user."""

@@ -62,7 +62,7 @@ _BY_STATUS: Mapping[int, type[APIError]] = {404: NotFoundError, 409: ConflictErr
 _SAID = 500
 
 
-class WorldLine:
+class WorldConnection:
     """Sends requests to one world, each at most ``attempts`` times. What may have been carried out is not repeated."""
 
     def __init__(self, http: httpx.AsyncClient, attempts: int = 1) -> None:
@@ -73,14 +73,14 @@ class WorldLine:
         params = {name: _format_value(value) for name, value in given_values(**asked).items()}
         return _parse_answer(kind, await self._send_request("GET", path, params=params, repeatable=True))
 
-    async def ask(self, kind: type[M], path: str, body: Mapping[str, JsonValue]) -> M:
+    async def post_read(self, kind: type[M], path: str, body: Mapping[str, JsonValue]) -> M:
         """The typed answer to a POST that changes nothing, and so may be repeated."""
         return _parse_answer(kind, await self._send_request("POST", path, body=body, repeatable=True))
 
     async def post(self, kind: type[M], path: str, body: Mapping[str, JsonValue] | None = None) -> M:
         return _parse_answer(kind, await self._send_request("POST", path, body=body))
 
-    async def tell(self, path: str, body: Mapping[str, JsonValue] | None = None) -> JsonValue:
+    async def post_json(self, path: str, body: Mapping[str, JsonValue] | None = None) -> JsonValue:
         """The JSON answer to a POST; ``None`` for an empty one."""
         return _parse_json(await self._send_request("POST", path, body=body))
 
@@ -127,7 +127,7 @@ class WorldLine:
             raise UESError(f"{where} could not be asked: {error}") from error
 
 
-class AskedPage(TypedDict, total=False):
+class PageQueryFields(TypedDict, total=False):
     """Which part of a list is asked for, in which order."""
 
     limit: int | None
@@ -139,7 +139,7 @@ class AskedPage(TypedDict, total=False):
 class WorldEndpoints:
     """Base of the clients for the parts of a world's interface."""
 
-    def __init__(self, line: WorldLine) -> None:
+    def __init__(self, line: WorldConnection) -> None:
         self._line = line
 
 

@@ -8,10 +8,10 @@ from pydantic import JsonValue
 from typing_extensions import Unpack
 
 from shared.contracts.ues.modalities import ActionDone, SmsFound, SmsState
-from shared.infra.ues.line import AskedPage, Value, WorldEndpoints, given_values
+from shared.infra.ues.line import PageQueryFields, Value, WorldEndpoints, given_values
 
 
-class AskedTexts(AskedPage, total=False):
+class SmsQueryFields(PageQueryFields, total=False):
     thread_id: str | None
     from_number: str | None
     to_number: str | None
@@ -45,8 +45,8 @@ class SmsEndpoints(WorldEndpoints):
     async def get_compact_state(self) -> JsonValue:
         return await self._line.get_json("/sms/state", compact=True)
 
-    async def query(self, **asked: Unpack[AskedTexts]) -> SmsFound:
-        return await self._line.ask(SmsFound, "/sms/query", given_values(**asked))
+    async def query(self, **asked: Unpack[SmsQueryFields]) -> SmsFound:
+        return await self._line.post_read(SmsFound, "/sms/query", given_values(**asked))
 
     async def send(self, **message: Unpack[SentSms]) -> ActionDone:
         """Send a message from the user."""

@@ -5,7 +5,7 @@ import json
 import pytest
 from hypothesis import given, strategies as st
 
-from shared.domain.answer import as_list, is_exact_match
+from shared.domain.answer import is_json_list, parse_list_answer
 from shared.domain.partition import PARTITIONS, partition_of
 from shared.domain.words import Level
 from tests.each_row import each_row
@@ -17,14 +17,14 @@ LISTS = st.lists(st.text() | st.integers(), max_size=5)
 @given(items=LISTS, indent=st.none() | st.integers(0, 4))
 def test_a_list_is_itself_to_the_byte(items: list[object], indent: int | None) -> None:
     text = json.dumps(items, indent=indent)
-    assert as_list(text) == text
+    assert parse_list_answer(text) == text
 
 
 @pytest.mark.promise("I9.exact_answers")
 @given(items=LISTS, word=st.sampled_from(["", "json", "JSON"]))
 def test_a_list_in_a_fence_comes_out_of_it_to_the_byte(items: list[object], word: str) -> None:
     text = json.dumps(items)
-    assert as_list(f"```{word}\n{text}\n```\n") == text
+    assert parse_list_answer(f"```{word}\n{text}\n```\n") == text
 
 
 @pytest.mark.promise("answers.lists")
@@ -41,13 +41,13 @@ def test_a_list_in_a_fence_comes_out_of_it_to_the_byte(items: list[object], word
 )
 def test_lines_that_are_all_items_are_a_list_and_anything_else_is_none(text: str, listed: str | None) -> None:
     """Nothing that an answer says besides its items is ever dropped."""
-    assert as_list(text) == listed
+    assert parse_list_answer(text) == listed
 
 
 @given(text=st.text())
 def test_what_is_made_is_an_exact_match(text: str) -> None:
-    listed = as_list(text)
-    assert listed is None or is_exact_match(listed)
+    listed = parse_list_answer(text)
+    assert listed is None or is_json_list(listed)
 
 
 JSON = st.recursive(st.none() | st.integers() | st.text(), lambda inner: st.lists(inner, max_size=3), max_leaves=8)
@@ -56,7 +56,7 @@ JSON = st.recursive(st.none() | st.integers() | st.text(), lambda inner: st.list
 @pytest.mark.promise("I9.exact_answers")
 @given(items=st.lists(JSON, max_size=5))
 def test_every_json_list_is_an_exact_match(items: list[object]) -> None:
-    assert is_exact_match(json.dumps(items))
+    assert is_json_list(json.dumps(items))
 
 
 @pytest.mark.promise("I9.exact_answers")
@@ -65,7 +65,7 @@ def test_every_json_list_is_an_exact_match(items: list[object]) -> None:
     ["[note] the claim is paid [1]", "[1, 2", "[1] ", "\n[1]", '{"a": [1]}', "", "[a]", "[1]\n[2]", "[" * 9999 + "]"],
 )
 def test_brackets_alone_make_no_exact_match(text: str) -> None:
-    assert not is_exact_match(text)
+    assert not is_json_list(text)
 
 
 def test_an_unknown_level_is_refused_with_the_known_ones() -> None:

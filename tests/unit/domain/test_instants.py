@@ -5,14 +5,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from shared.contracts.assessment.messages import read_reply
-from shared.contracts.ues.modalities import Answer, Moment
+from shared.contracts.ues.modalities import Moment, UesAnswer
 from shared.domain.instants import in_utc, parse_duration
 from tests.each_row import each_row
 
 pytestmark = pytest.mark.promise("assessor.errors")
 
 
-class Shown(Answer):
+class Shown(UesAnswer):
     at: Moment
 
 

@@ -51,8 +51,8 @@ def test_a_chance_lies_between_nothing_and_all(counted: tuple[int, int]) -> None
 
 def test_points_are_read_as_they_are_kept() -> None:
     assert estimates.read_points("1:9000:1700000000000 2:14000:1700000001000") == (
-        estimates.Point(1, 9000, 1_700_000_000_000),
-        estimates.Point(2, 14_000, 1_700_000_001_000),
+        estimates.TrendTotal(1, 9000, 1_700_000_000_000),
+        estimates.TrendTotal(2, 14_000, 1_700_000_001_000),
     )
     assert estimates.read_points("") == ()
 
@@ -65,12 +65,17 @@ def test_a_trend_that_is_none_is_refused(spoiled: str) -> None:
 
 def test_a_moment_has_the_mean_of_all_and_of_those_since_the_last() -> None:
     """Two cases at 0.9, two at 0.5: 0.7 of all, 0.5 since."""
-    points = [estimates.Point(2, 18_000, 1_000), estimates.Point(4, 28_000, 2_000)]
-    assert estimates.moments(points) == (estimates.Moment(2, 1_000, 0.9, 0.9), estimates.Moment(4, 2_000, 0.7, 0.5))
+    points = [estimates.TrendTotal(2, 18_000, 1_000), estimates.TrendTotal(4, 28_000, 2_000)]
+    assert estimates.trend_points(points) == (
+        estimates.TrendPoint(2, 1_000, 0.9, 0.9),
+        estimates.TrendPoint(4, 2_000, 0.7, 0.5),
+    )
 
 
 def test_time_never_goes_back_whatever_was_counted_when() -> None:
-    found = estimates.moments([estimates.Point(2, REWARD_UNITS, 500), estimates.Point(1, REWARD_UNITS, 900)])
+    found = estimates.trend_points(
+        [estimates.TrendTotal(2, REWARD_UNITS, 500), estimates.TrendTotal(1, REWARD_UNITS, 900)]
+    )
     assert [(moment.n, moment.at_ms) for moment in found] == [(1, 900), (2, 900)]
 
 

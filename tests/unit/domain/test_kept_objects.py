@@ -1,6 +1,6 @@
 """What was worked out of an object is kept by the object, and of equal tuples one is held."""
 
-from shared.domain.identity_cache import IdentityCache, SameTuples
+from shared.domain.identity_cache import IdentityCache, InternedTuples
 
 
 class _Seen:
@@ -42,7 +42,7 @@ def test_an_object_that_took_the_place_of_another_in_memory_is_measured_anew() -
 
 def test_tuples_of_the_same_members_are_one_and_what_follows_from_it_is_computed_once() -> None:
     one, other = "a" * 3, "".join("bcd")
-    same, computed = SameTuples[str](2), list[tuple[str, ...]]()
+    same, computed = InternedTuples[str](2), list[tuple[str, ...]]()
 
     def join(members: tuple[str, ...]) -> str:
         computed.append(members)
@@ -54,7 +54,7 @@ def test_tuples_of_the_same_members_are_one_and_what_follows_from_it_is_computed
 
 
 def test_equal_members_that_are_other_objects_make_another_tuple() -> None:
-    same = SameTuples[list[str]](2)
+    same = InternedTuples[list[str]](2)
     one, equal = ["a"], ["a"]
     first = same((one,))
     assert same((equal,)) is not first
@@ -62,7 +62,7 @@ def test_equal_members_that_are_other_objects_make_another_tuple() -> None:
 
 
 def test_the_one_that_was_not_asked_for_longest_is_let_go() -> None:
-    same = SameTuples[list[str]](1)
+    same = InternedTuples[list[str]](1)
     first = same((["a"],))
     same((["b"],))
     assert same((first[0],)) is not first

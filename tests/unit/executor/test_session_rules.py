@@ -10,7 +10,7 @@ from services.executor.core.turn.session_run import settle_blindly
 from services.executor.ports.tools import ToolAnswer, ToolSilent
 from services.executor.ports.turns import SessionCall
 from shared.contracts import policy
-from shared.contracts.allowance import Bar, ToolAllowance, counts
+from shared.contracts.allowance import Prohibition, ToolAllowance, counts_against_limit
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
@@ -40,7 +40,7 @@ class _OnceInAll(SaidPolicy):
     async def evaluate(self, request: policy.EvaluateRequest) -> policy.Verdict:
         verdict = await super().evaluate(request)
         await asyncio.sleep(0)
-        made = {call.tool for call in request.history if counts(call.outcome, successes_only=False)}
+        made = {call.tool for call in request.history if counts_against_limit(call.outcome, successes_only=False)}
         refused = tuple(_once_only(call) for call in request.calls if call.tool in made)
         return verdict.model_copy(update={"refusals": refused, "passed": not refused})
 
@@ -199,7 +199,7 @@ async def test_a_read_that_answers_with_an_error_opens_no_way() -> None:
 async def test_a_tool_that_must_not_be_called_proves_no_write_either() -> None:
     """Nothing is read back, and the write is said to be unproved."""
     play = _play(policy.ToolRule(id="PRIVATE", kind="never", tool="get_claim"))
-    bar = Bar(rule_id="PRIVATE", policy_id="p", reason="claims are not looked at")
+    bar = Prohibition(rule_id="PRIVATE", policy_id="p", reason="claims are not looked at")
     play.policy.allows = (ToolAllowance(tool="get_claim", bars=(bar,)),)
     record = await play.run()
     assert (record.state, play.claims.applied, play.statuses) == ("completed", ["C-1"], ["unverified"])

@@ -10,7 +10,7 @@ from shared.contracts.knowledge import Accuracy, CaseEntry
 from shared.contracts.outcome import PredictionOutcome, Threshold, ThresholdKind
 from shared.contracts.policy import Policy, Rule, TriggeredRule
 from shared.domain.bandit import Arm
-from shared.domain.estimates import Trust, confidence, drifts, trust
+from shared.domain.estimates import Trust, confidence, is_drifting, judge_trust
 from shared.domain.exact_json import Json
 from shared.domain.words import RuleAction, Strategy, TaskState
 from tests.doubles.scripted_talk import of_conversation, texts_in
@@ -177,8 +177,8 @@ def test_a_value_is_trusted_to_be_verified_or_of_the_last_five_held_too_seldom_a
 
 @given(st.lists(st.booleans(), max_size=30))
 def test_nothing_drifts_before_five_and_what_always_held_is_trusted(held: list[bool]) -> None:
-    how = trust(len(held), sum(held), held[-10:])
-    assert drifts(held) is (len(held) >= 5 and sum(held[-5:]) < 2)
+    how = judge_trust(len(held), sum(held), held[-10:])
+    assert is_drifting(held) is (len(held) >= 5 and sum(held[-5:]) < 2)
     assert (how is Trust.NONE) is (len(held) < 3)
     assert not (all(held) and len(held) >= 3) or how is Trust.TRUST
     assert 0 <= confidence(len(held), sum(held)) <= 1

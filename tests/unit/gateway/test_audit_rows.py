@@ -10,7 +10,7 @@ from typing_extensions import override
 from services.gateway.features.audit.rows import audit_rows, rows_from_record
 from services.gateway.features.audit.store import ArchivedTaskReader
 from shared.contracts.archive import ArchivedTask
-from shared.contracts.grounds import FigureFound, Grounds
+from shared.contracts.grounds import FigureGround, Grounds
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import Origin, ReadBack, WritePlan
 from shared.contracts.task import TaskRecord, TaskRequest
@@ -74,7 +74,7 @@ def test_writes_stand_in_the_order_of_their_sending_and_the_workers_own_words_ar
 @pytest.mark.promise("audit.export")
 def test_figures_are_told_with_their_origin_where_a_person_was_shown_them() -> None:
     """Else by their values, as the record has them."""
-    figure = FigureFound(name="net", value="12.50", operation="subtract", operands=("f1.gross", "task 7"))
+    figure = FigureGround(name="net", value="12.50", operation="subtract", operands=("f1.gross", "task 7"))
     asked = approval(WritePlan(task_id="t1"), plan_hash="w", grounds=Grounds(figures=(figure,)))
     record = _record(values={"net": "12.50"})
     (shown,) = audit_rows(ArchivedTask(record=record, ledger={"k1": _entry()}, approvals=(asked,)), "store")

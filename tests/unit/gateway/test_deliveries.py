@@ -27,7 +27,7 @@ from services.gateway.features.webhooks.settings import PushSettings
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import Dialect
 from shared.infra.archive_open import new_key
-from shared.infra.sealed import CannotOpen, Seal
+from shared.infra.sealed import CannotDecrypt, SecretCipher
 from tests.each_row import each_row
 from tests.refusals import refusal_of
 
@@ -180,10 +180,10 @@ def test_what_is_shown_has_no_secret_and_what_was_kept_is_opened_after_a_change_
     assert "Bearer" in shown
     assert "t0k" not in shown
     assert "s3cret" not in shown
-    kept = Seal(read_secrets(OLD).sealing_keys()).close("t0k")
-    assert Seal(read_secrets(f"{NEW},{OLD}").sealing_keys()).open(kept) == "t0k"
-    with pytest.raises(CannotOpen):
-        Seal(read_secrets(NEW).sealing_keys()).open(kept)
+    kept = SecretCipher(read_secrets(OLD).sealing_keys()).encrypt("t0k")
+    assert SecretCipher(read_secrets(f"{NEW},{OLD}").sealing_keys()).decrypt(kept) == "t0k"
+    with pytest.raises(CannotDecrypt):
+        SecretCipher(read_secrets(NEW).sealing_keys()).decrypt(kept)
 
 
 @pytest.mark.promise("push.headers")

@@ -9,7 +9,7 @@ from typing_extensions import override
 from services.learner.core.memory.fact_worker import ModelFacts, sections_of
 from services.learner.ports.memory import FactsUnavailable
 from shared.contracts.knowledge import CaseEntry
-from shared.domain.cases import CaseOutcome, judge_outcome, prune_log, relevant
+from shared.domain.cases import CaseOutcome, judge_outcome, prune_log, relevant_cases
 from shared.domain.keywords import keywords, stem
 from shared.domain.model_price import Price
 from shared.domain.words import TaskState
@@ -79,9 +79,9 @@ def test_the_cases_with_the_most_words_in_common_come_first() -> None:
         a_case(4, "expense claim", quality=0.95, hours_old=0.5),
         a_case(5, "vendor order"),
     ]
-    found = relevant(log, keywords("Process the travel expenses of this claim"))
+    found = relevant_cases(log, keywords("Process the travel expenses of this claim"))
     assert [case.case_id for case in found] == ["case-1", "case-4", "case-3"]
-    assert relevant(log, keywords("payroll")) == []
+    assert relevant_cases(log, keywords("payroll")) == []
 
 
 @each_row(

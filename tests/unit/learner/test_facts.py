@@ -19,9 +19,9 @@ from services.learner.core.memory.lesson import Unreadable, lesson_of, read
 from services.learner.ports.memory import FactTodo, KnownFacts, RawFact
 from services.learner.ports.outcomes import Pull
 from shared.contracts.knowledge import KnownFact
-from shared.domain.bandit import REWARD_UNITS, Arm, choose, reward_units, ucb1
+from shared.domain.bandit import REWARD_UNITS, Arm, choose_arm, reward_units, ucb1
 from shared.domain.cases import CaseOutcome
-from shared.domain.known import FACTS_KEPT, known_facts
+from shared.domain.known import FACTS_KEPT, select_facts
 from shared.domain.quality import Formula
 from shared.domain.words import Strategy, TaskState
 from tests.doubles.redis_tasks import NOON
@@ -94,7 +94,7 @@ def test_of_facts_that_contradict_each_other_the_newer_holds_and_says_what_it_re
     newer, older = taught([a_fact("net 30")], [a_fact("net 45", 2)])
     assert (newer.value, newer.replaces, newer.holds) == ("net 45", older.text, True)
     assert (older.holds, older.superseded_by) == (False, newer.text)
-    shown = known_facts([newer, older], "Pay Initech Ltd", (), "procurement")
+    shown = select_facts([newer, older], "Pay Initech Ltd", (), "procurement")
     assert [fact.value for fact in shown] == ["net 45"]
 
 
@@ -277,21 +277,23 @@ def test_a_mean_does_not_depend_on_the_order_of_the_rewards(rewards: list[float]
     random.Random(seed).shuffle(shuffled)  # noqa: S311  # a repeatable order
     arms = [Arm(len(order), sum(map(reward_units, order))) for order in (rewards, shuffled)]
     assert arms[0] == arms[1]
-    assert arms[0].q == pytest.approx(sum(rewards) / len(rewards), abs=1 / REWARD_UNITS)
+    assert arms[0].mean_reward == pytest.approx(sum(rewards) / len(rewards), abs=1 / REWARD_UNITS)
 
 
 @pytest.mark.promise("bandit.cold_start")
 def test_the_first_visit_is_fsms_then_what_was_never_tried_and_then_the_highest_score_of_what_can_be_chosen() -> None:
-    assert choose({}, ALL).strategy is Strategy.FSM
-    assert choose({Strategy.FIVE_PHASE: Arm()}, ALL).strategy is Strategy.FSM
-    choice = choose({Strategy.FSM: Arm(5, 5 * REWARD_UNITS)}, ALL)
+    assert choose_arm({}, ALL).strategy is Strategy.FSM
+    assert choose_arm({Strategy.FIVE_PHASE: Arm()}, ALL).strategy is Strategy.FSM
+    choice = choose_arm({Strategy.FSM: Arm(5, 5 * REWARD_UNITS)}, ALL)
     assert (choice.strategy, choice.why) == (Strategy.FIVE_PHASE, "not tried yet")
     assert choice.scores[Strategy.FIVE_PHASE] is None
     even = Arm(10, 5 * REWARD_UNITS)
-    assert choose(dict.fromkeys(ALL, even), ALL).strategy is Strategy.FSM
-    assert choose({**dict.fromkeys(ALL, even), Strategy.MOA: Arm(10, 9 * REWARD_UNITS)}, ALL).strategy is Strategy.MOA
+    assert choose_arm(dict.fromkeys(ALL, even), ALL).strategy is Strategy.FSM
+    assert (
+        choose_arm({**dict.fromkeys(ALL, even), Strategy.MOA: Arm(10, 9 * REWARD_UNITS)}, ALL).strategy is Strategy.MOA
+    )
     arms = {Strategy.FSM: Arm(100, 0), Strategy.MOA: Arm(1, REWARD_UNITS)}
-    assert choose(arms, (Strategy.FSM,)).strategy is Strategy.FSM
+    assert choose_arm(arms, (Strategy.FSM,)).strategy is Strategy.FSM
 
 
 SEEDS = 200

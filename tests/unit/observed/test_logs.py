@@ -17,7 +17,7 @@ from services.executor.core.turn.reaper import FaultCounts
 from services.executor.core.turn.session_run import TurnAttempt
 from services.executor.ports.sessions import Lease, TurnRunner, Work
 from services.executor.ports.turns import TurnStore
-from shared.domain.redaction import without_secrets
+from shared.domain.redaction import redact_credentials
 from shared.infra.counted_app import LoggedApp
 from shared.infra.service_settings import LogSettings
 from shared.ports.meter import NoMeter
@@ -78,7 +78,7 @@ def test_text_for_people_is_as_careful_and_the_level_is_the_operators() -> None:
 @pytest.mark.promise("logs.no_secret")
 @each_row("text", ["see http://host:8080/path", "the bearer of news", "a task-1 of pa_1", "10:30@noon"])
 def test_what_is_no_credential_stays(text: str) -> None:
-    assert without_secrets(text) == text
+    assert redact_credentials(text) == text
 
 
 @pytest.mark.promise("logs.one_pipeline")

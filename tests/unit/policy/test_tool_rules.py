@@ -342,7 +342,7 @@ def test_a_forbidden_tool_is_barred_with_rule_and_reason() -> None:
         ("toolDefault", "get is not among the tools that policy P admits"),
         ("NO", "not here"),
     ]
-    assert found.what_forbids(()) == found.bars[0]
+    assert found.find_prohibition(()) == found.bars[0]
 
 
 @pytest.mark.promise("policy.allowances")
@@ -351,9 +351,9 @@ def test_a_limit_says_how_many_calls_are_left_and_is_counted_down_by_the_caller(
     found = _allowance(ToolRule(id="THREE", kind="at_most", tool="get", limit=3), history=(_DONE,))
 
     assert found.limits[0].remaining == 2
-    assert found.what_forbids([_DONE]) is None
-    assert found.what_forbids([_DONE, _FAILED]) == found.limits[0]
-    assert found.what_forbids([PastCall(tool="other", outcome=CallOutcome.SUCCEEDED)] * 5) is None
+    assert found.find_prohibition([_DONE]) is None
+    assert found.find_prohibition([_DONE, _FAILED]) == found.limits[0]
+    assert found.find_prohibition([PastCall(tool="other", outcome=CallOutcome.SUCCEEDED)] * 5) is None
 
 
 @pytest.mark.promise("policy.allowances")
@@ -363,8 +363,8 @@ def test_a_precondition_stands_until_one_of_its_tools_has_succeeded() -> None:
     found = _allowance(rule)
 
     assert found.preconditions[0].any_of == ("login", "renew")
-    assert found.what_forbids([PastCall(tool="login", outcome=CallOutcome.FAILED)]) == found.preconditions[0]
-    assert found.what_forbids([PastCall(tool="renew", outcome=CallOutcome.SUCCEEDED)]) is None
+    assert found.find_prohibition([PastCall(tool="login", outcome=CallOutcome.FAILED)]) == found.preconditions[0]
+    assert found.find_prohibition([PastCall(tool="renew", outcome=CallOutcome.SUCCEEDED)]) is None
     assert _allowance(rule, history=(PastCall(tool="login", outcome=CallOutcome.SUCCEEDED),)) == _UNMENTIONED
 
 
@@ -445,4 +445,4 @@ def test_an_allowance_decides_as_a_verdict_on_a_call_does(request: EvaluateReque
 
     if not allowance.ask:
         lets_through = not (verdict.refusals or verdict.requires_approval)
-        assert (allowance.what_forbids(made) is None) is lets_through
+        assert (allowance.find_prohibition(made) is None) is lets_through

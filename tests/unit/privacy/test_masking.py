@@ -14,10 +14,10 @@ from services.executor.core.model.masking import MASKS_TOLD, mask_earlier_reques
 from services.executor.core.reads.one_call import format_arguments
 from services.executor.core.states.prompts import load_prompts
 from services.learner.core.memory.lesson import lesson_of
-from shared.domain.answer import is_exact_match
+from shared.domain.answer import is_json_list
 from shared.domain.exact_json import JsonObject
 from shared.domain.marks import MarkKind, find_secret_values, marked_values
-from shared.domain.redaction import redact_text, without_marks
+from shared.domain.redaction import redact_json, redact_text
 from shared.domain.words import TaskState, ToolClass
 from shared.infra.process import configure_logging
 from shared.ports.models import (
@@ -166,7 +166,7 @@ def test_an_answer_without_a_placeholder_is_not_changed_by_one_byte(answer: str,
 def test_an_exact_match_answer_stays_one_with_the_values_in_it(values: list[str]) -> None:
     hidden = mask_request(request(a_text_with(values)), "")
     answer = restore_values(said(json.dumps(list(hidden.values))), hidden).text
-    assert is_exact_match(answer)
+    assert is_json_list(answer)
     assert json.loads(answer) == list(hidden.values.values())
 
 
@@ -264,9 +264,9 @@ def test_a_value_is_found_in_any_surroundings(value: str, around: str) -> None:
 
 @pytest.mark.promise("privacy.marks")
 def test_data_is_redacted_by_its_fields_too_and_a_number_in_json_if_it_is_a_card() -> None:
-    told = without_marks({"password": "abc", "cards": [4111111111111111], "n": 1.5, "deep": ({"x": "536-90-4399"},)})
+    told = redact_json({"password": "abc", "cards": [4111111111111111], "n": 1.5, "deep": ({"x": "536-90-4399"},)})
     assert told == {"password": "[password]", "cards": ["[card]"], "n": 1.5, "deep": ({"x": "[ssn]"},)}
-    assert without_marks({"a": 30569309025904, "b": 3056930902590}) == {"a": "[card]", "b": 3056930902590}
+    assert redact_json({"a": 30569309025904, "b": 3056930902590}) == {"a": "[card]", "b": 3056930902590}
     assert marked_values("0.4111111111111111") == {}  # a fraction
     assert marked_values("pay de89370400440532013000") == {"de89370400440532013000": MarkKind.IBAN}
 
@@ -399,7 +399,7 @@ async def test_a_replay_ends_the_same_with_marked_values_in_it_and_a_refusal_is_
 @pytest.mark.promise("privacy.told_arguments")
 def test_a_marked_value_is_hidden_also_as_the_name_of_a_field_and_where_a_fields_name_tells_it() -> None:
     """Results are often keyed by a card or an account; none of the fields is lost."""
-    hidden = without_marks({"4111111111111111": {"balance": 5}, "5500005555555559": {"balance": 7}})
+    hidden = redact_json({"4111111111111111": {"balance": 5}, "5500005555555559": {"balance": 7}})
     assert [*hidden.values()] == [{"balance": 5}, {"balance": 7}]
     assert not re.search(r"\d{16}", str(hidden))
     asked = redact_text(format_arguments({"login": {"secret": 'a"b c'}, "id": 7}, {}))

@@ -4,7 +4,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from services.executor.settings import RunSettings
-from shared.infra.lua import unavailable
+from shared.infra.lua import store_unavailable
 from shared.infra.redis import QueueRedisUrl, RedisUrl
 from shared.infra.redis_address import RedisAddress, read_address
 from tests.each_row import each_row
@@ -69,4 +69,4 @@ def test_each_missed_target_is_named_and_good_figures_miss_nothing() -> None:
 )
 def test_an_outage_is_told_without_addresses(said: str, told: str) -> None:
     """Times of day are none; a long text is read once through."""
-    assert str(unavailable(OSError(said))).endswith(f"OSError: {told}")
+    assert str(store_unavailable(OSError(said))).endswith(f"OSError: {told}")

@@ -11,7 +11,7 @@ from services.executor.ports.tools import Tool, ToolAnswer, ToolForbidden, ToolS
 from shared.contracts.policy import EvaluateRequest, Policy, TextRule
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, JsonObject
-from shared.infra.patiently import retry_patiently
+from shared.infra.patiently import retry_with_pauses
 from shared.ports.meter import NoMeter
 from tests.doubles.connected import connected
 from tests.doubles.fake_tool_servers import FakeToolServers
@@ -39,7 +39,7 @@ class _Replaced:
 @each_row("failures", [0, 1, 2])
 async def test_a_short_absence_is_waited_out(failures: int) -> None:
     service = _Replaced(failures, PolicyUnavailable("down"))
-    assert await retry_patiently(service, (PolicyUnavailable,), AT_ONCE) == "answer"
+    assert await retry_with_pauses(service, (PolicyUnavailable,), AT_ONCE) == "answer"
     assert service.asked == failures + 1
 
 
@@ -47,7 +47,7 @@ async def test_a_short_absence_is_waited_out(failures: int) -> None:
 async def test_who_is_refused_at_once_is_asked_after_every_pause() -> None:
     """Patience is for those who answer slowly: the pauses themselves do not use it up."""
     service = _Replaced(20, PolicyUnavailable("down"))
-    assert await retry_patiently(service, (PolicyUnavailable,), (0.02,) * 20, patience=0.3) == "answer"
+    assert await retry_with_pauses(service, (PolicyUnavailable,), (0.02,) * 20, patience=0.3) == "answer"
     assert service.asked == 21
 
 
@@ -55,7 +55,7 @@ async def test_who_would_have_to_wait_too_long_is_told_at_once() -> None:
     """A pause beyond the patience is not begun."""
     service = _Replaced(9, PolicyUnavailable("down"))
     with pytest.raises(PolicyUnavailable):
-        await retry_patiently(service, (PolicyUnavailable,), (3600.0,))
+        await retry_with_pauses(service, (PolicyUnavailable,), (3600.0,))
     assert service.asked == 1
 
 

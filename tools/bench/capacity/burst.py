@@ -221,7 +221,7 @@ class _Burst:
         slots = self._plan.executors * self._plan.capacity
         async with asyncio.timeout(_DRAIN_SECONDS):
             while True:
-                now = await self._installation.standing()
+                now = await self._installation.read_gauges()
                 waiting = now.due + now.put_off
                 self._most_waiting = max(self._most_waiting, waiting)
                 if waiting:

@@ -13,7 +13,7 @@ from services.executor.adapters.redis_sessions import RedisSessions
 from services.executor.core.turn.archiving import Archiver
 from shared.domain.partition import PARTITIONS
 from shared.infra import keys
-from shared.infra.live import Live
+from shared.infra.live import ChannelListener
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
 from shared.ports.archive import Archive
@@ -45,7 +45,7 @@ class NoArchive(Archive):
 class BenchInstallation:
     """``redis`` is the server that is measured."""
 
-    def __init__(self, redis: Redis, live: Live) -> None:
+    def __init__(self, redis: Redis, live: ChannelListener) -> None:
         self.redis = redis
         self._store = TaskStore(redis, live)
         self._sessions = RedisSessions(redis, f"bench:{uuid4().hex}", _LEASE_SECONDS)
@@ -95,7 +95,7 @@ class BenchInstallation:
 async def installation(url: str) -> AsyncIterator[BenchInstallation]:
     redis = connect(url)
     try:
-        async with Live(redis) as live:
+        async with ChannelListener(redis) as live:
             yield BenchInstallation(redis, live)
     finally:
         await redis.aclose()

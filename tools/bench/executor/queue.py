@@ -18,8 +18,8 @@ from shared.contracts.task import Principal, TaskRecord, TaskRequest, Turn, Turn
 from shared.domain.exact_json import Json, dumps, plain
 from shared.domain.words import Dialect
 from shared.infra.embedded_redis import EmbeddedRedis
-from shared.infra.live import Live
-from shared.infra.process import dies_with_parent
+from shared.infra.live import ChannelListener
+from shared.infra.process import parent_death_hook
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
 from shared.infra.wakes import ArqWakes
@@ -172,7 +172,7 @@ async def _figures(client: Client, pid: int, url: str, sessions: int) -> QueueFi
 async def _client(urls: Urls) -> AsyncIterator[Client]:
     state, queue = connect(urls.state), connect(urls.queue)
     try:
-        async with Live(state) as live:
+        async with ChannelListener(state) as live:
             yield Client(TaskStore(state, live), ArqWakes(queue))
     finally:
         await state.aclose()
@@ -191,7 +191,7 @@ def _executor(urls: Urls, capacity: int) -> Iterator[int]:
             "GRACE_SECONDS": "0",
             "EXECUTOR_CAPACITY": str(capacity),
         },
-        preexec_fn=dies_with_parent(),  # noqa: PLW1509  # no thread runs yet
+        preexec_fn=parent_death_hook(),  # noqa: PLW1509  # no thread runs yet
     )
     try:
         yield process.pid

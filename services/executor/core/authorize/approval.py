@@ -24,7 +24,7 @@ from shared.contracts.approval import (
     find_rung,
     rungs_above,
 )
-from shared.contracts.grounds import ArgumentSource, FigureFound, Grounds, ReadFound, RuleFound
+from shared.contracts.grounds import ArgumentSource, FigureGround, Grounds, ReadGround, RuleGround
 from shared.contracts.plan import Origin, PlannedCall, WritePlan
 from shared.contracts.policy import TriggeredRule, Verdict
 from shared.contracts.task import Turn
@@ -57,8 +57,8 @@ def approval_grounds(progress: Progress, verdict: Verdict, task: str, keys: Reco
     )
 
 
-def _build_rule(rule: TriggeredRule) -> RuleFound:
-    return RuleFound(
+def _build_rule(rule: TriggeredRule) -> RuleGround:
+    return RuleGround(
         rule_id=rule.rule_id,
         policy_id=rule.policy_id,
         action=rule.action.value,
@@ -89,7 +89,7 @@ def _describe_source(value: Json, origins: Sequence[Origin]) -> dict[str, str]:
     return {"source": named.source, "ref": named.ref.replace(" ", ".", 1)} if named else {"source": "words"}
 
 
-def _describe_read(fact: Fact, sources: Sequence[ArgumentSource], values: Sequence[NamedValue]) -> ReadFound:
+def _describe_read(fact: Fact, sources: Sequence[ArgumentSource], values: Sequence[NamedValue]) -> ReadGround:
     from_results = (one for one in sources if one.source == "result")
     within = (f"{fact.ref}.", f"{fact.ref}[")
     arguments = [one for one in from_results if one.ref == fact.ref or one.ref.startswith(within)]
@@ -98,7 +98,7 @@ def _describe_read(fact: Fact, sources: Sequence[ArgumentSource], values: Sequen
     most = _SHOWN if supports else _MENTIONED
     seen, left_out = beginning(content_as_received(fact), most)
     shows = dumps(seen)
-    return ReadFound(
+    return ReadGround(
         ref=fact.ref,
         connection_id=fact.connection_id,
         tool=fact.tool,
@@ -111,14 +111,14 @@ def _describe_read(fact: Fact, sources: Sequence[ArgumentSource], values: Sequen
     )
 
 
-def _build_figure(value: NamedValue) -> FigureFound:
+def _build_figure(value: NamedValue) -> FigureGround:
     operands = tuple(
         f"{one.ref}.{one.path}".rstrip(".")
         if one.source == "result"
         else f"{one.source} {one.ref or one.literal}".strip()
         for one in value.operands
     )
-    return FigureFound(name=value.name, value=value.value, operation=value.operation, operands=operands)
+    return FigureGround(name=value.name, value=value.value, operation=value.operation, operands=operands)
 
 
 def calls_as_json(plan: WritePlan) -> list[Json]:
@@ -213,7 +213,7 @@ def add_decision(approval: Approval, turn: Turn, now: datetime) -> Approval:
     """
     if turn.data.get("approval_id") not in (None, approval.approval_id):
         raise InvalidDecision("it answers an earlier question, and what is asked has changed since")
-    if objection := approval.objection(turn.principal, now):
+    if objection := approval.find_objection(turn.principal, now):
         raise InvalidDecision(objection)
     word = str(turn.data.get("decision", "")).strip().lower()
     if word not in ("approve", "reject"):

@@ -10,10 +10,10 @@ from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress, binding_hash
 from services.executor.core.states import machine
 from services.executor.core.states.machine import POLICY_MARK, Failed, ProcessTemplate
-from shared.contracts.approval import Approval, ConfirmationStep, Confirmed
+from shared.contracts.approval import Approval, ConfirmationStep, GivenConfirmation
 from shared.contracts.plan import WritePlan
 from shared.contracts.policy import Verdict
-from shared.domain.answer import is_exact_match
+from shared.domain.answer import is_json_list
 from shared.domain.words import FsmState, RuleAction, ToolClass, decider
 
 
@@ -166,7 +166,7 @@ def apply_approval(progress: Progress, approval: Approval) -> Progress:
     by = ", ".join(decision.by.id for decision in approval.decisions)
     if approval.confirmation is None:
         return release_plan(progress, f"approved by {by}", by_person=True, level=approval.level)
-    confirmation = Confirmed(
+    confirmation = GivenConfirmation(
         about=approval.confirmation.about,
         by=tuple(decision.by.id for decision in approval.decisions),
         at=approval.decisions[-1].at,
@@ -189,7 +189,7 @@ def next_confirmation(progress: Progress) -> ConfirmationStep | None:
     return ConfirmationStep(about=wanted[len(given)], number=len(given) + 1, of=len(wanted), given=given)
 
 
-def _confirmations_given(progress: Progress) -> tuple[Confirmed, ...]:
+def _confirmations_given(progress: Progress) -> tuple[GivenConfirmation, ...]:
     """The confirmations that were given on the present plan and verdict."""
     plan, verdict = progress.dossier.plan, progress.dossier.verdict
     if plan is None or verdict is None:
@@ -235,7 +235,7 @@ def answer_with_escalation(progress: Progress) -> str:
     match exactly, such as a list, stays unchanged (I9).
     """
     answer, verdict = progress.dossier.answer or "", progress.dossier.verdict
-    if progress.state is not FsmState.ESCALATE or verdict is None or is_exact_match(answer):
+    if progress.state is not FsmState.ESCALATE or verdict is None or is_json_list(answer):
         return answer
     why = dict.fromkeys(rule.sentence for rule in verdict.triggered_rules if rule.action is RuleAction.ESCALATE)
     return f"{answer.rstrip()}\n\nEscalated to {verdict.escalation_level or 'a person'}: {'; '.join(why)}"

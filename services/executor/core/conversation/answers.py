@@ -1,4 +1,4 @@
-"""What a reply without calls must be to count as the answer, and what is said under it."""
+"""Checks whether a model's reply without tool calls can be accepted as the answer, and adds the remarks below it."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -17,7 +17,7 @@ from services.executor.core.tools.failures import Failure, failure_of
 from services.executor.core.tools.record_tree import found_nothing
 from services.executor.ports.tools import ToolAnswer
 from shared.contracts.ledger import LedgerEntry
-from shared.domain.answer import as_list, is_exact_match
+from shared.domain.answer import is_json_list, parse_list_answer
 from shared.domain.exact_json import as_text, loads_object
 from shared.domain.words import DONE, ToolClass
 from shared.ports.models import ModelReply
@@ -33,8 +33,9 @@ _UNCALLED = (  # of a first reply of text alone: the task's parts are not known
 
 
 class AnswerChecks:
-    """Checks the answers of one conversation. A fault is told to the model once, and again, three times at most, if the
-    model has done something about it since. What was told is journaled, so that a later attempt judges the same.
+    """Checks the answers of one conversation. The model is told of a fault at most three times, and after the first
+    time only if it has done something since. What it was told is journaled, so that a later attempt at the turn decides
+    alike.
     """
 
     def __init__(self, ctx: TurnContext) -> None:
@@ -51,11 +52,11 @@ class AnswerChecks:
         lacking: Sequence[int] | None,
         unnamed: Mapping[int, Sequence[str]],
     ) -> str:
-        """What the model is told is wrong with its answer; empty if it counts as it is.
+        """The text that tells the model what is wrong with its answer; empty if the answer is accepted.
 
-        ``key`` names the reply. ``lacking``: the parts to be done that have no call; None if the model has called
-        nothing at all. ``unnamed``: by part, what it lists and no call names. Raises ``Failed`` if the answer is empty
-        once more.
+        ``key`` names the reply in the journal. ``lacking``: the parts to be done that have no call; None if the model
+        has called no tool at all. ``unnamed``: by part, the listed identifiers that no call names. Raises ``Failed`` if
+        the answer is empty for a second time.
         """
         self._cut = reply.text if reply.is_cut else ""
         told = self._ctx.journal.of_earlier_attempt(f"{key}:answer")
@@ -90,12 +91,12 @@ class AnswerChecks:
         return ""
 
     async def is_traced(self, key: str, text: str, progress: Progress) -> bool:
-        """Whether each figure and identifier of a text has a source; decided once, under the key."""
+        """Whether each figure and identifier of the text has a source. Decided once, and journaled under ``key``."""
         writes = tuple((await self._ctx.store.ledger()).values())
         return not self._ctx.journal.decide_once(key, lambda: " ".join(self._find_untraced(text, progress, writes)))
 
     def _find_untraced(self, text: str, progress: Progress, writes: Sequence[LedgerEntry]) -> tuple[str, ...]:
-        """The figures and identifiers for which neither of the two searches finds a source in what is known."""
+        """The figures and identifiers of the text for which neither of two searches finds a source."""
         known = collect_sources(self._ctx.task, progress.dossier, writes)
         strange = untraced_tokens(text, known)
         if not strange:
@@ -107,17 +108,17 @@ class AnswerChecks:
         return SourceFinder(known_sources(self._ctx, progress.dossier.facts, progress.dossier.values))
 
     def with_answer(self, progress: Progress, text: str, missing: Sequence[str], *, was_refused: bool) -> Progress:
-        """The progress with its answer and the remarks below it; a list that was asked for stays as it is, to the byte
+        """The progress with its answer and the remarks below it. An answer that is a JSON list is kept to the byte
         (I9).
 
-        ``missing``: sentences of the task that nothing was done about; the task's metadata names them, too.
+        ``missing``: sentences of the task that nothing was done about, which the task's metadata names, too.
         ``was_refused``: whether the model proposed a write though the task only asks.
         """
         if missing:
             progress = progress.note(not_taken_up=[*missing])
         is_cut = bool(text) and text == self._cut
-        text = (as_list(text) if progress.dossier.answer_format == "list" else None) or text
-        if is_exact_match(text.strip()):  # what stands around a list stays, too: without it nobody said that list
+        text = (parse_list_answer(text) if progress.dossier.answer_format == "list" else None) or text
+        if is_json_list(text.strip()):  # what stands around a list stays, too: without it nobody said that list
             return progress.update_dossier(answer=text)
         finder = cache(lambda: self._source_finder(progress))  # few answers have an address
         text = strip_strange_addresses(text, lambda address: finder().is_address_of_free_text(address))
@@ -131,13 +132,13 @@ class AnswerChecks:
             return "The answer was cut off: answer more briefly."
         if not reply.text.strip():
             return "The answer was empty: answer the task."
-        if progress.dossier.answer_format == "list" and as_list(reply.text) is None:
+        if progress.dossier.answer_format == "list" and parse_list_answer(reply.text) is None:
             return "The answer must be one JSON list and nothing else."
         return ""
 
     def _ask_to_read(self, reply: ModelReply, progress: Progress) -> str:
-        """What the model is told of an answer given before anything was read; empty if something was, or nothing can
-        be.
+        """The text that tells the model to read first; empty if something was read or calculated, or there is no read
+        tool.
         """
         dossier = progress.dossier
         if self._ctx.files or dossier.facts or dossier.values or dossier.every_plan:
@@ -162,8 +163,8 @@ class AnswerChecks:
     def _ask_to_leave_parts(
         self, text: str, progress: Progress, lacking: Sequence[int] | None, writes: Sequence[LedgerEntry]
     ) -> str:
-        """Asks about each part to find out, if the answer has nothing of what was found, or says that something did not
-        work while nothing else was tried that it can mean. Its words decide nothing: what the model declares does.
+        """Asks the model to leave each part that it did not answer, if the answer has nothing of what was read, or says
+        that something was not found. The answer's words alone decide nothing; the model's declaration does.
         """
         parts = progress.dossier.parts
         elsewhere = lacking is None or lacking or any(part.unmet for part in parts)
@@ -203,7 +204,9 @@ class AnswerChecks:
 
 
 def _is_yes_or_no_result(fact: Fact) -> bool:
-    """Whether a read says only whether something is so: an answer tells that in words, and repeats no value."""
+    """Whether a read returned only true or false values. An answer tells these in words, so none of its values recurs
+    there.
+    """
     asked = {as_text(value) for value in loads_object(fact.arguments_json).values()}
     values = fact.result.values() if isinstance(fact.result, dict) else ()
     news = [value for value in values if as_text(value) not in asked]
@@ -211,7 +214,7 @@ def _is_yes_or_no_result(fact: Fact) -> bool:
 
 
 def _progress_fingerprint(progress: Progress, untraced: Sequence[str]) -> str:
-    """How much was read, calculated and planned so far, and which figures of the answer have no source, as one text."""
+    """The number of reads, figures and plans so far, and the answer's untraced figures, as one text to compare."""
     dossier = progress.dossier
     counts = (len(dossier.facts), len(dossier.values), len(dossier.every_plan))
     return "/".join((*map(str, counts), *untraced))
@@ -220,7 +223,8 @@ def _progress_fingerprint(progress: Progress, untraced: Sequence[str]) -> str:
 def why_unanswered(text: str, ctx: TurnContext, dossier: Dossier) -> str:
     """Why no part to find out can have an answer; empty if one may have.
 
-    It may if there is a text, and something it may come from: a record, also that there is none, a figure, a file.
+    One may have if there is a text, and something that it can come from: a successful read, a read that found nothing,
+    a figure or a file.
     """
     if not text.strip():
         return "none was given"
@@ -234,10 +238,10 @@ def why_unanswered(text: str, ctx: TurnContext, dossier: Dossier) -> str:
 
 
 def _tells_reason(text: str, because: str) -> bool:
-    """Whether the answer gives the reason for which a part was left, or at least its last clause, which says what was
-    found.
+    """Whether the answer contains the reason why a part was left, or at least the reason's last clause, which says what
+    was found.
 
-    The result that shows it is named for the model alone.
+    The result's reference in brackets is meant for the model alone, and is not looked for.
     """
     reason = because.rpartition(" (")[0] or because
     found = reason.rpartition(": ")[2]

@@ -1,4 +1,4 @@
-"""The end of a conversation: the answer with what is said below it, and the parts that were not done."""
+"""Completes a conversation: the answer with its remarks, and the parts that were not done."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,14 +12,16 @@ from services.executor.core.session.dossier import AnsweredTask, Progress
 from services.executor.core.session.left_out import calls_not_made
 from services.executor.core.states.machine import Failed, Rejected
 from shared.contracts.ledger import LedgerEntry
-from shared.domain.answer import as_list
+from shared.domain.answer import parse_list_answer
 from shared.domain.words import UNDECIDED, ToolClass, WriteStatus
 
 _NOTHING = "Nothing was written."
 
 
 def with_insight(progress: Progress) -> Progress:
-    """The progress with its insight: an event and a part of the outcome, stored with the end of the turn."""
+    """The progress with a summary of the run (tools, parts, calls), which becomes an event and a part of the
+    outcome.
+    """
     dossier = progress.dossier
     answered = dict.fromkeys(fact.tool for fact in dossier.facts if fact.ok)
     insight: dict[str, JsonValue] = {
@@ -37,7 +39,7 @@ def with_insight(progress: Progress) -> Progress:
 
 
 async def with_ledger_answer(ctx: TurnContext, progress: Progress) -> Progress:
-    """The progress at its end, with each write and its status as the answer."""
+    """The progress in its final state, with a list of all writes and their statuses as the answer."""
     written = sorted((await ctx.store.ledger()).values(), key=lambda entry: entry.call.call_id)
     lines = [f"{entry.call.tool}: {entry.status.value.replace('_', ' ')} ({entry.note})" for entry in written]
     return progress.move_to(progress.path[-1]).update_dossier(answer="\n".join(lines) or _NOTHING)
@@ -46,10 +48,10 @@ async def with_ledger_answer(ctx: TurnContext, progress: Progress) -> Progress:
 async def complete_answer(
     ctx: TurnContext, progress: Progress, corrected: Mapping[int, str], unnamed: Mapping[int, Sequence[str]]
 ) -> AnsweredTask:
-    """The answered task, with the remarks below its answer, and the parts that were not done.
+    """The answered task, with the remarks below its answer and the parts that were not done.
 
-    By part, ``corrected``: what was wrong with calls that never stood in a plan; ``unnamed``: the identifiers that it
-    lists and no call names.
+    Both mappings are by part number. ``corrected``: what was wrong with calls that never entered a plan; ``unnamed``:
+    the listed identifiers that no call names.
     """
     if progress.dossier.answer is None:
         raise Failed("the conversation ended without an answer")
@@ -65,13 +67,13 @@ async def complete_answer(
         _raise_if_text_forbids(progress)
     not_done = [f"part {part.number} ({part.quote[:120]}): {why}" for part, why in left]
     is_read_as_list = dossier.answer_format == "list" and ctx.record.request.solver is None
-    if is_read_as_list and as_list(dossier.answer or "") is None:
+    if is_read_as_list and parse_list_answer(dossier.answer or "") is None:
         not_done.append("the answer is not the JSON list that was asked for")
     return AnsweredTask(said, "; ".join(not_done))
 
 
 def _raise_if_text_forbids(progress: Progress) -> None:
-    """Raises ``Rejected`` where the rules about the text forbid the task as it is written: no plan of it may pass."""
+    """Raises ``Rejected`` if rules about the task's text forbid it, because then no plan of the task may pass."""
     found = progress.notes.get("text_policy")
     violations = found.get("violations") if isinstance(found, dict) else None
     if isinstance(violations, list) and violations:
@@ -80,6 +82,6 @@ def _raise_if_text_forbids(progress: Progress) -> None:
 
 
 def _is_unsettled(entry: LedgerEntry) -> bool:
-    """Whether it is not known, or nobody has decided, what became of a write: no answer can be given then."""
+    """Whether the outcome of a write is unknown or undecided, so that no answer can be given yet."""
     waits_for_proof = entry.status is WriteStatus.SENT and entry.call.tool_class is ToolClass.CHANGE
     return waits_for_proof or entry.status in UNDECIDED

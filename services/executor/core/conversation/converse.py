@@ -1,7 +1,7 @@
-"""EXECUTE as one guarded conversation: the model asks, reads and proposes; what it proposes becomes plans.
+"""EXECUTE as one guarded conversation: the model reads, calculates and proposes writes; its proposals become plans.
 
-The conversation is told by the journal alone: whoever goes on with a task walks it again over the stored replies and
-results, pays for no stored reply twice, and asks on from where it stopped.
+All state comes from the journal. A later attempt at the turn replays the stored replies and results, pays for none of
+them twice, and continues after the last one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -63,20 +63,20 @@ _ROUNDS_OF_READS = 3  # of what a plan names, and of the records that those lead
 
 
 class AnswerFound(NamedTuple):
-    """The conversation has ended; the progress has the answer."""
+    """The conversation has ended; ``progress`` holds the answer."""
 
     progress: Progress
 
 
 class PlanClosed(NamedTuple):
-    """A plan was frozen and has to be carried out."""
+    """A plan was frozen and must be carried out now."""
 
     progress: Progress
     plan: WritePlan
 
 
 class Conversation:
-    """One task's conversation, as far as it has come."""
+    """The conversation of one task with its model, in its present state."""
 
     def __init__(self, ctx: TurnContext, progress: Progress, sections: dict[str, Json], reader: TaskReader) -> None:
         self.ctx = ctx
@@ -103,20 +103,20 @@ class Conversation:
 
     @property
     def key(self) -> str:
-        """The journal's name for the reply that is asked for, or was received last."""
+        """The journal key of the reply that is asked for, or was received last."""
         return self._talk.key
 
     @property
     def reads_made(self) -> tuple[PastCall, ...]:
-        """The reads so far, which rules about reads count whoever replies next."""
+        """The reads so far as past calls, which rules about tools count whoever replies next."""
         return self._reader.calls
 
     @property
     def may_answer_from_ledger(self) -> bool:
-        """Whether the ledger's summary can be the answer.
+        """Whether a list of the writes may replace the model's answer.
 
-        It can where prose is wanted, every part is a change of one thing whose calls do more than ask, no proposal is
-        held, and no identifier of a part is left out. Of several things the model may do one after the other.
+        This requires that prose is wanted, that every part is a change of one thing and has calls that do it, that no
+        proposal is waiting, and that no listed identifier is left out.
         """
         only_changes = bool(self._parts) and all(part.is_to_do for part in self._parts)
         is_of_several = any(asks_for_several(part.quote) or is_conditional(part.quote) for part in self._parts)
@@ -126,12 +126,14 @@ class Conversation:
 
     @property
     def correction_by_part(self) -> Mapping[int, str]:
-        """By part, what was wrong with calls that were proposed for it and never stood in a plan."""
+        """By part number, what was wrong with calls that were proposed for it and never entered a plan."""
         return self._draft.corrected
 
     @property
     def unnamed_ids_by_part(self) -> Mapping[int, tuple[str, ...]]:
-        """By part, the identifiers that it lists and no call names, though calls name others of the same list."""
+        """By part number, the identifiers that it lists and no call names, although calls name others of the
+        same list.
+        """
         calls = [call for plan in self._draft.plans for call in plan.calls]
         parts = [part for part in parts_to_do(self._parts) if not part.unmet]
         found = {
@@ -141,7 +143,7 @@ class Conversation:
         return {number: ids for number, ids in found.items() if ids}
 
     async def advance(self) -> AnswerFound | PlanClosed:
-        """Asks for replies and carries out their calls, until a plan closes or there is an answer."""
+        """Asks the model for replies and carries out their calls, until a plan closes or the answer is found."""
         if self._has_outcomes and await self._answer_by_artifact():
             return AnswerFound(self.progress)
         while True:
@@ -152,7 +154,9 @@ class Conversation:
                 return event
 
     async def add_outcomes(self, progress: Progress, outcomes: Mapping[str, Json]) -> None:
-        """Goes on from there, with what became of the plan's calls, by call id, as the results of the model's calls."""
+        """Adds the outcomes of the closed plan's calls, by call id, as the results of the model's calls. ``progress``:
+        after the plan.
+        """
         self._course.progress = progress
         closed, self._closed = self._closed, None
         if closed is None:
@@ -165,7 +169,7 @@ class Conversation:
         self._talk.so_far += [{**one.as_json(), "result": outcome} for one, outcome in told]
 
     async def _handle_reply(self, reply: ModelReply) -> AnswerFound | PlanClosed | None:
-        """Takes the reply; None if a further one is to be asked for."""
+        """Adds the reply and carries out its calls; None if the model must be asked again."""
         self._count_calls(1)
         self._talk.add_reply(reply)
         if reply.tool_uses:
@@ -183,13 +187,13 @@ class Conversation:
 
     @property
     def _is_to_act(self) -> bool:
-        """Whether something is to be done in the task; else it only asks."""
+        """Whether the task has a part to be done; otherwise it only asks."""
         return bool(parts_to_do(self._parts))
 
     @property
     def _tier(self) -> Tier:
-        """The model for the next reply: the small one first; then the large one if the task acts, or is a question with
-        one of the complex words.
+        """The model tier of the next reply: small for the first; then large if the task is to act, or its question has
+        a complex word.
         """
         if self._talk.replies == 0 or not self._local_thinks:
             return Tier.SMALL
@@ -205,11 +209,11 @@ class Conversation:
         return BudgetShare.PLAN if self.progress.dossier.plans else BudgetShare.PROPOSING
 
     def _count_calls(self, calls: int) -> None:
-        """Counts the calls of the model that a reply took, and those that the strategy made beside them."""
+        """Counts model calls: those of the reply and the extra ones that the strategy made."""
         self._course.count_calls(calls + self._drafting.take_extra_calls(), is_counted=self._course.was_reply_stored)
 
     async def _dispatch_calls(self, reply: ModelReply) -> PlanClosed | None:
-        """Carries out the calls of one reply; returns the plan if it closes with them."""
+        """Carries out the calls of one reply; returns the plan if they close it, else None."""
         uses = self._complete_calls(reply)
         is_first = self._settles_parts(uses)
         understood = await self._understand_task(uses) if is_first else {}
@@ -225,22 +229,24 @@ class Conversation:
         return await self._propose(dispatch.proposed, is_cut=reply.is_cut)
 
     def _complete_calls(self, reply: ModelReply) -> tuple[ToolUse, ...]:
-        """The calls of a reply that are complete. A reply that was cut off before it said the parts has none."""
+        """The complete calls of a reply: of one that was cut off, without the last. It has none if it was cut off
+        before ``understand``.
+        """
         if not reply.is_cut:
             return reply.tool_uses
         whole = reply.tool_uses[:-1]
         return whole if self._is_understood or any(use.name == UNDERSTAND for use in whole) else ()
 
     def _settles_parts(self, uses: Sequence[ToolUse]) -> bool:
-        """Whether these calls settle the task's parts: the first of which one is ``understand``, or may concern a
-        server.
+        """Whether these calls fix the task's parts: they are the first that include ``understand`` or a call of a
+        server's tool.
         """
         return not self._is_understood and any(
             use.name == UNDERSTAND or not self._local.is_local_tool(use.name) for use in uses
         )
 
     async def _read_and_calculate(self, uses: Sequence[ToolUse]) -> ReplyDispatch:
-        """Carries out what may be done at once, reads and then local tools, and finds what is proposed."""
+        """Carries out the reply's reads, then its local tools, and collects the writes that it proposes."""
         if any(self.ctx.toolbox.reads(unwrap(use).name) for use in uses):
             await self._course.reach_state(self.ctx, FsmState.ASSESS)  # before the first of them goes out (I1)
         self._local.progress = self.progress
@@ -255,8 +261,8 @@ class Conversation:
         return dispatch
 
     async def _find_proposals(self, dispatch: ReplyDispatch) -> None:
-        """Has the reply's writes proposed; if an argument has no source, once more after reading the records that they
-        name.
+        """Checks the writes that the reply proposes. If an argument has no source, reads the records that the calls
+        name and checks again.
         """
         key = f"{self.key}:sought"
         if dispatch.was_heard:
@@ -272,14 +278,17 @@ class Conversation:
             dispatch.journal_proposals()
 
     def _ask_larger_model(self, proposed: ReplyProposals) -> None:
-        """Has the next reply, which is the larger model's, propose what the smaller model's first one did."""
+        """Asks the larger model to propose, in the next reply, the writes that the smaller model's first reply
+        proposed.
+        """
         self._pending.add_results(ToolResult(use_id, _PROPOSE_NOW, is_error=True) for use_id in proposed.use_ids)
         self._answer_calls()
 
     async def _propose(self, proposed: ReplyProposals, *, is_cut: bool) -> PlanClosed | None:
-        """Takes the reply's proposals; returns the plan if every part has its calls now, or nothing was added to it.
+        """Adds the reply's proposals to the draft; closes and returns the plan if every part has its calls, or nothing
+        new was proposed.
 
-        No plan closes with a reply that was cut off: what it would have proposed besides is not known.
+        A reply that was cut off closes no plan, since its further proposals are unknown.
         """
         self._draft.sent_back.update(proposed.doubts)
         if wrong := {**proposed.wrong, **self._draft.list_calls_of_unmet_parts(self._parts)}:
@@ -296,20 +305,22 @@ class Conversation:
         return None
 
     def _return_errors(self, errors: Mapping[str, str]) -> None:
-        """Has all that is held proposed again, with what is wrong. Raises ``Failed`` after three corrections."""
+        """Tells the model the errors, so that it proposes all waiting writes again. Raises ``Failed`` after three
+        corrections.
+        """
         answers = self._draft.discard_with_errors(errors)
         self.ctx.journal.tell("note", corrected=[*dict.fromkeys(errors.values())])
         self._pending.close_with_outcomes(answers)
 
     async def _read_named(self, key: str, calls: Sequence[PlannedCall]) -> bool:
-        """Reads the records that calls name and nobody read; whether there were any."""
+        """Reads the records that these calls name and nobody has read; returns whether there were any."""
         named = NamedReads(self.ctx, self._reader, key, calls)
         if named.has_unmade_reads:
             await self._course.enter_state(self.ctx, FsmState.ASSESS)
         return await named.make_reads()
 
     def _answer_calls(self) -> None:
-        """The results go back, with what the strategy and the process's figures say beside them."""
+        """Sends the results back to the model, with the strategy's text and any new figures of the process."""
         figures = "" if self.progress.read_only else render_figures(self.ctx, self.progress)
         news = figures if figures != self._talk.figures else ""
         self._talk.figures = figures
@@ -317,7 +328,7 @@ class Conversation:
         self._pending.close("\n\n".join(filter(None, said)))
 
     async def _close_plan(self) -> PlanClosed | None:
-        """Freeze what is held; None where something of it is to be mended first."""
+        """Freezes the waiting proposals as a plan; None if the model has to correct something first."""
         if early := self._draft.mark_early_notices(self._parts):
             self._return_errors(early)
             return None
@@ -344,7 +355,7 @@ class Conversation:
 
     @property
     def _parts_by_now(self) -> tuple[PartOfTask, ...]:
-        """The task's parts, with those that were left because a condition does not hold."""
+        """The task's parts, marked where the model has left them because a condition does not hold."""
         return parts_with_conditions(self._parts, self._local.unmet, self._local.unexcused)
 
     @property
@@ -352,7 +363,9 @@ class Conversation:
         return known_sources(self.ctx, (*self._reader.facts, *self._written), self._local.all_values)
 
     def _update_progress(self) -> None:
-        """What was read and calculated by now; the process's own figures follow from it."""
+        """Stores in the progress what was read and calculated so far, and computes the process's own figures
+        from it.
+        """
         counted = self.progress.model_copy(
             update={"repeated_calls": self._reader.repeated, "corrections": dict(self._reader.corrections.names)}
         )
@@ -365,8 +378,8 @@ class Conversation:
         self._course.progress = with_process_figures(self.ctx, learned)
 
     async def _understand_task(self, uses: Sequence[ToolUse]) -> dict[str, ToolResult]:
-        """Settles the task's parts and process by the first reply with calls, before any is made; returns the result of
-        its ``understand``.
+        """Fixes the task's parts, process and strategy from the first reply with calls, before any other call of it is
+        made; returns the result of its ``understand`` call by call id.
         """
         self._is_understood = True
         use = next((use for use in uses if use.name == UNDERSTAND), None)
@@ -392,19 +405,21 @@ class Conversation:
         return {use.id: result}
 
     async def _make_tools(self) -> None:
-        """Has calculators made that the task needs and lacks, if its tenant allows it."""
+        """Makes the calculators that the task needs and lacks, if the tenant has made tools switched on."""
         if self.ctx.tenant.made_tools:
             progress, self._local.made = await add_made_tools(self.ctx, self.progress, f"{self.key}:tools")
             self._course.progress = self.progress if self._course.was_reply_stored else progress
 
     def _offered_tools(self) -> tuple[ToolDefinition, ...]:
-        """The tools of a request. Until the parts are known, and in a task that only asks, nothing can be proposed."""
+        """The tools offered to the model. Writes are offered only once the parts are known and include
+        something to do.
+        """
         acts = self._is_understood and self._is_to_act
         local, is_remote = self._local.definitions(), not self._local_thinks
         return offered_tools(self.ctx.toolbox, local, is_asked_only=not (acts or is_remote), is_remote=is_remote)
 
     async def _try_to_answer(self, reply: ModelReply) -> bool:
-        """Whether the reply is the answer; if not, the model was told what is wrong with it."""
+        """Accepts the reply as the answer, or tells the model what is wrong with it and returns False."""
         self._update_progress()
         lacking = self._draft.parts_without_effect(self._parts) if self._is_understood else None
         self._local.asked_about |= self.unnamed_ids_by_part.keys()
@@ -419,8 +434,8 @@ class Conversation:
         return True
 
     async def _answer_by_artifact(self) -> bool:
-        """Whether the strategy wrote the answer of a task that is done, in place of a last reply; each of its figures
-        has a source.
+        """Lets the strategy write the answer of a finished task in place of a last reply; False if it does not, or a
+        figure has no source.
         """
         self._has_outcomes = False
         self._update_progress()
@@ -448,12 +463,12 @@ class Conversation:
 
 
 def passed_over_reads_key(name: str) -> str:
-    """The journal key of the note about the reads of an orchestrator that was passed over."""
+    """The journal key of the reads that an orchestrator made before it became unavailable."""
     return f"passed-over:{name}:reads"
 
 
 def _list_past_calls(ctx: TurnContext, progress: Progress) -> tuple[PastCall, ...]:
-    """The reads of the orchestrators that were passed over; each note includes those before it."""
+    """The reads of orchestrators that became unavailable. Each note includes the earlier ones."""
     stored = ctx.journal.get(passed_over_reads_key([*progress.passed_over][-1])) if progress.passed_over else None
     return _CALLS.validate_json(stored) if stored is not None else ()
 

@@ -1,4 +1,4 @@
-"""The course of one task through its states, of which an attempt before this one may have stored a part."""
+"""The progress of one task through its states, part of which an earlier attempt at the turn may have stored."""
 
 from services.executor.core.authorize.persons import plan_state_path
 from services.executor.core.conversation.understanding import Understanding, choose_process, with_parts
@@ -11,14 +11,14 @@ from shared.domain.words import FsmState
 
 
 class TaskCourse:
-    """How far one task has come, in this attempt and before.
+    """Tracks how far a task has come, in this attempt at the turn and earlier ones.
 
-    After a crash the conversation hears the stored replies again. What they brought stands in the progress already, and
-    is neither counted nor entered again.
+    After a crash the stored replies are replayed. Their effects are in the stored progress already, so they are neither
+    counted nor stored again.
     """
 
     def __init__(self, progress: Progress, talk: Talk) -> None:
-        """``progress``: at the last checkpoint."""
+        """``progress``: that of the last checkpoint."""
         self.progress = progress.update_dossier(values=())  # each is calculated again, where it was calculated
         self._talk = talk
         self._stored_replies = progress.replies
@@ -26,39 +26,39 @@ class TaskCourse:
 
     @property
     def was_reply_stored(self) -> bool:
-        """Whether the progress knows already what the last reply brought."""
+        """Whether the stored progress already includes the effects of the last reply."""
         return self._talk.replies <= self._stored_replies
 
     @property
     def has_ended(self) -> bool:
-        """Whether an answer was reached."""
+        """Whether the task has its answer."""
         return self.progress.state is self.progress.path[-1]
 
     def count_calls(self, calls: int, *, is_counted: bool) -> None:
-        """Counts calls of the model, if the progress has not counted them."""
+        """Adds model calls to the progress, unless ``is_counted``."""
         if not is_counted:
             self.progress = self.progress.model_copy(update={"model_calls": self.progress.model_calls + calls})
 
     async def settle_parts(self, ctx: TurnContext, said: Understanding) -> TurnContext:
-        """Fixes the task's parts, process and strategy; returns the context with what is known of such tasks."""
+        """Fixes the task's parts, process and strategy; returns the context with what was learned of such tasks."""
         if not self.was_reply_stored:
             ctx, self.progress = await choose_process(ctx, self.progress, said)
         self.progress = with_parts(ctx, self.progress, said)
         return ctx
 
     async def reach_state(self, ctx: TurnContext, state: FsmState) -> None:
-        """Enters a state, unless an earlier attempt has already passed through it."""
+        """Enters a state, unless an earlier attempt passed through it."""
         if not self.was_reply_stored:
             await self.enter_state(ctx, state)
 
     async def enter_state(self, ctx: TurnContext, state: FsmState) -> None:
-        """Enters a state, unless the task is in it."""
+        """Enters a state, unless the task is in it already."""
         if self.progress.state is not state:
             self.progress = await enter_state(ctx, self._with_reply_count(), state)
 
     async def begin_plan(self, ctx: TurnContext, closed: ClosedPlan) -> None:
-        """Enters the plan's first state. If an earlier attempt closed it the progress stays as it is: it has come
-        further, with the approval that a person may have given since, and the plan is carried on from there.
+        """Enters the plan's first state. If an earlier attempt has closed this plan, the progress is left as it is,
+        since it may already hold the approval of a person.
         """
         plan = closed.plan
         if plan.round <= self._stored_plan:

@@ -1,4 +1,4 @@
-"""Dispatches the calls of one reply: reads side by side, and writes as proposals."""
+"""Dispatches the tool calls of one reply: reads run in parallel, writes become proposals."""
 
 from collections.abc import Mapping, Sequence
 
@@ -23,8 +23,8 @@ _SHOWN = 120
 
 
 class ReplyProposals(Contract):
-    """What a reply proposed for the plan, as its journal step stores it; ``wrong``: by call id, why a write is not
-    proposed; ``doubts``: about values that may be the model's own choice.
+    """The writes that one reply proposed, as their journal step stores them. ``wrong``: by call id, why a write is not
+    accepted; ``doubts``: values that may be the model's own invention.
     """
 
     proposals: tuple[Proposal, ...] = ()
@@ -33,20 +33,19 @@ class ReplyProposals(Contract):
 
     @property
     def use_ids(self) -> tuple[str, ...]:
-        """The ids of all calls that write, proposed or wrong."""
+        """The ids of all calls that write, accepted or not."""
         return (*(one.use_id for one in self.proposals), *self.wrong)
 
 
 class ReplyDispatch:
-    """Carries out the calls of one reply: its reads, its local tools through ``answer``, its proposals.
+    """Carries out the calls of one reply: reads, local tools and proposals.
 
-    ``results``: of the calls that are answered, by their ids. ``shown``: reads and local calls as data, for a history
-    that begins anew. ``proposed``: by an earlier attempt, so that nothing of it is decided again; else by
-    ``propose_all``.
+    ``results``: by call id, the results so far. ``shown``: reads and local calls as data, for a message history that
+    starts again. ``proposed``: from the journal if an earlier attempt decided it, else from ``propose_all``.
     """
 
     def __init__(self, ctx: TurnContext, reader: TaskReader, key: str, uses: Sequence[ToolUse]) -> None:
-        """``key`` begins the names of its journal steps."""
+        """``key`` is the prefix of this reply's journal keys."""
         self._ctx = ctx
         self._reader = reader
         self._key = key
@@ -63,7 +62,7 @@ class ReplyDispatch:
         self._new_reads = [use.name for use, tool in self._reads if tool and not reader.is_known(use, tool)]
 
     async def read_all(self, known: KnownSources) -> None:
-        """Makes the reads side by side; of equal ones only one is made. ``known``: before them."""
+        """Makes the reads in parallel; equal reads are made once. ``known``: the sources known before them."""
         refused_reads = self._find_refused_reads(known)
         refs = [self._reader.reserve(use, tool) if tool else self._reader.restore(use) for use, tool in self._reads]
         firsts = {ref: place for place, ref in reversed(list(enumerate(refs)))}
@@ -80,7 +79,7 @@ class ReplyDispatch:
         return f"{self._key}:local:{self._places[use.id]}"
 
     def add_result(self, use: ToolUse, result: ToolResult) -> None:
-        """Takes the result of a local tool."""
+        """Adds the result of a local tool."""
         self.results[use.id] = result
         if use.name != UNDERSTAND:
             self.shown.append(_call_as_data(use, result))
@@ -88,9 +87,10 @@ class ReplyDispatch:
     def propose_all(
         self, before: Sequence[Proposal], setting: ProposalContext, known: KnownSources
     ) -> Sequence[PlannedCall]:
-        """Proposes the writes, which one error holds back together; returns them if an argument of one has no source.
+        """Checks all writes of the reply; if one is wrong, none is accepted. Returns the checked calls if an argument
+        has no source, else nothing.
 
-        ``before``: the proposals that are held already. ``known``: once the reply has read and calculated.
+        ``before``: the proposals that wait already. ``known``: the sources after the reply's reads and calculations.
         """
         proposals, tried = list[Proposal](), list[PlannedCall]()
         wrong, doubts, lacks_source = dict[str, str](), list[str](), False
@@ -132,7 +132,7 @@ class ReplyDispatch:
         return PartContext(quote, others, [one.name for one in own if one.tool_class in WRITES], called)
 
     def journal_proposals(self) -> None:
-        """Has the journal keep what the reply proposed."""
+        """Stores the reply's proposals in the journal."""
         self._ctx.journal.decide_once(self._proposals_key, self.proposed.model_dump_json)
 
     @property
@@ -152,8 +152,8 @@ class ReplyDispatch:
                 self.others.append(use)
 
     def _find_refused_reads(self, known: KnownSources) -> dict[str, str]:
-        """By call id, why a read is not made: it would open an address that stands only in somebody's text, and so
-        reveal what the address names.
+        """By call id, why a read is refused: it would open an address that occurs only in free text which somebody
+        wrote, and so send that somebody what the address contains.
         """
         opened = [(use, address) for use, _ in self._reads for address in addresses_to_open(use.input)]
         finder = SourceFinder(known) if opened else None
@@ -168,7 +168,9 @@ class ReplyDispatch:
         return f"{self._key}:tool:{self._places[use.id]}"
 
     async def _make_read(self, place: int, ref: str, refused_reads: Mapping[str, str]) -> Fact | str:
-        """The fact of the read, or why it was not made. ``refused_reads``: by call id, why not, unless it was made."""
+        """The fact that was read, or the reason why it was not. ``refused_reads``: by call id, the reasons for reads
+        that are not in the journal yet.
+        """
         use, tool = self._reads[place]
         if tool is None:
             return self._reader.fact(ref) or f"Not called: {use.name} is not there any more."
@@ -185,7 +187,7 @@ class ReplyDispatch:
 
 
 def _present_read(use: ToolUse, made: Fact | str) -> tuple[ToolResult, Json]:
-    """A read as the result of its call, and as data for a history that begins anew."""
+    """A read as the tool result for the model, and as data for a message history that starts again."""
     asked: dict[str, Json] = {"tool": use.name, "arguments": use.input}
     if isinstance(made, str):
         return _build_error(use, made), {**asked, "error": made}

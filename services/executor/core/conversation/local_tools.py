@@ -1,5 +1,5 @@
-"""The tools that are the executor's own: ``understand``, ``calculate``, ``look``, ``leave_part``, a question to the
-policy, ``find_tools``. None reaches a server: they are pure, or answered by the policy service.
+"""The executor's own tools: ``understand``, ``calculate``, ``look``, ``leave_part``, a question to the policy, and
+``find_tools``. None calls a tool server.
 """
 
 import re
@@ -64,12 +64,14 @@ _PART = "part"
 
 
 def is_conditional(text: str) -> bool:
-    """Whether a text has a condition, or speaks of things that may not exist: "every open claim", "those who paid"."""
+    """Whether a text states a condition, or speaks of things that may not exist, such as "every open claim" or "those
+    who paid".
+    """
     return has_condition(text) or _OPEN.search(text) is not None
 
 
 class _LocalCall(NamedTuple):
-    """A call of a local tool: the journal's key for its step, its arguments, and what was read so far."""
+    """A call of a local tool: its journal key, its arguments, and the facts read so far."""
 
     key: str
     given: JsonObject
@@ -78,7 +80,7 @@ class _LocalCall(NamedTuple):
 
 @dataclass
 class LocalTools:
-    """The local tools with what they know of one task; the conversation keeps ``progress`` current."""
+    """The local tools and their state for one task. The conversation keeps ``progress`` up to date."""
 
     ctx: TurnContext
     progress: Progress
@@ -102,17 +104,17 @@ class LocalTools:
 
     @property
     def all_values(self) -> tuple[NamedValue, ...]:
-        """The process's own figures, which the executor computed, and the values that the model had calculated."""
+        """All figures: those of the process, which the executor computed, and those that the model had calculated."""
         return (*(value for value in self.progress.dossier.values if value.figure), *self.values)
 
     @property
     def used_made_tools(self) -> tuple[MadeTool, ...]:
-        """The made tools with which some value was calculated."""
+        """The made tools that at least one value was calculated with."""
         used = {value.operation for value in self.values if value.made_by}
         return tuple(tool for name, tool in self.made.tools.items() if name in used)
 
     async def call(self, key: str, use: ToolUse, facts: Sequence[Fact]) -> ToolResult:
-        """The tool's result; what is wrong with the call is told to the model as an error."""
+        """Runs the tool; errors in the call become an error result for the model."""
         if use.name not in _METHODS:
             return ToolResult(use.id, f"There is no tool named {use.name!r}.", is_error=True)
         try:
@@ -121,9 +123,7 @@ class LocalTools:
             return ToolResult(use.id, str(why), is_error=True)
 
     async def _understand(self, call: _LocalCall) -> Json:
-        """Stores the parts of the task. Only the first call counts: what was understood before any result was read is
-        what may be done.
-        """
+        """Stores the task's parts. Only the first call counts, so that no tool result can change what may be done."""
         if self.understanding is not None:
             raise CannotUnderstand("the task's parts are settled by the first reply")
         self.understanding = read_understanding(call.given, user_texts(self.ctx))
@@ -145,7 +145,9 @@ class LocalTools:
         return look_at_rows(call.given, (*call.facts, *files_to_look_at(self.ctx.files)), local_now(self.ctx).date())
 
     async def _leave_part(self, call: _LocalCall) -> Json:
-        """Notes that a part is left: a result shows that its condition is not met, or its question has no answer."""
+        """Marks a part as left, because a result shows that its condition does not hold, or because its question has no
+        answer.
+        """
         part, because = self._find_part(call), str(call.given.get("because", "")).strip()[:_LONGEST_REASON]
         if part is None:
             raise ValueError("name a part of the task")
@@ -158,7 +160,7 @@ class LocalTools:
         return {"part": part.number, "left": True, **self._mark_part_left(part, f"{because} ({ref})")}
 
     async def _ask_policy(self, call: _LocalCall) -> Json:
-        """Asks the policy service about a call that is not planned, as a journal step."""
+        """Asks the policy service about a hypothetical call, as a journal step."""
         if self.hypothetical >= _MOST_HYPOTHETICAL:
             raise ValueError(f"the policy was asked {_MOST_HYPOTHETICAL} times already")
         self.hypothetical += 1
@@ -190,8 +192,8 @@ class LocalTools:
         return next((one for one in self.progress.dossier.parts if one.number == call.given.get(_PART)), None)
 
     def _mark_part_left(self, part: PartOfTask, because: str) -> JsonObject:
-        """Notes why a part has nothing to do; returns a note for the model if no condition excuses it, in the part's
-        words, the task's or those of its world.
+        """Stores why a part is left. Returns a note for the model if neither the part, the task nor its practice world
+        states a condition.
         """
         self.unmet[part.number] = because
         practice = self.ctx.record.request.practice
@@ -203,8 +205,8 @@ class LocalTools:
         return {"note": _NO_CONDITION}
 
     def _note_condition(self, value: NamedValue, call: _LocalCall) -> JsonObject:
-        """Notes whether a condition of the task holds: where it does not, its part has nothing to do. Returns what the
-        model is told.
+        """If the calculated value is the condition of a part and is false, marks that part as left. Returns a note for
+        the model.
         """
         part = self._find_part(call)
         if part and value.value == "false":
@@ -233,7 +235,7 @@ def _verdict_in_words(verdict: Verdict) -> Json:
 
 
 def _define_calculate(made: MadeToolResults) -> ToolDefinition:
-    """The definition of ``calculate``, with an argument for the part of the task to which a condition belongs."""
+    """The definition of ``calculate``, with an argument for the part of the task whose condition is calculated."""
     tool = define_calculate_tool(made)
     schema = dict(tool.input_schema)
     properties = dict(cast("dict[str, JsonValue]", schema["properties"]))
@@ -245,7 +247,7 @@ _calculate_tool = IdentityCache(_define_calculate, 256)
 
 
 def _condition_in_words(condition: NamedValue, facts: Sequence[Fact], values: Sequence[NamedValue]) -> str:
-    """A comparison that does not hold as a sentence for the answer: ``stock 5 is less than 2: no``."""
+    """A comparison that does not hold, as a sentence: ``stock 5 is less than 2: no``."""
     relation = _RELATIONS.get(condition.operation)
     told = [_operand_in_words(operand, facts, values) for operand in condition.operands]
     if relation is None or len(told) != 2:
@@ -264,7 +266,7 @@ def _operand_in_words(operand: Operand, facts: Sequence[Fact], values: Sequence[
 
 
 def _figure_in_words(value: NamedValue) -> str:
-    """A calculated value with its unit and currency; cents as whole units."""
+    """A calculated value with its unit and currency; cents are converted to whole units."""
     if value.number is not None and value.unit == "cents":
         return f"{value.number.scaleb(-2):f} {value.currency}".strip()
     return " ".join(filter(None, (value.value, value.unit, value.currency)))

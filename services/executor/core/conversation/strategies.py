@@ -1,4 +1,4 @@
-"""How the next reply is obtained: the strategies, and the orchestrators that may think in the model's place."""
+"""The strategies by which the next reply is obtained, and the orchestrator in place of the model."""
 
 import re
 from collections.abc import Collection
@@ -24,7 +24,7 @@ from services.executor.ports.orchestrators import (
     OrchestratorResult,
     OrchestratorUnavailable,
 )
-from shared.domain.answer import is_exact_match
+from shared.domain.answer import is_json_list
 from shared.domain.exact_json import Json, digest, dumps, loads, loads_object, plain
 from shared.domain.words import Strategy
 from shared.ports.models import (
@@ -55,10 +55,10 @@ _STOP = frozenset(
 
 
 def find_difference(first: str, second: str) -> str:
-    """What two drafts differ in; empty if they agree. A draft that is an exact-match list agrees only with its own
-    copy, to the byte (I9).
+    """What two drafts differ in; empty if they agree. A draft that is a JSON list agrees only with an identical text
+    (I9).
     """
-    if is_exact_match(first) or is_exact_match(second):
+    if is_json_list(first) or is_json_list(second):
         return "" if first == second else "the lists are not the same"
     if differing := _find_marks(first) ^ _find_marks(second):
         return f"figures or identifiers differ: {', '.join(sorted(differing))}"
@@ -75,12 +75,12 @@ def _split_words(text: str) -> frozenset[str]:
 
 
 def _find_marks(text: str) -> frozenset[str]:
-    """The amounts, dates and identifiers of a text, however written, in which two drafts must not differ."""
+    """The amounts, dates and identifiers of a text in a normal form. Two drafts that agree have the same ones."""
     return frozenset(normalize_token(token) for token in number_bearing_tokens(text))
 
 
 def _has_negation(text: str) -> bool:
-    """Whether a text has a negation: a sentence shares most words with its opposite."""
+    """Whether a text has a negation, since a sentence and its opposite share most words."""
     return any(word in _DENIALS or word.endswith("n't") for word in _split_words(text))
 
 
@@ -95,10 +95,10 @@ _SYNTHESIZE = (
 
 
 class SingleDraft:
-    """The strategy ``fsm``: each reply counts as it is. The other strategies override what they do otherwise.
+    """The strategy ``fsm``: every reply is used as it is. The other strategies derive from this class.
 
-    ``extra_calls``: how many calls of the model the last reply took beside its own. ``open_parts``: the parts to be
-    done that have no call before the next one.
+    ``extra_calls``: how many further model calls the last reply took. ``open_parts``: the parts to be done that have no
+    call yet.
     """
 
     def __init__(self) -> None:
@@ -113,11 +113,11 @@ class SingleDraft:
         return calls
 
     def text_after_results(self, replies: int) -> str:  # noqa: ARG002
-        """What is said beside the results of that reply."""
+        """The text that is added to the results of the reply of this number; may be empty."""
         return ""
 
     async def write_artifact(self, ctx: TurnContext, key: str, progress: Progress) -> str:  # noqa: ARG002
-        """The answer once everything that the task asks for is done; empty if the conversation goes on to it."""
+        """The answer, once everything that the task asks for is done; empty to let the conversation continue."""
         return ""
 
     async def _ask_separately(
@@ -129,8 +129,8 @@ class SingleDraft:
         share: BudgetShare,
         before: ModelRequest | None = None,
     ) -> ModelReply | None:
-        """A complete reply to a request beside the conversation; None if it cannot be had, now or in an earlier
-        attempt.
+        """A reply to a request outside the conversation. None if it is incomplete or cannot be had; that is journaled
+        for later attempts.
         """
         if ctx.journal.get(f"{key}:away") is not None:
             return None
@@ -144,15 +144,15 @@ class SingleDraft:
 
 
 class FivePhases(SingleDraft):
-    """The strategy ``five_phase``: PLAN with the first reply, GATHER in one more, SYNTHESIZE, and ARTIFACT in place of
-    a last reply.
+    """The strategy ``five_phase``: PLAN with the first reply, GATHER with the second, SYNTHESIZE, and ARTIFACT in place
+    of the last reply.
     """
 
     def text_after_results(self, replies: int) -> str:
         return {1: _NAME_READS, 2: _SYNTHESIZE}.get(replies, "")
 
     async def write_artifact(self, ctx: TurnContext, key: str, progress: Progress) -> str:
-        """The answer from a short request to the smaller model; empty if it cannot be had or used."""
+        """The answer, from a short request to the smaller model; empty if that gives nothing usable."""
         reply = await self._ask_separately(
             ctx, key, key, await _build_artifact_request(ctx, progress), BudgetShare.WHOLE
         )
@@ -160,11 +160,11 @@ class FivePhases(SingleDraft):
 
 
 class TwoDrafts(SingleDraft):
-    """The strategy ``moa``: the first reply that closes a plan, or answers, is drafted twice; drafts that differ are
-    merged into one.
+    """The strategy ``moa``: the first reply that closes a plan or answers is drafted twice, and two drafts that differ
+    are merged by a third request.
 
-    A reply that leaves a part of the task without its calls is followed by another, and is not the one. A task whose
-    conversation took a reply for local tools alone has no second draft: its figures are the executor's.
+    A reply that leaves a part without calls is not drafted twice. Nor is any reply of a task that used a reply for
+    local tools alone, because its figures are computed by the executor.
     """
 
     def __init__(self, ctx: TurnContext) -> None:
@@ -192,7 +192,7 @@ class TwoDrafts(SingleDraft):
         return merged or first
 
     def _is_decisive(self, reply: ModelReply, talk: Talk) -> bool:
-        """Whether the reply gives every part its calls, or is the answer; text while calls are held does not count."""
+        """Whether the reply gives every part its calls, or is the answer. A text while proposals wait is not."""
         proposals = _find_proposals(reply, self._ctx)
         if not proposals:
             return not (reply.tool_uses or talk.waits)
@@ -201,11 +201,13 @@ class TwoDrafts(SingleDraft):
         return len(self.open_parts) < 2 or {*self.open_parts} <= planned
 
     def _is_local(self, reply: ModelReply) -> bool:
-        """Whether the reply has calls, and none of a server's tool."""
+        """Whether the reply calls local tools only."""
         return bool(reply.tool_uses) and not any(unwrap(use).name in self._ctx.toolbox.tools for use in reply.tool_uses)
 
     async def _can_afford_drafts(self, talk: Talk, share: BudgetShare) -> bool:
-        """Whether the budget has room for both drafts; decided once, whichever attempt goes on with the run."""
+        """Whether the budget allows both further drafts. Decided once and journaled, so that every attempt decides
+        alike.
+        """
 
         async def decide() -> str:
             draft = talk.request()._replace(messages=(), max_tokens=_DRAFT_TOKENS)
@@ -221,9 +223,7 @@ class TwoDrafts(SingleDraft):
 
 
 def choose_drafting(ctx: TurnContext, progress: Progress) -> SingleDraft:
-    """The strategy that obtains the replies; a task that only reads is answered in the short way, whatever was
-    drawn.
-    """
+    """The drafting class of the task's effective strategy."""
     if progress.effective_strategy is Strategy.FSM:
         return SingleDraft()
     return FivePhases() if progress.effective_strategy is Strategy.FIVE_PHASE else TwoDrafts(ctx)
@@ -246,14 +246,16 @@ async def _build_artifact_request(ctx: TurnContext, progress: Progress) -> Model
 
 
 def _shorten_fact(fact: Fact, most: int) -> Json:
-    """A fact for the writer of the answer, cut to its beginning."""
+    """A fact for the model that writes the answer, with a long result cut to its beginning."""
     seen, note = shorten_result(fact.result, most)
     told: dict[str, Json] = {"note": note} if note else {}
     return {"ref": fact.ref, "tool": fact.tool, "arguments": loads_object(fact.arguments_json), "result": seen, **told}
 
 
 def _do_drafts_agree(first: ModelReply, second: ModelReply, ctx: TurnContext) -> bool:
-    """Whether both replies have the same writes with the same arguments; without writes, whether the texts agree."""
+    """Whether both replies propose the same writes with the same arguments; without writes, whether their texts
+    agree.
+    """
     writes = [sorted(_list_calls(reply, ctx)) for reply in (first, second)]
     if writes[0] or writes[1]:
         return writes[0] == writes[1]
@@ -281,13 +283,13 @@ MARK = "brainos"  # in the journal's names of its rounds
 
 
 def _conversation_id(ctx: TurnContext) -> str:
-    """A name for the task's conversation that no other task has."""
+    """The conversation id of the task at the orchestrator; unique to the task."""
     record = ctx.record
     return f"purple-{digest([record.tenant, record.session_id, record.task_id])[:24]}"
 
 
 def with_orchestrator(ctx: TurnContext) -> TurnContext:
-    """The context in which ``ask`` and ``talk`` speak with the orchestrator."""
+    """The context in which model requests go to the orchestrator."""
     if ctx.ports.brainos is None:
         return replace(ctx, ports=ctx.ports._replace(model=_MissingOrchestrator()))
     model = OrchestratorModel(ctx.ports.brainos, _conversation_id(ctx), ctx.journal.spending)
@@ -296,7 +298,7 @@ def with_orchestrator(ctx: TurnContext) -> TurnContext:
 
 
 class _MissingOrchestrator(Model):
-    """Stands for the orchestrator in a replay, which asks nobody; elsewhere the settings make sure that it exists."""
+    """The model in place of an orchestrator that is not configured, as in a replay. Every request fails."""
 
     @override
     async def complete(self, request: ModelRequest) -> ModelReply:
@@ -304,10 +306,10 @@ class _MissingOrchestrator(Model):
 
 
 class OrchestratorModel(Model):
-    """Sends the orchestrator only what it does not know yet.
+    """A model that passes requests on to the orchestrator, which keeps the history, and sends it only what is new.
 
-    A round whose reply was lost in a crash is never sent again: a new conversation begins, and is told what was called
-    so far.
+    A message whose reply was lost in a crash is never sent again. Instead a new conversation begins, with all calls so
+    far as its context.
     """
 
     def __init__(self, orchestrator: Orchestrator, conversation_id: str, spending: TaskSpending) -> None:
@@ -325,7 +327,7 @@ class OrchestratorModel(Model):
         return _build_reply(request, message, said)
 
     def _build_message(self, request: ModelRequest) -> OrchestratorMessage:
-        """What to send in this round. ``unanswered`` ends with this very round, for which money was reserved
+        """The message to send. The spending's last unanswered key is that of this very request, which was reserved
         already.
         """
         *lost, now = [key for key in self._spending.unanswered if f":{MARK}" in key]
@@ -341,7 +343,7 @@ class OrchestratorModel(Model):
 
 
 def _build_opening(name: str, request: ModelRequest) -> OrchestratorMessage:
-    """The first message: the task as its text; the role, what is known and the tools as its context."""
+    """The first message: the task is its text; the role, the known facts and the tools are its context."""
     first, *others = _list_texts(request.messages[0])
     tools: list[Json] = [
         {"name": tool.name, "description": tool.description, "input_schema": plain(tool.input_schema)}

@@ -1,4 +1,6 @@
-"""What the first reply understood of a task: its parts, the form of its answer, the process and the strategy."""
+"""What the first reply says of a task (its parts, the form of its answer, its process), and the choice of process and
+strategy.
+"""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -64,8 +66,8 @@ _SCHEMA: dict[str, JsonValue] = {
 
 
 class Understanding(NamedTuple):
-    """What the model's ``understand`` call said. ``process`` is the name as the model wrote it; ``problems`` are told
-    to the model.
+    """The content of the model's ``understand`` call. ``process``: the name as the model wrote it; ``problems``: faults
+    to tell the model.
     """
 
     parts: tuple[PartOfTask, ...]
@@ -105,8 +107,7 @@ def understand_tool(processes: tuple[str, ...]) -> ToolDefinition:
 
 
 def read_understanding(given: JsonObject, texts: Sequence[str]) -> Understanding:
-    """The call's understanding, with only those parts that quote one of the ``texts``; others are named among the
-    problems.
+    """Parses the call. A part that quotes none of the ``texts`` is dropped, and named among the problems.
 
     Raises ``CannotUnderstand``.
     """
@@ -127,7 +128,7 @@ def read_understanding(given: JsonObject, texts: Sequence[str]) -> Understanding
 
 
 def whole_task(task: str) -> Understanding:
-    """The understanding that holds if the model gives none: one part, to be done."""
+    """The default understanding if the model gives none: the whole task as one part to be done."""
     return Understanding((PartOfTask(number=1, quote=task, kind=DO),), "general", "prose")
 
 
@@ -142,10 +143,10 @@ _MOST = 3
 
 
 def unaddressed_sentences(task: str, parts: Sequence[PartOfTask], tools: Iterable[str]) -> tuple[str, ...]:
-    """A few sentences that no part touches: each asks or tells to do something, and names a thing that no part names.
+    """Up to three sentences of the task that no part quotes: each is a request and names something that no part names.
 
-    Only sentences that begin with a verb or are questions count: others only inform. ``tools``: the names of the tools,
-    whose verbs count, too.
+    A request begins with a verb or is a question; other sentences only inform. ``tools``: tool names, whose verbs
+    count, too.
     """
     verbs = _VERBS | _MORE_VERBS | {words_of_tool(name).verb for name in tools}
     quoted = [
@@ -174,7 +175,7 @@ def _is_request(sentence: str, verbs: Collection[str]) -> bool:
 
 
 def find_still_unaddressed(sentences: Iterable[str], dossier: Dossier) -> tuple[str, ...]:
-    """Those of the sentences that name something which no read or write named."""
+    """The sentences that name an identifier which no read and no planned call names."""
     asked = [call.arguments_json for plan in dossier.every_plan for call in plan.calls]
     asked += [fact.arguments_json for fact in dossier.facts]
     named = {key for text in asked for key in _find_identifiers(text)}
@@ -192,8 +193,8 @@ _EXAMPLE_SHOWN = 800  # characters of the task that a process is designed for
 
 
 class _FoundProcess(Contract):
-    """The process of a task as its journal step stores it. ``by``: who determined it. ``problem``: why another one than
-    the named is followed. A built-in template is stored by name: a replay uses today's.
+    """The chosen process, as its journal step stores it. ``by``: what chose it. ``problem``: why it is not the process
+    that the model named. A built-in template is stored by its name only, so a replay uses the present one.
     """
 
     process_type: str
@@ -204,9 +205,7 @@ class _FoundProcess(Contract):
 
 
 async def _find_process(ctx: TurnContext, name: str, *, acts: bool) -> _FoundProcess:
-    """The process for the name that the model gave. A task that only asks takes the short way, and nothing is designed
-    for it.
-    """
+    """The process that the model named. For a task that only asks, no process is designed."""
     if name in ctx.processes or name in ("", GENERAL.process_type):
         return _FoundProcess(process_type=name or GENERAL.process_type, by="model")
     if not acts:
@@ -215,9 +214,9 @@ async def _find_process(ctx: TurnContext, name: str, *, acts: bool) -> _FoundPro
 
 
 async def _find_designed_process(ctx: TurnContext, kind: str) -> _FoundProcess:
-    """The design stored for the kind, or one made now; without either, ``general``, with the reason.
+    """The stored design of the process, or one designed now. If there is neither, ``general`` and the reason.
 
-    If the stored one may ask for a person and cannot be followed, ``general`` asks one.
+    If a stored design cannot be used and might ask for an approval, ``general`` asks a person, too.
     """
     tenant, calls, by = ctx.record.tenant, 0, "synthesized before"
     try:
@@ -247,9 +246,7 @@ def _fall_back_to_general(kind: str, error: Exception, calls: int, *, asks: bool
 
 
 async def _design_process(ctx: TurnContext, kind: str) -> ProcessTemplate:
-    """Has a model design a process, in one call with a time limit of its own; raises one of ``_NO_DESIGN`` if it gives
-    none.
-    """
+    """Asks a model to design a process, once and within a time limit; raises one of ``_NO_DESIGN``."""
     shown: dict[str, Json] = {"task": ctx.task[:_EXAMPLE_SHOWN], "process_type": kind}
     request = helper_request(ctx, ctx.prompts.new_process, shown, 1_500, schema=PROCESS_SCHEMA)
     reply = await ask_if_possible(ctx, f"{_STEP}:new", request, seconds=_DESIGN_SECONDS)
@@ -257,7 +254,7 @@ async def _design_process(ctx: TurnContext, kind: str) -> ProcessTemplate:
 
 
 async def choose_process(ctx: TurnContext, progress: Progress, said: Understanding) -> tuple[TurnContext, Progress]:
-    """The progress with process and strategy, and the context with what is known of tasks of that kind."""
+    """The progress with its process and strategy, and the context with what was learned of tasks of that process."""
     acts = bool(parts_to_do(said.parts))
 
     async def find_process() -> str:
@@ -282,8 +279,8 @@ async def choose_process(ctx: TurnContext, progress: Progress, said: Understandi
 
 
 def _without_strategy_credit(progress: Progress) -> Progress:
-    """The progress, marked as fallen back if its strategy is not applied, so that the strategy takes neither credit nor
-    blame.
+    """The progress, marked as fallen back if its strategy is not used, so that the outcome does not count for that
+    strategy.
     """
     if progress.strategy is Strategy.FSM:
         return progress
@@ -295,13 +292,13 @@ def _without_strategy_credit(progress: Progress) -> Progress:
 
 
 def with_process(ctx: TurnContext, progress: Progress) -> TurnContext:
-    """The context with the task's process, whose names the reads use."""
+    """The context with the task's process template."""
     return replace(ctx, template=progress.template)
 
 
 def sections_of_kind(ctx: TurnContext, progress: Progress) -> dict[str, Json]:
-    """What was learned of tasks of this kind, and its limits, if the first message had only those for any kind of task;
-    else empty.
+    """The prompt sections of what was learned of tasks of this process, without those that the first message had; may
+    be empty.
     """
     if progress.process_type == GENERAL.process_type:
         return {}
@@ -314,7 +311,7 @@ def sections_of_kind(ctx: TurnContext, progress: Progress) -> dict[str, Json]:
 
 
 def with_parts(ctx: TurnContext, progress: Progress, said: Understanding) -> Progress:
-    """The progress with the parts and the form of the answer; the caller of the solver endpoint says the form
+    """The progress with the parts and the form of the answer. A caller of the solver endpoint states the form
     itself.
     """
     solver = ctx.record.request.solver

@@ -1,4 +1,4 @@
-"""What a missing calculator has to do, and the checks that its code has to pass."""
+"""Specifications of missing calculators, and the checks that code written for them must pass."""
 
 import ast
 import re
@@ -15,15 +15,17 @@ _LONGEST_PURPOSE = 400
 
 
 class NotMade(Exception):
-    """No tool was made; the message says why."""
+    """No calculator was made; the message says why."""
 
 
 class BadSpec(NotMade):
-    """The description is of no calculator that could be made."""
+    """No calculator can be made from this specification."""
 
 
 class CalculatorSpec(NamedTuple):
-    """What a missing calculator has to do. ``by_words``: its words always mean the same, so its purpose does."""
+    """What a missing calculator must compute. ``by_words``: it was found by words that always mean the same
+    calculation.
+    """
 
     name: str
     purpose: str
@@ -41,7 +43,7 @@ class CalculatorSpec(NamedTuple):
 
 
 def check_spec(spec: CalculatorSpec) -> CalculatorSpec:
-    """The same description, if a calculator can be made by it; raises ``BadSpec``."""
+    """Returns the specification if a calculator can be made from it; raises ``BadSpec``."""
     names = [argument.removesuffix("...") for argument in spec.arguments]
     repeated = [argument for argument in spec.arguments[:-1] if argument.endswith("...")]
     if not _NAME.fullmatch(spec.name):
@@ -80,15 +82,15 @@ def _raised(one, other):
 
 
 class BadCode(NotMade):
-    """The code is no pure function over decimals."""
+    """The code is not a pure function over decimals."""
 
     def __init__(self, why: str) -> None:
-        """``why``: what is in it."""
+        """``why``: what in the code is not permitted."""
         super().__init__(f"the function is not one that may be run: {why}")
 
 
 def admit_code(code: str, spec: CalculatorSpec) -> str:
-    """The function in the form in which it is stored: one spelling, without comments. Raises ``BadCode``."""
+    """Checks the code; returns it normalised, without comments, as it is stored. Raises ``BadCode``."""
     if len(code) > LONGEST:
         raise BadCode(f"it is longer than {LONGEST} characters")
     try:
@@ -103,12 +105,12 @@ def admit_code(code: str, spec: CalculatorSpec) -> str:
 
 
 def code_hash(code: str) -> str:
-    """The hash of the function with the code around it: the same hash means the same program."""
+    """The hash of the whole program: the function and the code that is added around it."""
     return sha256((PRELUDE + code).encode()).hexdigest()
 
 
 def render_program(code: str, name: str, arguments: tuple[str, ...]) -> str:
-    """The whole program; it takes decimal texts as ``_inputs`` and gives a decimal text."""
+    """The complete program. It reads decimal texts from ``_inputs`` and returns a decimal text."""
     fixed = len(arguments) - arguments[-1].endswith("...")
     rest = ", _given[_fixed:]" if arguments[-1].endswith("...") else ""
     given = "".join(f"_given[{place}], " for place in range(fixed))
@@ -183,7 +185,7 @@ def _refuse_constant(value: object, node: ast.Constant, function: ast.FunctionDe
 
 
 class _ExactArithmetic(ast.NodeTransformer):
-    """Divisions and powers of whole numbers are those of decimals."""
+    """Rewrites division and powers so that whole numbers are computed as decimals."""
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:  # the name that ast asks for
         self.generic_visit(node)
@@ -249,7 +251,7 @@ _MEASURE = re.compile(
 
 
 def specs_in_formulas(text: str) -> Iterator[CalculatorSpec]:
-    """Yields the calculator that each formula in a text describes."""
+    """Yields a specification for each formula in a text."""
     for match in _FORMULA.finditer(text.translate(_SIGNS)):
         terms = _find_expression(_TOKEN.findall(match["terms"]))
         arguments = tuple(dict.fromkeys(word.lower() for word in _WORD.findall(terms)))
@@ -259,7 +261,9 @@ def specs_in_formulas(text: str) -> Iterator[CalculatorSpec]:
 
 
 def missing_calculators(text: str) -> tuple[CalculatorSpec, ...]:
-    """At most three calculators that the words of a task need and that do not exist; its own formulas come first."""
+    """Up to three calculators that the task's words need and that do not exist; those of its own formulas come
+    first.
+    """
     unique: dict[str, CalculatorSpec] = {}
     for spec in _find_specs(text):
         unique.setdefault(spec.name, spec)
@@ -267,7 +271,7 @@ def missing_calculators(text: str) -> tuple[CalculatorSpec, ...]:
 
 
 def _find_expression(parts: list[str]) -> str:
-    """The longest beginning of the parts that is a whole expression: what follows it belongs to the sentence."""
+    """The longest beginning of the parts that is a complete expression. The rest belongs to the sentence."""
     whole, depth, wants_term = 0, 0, True
     for place, part in enumerate(parts, 1):
         is_term = part not in "+-*/^()" and part != "**"

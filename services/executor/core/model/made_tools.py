@@ -1,4 +1,6 @@
-"""Finds, makes and runs made tools: each result is a journal step, which a resumed turn and a replay find."""
+"""Finds, makes and runs made tools. Each result is a journal step, so that a resumed turn and a replay get the same
+one.
+"""
 
 from collections.abc import Callable, Sequence
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation, localcontext
@@ -49,7 +51,7 @@ T = TypeVar("T")
 
 
 async def compute_with_tools(ctx: TurnContext, key: str, made: MadeToolResults, act: Callable[[], T]) -> T:
-    """What ``act`` returns once all made tools that it needs were run. ``key`` names the journal steps."""
+    """Runs all made tools that ``act`` needs, then returns its result. ``key`` is the prefix of the journal keys."""
     while True:
         try:
             return act()
@@ -58,7 +60,7 @@ async def compute_with_tools(ctx: TurnContext, key: str, made: MadeToolResults, 
 
 
 async def run(sandbox: Sandbox, call: MadeToolRun) -> MadeToolOutcome:
-    """The outcome of one run in a fresh sandbox; raises ``SandboxUnavailable``."""
+    """Runs one call in a fresh sandbox; raises ``SandboxUnavailable``."""
     text = render_program(call.tool.code, call.tool.name, call.tool.arguments)
     try:
         return parse_made_tool_outcome(await sandbox.run(text, call.figures))
@@ -95,7 +97,7 @@ class _UnfilledGap(Contract):
 
 
 class _FoundTools(Contract):
-    """What finding and making the task's tools gave, with their code, as its journal step stores it."""
+    """The made tools found and made for a task, with their code, as the journal step stores them."""
 
     tools: tuple[MadeTool, ...] = ()
     fresh: tuple[str, ...] = ()  # the names of those that were made now
@@ -104,7 +106,7 @@ class _FoundTools(Contract):
 
 
 async def add_made_tools(ctx: TurnContext, progress: Progress, key: str) -> tuple[Progress, MadeToolResults]:
-    """The made tools for the task, some of them made now, and the progress with a note on them."""
+    """The progress with a note on made tools, and the tools: stored ones and those made now."""
 
     async def find() -> str:
         if isinstance(ctx.ports.sandbox, NoSandbox):  # no model is asked for a program that nothing here could run
@@ -121,7 +123,7 @@ async def add_made_tools(ctx: TurnContext, progress: Progress, key: str) -> tupl
 
 
 class _ToolMaking:
-    """Finds or makes the tools of one task. It ends with tools or with reasons, never with an error of the making."""
+    """Finds or makes the made tools of one task. A failure becomes a note and raises nothing."""
 
     def __init__(self, ctx: TurnContext, key: str) -> None:
         self._ctx, self._key = ctx, key
@@ -154,7 +156,9 @@ class _ToolMaking:
             return ()
 
     async def _find_gaps(self, newest: dict[str, MadeTool]) -> tuple[CalculatorSpec, ...]:
-        """The calculators that the task lacks: by its words at no cost; else, for a task of some length, by a model."""
+        """The calculators that the task lacks: found by its words, at no cost; otherwise, for a longer task, asked of a
+        model.
+        """
         named = missing_calculators(self._ctx.task)
         if named or len(self._ctx.task) < _SHORTEST:
             return named
@@ -170,7 +174,7 @@ class _ToolMaking:
             return ()
 
     async def _make_tool(self, key: str, spec: CalculatorSpec, every: tuple[MadeTool, ...]) -> MadeTool:
-        """Makes a tool and proves it by its cases, asked for separately from the code; raises ``NotMade``."""
+        """Makes a tool and tests it with cases that were asked for separately from the code; raises ``NotMade``."""
         self._calls += 2
         code, cases = await run_together(
             ask_function(self._ctx, f"{key}:function", spec), ask_cases(self._ctx, f"{key}:cases", spec)
@@ -196,7 +200,7 @@ class _ToolMaking:
             raise NotMade(f"it could not be kept: {error}") from error
 
     async def _prove_tool(self, tool: MadeTool, case: MadeCase) -> None:
-        """Runs the case twice, since a calculator gives the same result each time. Raises ``NotMade``."""
+        """Runs a test case twice; both results must be equal and as expected. Raises ``NotMade``."""
         try:
             outcomes: list[MadeToolOutcome] = [
                 await run(self._ctx.ports.sandbox, MadeToolRun(tool, case.inputs)) for _ in range(2)
@@ -232,7 +236,9 @@ _FEWEST_PLACES, _FEWEST_DIGITS = 2, 4
 
 
 def checked_cases(cases: Sequence[MadeCase], spec: CalculatorSpec) -> tuple[MadeCase, ...]:
-    """The cases, if they can prove something: enough, all different, and such as the function takes."""
+    """The test cases, if they can prove something: there are enough, all differ, and the function takes their
+    inputs.
+    """
     if not FEWEST <= len(cases) <= MOST:
         raise NotMade(f"{FEWEST} to {MOST} cases are needed, and there are {len(cases)}")
     fixed, repeats = len(spec.arguments), spec.arguments[-1].endswith("...")
@@ -249,7 +255,9 @@ def checked_cases(cases: Sequence[MadeCase], spec: CalculatorSpec) -> tuple[Made
 
 
 def agrees(result: Decimal, expected: Decimal) -> bool:
-    """Whether the result is the expected one, or rounds half up to it: it then has two places and four digits."""
+    """Whether the result equals the expected one. An expected value of two places and at least four digits may be the
+    result rounded half up.
+    """
     if result == expected:
         return True
     _, digits, exponent = expected.as_tuple()
@@ -261,7 +269,7 @@ def agrees(result: Decimal, expected: Decimal) -> bool:
 
 
 def decimal(text: str) -> Decimal:
-    """A plain decimal of at most 24 digits; raises ``NotMade``."""
+    """Parses a plain decimal of up to 24 digits; raises ``NotMade``."""
     try:
         number = Decimal(text)
     except InvalidOperation:
@@ -301,7 +309,7 @@ class _Cases(BaseModel):
 async def ask_missing_calculators(
     ctx: TurnContext, key: str, calculators: str, kept: list[Json]
 ) -> tuple[CalculatorSpec, ...]:
-    """At most two calculators that a model says are missing; raises ``NotMade``."""
+    """Asks a model which calculators the task lacks; at most two. Raises ``NotMade``."""
     sections: dict[str, Json] = {"task": ctx.task, "calculators": calculators, "made_tools": kept}
     request = helper_request(ctx, ctx.prompts.tool_gap, sections, 600, schema=TOOL_GAP_SCHEMA)
     found = await _ask_model(ctx, key, request, _GAP_SECONDS, _GapList)
@@ -309,7 +317,7 @@ async def ask_missing_calculators(
 
 
 async def ask_function(ctx: TurnContext, key: str, spec: CalculatorSpec) -> str:
-    """The code of a function that a model wrote, checked and ready to run; raises ``NotMade``."""
+    """Asks a model for the function's code, and checks it; raises ``NotMade``."""
     sections: dict[str, Json] = {"tool_spec": spec.as_json()}
     request = helper_request(ctx, ctx.prompts.make_tool, sections, 1_200, tier=Tier.LARGE, schema=MADE_FUNCTION_SCHEMA)
     found = await _ask_model(ctx, key, request, _MAKE_SECONDS, _Function)
@@ -319,7 +327,7 @@ async def ask_function(ctx: TurnContext, key: str, spec: CalculatorSpec) -> str:
 
 
 async def ask_cases(ctx: TurnContext, key: str, spec: CalculatorSpec) -> tuple[MadeCase, ...]:
-    """The cases that the function has to meet, by a model that has not seen it; raises ``NotMade``."""
+    """Asks a model that has not seen the code for test cases; raises ``NotMade``."""
     sections: dict[str, Json] = {"tool_spec": spec.as_json()}
     request = helper_request(ctx, ctx.prompts.tool_cases, sections, 1_200, schema=MADE_CASES_SCHEMA)
     found = await _ask_model(ctx, key, request, _MAKE_SECONDS, _Cases)
@@ -329,7 +337,9 @@ async def ask_cases(ctx: TurnContext, key: str, spec: CalculatorSpec) -> tuple[M
 
 
 def _generalize(gap: _GapDescription, task: str) -> CalculatorSpec:
-    """The gap as a description that later tasks may be told: it has nothing of this task in it. Raises ``BadSpec``."""
+    """A specification from the model's description that has nothing of this task in it, since later tasks are shown it.
+    Raises ``BadSpec``.
+    """
     purpose = " ".join(gap.purpose.split())
     names = " ".join((gap.name, *gap.arguments))
     shared = find_case_details(task) & find_case_details(f"{purpose} {names}")

@@ -1,8 +1,8 @@
-"""Keeps marked values from the model: placeholders in what it is asked, the values again in what it answers.
+"""Hides protected values from the model: requests carry placeholders, and replies get the values back.
 
-Pure: the same request gives the same placeholders, and one whose messages begin with another's keeps those, so that
-what the model's endpoint has cached stays as it is. What is journaled holds the values, so a resumed or replayed run
-needs nothing of this. What placeholders are is said in the static prompt (``MASKS_TOLD``).
+It is deterministic: equal requests get equal placeholders, and a request that continues another one keeps its
+placeholders, so that the endpoint's prompt cache still applies. The journal holds the real values, so a resumed or
+replayed run does not depend on this. The static prompt explains placeholders to the model (``MASKS_TOLD``).
 """
 
 import json
@@ -16,7 +16,7 @@ from pydantic import JsonValue
 from shared.domain.exact_json import Json, JsonObject, dumps, walk_json
 from shared.domain.identity_cache import IdentityCache, cached_by_identity
 from shared.domain.marks import MarkKind, marked_values
-from shared.domain.redaction import literals
+from shared.domain.redaction import literals_pattern
 from shared.ports.models import (
     Block,
     ImageBlock,
@@ -38,7 +38,7 @@ _IN_STRING = re.compile(r'(\\*)"[^"]*$')
 
 
 class MaskedText(NamedTuple):
-    """A masked request, the values by their placeholders, and which of these stood as a bare JSON number."""
+    """A masked request, the values by placeholder, and the placeholders that replaced a bare JSON number."""
 
     request: ModelRequest
     values: Mapping[str, str]
@@ -47,8 +47,8 @@ class MaskedText(NamedTuple):
 
 
 def mask_request(request: ModelRequest, task: str) -> MaskedText:
-    """The request without anything that the guard marks. A message is masked by what is known up to it, never otherwise
-    later, so that a history stays the same, byte for byte.
+    """The request with placeholders for everything that the privacy guard marks. Each message is masked by what is
+    known up to it, so that a history stays the same to the byte.
     """
     hidden = _MaskedValues()
     hidden.add(marked_values(task))
@@ -66,7 +66,7 @@ def mask_request(request: ModelRequest, task: str) -> MaskedText:
 
 
 def mask_earlier_request(before: ModelRequest, request: ModelRequest, masked: MaskedText, task: str) -> ModelRequest:
-    """The earlier request, masked; taken from the masked ``request`` if that continues the earlier one."""
+    """The earlier request, masked. If ``request`` continues it, its part of the masked request is reused."""
     count = len(before.messages)
     if before.tools == request.tools and before.messages == request.messages[:count]:
         return before._replace(tools=masked.request.tools, messages=masked.request.messages[:count])
@@ -74,14 +74,16 @@ def mask_earlier_request(before: ModelRequest, request: ModelRequest, masked: Ma
 
 
 def restore_values(reply: ModelReply, masked: MaskedText) -> ModelReply:
-    """The reply with the values in place of their placeholders. A text without one stays as it is, to the byte."""
+    """The reply with values in place of placeholders. A text without placeholders is returned unchanged."""
     if not masked.values:
         return reply
     return reply._replace(blocks=tuple(_restore_block(block, masked) for block in reply.blocks))
 
 
 class _MaskedValues:
-    """The values kept back so far, by placeholders. A text's own word that looks like one is kept back too."""
+    """The values hidden so far, by placeholder. A word of the text itself that looks like a placeholder is
+    hidden, too.
+    """
 
     def __init__(self) -> None:
         self.kinds: dict[str, MarkKind] = {}
@@ -104,7 +106,7 @@ class _MaskedValues:
                 self._add_placeholder(plain, kind.value.upper())
 
     def mask(self, but: MarkKind | None = None) -> "_Mask":
-        """A mask of all values known now, or of all ``but`` those of one kind."""
+        """A mask of all values so far, without those of the kind ``but``."""
         if but is None and self._mask is not None:
             return self._mask
         names = {name: value for name, value in self.names.items() if but is None or self.kinds.get(value) is not but}
@@ -118,15 +120,15 @@ class _MaskedValues:
 
 
 class _Mask:
-    """Replaces values by their placeholders, and notes in ``bare`` which stood as a bare number in JSON."""
+    """Replaces values by placeholders; collects in ``bare`` the placeholders that replaced a bare JSON number."""
 
     def __init__(self, names: Mapping[str, str], bare: set[str]) -> None:
         self._names = names
-        self._pattern = literals(names) if names else _NOTHING
+        self._pattern = literals_pattern(names) if names else _NOTHING
         self.bare = bare
 
     def may_occur_in(self, text: str) -> bool:
-        """Whether any of the values stands in the text, also within a longer word."""
+        """Whether any of the values occurs in the text, even inside a longer word."""
         return any(form in text for form in self._names)
 
     def text(self, text: str) -> str:
@@ -155,7 +157,7 @@ class _Mask:
 
 
 def _is_bare(text: str, start: int, end: int) -> bool:
-    """Whether digits stand as a number in JSON, as the value of a field or an item of a list."""
+    """Whether the digits are a number in JSON: the value of a field, or an item of a list."""
     return (
         text[start:end].isdigit()
         and text[start - 1 : start] in (":", ",", "[")
@@ -164,7 +166,7 @@ def _is_bare(text: str, start: int, end: int) -> bool:
 
 
 class _FoundMarks(NamedTuple):
-    """The values that one text marks, and its words that look like placeholders."""
+    """The protected values in one text, and its words that look like placeholders."""
 
     values: Mapping[str, MarkKind]
     words: tuple[str, ...]
@@ -172,7 +174,7 @@ class _FoundMarks(NamedTuple):
 
 @lru_cache(maxsize=512)
 def _find_marks(text: str) -> _FoundMarks:
-    """The marks of a text; cached, since the same texts come again with each request."""
+    """The marks of a text, cached because the same texts recur in each request."""
     return _FoundMarks(marked_values(text), tuple(dict.fromkeys(_PLACEHOLDER.findall(text))))
 
 
@@ -185,7 +187,7 @@ def _marks_of_tool(tool: ToolDefinition) -> tuple[_FoundMarks, ...]:
 
 @cached_by_identity(8_192)
 def _words_of_tool(tool: ToolDefinition) -> str:
-    """Every text and number of a tool that a mask looks at, joined."""
+    """All texts and numbers of a tool that a mask may replace, joined into one text."""
     inner = (value for _, value in walk_json(cast(Json, dict(tool.input_schema))))
     return _BETWEEN.join((tool.description, *(str(one) for one in inner if not isinstance(one, dict | list))))
 
@@ -201,7 +203,7 @@ _words_of_tools = IdentityCache[tuple[ToolDefinition, ...], str](
 
 
 def _restore_line_breaks(value: str) -> str:
-    """The value; a private key that was found in JSON has its line breaks restored."""
+    """The value, with escaped line breaks restored if it is a private key found in JSON."""
     return value.replace("\\\\n", "\n").replace("\\n", "\n") if value.startswith("-----BEGIN") else value
 
 
@@ -218,7 +220,7 @@ def _block_text(block: Block) -> str:
 
 
 def _list_forms(value: str) -> tuple[str, ...]:
-    """The value as it is written in plain text, in JSON, and in JSON within JSON."""
+    """The value as written in plain text, in a JSON string, and in a JSON string inside another."""
     once = _escape_json(value)
     return tuple(dict.fromkeys((value, once, _escape_json(once))))
 
@@ -240,7 +242,9 @@ def _mask_block(block: Block, mask: _Mask) -> Block:
 
 
 def _masked_tools(tools: tuple[ToolDefinition, ...], hidden: _MaskedValues) -> tuple[ToolDefinition, ...]:
-    """The tools with masked values; unchanged if they have none, so that what was computed from them still holds."""
+    """The tools with masked values. Tools without such values are returned as the same objects, so that caches by
+    identity apply.
+    """
     mask = hidden.mask()
     if not hidden.names or not mask.may_occur_in(_words_of_tools(tools)):
         return tools
@@ -249,7 +253,9 @@ def _masked_tools(tools: tuple[ToolDefinition, ...], hidden: _MaskedValues) -> t
 
 
 def _mask_tool(tool: ToolDefinition, mask: _Mask, self_evident_mask: _Mask) -> ToolDefinition:
-    """The tool with masked texts; in its schema only values that show by themselves: its own words stay."""
+    """The tool with its texts masked. In its schema, only values that show by themselves are masked; its own words
+    stay.
+    """
     schema = cast("Mapping[str, JsonValue]", self_evident_mask.json(cast(Json, dict(tool.input_schema))))
     return tool._replace(description=mask.text(tool.description), input_schema=schema)
 
@@ -284,7 +290,9 @@ def _restored_text(text: str, masked: MaskedText) -> str:
 
 
 def _escape_for_context(value: str, before: str) -> str:
-    """The value as it is written inside a string of JSON, or of JSON within JSON, by the quote that opened it."""
+    """The value escaped for where it stands: inside a JSON string, or a JSON string inside another, as the quote before
+    it shows.
+    """
     opened = _IN_STRING.search(before)
     for _ in range((len(opened[1]) + 1).bit_length() if opened else 0):
         value = _escape_json(value)

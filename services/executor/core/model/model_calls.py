@@ -1,4 +1,6 @@
-"""Asks a model: each call is paid for, masked and journaled; an answer that does not fit is asked for again."""
+"""Asks a model. Each call is reserved in the budget, masked and journaled; an unusable structured answer is asked for
+again.
+"""
 
 import asyncio
 import hashlib
@@ -63,11 +65,11 @@ _LOOK_SECONDS = 1.0  # at least between two looks whether the task is to stop, w
 
 
 class UnusableAnswer(ValueError):
-    """The model's structured answer does not fit; the message can be shown to the model."""
+    """The model's structured answer does not fit; the message may be sent back to the model."""
 
 
 class Payment:
-    """The payment of one call: ``reserve`` before it, ``cost`` when its reply is there."""
+    """The payment of one model call: ``reserve`` before it, ``cost`` after its reply."""
 
     def __init__(
         self,
@@ -79,7 +81,9 @@ class Payment:
         cheaper: bool = False,
         before: ModelRequest | None = None,
     ) -> None:
-        """``cheaper``: on a lower tier than its state's. ``before``: the same history's last answered request."""
+        """``cheaper``: the call uses a lower tier than its state normally does. ``before``: the last answered request
+        of the same history.
+        """
         self._journal, self._daily, self._task = ctx.journal, ctx.ports.daily, ctx.record.task_id
         self._key, self._request, self._share, self._cheaper = key, request, share, cheaper
         self._size = size_of(request, before)
@@ -91,11 +95,11 @@ class Payment:
 
     @property
     def affordable_request(self) -> ModelRequest:
-        """The request, with its answer limited to what was reserved for it."""
+        """The request, with its answer limited to the tokens that were reserved for it."""
         return self._request._replace(max_tokens=self._reserved.max_tokens)
 
     async def reserve(self) -> None:
-        """Reserves the cost of the call. Raises ``BudgetSpent``, or what says that this run may not go on."""
+        """Reserves the cost of the call. Raises ``BudgetSpent``, or whatever ends or pauses this run."""
         price = self._ceilings.tariff.of_tier(self._request.tier)
         output, spending = self._request.max_tokens, self._journal.spending
         self._reserved = spending.reserve(self._key, self._size, output, self._ceilings, price, self._share)
@@ -112,7 +116,7 @@ class Payment:
             raise
 
     def cost(self, reply: ModelReply) -> Settlement:
-        """The settlement of what the reply cost, which counts from now on."""
+        """Computes what the reply cost, and counts it as the task's spending."""
         price = self._ceilings.tariff.price_of(reply.asked or reply.model)
         amount, doubt = bill_reply(reply, self._size, price, self._reserved.max_tokens)
         name, reserved = self._reserved.name, self._caps is not None
@@ -121,7 +125,9 @@ class Payment:
         return settlement
 
     async def _reserve_in_day(self, caps: DayCaps) -> bool:
-        """Whether the call fits in the tenant's day, where it is reserved; the same step settles earlier calls."""
+        """Reserves the call in the tenant's daily budget and counts the cost of earlier calls, in one step; False if it
+        does not fit.
+        """
         over = [settlement.as_charge(self._task) for settlement in self._journal.take_settlements(self._day[1])]
         return await self._daily.reserve(*self._day, self._build_charge(), caps, over)
 
@@ -131,7 +137,7 @@ class Payment:
 
 
 def caps_of(tenant: TenantRecord) -> DayCaps | None:
-    """What the tenant may use in a day; None if nothing limits it."""
+    """The tenant's daily caps; None if it has none."""
     if tenant.tokens_per_day is None and tenant.dollars_per_day is None:
         return None
     money = tenant.dollars_per_day
@@ -145,7 +151,7 @@ def _describe_spent_day(caps: DayCaps, day: str) -> str:
 
 
 def request_digest(request: ModelRequest) -> str:
-    """A short hash of everything in the request that its answer may depend on."""
+    """A short hash of everything in the request that may affect its answer."""
     tools = _tools_text(request.tools)
     messages = tuple(
         message._replace(blocks=tuple(map(_without_image_data, message.blocks))) for message in request.messages
@@ -169,11 +175,10 @@ async def ask(
     *,
     seconds: float = math.inf,
 ) -> ModelReply:
-    """The model's reply, a journal step. Raises ``Failed`` if the model cannot be had, or ``BudgetSpent``.
+    """The model's reply, as a journal step. Raises ``Failed`` if the model is unavailable, or ``BudgetSpent``.
 
-    ``before``: the request of the same history that was answered last, on the tier that answered it; its messages are
-    counted already. ``seconds``: how long the model may take. The model sees placeholders for what the privacy guard
-    marks; the reply has the values again.
+    ``before``: the last answered request of the same history, whose messages are paid for already. ``seconds``: the
+    time limit. The model sees placeholders for protected values; the reply has the values.
     """
     hidden = mask_request(request, ctx.task)
     ctx.journal.redact_values(hidden.kinds)
@@ -215,13 +220,15 @@ def helper_request(
     tier: Tier = Tier.SMALL,
     schema: Mapping[str, JsonValue] | None = None,
 ) -> ModelRequest:
-    """A question beside the task's own conversation: its ``prompt`` after the role, and what it is asked about."""
+    """A request outside the task's conversation: the role and ``prompt`` as its system text, ``sections`` as its
+    message.
+    """
     system, messages = (ctx.prompts.role, prompt), (user_message(render(sections)),)
     return ModelRequest(tier=tier, system=system, messages=messages, schema=schema, max_tokens=most)
 
 
 class HelperUnavailable(Exception):
-    """A request that the task can do without has no answer; the message says why."""
+    """A request that the task can do without got no answer; the message says why."""
 
 
 async def ask_if_possible(
@@ -233,7 +240,9 @@ async def ask_if_possible(
     *,
     seconds: float = math.inf,
 ) -> ModelReply:
-    """Asks as ``ask`` does. Raises ``HelperUnavailable`` if the model cannot be had or paid for: the task goes on."""
+    """Like ``ask``, for a request that the task can do without: raises ``HelperUnavailable`` if the model is
+    unavailable or too expensive.
+    """
     try:
         return await ask(ctx, key, request, share, before, seconds=seconds)
     except (Failed, BudgetSpent) as error:
@@ -244,7 +253,9 @@ async def ask_if_possible(
 
 
 def thrift_of(ctx: TurnContext, key: str, tier: Tier, share: BudgetShare) -> Thrift:
-    """The tier and pressure with which the call for ``key`` was made, if it was; else with which it will be."""
+    """The tier and pressure of the call ``key``: from the journal if the call was made, otherwise as it would be made
+    now.
+    """
     used = ctx.journal.spending.used_share(ctx.limits.ceilings, share)
     now = choose_thrift(tier, used, keeps_tier=share.keeps_tier)
     stored = ctx.journal.get(key)
@@ -258,14 +269,14 @@ def user_message(text: str) -> Message:
 
 
 def sections_message(sections: Mapping[str, Json]) -> Message:
-    """The sections as the user's message; those that many tasks share come first, as a block of their own."""
+    """The sections as a user message. Sections that many tasks share come first, as a block of their own."""
     stable = render({name: sections[name] for name in STABLE if name in sections})
     text = TextBlock(render({name: value for name, value in sections.items() if name not in STABLE}))
     return Message("user", (StableText(stable), text) if stable else (text,))
 
 
 def parse_reply(reply: ModelReply, shape: type[Shape]) -> Shape:
-    """The reply's JSON as ``shape``; raises ``UnusableAnswer``, which says what does not fit."""
+    """Parses the reply's JSON as ``shape``; raises ``UnusableAnswer``, whose message says what does not fit."""
     try:
         return shape.model_validate_json(reply.text)
     except ValidationError as error:
@@ -289,7 +300,7 @@ _tools_text = IdentityCache[tuple[ToolDefinition, ...], str](lambda tools: f"[{'
 
 
 def _describe_usage(reply: ModelReply, spent: Settlement) -> dict[str, JsonValue]:
-    """What a call used, for people: tokens read (and how many from the cache), tokens written, and its price."""
+    """A call's usage for people: input tokens (and how many came from the cache), output tokens, and the price."""
     usage = reply.usage
     doubt: dict[str, JsonValue] = {"usage_doubt": spent.doubt} if spent.doubt else {}
     return {
@@ -302,7 +313,7 @@ def _describe_usage(reply: ModelReply, spent: Settlement) -> dict[str, JsonValue
 
 
 def _note_usage(span: Span, reply: ModelReply, spent: Settlement, tier: Tier) -> None:
-    """Notes on the span what the call used, in OpenTelemetry's terms, whose input counts all that was read."""
+    """Puts the call's usage on the span. As in OpenTelemetry's conventions, the input count includes cached tokens."""
     if not span.is_recording:
         return
     usage = reply.usage
@@ -322,7 +333,7 @@ def _note_usage(span: Span, reply: ModelReply, spent: Settlement, tier: Tier) ->
 
 
 def _with_budget_hint(ctx: TurnContext, request: ModelRequest, way: Thrift) -> ModelRequest:
-    """The request on its tier, with the budget's hint as its very last text: what stands before it stays the same."""
+    """The request on its tier, with a hint on the budget as its last text, so that all before it stays cacheable."""
     hint = render({"efficiency": ctx.prompts._asdict()[f"efficiency_{way.pressure}"]})
     *before, last = request.messages
     told = last._replace(blocks=(*last.blocks, PassingText(hint)))
@@ -330,7 +341,7 @@ def _with_budget_hint(ctx: TurnContext, request: ModelRequest, way: Thrift) -> M
 
 
 async def _complete_unless_stopped(ctx: TurnContext, request: ModelRequest) -> ModelReply:
-    """The reply, unless somebody has the task stopped first: a model may take minutes, and changes nothing."""
+    """The model's reply; abandons the request if the task is stopped meanwhile, since a reply may take minutes."""
 
     async def watch_for_stop() -> NoReturn:
         while True:
@@ -382,7 +393,7 @@ def _unpack_block(packed: JsonObject) -> ReplyBlock:
 
 
 def can_afford_all(ctx: TurnContext, requests: Iterable[ModelRequest], share: BudgetShare) -> bool:
-    """Whether the task's ceilings have room for all these requests, each with the longest answer."""
+    """Whether the task's ceilings allow all these requests, each with its longest answer."""
     ceilings = ctx.limits.ceilings
     costs = (estimate_cost(size_of(one), one.max_tokens, ceilings.tariff.of_tier(one.tier)) for one in requests)
     total = sum(costs, ctx.journal.spending.counted)
@@ -394,7 +405,7 @@ ATTEMPTS = 2
 
 
 class ModelQuestion(NamedTuple):
-    """A question to a small model; ``sections`` become the user message, ``schema`` the form of the answer."""
+    """A question to the small model. ``sections`` become the user message; ``schema`` is that of the answer."""
 
     step: str
     system: tuple[str, ...]
@@ -404,19 +415,21 @@ class ModelQuestion(NamedTuple):
     share: BudgetShare = BudgetShare.READING
 
     def request(self, problem: str = "") -> ModelRequest:
-        """The request for the question; ``problem``: what was wrong with the answer before."""
+        """The request for the question. ``problem``: what was wrong with the answer before."""
         message = sections_message({**self.sections, "correction": problem})
         return ModelRequest(Tier.SMALL, self.system, (message,), (), self.schema, self.max_tokens)
 
 
 class Unanswered(EarlyEnd):
-    """The model could not give a usable answer."""
+    """The model gave no usable answer."""
 
 
 async def ask_checked(
     ctx: TurnContext, question: ModelQuestion, shape: type[Shape], check: Callable[[Shape], Checked]
 ) -> tuple[Checked, int]:
-    """``check`` of the answer, and how often was asked: twice for an unusable one. Raises ``Unanswered``."""
+    """Asks the question, up to twice, until ``check`` accepts the answer; returns its result and the number of
+    requests. Raises ``Unanswered``.
+    """
     problem = ""
     for attempt in range(ATTEMPTS):
         request = question.request(problem)

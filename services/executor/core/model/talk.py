@@ -1,4 +1,6 @@
-"""The history of one task's conversation with a model: it only grows, and begins anew when another tier takes over."""
+"""The message history of one task's conversation with a model. It only grows, until it restarts because another tier
+takes over or it is too long.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -37,7 +39,7 @@ _MOST_RULES, _MOST_RULE = 60, 300
 
 
 async def opening_sections(ctx: TurnContext) -> dict[str, Json]:
-    """The first message's sections, journaled to keep them to the byte; after later files a turn has these too."""
+    """The sections of the first message, journaled so that each attempt sends the same bytes."""
 
     async def compose() -> str:
         # The kinds of task that were designed for the tenant keep their names.
@@ -50,7 +52,7 @@ async def opening_sections(ctx: TurnContext) -> dict[str, Json]:
 
 
 def first_message(sections: dict[str, Json], pictures: Sequence[ImageBlock]) -> Message:
-    """The first message: the task's images, and then all sections."""
+    """The first message: the task's pictures, then all sections."""
     return Message("user", (*pictures, TextBlock(render(sections))))
 
 
@@ -72,12 +74,16 @@ def _describe_now(ctx: TurnContext) -> Json:
 
 
 def local_now(ctx: TurnContext) -> datetime:
-    """The time at which the task is read: of its acceptance in the tenant's zone, or of a world with its own time."""
+    """The present time for the task: when it was accepted, in the tenant's time zone, or the time of its practice
+    world.
+    """
     return ctx.clock or ctx.record.accepted_at.astimezone(ZoneInfo(ctx.tenant.time_zone))
 
 
 def _describe_constraints(ctx: TurnContext) -> str:
-    """The constraints in words: what was foreseen, and every standing rule that can concern a tool of the task."""
+    """The constraints as texts: those of the provisional verdict, and each rule that may concern one of the task's
+    tools.
+    """
     foreseen = str(ctx.sections.get("constraints") or "")
     practice = ctx.record.request.practice
     offered = ctx.toolbox.names
@@ -103,7 +109,7 @@ def _describe_constraints(ctx: TurnContext) -> str:
 
 
 def _tool_rule_in_words(rule: ToolRule) -> str:
-    """A rule about a tool's calls, with all that decides it: its limit, what it counts, and what has to agree."""
+    """A rule about a tool's calls as a sentence: its limit, what it counts, and which fields must agree."""
     said = f"{rule.kind.replace('_', ' ')} {rule.tool}"
     if rule.kind == ToolRuleKind.AT_MOST:
         limit = 1 if rule.limit is None else rule.limit
@@ -127,12 +133,12 @@ _MOST_HISTORY = 240_000  # characters; beyond that a new history begins
 
 
 class Talk:
-    """The messages and tier of the conversation now. ``so_far`` has, as data, what was called in all histories."""
+    """The conversation's present messages and tier. ``so_far``: all calls of this and earlier histories, as data."""
 
     def __init__(
         self, ctx: TurnContext, sections: dict[str, Json], tools: tuple[ToolDefinition, ...], prefix: str
     ) -> None:
-        """``prefix`` begins the names of its replies in the journal."""
+        """``prefix`` is that of the journal keys of its replies."""
         self._prefix = prefix
         self._ctx = ctx
         self._sections = sections
@@ -148,11 +154,11 @@ class Talk:
 
     @property
     def key(self) -> str:
-        """The journal's name for the present reply; the steps that belong to it are named after it."""
+        """The journal key of the present reply, and the prefix of the keys of its steps."""
         return f"{self._prefix}:{self.replies}"
 
     async def ask(self, share: BudgetShare, tier: Tier) -> ModelReply:
-        """The model's next reply. Raises ``Failed`` if the conversation has become too long."""
+        """The model's next reply. Raises ``Failed`` once there were too many replies."""
         if self.replies >= self._ctx.limits.iterations:
             raise Failed(f"the task took {self.replies} replies of the model without an end")
         self.replies += 1
@@ -165,7 +171,7 @@ class Talk:
         return await self._ask_model(f"{self.key}:model", wanted, share, before)
 
     def request(self, said: str = "", effort: Effort | None = None) -> ModelRequest:
-        """The next request; ``said``: a text at its end for this request only."""
+        """The next request. ``said``: a text that is appended for this request only."""
         messages = self.messages
         if said:
             *before, last = messages
@@ -185,12 +191,12 @@ class Talk:
         self.messages = (*self.messages, Message("assistant", reply.blocks))
 
     def add_message(self, text: str, results: Sequence[ToolResult] = ()) -> None:
-        """Adds a message: the results of the last reply's calls, and a text that the executor itself writes."""
+        """Adds a user message: the results of the last reply's calls, and a text of the executor."""
         said = (TextBlock(text),) if text else ()
         self.messages = (*self.messages, Message("user", (*results, *said)))
 
     def restart(self, tier: Tier) -> None:
-        """Begins a new history: first message, parts, calls so far, last text and figures (caches are by model)."""
+        """Starts a new history on ``tier``: first message, parts, all calls so far, the last text and figures."""
         self.tier = tier
         if len(self.messages) > 1:
             said = [block for block in self.messages[-1].blocks if isinstance(block, TextBlock)]
@@ -204,7 +210,7 @@ class Talk:
     async def _ask_model(
         self, key: str, request: ModelRequest, share: BudgetShare, before: ModelRequest | None
     ) -> ModelReply:
-        """One reply; a model that pauses is asked to go on where it was."""
+        """One reply. If the model pauses within it, it is asked to continue."""
         reply = await ask(self._ctx, key, request, share, before)
         for number in range(_MOST_PAUSES):
             if reply.stop_reason != "pause_turn":
@@ -221,35 +227,35 @@ class Talk:
 
 
 class CallAnswer(NamedTuple):
-    """What a call is answered: its result; if it had one before, ``later`` is told of it in a text instead."""
+    """The answer to a tool call. ``later``: what to tell the model in a text if the call has got a result before."""
 
     result: ToolResult
     later: JsonObject | None = None
 
 
 class PendingResults:
-    """The results of the last reply's calls, until all of them go back to the model."""
+    """Collects the results of the last reply's calls until all are sent back to the model."""
 
     def __init__(self, talk: Talk) -> None:
         self._talk = talk
         self._results: dict[str, ToolResult] = {}
 
     def start(self, results: Mapping[str, ToolResult]) -> None:
-        """Starts with the results that calls of a new reply already have."""
+        """Starts with the results that a new reply's calls already have."""
         self._results = dict(results)
 
     def add_results(self, results: Iterable[ToolResult]) -> None:
         self._results |= {one.tool_use_id: one for one in results}
 
     def close_with_outcomes(self, answers: Sequence[CallAnswer]) -> None:
-        """Closes with these results; of calls that were answered before, a text beside them tells."""
+        """Adds these results and sends all back. An outcome of a call that had a result before goes into a text."""
         waiting = {use_id for use_id in self._list_call_ids() if use_id not in self._results}
         later: list[Json] = [one.later for one in answers if one.later and one.result.tool_use_id not in waiting]
         self.add_results(one.result for one in answers if one.result.tool_use_id in waiting)
         self.close(render({"outcomes": later}) if later else "")
 
     def close(self, said: str = "") -> None:
-        """Answers every call of the last reply, with ``said`` beside; a call without a result is told as not made."""
+        """Sends all results back, with the text ``said``. A call without a result is reported as not made."""
         calls = self._list_call_ids()
         if not calls:
             return self._talk.add_message(said or "Go on.")

@@ -18,7 +18,7 @@ from services.executor.core.tools.near_names import words_of
 from services.executor.ports.tools import Tool
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
-from shared.domain.answer import is_exact_match
+from shared.domain.answer import is_json_list
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import DONE, SENDABLE, FsmState, ToolClass, WriteStatus
 
@@ -197,7 +197,7 @@ async def append_missing_notice(ctx: TurnContext, progress: Progress) -> Progres
     if not said:
         return progress
     noted = progress.note(not_told=said)
-    return noted if is_exact_match(answer) else noted.update_dossier(answer=f"{answer.rstrip()}\n\n{said}")
+    return noted if is_json_list(answer) else noted.update_dossier(answer=f"{answer.rstrip()}\n\n{said}")
 
 
 def _texts_of_party(party: str, facts: Iterable[Fact]) -> Iterator[str]:

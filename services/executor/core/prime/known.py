@@ -29,14 +29,14 @@ from shared.contracts.knowledge import Accuracy, CaseEntry, KnownEntity, KnownFa
 from shared.contracts.outcome import Threshold, ThresholdKind
 from shared.contracts.policy import Policy, Rule
 from shared.contracts.task import Turn, TurnKind
-from shared.domain.bandit import Arm, Arms, Choice, choose
-from shared.domain.cases import CaseOutcome, prune_log, relevant
+from shared.domain.bandit import Arm, Arms, Choice, choose_arm
+from shared.domain.cases import CaseOutcome, prune_log, relevant_cases
 from shared.domain.conversation import KEPT, SUMMARY_WORDS, SpokenTurn, concatenate_turns, is_long
-from shared.domain.estimates import Trust, recent, trust
+from shared.domain.estimates import Trust, count_recent, judge_trust
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object, plain
 from shared.domain.identity_cache import IdentityCache, cached_by_identity
 from shared.domain.keywords import keywords
-from shared.domain.known import known_entities, known_facts
+from shared.domain.known import select_entities, select_facts
 from shared.domain.words import Strategy
 from shared.ports.models import ModelReply, ModelRequest
 from shared.ports.store import StoreUnavailable
@@ -88,7 +88,7 @@ async def with_strategy(ctx: TurnContext, progress: Progress) -> Progress:
     """The progress with its strategy, drawn by the arms of its kind of process; the first for an assessment's turns."""
     practice = ctx.record.request.practice
     is_turn = practice is not None and practice.turn > 0
-    choice = choose({} if is_turn else ctx.experience.arms, ctx.limits.strategies)
+    choice = choose_arm({} if is_turn else ctx.experience.arms, ctx.limits.strategies)
     choice = choice._replace(why="one strategy for every turn of an assessment") if is_turn else choice
     bandit = _describe_arms(choice, ctx.experience.arms)
     ctx.journal.tell("note", process_type=progress.process_type, read_only=progress.read_only)
@@ -101,7 +101,7 @@ def _describe_arms(choice: Choice, arms: Arms) -> dict[str, JsonValue]:
     """Each arm's pulls, mean reward and score, as the task's metadata shows them."""
     told = ((strategy.value, arms.get(strategy, Arm()), score) for strategy, score in choice.scores.items())
     return {
-        name: {"n": arm.n, "q": round(arm.q, 4), "ucb": None if score is None else round(score, 4)}
+        name: {"n": arm.n, "q": round(arm.mean_reward, 4), "ucb": None if score is None else round(score, 4)}
         for name, arm, score in told
     }
 
@@ -143,9 +143,9 @@ def select_experience(experience: Experience, task: str, process_type: str, now:
     """The experience with only what this task is shown: the most relevant cases, facts and entities not out of date."""
     words = keywords(task)
     return experience._replace(
-        cases=tuple(relevant(prune_log(experience.cases, now), words)),
-        knowledge=tuple(known_facts(experience.knowledge, task, words, process_type)),
-        entities=tuple(known_entities(experience.entities, task, now)),
+        cases=tuple(relevant_cases(prune_log(experience.cases, now), words)),
+        knowledge=tuple(select_facts(experience.knowledge, task, words, process_type)),
+        entities=tuple(select_entities(experience.entities, task, now)),
     )
 
 
@@ -239,9 +239,9 @@ def _policy_limits_text(policies: tuple[Policy, ...]) -> str:
 
 def _describe_limit(limit: Threshold, known: Accuracy) -> JsonObject:
     about: JsonObject = {"kind": limit.kind.value, "about": limit.name}
-    how = trust(known.attempts, known.matches, known.window)
+    how = judge_trust(known.attempts, known.matches, known.window)
     if how is Trust.DRIFT:
-        held, of = recent(known.window)
+        held, of = count_recent(known.window)
         warning = (
             f"limits of this kind held in only {held} of the last {of} tasks of this process: none is stated here; "
             "go by what the policy and the tools say now"
@@ -368,11 +368,11 @@ async def _summarize_older_turns(ctx: TurnContext, older: Sequence[SpokenTurn]) 
 async def _with_request_history(ctx: TurnContext) -> TurnContext:
     """The context with the conversation that came with the request; it is all that the run remembers."""
     solver = ctx.record.request.solver
-    older, recent = split_conversation(
+    older, count_recent = split_conversation(
         [SpokenTurn(turn.role, turn.content) for turn in solver.history] if solver else []
     )
     summary = _cut_summary(await ask(ctx, _SOLVER_STEP, _summary_request(ctx, older))) if older else None
-    turns = [_describe_turn(turn) for turn in recent]
+    turns = [_describe_turn(turn) for turn in count_recent]
     if summary is not None:
         turns.insert(0, {"role": "summary", "text": f"[Prior context summary: {summary}]"})
     told: dict[str, JsonValue] = {"compressed": bool(older), "summary": summary}

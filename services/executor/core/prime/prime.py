@@ -34,7 +34,7 @@ from services.executor.ports.sessions import Work
 from services.executor.ports.tools import Tool, ToolServers, ToolSilent, ToolUnreachable
 from services.executor.ports.turns import TurnStore
 from shared.contracts.policy import EvaluateRequest, Policy
-from shared.contracts.policy_document import UnknownShape, read_rules, rules_in_text
+from shared.contracts.policy_document import BadPolicyDocument, read_rules, rules_in_text
 from shared.contracts.task import TaskRecord
 from shared.contracts.tenant import CatalogueEntry, Connection, TenantRecord
 from shared.domain.exact_json import plain
@@ -189,7 +189,7 @@ def read_policy(document: str | Mapping[str, JsonValue] | None) -> RequestPolicy
         if not isinstance(found, dict | list):
             return RequestPolicy(advice=str(document).strip())
         rules, described = read_rules(found, "request")
-    except UnknownShape as error:
+    except BadPolicyDocument as error:
         raise Failed(f"metadata.policy_doc cannot be read as rules: {error}") from error
     return RequestPolicy(rules=rules, unread=described)
 

@@ -48,7 +48,7 @@ from services.executor.core.states.prompts import render
 from services.executor.core.tools.near_names import words_of
 from services.executor.core.tools.record_tree import NoSuchPath, names_a_record
 from shared.contracts.plan import WritePlan
-from shared.domain.answer import is_exact_match
+from shared.domain.answer import is_json_list
 from shared.domain.exact_json import Json, as_text
 from shared.domain.keywords import keywords, stem
 
@@ -292,7 +292,7 @@ def append_rows_without_call(progress: Progress, task: str) -> Progress:
     more = f" and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
     said = f"Nothing was done for {', '.join(row.text for row in left[:_NAMED])}{more}."
     noted = progress.note(rows_left_out=said)
-    return noted if is_exact_match(answer) else noted.update_dossier(answer=f"{answer.rstrip()}\n\n{said}")
+    return noted if is_json_list(answer) else noted.update_dossier(answer=f"{answer.rstrip()}\n\n{said}")
 
 
 def rows_without_call(progress: Progress, task: str, plan: WritePlan) -> list[DueRow]:

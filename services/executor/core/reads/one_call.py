@@ -25,7 +25,7 @@ from services.executor.ports.tools import Tool, ToolAnswer, ToolSilent, ToolUnre
 from shared.domain import span_names as names
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_object
 from shared.domain.marks import MarkKind
-from shared.domain.redaction import without_marks
+from shared.domain.redaction import redact_json
 from shared.domain.words import ToolClass
 from shared.ports.tracing import Span, SpanKind
 
@@ -136,7 +136,7 @@ def format_arguments(arguments: JsonObject, hidden: Mapping[str, MarkKind]) -> s
     """The arguments as JSON for people who watch, cut to 200 characters. Marked values are taken out before the cut,
     since half of a number would not be recognized.
     """
-    return dumps(without_marks(arguments, hidden))[:_TOLD]
+    return dumps(redact_json(arguments, hidden))[:_TOLD]
 
 
 async def _send_once(

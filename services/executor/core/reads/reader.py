@@ -39,7 +39,7 @@ class ReadRules:
         barred = journal.get(f"{key}:barred")
         if allowance is None or barred is not None or journal.get(key) is not None:
             return barred  # what an earlier turn was refused or has read stays so, whatever was called since
-        bar = allowance.what_forbids(since)
+        bar = allowance.find_prohibition(since)
         if bar is not None:
             journal.add(f"{key}:barred", "verdict", f"{bar.rule_id}: {bar.reason}")
             return f"{bar.rule_id}: {bar.reason}"

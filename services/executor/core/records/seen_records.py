@@ -20,7 +20,7 @@ from services.executor.core.tools.record_tree import (
     write_condition,
 )
 from services.executor.core.tools.schema_drift import ALIASES
-from shared.contracts.tenant import key_name
+from shared.contracts.tenant import normalized_key_name
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 
 _MAKES = frozenset((verb,) for verb in "create add register insert make new draft generate".split())
@@ -400,7 +400,9 @@ def reference_of(
     if text is None:
         return None
     if declared := keys.kind_of(key):
-        return RecordReference(declared, text, value, text.isdigit(), is_id=True, must_exist=True, key=key_name(key))
+        return RecordReference(
+            declared, text, value, text.isdigit(), is_id=True, must_exist=True, key=normalized_key_name(key)
+        )
     is_number = text.isdigit()
     noun, last = singular_words(key), singular_words(key)[-1:]
     if not noun or describes_request(noun, keys):

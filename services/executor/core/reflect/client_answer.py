@@ -15,7 +15,7 @@ from services.executor.core.states.machine import NOTHING_WRITTEN
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.policy import Verdict
 from shared.contracts.task import TaskRecord
-from shared.domain.answer import is_exact_match
+from shared.domain.answer import is_json_list
 from shared.domain.exact_json import i_json
 from shared.domain.quality import Score
 from shared.domain.words import TaskState, WriteStatus
@@ -74,7 +74,7 @@ def final_answer(
 
     ``acts``: the task has a part to be done, so that it is said if nothing was written.
     """
-    if is_exact_match(text):
+    if is_json_list(text):
         return text
     none = NOTHING_WRITTEN if acts and not writes and NOTHING_WRITTEN not in text else ""
     blocks = [_describe_policy(verdict), _describe_writes(writes) or none, footer]

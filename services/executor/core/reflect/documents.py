@@ -23,7 +23,7 @@ from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Verdict
 from shared.contracts.task import Artifact
-from shared.domain.answer import is_exact_match
+from shared.domain.answer import is_json_list
 from shared.domain.exact_json import Json, JsonObject, as_text, walk_json
 from shared.domain.words import ToolClass, decider
 
@@ -324,7 +324,7 @@ def _name_of(record: JsonObject) -> str:
 
 _SOURCES: Mapping[str, Callable[[DocumentMaterial], Json]] = {
     "request": lambda material: material.task,
-    "answer": lambda material: "" if is_exact_match(material.answer) else material.answer,
+    "answer": lambda material: "" if is_json_list(material.answer) else material.answer,
     "values": lambda material: [
         {"name": value.name, "value": value.value, "by": value.operation} for value in material.dossier.values
     ],

@@ -13,13 +13,13 @@ from services.executor.core.session.context import is_practice
 from services.executor.core.session.dossier import Dossier, Progress, RunEnd, is_dry_run
 from services.executor.core.session.values import NamedValue, threshold_kind_of
 from shared.contracts.ledger import LedgerEntry
-from shared.contracts.outcome import PredictionOutcome, Said, TaskOutcome, Threshold, ThresholdKind
+from shared.contracts.outcome import OutcomeTexts, PredictionOutcome, TaskOutcome, Threshold, ThresholdKind
 from shared.contracts.policy import Verdict
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import loads_object, walk_json
 from shared.domain.marks import MarkKind
 from shared.domain.quality import Score
-from shared.domain.redaction import NOTHING, redact_text, without_marks
+from shared.domain.redaction import NOTHING, redact_json, redact_text
 from shared.domain.words import Strategy, TaskState, WriteStatus
 
 _TOOLS_NAMED = 10
@@ -71,12 +71,12 @@ def outcome_of_run(
         "model_calls": progress.model_calls,
         "policy_passed": verdict.passed if verdict else None,
         "escalated": ended.escalated,
-        "worked": without_marks(_list_tools(ended, worked=True), hidden),
-        "failed": without_marks(_list_tools(ended, worked=False), hidden),
+        "worked": redact_json(_list_tools(ended, worked=True), hidden),
+        "failed": redact_json(_list_tools(ended, worked=False), hidden),
         "thresholds": _list_thresholds(ended, hidden),
         "said": _words_for_learning(ended, record, hidden),
         # What a case is made of beside these fields; all else stands in the task's record.
-        "details": without_marks({"quality_parts": score_parts(scored), **fell_back}, hidden),
+        "details": redact_json({"quality_parts": score_parts(scored), **fell_back}, hidden),
     }
     is_applied = _was_strategy_applied(ended, record)
     return outcome_of_record(record, ended.writes, hidden, is_applied=is_applied).model_copy(update=update)
@@ -87,22 +87,22 @@ def score_parts(scored: Score) -> dict[str, JsonValue]:
     return {"formula": scored.formula.value, **scored.parts}
 
 
-def _words_for_learning(ended: RunEnd, record: TaskRecord, hidden: Mapping[str, MarkKind]) -> Said | None:
+def _words_for_learning(ended: RunEnd, record: TaskRecord, hidden: Mapping[str, MarkKind]) -> OutcomeTexts | None:
     """The words in which facts are looked for; None for a dry run or practice, whose people and sums are nobody's."""
     if is_dry_run(record) or is_practice(record):
         return None
     values = ended.final_progress.dossier.values
-    return Said(
+    return OutcomeTexts(
         task=redact_text(record.request.text, hidden)[:_SAID],
         answer=redact_text(ended.answer, hidden)[:_SAID],
-        values=without_marks({value.name: value.value for value in values[:_VALUES_SAID]}, hidden),
+        values=redact_json({value.name: value.value for value in values[:_VALUES_SAID]}, hidden),
     )
 
 
 def _list_thresholds(ended: RunEnd, hidden: Mapping[str, MarkKind]) -> tuple[PredictionOutcome, ...]:
     found = [one for one in threshold_outcomes(ended.final_progress, ended.writes) if one.actual is not None]
     said = [one.model_dump(include={"name", "predicted", "actual", "source"}) for one in found]
-    return tuple(one.model_copy(update=without_marks(text, hidden)) for one, text in zip(found, said, strict=True))
+    return tuple(one.model_copy(update=redact_json(text, hidden)) for one, text in zip(found, said, strict=True))
 
 
 def _was_strategy_applied(ended: RunEnd, record: TaskRecord) -> bool:

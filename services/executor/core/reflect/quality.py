@@ -20,7 +20,7 @@ from services.executor.core.tools.near_names import stems_of, words_of
 from services.executor.core.tools.record_tree import found_nothing, is_keyed
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall
-from shared.domain.answer import is_exact_match
+from shared.domain.answer import is_json_list
 from shared.domain.exact_json import Json, JsonObject, loads, walk_json
 from shared.domain.identity_cache import IdentityCache, cached_by_identity
 from shared.domain.quality import Evidence
@@ -240,7 +240,7 @@ class ReflectedRun(NamedTuple):
     @property
     def unmentioned_outputs(self) -> tuple[str, ...]:
         """The outputs of its process that the answer does not mention; none for a list or a run that does not act."""
-        if self.progress is None or is_exact_match(self.answer) or not self.is_to_act:
+        if self.progress is None or is_json_list(self.answer) or not self.is_to_act:
             return ()
         return missing_outputs(self.progress.template.outputs, self.answer, self.known)
 
@@ -286,7 +286,7 @@ def evidence(run: ReflectedRun) -> Evidence:
     nothing_found = bool(dossier.facts) and all(found_nothing(fact.result) for fact in dossier.facts if fact.ok)
     return Evidence(
         state=run.state,
-        exact_match=is_exact_match(run.answer),
+        exact_match=is_json_list(run.answer),
         policy_kept=_was_policy_kept(run, dossier) if calls else None,
         writes_planned=0 if run.dry_run else sum(call.tool_class is ToolClass.CHANGE for call in calls),
         writes_verified=sum(e.status is WriteStatus.VERIFIED and e.compensates is None for e in run.writes),

@@ -47,7 +47,7 @@ from services.executor.core.states.machine import Failed
 from services.executor.core.states.prompts import DOCUMENT_SCHEMA
 from services.executor.core.tools.shorten import beginning
 from shared.contracts.task import Artifact
-from shared.domain.answer import is_exact_match
+from shared.domain.answer import is_json_list
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_object
 from shared.domain.quality import WEAK, Formula, quality
 from shared.domain.words import FsmState, TaskState, WriteStatus
@@ -67,7 +67,7 @@ class WantedImprovement(NamedTuple):
 
 def find_improvement(run: ReflectedRun, formula: Formula = Formula.SIGNALS) -> WantedImprovement | None:
     """What a better text would have to mend; None if the answer is good enough, or must not be touched."""
-    if is_exact_match(run.answer) or run.dry_run or run.state is not TaskState.COMPLETED or run.progress is None:
+    if is_json_list(run.answer) or run.dry_run or run.state is not TaskState.COMPLETED or run.progress is None:
         return None
     if quality(evidence(run), formula).value >= WEAK:
         return None
@@ -79,7 +79,7 @@ def find_improvement(run: ReflectedRun, formula: Formula = Formula.SIGNALS) -> W
 def why_refuse(run: ReflectedRun, text: str) -> str | None:
     """Why a text may not replace the answer; None if it keeps to what is known, drops nothing and is better."""
     better = run._replace(answer=text)
-    if not text.strip() or is_exact_match(text):
+    if not text.strip() or is_json_list(text):
         return "it is no prose"
     strange = [token for token in untraced_tokens(text, run.known) if token not in run.answer]
     if strange:
@@ -196,7 +196,7 @@ async def _write_documents(
 ) -> tuple[tuple[Artifact, ...], dict[str, JsonValue]]:
     """Writes the documents that the task asks for or its process leaves; returns what the metadata says, too."""
     answer = progress.dossier.answer or ""
-    own = () if progress.read_only or is_exact_match(answer) else own_documents(progress.process_type)
+    own = () if progress.read_only or is_json_list(answer) else own_documents(progress.process_type)
     kinds = tuple(dict.fromkeys((*asked_documents(ctx.task), *own)))
     if not kinds:
         return (), {}

@@ -22,7 +22,7 @@ from services.executor.core.states.machine import EarlyEnd
 from services.executor.ports.turns import Charge, JournalEntry
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.identity_cache import IdentityCache
-from shared.domain.model_price import NANO, Price, dearest
+from shared.domain.model_price import NANO, Price, highest_prices
 from shared.domain.words import TaskState
 from shared.ports.models import (
     Block,
@@ -101,11 +101,11 @@ class Tariff:
     tiers: Mapping[Tier, tuple[str, ...]] = field(default_factory=dict)
 
     def price_of(self, model: str) -> Price:
-        return self.prices[model] if model in self.prices else dearest(self.prices.values())
+        return self.prices[model] if model in self.prices else highest_prices(self.prices.values())
 
     def of_tier(self, tier: Tier) -> Price:
         """The highest price that a call of the tier may have, for each kind of token by itself."""
-        return dearest(self.price_of(model) for model in self.tiers.get(tier, ()))
+        return highest_prices(self.price_of(model) for model in self.tiers.get(tier, ()))
 
 
 class Size(NamedTuple):

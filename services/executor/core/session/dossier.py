@@ -11,7 +11,7 @@ from services.executor.core.session.values import Fact, NamedValue, PartOfTask
 from services.executor.core.states.machine import GENERAL, REST_SUBJECT, ProcessTemplate
 from services.executor.ports.orchestrators import OrchestratorName
 from services.executor.ports.turns import Timer
-from shared.contracts.approval import Approval, Confirmed
+from shared.contracts.approval import Approval, GivenConfirmation
 from shared.contracts.base import Contract
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.made_tool import MadeTool
@@ -79,7 +79,7 @@ class Progress(Contract):
     worked_ms: int = 0
     ruled_tools: tuple[str, ...] = ()  # tools, or patterns of tools, that rules ask about
     corrections: dict[str, str] = {}  # what the session knows of renamed columns
-    confirmed: tuple[Confirmed, ...] = ()  # the template's confirmations that were given on the present plan
+    confirmed: tuple[GivenConfirmation, ...] = ()  # the template's confirmations that were given on the present plan
     insight: dict[str, JsonValue] = {}  # what the strategy tells of its own course, for the outcome
     thresholds: tuple[Threshold, ...] = ()  # the limits that were known before the task acted
     notes: dict[str, JsonValue] = {}  # how the request was read, for the task's metadata: memory, policies

@@ -31,7 +31,7 @@ from shared.domain import metric_names as names
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.domain.marks import MarkKind
 from shared.domain.model_price import NANO
-from shared.domain.redaction import HIDDEN, without_marks
+from shared.domain.redaction import HIDDEN, redact_json
 from shared.domain.words import DOUBTS, FsmState, Phase, TaskState, ToolClass, WriteStatus
 from shared.ports.meter import Meter, NoMeter
 from shared.ports.tracing import Span
@@ -236,7 +236,7 @@ class Journal:
 
     def tell(self, kind: str, **data: JsonValue) -> None:
         """Adds an event for people who watch, published with the next thing stored. Hidden values are left out."""
-        event = TaskEvent(kind=kind, at=self._now, data=without_marks(data, self.hidden))
+        event = TaskEvent(kind=kind, at=self._now, data=redact_json(data, self.hidden))
         self.counts.count_event(event)
         self._events.append(event)
 

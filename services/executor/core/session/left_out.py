@@ -7,7 +7,7 @@ from services.executor.core.session.context import TurnContext, files_not_read
 from services.executor.core.session.dossier import Dossier
 from services.executor.core.session.ledger import write_key
 from shared.contracts.plan import PlannedCall, WritePlan
-from shared.domain.answer import is_exact_match
+from shared.domain.answer import is_json_list
 from shared.domain.exact_json import Json
 
 OUTDATED = "plan:{}:outdated"  # the journal key of why a plan was not made after a person's yes
@@ -29,7 +29,7 @@ class LeftOut(NamedTuple):
 def append_remarks(ctx: TurnContext, dossier: Dossier, text: str) -> str:
     """The answer with the remarks below it; a list stays as it is, to the byte (I9)."""
     said = remarks_on_run(ctx, dossier)
-    return text if is_exact_match(text) or not said else text.rstrip() + said
+    return text if is_json_list(text) or not said else text.rstrip() + said
 
 
 def remarks_on_run(ctx: TurnContext, dossier: Dossier) -> str:

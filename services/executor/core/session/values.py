@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from shared.contracts.base import Contract
-from shared.contracts.made_tool import MadeBy
+from shared.contracts.made_tool import MadeToolReference
 from shared.contracts.outcome import ThresholdKind
 from shared.domain.exact_json import Json, JsonObject, loads
 
@@ -95,7 +95,7 @@ class NamedValue(Contract):
     figure: str = ""
     about: str = ""
     group: str = ""
-    made_by: MadeBy | None = None
+    made_by: MadeToolReference | None = None
     kind: Literal["decimal", "date", "boolean", "text", "groups"] = "decimal"
     currency: str = ""
     unit: str = ""

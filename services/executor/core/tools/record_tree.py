@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from shared.contracts.tenant import key_name
+from shared.contracts.tenant import normalized_key_name
 from shared.domain.exact_json import Json, JsonObject, as_text
 
 _WORD_ENDS = re.compile(r"[_\-\s]|(?<=[a-z0-9])(?=[A-Z])")
@@ -33,7 +33,7 @@ class RecordKeys(NamedTuple):
 
     def kind_of(self, name: str) -> tuple[str, ...]:
         """The kind whose key a field or argument of this name holds; empty where none is declared."""
-        return dict(self.kinds).get(key_name(name), ()) if self.kinds else ()
+        return dict(self.kinds).get(normalized_key_name(name), ()) if self.kinds else ()
 
     def kind_shown_by(self, tool: str) -> tuple[str, ...]:
         """The kind of which a read tool is declared to show one record; empty for any other tool."""

@@ -19,9 +19,9 @@ from services.executor.core.tools.near_names import singular, stems_of, words_of
 from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys
 from services.executor.ports.tools import AGENT_TASK, CALL_ID, MESSAGE, PARTS, Tool
 from shared.contracts.ledger import LedgerEntry
-from shared.contracts.tenant import Connection, RecordKind, key_name
+from shared.contracts.tenant import Connection, RecordKind, normalized_key_name
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object, plain, walk_json, wire
-from shared.domain.identity_cache import IdentityCache, SameTuples, cached_by_identity
+from shared.domain.identity_cache import IdentityCache, InternedTuples, cached_by_identity
 from shared.domain.words import ToolClass
 from shared.ports.models import ToolDefinition, ToolUse
 
@@ -77,7 +77,7 @@ def record_keys(records: Mapping[str, RecordKind], tools: Mapping[str, Tool]) ->
     """What a tenant declares, with the words for each kind, and what its tools read."""
     kinds = [(tuple(map(singular, words_of(kind))), one) for kind, one in records.items()]
     return RecordKeys(
-        tuple((key_name(key), kind) for kind, one in kinds for key in one.keys),
+        tuple((normalized_key_name(key), kind) for kind, one in kinds for key in one.keys),
         tuple((tool, kind) for kind, one in kinds for tool in one.reads),
         _names_of_readers(tools),
     )
@@ -104,7 +104,7 @@ def _name_tools(tools: tuple[Tool, ...]) -> Mapping[str, Tool]:
 _names_of = IdentityCache[Mapping[str, Tool], frozenset[str]](
     lambda tools: frozenset(tools).union(("",), (tool.name for tool in tools.values())), 64
 )
-_same_tools = SameTuples[Tool](64)
+_same_tools = InternedTuples[Tool](64)
 # The schema as a library takes it; the same object for the same tool.
 _wire_schema: IdentityCache[Tool, Mapping[str, JsonValue]] = IdentityCache(
     lambda tool: cast("Mapping[str, JsonValue]", wire(tool.input_schema)), MOST_COMPILED
@@ -452,7 +452,7 @@ _outlines_of: IdentityCache[Mapping[str, Tool], tuple[ToolDefinition, ...]] = Id
     lambda tools: tuple(_build_outline(name, tool) for name, tool in tools.items()), 64
 )
 # What requests need of all tools together is worked out once for many tasks.
-_same_definitions = SameTuples[ToolDefinition](32)
+_same_definitions = InternedTuples[ToolDefinition](32)
 _use_tool_of: IdentityCache[Mapping[str, Tool], ToolDefinition] = IdentityCache(
     lambda tools: _define_use_tool(tools, is_asked_only=False), 64
 )

@@ -32,7 +32,7 @@ from services.executor.ports.turns import TurnStore
 from shared.contracts.approval import Approval
 from shared.contracts.ledger import LedgerEntry
 from shared.domain import span_names as names
-from shared.domain.answer import is_exact_match
+from shared.domain.answer import is_json_list
 from shared.domain.words import DONE, UNDECIDED, FsmState, TaskState
 
 _WaitsForPerson: TypeAlias = StillWaiting | StillInDoubt | AgentAsks | Doubtful
@@ -42,7 +42,7 @@ WAITS_FOR_PERSON = (StillWaiting, StillInDoubt, AgentAsks, Doubtful)  # the same
 async def end_answered(ctx: TurnContext, done: ReviewedRun, not_done: str) -> RunEnd:
     """The end of an answered task: completed, or failed if a part of it was not done."""
     progress, answer = done.progress, answer_with_escalation(done.progress)
-    if not_done and not is_exact_match(answer):
+    if not_done and not is_json_list(answer):
         answer = "\n\n".join(filter(None, (answer, f"Not done: {not_done.rstrip('.')}.")))
     return RunEnd(
         TaskState.FAILED if not_done else TaskState.COMPLETED,

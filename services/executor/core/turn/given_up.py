@@ -29,7 +29,7 @@ from shared.contracts.policy import PastCall
 from shared.contracts.task import Principal, TaskEvent, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.domain.exact_json import dumps, loads_object
 from shared.domain.marks import marked_values
-from shared.domain.redaction import without_marks
+from shared.domain.redaction import redact_json
 from shared.domain.words import DONE, UNDECIDED, Dialect, TaskState, WriteStatus
 from shared.ports.store import StoreUnavailable
 
@@ -110,7 +110,7 @@ def _may_still_wait(turn: Turn, entries: Sequence[LedgerEntry], now: datetime) -
 
 
 def _build_status(record: TaskRecord) -> TaskEvent:
-    told = without_marks({"state": record.state.value, "reason": record.reason}, marked_values(record.request.text))
+    told = redact_json({"state": record.state.value, "reason": record.reason}, marked_values(record.request.text))
     return TaskEvent(kind="status", at=record.updated_at, data=told)
 
 

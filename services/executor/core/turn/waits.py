@@ -28,7 +28,7 @@ from services.executor.core.states.machine import ModelTemporarilyAway, Rejected
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import TurnStore
 from shared.contracts.approval import Approval, ApprovalStatus
-from shared.contracts.ledger import LedgerEntry, Resolved
+from shared.contracts.ledger import DoubtResolution, LedgerEntry
 from shared.contracts.task import Turn, TurnKind
 from shared.domain.words import Resolution, Role, WriteStatus
 
@@ -184,7 +184,7 @@ def _speaks_of_doubts(turn: Turn) -> bool:
     return ends_the_wait or turn.kind is TurnKind.RESOLUTION
 
 
-def _operator_decision(turn: Turn, doubts: Sequence[LedgerEntry], now: datetime) -> Resolved:
+def _operator_decision(turn: Turn, doubts: Sequence[LedgerEntry], now: datetime) -> DoubtResolution:
     """The operator's decision that the turn brings; raises ``StillInDoubt`` if it brings none that counts."""
     if turn.kind is not TurnKind.RESOLUTION:
         raise StillInDoubt(
@@ -199,7 +199,7 @@ def _operator_decision(turn: Turn, doubts: Sequence[LedgerEntry], now: datetime)
         resolution = Resolution(str(turn.data.get("resolution")))
     except ValueError:
         raise StillInDoubt(f"the word does not count: it must be one of {', '.join(Resolution)}") from None
-    return Resolved(
+    return DoubtResolution(
         doubt=spoken_of.doubt,
         resolution=resolution,
         by=turn.principal,
@@ -209,7 +209,7 @@ def _operator_decision(turn: Turn, doubts: Sequence[LedgerEntry], now: datetime)
     )
 
 
-async def _store_decision(journal: Journal, entry: LedgerEntry, word: Resolved) -> None:
+async def _store_decision(journal: Journal, entry: LedgerEntry, word: DoubtResolution) -> None:
     status = _BECOMES.get(word.resolution, entry.status)
     note = f"{_describe_resolution(word)}; before: {entry.note}"
     again = with_attempt(entry, entry.status, entry.note) if status is WriteStatus.RESEND else entry
@@ -219,7 +219,7 @@ async def _store_decision(journal: Journal, entry: LedgerEntry, word: Resolved) 
     await journal.settle_write(settled, entry.status)
 
 
-def _describe_resolution(word: Resolved) -> str:
+def _describe_resolution(word: DoubtResolution) -> str:
     who = word.by.id if word.by.verified else f"{word.by.id} (unverified)"
     comment = f' ("{word.comment}")' if word.comment else ""
     return f"operator {who} said at {word.at:%Y-%m-%d %H:%M:%S} UTC {_MEANS[word.resolution]}{comment}"

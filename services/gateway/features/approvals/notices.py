@@ -24,7 +24,7 @@ from shared.contracts.approval import Approval, NoticeEvent, NoticeTarget
 from shared.contracts.plan import PlannedCall
 from shared.domain.exact_json import JsonObject, dumps, i_json, loads_object
 from shared.domain.outgoing import Reach, why_refused
-from shared.domain.redaction import redact_text, without_marks
+from shared.domain.redaction import redact_json, redact_text
 from shared.domain.words import decider
 from shared.ports.store import StoreUnavailable
 
@@ -114,7 +114,7 @@ def _notice_data(news: ApprovalNews, link: str) -> JsonObject:
         "deadline": approval.deadline.isoformat(),
         "url": link,
     }
-    return loads_object(dumps(cast(JsonObject, without_marks(said))))
+    return loads_object(dumps(cast(JsonObject, redact_json(said))))
 
 
 def _call_view(call: PlannedCall) -> JsonValue:
@@ -149,7 +149,7 @@ def _build_section(text: str) -> JsonObject:
 
 
 def _call_line(call: PlannedCall) -> str:
-    arguments = _cut_text(dumps(without_marks(call.arguments)))
+    arguments = _cut_text(dumps(redact_json(call.arguments)))
     return f"• `{_escape_text(call.tool)}` {_escape_text(arguments)}"
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple, cast
 from services.gateway.features.approvals import service as approvals
 from services.gateway.features.approvals.views import ApprovalRequest
 from shared.contracts.approval import Approval, ApprovalStatus, NoticeEvent
-from shared.contracts.credential import beyond_walls, parse_reference
+from shared.contracts.credential import parse_reference, why_not_own_secret
 from shared.domain.partition import PARTITIONS, partition_of
 from shared.infra import keys
 from shared.infra.lua import ScriptedStore
@@ -23,9 +23,9 @@ class RedisApprovals(ScriptedStore, approvals.Approvals):
     """Reads approvals in two round trips: their names in each partition, then their contents."""
 
     async def waiting(self, tenant: str) -> Sequence[ApprovalRequest]:
-        asked = (("ZRANGE", keys.asked_key(partition, tenant), 0, -1) for partition in range(PARTITIONS))
+        asked = (("ZRANGE", keys.waiting_approvals_key(partition, tenant), 0, -1) for partition in range(PARTITIONS))
         rows = cast("list[list[str]]", await self._scripts.commands(*asked))
-        found = await self._read_requests(keys.unpack(keys.AskedMember, member) for row in rows for member in row)
+        found = await self._read_requests(keys.unpack(keys.WaitingApprovalMember, member) for row in rows for member in row)
         return [
             one for one in found if one.approval.status is ApprovalStatus.WAITING and not one.record.state.is_terminal
         ]
@@ -34,10 +34,10 @@ class RedisApprovals(ScriptedStore, approvals.Approvals):
         names = (keys.approval_key(partition, tenant, approval_id) for partition in range(PARTITIONS))
         rows = cast("list[str | None]", await self._scripts.commands(*(("GET", name) for name in names)))
         tasks = [keys.unpack(keys.EndedMember, row) for row in rows if row is not None]
-        asked = [keys.AskedMember(approval_id, *task) for task in tasks if task.tenant == tenant]
+        asked = [keys.WaitingApprovalMember(approval_id, *task) for task in tasks if task.tenant == tenant]
         return next(iter(await self._read_requests(asked)), None)
 
-    async def _read_requests(self, asked: Iterable[keys.AskedMember]) -> list[ApprovalRequest]:
+    async def _read_requests(self, asked: Iterable[keys.WaitingApprovalMember]) -> list[ApprovalRequest]:
         """Read the named approvals, as far as they still exist, with their tasks."""
         wanted = [(one.approval_id, keys.task_keys(one.tenant, one.session_id, one.task_id)) for one in asked]
         if not wanted:
@@ -86,7 +86,7 @@ def read_reference(text: str, tenant: str, environ: Mapping[str, str] = os.envir
     if not text.startswith(_ENV):
         return text
     named = parse_reference(text)
-    if wall := beyond_walls(named, tenant):
+    if wall := why_not_own_secret(named, tenant):
         raise approvals.UnreadableReference(f"{text} may not be used: {wall}")
     found = environ.get(named.name, "").strip()
     if not found:

@@ -7,7 +7,7 @@ from typing import NamedTuple, cast
 from pydantic import JsonValue
 
 from shared.contracts.approval import Approval
-from shared.contracts.grounds import ArgumentSource, ReadFound, RuleFound
+from shared.contracts.grounds import ArgumentSource, ReadGround, RuleGround
 from shared.contracts.plan import Origin, PlannedCall
 from shared.contracts.task import Principal, TaskRecord
 from shared.domain.exact_json import Json, i_json, loads
@@ -112,7 +112,7 @@ def _describe_policy(approval: Approval) -> JsonValue:
     return {"rules": rules, "policy_hash": grounds.policy_hash, "versions": list(grounds.policy_versions)}
 
 
-def _rule_view(rule: RuleFound) -> JsonValue:
+def _rule_view(rule: RuleGround) -> JsonValue:
     return {
         "rule": rule.rule_id,
         "policy": rule.policy_id,
@@ -126,7 +126,7 @@ def _rule_view(rule: RuleFound) -> JsonValue:
     }
 
 
-def _read_view(read: ReadFound) -> JsonValue:
+def _read_view(read: ReadGround) -> JsonValue:
     return {
         "ref": read.ref,
         "connection": read.connection_id,
@@ -149,7 +149,7 @@ def _describe_escalations(approval: Approval) -> list[JsonValue]:
 
 
 def _describe_rights(approval: Approval, reader: Principal, now: datetime) -> dict[str, JsonValue]:
-    objection = approval.objection(reader, now)
+    objection = approval.find_objection(reader, now)
     return {"may_decide": objection is None, "why_not": objection}
 
 

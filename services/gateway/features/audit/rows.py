@@ -12,7 +12,7 @@ from shared.contracts.ledger import LedgerEntry
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import Json, JsonObject, as_object, loads, objects_in
 from shared.domain.marks import MarkKind, marked_values
-from shared.domain.redaction import without_marks
+from shared.domain.redaction import redact_json
 
 
 def audit_rows(task: ArchivedTask, kept_in: str) -> list[JsonObject]:
@@ -186,7 +186,7 @@ def _mask_row(row: JsonObject, hidden: Mapping[str, MarkKind]) -> JsonObject:
 def _mask_value(name: str, value: Json, hidden: Mapping[str, MarkKind]) -> Json:
     """A value with personal data masked; in ``arguments`` and ``shows``, field names also say what is personal."""
     if name in ("arguments", "shows") or not isinstance(value, dict | list):
-        return without_marks(value, hidden)
+        return redact_json(value, hidden)
     if isinstance(value, dict):
         return _mask_row(value, hidden)
     return [_mask_value("", one, hidden) for one in value]

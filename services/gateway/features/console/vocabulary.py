@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from services.gateway.features.console.views import approvals, assessments, health, memory, replay, tasks, words
-from shared.domain.estimates import recent
+from shared.domain.estimates import count_recent
 
 VOCABULARY: Mapping[str, object] = {
     "change_badges": replay.CHANGE_BADGES,
@@ -27,7 +27,7 @@ VOCABULARY: Mapping[str, object] = {
     "process_title": tasks.process_title,
     "read_fields": approvals.read_fields,
     "read_question": approvals.read_question,
-    "recent": recent,
+    "recent": count_recent,
     "remark_on": tasks.remark_on,
     "run_ends": assessments.RUN_ENDS,
     "show_value": assessments.show_value,

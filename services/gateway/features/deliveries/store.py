@@ -16,9 +16,9 @@ from shared.domain import metric_names as names
 from shared.domain.partition import partition_of
 from shared.infra import keys
 from shared.infra.lua import Call, Scripts
-from shared.infra.sealed import CannotOpen, Seal
+from shared.infra.sealed import CannotDecrypt, SecretCipher
 from shared.infra.stored_tasks import read_record
-from shared.infra.story import read_story
+from shared.infra.story import read_event_page
 from shared.ports.meter import NO_METER, Meter
 
 log = structlog.get_logger()
@@ -39,7 +39,7 @@ class _LineKeys(NamedTuple):
 class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
     """The queue of deliveries in Redis. Every method may raise ``StoreUnavailable``."""
 
-    def __init__(self, redis: Redis, seal: Seal, meter: Meter = NO_METER) -> None:
+    def __init__(self, redis: Redis, seal: SecretCipher, meter: Meter = NO_METER) -> None:
         self._scripts = Scripts(redis)
         self._seal, self._meter = seal, meter
         self._failing = rows.FailingWebhooks(self._scripts)
@@ -47,7 +47,7 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
     async def enqueue(self, delivery: SignedPost) -> None:
         member = keys.PostMember(delivery.tenant, delivery.delivery_id)
         place = _line_keys(member)
-        sealed = self._seal.close(delivery.model_dump_json())
+        sealed = self._seal.encrypt(delivery.model_dump_json())
         arguments = [keys.pack(member), "0", rows.pack_progress(DeliveryProgress()), sealed]
         await self._scripts.run("put_line", [place.hash, place.deliveries], arguments)
 
@@ -128,8 +128,8 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
         if row is None:
             return None
         try:
-            return deliveries.SignedPostWork(SignedPost.model_validate_json(self._seal.open(row.sealed)), row.progress)
-        except CannotOpen:
+            return deliveries.SignedPostWork(SignedPost.model_validate_json(self._seal.decrypt(row.sealed)), row.progress)
+        except CannotDecrypt:
             return deliveries.UnreadableDelivery(row.progress, "a notice", member.post_id)
 
     async def _read_webhook(
@@ -138,14 +138,14 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
         place, row = _line_keys(member), await self._read_row(member)
         if row is None:
             return None
-        story = await read_story(
+        story = await read_event_page(
             self._scripts, place.events, place.record, after=row.progress.cursor, most=_EVENTS_READ
         )
         if not story.record:
             return None
         try:
-            webhook = TaskWebhook.model_validate_json(self._seal.open(row.sealed))
-        except CannotOpen:
+            webhook = TaskWebhook.model_validate_json(self._seal.decrypt(row.sealed))
+        except CannotDecrypt:
             return deliveries.UnreadableDelivery(row.progress, member.task_id, member.config_id)
         return deliveries.WebhookWork(webhook, row.progress, read_record(story.record), tuple(story.rows))
 

@@ -85,7 +85,7 @@ def split_token(token: str) -> tuple[str, str] | None:
 def is_valid_secret(key: ApiKey | None, secret: str, now: datetime) -> bool:
     """Whether ``secret`` is that of a valid, unexpired key; the comparison takes constant time."""
     known = key.secret_sha256 if key else hash_secret("")
-    return hmac.compare_digest(hash_secret(secret), known) and key is not None and key.is_good(now)
+    return hmac.compare_digest(hash_secret(secret), known) and key is not None and key.is_valid(now)
 
 
 def caller_of_key(key: ApiKey) -> identity.Caller:
@@ -118,12 +118,12 @@ def _limit_at(body: JsonObject, name: str) -> int | None:
 def key_view(key: ApiKey, now: datetime) -> dict[str, JsonValue]:
     """The key as JSON for operators, without the hash of its secret."""
     shown = key.model_dump(mode="json", exclude={"v", "secret_sha256"})
-    return {**shown, "good": key.is_good(now), "warning": _expiry_warning(key, now)}
+    return {**shown, "good": key.is_valid(now), "warning": _expiry_warning(key, now)}
 
 
 def _expiry_warning(key: ApiKey, now: datetime) -> str | None:
     """A warning that the key expires soon; None if it does not."""
-    if key.expires_at is None or not key.is_good(now) or key.expires_at - now > _WARNING:
+    if key.expires_at is None or not key.is_valid(now) or key.expires_at - now > _WARNING:
         return None
     days = (key.expires_at - now).days
     return f"expires in {days} days" if days > 1 else "expires within two days"
@@ -138,7 +138,7 @@ class OperatorExists(Exception):
 
 def find_operator(keys: Sequence[ApiKey], now: datetime) -> str | None:
     """The principal of the first valid key with the role operator; None if there is none."""
-    return next((key.principal_id for key in keys if Role.OPERATOR in key.roles and key.is_good(now)), None)
+    return next((key.principal_id for key in keys if Role.OPERATOR in key.roles and key.is_valid(now)), None)
 
 
 def hash_secret(secret: str) -> str:

@@ -11,7 +11,7 @@ from services.gateway.edge.fields import choice_at
 from shared.contracts.learning_files import LearningFile
 from shared.domain.bandit import REWARD_UNITS, Arm, ucb1
 from shared.domain.cases import CASES_KEPT, CaseOutcome
-from shared.domain.estimates import Moment
+from shared.domain.estimates import TrendPoint
 from shared.domain.exact_json import Json, JsonObject
 
 
@@ -35,8 +35,8 @@ class LearningHistory(NamedTuple):
     Days are in order, without those on which no task ended.
     """
 
-    quality: tuple[Moment, ...] = ()
-    arms: Mapping[str, Mapping[str, tuple[Moment, ...]]] = MappingProxyType({})
+    quality: tuple[TrendPoint, ...] = ()
+    arms: Mapping[str, Mapping[str, tuple[TrendPoint, ...]]] = MappingProxyType({})
     days: Mapping[str, Mapping[str, int]] = MappingProxyType({})
 
 
@@ -77,7 +77,7 @@ def _arms_view(arms: Mapping[str, Arm]) -> dict[str, JsonValue]:
 
 
 def _arm_view(arm: Arm, score: float | None) -> dict[str, JsonValue]:
-    return {"n": arm.n, "q": round(arm.q, 4), "ucb": None if score is None else round(score, 4)}
+    return {"n": arm.n, "q": round(arm.mean_reward, 4), "ucb": None if score is None else round(score, 4)}
 
 
 def read_import(body: JsonObject) -> tuple[LearningFile, Json, bool]:

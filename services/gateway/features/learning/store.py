@@ -9,7 +9,7 @@ from redis.asyncio import Redis
 
 from services.gateway.features.learning.service import Learning, LearningHistory, LearningStatistics
 from shared.contracts.learning_files import FileReport, LearningFile
-from shared.domain.estimates import Moment, moments, read_points
+from shared.domain.estimates import TrendPoint, read_points, trend_points
 from shared.domain.exact_json import Json, dumps
 from shared.infra import keys
 from shared.infra.learned_files import learned_files, read_arms
@@ -40,14 +40,14 @@ class RedisStatistics(ScriptedStore, LearningStatistics):
         found = await self._scripts.commands(("HGETALL", names.trends), ("HGETALL", names.days))
         trends, days = cast("list[dict[str, str]]", found)
         try:
-            drawn = {name: moments(read_points(text)) for name, text in trends.items()}
+            drawn = {name: trend_points(read_points(text)) for name, text in trends.items()}
             return LearningHistory(drawn.pop(keys.QUALITY_TREND, ()), _arm_trends(drawn), _read_days(days))
         except ValueError as error:
             raise StoreUnavailable(f"the statistics are spoiled: {error}") from error
 
 
-def _arm_trends(trends: Mapping[str, tuple[Moment, ...]]) -> Mapping[str, Mapping[str, tuple[Moment, ...]]]:
-    arms: dict[str, dict[str, tuple[Moment, ...]]] = defaultdict(dict)
+def _arm_trends(trends: Mapping[str, tuple[TrendPoint, ...]]) -> Mapping[str, Mapping[str, tuple[TrendPoint, ...]]]:
+    arms: dict[str, dict[str, tuple[TrendPoint, ...]]] = defaultdict(dict)
     for field in sorted(trends):
         if arm := keys.unpack_arm_trend(field):
             process_type, strategy = arm

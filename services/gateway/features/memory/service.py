@@ -12,7 +12,7 @@ from services.gateway.edge.fields import choice_at, text_at
 from services.gateway.features.identity.model import Caller
 from shared.contracts.knowledge import Accuracy, CaseEntry, EntityLinks, KnownEntity, KnownFact
 from shared.contracts.learning_files import ForgetRequest, ForgetScope
-from shared.domain.estimates import confidence, recent, trust
+from shared.domain.estimates import confidence, count_recent, judge_trust
 from shared.domain.exact_json import JsonObject
 
 
@@ -73,7 +73,7 @@ def _describe_thing(thing: Thing) -> JsonValue:
 
 
 def _describe_accuracy(process_type: str, kind: str, row: Accuracy) -> JsonValue:
-    held, of = recent(row.window)
+    held, of = count_recent(row.window)
     return {
         "process_type": process_type,
         "kind": kind,
@@ -82,7 +82,7 @@ def _describe_accuracy(process_type: str, kind: str, row: Accuracy) -> JsonValue
         "confidence": round(confidence(row.attempts, row.matches), 4),
         "recent_matches": held,
         "recent": of,
-        "trust": trust(row.attempts, row.matches, row.window).value,
+        "trust": judge_trust(row.attempts, row.matches, row.window).value,
         "drift_alerts": row.drift_alerts,
         "at": row.at.isoformat() if row.at else None,
     }

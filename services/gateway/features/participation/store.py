@@ -8,17 +8,17 @@ from redis.asyncio import Redis
 from services.gateway.features.participation.service import BegunByOther, NoKey, Participation, Participations
 from shared.infra.keys import PARTICIPATION_SECONDS, participant_key, participation_key
 from shared.infra.lua import Scripts
-from shared.infra.sealed import CannotOpen, Seal
+from shared.infra.sealed import CannotDecrypt, SecretCipher
 
 
 class RedisParticipations(Participations):
     """Stores participations. ``keys``: Fernet keys, newest first; at least one."""
 
     def __init__(self, redis: Redis, keys: Sequence[str], seconds: int = PARTICIPATION_SECONDS) -> None:
-        self._scripts, self._seal, self._seconds = Scripts(redis), Seal(keys), seconds
+        self._scripts, self._seal, self._seconds = Scripts(redis), SecretCipher(keys), seconds
 
     async def begin(self, tenant: str, begun: Participation, api_key: str) -> Participation:
-        stored = begun.model_copy(update={"sealed_key": self._seal.close(api_key)})
+        stored = begun.model_copy(update={"sealed_key": self._seal.encrypt(api_key)})
         if not await self._write_row(tenant, begun, json=stored.model_dump_json()):
             raise BegunByOther
         pointer = participant_key(tenant, begun.caller)
@@ -55,6 +55,6 @@ class RedisParticipations(Participations):
 
     def key_of(self, participation: Participation) -> str:
         try:
-            return self._seal.open(participation.sealed_key)
-        except CannotOpen as error:
+            return self._seal.decrypt(participation.sealed_key)
+        except CannotDecrypt as error:
             raise NoKey("no key of ASSESSMENT_KEY opens the key to the assessed world") from error

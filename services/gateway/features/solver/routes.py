@@ -18,7 +18,7 @@ from services.gateway.features.tasks.message import ClientMessage
 from services.gateway.features.tasks.service import TaskService
 from services.gateway.features.tasks.views import answer_of
 from shared.contracts.task import TaskRecord
-from shared.domain.answer import is_exact_match
+from shared.domain.answer import is_json_list
 from shared.domain.exact_json import loads
 from shared.ports.store import StoreUnavailable
 
@@ -80,7 +80,7 @@ def _error_of(record: TaskRecord) -> str:
     said = answer_of(record)
     if said is None:
         return "the task is being worked on; send the same request again to wait on"
-    if not is_exact_match(said.text):
+    if not is_json_list(said.text):
         return said.text
     return "\n\n".join(filter(None, (record.reason, said.text if loads(said.text) else "")))
 

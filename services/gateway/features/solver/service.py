@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from services.gateway.edge.errors import InvalidField
 from services.gateway.edge.fields import json_type_name, list_at, required_id_at, text_at
 from services.gateway.features.tasks.message import ClientMessage, policy_document
-from shared.contracts.policy_document import UnknownShape, read_rules, rules_in_text
+from shared.contracts.policy_document import BadPolicyDocument, read_rules, rules_in_text
 from shared.contracts.task import PriorTurn, SolverRequest, TaskRecord
 from shared.domain.exact_json import Json, JsonObject, as_object, as_text, digest, dumps, loads
 from shared.domain.words import Dialect, TaskState
@@ -23,7 +23,7 @@ def refuse_unreadable(document: Json, path: str) -> None:
         found = rules_in_text(document) if isinstance(document, str) else document
         if found and isinstance(found, dict | list):
             read_rules(found, "request")
-    except UnknownShape as error:
+    except BadPolicyDocument as error:
         raise InvalidField(".".join(filter(None, (path, error.field))), error.problem) from error
 
 

@@ -19,13 +19,13 @@ from services.gateway.features.tasks.views import public_view
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.version import VERSION
 from shared.ports.store import StoreUnavailable
-from shared.ports.tasks import EventsLost, Standing
+from shared.ports.tasks import EventsLost, TaskSnapshot
 
 log = structlog.get_logger()
 
 
 async def story(
-    tasks: TaskService, standing: Standing, seen: updates.SeenEvents | None, notice: str, *, follow: bool
+    tasks: TaskService, standing: TaskSnapshot, seen: updates.SeenEvents | None, notice: str, *, follow: bool
 ) -> AsyncGenerator[bytes, None]:
     """Yields the events that a reader lacks; ends with the current turn, unless ``follow`` is set.
 
@@ -43,14 +43,14 @@ async def story(
                         yield item
                 return
             except EventsLost as lost:
-                standing, found = await tasks.standing(standing.record), updates.Resumption(None, lost.after)
+                standing, found = await tasks.snapshot(standing.record), updates.Resumption(None, lost.after)
     except StoreUnavailable as fault:
         log.warning("story_broken", task_id=standing.record.task_id, error=str(fault))
         yield f"event: error\ndata: {json.dumps({'error': str(fault)})}\n\n".encode()
 
 
 async def _write_frames(
-    tasks: TaskService, standing: Standing, found: updates.Resumption, *, follow: bool
+    tasks: TaskService, standing: TaskSnapshot, found: updates.Resumption, *, follow: bool
 ) -> AsyncGenerator[bytes, None]:
     record, newest = standing.record, updates.SeenEvents(updates.EventPlace.parse(standing.newest or "0-0"))
     start = found.seen or (newest if found.lost_after else updates.SeenEvents(updates.EventPlace(0, 0)))
@@ -68,7 +68,7 @@ async def _write_frames(
                 return
 
 
-def _write_gap(standing: Standing, lost_after: str, notice: str) -> bytes:
+def _write_gap(standing: TaskSnapshot, lost_after: str, notice: str) -> bytes:
     data = {"kind": "snapshot", "gap": {"lost_after": lost_after}, "task": public_view(standing.record, notice)}
     return f"id: {standing.newest or '0-0'}\nevent: snapshot\ndata: {json.dumps(data)}\n\n".encode()
 
@@ -112,7 +112,7 @@ class RestEndpoints:
     async def events(self, task_id: str, request: Request, follow: bool = False) -> Response:
         """The task's events, live, each with its id; ``Last-Event-ID`` goes on after that one."""
         seen = updates.read_seen(request.headers.get(updates.LAST_EVENT_ID))
-        standing = await self._tasks.standing(await self._tasks.read(task_id, self._identify_caller(request)))
+        standing = await self._tasks.snapshot(await self._tasks.read(task_id, self._identify_caller(request)))
         frames = story(self._tasks, standing, seen, self._notice, follow=follow)
         return KeepAliveResponse(frames, "text/event-stream", SSE_BEAT)
 

@@ -13,7 +13,7 @@ from services.gateway.features.tasks.message import ClientMessage
 from services.gateway.features.tasks.service import TaskService, Ticket, ends_task, is_end_of
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.words import Dialect, TaskState
-from shared.ports.tasks import EventsLost, Standing
+from shared.ports.tasks import EventsLost, TaskSnapshot
 
 
 class ToldUpdate(NamedTuple):
@@ -93,7 +93,7 @@ class TaskStream:
                         yield told
                 return
             except EventsLost as lost:  # the client reads so slowly that it is told the whole task again
-                standing = await self.tasks.standing(self.record)
+                standing = await self.tasks.snapshot(self.record)
                 found = Resumption(None, lost.after)
                 beginning = _find_start(found, standing, over=self.end.is_past(standing.record))
 
@@ -129,7 +129,7 @@ class Streams:
         if ticket.is_reply:
             alone = StreamStart(ToldUpdate("0-0", TasklessReply(ticket.record)), SeenEvents(EventPlace(0, 0)))
             return TaskStream(self._tasks, ticket.record, ticket.shown_id, alone, End(), ticket)
-        standing = await self._tasks.standing(ticket.record)
+        standing = await self._tasks.snapshot(ticket.record)
         end, found = End(ticket.turn_id), updates.resumption(seen, standing)
         beginning = _from_acceptance(ticket.record, standing, found)
         beginning = beginning or _find_start(found, standing, over=end.is_past(standing.record))
@@ -141,7 +141,7 @@ class Streams:
         In the early protocol the stream of an ended task tells how it ended.
         """
         seen = updates.read_seen(last_event_id)
-        standing = await self._tasks.standing(await self._tasks.read(task_id, caller))
+        standing = await self._tasks.snapshot(await self._tasks.read(task_id, caller))
         legacy, found = dialect is Dialect.LEGACY, updates.resumption(seen, standing)
         end = End(at_rest=dialect is not Dialect.A2A_1_0)
         over = end.is_past(standing.record) or (legacy and updates.is_at_rest(standing.record))
@@ -152,7 +152,7 @@ class Streams:
         return TaskStream(self._tasks, standing.record, task_id, beginning, end)
 
 
-def _from_acceptance(record: TaskRecord, standing: Standing, found: Resumption) -> StreamStart | None:
+def _from_acceptance(record: TaskRecord, standing: TaskSnapshot, found: Resumption) -> StreamStart | None:
     """The start of a new task's stream, which tells all of it, however far it has come; None for a known task."""
     new = record.state is TaskState.SUBMITTED and not record.turns_done
     if not new or not standing.whole or standing.oldest is None or found.seen is not None or found.lost_after:
@@ -163,7 +163,7 @@ def _from_acceptance(record: TaskRecord, standing: Standing, found: Resumption) 
     )
 
 
-def _find_start(found: Resumption, standing: Standing, *, over: bool) -> StreamStart:
+def _find_start(found: Resumption, standing: TaskSnapshot, *, over: bool) -> StreamStart:
     """The start of a stream: the events that the client lacks, or the whole task. ``over``: it has ended already."""
     newest = SeenEvents(EventPlace.parse(standing.newest or "0-0"))
     if found.seen is not None and (found.seen != newest or not over):

@@ -17,7 +17,7 @@ from services.gateway.edge.errors import InvalidField
 from services.gateway.features.tasks.views import answer_of, artifacts_of, legacy_artifact, legacy_status, metadata_of
 from shared.contracts.task import Artifact, ArtifactChunk, TaskEvent, TaskRecord
 from shared.domain.words import Phase, TaskState
-from shared.ports.tasks import Standing
+from shared.ports.tasks import TaskSnapshot
 
 LAST_EVENT_ID = "Last-Event-ID"
 _ID = re.compile(r"(\d{1,19})(?:-(\d{1,19}))?(?:\.(\d{1,6}))?")
@@ -94,7 +94,7 @@ class Resumption(NamedTuple):
     lost_after: str | None = None
 
 
-def resumption(seen: SeenEvents | None, standing: Standing) -> Resumption:
+def resumption(seen: SeenEvents | None, standing: TaskSnapshot) -> Resumption:
     """Where the stream of a task resumes for a client that has seen so much.
 
     An id from before the stream's first event is from another stream: the client then has nothing and lacks nothing.

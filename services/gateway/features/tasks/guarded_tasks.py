@@ -17,7 +17,7 @@ from shared.ports.tracing import NO_TRACER, SpanKind, Tracer
 RETRY_SECONDS = 5.0
 TOLD_SECONDS = 10.0  # until it is said again that messages are refused
 _WHY: dict[type[Exception], str] = {
-    ports.TooManyWait: "shed",
+    ports.TooManyWaiting: "shed",
     ports.TenantIsStopped: "stopped",
     ports.SessionBelongsToOther: "other_session",
     ports.TaskEnded: "ended",
@@ -49,7 +49,7 @@ class GuardedTasks(ports.Tasks):
         except tuple(_WHY) as error:
             self._meter.add(names.TURNS_REFUSED, why=next(why for kind, why in _WHY.items() if isinstance(error, kind)))
             match error:
-                case ports.TooManyWait(waiting=waiting):
+                case ports.TooManyWaiting(waiting=waiting):
                     self._log_shedding(waiting)
                     raise TooManyRequests("more work waits than this installation takes on", RETRY_SECONDS) from error
                 case ports.TenantIsStopped(reason=reason):
@@ -80,8 +80,8 @@ class GuardedTasks(ports.Tasks):
     async def record(self, tenant: str, task_id: str, session_id: str = "") -> TaskRecord | None:
         return await self._tasks.record(tenant, task_id, session_id)
 
-    async def standing(self, tenant: str, task_id: str, session_id: str = "") -> ports.Standing | None:
-        return await self._tasks.standing(tenant, task_id, session_id)
+    async def snapshot(self, tenant: str, task_id: str, session_id: str = "") -> ports.TaskSnapshot | None:
+        return await self._tasks.snapshot(tenant, task_id, session_id)
 
     def watch(
         self, tenant: str, task_id: str, after: str = "0", session_id: str = ""

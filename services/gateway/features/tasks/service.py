@@ -25,7 +25,7 @@ from services.gateway.features.tasks.views import is_turn
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.words import TaskState
 from shared.ports.store import StoreUnavailable
-from shared.ports.tasks import EventsLost, SessionBelongsToOther, Standing, TaskEnded, Tasks
+from shared.ports.tasks import EventsLost, SessionBelongsToOther, TaskEnded, Tasks, TaskSnapshot
 
 # The message from which a task is made; or, for an assessor's message, its answer: the record of a task that is not
 # stored. Raises ``GatewayRefusal`` and ``StoreUnavailable``.
@@ -141,7 +141,7 @@ class TaskService:
             async with self._shutdown.limit_wait(limit):
                 after = "0"  # of a task that was just accepted all events are new
                 if record.state is not TaskState.SUBMITTED or record.turns_done:
-                    standing = await self.standing(record)
+                    standing = await self.snapshot(record)
                     if standing.record.state.is_terminal or turn_id in standing.record.turns_done:
                         return
                     after = standing.newest or "0"
@@ -164,9 +164,9 @@ class TaskService:
             raise NoVisibleTask(task_id)
         return record
 
-    async def standing(self, record: TaskRecord) -> Standing:
+    async def snapshot(self, record: TaskRecord) -> TaskSnapshot:
         """The present state of a task read before, and the ends of its event stream."""
-        found = await self._tasks.standing(record.tenant, record.task_id, record.session_id)
+        found = await self._tasks.snapshot(record.tenant, record.task_id, record.session_id)
         if found is None:
             raise NoVisibleTask(record.task_id)
         return found

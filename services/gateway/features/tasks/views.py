@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from shared.contracts.assessment.messages import EarlyCompletion, TurnComplete
 from shared.contracts.task import Artifact, File, TaskRecord
 from shared.domain.exact_json import objects_in
-from shared.domain.instants import parse_duration, written_duration
+from shared.domain.instants import format_duration, parse_duration
 from shared.domain.words import TaskState
 
 NAME = "assessment_turn"
@@ -30,7 +30,7 @@ def artifacts_of(record: TaskRecord) -> tuple[Artifact, ...]:
     """The task's results; for an ended turn of an assessment also its reply, as the last one."""
     if not is_turn(record) or not record.state.is_terminal:
         return record.artifacts
-    return (*record.artifacts, Artifact(name=NAME, data=_build_reply(record).wire(), media_type="application/json"))
+    return (*record.artifacts, Artifact(name=NAME, data=_build_reply(record).to_json(), media_type="application/json"))
 
 
 def _build_reply(record: TaskRecord) -> TurnComplete | EarlyCompletion:
@@ -43,7 +43,7 @@ def _build_reply(record: TaskRecord) -> TurnComplete | EarlyCompletion:
     told = _NEXT.sub("", answer).strip()[:_LONGEST]
     if said and said[0].casefold().rstrip(".") == _FINISHED and _is_proved(record):
         return EarlyCompletion(reason=told)
-    return TurnComplete(notes=told, time_step=written_duration(_parse_step(said[0] if said else "")))
+    return TurnComplete(notes=told, time_step=format_duration(_parse_step(said[0] if said else "")))
 
 
 def _is_proved(record: TaskRecord) -> bool:

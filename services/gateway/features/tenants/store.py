@@ -21,7 +21,7 @@ class TenantStates(TenantStops):
 
     async def state(self, tenant: str, now: datetime) -> TenantState:
         """The tenant's present state, with its days around ``now``."""
-        members = keys.members_of(tenant)
+        members = keys.member_prefix(tenant)
         calls = [([one.waiting, one.leased], [members]) for one in keys.all_partitions()]
         counts = cast("list[list[int]]", await self._scripts.run_many("census", calls))
         waiting, running = (sum(column) for column in zip(*counts, strict=True))

@@ -11,13 +11,13 @@ from services.gateway.features.webhooks.rows import FailingWebhooks, pack_progre
 from shared.contracts.task import TaskRecord
 from shared.infra import keys
 from shared.infra.lua import Argument, Scripts
-from shared.infra.sealed import CannotOpen, Seal
+from shared.infra.sealed import CannotDecrypt, SecretCipher
 
 
 class RedisWebhooks(hooks.WebhookStore):
     """The webhooks of tasks on Redis. Every method may raise ``StoreUnavailable``."""
 
-    def __init__(self, redis: Redis, seal: Seal) -> None:
+    def __init__(self, redis: Redis, seal: SecretCipher) -> None:
         self._scripts = Scripts(redis)
         self._seal = seal
         self._failing = FailingWebhooks(self._scripts)
@@ -56,7 +56,7 @@ class RedisWebhooks(hooks.WebhookStore):
     ) -> None:
         task, partition = _build_keys(record), keys.partition_keys_of(record.tenant, record.session_id)
         names = [task.push, partition.deliveries, task.record, task.events]
-        sealed = self._seal.close(webhook.model_dump_json())
+        sealed = self._seal.encrypt(webhook.model_dump_json())
         arguments: list[Argument] = [member, progress.cursor, pack_progress(progress), sealed, most]
         if await self._scripts.run("put_line", names, arguments) == -1:
             raise hooks.TooManyWebhooks(record.task_id)
@@ -66,9 +66,9 @@ class RedisWebhooks(hooks.WebhookStore):
         try:
             row = read_row(text)
             return hooks.RegisteredWebhook(
-                hooks.TaskWebhook.model_validate_json(self._seal.open(row.sealed)), row.progress
+                hooks.TaskWebhook.model_validate_json(self._seal.decrypt(row.sealed)), row.progress
             )
-        except (CannotOpen, ValidationError, ValueError):
+        except (CannotDecrypt, ValidationError, ValueError):
             return None
 
 

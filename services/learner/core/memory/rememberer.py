@@ -13,8 +13,8 @@ from services.learner.core.memory.lesson import Unreadable, read
 from services.learner.ports import memory
 from services.learner.ports.outcomes import Delivery
 from shared.contracts.knowledge import Accuracy, EntityLinks, KnownEntity, TaskSource
-from shared.contracts.outcome import Said, TaskOutcome, ThresholdKind
-from shared.domain.estimates import WINDOW_KEPT, drifts
+from shared.contracts.outcome import OutcomeTexts, TaskOutcome, ThresholdKind
+from shared.domain.estimates import WINDOW_KEPT, is_drifting
 from shared.domain.redaction import redact_text
 from shared.ports.store import StoreUnavailable
 
@@ -37,7 +37,7 @@ class Memo(NamedTuple):
 
 def memo_of(outcome: TaskOutcome, *, wants_facts: bool) -> Memo:
     """The memo of an outcome, without anything that the privacy guard marks."""
-    said = _redact(outcome.said or Said(task=outcome.summary))
+    said = _redact(outcome.said or OutcomeTexts(task=outcome.summary))
     found = find_entities(f"{said.task}\n{said.answer}")
     teaches = wants_facts and outcome.said is not None and outcome.quality >= FACTS_FROM
     return Memo(
@@ -59,7 +59,7 @@ def _threshold_samples(outcome: TaskOutcome) -> Iterator[tuple[ThresholdKind, bo
             yield kind, all(proved)
 
 
-def _build_todo(outcome: TaskOutcome, said: Said, found: tuple[FoundEntity, ...]) -> memory.FactTodo:
+def _build_todo(outcome: TaskOutcome, said: OutcomeTexts, found: tuple[FoundEntity, ...]) -> memory.FactTodo:
     return memory.FactTodo(
         tenant=outcome.tenant,
         event_id=outcome.event_id,
@@ -81,9 +81,9 @@ def _entity_names(found: tuple[FoundEntity, ...]) -> tuple[str, ...]:
     return tuple(name for one in first for name in names_of(one))[:_ENTITIES_NAMED]
 
 
-def _redact(said: Said) -> Said:
+def _redact(said: OutcomeTexts) -> OutcomeTexts:
     values = {redact_text(name): redact_text(value) for name, value in said.values.items()}
-    return Said(task=redact_text(said.task), answer=redact_text(said.answer), values=values)
+    return OutcomeTexts(task=redact_text(said.task), answer=redact_text(said.answer), values=values)
 
 
 log = structlog.get_logger()
@@ -226,7 +226,7 @@ def _add_link(before: EntityLinks, field: str, fields: Sequence[str], source: Ta
 
 def _count_try(before: Accuracy, held: bool, at: datetime) -> Accuracy:
     window = (*before.window, held)[-WINDOW_KEPT:]
-    begins = drifts(window) and not drifts(before.window)
+    begins = is_drifting(window) and not is_drifting(before.window)
     return Accuracy(
         attempts=before.attempts + 1,
         matches=before.matches + held,

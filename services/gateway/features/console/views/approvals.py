@@ -7,7 +7,7 @@ from typing import NamedTuple
 from services.gateway.features.approvals.views import ApprovalRequest
 from services.gateway.features.console.views.words import Badge, count_of, list_of, show_fields, show_json, title_of
 from shared.contracts.approval import Approval, ApprovalStatus
-from shared.contracts.grounds import ArgumentSource, FigureFound, Grounds, ReadFound
+from shared.contracts.grounds import ArgumentSource, FigureGround, Grounds, ReadGround
 from shared.contracts.plan import Origin, PlannedCall
 from shared.contracts.task import Principal, TaskRecord
 from shared.domain.exact_json import Json, as_object, loads
@@ -118,7 +118,7 @@ def level_title(level: str | None) -> str:
 
 def why_barred(approval: Approval, reader: Principal, now: datetime) -> str:
     """Why an answer of the reader would not count now, in a sentence; empty if it would."""
-    objection = approval.objection(reader, now)
+    objection = approval.find_objection(reader, now)
     if objection is None:
         return ""
     if approval.status is not ApprovalStatus.WAITING or now >= approval.deadline:
@@ -211,16 +211,16 @@ def name_ref(ref: str, grounds: Grounds) -> str:
     return f"{path or 'the answer'} of {tool}" if tool else ref
 
 
-def figure_origin(figure: FigureFound, grounds: Grounds) -> str:
+def figure_origin(figure: FigureGround, grounds: Grounds) -> str:
     return f"{title_of(figure.operation)} of {list_of(tuple(name_ref(one, grounds) for one in figure.operands))}"
 
 
-def read_question(read: ReadFound) -> str:
+def read_question(read: ReadGround) -> str:
     arguments = loads(read.arguments_json)
     return ", ".join(show_json(value) for value in arguments.values()) if isinstance(arguments, dict) else ""
 
 
-def read_fields(read: ReadFound) -> tuple[tuple[str, str], ...]:
+def read_fields(read: ReadGround) -> tuple[tuple[str, str], ...]:
     """The fields of a read's answer, or its text if it is not a complete object."""
     try:
         fields = loads(read.shows)

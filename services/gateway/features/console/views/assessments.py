@@ -7,7 +7,7 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from services.gateway.features.console.views.words import Badge, title_of
-from shared.contracts.assessment.figures import Line, lines
+from shared.contracts.assessment.figures import CriterionPoints, criterion_points
 from shared.contracts.assessment.results import Assessment, AssessmentCard, OverallScore
 from shared.domain.estimates import pass_hat
 
@@ -58,7 +58,7 @@ def passes_text(card: AssessmentCard) -> str:
 
 
 def by_dimension(assessment: Assessment) -> tuple[DimensionRows, ...]:
-    listed = lines(assessment)
+    listed = criterion_points(assessment)
     groups = {name: [line for line in listed if line.dimension == name] for name in [line.dimension for line in listed]}
     return tuple(_build_dimension(name, rows) for name, rows in groups.items())
 
@@ -73,12 +73,12 @@ def verdict_badge(card: AssessmentCard) -> Badge:
     return Badge(f"{card.passed} of {card.runs} passed", "warn") if card.passed else Badge("Not passed", "bad")
 
 
-def _build_dimension(name: str, rows: Sequence[Line]) -> DimensionRows:
+def _build_dimension(name: str, rows: Sequence[CriterionPoints]) -> DimensionRows:
     total = OverallScore(score=sum(row.mean for row in rows), max_score=sum(row.most for row in rows))
     return DimensionRows(points_of(title_of(name), total), tuple(_build_criterion(row) for row in rows))
 
 
-def _build_criterion(line: Line) -> CriterionRow:
+def _build_criterion(line: CriterionPoints) -> CriterionRow:
     each = ", ".join(map(number, line.points)) if len(set(line.points)) > 1 else ""
     return CriterionRow(
         line.name, criterion_badge(line.mean, line.most, line.unjudged), number(line.mean), number(line.most), each,

@@ -9,7 +9,7 @@ from services.gateway.features.console.views.words import Badge, count_of, title
 from services.gateway.features.memory.service import Thing
 from shared.contracts.knowledge import Accuracy, CaseEntry, KnownFact
 from shared.domain.cases import CaseOutcome
-from shared.domain.estimates import Trust, trust
+from shared.domain.estimates import Trust, judge_trust
 
 SIZE = 25
 OUTCOMES = {
@@ -101,7 +101,7 @@ def finding_words(finding: Mapping[str, int]) -> str:
 
 
 def trust_badge(row: Accuracy) -> Badge:
-    return _TRUSTS[trust(row.attempts, row.matches, row.window)]
+    return _TRUSTS[judge_trust(row.attempts, row.matches, row.window)]
 
 
 def _find_page(

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeVar
 
 from services.gateway.features.console.views.words import count_of, strategy_title, title_of
 from shared.domain.bandit import Arm, ucb1
-from shared.domain.estimates import Moment
+from shared.domain.estimates import TrendPoint
 from shared.domain.words import Strategy
 
 _FEWEST = 20  # tasks before anything is said of a direction
@@ -18,7 +18,7 @@ _TONES = {Strategy.FSM.value: "s1", Strategy.FIVE_PHASE.value: "s2", Strategy.MO
 _OTHER = "s4"
 Drawn = Sequence[tuple[float, float]]
 T = TypeVar("T")
-_START = Moment(0, 0, 0.0, 0.0)
+_START = TrendPoint(0, 0, 0.0, 0.0)
 
 
 class Direction(NamedTuple):
@@ -74,7 +74,7 @@ class ProcessCard(NamedTuple):
     words: str
 
 
-def direction(points: Sequence[Moment]) -> Direction | None:
+def direction(points: Sequence[TrendPoint]) -> Direction | None:
     """Compares the latest tasks with as many before them; None before the first task."""
     if not points:
         return None
@@ -96,7 +96,7 @@ def _by_chance(tasks: int) -> float:
     return _SPREAD * sqrt(2 / tasks)
 
 
-def quality(points: Sequence[Moment]) -> Quality | None:
+def quality(points: Sequence[TrendPoint]) -> Quality | None:
     """Quality over time; None for fewer than two points."""
     if len(points) < 2:
         return None
@@ -116,14 +116,14 @@ def quality(points: Sequence[Moment]) -> Quality | None:
 
 
 def build_process_cards(
-    arms: Mapping[str, Mapping[str, Arm]], courses: Mapping[str, Mapping[str, Sequence[Moment]]]
+    arms: Mapping[str, Mapping[str, Arm]], courses: Mapping[str, Mapping[str, Sequence[TrendPoint]]]
 ) -> tuple[ProcessCard, ...]:
     """A card for each process type, the most used first."""
     cards = [_build_card(process, strategies, courses.get(process, {})) for process, strategies in arms.items()]
     return tuple(sorted(cards, key=lambda card: (-card.tasks, card.process)))
 
 
-def _build_card(process: str, arms: Mapping[str, Arm], courses: Mapping[str, Sequence[Moment]]) -> ProcessCard:
+def _build_card(process: str, arms: Mapping[str, Arm], courses: Mapping[str, Sequence[TrendPoint]]) -> ProcessCard:
     tasks = sum(arm.n for arm in arms.values())
     told = {name: points for name, points in courses.items() if points}
     order = [*_TONES, *sorted(set(arms) - set(_TONES))]
@@ -138,7 +138,7 @@ def _build_card(process: str, arms: Mapping[str, Arm], courses: Mapping[str, Seq
         if name in told
     )
     samples = tuple(
-        (strategy_title(name), Sample(one.n, _time_of(one.at_ms), one.mean, one.recent))
+        (strategy_title(name), Sample(one.n, _time_of(one.at_ms), one.mean, one.count_recent))
         for name in order
         for one in _thin_out(told.get(name, ()))
     )
@@ -157,16 +157,16 @@ def _build_card(process: str, arms: Mapping[str, Arm], courses: Mapping[str, Seq
 
 
 def _build_row(name: str, arm: Arm, tasks: int, arms: Mapping[str, Arm]) -> ArmRow:
-    means = [one.q for one in arms.values() if one.n]
+    means = [one.mean_reward for one in arms.values() if one.n]
     score = ucb1(arm, tasks) if tasks else None
     return ArmRow(
         title=strategy_title(name),
         tone=_arm_tone(name),
         uses=arm.n,
-        mean=f"{arm.q:.2f}" if arm.n else "",
+        mean=f"{arm.mean_reward:.2f}" if arm.n else "",
         share=round(100 * arm.n / tasks) if tasks else 0,
         score=f"{score:.2f}" if score is not None else "",
-        leads=arm.n > 0 and min(means) < arm.q == max(means),
+        leads=arm.n > 0 and min(means) < arm.mean_reward == max(means),
     )
 
 
@@ -174,12 +174,12 @@ def _arm_tone(name: str) -> str:
     return _TONES.get(name, _OTHER)
 
 
-def _last_until(points: Sequence[Moment], n: int) -> Moment:
+def _last_until(points: Sequence[TrendPoint], n: int) -> TrendPoint:
     """The last point that is not after the ``n``-th task."""
     return max((one for one in points if one.n <= n), key=lambda one: one.n, default=_START)
 
 
-def _mean_between(start: Moment, end: Moment) -> float:
+def _mean_between(start: TrendPoint, end: TrendPoint) -> float:
     return (end.mean * end.n - start.mean * start.n) / max(1, end.n - start.n)
 
 
