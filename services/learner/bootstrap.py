@@ -12,7 +12,7 @@ from services.learner.adapters.redis_lessons import RedisLessons
 from services.learner.adapters.redis_outcomes import RedisOutcomes
 from services.learner.core.learner import Learner
 from services.learner.entrypoints.http import LearnerGauges, health_app
-from services.learner.entrypoints.loops import consume, keep_share
+from services.learner.entrypoints.loops import keep_learning, keep_share
 from services.learner.jobs import build_file_jobs, build_memory_jobs
 from services.learner.settings import LearnerSettings
 from shared.infra.metrics import Metrics, MetricsPage
@@ -54,7 +54,7 @@ async def _serve(settings: LearnerSettings, redis: Redis, tracer: Tracer) -> Non
     async with asyncio.TaskGroup() as group:
         group.create_task(server.serve())
         sharing = group.create_task(keep_share(learner, every))
-        consuming = group.create_task(consume(learner, outcomes, every, stop))
+        consuming = group.create_task(keep_learning(learner, outcomes, every, stop))
         remembering = group.create_task(memory.run(learner, stop))
         filing = group.create_task(files.run())
         await stop.wait()
@@ -64,15 +64,15 @@ async def _serve(settings: LearnerSettings, redis: Redis, tracer: Tracer) -> Non
         await consuming
         await remembering
         await files.close()
-        await _leave(learner, outcomes)
+        await _release_all(learner, outcomes)
         server.should_exit = True
 
 
-async def _leave(learner: Learner, outcomes: RedisOutcomes) -> None:
+async def _release_all(learner: Learner, outcomes: RedisOutcomes) -> None:
     """Give partitions up so that other learners take over at once, not only when the leases end."""
     try:
-        await learner.leave()
-        await outcomes.depart()
+        await learner.release_partitions()
+        await outcomes.leave_roster()
     except StoreUnavailable as error:
         log.warning("left_without_a_word", error=str(error))
 

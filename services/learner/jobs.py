@@ -23,7 +23,13 @@ from services.learner.core.memory.follower import OutcomeFollower, OutcomeNews
 from services.learner.core.memory.forgetting import ForgetRequestWorker
 from services.learner.core.memory.rememberer import Rememberer
 from services.learner.core.training import Seeder
-from services.learner.entrypoints.loops import SeedingStatus, keep_finding, keep_following, keep_forgetting, keep_seeded
+from services.learner.entrypoints.loops import (
+    SeedingStatus,
+    keep_finding_facts,
+    keep_following,
+    keep_forgetting,
+    keep_seeded,
+)
 from services.learner.ports.outcomes import TrainingBucket
 from services.learner.settings import LearnerSettings, MemorySettings
 from shared.contracts.learning_files import FileRequest, LearningFile
@@ -74,7 +80,7 @@ class MemoryJobs:
         if self.worker is None or self.close is None:
             return
         try:
-            await keep_finding(self.worker, stop)
+            await keep_finding_facts(self.worker, stop)
         finally:
             await self.close()
 
@@ -89,7 +95,7 @@ def build_memory_jobs(
 ) -> MemoryJobs:
     wants_facts = settings.learn_knowledge == "on"
     rememberer = Rememberer(RedisKnowledge(redis), wants_facts=wants_facts)
-    news, outcomes = learner.listen(), RedisOutcomes(redis, owner, lease_seconds, REMEMBERING)
+    news, outcomes = learner.add_listener(), RedisOutcomes(redis, owner, lease_seconds, REMEMBERING)
     follower = OutcomeFollower(outcomes, rememberer.apply, lambda: learner.partitions, news.drain)
     forgetter = ForgetRequestWorker(RedisForgetting(redis, settings.session_archive()))
     if not wants_facts:
@@ -119,7 +125,7 @@ _HANDED_ON_SECONDS = 3600.0  # an executor may be started long after the learner
 _LAST_SECONDS = 5.0
 
 
-class Cache:
+class FolderSync:
     """Keeps what is learned of one tenant, and the files of a folder, in step."""
 
     def __init__(
@@ -133,34 +139,34 @@ class Cache:
     async def run(self) -> None:
         """Keep the files in step until cancelled. Failures are logged and tried again."""
         while True:
-            await self._log_failure_of(self._sync_files)
+            await self._run_logging_failure(self._sync_files)
             await asyncio.sleep(self._every if self._in_step else min(1.0, self._every))
 
     async def close(self) -> None:
         """Write the files a last time, if they were ever in step."""
         if self._in_step:
-            await self._log_failure_of(self._sync_files)
+            await self._run_logging_failure(self._sync_files)
 
     async def _sync_files(self) -> None:
         """Import the files if Redis has lost its content, then write them."""
-        if not self._waiting and await self._is_new():
+        if not self._waiting and await self._is_memory_empty():
             found = await asyncio.to_thread(self._folder.read)
             self._waiting = {file: content for file, content in found.items() if content}
         for file, content in list(self._waiting.items()):
-            await self._bring_in(FileRequest(tenant=self._tenant, file=file, content=content))
+            await self._import_file(FileRequest(tenant=self._tenant, file=file, content=content))
             del self._waiting[file]
         files = await learned_files(self._redis, self._tenant)
-        if not (self._in_step and await self._is_new()):  # lost meanwhile: the next step fills it again
+        if not (self._in_step and await self._is_memory_empty()):  # lost meanwhile: the next step fills it again
             await asyncio.to_thread(self._folder.write, files)
         self._in_step = True
 
-    async def _is_new(self) -> bool:
+    async def _is_memory_empty(self) -> bool:
         """Whether nothing was ever learned of the tenant, or forgotten."""
         names = keys.learned_keys(self._tenant)
         told = (names.counts, names.cases, names.arms, names.knowledge, names.entities, names.forgets)
         return await Scripts(self._redis).command("EXISTS", *told) == 0
 
-    async def _bring_in(self, request: FileRequest) -> None:
+    async def _import_file(self, request: FileRequest) -> None:
         """Import one file. One that cannot be imported is skipped: its problems are logged, the folder keeps it."""
         if request.file is LearningFile.SYNTHESIZED:  # the executor keeps processes
             await RpcQueue(self._redis, "executor").post(request.model_dump_json(), _HANDED_ON_SECONDS)
@@ -168,7 +174,7 @@ class Cache:
         report = await self._importer.carry_out(request)
         log.info("cached_file_imported", **report.model_dump(mode="json", exclude={"v", "dry_run"}))
 
-    async def _log_failure_of(self, act: Callable[[], Awaitable[None]]) -> None:
+    async def _run_logging_failure(self, act: Callable[[], Awaitable[None]]) -> None:
         try:
             async with asyncio.timeout(_LAST_SECONDS + self._every):
                 await act()
@@ -181,7 +187,7 @@ class FileJobs:
     redis: Redis
     settings: LearnerSettings
     owner: str
-    cache: Cache | None
+    cache: FolderSync | None
     importer: Importer
     seeding: SeedingStatus = field(default_factory=SeedingStatus)
     reports: SeedingStatus = field(default_factory=SeedingStatus)
@@ -235,7 +241,7 @@ def build_file_jobs(settings: LearnerSettings, redis: Redis, owner: str) -> File
         folder.prepare()
     except OSError as error:
         raise CannotStart(f"RL_CACHE_DIR cannot be used: {error}") from error
-    cache = Cache(folder, redis, importer, settings.rl_cache_tenant, settings.rl_cache_seconds)
+    cache = FolderSync(folder, redis, importer, settings.rl_cache_tenant, settings.rl_cache_seconds)
     return FileJobs(redis, settings, owner, cache, importer)
 
 

@@ -10,7 +10,14 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.learner.core.files.report import BadReport, PreparedRows, Report, as_json, prepare_training, read_report
+from services.learner.core.files.report import (
+    BadReport,
+    PreparedRows,
+    Report,
+    prepare_training,
+    read_report,
+    report_as_json,
+)
 from services.learner.ports.outcomes import BucketUnavailable, ObjectChanged
 from services.learner.settings import TrainingSettings
 from shared.infra.starting import CannotStart, read_settings, refuse_start
@@ -30,20 +37,24 @@ def report_command(arguments: Sequence[str]) -> int:
     """Print reports as one line of JSON. Returns 1 if there are none, 2 if no bucket or file is named."""
     options = _parse_options(arguments)
     try:
-        found = _in_files(options.files) if options.files else asyncio.run(_in_bucket(options.bucket, options.most))
+        found = (
+            _read_from_files(options.files)
+            if options.files
+            else asyncio.run(_read_from_bucket(options.bucket, options.most))
+        )
     except CannotStart as problem:
         return refuse_start(problem)
     except (BucketUnavailable, OSError) as problem:
-        return _complain(str(problem))
+        return _print_error(str(problem))
     if not found.reports:
-        return _complain("There is no report. " + " ".join(found.unread[:3]))
+        return _print_error("There is no report. " + " ".join(found.unread[:3]))
     chosen = found.reports[: options.most]
     sys.stdout.write(json.dumps(_as_json(chosen, found, prepare_training(chosen))) + "\n")
     return 0
 
 
 def _as_json(chosen: Sequence[Report], found: FoundReports, training: PreparedRows) -> dict[str, JsonValue]:
-    reports: list[JsonValue] = [as_json(report) for report in chosen]
+    reports: list[JsonValue] = [report_as_json(report) for report in chosen]
     rows: list[JsonValue] = [*training.rows]
     return {
         "reports": reports,
@@ -54,11 +65,11 @@ def _as_json(chosen: Sequence[Report], found: FoundReports, training: PreparedRo
     }
 
 
-def _in_files(files: Sequence[Path]) -> FoundReports:
-    return _read((str(file), file.read_bytes()) for file in files)
+def _read_from_files(files: Sequence[Path]) -> FoundReports:
+    return _read_reports((str(file), file.read_bytes()) for file in files)
 
 
-async def _in_bucket(bucket: str, most: int) -> FoundReports:
+async def _read_from_bucket(bucket: str, most: int) -> FoundReports:
     """The newest reports of the bucket.
 
     More than ``most`` are read, since their own dates may order them differently.
@@ -75,10 +86,10 @@ async def _in_bucket(bucket: str, most: int) -> FoundReports:
             contents.append((found.name, await store.read(found)))
         except ObjectChanged:
             continue  # it was replaced just now: the next call reads it
-    return _read(contents)
+    return _read_reports(contents)
 
 
-def _read(contents: Iterable[tuple[str, bytes]]) -> FoundReports:
+def _read_reports(contents: Iterable[tuple[str, bytes]]) -> FoundReports:
     reports: list[Report] = []
     unread: list[str] = []
     for name, content in contents:
@@ -89,7 +100,7 @@ def _read(contents: Iterable[tuple[str, bytes]]) -> FoundReports:
     return FoundReports(sorted(reports, key=lambda report: report.at, reverse=True), unread)
 
 
-def _complain(sentence: str) -> int:
+def _print_error(sentence: str) -> int:
     sys.stderr.write(f"{sentence.strip()}\n")
     return _REFUSED
 

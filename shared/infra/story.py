@@ -45,9 +45,7 @@ async def read_event_page(
     ``events`` and ``record`` are Redis keys of the task.
     """
     names = [events, record] if record else [events]
-    stored, oldest, newest, whole, *fields = cast(
-        "list[str]", await scripts.run("read_story", names, [after, most])
-    )
+    stored, oldest, newest, whole, *fields = cast("list[str]", await scripts.run("read_story", names, [after, most]))
     entries = tuple(zip(fields[::2], fields[1::2], strict=True))
     rows = [EventRow(*row) for entry in entries for row in read_events(*entry)]
     if entries and entries[0][0] == oldest:

@@ -17,7 +17,7 @@ class ScriptedFacts(FactFinder):
         self.broken = ""
 
     @override
-    def most(self, sections: JsonObject) -> Cost:
+    def max_cost(self, sections: JsonObject) -> Cost:
         return Cost(1, 200, 50, 1_000)
 
     @override

@@ -74,7 +74,7 @@ class MemoryStage:
         await self.finds_facts()
 
     async def learns(self) -> None:
-        await self.learner.share()
+        await self.learner.update_share()
         self.learner.expect(self.learner.partitions)
         while await self.learner.run_once():
             pass

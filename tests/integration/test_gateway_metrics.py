@@ -115,7 +115,7 @@ async def test_what_a_learner_has_done_is_counted_once_however_often_it_is_looke
     learner, metrics = Learner(RedisOutcomes(redis, "one", 5.0), RedisLessons(redis)), Metrics("learner")
     await leave(redis, [an_outcome(number) for number in range(3)])
     gauges = LearnerGauges(learner, _memory_status)
-    await learner.share()
+    await learner.update_share()
     while await learner.run_once():
         await gauges.fill(metrics)
     await gauges.fill(metrics)

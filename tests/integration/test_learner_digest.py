@@ -49,7 +49,7 @@ async def _leave_with_digest(redis: Redis, outcomes: Iterable[TaskOutcome], **fo
 
 async def _learned(redis: Redis, tracer: Tracer = NO_TRACER) -> Learner:
     learner = Learner(RedisOutcomes(redis, "one", 5.0), RedisLessons(redis), tracer)
-    await learner.share()
+    await learner.update_share()
     for _ in range(50):
         if not await learner.run_once():
             return learner
@@ -89,8 +89,8 @@ async def test_only_the_first_time_an_outcome_is_handed_over_with_its_digest(red
     outcome = an_outcome(1)
     await _leave_with_digest(redis, [outcome])
     streams = RedisOutcomes(redis, "one", 5.0)
-    (first,) = (await streams.take([PARTITION])).deliveries
-    (second,) = (await streams.take([PARTITION])).deliveries
+    (first,) = (await streams.claim([PARTITION])).deliveries
+    (second,) = (await streams.claim([PARTITION])).deliveries
     assert (first.event, first.digest, first.tries) == (outcome.stored_json(), digest_of(outcome), 1)
     assert (second.event, second.digest, second.tries) == (outcome.stored_json(), None, 2)
 

@@ -84,7 +84,7 @@ async def test_each_outcome_is_remembered_once_whoever_dies_when(redis: Redis) -
         await leave(redis, some)
         with pytest.raises(StoreUnavailable):
             await _rounds(dying)
-    await streams.give_up(range(PARTITIONS))
+    await streams.release(range(PARTITIONS))
     await stage.remembers()
     assert (await stage.entities())["Initech Ltd"] == 6
     await stage.finds_facts()

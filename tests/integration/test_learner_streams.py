@@ -62,7 +62,7 @@ def _learner(redis: Redis, name: str = "one") -> Learner:
 async def _rounds(learner: Learner) -> int:
     """Learn until nothing is left in hand; how many rounds it took."""
     rounds = 1
-    await learner.share()
+    await learner.update_share()
     learner.expect(learner.partitions)
     while await learner.run_once():
         rounds += 1
@@ -88,7 +88,7 @@ async def test_what_a_dead_learner_had_learned_and_not_settled_is_not_learned_ag
     outcomes = [an_outcome(number, session=f"s{number % 9}") for number in range(50)]
     await leave(redis, outcomes)
     dying = Learner(DiesBeforeSettling(redis, "dying", LEASE), RedisLessons(redis))
-    await dying.share()
+    await dying.update_share()
     with pytest.raises(StoreUnavailable):
         await dying.run_once()
     await _free(redis)
@@ -158,7 +158,7 @@ async def test_while_redis_refuses_to_write_nothing_is_given_up(redis: Redis) ->
     """A full server is no fault of an event, however often it is tried."""
     await leave(redis, [an_outcome(1)])
     learner = _learner(redis)
-    await learner.share()
+    await learner.update_share()
     await redis.config_set("maxmemory", "1")
     try:
         for _ in range(2 * MAX_TRIES):
@@ -189,7 +189,7 @@ async def test_streams_keep_at_most_one_settled_event_each(redis: Redis) -> None
     await leave(redis, [an_outcome(number, session=f"s{number % 40}") for number in range(400)])
     await _rounds(_learner(redis))
     beside = RedisOutcomes(redis, "beside", LEASE, REMEMBERING)
-    await beside.settle((await beside.take(range(64))).deliveries)
+    await beside.settle((await beside.claim(range(64))).deliveries)
     for partition in keys.all_partitions():
         assert await redis.xlen(partition.outcomes) <= 1
 
@@ -200,7 +200,7 @@ async def test_what_is_not_settled_is_never_trimmed(redis: Redis) -> None:
     await redis.xadd(stream, {"o": "poison"})
     await leave(redis, [an_outcome(number) for number in range(5)])
     learner = _learner(redis)
-    await learner.share()
+    await learner.update_share()
     await learner.run_once()
     assert await redis.xlen(stream) == 6
 
@@ -259,18 +259,18 @@ async def test_each_tenant_has_its_own_keys_and_all_of_them_one_tag(redis: Redis
 async def test_a_second_learner_gets_half_and_takes_over_all_when_the_first_leaves(redis: Redis) -> None:
     one_streams = RedisOutcomes(redis, "one", LEASE)
     one, two = Learner(one_streams, RedisLessons(redis)), _learner(redis, "two")
-    await one.share()
+    await one.update_share()
     await one.run_once()
-    await two.share()
+    await two.update_share()
     await two.run_once()
     assert (len(one.partitions), len(two.partitions)) == (64, 0)
-    await one.share()
-    await two.share()
+    await one.update_share()
+    await two.update_share()
     await two.run_once()
     assert (len(one.partitions), len(two.partitions)) == (32, 32)
-    await one.leave()
-    await one_streams.depart()
-    await two.share()
+    await one.release_partitions()
+    await one_streams.leave_roster()
+    await two.update_share()
     await two.run_once()
     assert (len(one.partitions), len(two.partitions)) == (0, 64)
 
@@ -279,28 +279,28 @@ async def test_a_second_learner_gets_half_and_takes_over_all_when_the_first_leav
 async def test_a_partition_has_one_reader_whatever_others_believe(redis: Redis) -> None:
     """A learner that thinks it still reads a partition is told that it does not, and gets nothing of it."""
     late, other = RedisOutcomes(redis, "late", LEASE), RedisOutcomes(redis, "other", LEASE)
-    await late.take([3])
+    await late.claim([3])
     await _free(redis)
-    await other.take([3])
+    await other.claim([3])
     await leave(redis, [an_outcome(1, session=a_session(3))])
-    taken = await late.take([3])
+    taken = await late.claim([3])
     assert (list(taken.deliveries), set(taken.lost)) == ([], {3})
-    assert len((await other.take([3])).deliveries) == 1
+    assert len((await other.claim([3])).deliveries) == 1
 
 
 async def test_news_comes_at_once_and_its_absence_in_time(redis: Redis) -> None:
     streams = RedisOutcomes(redis, "one", LEASE)
-    await streams.take([3])
-    assert not await streams.news([3], 0.01)
+    await streams.claim([3])
+    assert not await streams.await_new([3], 0.01)
     await leave(redis, [an_outcome(1, session=a_session(3))])
     async with asyncio.timeout(10):
-        assert set(await streams.news([2, 3], 60.0)) == {3}
+        assert set(await streams.await_new([2, 3], 60.0)) == {3}
 
 
 async def test_a_round_looks_only_where_something_is_expected(redis: Redis) -> None:
     """What was just taken over, and where news was told of; nothing is asked of any other stream."""
     learner = _learner(redis)
-    news = learner.listen()
+    news = learner.add_listener()
     await _rounds(learner)
     before = await _commands(redis)
     assert await learner.run_once() == 0
@@ -316,13 +316,13 @@ async def test_a_round_looks_only_where_something_is_expected(redis: Redis) -> N
 
 async def test_what_another_still_reads_is_looked_at_again_once_it_is_free(redis: Redis) -> None:
     """A dead learner's partitions rest for a lease: its successor asks again with each look at who lives."""
-    await RedisOutcomes(redis, "dead", LEASE).take(range(64))
+    await RedisOutcomes(redis, "dead", LEASE).claim(range(64))
     await leave(redis, [an_outcome(1)])
     learner = _learner(redis)
-    await learner.share()
+    await learner.update_share()
     assert (await learner.run_once(), len(learner.partitions)) == (0, 0)
     await _free(redis)
-    await learner.share()
+    await learner.update_share()
     assert (await learner.run_once(), len(learner.partitions)) == (1, 64)
 
 

@@ -274,7 +274,7 @@ def _seeder(redis: Redis, owner: str = "one", tenant: str = "acme") -> Seeder:
 
 async def _looked(seeder: Seeder) -> list[SeedResult]:
     told: list[SeedResult] = []
-    assert await seeder.look(told.append)
+    assert await seeder.load_new(told.append)
     return told
 
 
@@ -311,7 +311,7 @@ async def test_of_several_learners_one_loads(redis: Redis, bucket: BucketServer)
         bucket.put(f"{TRAINING_PREFIX}{number}.jsonl", lines_of([a_row(number), a_row(10 + number)]))
     told: list[SeedResult] = []
     seeders = [_seeder(redis, name) for name in ("one", "two", "three")]
-    looked = await asyncio.gather(*(seeder.look(told.append) for seeder in seeders))
+    looked = await asyncio.gather(*(seeder.load_new(told.append) for seeder in seeders))
     assert any(looked)
     assert len(told) == 6
     assert len(await case_log(redis, "acme")) == 12
@@ -324,7 +324,7 @@ async def test_what_two_learners_load_without_the_lock_is_there_once(redis: Redi
     shelf = RedisCaseRepository(redis, "late", lease_seconds=0.001)
     late = Seeder(S3Training(BUCKET, TRAINING_PREFIX), shelf, "acme", lambda: datetime.now(UTC))
     told: list[SeedResult] = []
-    await asyncio.gather(*(seeder.look(told.append) for seeder in (late, _seeder(redis, "two"), late)))
+    await asyncio.gather(*(seeder.load_new(told.append) for seeder in (late, _seeder(redis, "two"), late)))
     assert sum(one.kept is not None for one in told) == 1
     assert len(await case_log(redis, "acme")) == 2
 
@@ -343,7 +343,7 @@ async def test_bad_rows_and_objects_are_counted_and_named_and_harm_nothing(redis
 async def test_a_bucket_that_is_not_there_says_so(redis: Redis, bucket: BucketServer) -> None:
     seeder = Seeder(S3Training("nobody", ""), RedisCaseRepository(redis, "one"), "acme", lambda: datetime.now(UTC))
     with pytest.raises(BucketUnavailable, match="nobody"):
-        await seeder.look(lambda _: None)
+        await seeder.load_new(lambda _: None)
     assert await RedisCaseRepository(redis, "two").begin("acme")
 
 

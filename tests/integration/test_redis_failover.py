@@ -188,9 +188,9 @@ async def test_what_was_learned_just_before_a_failover_is_learned_again(
     """An outcome is settled only on the server that has what was learned from it."""
     outcomes = RedisOutcomes(client, "one", 5.0)
     learner = Learner(outcomes, FailsOverOnceLearned(client, failover))
-    await learner.share()
+    await learner.update_share()
     if beside:
-        await outcomes.take(range(PARTITIONS))
+        await outcomes.claim(range(PARTITIONS))
         await pair.second.say("REPLICAOF", "NO", "ONE")
         await pair.replicate()
     await leave(client, [an_outcome(number) for number in range(3)])
@@ -256,11 +256,11 @@ class FailsOverOnceForgotten(RedisForgetting):
         self._failover = failover
 
     @override
-    async def take_away(self, request: ForgetRequest) -> Mapping[str, int]:
+    async def remove_stored(self, request: ForgetRequest) -> Mapping[str, int]:
         if self._failover.is_over:
-            return await super().take_away(request)
+            return await super().remove_stored(request)
         async with self._failover.losing():
-            return await super().take_away(request)
+            return await super().remove_stored(request)
 
 
 @pytest.mark.promise("forget.gone")
@@ -272,11 +272,11 @@ async def test_what_was_forgotten_just_before_a_failover_is_forgotten_again(
     )
     await leave(client, [an_outcome()])
     learner = Learner(RedisOutcomes(client, "one", 5.0), RedisLessons(client))
-    await learner.share()
+    await learner.update_share()
     learner.expect(learner.partitions)
     await learner.run_once()
     beside = RedisOutcomes(client, "one", 5.0, REMEMBERING)
-    await beside.settle((await beside.take(range(PARTITIONS))).deliveries)
+    await beside.settle((await beside.claim(range(PARTITIONS))).deliveries)
     forgets = Forgets(client)
     await forgets.ask(request)
     await pair.catch_up()

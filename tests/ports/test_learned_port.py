@@ -240,7 +240,7 @@ async def test_whoever_has_read_before_sees_each_change_of_what_was_learned(redi
         lambda: RedisKnowledge(redis).keep(named, "0"),
         lambda: RedisFactRepository(redis).keep(todo, FactChange((), (FACT,)), {}, "1"),
         lambda: change_learned(Scripts(redis), "acme", emptied, Versions()),
-        lambda: RedisForgetting(redis, None).take_away(asked),
+        lambda: RedisForgetting(redis, None).remove_stored(asked),
     )
     seen = await learned.recall("acme", "payroll")
     for change in changes:

@@ -113,18 +113,18 @@ def _check_no_fence() -> None:
 def _acknowledge_before_the_effect() -> None:
     """The learner acknowledges what it has read, and learns from it a little later."""
     from services.learner.adapters.redis_outcomes import RedisOutcomes
-    from services.learner.ports.outcomes import Taken
+    from services.learner.ports.outcomes import ClaimedOutcomes
 
-    original = RedisOutcomes.take
+    original = RedisOutcomes.claim
 
-    async def take(self: RedisOutcomes, partitions: Sequence[int]) -> Taken:
+    async def claim(self: RedisOutcomes, partitions: Sequence[int]) -> ClaimedOutcomes:
         taken = await original(self, partitions)
         if taken.deliveries:
             await self.settle(taken.deliveries, ())
             await asyncio.sleep(2.0)
         return taken
 
-    RedisOutcomes.take = take  # type: ignore[method-assign, assignment]
+    RedisOutcomes.claim = claim  # type: ignore[method-assign, assignment]
 
 
 def _keep_the_reaper_off() -> None:

@@ -7,7 +7,7 @@ from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
 from services.learner.adapters.redis_learned_files import LearnedCommand, change_learned
-from services.learner.core.memory.forgetting import Removal, StoredMemory, removal
+from services.learner.core.memory.forgetting import Removal, StoredMemory, plan_removal
 from services.learner.ports.files import Versions
 from services.learner.ports.memory import FactTodo, Forgetting
 from shared.contracts.knowledge import CaseEntry, EntityLinks, KnownEntity, KnownFact
@@ -44,17 +44,17 @@ class RedisForgetting(Forgetting):
                 requests.append(request)
         return requests
 
-    async def take_away(self, request: ForgetRequest) -> Mapping[str, int]:
+    async def remove_stored(self, request: ForgetRequest) -> Mapping[str, int]:
         forgets = keys.learned_keys(request.tenant).forgets
         self._lines[request.request_id] = str(await self._scripts.run("line_of_writes", [forgets], []))
         if request.scope is ForgetScope.TENANT:
-            return await self._all_of(request.tenant)
-        counts = await self._rows_of(request)
+            return await self._commands_for_tenant(request.tenant)
+        counts = await self._commands_for_rows(request)
         if request.scope is ForgetScope.SESSION:
             counts |= await self._forget_session(request.tenant, request.subject)
         return counts
 
-    async def is_under_way(self, request: ForgetRequest) -> bool:
+    async def has_older_outcomes(self, request: ForgetRequest) -> bool:
         numbers = range(len(list(keys.all_partitions())))
         if request.scope is ForgetScope.SESSION:
             numbers = range(of := partition_of(request.tenant, request.subject), of + 1)
@@ -70,20 +70,20 @@ class RedisForgetting(Forgetting):
         rows = [replies[first : first + each] for first in range(0, len(replies), each)]
         return any(_has_unsettled_entries(groups, newest, pending, asked_ms) for groups, newest, *pending in rows)
 
-    async def note(self, request: ForgetRequest, seconds: float | None) -> bool:
+    async def store_state(self, request: ForgetRequest, seconds: float | None) -> bool:
         name, row = keys.learned_keys(request.tenant).forgets, request.model_dump_json()
         member = keys.pack(keys.ForgetMember(request.tenant, request.request_id))
         line = self._lines.pop(request.request_id, "")
         if seconds is None and await self._scripts.run("note_forgotten", [name], [line, request.request_id, row]):
             await self._scripts.command("ZREM", keys.FORGETTING, member)
-            await self._keep_few(name)
+            await self._drop_oldest_requests(name)
             return True
         if seconds is not None:
             await self._scripts.command("HSET", name, request.request_id, row)
         await self._scripts.run("queue_due", [keys.FORGETTING], ["CH", int((seconds or 0) * 1000), member])
         return seconds is not None
 
-    async def _keep_few(self, name: str) -> None:
+    async def _drop_oldest_requests(self, name: str) -> None:
         """Delete the oldest finished requests over ``REQUESTS_KEPT``."""
         if cast(int, await self._scripts.command("HLEN", name)) <= REQUESTS_KEPT:
             return
@@ -93,7 +93,7 @@ class RedisForgetting(Forgetting):
         if gone := [request.request_id for request in done[REQUESTS_KEPT:]]:
             await self._scripts.command("HDEL", name, *gone)
 
-    async def _all_of(self, tenant: str) -> Mapping[str, int]:
+    async def _commands_for_tenant(self, tenant: str) -> Mapping[str, int]:
         names = keys.learned_keys(tenant)
         async with answering(), self._redis.pipeline(transaction=True) as pipe:
             pipe.llen(names.cases)
@@ -107,10 +107,10 @@ class RedisForgetting(Forgetting):
         counted = zip(("cases", "facts", "entities", "predictions", "arms"), sizes, strict=False)
         return {name: size for name, size in counted if size}
 
-    async def _rows_of(self, request: ForgetRequest) -> dict[str, int]:
+    async def _commands_for_rows(self, request: ForgetRequest) -> dict[str, int]:
         for _ in range(_TIMES):
             stored = await self._read_stored(request.tenant)
-            leaving = removal(request, stored)
+            leaving = plan_removal(request, stored)
             commands = _list_commands(keys.learned_keys(request.tenant), leaving)
             read = Versions(rows=stored.version)
             if leaving == Removal() or await change_learned(self._scripts, request.tenant, commands, read):

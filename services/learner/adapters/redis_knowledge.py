@@ -21,13 +21,13 @@ OF_THE_DATA = ("WRONGTYPE", "not an integer", "would overflow")
 
 
 @contextmanager
-def telling_spoiled() -> Iterator[None]:
-    """Turns a ``StoreUnavailable`` raised inside into ``Spoiled`` if the server says that its data are at fault."""
+def raising_spoiled() -> Iterator[None]:
+    """Raises ``MemorySpoiled`` for a ``StoreUnavailable`` inside, if the server says that its data are at fault."""
     try:
         yield
     except StoreUnavailable as error:
         if any(words in str(error) for words in OF_THE_DATA):
-            raise memory.Spoiled(str(error)) from error
+            raise memory.MemorySpoiled(str(error)) from error
         raise
 
 
@@ -37,13 +37,13 @@ class RedisFactRepository(ScriptedStore, memory.FactRepository):
         return [keys.unpack(keys.FactMember, member) for member in cast("list[str]", found)]
 
     async def find_task_to_search(self, tenant: str, event_id: str) -> memory.FactTodo | None:
-        with telling_spoiled():
+        with raising_spoiled():
             row = await self._scripts.command("HGET", keys.learned_keys(tenant).fact_todos, event_id)
         return memory.FactTodo.read_row(row)
 
     async def facts(self, tenant: str) -> memory.KnownFacts:
         names = keys.learned_keys(tenant)
-        with telling_spoiled():
+        with raising_spoiled():
             async with answering(), self._redis.pipeline(transaction=False) as pipe:
                 pipe.hget(names.memory, "version")
                 pipe.lrange(names.knowledge, 0, FACTS_KEPT - 1)
@@ -59,7 +59,7 @@ class RedisFactRepository(ScriptedStore, memory.FactRepository):
         arguments += [*change.gone, *(fact.stored_json() for fact in change.come)]
         for name, count in counts.items():
             arguments += [name, count]
-        with telling_spoiled():
+        with raising_spoiled():
             reply = await self._scripts.run("keep_facts", [names.knowledge, names.fact_todos, names.memory], arguments)
         return reply != -1
 
@@ -77,7 +77,7 @@ class RedisFactRepository(ScriptedStore, memory.FactRepository):
 
     async def give_up(self, tenant: str, event_id: str) -> None:
         names = keys.learned_keys(tenant)
-        with suppress(memory.Spoiled), telling_spoiled():
+        with suppress(memory.MemorySpoiled), raising_spoiled():
             if await self._scripts.command("HDEL", names.fact_todos, event_id):
                 await self._scripts.command("HINCRBY", names.memory, "facts_given_up", 1)
 
@@ -96,7 +96,7 @@ class RedisKnowledge(ScriptedStore, memory.KnowledgeRepository):
     async def read_known(
         self, tenant: str, event_ids: Sequence[str], entities: Sequence[str], predictions: Sequence[memory.Prediction]
     ) -> memory.StoredKnowledge:
-        with telling_spoiled():
+        with raising_spoiled():
             scores, version, things, links, accuracy = await self._read(tenant, event_ids, entities, predictions)
         marked = zip(event_ids, cast("list[float | None]", scores), strict=True)
         return memory.StoredKnowledge(
@@ -129,7 +129,7 @@ class RedisKnowledge(ScriptedStore, memory.KnowledgeRepository):
         if change.todos:
             calls.append(("queue_due", *_build_queueing(change.tenant, [todo.event_id for todo in change.todos])))
         replies = await self._scripts.run_all(calls)
-        with telling_spoiled():
+        with raising_spoiled():
             for refusal in replies:
                 if isinstance(refusal, ResponseError):
                     raise store_unavailable(refusal)

@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 import structlog
 from redis.asyncio import Redis
 
-from services.learner.ports.outcomes import Delivery, Outcomes, Roster, Taken, UnlearnedOutcome
+from services.learner.ports.outcomes import ClaimedOutcomes, Delivery, Outcomes, Roster, UnlearnedOutcome
 from shared.infra import keys
 from shared.infra.lua import Argument, Reply, Scripts, answering
 from shared.infra.redis import check_writable
@@ -56,7 +56,7 @@ class RedisOutcomes(Outcomes):
         alive = await self._scripts.run("register_learner", [keys.LEARNERS], [self._owner, self._lease_ms])
         return Roster(self._owner, cast("list[str]", alive))
 
-    async def take(self, partitions: Collection[int]) -> Taken:
+    async def claim(self, partitions: Collection[int]) -> ClaimedOutcomes:
         wanted = sorted(partitions)
         arguments: list[Argument] = [self._owner, self._lease_ms, self._group.name, keys.OUTCOME_READER, AT_ONCE]
         arguments.append(" ".join(keys.OUTCOME_GROUPS))
@@ -78,7 +78,7 @@ class RedisOutcomes(Outcomes):
             if len(taken) >= AT_ONCE or any(delivery.tries > 1 for delivery in taken):  # what is new comes after it
                 more.add(number)
             deliveries += taken
-        return Taken(deliveries, lost, more)
+        return ClaimedOutcomes(deliveries, lost, more)
 
     async def settle(
         self, done: Sequence[Delivery], dead: Sequence[UnlearnedOutcome] = (), left: Sequence[Delivery] = ()
@@ -116,38 +116,38 @@ class RedisOutcomes(Outcomes):
             log.warning("outcomes_come_again", group=self._group.name, partitions=again)
         return again
 
-    async def give_up(self, partitions: Collection[int]) -> None:
+    async def release(self, partitions: Collection[int]) -> None:
         arguments: list[Argument] = [self._owner, 0]
         calls = [([self._name_reader(number)], arguments) for number in sorted(partitions)]
         if calls:
             await self._scripts.run_many("let_go", calls)
 
-    async def depart(self) -> None:
+    async def leave_roster(self) -> None:
         """Leave the roster of learners, so that the others take over the partitions read here."""
         await self._scripts.command("ZREM", keys.LEARNERS, self._owner)
 
     def _name_reader(self, number: int) -> str:
         return self._group.reader_of(self._partitions[number])
 
-    async def news(self, partitions: Collection[int], seconds: float) -> Collection[int]:
+    async def await_new(self, partitions: Collection[int], seconds: float) -> Collection[int]:
         if isinstance(self._redis, ClusterRedis):
-            return await self._look_until_news(partitions, seconds)
+            return await self._poll_for_new(partitions, seconds)
         numbers = {self._partitions[number].outcomes: number for number in sorted(partitions)}
         streams = {stream: self._newest.get(number, "0-0") for stream, number in numbers.items()}
         async with answering(seconds + _ANSWER_SECONDS):
             found = await self._redis.xread(streams, count=1, block=max(1, int(seconds * 1000)))  # type: ignore[arg-type]  # redis-py's dict is invariant
         return {numbers[stream] for stream, _ in found}
 
-    async def _look_until_news(self, partitions: Collection[int], seconds: float) -> Collection[int]:
+    async def _poll_for_new(self, partitions: Collection[int], seconds: float) -> Collection[int]:
         """The partitions with new outcomes, by polling: a cluster cannot block on streams of many slots."""
         wanted = sorted(partitions)
         for _ in range(max(1, round(seconds / _LOOK_SECONDS))):
-            if found := await self._have_news(wanted):
+            if found := await self._have_new_outcomes(wanted):
                 return found
             await asyncio.sleep(min(_LOOK_SECONDS, seconds))
         return ()
 
-    async def _have_news(self, wanted: Sequence[int]) -> Collection[int]:
+    async def _have_new_outcomes(self, wanted: Sequence[int]) -> Collection[int]:
         async with answering(), self._redis.pipeline(transaction=False) as pipe:
             for number in wanted:
                 pipe.xrevrange(self._partitions[number].outcomes, count=1)

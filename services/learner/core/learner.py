@@ -58,7 +58,7 @@ class Learner:
         self._announced |= expected
         self._note_news(expected)
 
-    def listen(self) -> OutcomeNews:
+    def add_listener(self) -> OutcomeNews:
         """What it expects and takes from now on, for one that reads the same outcomes beside it."""
         self._listeners.append(OutcomeNews())
         return self._listeners[-1]
@@ -67,21 +67,21 @@ class Learner:
         for listener in self._listeners:
             listener.add(partitions)
 
-    async def share(self) -> None:
+    async def update_share(self) -> None:
         """Take or give up partitions, so that every living learner has its part."""
         share = partitions_of_learner(await self._outcomes.roster())
         async with self._between_runs:
             if give := self._share - share:
-                await self._outcomes.give_up(give)
+                await self._outcomes.release(give)
             self._expected = (self._expected | (share - self._share) | self._others) & share
             self._share, self._others = share, set()
         self.shared.set()
 
-    async def leave(self) -> None:
+    async def release_partitions(self) -> None:
         """Give up all partitions, once nothing is in hand."""
         async with self._between_runs:
             partitions, self._share, self._expected = self.partitions, frozenset(), set()
-            await self._outcomes.give_up(partitions)
+            await self._outcomes.release(partitions)
 
     async def run_once(self) -> int:
         """Take, learn and settle the outcomes that wait; returns how many there were."""
@@ -102,7 +102,7 @@ class Learner:
         A failure is returned, not raised, so that it stops no other lane.
         """
         try:
-            taken = await self._outcomes.take(partitions)
+            taken = await self._outcomes.claim(partitions)
             self._others.update(taken.lost)
             self._note_news({delivery.partition for delivery in taken.deliveries} - self._announced)
             self._announced.difference_update(partitions)
@@ -129,7 +129,7 @@ class Learner:
                 span.note({names.TRIES: delivery.tries})
 
     async def _learn_and_settle(self, deliveries: Sequence[Delivery]) -> Collection[int]:
-        readable, passed, dead = _read_all(deliveries)
+        readable, passed, dead = _read_lessons(deliveries)
         results = await self._lessons.learn([lesson for _, lesson in readable]) if readable else ()
         done: list[Delivery] = []
         for (delivery, _), result in zip(readable, results, strict=True):
@@ -151,7 +151,7 @@ def _delivery_key(delivery: Delivery) -> tuple[int, str]:
     return delivery.partition, delivery.entry_id
 
 
-def _read_all(
+def _read_lessons(
     deliveries: Sequence[Delivery],
 ) -> tuple[list[tuple[Delivery, Lesson]], list[Delivery], list[UnlearnedOutcome]]:
     """The lessons in deliveries, the deliveries without a lesson, and those that are given up.

@@ -151,7 +151,7 @@ def _parse_json(content: bytes) -> object:
     return "no JSON object" if isinstance(found, str) else found
 
 
-def as_stored_case(case: CaseEntry) -> outcomes.StoredCase:
+def parse_stored_case(case: CaseEntry) -> outcomes.StoredCase:
     return outcomes.StoredCase(case.stored_json(), case)
 
 
@@ -165,10 +165,10 @@ def merge_cases(
     """
     known = {entry.case.case_id: entry.case for entry in log if entry.case}
     latest = {case.case_id: case for case in new}
-    wanted = {name: case for name, case in latest.items() if not _is_known(known.get(name), case)}
+    wanted = {name: case for name, case in latest.items() if not _is_known_case(known.get(name), case)}
     kept = [entry for entry in log if entry.case and entry.case.case_id not in wanted]
     unread = [entry for entry in log if not entry.case]
-    fresh = sorted(map(as_stored_case, wanted.values()), key=_read_age)
+    fresh = sorted(map(parse_stored_case, wanted.values()), key=_read_age)
     best = _keep_best(list(heapq.merge(kept, fresh, key=_read_age)), most)
     return [*best, *unread[: most - len(best)]]
 
@@ -180,7 +180,7 @@ def _keep_best(entries: list[outcomes.StoredCase], most: int) -> list[outcomes.S
     return [entries[place] for place in sorted(places[:most])]
 
 
-def _is_known(known: CaseEntry | None, new: CaseEntry) -> bool:
+def _is_known_case(known: CaseEntry | None, new: CaseEntry) -> bool:
     """Whether the known case says the same and was learned no earlier."""
     if known is None or new.at > known.at:
         return False
@@ -207,7 +207,7 @@ class SeedResult(NamedTuple):
     kept: int | None
 
 
-async def _teach_nothing(_name: str, _content: bytes) -> None:
+async def _ignore_content(_name: str, _content: bytes) -> None:
     """The ``teach`` of training rows, which teach by their cases alone."""
 
 
@@ -225,7 +225,7 @@ class Seeder:
         tenant: str,
         clock: Callable[[], datetime],
         read: Callable[[str, bytes], Rows] = read_rows,
-        teach: Callable[[str, bytes], Awaitable[None]] = _teach_nothing,
+        teach: Callable[[str, bytes], Awaitable[None]] = _ignore_content,
     ) -> None:
         self._read = read
         self._teach = teach
@@ -234,7 +234,7 @@ class Seeder:
         self._tenant = tenant
         self._clock = clock
 
-    async def look(self, tell: Callable[[SeedResult], None]) -> bool:
+    async def load_new(self, tell: Callable[[SeedResult], None]) -> bool:
         """Load new objects, calling ``tell`` for each; False if another learner is doing so.
 
         Raises ``BucketUnavailable`` and ``StoreUnavailable``; objects loaded by then stay loaded.
@@ -244,14 +244,14 @@ class Seeder:
         try:
             loaded = await self._repository.versions_loaded(self._tenant)
             for found in await self._bucket.objects():
-                if loaded.get(found.name) != found.version and (seeded := await self._seed(found)):
+                if loaded.get(found.name) != found.version and (seeded := await self._load_object(found)):
                     tell(seeded)
                     await self._repository.begin(self._tenant)
         finally:
             await self._repository.end(self._tenant)
         return True
 
-    async def _seed(self, found: outcomes.TrainingObject) -> SeedResult | None:
+    async def _load_object(self, found: outcomes.TrainingObject) -> SeedResult | None:
         """Load one object; None if it was replaced meanwhile, so that the next look finds the new one."""
         if found.size > LARGEST:
             bad = (BadRow("the object", f"it is larger than {LARGEST} bytes, and nothing of it was read"),)
@@ -305,14 +305,14 @@ def case_of(row: TrainingRow, scale: float, source: str, now: datetime) -> CaseE
         keywords=keywords(summary),
         outcome=CaseOutcome.FAILURE if failed else judge_outcome(TaskState.COMPLETED, quality),
         quality=quality,
-        worked=() if failed else tuple(dict.fromkeys(map(_note, row.tools)))[:_NOTES],
-        failed=(_note(told.failure_cause),) if told.failure_cause.strip() else (),
+        worked=() if failed else tuple(dict.fromkeys(map(_redact_note, row.tools)))[:_NOTES],
+        failed=(_redact_note(told.failure_cause),) if told.failure_cause.strip() else (),
         tool_count=len(row.tools) if told.tool_count is None else told.tool_count,
-        domain=_note(told.scenario.strip()) or _UNKNOWN,
+        domain=_redact_note(told.scenario.strip()) or _UNKNOWN,
         strategy=Strategy.FSM,
         at=now,
     )
 
 
-def _note(text: str) -> str:
+def _redact_note(text: str) -> str:
     return redact_text(text)[:_NOTE]

@@ -29,14 +29,14 @@ log = structlog.get_logger()
 async def keep_share(learner: Learner, every_seconds: float) -> None:
     """Keep adjusting the learner's share of partitions to the learners that live, until cancelled."""
 
-    async def look() -> None:
-        await learner.share()
+    async def adjust() -> None:
+        await learner.update_share()
         await asyncio.sleep(every_seconds)
 
-    await _run_for_ever(look)
+    await _run_for_ever(adjust)
 
 
-async def consume(learner: Learner, outcomes: Outcomes, every_seconds: float, stop: asyncio.Event) -> None:
+async def keep_learning(learner: Learner, outcomes: Outcomes, every_seconds: float, stop: asyncio.Event) -> None:
     """Learn until asked to stop; outcomes in hand are finished first."""
     patience = min(_NEWS_SECONDS, every_seconds)
     clock = asyncio.get_running_loop().time
@@ -50,7 +50,7 @@ async def consume(learner: Learner, outcomes: Outcomes, every_seconds: float, st
             swept = clock()
             learner.expect(learner.partitions)
         elif learner.partitions:
-            if news := await outcomes.news(learner.partitions, patience):
+            if news := await outcomes.await_new(learner.partitions, patience):
                 await asyncio.sleep(_GATHER_SECONDS)
                 learner.expect(news)
         else:
@@ -93,12 +93,12 @@ async def keep_following(follower: OutcomeFollower, news: OutcomeNews, learner: 
 
     await _run_until_stopped(follow, stop)
     try:
-        await follower.leave()
+        await follower.release_partitions()
     except StoreUnavailable as error:
         log.warning("left_without_a_word", error=str(error))
 
 
-async def keep_finding(worker: FactWorker, stop: asyncio.Event) -> None:
+async def keep_finding_facts(worker: FactWorker, stop: asyncio.Event) -> None:
     """Find the facts of tasks until asked to stop; tasks of a while are searched together."""
 
     async def find() -> None:
@@ -174,13 +174,13 @@ async def keep_seeded(open_seeder: Callable[[], Seeder], status: SeedingStatus, 
         return opened
 
     while True:
-        done = await _look_once(seeder, status)
+        done = await _seed_once(seeder, status)
         await asyncio.sleep(every_seconds if done else min(_SEED_AGAIN_SECONDS, every_seconds))
 
 
-async def _look_once(seeder: Callable[[], Awaitable[Seeder]], status: SeedingStatus) -> bool:
+async def _seed_once(seeder: Callable[[], Awaitable[Seeder]], status: SeedingStatus) -> bool:
     try:
-        done = await (await seeder()).look(status.count)
+        done = await (await seeder()).load_new(status.count)
     except (BucketUnavailable, StoreUnavailable) as error:
         status.problem = str(error)
         log.warning("training_rows_unavailable", error=str(error))

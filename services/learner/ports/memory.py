@@ -53,12 +53,14 @@ class MemoryChange(NamedTuple):
     todos: tuple[FactTodo, ...] = ()
 
 
-class Spoiled(Exception):
+class MemorySpoiled(Exception):
     """What is stored of one tenant is unusable, though the store answers; a retry does not help."""
 
 
 class KnowledgeRepository(Protocol):
-    """Entities and predictions of tenants. Every method may raise ``StoreUnavailable``, the first two ``Spoiled``."""
+    """Entities and predictions of tenants. Every method may raise ``StoreUnavailable``; ``read_known`` and ``keep``
+    also ``MemorySpoiled``.
+    """
 
     async def read_known(
         self, tenant: str, event_ids: Sequence[str], entities: Sequence[str], predictions: Sequence[Prediction]
@@ -103,7 +105,7 @@ class Cost(NamedTuple):
 class FactRepository(Protocol):
     """Facts of tenants, and the tasks still to be searched for facts.
 
-    All may raise ``StoreUnavailable``; ``find_task_to_search``, ``facts`` and ``keep`` also ``Spoiled``.
+    All may raise ``StoreUnavailable``; ``find_task_to_search``, ``facts`` and ``keep`` also ``MemorySpoiled``.
     """
 
     async def claim(self, most: int, seconds: float) -> Sequence[tuple[str, str]]:
@@ -169,7 +171,7 @@ class TenantBudgets(Protocol):
 
 
 class FactFinder(Protocol):
-    def most(self, sections: JsonObject) -> Cost:
+    def max_cost(self, sections: JsonObject) -> Cost:
         """The most that finding facts in these sections may cost."""
 
     async def find(self, sections: JsonObject) -> tuple[Sequence[RawFact], Cost]:
@@ -181,13 +183,13 @@ class Forgetting(Protocol):
 
     async def claim(self, most: int, seconds: float) -> Sequence[ForgetRequest]: ...
 
-    async def take_away(self, request: ForgetRequest) -> Mapping[str, int]:
+    async def remove_stored(self, request: ForgetRequest) -> Mapping[str, int]:
         """Remove what is stored; returns how much of each kind. It may be repeated."""
 
-    async def is_under_way(self, request: ForgetRequest) -> bool:
+    async def has_older_outcomes(self, request: ForgetRequest) -> bool:
         """Whether outcomes older than the request are still to be learned, which might bring something back."""
 
-    async def note(self, request: ForgetRequest, seconds: float | None) -> bool:
+    async def store_state(self, request: ForgetRequest, seconds: float | None) -> bool:
         """Store the request's state; it is claimed again after so many seconds, or never (None).
 
         False if it is to be carried out anew instead, because the store may have lost the last that was taken away.

@@ -37,7 +37,7 @@ class Roster(NamedTuple):
     learners: Collection[str]
 
 
-class Taken(NamedTuple):
+class ClaimedOutcomes(NamedTuple):
     """The events delivered, in order within each partition.
 
     ``lost``: partitions that turned out to be another's; ``more``: partitions where more may be left to take.
@@ -54,7 +54,7 @@ class Outcomes(Protocol):
     async def roster(self) -> Roster:
         """Report this learner as living, and read who else is."""
 
-    async def take(self, partitions: Collection[int]) -> Taken:
+    async def claim(self, partitions: Collection[int]) -> ClaimedOutcomes:
         """Become or stay the reader of partitions, and take the next events of each.
 
         Events taken before and not settled come first, whoever took them, and nothing new before that.
@@ -70,10 +70,10 @@ class Outcomes(Protocol):
         they are to be taken again.
         """
 
-    async def give_up(self, partitions: Collection[int]) -> None:
+    async def release(self, partitions: Collection[int]) -> None:
         """Stop being the reader of partitions, so that another learner can be at once."""
 
-    async def news(self, partitions: Collection[int], seconds: float) -> Collection[int]:
+    async def await_new(self, partitions: Collection[int], seconds: float) -> Collection[int]:
         """Wait for new events; returns their partitions, or none after so many seconds."""
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from services.policy.core.evaluate import MAX_WORK
 from services.policy.core.prepared import ReadyPolicies, ReadyPolicy, TooMuch
-from services.policy.core.session_calls import Earlier, count_used, earlier_calls, preconditions, reaches
+from services.policy.core.session_calls import EarlierCall, count_used, earlier_calls, find_met_preconditions, has_level
 from services.policy.core.tool_rules import ReadyToolRule, is_left_out, why_left_out
 from shared.contracts import allowance as contracts
 from shared.contracts.policy import Confirmation, ToolRuleKind
@@ -25,7 +25,7 @@ def allowances(request: contracts.AllowanceRequest, prepared: ReadyPolicies) -> 
 def _judge_allowance(
     offered: contracts.OfferedTool,
     ready: Sequence[ReadyPolicy],
-    earlier: Sequence[Earlier],
+    earlier: Sequence[EarlierCall],
     given: Sequence[Confirmation],
 ) -> contracts.ToolAllowance | None:
     said = [say for policy in ready for say in _prohibitions_of_policy(policy, offered, earlier, given)]
@@ -35,13 +35,13 @@ def _judge_allowance(
         tool=offered.tool,
         bars=tuple(say for say in said if type(say) is contracts.Prohibition),
         limits=tuple(say for say in said if isinstance(say, contracts.CallLimit)),
-        preconditions=tuple(say for say in said if isinstance(say, contracts.Precondition)),
+        find_met_preconditions=tuple(say for say in said if isinstance(say, contracts.Precondition)),
         ask=None in said,
     )
 
 
 def _prohibitions_of_policy(
-    policy: ReadyPolicy, offered: contracts.OfferedTool, earlier: Sequence[Earlier], given: Sequence[Confirmation]
+    policy: ReadyPolicy, offered: contracts.OfferedTool, earlier: Sequence[EarlierCall], given: Sequence[Confirmation]
 ) -> Iterator[contracts.Prohibition | None]:
     """Yields why the policy bars the tool, or None for each rule that depends on the call."""
     if is_left_out(policy.tool_default, policy.tool_rules, offered.tool, offered.tool_class):
@@ -54,7 +54,7 @@ def _prohibitions_of_policy(
 
 
 def _prohibitions_of_rule(
-    ready: ReadyToolRule, tool: str, earlier: Sequence[Earlier], given: Sequence[Confirmation]
+    ready: ReadyToolRule, tool: str, earlier: Sequence[EarlierCall], given: Sequence[Confirmation]
 ) -> Iterator[contracts.Prohibition | None]:
     bar = contracts.Prohibition(rule_id=ready.rule.id, policy_id=ready.policy_id, reason=ready.reason(tool))
     match ready.kind:
@@ -67,12 +67,14 @@ def _prohibitions_of_rule(
         case ToolRuleKind.AT_MOST:
             remaining = max(0, ready.limit - count_used(ready, earlier, {}))
             yield contracts.CallLimit(**dict(bar), remaining=remaining, successes_only=ready.successes_only)
-        case ToolRuleKind.ONLY_AFTER if not preconditions(ready, earlier, {}):
+        case ToolRuleKind.ONLY_AFTER if not find_met_preconditions(ready, earlier, {}):
             yield contracts.Precondition(**dict(bar), any_of=ready.rule.after)
         case ToolRuleKind.ONLY_WHEN:
             yield None
         case ToolRuleKind.ONLY_AFTER_CONFIRMATION:  # a call without a plan waits for nobody
-            covering = [yes for yes in given if yes.tool == tool and reaches(yes, ready.level) and yes.call_id is None]
+            covering = [
+                yes for yes in given if yes.tool == tool and has_level(yes, ready.level) and yes.call_id is None
+            ]
             if not covering:
                 yield bar
             elif all(yes.fields for yes in covering):

@@ -15,7 +15,7 @@ from services.policy.core.values import (
     TypeClash,
     UnknownTruth,
     Value,
-    truth,
+    truth_of,
 )
 from shared.contracts.policy import ContextValue, Scalar
 
@@ -69,7 +69,7 @@ class Condition(NamedTuple):
         found = {field.name: value_at(context, field.path) for field in self.fields}
         return {name: value for name, value in found.items() if not isinstance(value, UnknownTruth)}
 
-    def missing(self, context: Context) -> tuple[str, ...]:
+    def missing_fields(self, context: Context) -> tuple[str, ...]:
         """The fields without which the condition could not be decided: absent, or null."""
         known = self.values(context)
         return tuple(field.name for field in self.fields if known.get(field.name) is None)
@@ -95,7 +95,7 @@ def parse_condition(text: str) -> Condition:
     tree = parse(text)
     nodes = tuple(parts(tree))
     fields = tuple(dict.fromkeys(node for node in nodes if isinstance(node, FieldReference)))
-    return Condition(tree, fields, len(nodes) + len(text) // 32, decider(tree))
+    return Condition(tree, fields, len(nodes) + len(text) // 32, compile_node(tree))
 
 
 def value_at(context: Context, path: Sequence[str]) -> Value:
@@ -108,28 +108,28 @@ def value_at(context: Context, path: Sequence[str]) -> Value:
     return context.get(path[-1], UNKNOWN)
 
 
-def decider(node: Node) -> Decide:
+def compile_node(node: Node) -> Decide:
     """A closure that decides a condition for a context: true, false or unknown. It raises ``ConditionError``."""
     match node:
         case SignNode("&&" | "||" as sign, terms):
-            return _join_terms(tuple(map(decider, terms)), settles=sign == "||")
+            return _join_terms(tuple(map(compile_node, terms)), settles=sign == "||")
         case SignNode("!", (FieldReference((name,)) as field,)):
-            return _test_flag(name, False, _negate_term(_locate(truth, (field,), field.position)))
+            return _compile_flag(name, False, _negate_term(_add_position(truth_of, (field,), field.position)))
         case SignNode("!", (operand,)):
-            return _negate_term(decider(operand))
+            return _negate_term(compile_node(operand))
         case SignNode(sign, operands):
-            general = _locate(OPERATORS[sign], operands, node.position)
+            general = _add_position(OPERATORS[sign], operands, node.position)
             match operands:
                 case (FieldReference((name,)), Constant(Decimal() as number)) if sign in _OF_NUMBERS:
                     wanted = int(number) if number == number.to_integral_value() else number  # whole ones are faster
-                    return _fast_path(name, type(wanted), getattr(wanted, _OF_NUMBERS[sign]), general)
+                    return _compile_fast_path(name, type(wanted), getattr(wanted, _OF_NUMBERS[sign]), general)
                 case (FieldReference((name,)), Constant(str() as text)) if sign in _OF_TEXTS:
-                    return _fast_path(name, str, getattr(text, _OF_TEXTS[sign]), general)
+                    return _compile_fast_path(name, str, getattr(text, _OF_TEXTS[sign]), general)
             return general
         case FieldReference((name,)):
-            return _test_flag(name, True, _locate(truth, (node,), node.position))
+            return _compile_flag(name, True, _add_position(truth_of, (node,), node.position))
         case _:
-            return _locate(truth, (node,), node.position)
+            return _add_position(truth_of, (node,), node.position)
 
 
 def _join_terms(terms: Sequence[Decide], *, settles: bool) -> Decide:
@@ -157,7 +157,7 @@ def _negate_term(decide: Decide) -> Decide:
     return decide_opposite
 
 
-def _test_flag(name: str, wanted: bool, decide: Decide) -> Decide:
+def _compile_flag(name: str, wanted: bool, decide: Decide) -> Decide:
     """A closure for a field used as a boolean, ``wanted`` or not. ``decide`` handles values that are not booleans."""
 
     def is_as_wanted(context: Context) -> Truth:
@@ -167,7 +167,7 @@ def _test_flag(name: str, wanted: bool, decide: Decide) -> Decide:
     return is_as_wanted
 
 
-def _fast_path(name: str, kind: type, holds: Callable[[object], bool], general: Decide) -> Decide:
+def _compile_fast_path(name: str, kind: type, holds: Callable[[object], bool], general: Decide) -> Decide:
     """A closure that compares values of one type by ``holds``, and leaves all others to ``general``."""
 
     def decide_plainly(context: Context) -> Truth:
@@ -179,7 +179,7 @@ def _fast_path(name: str, kind: type, holds: Callable[[object], bool], general: 
     return decide_plainly
 
 
-def _locate(compare: Callable[..., Truth], operands: Sequence[Node], position: int) -> Decide:
+def _add_position(compare: Callable[..., Truth], operands: Sequence[Node], position: int) -> Decide:
     """A closure that compares operands and adds ``position`` to its errors."""
     readers = tuple(map(_make_reader, operands))
 
@@ -202,4 +202,4 @@ def _make_reader(node: Node) -> Callable[[Context], Value]:
             literals: list[Scalar] = [choice.value for choice in choices if isinstance(choice, Constant)]
             return lambda _: literals
         case _:
-            return decider(node)
+            return compile_node(node)

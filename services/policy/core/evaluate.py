@@ -39,7 +39,7 @@ def decide(request: contracts.EvaluateRequest, prepared: ReadyPolicies) -> contr
     seen = [(ready, scenes(ready.policy, request)) for ready in prepared.ready]
     by_row = ((ready, row_scenes(ready.policy, request)) for ready in prepared.ready)
     every = (finding for ready, looked in by_row for scene in looked for finding in findings(ready.rules, scene))
-    found = [*(_each_rule_once(every) if any(call.rows for call in request.calls) else every)]
+    found = [*(_drop_repeated_rules(every) if any(call.rows for call in request.calls) else every)]
     found += plan_findings(seen, request)
     found += text_findings([ready.texts for ready in prepared.ready], prepared.problems, request)
     ruled = {
@@ -61,11 +61,11 @@ def _build_verdict(
     found: Sequence[Finding],
     ruled: dict[str, tuple[str, ...]],
 ) -> contracts.Verdict:
-    triggered = _of_kind(contracts.TriggeredRule, found)
-    problems = tuple(_each_problem_once([*prepared.problems, *_of_kind(contracts.PolicyProblem, found)]))
-    undecided = [one.rule_id for one in _of_kind(WaitingRule, found)]
-    reported = [one.found for one in _of_kind(ReportedFinding, found)]
-    refusals = tuple(_of_kind(contracts.CallRefusal, found))
+    triggered = _select_kind(contracts.TriggeredRule, found)
+    problems = tuple(_drop_repeated_problems([*prepared.problems, *_select_kind(contracts.PolicyProblem, found)]))
+    undecided = [one.rule_id for one in _select_kind(WaitingRule, found)]
+    reported = [one.found for one in _select_kind(ReportedFinding, found)]
+    refusals = tuple(_select_kind(contracts.CallRefusal, found))
     actions = {rule.action for rule in triggered}
     blocked, escalate = RuleAction.BLOCK in actions, RuleAction.ESCALATE in actions
     return contracts.Verdict(
@@ -83,15 +83,15 @@ def _build_verdict(
         plan_hash=request.plan_hash,
         history_hash=_history_hash(request),
         refusals=refusals,
-        needs=tuple(_of_kind(contracts.CallPrerequisite, found)),
-        text=next(iter(_of_kind(contracts.TextFinding, found)), None),
-        reported_rules=tuple(_of_kind(contracts.TriggeredRule, reported)),
-        reported_refusals=tuple(_of_kind(contracts.CallRefusal, reported)),
+        needs=tuple(_select_kind(contracts.CallPrerequisite, found)),
+        text=next(iter(_select_kind(contracts.TextFinding, found)), None),
+        reported_rules=tuple(_select_kind(contracts.TriggeredRule, reported)),
+        reported_refusals=tuple(_select_kind(contracts.CallRefusal, reported)),
         ruled_calls=ruled,
     )
 
 
-def _of_kind(kind: type[_Kind], found: Iterable[object]) -> list[_Kind]:
+def _select_kind(kind: type[_Kind], found: Iterable[object]) -> list[_Kind]:
     return [one for one in found if isinstance(one, kind)]
 
 
@@ -100,7 +100,7 @@ def _find_highest_level(triggered: Iterable[contracts.TriggeredRule]) -> str | N
     return max(levels).word if levels else None
 
 
-def _each_rule_once(found: Iterable[Finding]) -> Iterable[Finding]:
+def _drop_repeated_rules(found: Iterable[Finding]) -> Iterable[Finding]:
     """The findings without those of further rows: a rule acts once on a call."""
     seen = set[tuple[str, ...]]()
     for one in found:
@@ -112,7 +112,7 @@ def _each_rule_once(found: Iterable[Finding]) -> Iterable[Finding]:
         yield one
 
 
-def _each_problem_once(problems: Iterable[contracts.PolicyProblem]) -> Iterable[contracts.PolicyProblem]:
+def _drop_repeated_problems(problems: Iterable[contracts.PolicyProblem]) -> Iterable[contracts.PolicyProblem]:
     """The problems without repeats: a rule that fails alike for every call is one problem."""
     return {(problem.policy_id, problem.rule_id, problem.message): problem for problem in problems}.values()
 

@@ -17,8 +17,8 @@ from services.policy.core.rules import (
     ReadyRule,
     ReportedFinding,
     WaitingRule,
+    build_problem,
     cannot_be_decided,
-    problem,
     shown_values,
 )
 from services.policy.core.values import UNKNOWN, ConditionError, Context, Truth, UnknownTruth
@@ -96,11 +96,11 @@ def _build_scene(policy: Policy, context: Context, call: CallContext, binding: b
 
 def findings(rules: RuleIndex, scene: CallScene) -> Iterator[Finding]:
     """Yields what each rule finds in the scene; nothing for a rule whose condition is plainly false."""
-    for ready in rules.find_open(scene.contexts):
+    for ready in rules.find_candidates(scene.contexts):
         try:
-            yield from _find_in_scene(ready, scene)
+            yield from _find_for_rule(ready, scene)
         except ConditionError as error:
-            yield problem(ready.policy_id, ready.rule.id, error)
+            yield build_problem(ready.policy_id, ready.rule.id, error)
 
 
 def applies_to_call(rules: RulesOfCalls, scene: CallScene) -> bool:
@@ -150,7 +150,7 @@ def _is_in_force(ready: ReadyRule, scene: CallScene) -> bool:
         return False
 
 
-def _find_in_scene(ready: ReadyRule, scene: CallScene) -> Iterator[Finding]:
+def _find_for_rule(ready: ReadyRule, scene: CallScene) -> Iterator[Finding]:
     decision = ready.condition.decide(scene.context)
     if decision is True:
         yield _trigger(ready, scene)
@@ -158,8 +158,8 @@ def _find_in_scene(ready: ReadyRule, scene: CallScene) -> Iterator[Finding]:
     is_missing = decision is UNKNOWN and not ready.rule.if_known
     if decision is UNKNOWN:
         if is_missing and scene.binding and _waits_for_unknown(ready, scene):
-            because = cannot_be_decided(ready.condition.missing(scene.context))
-            action = RuleAction.BLOCK if _forbids_to_all(ready, scene) else RuleAction.ESCALATE
+            because = cannot_be_decided(ready.condition.missing_fields(scene.context))
+            action = RuleAction.BLOCK if _forbids_for_everyone(ready, scene) else RuleAction.ESCALATE
             yield _trigger(ready, scene, because, action)
         else:
             yield WaitingRule(ready.rule.id)
@@ -182,7 +182,7 @@ def _waits_for_unknown(ready: ReadyRule, scene: CallScene) -> bool:
     return _applies_to_call(ready, scene) and (is_change or ready.states_calls)
 
 
-def _forbids_to_all(ready: ReadyRule, scene: CallScene) -> bool:
+def _forbids_for_everyone(ready: ReadyRule, scene: CallScene) -> bool:
     """Whether nobody may approve what the rule may forbid: it blocks, and names no level."""
     return ready.action is RuleAction.BLOCK and ready.level is None and scene.unknown is not None
 

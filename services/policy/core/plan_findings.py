@@ -24,10 +24,10 @@ def plan_findings(
     for number, call in enumerate(request.calls):
         own: list[rules.Finding] = []
         for policy, scenes in seen:
-            own += _of_call(policy, _PlannedCall(call, scenes[number], earlier, request.confirmations))
+            own += _find_for_policy(policy, _PlannedCall(call, scenes[number], earlier, request.confirmations))
         found += own
         if not any(isinstance(one, contracts.CallRefusal) for one in own):
-            earlier.append(session_calls.Earlier(call.tool, call.fields, None, call.call_id))
+            earlier.append(session_calls.EarlierCall(call.tool, call.fields, None, call.call_id))
     return found
 
 
@@ -36,11 +36,11 @@ class _PlannedCall(NamedTuple):
 
     call: contracts.CallContext
     scene: CallScene
-    earlier: Sequence[session_calls.Earlier]
+    earlier: Sequence[session_calls.EarlierCall]
     confirmations: Sequence[contracts.Confirmation]
 
 
-def _of_call(policy: ReadyPolicy, planned: _PlannedCall) -> Iterator[rules.Finding]:
+def _find_for_policy(policy: ReadyPolicy, planned: _PlannedCall) -> Iterator[rules.Finding]:
     call = planned.call
     if is_left_out(policy.tool_default, policy.tool_rules, call.tool, call.tool_class):
         yield contracts.CallRefusal(
@@ -72,12 +72,12 @@ def _find_for_call(ready: ReadyToolRule, planned: _PlannedCall) -> rules.Finding
             used = session_calls.count_used(ready, earlier, scene.context)
             return _build_refusal(ready, call, {**shown, "calls": used}) if used >= ready.limit else None
         case contracts.ToolRuleKind.ONLY_AFTER:
-            opening = session_calls.preconditions(ready, earlier, scene.context)
+            opening = session_calls.find_met_preconditions(ready, earlier, scene.context)
             if any(before.outcome is contracts.CallOutcome.SUCCEEDED for before in opening):
                 return None
             ids = tuple(before.call_id for before in opening if before.call_id is not None)
             return (
-                contracts.CallPrerequisite(**_describe(ready, call), any_of=ids)
+                contracts.CallPrerequisite(**_common_fields(ready, call), any_of=ids)
                 if ids
                 else _build_refusal(ready, call, shown)
             )
@@ -88,7 +88,9 @@ def _find_for_call(ready: ReadyToolRule, planned: _PlannedCall) -> rules.Finding
         ):
             # A missing confirmation is asked for, as an approval: nobody but a person can give it.
             level = (ready.level or Level.MANAGER).word
-            return contracts.TriggeredRule(**_describe(ready, call), action=RuleAction.REQUIRE_APPROVAL, level=level)
+            return contracts.TriggeredRule(
+                **_common_fields(ready, call), action=RuleAction.REQUIRE_APPROVAL, level=level
+            )
         case _:
             return None
 
@@ -98,9 +100,9 @@ def _check_condition(ready: ReadyToolRule, condition: Condition, planned: _Plann
     try:
         decision = condition.decide(scene.context)
     except ConditionError as error:
-        return rules.problem(ready.policy_id, ready.rule.id, error)
+        return rules.build_problem(ready.policy_id, ready.rule.id, error)
     if decision is UNKNOWN:
-        return _find_in_doubt(ready, planned, condition.missing(scene.context))
+        return _find_in_doubt(ready, planned, condition.missing_fields(scene.context))
     values = rules.shown_values(condition, scene.context)
     if not decision:
         return _build_refusal(ready, planned.call, values)
@@ -120,7 +122,7 @@ def _find_in_doubt(
 def _build_refusal(
     ready: ReadyToolRule, call: contracts.CallContext, values: Context | None = None, in_doubt: str = ""
 ) -> contracts.CallRefusal:
-    about = _describe(ready, call)
+    about = _common_fields(ready, call)
     reason = f"{about['reason']} ({in_doubt})" if in_doubt else about["reason"]
     return contracts.CallRefusal(
         **{**about, "reason": reason},
@@ -131,7 +133,7 @@ def _build_refusal(
     )
 
 
-def _describe(ready: ReadyToolRule, call: contracts.CallContext) -> dict[str, str]:
+def _common_fields(ready: ReadyToolRule, call: contracts.CallContext) -> dict[str, str]:
     """The fields that every finding has: the call, the rule, its policy, and the reason."""
     return {
         "call_id": call.call_id,

@@ -5,7 +5,7 @@ from typing import NamedTuple, TypeVar
 
 from services.policy.core.conditions import BoundedMemory, ConditionCache
 from services.policy.core.rule_index import RuleIndex, RulesOfCalls
-from services.policy.core.rules import problem, ready_rule, word_of
+from services.policy.core.rules import build_problem, ready_rule, word_of
 from services.policy.core.text_rules import ReadyTexts, TextDefault, ready_text_rule
 from services.policy.core.tool_rules import ReadyToolRule, ToolDefault, ready_tool_rule
 from services.policy.core.values import ConditionError
@@ -109,7 +109,9 @@ def _prepare_policy(policy: Policy, conditions: ConditionCache, problems: list[P
         try:
             return [make(*given)]
         except (ConditionError, ValueError) as error:
-            problems.append(problem(policy.id, rule_id, error if isinstance(error, ConditionError) else str(error)))
+            problems.append(
+                build_problem(policy.id, rule_id, error if isinstance(error, ConditionError) else str(error))
+            )
         return []
 
     rules = [made for rule in policy.rules for made in make_or_report(rule.id, ready_rule, policy, rule, conditions)]

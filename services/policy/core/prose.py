@@ -9,7 +9,7 @@ from services.policy.core.grammar import Constant, FieldReference, Node, SignNod
 from services.policy.core.prepared import TooMuch, refuse_too_much_text
 from services.policy.core.quotes import Quotes
 from services.policy.core.rules import ready_rule
-from services.policy.core.tool_rules import matching, ready_tool_rule
+from services.policy.core.tool_rules import name_matcher, ready_tool_rule
 from services.policy.core.values import OPERATORS, ConditionError, amount_of
 from shared.contracts.policy import Policy, Rule, ToolRule, ToolRuleKind
 from shared.contracts.prose import Candidate, KnownTool, ProseAnswer, ProseRequest, RefusedCandidate
@@ -40,7 +40,7 @@ def check(request: ProseRequest, conditions: ConditionCache) -> ProseAnswer:
             refused.append(RefusedCandidate(index=index, rule_id=rule_id, cause=cause))
         elif rule:
             accepted[rule_id] = rule.model_copy(update={"quote": candidate.quote})
-    policy = _policy_of([*accepted.values()], request.source)
+    policy = _build_policy([*accepted.values()], request.source)
     return ProseAnswer(policy=policy, refused=tuple(refused), untranslated=tuple(checking.quotes.uncovered_sentences()))
 
 
@@ -72,7 +72,7 @@ class _Vocabulary:
     def _fields_of(self, name: str) -> list[frozenset[str]]:
         if "*" not in name:
             return [self._tools[name]] if name in self._tools else []
-        fits = matching(name)
+        fits = name_matcher(name)
         return [fields for tool, fields in self._tools.items() if fits(tool)]
 
 
@@ -89,16 +89,16 @@ class _CandidateCheck(NamedTuple):
             return f"another rule has the id {rule.id!r}"
         try:
             said = self.quotes.words_of(candidate.quote)
-            _refuse_unknown(rule, said, self.vocabulary, self.conditions)
+            _refuse_unsupported(rule, said, self.vocabulary, self.conditions)
         except ConditionError as error:
             return f"{error.cause} (at character {error.position} of the condition)"
         except ValueError as error:
             return str(error)
-        self.quotes.mark(said)
+        self.quotes.mark_quoted(said)
         return None
 
 
-def _policy_of(rules: Sequence[Rule | ToolRule], source: str) -> Policy:
+def _build_policy(rules: Sequence[Rule | ToolRule], source: str) -> Policy:
     return Policy(
         id="prose",
         version=digest(source),
@@ -115,10 +115,10 @@ def _refuse_too_much(request: ProseRequest) -> None:
     if too_many or candidates > MAX_CANDIDATES:
         raise TooMuch(f"{candidates} rules are too many for this source and these tools", "candidates")
     rules = [rule for one in request.candidates for rule in (one.rule, one.tool_rule) if rule]
-    refuse_too_much_text([_policy_of(rules, request.source)])
+    refuse_too_much_text([_build_policy(rules, request.source)])
 
 
-def _refuse_unknown(
+def _refuse_unsupported(
     rule: Rule | ToolRule, said: Sequence[str], vocabulary: _Vocabulary, conditions: ConditionCache
 ) -> None:
     """Raises ``ValueError`` or ``ConditionError`` for a rule that is refused. ``said``: its quote's words."""

@@ -44,7 +44,9 @@ def sentences(source: str) -> tuple[Sentence, ...]:
 
     A sentence begins at a list item, after an empty line, at a line that starts with a capital, and after an end mark.
     """
-    found = [sentence for start, end in _spans_of_paragraphs(source) for sentence in _in_block(source, start, end)]
+    found = [
+        sentence for start, end in _spans_of_paragraphs(source) for sentence in _sentences_in_block(source, start, end)
+    ]
     return tuple(sentence for sentence in found if any(map(str.isalpha, sentence.text)))
 
 
@@ -66,7 +68,7 @@ def _starts_block(line: str) -> bool:
     return not text or not text[0].islower() or _MARKER.match(line) is not None
 
 
-def _in_block(source: str, start: int, end: int) -> Iterator[Sentence]:
+def _sentences_in_block(source: str, start: int, end: int) -> Iterator[Sentence]:
     for mark in _END.finditer(source, start, end):
         if not _SHORTENED.search(source, max(0, mark.end() - _LONGEST_SHORTENED), mark.end()):
             yield _build_sentence(source, start, mark.end())
@@ -100,7 +102,7 @@ class Quotes:
             raise ValueError("the quote is not in the text")
         return said
 
-    def mark(self, said: Sequence[str]) -> None:
+    def mark_quoted(self, said: Sequence[str]) -> None:
         """Count the words as quoted at each place where they occur together."""
         sought = _join_texts(said)
         at = self._joined.find(sought)

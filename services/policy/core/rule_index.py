@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import NamedTuple, TypeAlias
 
-from services.policy.core.conditions import Decide, decider
+from services.policy.core.conditions import Decide, compile_node
 from services.policy.core.grammar import Constant, FieldReference, Node, SignNode
 from services.policy.core.rules import ReadyRule
 from services.policy.core.values import ConditionError, Context
@@ -17,7 +17,7 @@ _KINDS: Mapping[type, type] = {str: str, bool: bool, int: Decimal, Decimal: Deci
 _SIGNS = {"==": "==", "===": "==", ">": ">", ">=": ">", "<": "<", "<=": "<"}  # terms at the bound are decided anyway
 
 
-class FirstLook(NamedTuple):
+class FirstComparison(NamedTuple):
     """The comparison that a term begins with, and its literals, all of one kind.
 
     If the field has a value of that kind which fits none of the literals, the term is false.
@@ -32,7 +32,7 @@ class Term(NamedTuple):
     """One of the terms that the outermost ``||`` of a condition joins, and the places of all rules that have it."""
 
     decide: Decide
-    looks: tuple[FirstLook, ...]  # none where it may be true of any call
+    comparisons: tuple[FirstComparison, ...]  # none where it may be true of any call
     places: list[int]
 
     def may_be_true(self, contexts: Sequence[Context]) -> bool:
@@ -52,19 +52,21 @@ class RuleIndex:
     def __init__(self, rules: Sequence[ReadyRule]) -> None:
         self.all = tuple(rules)
         self._terms = _terms_of(rules)
-        self._without_looks = [number for number, term in enumerate(self._terms) if not term.looks]
-        self._looks = defaultdict[tuple[str, type], _Looks](_Looks)
+        self._without_comparisons = [number for number, term in enumerate(self._terms) if not term.comparisons]
+        self._comparisons = defaultdict[tuple[str, type], _ComparisonIndex](_ComparisonIndex)
         for number, term in enumerate(self._terms):
-            for look in term.looks:
-                self._looks[look.field, type(look.literals[0])].add(look, number)
+            for comparison in term.comparisons:
+                self._comparisons[comparison.field, type(comparison.literals[0])].add(comparison, number)
 
-    def find_open(self, contexts: Sequence[Context]) -> Sequence[ReadyRule]:
+    def find_candidates(self, contexts: Sequence[Context]) -> Sequence[ReadyRule]:
         """The rules that are not plainly false in each of the contexts."""
-        seen = set(self._without_looks)
-        for (field, kind), looks in self._looks.items():
+        seen = set(self._without_comparisons)
+        for (field, kind), comparisons in self._comparisons.items():
             for context in contexts:
                 value = context.get(field)
-                seen.update(looks.fitting(value) if _KINDS.get(type(value)) is kind else looks.numbers)
+                seen.update(
+                    comparisons.find_possible_terms(value) if _KINDS.get(type(value)) is kind else comparisons.numbers
+                )
         places = set[int]()
         for number in seen:
             term = self._terms[number]
@@ -88,12 +90,12 @@ class RulesOfCalls:
 
     def find_applicable(self, stated: Context, fields: Iterable[str]) -> Iterable[ReadyRule]:
         """Yields the rules that may concern a call, given its ``stated`` tool and process, and its fields."""
-        yield from self._stating.find_open((stated,))
+        yield from self._stating.find_candidates((stated,))
         for field in (None, *fields):
             yield from self._of_field.get(field, ())
 
 
-class _Looks:
+class _ComparisonIndex:
     """The numbers of the terms that begin with one field and literals of one kind, indexed by the literals."""
 
     def __init__(self) -> None:
@@ -102,26 +104,26 @@ class _Looks:
         self._over: list[tuple[Decimal, int]] = []  # in the order of the literals
         self._under: list[tuple[Decimal, int]] = []
 
-    def add(self, look: FirstLook, number: int) -> None:
+    def add(self, comparison: FirstComparison, number: int) -> None:
         self.numbers.append(number)
-        for literal in look.literals:
-            if look.sign != "==" and isinstance(literal, Decimal):
-                insort(self._over if look.sign == ">" else self._under, (literal, number))
+        for literal in comparison.literals:
+            if comparison.sign != "==" and isinstance(literal, Decimal):
+                insort(self._over if comparison.sign == ">" else self._under, (literal, number))
             else:
                 self._equal[literal].append(number)
 
-    def fitting(self, value: ContextValue) -> Sequence[int]:
+    def find_possible_terms(self, value: ContextValue) -> Sequence[int]:
         """The numbers of the terms that a value of that kind does not make false."""
         if not isinstance(value, str | int | Decimal):
             return self.numbers
         found = [*self._equal.get(value, ())]
         if not isinstance(value, str | bool):
-            found += [number for _, number in self._over[: bisect_right(self._over, value, key=_read_literal)]]
-            found += [number for _, number in self._under[bisect_left(self._under, value, key=_read_literal) :]]
+            found += [number for _, number in self._over[: bisect_right(self._over, value, key=_literal_of)]]
+            found += [number for _, number in self._under[bisect_left(self._under, value, key=_literal_of) :]]
         return found
 
 
-def _read_literal(one: tuple[Decimal, int]) -> Decimal:
+def _literal_of(one: tuple[Decimal, int]) -> Decimal:
     return one[0]
 
 
@@ -131,30 +133,30 @@ def _terms_of(rules: Sequence[ReadyRule]) -> Sequence[Term]:
         tree = rule.condition.tree
         for node in tree.operands if isinstance(tree, SignNode) and tree.sign == "||" else (tree,):
             if node not in found:
-                found[node] = Term(decider(node), _first_looks(node), [])
+                found[node] = Term(compile_node(node), _first_comparisons(node), [])
             found[node].places.append(place)
     return [*found.values()]
 
 
-def _first_looks(node: Node) -> tuple[FirstLook, ...]:
+def _first_comparisons(node: Node) -> tuple[FirstComparison, ...]:
     """The comparisons that a term begins with, several for an ``||`` in brackets; none if any call may fit."""
     match node:
         case FieldReference((name,)):
-            return (FirstLook(name, "==", (True,)),)
+            return (FirstComparison(name, "==", (True,)),)
         case SignNode("!", (FieldReference((name,)),)):
-            return (FirstLook(name, "==", (False,)),)
+            return (FirstComparison(name, "==", (False,)),)
         case SignNode(sign, (FieldReference((name,)), Constant(value))) if sign in _SIGNS and value is not None:
             is_usable = isinstance(value, Decimal) or _SIGNS[sign] == "=="
-            return (FirstLook(name, _SIGNS[sign], (value,)),) if is_usable else ()
+            return (FirstComparison(name, _SIGNS[sign], (value,)),) if is_usable else ()
         case SignNode("in", (FieldReference((name,)), SignNode("[]", choices))):
             values = [one.value for one in choices if isinstance(one, Constant)]
             literals = tuple(value for value in values if value is not None)
             is_of_one_kind = len(literals) == len(values) and len(set(map(type, literals))) == 1
-            return (FirstLook(name, "==", literals),) if is_of_one_kind else ()
+            return (FirstComparison(name, "==", literals),) if is_of_one_kind else ()
         case SignNode("&&", (first, *_)):
-            return _first_looks(first)
+            return _first_comparisons(first)
         case SignNode("||", terms):
-            found = [_first_looks(term) for term in terms]
-            return () if () in found else tuple(look for looks in found for look in looks)
+            found = [_first_comparisons(term) for term in terms]
+            return () if () in found else tuple(comparison for comparisons in found for comparison in comparisons)
         case _:
             return ()

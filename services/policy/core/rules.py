@@ -43,7 +43,7 @@ Finding: TypeAlias = (
 )
 
 
-def problem(policy_id: str, rule_id: str, error: ConditionError | str) -> contracts.PolicyProblem:
+def build_problem(policy_id: str, rule_id: str, error: ConditionError | str) -> contracts.PolicyProblem:
     """A rule that makes the policy invalid, with a sentence that names rule, position and cause."""
     position, cause = (None, error) if isinstance(error, str) else (error.position, error.cause)
     where = "" if position is None else f" at character {position}"

@@ -13,7 +13,7 @@ from shared.domain.words import Level
 Paths: TypeAlias = tuple[tuple[str, ...], ...]
 
 
-class Earlier(NamedTuple):
+class EarlierCall(NamedTuple):
     """One earlier call. If it is only planned, ``outcome`` is None and ``call_id`` set."""
 
     tool: str
@@ -22,8 +22,8 @@ class Earlier(NamedTuple):
     call_id: str | None = None
 
 
-def earlier_calls(history: Iterable[PastCall]) -> list[Earlier]:
-    return [Earlier(call.tool, call.fields, call.outcome) for call in history]
+def earlier_calls(history: Iterable[PastCall]) -> list[EarlierCall]:
+    return [EarlierCall(call.tool, call.fields, call.outcome) for call in history]
 
 
 def distinguishing_values(per: Paths, context: Context) -> tuple[dict[str, ContextValue], tuple[str, ...]]:
@@ -34,40 +34,44 @@ def distinguishing_values(per: Paths, context: Context) -> tuple[dict[str, Conte
     return single, tuple(name for name in values if name not in single)
 
 
-def count_used(ready: ReadyToolRule, earlier: Iterable[Earlier], context: Context) -> int:
+def count_used(ready: ReadyToolRule, earlier: Iterable[EarlierCall], context: Context) -> int:
     """How many earlier calls count against the rule's limit; one that lacks a distinguishing field counts."""
     return sum(
         1
         for call in earlier
         if ready.matches(call.tool)
         and (call.outcome is None or counts_against_limit(call.outcome, ready.successes_only))
-        and _agree(ready.per, call.fields, context, for_limit=True)
+        and _do_calls_agree(ready.per, call.fields, context, for_limit=True)
     )
 
 
-def preconditions(ready: ReadyToolRule, earlier: Iterable[Earlier], context: Context) -> Sequence[Earlier]:
+def find_met_preconditions(
+    ready: ReadyToolRule, earlier: Iterable[EarlierCall], context: Context
+) -> Sequence[EarlierCall]:
     """The earlier calls that meet the rule's precondition, or will once they have succeeded."""
     return [
         call
         for call in earlier
         if call.tool in ready.rule.after
         and call.outcome in (None, CallOutcome.SUCCEEDED)
-        and _agree(ready.per, call.fields, context, for_limit=False)
+        and _do_calls_agree(ready.per, call.fields, context, for_limit=False)
     ]
 
 
-def _agree(per: Paths, fields: Context, context: Context, *, for_limit: bool) -> bool:
+def _do_calls_agree(per: Paths, fields: Context, context: Context, *, for_limit: bool) -> bool:
     """Whether two calls agree in the fields. For a limit they do where one lacks a field, and where texts differ in
     case and outer space alone: to a server ``ip-1`` may be ``IP-1``.
     """
     pairs = [(value_at(fields, path), value_at(context, path)) for path in per]
     return all(
-        (_are_equal(value, wanted) or (for_limit and _fold(value) == _fold(wanted))) if _is_single(value) else for_limit
+        (_are_equal(value, wanted) or (for_limit and _fold_text(value) == _fold_text(wanted)))
+        if _is_single(value)
+        else for_limit
         for value, wanted in pairs
     )
 
 
-def _fold(value: Value) -> Value:
+def _fold_text(value: Value) -> Value:
     return value.strip().casefold() if isinstance(value, str) else value
 
 
@@ -88,13 +92,13 @@ def is_confirmed(call: CallContext, context: Context, level: Level | None, given
     return any(
         yes.tool == call.tool
         and yes.call_id in (None, call.call_id)
-        and reaches(yes, level)
+        and has_level(yes, level)
         and all(name in context and _are_equal(context[name], value) for name, value in yes.fields.items())
         for yes in given
     )
 
 
-def reaches(given: Confirmation, level: Level | None) -> bool:
+def has_level(given: Confirmation, level: Level | None) -> bool:
     """Whether a confirmation comes from that level or above; False for an unknown level."""
     if level is None:
         return True

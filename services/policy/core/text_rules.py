@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol, cast
 
 import re2
 
-from services.policy.core.rules import Finding, WaitingRule, problem, word_of
+from services.policy.core.rules import Finding, WaitingRule, build_problem, word_of
 from shared.contracts.policy import EvaluateRequest, PolicyProblem, TextFinding, TextRule, TriggeredRule
 from shared.domain.words import RuleAction
 
@@ -42,7 +42,7 @@ def folded_words(text: str) -> str:
 
 def _fold_characters(text: str) -> str:
     if not text.isascii():
-        text = "".join(character for character in text if not _is_unseen(character))
+        text = "".join(character for character in text if not _is_invisible(character))
         text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     return " ".join(text.casefold().split())
 
@@ -61,7 +61,7 @@ def _words_and_signs(text: str) -> Iterator[str]:
 
 
 @lru_cache(8_192)
-def _is_unseen(character: str) -> bool:
+def _is_invisible(character: str) -> bool:
     return unicodedata.category(character) == "Cf"
 
 
@@ -95,7 +95,7 @@ class TextPattern(NamedTuple):
         return self.compiled.search(text) is not None
 
 
-def pattern(text: str) -> TextPattern:
+def compile_text_pattern(text: str) -> TextPattern:
     """The compiled pattern, ignoring case; raises ``ValueError`` for one that cannot be used."""
     made = _compile_pattern(text)
     if isinstance(made, str):
@@ -181,7 +181,12 @@ def ready_text_rule(rule: TextRule) -> ReadyTextRule:
     if rule.pattern == "":
         raise ValueError("the pattern is empty")
     kind = word_of(TextRuleType, "type", rule.type, "known types")
-    return ReadyTextRule(rule, kind, words, None if rule.pattern is None else pattern(rule.pattern))
+    return ReadyTextRule(
+        rule,
+        kind,
+        words,
+        None if rule.pattern is None else compile_text_pattern(rule.pattern),
+    )
 
 
 def text_findings(
@@ -194,14 +199,16 @@ def text_findings(
     """
     concerned = [(texts, texts.first_id) for texts in policies if texts.first_id is not None]
     if concerned and request.text is not None:
-        yield from _of_text([texts for texts, _ in concerned], invalid, fold_text(request.text))
+        yield from _find_in_text([texts for texts, _ in concerned], invalid, fold_text(request.text))
         return
     cause = "it is about the task's text, and the request has none"
     for texts, first in concerned:
-        yield problem(texts.policy_id, first, cause) if request.binding else WaitingRule(first)
+        yield build_problem(texts.policy_id, first, cause) if request.binding else WaitingRule(first)
 
 
-def _of_text(policies: Sequence[ReadyTexts], invalid: Iterable[PolicyProblem], text: FoldedText) -> Iterator[Finding]:
+def _find_in_text(
+    policies: Sequence[ReadyTexts], invalid: Iterable[PolicyProblem], text: FoldedText
+) -> Iterator[Finding]:
     violations, applied = list[str](), list[str]()
     for texts in policies:
         found = [(ready, ready.match(text)) for ready in texts.rules]

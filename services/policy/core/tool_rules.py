@@ -87,9 +87,9 @@ def ready_tool_rule(policy: Policy, rule: ToolRule, conditions: ConditionCache) 
         policy_id=policy.id,
         rule=rule,
         kind=kind,
-        matches=matching(rule.tool),
+        matches=name_matcher(rule.tool),
         limit=_read_limit(rule),
-        successes_only=_what_counts(rule) is WhatCounts.SUCCESSES,
+        successes_only=_counted_calls(rule) is WhatCounts.SUCCESSES,
         per=_read_paths(rule),
         condition=_read_condition(rule, kind, conditions),
         level=None if rule.level is None else Level.parse(rule.level),
@@ -108,7 +108,7 @@ def why_left_out(tool: str, policy: Policy) -> str:
     return f"{tool} is not among the tools that policy {policy.id} admits"
 
 
-def matching(name: str) -> Callable[[str], bool]:
+def name_matcher(name: str) -> Callable[[str], bool]:
     """A test of whether a tool's name matches ``name``, in which ``*`` stands for any characters.
 
     Raises ``ValueError`` for a name that cannot be used.
@@ -121,10 +121,10 @@ def matching(name: str) -> Callable[[str], bool]:
     if name.count("*") > MAX_STARS:
         raise ValueError(f"the tool name {name!r} has more than {MAX_STARS} stars")
     first, *middle, last = name.split("*")
-    return lambda tool: _fits(tool, first, middle, last)
+    return lambda tool: _matches_pieces(tool, first, middle, last)
 
 
-def _fits(tool: str, first: str, middle: list[str], last: str) -> bool:
+def _matches_pieces(tool: str, first: str, middle: list[str], last: str) -> bool:
     if len(tool) < len(first) + len(last) or not (tool.startswith(first) and tool.endswith(last)):
         return False
     position, end = len(first), len(tool) - len(last)
@@ -142,7 +142,7 @@ def _refuse_stray_fields(rule: ToolRule, kind: ToolRuleKind) -> None:
         raise ValueError(f"{', '.join(stray)}: no field of a rule of kind {kind}")
 
 
-def _what_counts(rule: ToolRule) -> WhatCounts:
+def _counted_calls(rule: ToolRule) -> WhatCounts:
     """What the rule counts: all calls, unless it says otherwise."""
     return WhatCounts.CALLS if rule.counting is None else word_of(WhatCounts, "counting", rule.counting)
 

@@ -66,7 +66,7 @@ def amount_of(text: str) -> Amount | None:
     return Amount(Decimal(sign + found[4].replace(",", "") + (found[5] or "")), found[2])
 
 
-def truth(value: Value) -> Truth:
+def truth_of(value: Value) -> Truth:
     """A value as a truth: booleans as they are, null and missing are unknown; raises ``TypeClash`` for others."""
     if value is True or value is False:
         return value
@@ -96,7 +96,7 @@ def identical(left: Value, right: Value) -> Truth:
     return _kind_of(left) == _kind_of(right) and left == right
 
 
-def member(value: Value, choices: Value) -> Truth:
+def is_member(value: Value, choices: Value) -> Truth:
     """``in``: whether the value equals, as by ``==``, an item of a list."""
     if isinstance(value, UnknownTruth) or choices is None or isinstance(choices, UnknownTruth):
         return UNKNOWN
@@ -127,7 +127,7 @@ def _differ(compare: Callable[[Value, Value], Truth], left: Value, right: Value)
 
 
 OPERATORS: Mapping[str, Callable[[Value, Value], Truth]] = {
-    "in": member,
+    "in": is_member,
     ">": partial(_in_order, operator.gt),
     "<": partial(_in_order, operator.lt),
     ">=": partial(_in_order, operator.ge),

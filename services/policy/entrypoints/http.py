@@ -56,7 +56,7 @@ class _Policies(PolicyContract):
     policies: tuple[Policy, ...] = ()
 
 
-async def document_of(request: Request, limit: int) -> JsonObject:
+async def read_document(request: Request, limit: int) -> JsonObject:
     """The body as a JSON object; raises ``RequestRejected``."""
     return _parse_body(await _read_limited(request, limit))
 
@@ -103,7 +103,7 @@ def prepared_policies(document: JsonObject, policy_hash: str | None, held: Prepa
     Raises ``RequestRejected`` if they are not known or cannot be read; ``TooMuch`` if they are too many.
     """
     if policy_hash is None:
-        return held.prepare(_read(document))
+        return held.prepare(_read_policies(document))
     if document.get("policies"):
         raise RequestRejected(422, "policies: the path names them already", "policies")
     found = held.find(policy_hash)
@@ -112,7 +112,7 @@ def prepared_policies(document: JsonObject, policy_hash: str | None, held: Prepa
     return found
 
 
-def _read(document: JsonObject) -> tuple[Policy, ...]:
+def _read_policies(document: JsonObject) -> tuple[Policy, ...]:
     """The policies in a document. Unknown fields are refused: a misspelt one would silently have no effect."""
     own = document.get("policies", [])
     policies = read_as(_Policies, {"policies": own}).policies
@@ -190,31 +190,31 @@ def application(conditions: ConditionCache, max_body_bytes: int, meter: Meter = 
     @app.post("/v1/evaluate", response_model=Verdict, responses=refusals, openapi_extra=about_plans)
     async def evaluate_rules(request: Request) -> Response:
         """Decide rules over a context, over each planned call, and over the task's text."""
-        return _answer(_reach_verdict(await document_of(request, max_body_bytes), None, held, meter))
+        return _json_response(_reach_verdict(await read_document(request, max_body_bytes), None, held, meter))
 
     @app.post("/v1/allowances", response_model=Allowances, responses=refusals, openapi_extra=about_tools)
     async def allow(request: Request) -> Response:
         """Say what a turn may do with tools that it calls without a plan."""
-        return _answer(_judge_allowances(await document_of(request, max_body_bytes), None, held))
+        return _json_response(_judge_allowances(await read_document(request, max_body_bytes), None, held))
 
     by_hash = "/v1/policies/{policy_hash}"
 
     @app.post(f"{by_hash}/evaluate", response_model=Verdict, responses=or_unknown, openapi_extra=about_plans)
     async def evaluate_known_rules(policy_hash: str, request: Request) -> Response:
         """The same under policies that were sent before; 404 where they are not known, or not any more."""
-        return _answer(_reach_verdict(await document_of(request, max_body_bytes), policy_hash, held, meter))
+        return _json_response(_reach_verdict(await read_document(request, max_body_bytes), policy_hash, held, meter))
 
     @app.post(f"{by_hash}/allowances", response_model=Allowances, responses=or_unknown, openapi_extra=about_tools)
     async def allow_by_known_rules(policy_hash: str, request: Request) -> Response:
         """The same under policies that were sent before; 404 where they are not known, or not any more."""
-        return _answer(_judge_allowances(await document_of(request, max_body_bytes), policy_hash, held))
+        return _json_response(_judge_allowances(await read_document(request, max_body_bytes), policy_hash, held))
 
     @app.post(
         "/v1/prose/check", response_model=ProseAnswer, responses=refusals, openapi_extra=request_body(ProseRequest)
     )
     async def check_prose(request: Request) -> Response:
         """Check rules that were translated from prose against that prose, and against the tools that exist."""
-        return _answer(check(read_as(ProseRequest, await document_of(request, max_body_bytes)), conditions))
+        return _json_response(check(read_as(ProseRequest, await read_document(request, max_body_bytes)), conditions))
 
     @app.get("/health")
     async def health() -> PolicyHealth:
@@ -229,7 +229,7 @@ def application(conditions: ConditionCache, max_body_bytes: int, meter: Meter = 
     return app
 
 
-def _answer(message: PolicyContract) -> Response:
+def _json_response(message: PolicyContract) -> Response:
     return Response(message.to_json(), media_type="application/json")
 
 

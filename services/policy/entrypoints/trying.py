@@ -36,10 +36,10 @@ def check(arguments: Sequence[str]) -> int:
     given = parser.parse_args(arguments)
     try:
         policies, unread, fields, prose = read_policies(given.file, given.tenant)
-        request = _request(policies, given.context, given.task)
+        request = _build_request(policies, given.context, given.task)
         verdict = evaluate(request, ConditionCache())
     except (UnreadableDocument, TooMuch) as error:
-        return _refuse(str(error))
+        return _print_refusal(str(error))
     unasked: list[Json] = [rule.id for policy in policies for rule in policy.text_rules if request.text is None]
     valid, words = not (verdict.problems or unread or fields), in_words(verdict)
     said: JsonObject = {
@@ -66,7 +66,7 @@ def backtest(arguments: Sequence[str], archive: Archive) -> int:
         changed = _usable_policies(given.file)
         plans, unread = asyncio.run(_backtest_archive(archive, given.tenant, changed))
     except (UnreadableDocument, ArchiveUnavailable) as error:
-        return _refuse(str(error))
+        return _print_refusal(str(error))
     differing: list[Json] = [_plan_as_json(plan) for plan in plans if plan.differs]
     said: JsonObject = {"plans": len(plans), "without_plan": unread, "different": differing}
     sys.stdout.write(dumps(said) + "\n")
@@ -97,8 +97,8 @@ async def _backtest_archive(
     return plans, unread
 
 
-def _request(policies: Sequence[Policy], context: Path | None, task: str | None) -> EvaluateRequest:
-    facts = object_in(context) if context else {}
+def _build_request(policies: Sequence[Policy], context: Path | None, task: str | None) -> EvaluateRequest:
+    facts = read_object(context) if context else {}
     whole = facts if _REQUEST & {*facts} else {"context": facts}
     if strange := [name for name in whole if name not in _REQUEST_FIELDS]:
         raise UnreadableDocument(f"{context}: {strange[0]} is no field of a request; facts stand under context")
@@ -106,11 +106,11 @@ def _request(policies: Sequence[Policy], context: Path | None, task: str | None)
         request = EvaluateRequest.model_validate({**whole, "text": task or whole.get("text")})
     except ValidationError as error:
         raise UnreadableDocument(f"{context}: {first_fault(error)}") from None
-    asked = policies if request.text is not None else [_without_texts(policy) for policy in policies]
+    asked = policies if request.text is not None else [_without_text_rules(policy) for policy in policies]
     return request.model_copy(update={"policies": tuple(asked)})
 
 
-def _without_texts(policy: Policy) -> Policy:
+def _without_text_rules(policy: Policy) -> Policy:
     """The policy without its text rules, which need a task's text (``--task``)."""
     return policy.model_copy(update={"text_rules": (), "text_default": "allow"})
 
@@ -154,7 +154,7 @@ def _plan_as_json(plan: BacktestedPlan) -> Json:
     return {"task": plan.task_id, "text": plan.text, "before": plan.before, "after": plan.after, "rules": why}
 
 
-def _refuse(sentence: str) -> int:
+def _print_refusal(sentence: str) -> int:
     sys.stderr.write(f"{sentence}\n")
     return CANNOT
 
@@ -177,7 +177,7 @@ class WrittenPolicies(NamedTuple):
 
 def read_policies(file: Path, tenant: str | None = None) -> WrittenPolicies:
     """The policies in a file: one, a list of them, or a tenant's record. Raises ``UnreadableDocument``."""
-    value = value_in(file)
+    value = read_value(file)
     if isinstance(value, dict) and _is_record(value):
         return _policies_of_record(value, tenant)
     documents = value.get("policies", [value]) if isinstance(value, dict) else value
@@ -216,15 +216,15 @@ def _policies_of_record(document: JsonObject, tenant: str | None) -> WrittenPoli
     return WrittenPolicies(readable_policies(document), (), fields, tuple(prose))
 
 
-def object_in(file: Path) -> JsonObject:
+def read_object(file: Path) -> JsonObject:
     """The JSON object in a file. Raises ``UnreadableDocument``."""
-    value = value_in(file)
+    value = read_value(file)
     if not isinstance(value, dict):
         raise UnreadableDocument(f"{file} holds no JSON object")
     return value
 
 
-def value_in(file: Path) -> Json:
+def read_value(file: Path) -> Json:
     try:
         return loads(file.read_text("utf-8"))
     except (OSError, ValueError) as error:

@@ -193,7 +193,7 @@ async def test_without_an_answer_it_is_said_what_was_spent(answers: Sequence[str
 @pytest.mark.promise("knowledge.paid")
 async def test_no_more_is_spent_than_was_set_aside() -> None:
     finder, _ = _finder("no", "JSON")
-    most = finder.most(_SECTIONS)
+    most = finder.max_cost(_SECTIONS)
     with pytest.raises(FactsUnavailable) as problem:
         await finder.find(_SECTIONS)
     assert problem.value.cost.nanos <= most.nanos

@@ -5,7 +5,13 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 from hypothesis import given, strategies as st
 
-from services.learner.core.memory.lesson import Unreadable, lesson_by, lesson_in, lesson_of, read
+from services.learner.core.memory.lesson import (
+    UnreadableOutcome,
+    lesson_from_digest,
+    lesson_in,
+    lesson_of,
+    parse_outcome,
+)
 from services.learner.ports.outcomes import Delivery, Lesson, Pull
 from shared.contracts.digest import NO_DIGEST, Digest, case_of, digest_of
 from shared.contracts.outcome import TaskOutcome
@@ -49,13 +55,13 @@ def test_a_digest_teaches_exactly_what_its_outcome_teaches(outcome: TaskOutcome)
     """Made by the executor of what it has at hand, or by the learner of what it reads: the same lesson."""
     digest, text = digest_of(outcome), outcome.model_dump_json()
     by_digest = lesson_in(Delivery(3, "1-1", 1, "", digest))
-    assert by_digest == lesson_in(Delivery(3, "1-1", 1, text)) == lesson_of(read(text))
+    assert by_digest == lesson_in(Delivery(3, "1-1", 1, text)) == lesson_of(parse_outcome(text))
     assert (by_digest.tenant, by_digest.event_id) == (outcome.tenant, outcome.event_id)
     assert by_digest.reward_units == reward_units(outcome.quality)
     pull = Pull(outcome.process_type, outcome.strategy)
     assert by_digest.pull == (pull if outcome.strategy_applied else None)
     assert by_digest.day == outcome.ended_at.astimezone(UTC).date()
-    assert by_digest.entry == ("" if outcome.dry_run else case_of(read(text)).stored_json())
+    assert by_digest.entry == ("" if outcome.dry_run else case_of(parse_outcome(text)).stored_json())
 
 
 @pytest.mark.promise("learner.digest")
@@ -97,17 +103,17 @@ GOOD = '"acme" fsm:"payroll" 9000 success 1767225600000 2026-01-01 e:1'
     f"{GOOD}\n0 1",
 )
 def test_nothing_is_learned_by_a_forged_header(header: str) -> None:
-    with pytest.raises(Unreadable):
-        lesson_by(Digest(header, "{}"))
+    with pytest.raises(UnreadableOutcome):
+        lesson_from_digest(Digest(header, "{}"))
 
 
 def test_a_well_formed_header_is_a_lesson() -> None:
-    lesson = lesson_by(Digest(GOOD, ""))
+    lesson = lesson_from_digest(Digest(GOOD, ""))
     assert isinstance(lesson, Lesson)
     assert (lesson.tenant, lesson.pull, lesson.event_id) == ("acme", Pull("payroll", Strategy.FSM), "e:1")
 
 
 @each_row("case", ["{}\n{}", "poison", "{", " {}"])
 def test_what_is_no_object_on_one_line_is_no_case(case: str) -> None:
-    with pytest.raises(Unreadable):
-        lesson_by(Digest(GOOD, case))
+    with pytest.raises(UnreadableOutcome):
+        lesson_from_digest(Digest(GOOD, case))

@@ -13,9 +13,9 @@ from babel.numbers import format_currency, format_decimal
 from hypothesis import given, strategies as some, strategies as st
 from pydantic import JsonValue
 
-from services.learner.core.memory.entities import MOST, EntityKind, find_entities, names_of, plain, read_number
-from services.learner.core.memory.facts import FACTS_OF_A_TASK, contradicts, facts_of, is_same, with_facts
-from services.learner.core.memory.lesson import Unreadable, lesson_of, read
+from services.learner.core.memory.entities import MOST, EntityKind, find_entities, names_of, number_as_text, read_number
+from services.learner.core.memory.facts import FACTS_OF_A_TASK, contradicts, facts_of, is_same, merge_facts
+from services.learner.core.memory.lesson import UnreadableOutcome, lesson_of, parse_outcome
 from services.learner.ports.memory import FactTodo, KnownFacts, RawFact
 from services.learner.ports.outcomes import Pull
 from shared.contracts.knowledge import KnownFact
@@ -57,7 +57,7 @@ def taught(*rounds: Sequence[KnownFact]) -> tuple[KnownFact, ...]:
     """What is stored after tasks taught these facts in turn; rows stand as Redis would hold them."""
     rows: tuple[tuple[str, KnownFact], ...] = ()
     for new in rounds:
-        change = with_facts(KnownFacts("0", rows), new)
+        change = merge_facts(KnownFacts("0", rows), new)
         left = [row for row in rows if row[0] not in change.gone]
         come = [(fact.model_dump_json(), fact) for fact in reversed(change.come)]
         rows = (*come, *left)
@@ -222,7 +222,7 @@ def test_an_amount_is_the_same_in_every_country(cents: int, locale: str, currenc
     written = format_currency(Decimal(cents) / 100, currency, locale=locale)
     (found,) = find_entities(f"they owe {written} since then")
     assert found.kind is EntityKind.AMOUNT
-    assert found.same.split()[0] == plain(Decimal(cents) / 100)
+    assert found.same.split()[0] == number_as_text(Decimal(cents) / 100)
 
 
 @pytest.mark.promise("entities.many_countries")
@@ -403,17 +403,17 @@ def test_a_quality_without_its_parts_is_kept_all_the_same(said: JsonValue) -> No
     ],
 )
 def test_a_text_that_is_no_outcome_is_refused_with_its_reason(event: str, said: str) -> None:
-    with pytest.raises(Unreadable, match=said):
-        read(event)
+    with pytest.raises(UnreadableOutcome, match=said):
+        parse_outcome(event)
 
 
 def test_an_outcome_that_cannot_be_read_is_refused_without_its_words_and_a_later_versions_fields_are_ignored() -> None:
     spoiled = an_outcome(summary="my secret").model_dump_json().replace('"tool_calls":3', '"tool_calls":"hush"')
-    with pytest.raises(Unreadable) as refusal:
-        read(spoiled)
+    with pytest.raises(UnreadableOutcome) as refusal:
+        parse_outcome(spoiled)
     assert "hush" not in str(refusal.value)
     later = an_outcome().model_dump_json().replace('"v":1', '"v":2,"news":1')
-    assert read(later).event_id == "acme-1:1"
+    assert parse_outcome(later).event_id == "acme-1:1"
 
 
 @pytest.mark.promise("learner.redacts")

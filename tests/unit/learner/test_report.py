@@ -10,9 +10,9 @@ from pydantic import JsonValue
 from services.learner.core.files.report import (
     BadReport,
     Report,
-    as_json,
     prepare_training,
     read_report,
+    report_as_json,
     report_facts,
     report_rows,
 )
@@ -46,12 +46,12 @@ def _names(part: JsonValue) -> list[str]:
 @pytest.mark.parametrize("part", ["dimension_analysis", "top_failures", "scenario_difficulty_ranking"])
 def test_a_part_is_read_in_every_shape(shape: JsonValue, part: str) -> None:
     """Lists and mappings, of names, numbers and objects."""
-    assert _names(as_json(_report(**{part: shape}))[part]) == ["policy", "functional"]
+    assert _names(report_as_json(_report(**{part: shape}))[part]) == ["policy", "functional"]
 
 
 @pytest.mark.promise("report.shapes")
 def test_what_is_said_of_a_line_stands_in_columns() -> None:
-    told = as_json(_report(dimension_analysis=SHAPES[0]))["dimension_analysis"]
+    told = report_as_json(_report(dimension_analysis=SHAPES[0]))["dimension_analysis"]
     assert told == {
         "columns": ["name", "avg_score", "pass_rate"],
         "rows": [["policy", 40.0, 0.3], ["functional", 71.5, None]],
@@ -76,7 +76,7 @@ def test_any_parts_are_shown_and_make_only_rows_that_the_learner_reads(
     failures: JsonValue, ranking: JsonValue, signals: JsonValue
 ) -> None:
     report = _report(top_failures=failures, scenario_difficulty_ranking=ranking, brainos_training_signals=signals)
-    json.dumps(as_json(report))
+    json.dumps(report_as_json(report))
     rows = prepare_training([report]).rows
     assert read_rows("x.jsonl", lines_of(rows)).bad == []
 

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from services.learner.core.files import importer
 from services.learner.core.files.formats import Statistics
-from services.learner.core.training import MOST_ROWS, Rows, as_stored_case, case_of, merge_cases, read_rows
+from services.learner.core.training import MOST_ROWS, Rows, case_of, merge_cases, parse_stored_case, read_rows
 from services.learner.ports.files import ArmRecord, EntityRecord, FileTotals, StoredFile, Versions
 from services.learner.ports.outcomes import StoredCase
 from shared.contracts.knowledge import Accuracy, CaseEntry, KnownEntity, KnownFact
@@ -142,7 +142,7 @@ _CASES = st.builds(
 )
 _NEW = st.lists(_CASES, max_size=10)
 _LOGS = st.lists(_CASES, max_size=MOST, unique_by=lambda case: case.case_id).map(
-    lambda cases: [as_stored_case(case) for case in sorted(cases, key=lambda case: case.at, reverse=True)]
+    lambda cases: [parse_stored_case(case) for case in sorted(cases, key=lambda case: case.at, reverse=True)]
 )
 
 
@@ -181,13 +181,13 @@ def test_merging_the_same_again_changes_nothing(log: list[StoredCase], new: list
 
 
 def test_a_case_that_says_something_else_or_is_newer_replaces_the_one_of_its_id() -> None:
-    log = [as_stored_case(a_case(1, quality=0.4)), as_stored_case(a_case(2))]
+    log = [parse_stored_case(a_case(1, quality=0.4)), parse_stored_case(a_case(2))]
     assert {case.case_id: case.quality for case in _cases(merge_cases(log, [a_case(1, quality=0.8)]))} == {
         "case-1": 0.8,
         "case-2": 0.9,
     }
     assert merge_cases(log, [a_case(2, at=NOON - timedelta(days=3))]) == log
-    assert merge_cases(log, [a_case(2, at=NOON)])[0] == as_stored_case(a_case(2, at=NOON))
+    assert merge_cases(log, [a_case(2, at=NOON)])[0] == parse_stored_case(a_case(2, at=NOON))
 
 
 NAMES = [("payroll", "fsm"), ("payroll", "moa"), ("general", "fsm")]
@@ -231,23 +231,23 @@ def _after_facts(stored: StoredFile, done: importer.FileDecision) -> StoredFile:
 @pytest.mark.promise("files.idempotent")
 @given(_ARMS, _ARMS)
 def test_of_arms_more_pulls_hold(here: Mapping[tuple[str, str], Arm], new: dict[tuple[str, str], Arm]) -> None:
-    done = importer.with_arms(_stored(arms=here), [ArmRecord(name, arm) for name, arm in new.items()])
+    done = importer.merge_file_arms(_stored(arms=here), [ArmRecord(name, arm) for name, arm in new.items()])
     after = {**here, **{record.name: record.arm for record in done.brought.arms}}
     assert {name: arm.n for name, arm in after.items()} == {
         name: max(here.get(name, Arm()).n, new.get(name, Arm()).n) for name in {*here, *new}
     }
-    assert importer.with_arms(_stored(arms=after), [ArmRecord(name, arm) for name, arm in new.items()]).taken == 0
+    assert importer.merge_file_arms(_stored(arms=after), [ArmRecord(name, arm) for name, arm in new.items()]).taken == 0
 
 
 @pytest.mark.promise("files.idempotent")
 @given(_FILE_CASES, _FILE_CASES)
 def test_cases_brought_twice_are_there_once(here: list[CaseEntry], new: list[CaseEntry]) -> None:
-    log = [as_stored_case(case) for case in {case.case_id: case for case in here}.values()]
-    done = importer.with_cases(_stored(cases=log), new)
+    log = [parse_stored_case(case) for case in {case.case_id: case for case in here}.values()]
+    done = importer.merge_file_cases(_stored(cases=log), new)
     texts = done.brought.cases or [entry.text for entry in log]
     after = [StoredCase(text, CaseEntry.model_validate_json(text)) for text in texts]
     assert len({entry.case.case_id for entry in after if entry.case}) == len(after)
-    assert importer.with_cases(_stored(cases=after), new).taken == 0
+    assert importer.merge_file_cases(_stored(cases=after), new).taken == 0
 
 
 @pytest.mark.promise("files.idempotent")
@@ -257,8 +257,8 @@ def test_facts_are_taught_once(here: list[tuple[str, str, int, int]], new: list[
     stored = _stored()
     for told in (here, new, new):
         facts = sorted((_fact(*one) for one in told), key=lambda fact: fact.at, reverse=True)
-        stored = _after_facts(stored, importer.with_known_facts(stored, facts))
-    again = importer.with_known_facts(
+        stored = _after_facts(stored, importer.merge_file_facts(stored, facts))
+    again = importer.merge_file_facts(
         stored, sorted((_fact(*one) for one in new), key=lambda fact: fact.at, reverse=True)
     )
     assert again.taken == 0
@@ -277,8 +277,8 @@ def test_of_entities_predictions_and_totals_the_record_with_more_holds(
     stored = _stored(
         entities={record.field: record.entity for record in records.values()}, accuracy=held, events=events
     )
-    things = importer.with_entities(stored, [_entity(name, seen) for name, seen in new.items()], NOON)
-    totals = importer.with_statistics(stored, Statistics(FileTotals({"events": others}), brought))
+    things = importer.merge_file_entities(stored, [_entity(name, seen) for name, seen in new.items()], NOON)
+    totals = importer.merge_file_statistics(stored, Statistics(FileTotals({"events": others}), brought))
     assert {record.entity.value for record in things.brought.entities} == {
         name for name, seen in new.items() if seen > here.get(name, 0)
     }
@@ -292,11 +292,11 @@ def test_what_has_no_room_is_left_out_and_counted_first_of_all_what_cannot_be_re
     """The newest entities and facts stay."""
     many = [_entity(f"v{number}", 1) for number in range(ENTITIES_KEPT + 5)]
     old = EntityRecord("vendor:old", many[0].entity.model_copy(update={"last_seen": NOON - timedelta(days=30)}))
-    done = importer.with_entities(_stored(), [*many, old], NOON)
+    done = importer.merge_file_entities(_stored(), [*many, old], NOON)
     assert (done.taken, done.left_out) == (ENTITIES_KEPT, 6)
     facts = [_fact(f"s{number}", "terms", number, -number) for number in range(FACTS_KEPT + 3)]
-    taken = importer.with_known_facts(_stored(), facts)
+    taken = importer.merge_file_facts(_stored(), facts)
     assert (taken.taken, taken.left_out) == (FACTS_KEPT, 3)
-    log = [StoredCase("?", None), *(as_stored_case(a_case(number)) for number in range(3))]
+    log = [StoredCase("?", None), *(parse_stored_case(a_case(number)) for number in range(3))]
     assert [entry.text == "?" for entry in merge_cases(log, [], 4)] == [False, False, False, True]
     assert not any(entry.text == "?" for entry in merge_cases(log, [a_case(9)], 4))

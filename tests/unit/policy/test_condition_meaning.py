@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from services.policy.core import grammar
-from services.policy.core.conditions import ConditionCache, decider, parse_condition
+from services.policy.core.conditions import ConditionCache, compile_node, parse_condition
 from services.policy.core.values import UNKNOWN, ConditionError
 from shared.contracts.policy import ContextValue
 from tests.each_row import each_row
@@ -248,7 +248,7 @@ _SPACES = st.sampled_from(["", " ", "\n", " \t "])
 
 def _answer(tree: grammar.Node, context: dict[str, ContextValue]) -> str:
     try:
-        return _ANSWERS[decider(tree)(context)]
+        return _ANSWERS[compile_node(tree)(context)]
     except ConditionError:
         return "invalid"
 

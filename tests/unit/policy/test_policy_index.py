@@ -130,7 +130,7 @@ def _rules(conditions: Iterable[str]) -> tuple[Rule, ...]:
 
 def _open(rules: tuple[Rule, ...], *contexts: Context) -> list[str]:
     [ready] = prepare((Policy(id="P", rules=rules),), ConditionCache()).ready
-    return [rule.rule.id for rule in ready.rules.find_open(contexts)]
+    return [rule.rule.id for rule in ready.rules.find_candidates(contexts)]
 
 
 @pytest.mark.promise("policy.index")

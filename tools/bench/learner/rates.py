@@ -87,10 +87,10 @@ async def _rate(redis: Redis, drain: Drain, events: int) -> float:
 
 async def _learn(redis: Redis) -> int:
     learner = Learner(RedisOutcomes(redis, uuid4().hex, _LEASE_SECONDS), RedisLessons(redis))
-    await learner.share()
+    await learner.update_share()
     while await learner.run_once():
         pass
-    await learner.leave()
+    await learner.release_partitions()
     return learner.counts.learned
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, JsonValue
 
 from services.learner.core.files import formats
-from services.learner.core.memory.facts import is_same, with_facts
+from services.learner.core.memory.facts import is_same, merge_facts
 from services.learner.core.training import merge_cases
 from services.learner.ports.files import ArmRecord, EntityRecord, FileChanges, ImportRepository, StoredFile
 from services.learner.ports.memory import KnownFacts
@@ -29,7 +29,7 @@ class FileDecision(NamedTuple):
     left_out: int = 0
 
 
-def with_cases(stored: StoredFile, new: Sequence[CaseEntry]) -> FileDecision:
+def merge_file_cases(stored: StoredFile, new: Sequence[CaseEntry]) -> FileDecision:
     log = merge_cases(stored.cases, new)
     before = {entry.text for entry in stored.cases}
     ids = {case.case_id for case in new}
@@ -38,12 +38,12 @@ def with_cases(stored: StoredFile, new: Sequence[CaseEntry]) -> FileDecision:
     return FileDecision(FileChanges(cases=[entry.text for entry in log] if taken else None), taken, len(ids - standing))
 
 
-def with_arms(stored: StoredFile, new: Sequence[ArmRecord]) -> FileDecision:
+def merge_file_arms(stored: StoredFile, new: Sequence[ArmRecord]) -> FileDecision:
     arms = [record for record in new if record.arm.n > stored.arms.get(record.name, Arm()).n]
     return FileDecision(FileChanges(arms=arms), len(arms))
 
 
-def with_known_facts(stored: StoredFile, new: Sequence[KnownFact]) -> FileDecision:
+def merge_file_facts(stored: StoredFile, new: Sequence[KnownFact]) -> FileDecision:
     """Merge facts with those stored. A tenant without facts takes them unchanged, superseded ones too."""
     if not stored.facts:
         kept = new[:FACTS_KEPT]
@@ -53,16 +53,16 @@ def with_known_facts(stored: StoredFile, new: Sequence[KnownFact]) -> FileDecisi
     latest = {fact.text: fact.at for _, fact in sorted(known, key=lambda row: row[1].at)}
     others = [fact for fact in new if fact.text not in latest or latest[fact.text] < fact.at]
     fresh = [fact for fact in others if not _is_known(fact, [one for _, one in known])]
-    change = with_facts(KnownFacts("", known), fresh[::-1])
+    change = merge_facts(KnownFacts("", known), fresh[::-1])
     gone = set(change.gone)
     texts = [fact.model_dump_json() for fact in reversed(change.come)]
     rows = [*texts, *(text for text, _ in stored.facts if text not in gone)][:FACTS_KEPT]
     return FileDecision(FileChanges(facts=rows if fresh else None), len(fresh))
 
 
-def with_entities(stored: StoredFile, new: Sequence[EntityRecord], now: datetime) -> FileDecision:
+def merge_file_entities(stored: StoredFile, new: Sequence[EntityRecord], now: datetime) -> FileDecision:
     lasting = [record for record in new if now - record.entity.last_seen <= ENTITY_LASTS]
-    better = [record for record in lasting if _sees_more(stored, record)]
+    better = [record for record in lasting if _has_newer_counts(stored, record)]
     replaced = [record for record in better if record.field in stored.entities]
     fresh = [record for record in better if record.field not in stored.entities]
     fresh.sort(key=lambda record: record.entity.last_seen, reverse=True)
@@ -71,7 +71,7 @@ def with_entities(stored: StoredFile, new: Sequence[EntityRecord], now: datetime
     return FileDecision(FileChanges(entities=taken), len(taken), len(new) - len(lasting) + len(fresh[free:]))
 
 
-def with_statistics(stored: StoredFile, new: formats.Statistics) -> FileDecision:
+def merge_file_statistics(stored: StoredFile, new: formats.Statistics) -> FileDecision:
     more = new.totals.counts.get("events", 0) > stored.events
     known = {name: row.attempts for name, row in stored.accuracy.items()}
     accuracy = {name: row for name, row in new.accuracy.items() if row.attempts > known.get(name, 0)}
@@ -83,7 +83,7 @@ def _is_known(fact: KnownFact, known: Sequence[KnownFact]) -> bool:
     return not fact.holds or any(is_same(one, fact) and one.at >= fact.at for one in known)
 
 
-def _sees_more(stored: StoredFile, record: EntityRecord) -> bool:
+def _has_newer_counts(stored: StoredFile, record: EntityRecord) -> bool:
     known = stored.entities.get(record.field)
     return known is None or record.entity.seen > known.seen
 
@@ -122,19 +122,19 @@ class Importer:
         match request.file:
             case LearningFile.CASE_LOG:
                 cases = formats.read_cases(request.content)
-                return len({case.case_id for case in cases}), lambda stored: with_cases(stored, cases)
+                return len({case.case_id for case in cases}), lambda stored: merge_file_cases(stored, cases)
             case LearningFile.STRATEGY_BANDIT:
                 arms = formats.read_arms(request.content)
-                return len(arms), lambda stored: with_arms(stored, arms)
+                return len(arms), lambda stored: merge_file_arms(stored, arms)
             case LearningFile.KNOWLEDGE_BASE:
                 facts = read_facts(request.content)
-                return len(facts), lambda stored: with_known_facts(stored, facts)
+                return len(facts), lambda stored: merge_file_facts(stored, facts)
             case LearningFile.ENTITIES:
                 entities = read_entities(request.content)
-                return len(entities), lambda stored: with_entities(stored, entities, self._clock())
+                return len(entities), lambda stored: merge_file_entities(stored, entities, self._clock())
             case LearningFile.STATISTICS:
                 told = formats.read_statistics(request.content)
-                return 1 + len(told.accuracy), lambda stored: with_statistics(stored, told)
+                return 1 + len(told.accuracy), lambda stored: merge_file_statistics(stored, told)
             case LearningFile.SYNTHESIZED:
                 raise formats.BadFile(["processes are imported by the executor, which follows them"])
 

@@ -38,24 +38,26 @@ class Entry(NamedTuple):
 
     @property
     def cause(self) -> str:
-        return _first_text(self.said, _CAUSES)
+        return _first_named_text(self.said, _CAUSES)
 
     @property
     def text(self) -> str:
-        return _first_text(self.said, _TEXTS)
+        return _first_named_text(self.said, _TEXTS)
 
 
-def entries(part: JsonValue) -> list[Entry]:
+def list_entries(part: JsonValue) -> list[Entry]:
     """The lines of a part, in their order; empty for an empty part."""
     if isinstance(part, dict):
         one = _is_one_entry(part)
-        return [_of_object(part)] if one else [_of_mapping(name, inner) for name, inner in part.items()]
+        return (
+            [_entry_of_object(part)] if one else [_entry_of_mapping_item(name, inner) for name, inner in part.items()]
+        )
     if isinstance(part, list):
-        return [_of_list(one) for one in part]
-    return [] if part in (None, "") else [_of_list(part)]
+        return [_entry_of_list_item(one) for one in part]
+    return [] if part in (None, "") else [_entry_of_list_item(part)]
 
 
-def columns(found: Iterable[Entry]) -> list[str]:
+def column_names(found: Iterable[Entry]) -> list[str]:
     """The names of all values that occur in the lines, in the order of their first appearance."""
     return list(dict.fromkeys(name for entry in found for name in entry.said))
 
@@ -81,20 +83,20 @@ def _is_one_entry(part: Mapping[str, JsonValue]) -> bool:
     )
 
 
-def _of_list(one: JsonValue) -> Entry:
-    return _of_object(one) if isinstance(one, dict) else Entry(as_word(one), {})
+def _entry_of_list_item(one: JsonValue) -> Entry:
+    return _entry_of_object(one) if isinstance(one, dict) else Entry(format_value(one), {})
 
 
-def _of_object(one: Mapping[str, JsonValue]) -> Entry:
+def _entry_of_object(one: Mapping[str, JsonValue]) -> Entry:
     name = next((name for name in _NAMES if isinstance(one.get(name), str | int) and one[name] != ""), None)
-    return Entry(as_word(one[name]) if name else "", {key: value for key, value in one.items() if key != name})
+    return Entry(format_value(one[name]) if name else "", {key: value for key, value in one.items() if key != name})
 
 
-def _of_mapping(name: str, one: JsonValue) -> Entry:
+def _entry_of_mapping_item(name: str, one: JsonValue) -> Entry:
     return Entry(name, one if isinstance(one, dict) else {_VALUE: one})
 
 
-def as_word(value: JsonValue) -> str:
+def format_value(value: JsonValue) -> str:
     """A value as a word in a table."""
     match value:
         case str():
@@ -106,9 +108,9 @@ def as_word(value: JsonValue) -> str:
         case float():
             return f"{value:.4g}"
         case list():
-            return ", ".join(map(as_word, value))
+            return ", ".join(map(format_value, value))
         case dict():
-            return ", ".join(f"{name}: {as_word(inner)}" for name, inner in value.items())
+            return ", ".join(f"{name}: {format_value(inner)}" for name, inner in value.items())
         case _:
             return str(value)
 
@@ -125,7 +127,7 @@ def _parse_number(value: JsonValue) -> float | None:
     return found if 0 <= found <= 100 else None
 
 
-def _first_text(said: Mapping[str, JsonValue], names: Iterable[str]) -> str:
+def _first_named_text(said: Mapping[str, JsonValue], names: Iterable[str]) -> str:
     texts = (said.get(name) for name in names)
     return next((text.strip() for text in texts if isinstance(text, str) and text.strip()), "")
 
@@ -146,7 +148,7 @@ class Report(NamedTuple):
     told: dict[str, JsonValue]
 
     def part(self, name: str) -> list[Entry]:
-        return entries(self.told.get(name))
+        return list_entries(self.told.get(name))
 
     @property
     def at(self) -> datetime:
@@ -175,7 +177,7 @@ def read_report(source: str, content: bytes) -> Report:
     return Report(source, told)
 
 
-def as_json(report: Report) -> dict[str, JsonValue]:
+def report_as_json(report: Report) -> dict[str, JsonValue]:
     """The report for display: its head, and each part as columns and rows."""
     head: dict[str, JsonValue] = {
         name: report.told.get(name) for name in ("generated_at", "period_hours", "total_runs", "pass_rate")
@@ -189,7 +191,7 @@ def _is_report(told: dict[str, JsonValue]) -> bool:
 
 
 def _build_table(found: list[Entry]) -> JsonValue:
-    names = columns(found)
+    names = column_names(found)
     rows: list[JsonValue] = [[entry.name, *(entry.said.get(name) for name in names)] for entry in found]
     return {"columns": ["name", *names], "rows": rows}
 
@@ -210,12 +212,12 @@ def prepare_training(reports: Iterable[Report]) -> PreparedRows:
     rows: list[dict[str, JsonValue]] = []
     skipped: list[str] = []
     for report in reports:
-        for found in (*_ready_made(report), *_list_failures(report)):
+        for found in (*_ready_made_rows(report), *_list_failures(report)):
             skipped.append(found) if isinstance(found, str) else rows.append(found)
     return PreparedRows(list({str(row): row for row in rows}.values()), skipped)
 
 
-def _ready_made(report: Report) -> Iterator[dict[str, JsonValue] | str]:
+def _ready_made_rows(report: Report) -> Iterator[dict[str, JsonValue] | str]:
     for number, signal in enumerate(_signal_rows(report.told.get(_SIGNALS)), 1):
         if not (isinstance(signal, dict) and "messages" in signal):
             continue
@@ -237,7 +239,7 @@ def _list_failures(report: Report) -> Iterator[dict[str, JsonValue] | str]:
     ranking = {entry.name: entry for entry in report.part(_RANKING)}
     told = [one for one in _signal_rows(report.told.get(_SIGNALS)) if not (isinstance(one, dict) and "messages" in one)]
     failures = [(_FAILURES, entry, TrainingType.NEGATIVE_CORRECTED) for entry in report.part(_FAILURES)]
-    signals = [(_SIGNALS, entry, _type_of(entry)) for entry in entries(told)]
+    signals = [(_SIGNALS, entry, _type_of(entry)) for entry in list_entries(told)]
     scores = ReportScores((*ranking.values(), *(entry for _, entry, _ in (*failures, *signals))))
     for part, entry, kind in (*failures, *signals):
         ranked = ranking.get(entry.name) or ranking.get(_read_scenario(entry))
@@ -290,7 +292,7 @@ def report_rows(name: str, content: bytes) -> Rows:
         found = prepare_training([read_report(name, content)])
     except BadReport as bad:
         return Rows([], [BadRow("the object", str(bad))], 1.0)
-    rows = read_rows_of((f"row {number}", row) for number, row in enumerate(_on_one_scale(found.rows, name), 1))
+    rows = read_rows_of((f"row {number}", row) for number, row in enumerate(_rescale_ready_rows(found.rows, name), 1))
     return rows._replace(bad=[*rows.bad, *(BadRow("the report", reason) for reason in found.skipped)])
 
 
@@ -311,7 +313,7 @@ def report_facts(name: str, content: bytes, now: datetime) -> list[dict[str, Jso
     return [*facts.values()][:_MOST]
 
 
-def _on_one_scale(rows: Sequence[dict[str, JsonValue]], source: str) -> list[dict[str, JsonValue]]:
+def _rescale_ready_rows(rows: Sequence[dict[str, JsonValue]], source: str) -> list[dict[str, JsonValue]]:
     """The rows with ready-made scores out of 100 divided by 100, as those made from failures are from 0 to 1."""
     ready = [row for row in rows if _read_metadata(row).get("source") != source]
     if not any(_score(row) > 1 for row in ready):

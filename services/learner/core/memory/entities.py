@@ -56,25 +56,25 @@ def read_number(written: str) -> Decimal | None:
     Of a point and a comma the last one begins the fraction. A single one before exactly three digits groups thousands,
     as business amounts are written, except after a zero (``0.125``).
     """
-    plain = _SPACES.sub("", written)
-    marks = re.findall(r"[.,]", plain)
+    number_as_text = _SPACES.sub("", written)
+    marks = re.findall(r"[.,]", number_as_text)
     if not marks:
-        return Decimal(plain)
-    if _INDIAN.fullmatch(plain):
-        return Decimal(plain.replace(",", ""))
+        return Decimal(number_as_text)
+    if _INDIAN.fullmatch(number_as_text):
+        return Decimal(number_as_text.replace(",", ""))
     last = marks[-1]
     if len(set(marks)) == 1:
-        return _with_one_mark(plain, last)
+        return _parse_with_one_mark(number_as_text, last)
     grouping = "," if last == "." else "."
-    if marks.count(last) > 1 or not _is_grouped(plain.rpartition(last)[0], grouping):
+    if marks.count(last) > 1 or not _is_grouped(number_as_text.rpartition(last)[0], grouping):
         return None
-    return Decimal(plain.replace(grouping, "").replace(last, "."))
+    return Decimal(number_as_text.replace(grouping, "").replace(last, "."))
 
 
-def _with_one_mark(plain: str, mark: str) -> Decimal | None:
-    head, *rest = plain.split(mark)
+def _parse_with_one_mark(number_as_text: str, mark: str) -> Decimal | None:
+    head, *rest = number_as_text.split(mark)
     if len(rest) > 1 or (len(rest[0]) == _GROUP and head.strip("0") and len(head) <= _GROUP):
-        return Decimal(head + "".join(rest)) if _is_grouped(plain, mark) else None
+        return Decimal(head + "".join(rest)) if _is_grouped(number_as_text, mark) else None
     return Decimal(f"{head}.{rest[0]}")
 
 
@@ -83,7 +83,7 @@ def _is_grouped(whole: str, mark: str) -> bool:
     return bool(head) and len(head) <= _GROUP and all(len(group) == _GROUP for group in rest)
 
 
-def plain(number: Decimal) -> str:
+def number_as_text(number: Decimal) -> str:
     """The number as text, without exponent or trailing zeros: equal numbers have equal texts."""
     text = f"{number:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
@@ -107,7 +107,7 @@ _SLASHED = re.compile(r"(?<![\w/])(?P<a>\d{1,2})/(?P<b>\d{1,2})/(?P<year>\d{4})(
 _TWELVE = 12
 
 
-def dates(text: str) -> Iterator[FoundEntity]:
+def find_dates(text: str) -> Iterator[FoundEntity]:
     """Yields the days in a text, as ISO 8601; one that could be two days (``03/04/2026``) as it is written."""
     for pattern in _PATTERNS:
         for match in pattern.finditer(text):
@@ -145,14 +145,14 @@ def _is_date(year: int, month: int, day: int) -> bool:
 @cache
 def months() -> dict[str, int]:
     """The number of each month by its name or abbreviation, in lower case without a full stop."""
-    names: dict[str, int] = {}
+    find_names: dict[str, int] = {}
     for language in _LANGUAGES:
         forms = Locale(language).months
         for form in (forms["format"], forms["stand-alone"]):
             for width in ("abbreviated", "wide"):
                 for number, name in form[width].items():
-                    names.setdefault(str(name).casefold().rstrip("."), int(number))
-    return names
+                    find_names.setdefault(str(name).casefold().rstrip("."), int(number))
+    return find_names
 
 
 _CAPITAL = r"(?:[A-ZÀ-ÖØ-ÞŁŚŽČĆŠĐŻ][\w&'’-]*|\d[A-Za-z]\w*)"
@@ -205,7 +205,7 @@ _LONGEST = 60
 _CODE = re.compile(r"[A-Z]{1,6}-?\d[\w-]*")
 
 
-def names(text: str) -> Iterator[FoundEntity]:
+def find_names(text: str) -> Iterator[FoundEntity]:
     for match in _PRODUCT.finditer(text):
         yield from _find_name(EntityKind.PRODUCT, match.start("name"), match["name"])
     for match in _COMPANY.finditer(text):
@@ -235,9 +235,9 @@ def _find_company(match: re.Match[str]) -> Iterator[FoundEntity]:
 def _find_name(kind: EntityKind, start: int, written: str) -> Iterator[FoundEntity]:
     """Yields the name without words at its ends that belong to the sentence; nothing if no name is left."""
     words = written.split(" ")
-    while words and _is_no_name(words[0]):
+    while words and _is_common_word(words[0]):
         start += len(words.pop(0)) + 1
-    while words and _is_no_name(words[-1]):
+    while words and _is_common_word(words[-1]):
         words.pop()
     name = " ".join(words).rstrip("'’-&")
     if name and len(name) <= _LONGEST and not _CODE.fullmatch(name) and any(map(str.isalpha, name)):
@@ -245,9 +245,9 @@ def _find_name(kind: EntityKind, start: int, written: str) -> Iterator[FoundEnti
         yield FoundEntity(kind, bare, " ".join(bare.casefold().split()), start, start + len(bare))
 
 
-def _is_no_name(word: str) -> bool:
-    plain = word.casefold().strip("'’-&,")
-    return plain in _NO_NAME or plain in months() or _CODE.fullmatch(word) is not None
+def _is_common_word(word: str) -> bool:
+    number_as_text = word.casefold().strip("'’-&,")
+    return number_as_text in _NO_NAME or number_as_text in months() or _CODE.fullmatch(word) is not None
 
 
 TEXT_LOOKED_AT = 4_000
@@ -263,11 +263,13 @@ def find_entities(text: str) -> tuple[FoundEntity, ...]:
     """The entities in a text, each once, in the order of appearance and without overlap."""
     shown = text[:TEXT_LOOKED_AT]
     kept: list[FoundEntity] = []
-    for found in sorted(_find_all(shown), key=lambda one: (_ORDER[one.kind], one.start - one.end, one.start)):
+    for found in sorted(
+        _find_overlapping_entities(shown), key=lambda one: (_ORDER[one.kind], one.start - one.end, one.start)
+    ):
         if not any(found.start < other.end and other.start < found.end for other in kept):
             kept.append(found)
     kept.sort(key=lambda one: one.start)
-    return tuple(_merge(kept))[:MOST]
+    return tuple(_merge_by_field(kept))[:MOST]
 
 
 def names_of(found: FoundEntity) -> tuple[str, ...]:
@@ -276,19 +278,19 @@ def names_of(found: FoundEntity) -> tuple[str, ...]:
     return (found.value, short) if short != found.value else (found.value,)
 
 
-def _find_all(text: str) -> Iterator[FoundEntity]:
+def _find_overlapping_entities(text: str) -> Iterator[FoundEntity]:
     for match in _EMAIL.finditer(text):
         address = match[0].rstrip(".").lower()
         yield FoundEntity(EntityKind.EMAIL, address, address, match.start(), match.end())
-    yield from dates(text)
-    yield from amounts(text)
-    yield from percentages(text)
+    yield from find_dates(text)
+    yield from find_amounts(text)
+    yield from find_percentages(text)
     for match in _REFERENCE.finditer(text):
         yield FoundEntity(EntityKind.REFERENCE, match[0], match[0].casefold(), match.start(), match.end())
-    yield from names(text)
+    yield from find_names(text)
 
 
-def _merge(found: Iterable[FoundEntity]) -> Iterator[FoundEntity]:
+def _merge_by_field(found: Iterable[FoundEntity]) -> Iterator[FoundEntity]:
     """One entity for each field, in its longest spelling."""
     by_field: dict[str, FoundEntity] = {}
     for one in found:
@@ -346,7 +348,7 @@ _PERCENT = re.compile(
 )
 
 
-def amounts(text: str) -> Iterator[FoundEntity]:
+def find_amounts(text: str) -> Iterator[FoundEntity]:
     """Yields the amounts with a currency."""
     for pattern in (_BEFORE, _AFTER):
         for match in pattern.finditer(text):
@@ -354,15 +356,15 @@ def amounts(text: str) -> Iterator[FoundEntity]:
             number = read_number(match["number"])
             if currency and number is not None:
                 times = _TIMES.get((match["times"] or "").lower(), 1)
-                same = f"{plain(number * times)} {currency}".casefold()
+                same = f"{number_as_text(number * times)} {currency}".casefold()
                 yield FoundEntity(EntityKind.AMOUNT, match[0], same, match.start(), match.end())
 
 
-def percentages(text: str) -> Iterator[FoundEntity]:
+def find_percentages(text: str) -> Iterator[FoundEntity]:
     for match in _PERCENT.finditer(text):
         number = read_number(match["number"])
         if number is not None:
-            said = f"{plain(number)}%"
+            said = f"{number_as_text(number)}%"
             yield FoundEntity(EntityKind.PERCENTAGE, said, said, match.start(), match.end())
 
 

@@ -9,7 +9,7 @@ from importlib.resources import files
 import structlog
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
-from services.learner.core.memory.facts import facts_of, with_facts
+from services.learner.core.memory.facts import facts_of, merge_facts
 from services.learner.ports import memory
 from shared.contracts.base import first_fault
 from shared.contracts.knowledge import KnownFact
@@ -47,7 +47,7 @@ def _object_schema(properties: dict[str, JsonValue]) -> dict[str, JsonValue]:
 SCHEMA = _object_schema({"facts": {"type": "array", "items": _object_schema(_FACT)}})
 
 
-class _Fact(BaseModel):
+class _FoundFact(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     subject: str
@@ -57,8 +57,8 @@ class _Fact(BaseModel):
     confidence: float = Field(ge=0, le=1)
 
 
-class _Answer(BaseModel):
-    facts: tuple[_Fact, ...]
+class _FactsAnswer(BaseModel):
+    facts: tuple[_FoundFact, ...]
 
 
 class ModelFacts(memory.FactFinder):
@@ -68,9 +68,9 @@ class ModelFacts(memory.FactFinder):
         self._model = model
         self._price = price
 
-    def most(self, sections: JsonObject) -> memory.Cost:
+    def max_cost(self, sections: JsonObject) -> memory.Cost:
         """The cost of all attempts with the longest possible answers."""
-        asked = -(-(len(_PROMPT) + len(_show_sections(sections))) // _CHARACTERS_A_TOKEN) + _CORRECTION
+        asked = -(-(len(_PROMPT) + len(_render_sections(sections))) // _CHARACTERS_A_TOKEN) + _CORRECTION
         nanos = asked * self._price.fresh_input + _MAX_TOKENS * self._price.output
         return memory.Cost(_ATTEMPTS, _ATTEMPTS * asked, _ATTEMPTS * _MAX_TOKENS, _ATTEMPTS * nanos)
 
@@ -78,30 +78,30 @@ class ModelFacts(memory.FactFinder):
         cost, problem = memory.Cost(), ""
         for _ in range(_ATTEMPTS):
             try:
-                reply = await self._model.complete(_request({**sections, "correction": problem}))
+                reply = await self._model.complete(_build_request({**sections, "correction": problem}))
             except ModelUnavailable as error:
                 raise memory.FactsUnavailable(str(error), cost) from error
             cost = _add_reply(cost, reply, self._price)
             try:
                 return [
-                    memory.RawFact(**fact.model_dump()) for fact in _Answer.model_validate_json(reply.text).facts
+                    memory.RawFact(**fact.model_dump()) for fact in _FactsAnswer.model_validate_json(reply.text).facts
                 ], cost
             except ValidationError as error:
                 problem = first_fault(error, "the answer")
         raise memory.FactsUnavailable(f"the model gave no usable facts in {_ATTEMPTS} attempts: {problem}", cost)
 
 
-def _request(sections: JsonObject) -> ModelRequest:
+def _build_request(sections: JsonObject) -> ModelRequest:
     return ModelRequest(
         tier=Tier.SMALL,
         system=(_PROMPT,),
-        messages=(Message("user", (TextBlock(_show_sections(sections)),)),),
+        messages=(Message("user", (TextBlock(_render_sections(sections)),)),),
         schema=SCHEMA,
         max_tokens=_MAX_TOKENS,
     )
 
 
-def _show_sections(sections: JsonObject) -> str:
+def _render_sections(sections: JsonObject) -> str:
     return render_sections({name: sections[name] for name in _ORDER if name in sections})
 
 
@@ -156,7 +156,7 @@ class FactWorker:
                 self._facts.find_task_to_search(tenant, event_id), self._budgets.day(tenant, now)
             )
             return todo is None or await self._learn(todo, day, now)
-        except memory.Spoiled as error:
+        except memory.MemorySpoiled as error:
             log.error("memory_spoiled", tenant=tenant, event_id=event_id, error=str(error))
         except StoreUnavailable:
             raise
@@ -169,19 +169,21 @@ class FactWorker:
     async def _learn(self, todo: memory.FactTodo, day: memory.BudgetDay | None, now: datetime) -> bool:
         """Find and store a task's facts within the tenant's daily budget; the most it may cost is reserved first."""
         sections = sections_of(todo)
-        if day is None or not await self._budgets.reserve(todo, self._finder.most(sections), day):
-            return await self._do_without(todo, memory.FactsUnavailable("the tenant's day has no room for it"), now)
+        if day is None or not await self._budgets.reserve(todo, self._finder.max_cost(sections), day):
+            return await self._give_up_if_late(
+                todo, memory.FactsUnavailable("the tenant's day has no room for it"), now
+            )
         try:
             found, cost = await self._finder.find(sections)
         except memory.FactsUnavailable as problem:
             await self._budgets.settle(todo, problem.cost, day)
-            return await self._do_without(todo, problem, now)
+            return await self._give_up_if_late(todo, problem, now)
         _, kept = await asyncio.gather(self._budgets.settle(todo, cost, day), self._keep(todo, found, cost, {}))
         self.counts.tasks += kept
         self.counts.facts += len(found) if kept else 0
         return kept
 
-    async def _do_without(self, todo: memory.FactTodo, problem: memory.FactsUnavailable, now: datetime) -> bool:
+    async def _give_up_if_late(self, todo: memory.FactTodo, problem: memory.FactsUnavailable, now: datetime) -> bool:
         """Whether the task is given up because it ended too long ago; otherwise it is tried again."""
         self.counts.failed += 1
         log.warning("facts_unavailable", task_id=todo.task_id, problem=str(problem))
@@ -197,7 +199,7 @@ class FactWorker:
             return await self._facts.keep(todo, memory.NO_CHANGE, {**_build_counts(facts, cost), **more})
         for _ in range(_TIMES):
             known = await self._facts.facts(todo.tenant)
-            change = with_facts(known, facts)
+            change = merge_facts(known, facts)
             counts = {**_build_counts(facts, cost), **more}
             if await self._facts.keep(todo, change, counts, known.version):
                 return True

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from services.learner.core.memory.entities import find_entities, names_of, plain, read_number, short_name
+from services.learner.core.memory.entities import find_entities, names_of, number_as_text, read_number, short_name
 from services.learner.ports.memory import FactChange, FactTodo, KnownFacts, RawFact
 from shared.contracts.knowledge import KnownFact
 from shared.domain.keywords import keywords, stem
@@ -25,12 +25,12 @@ def facts_of(found: Iterable[RawFact], todo: FactTodo) -> tuple[KnownFact, ...]:
     return tuple(_build_fact(raw, todo) for raw in usable[:FACTS_OF_A_TASK])
 
 
-def with_facts(known: KnownFacts, new: Sequence[KnownFact]) -> FactChange:
+def merge_facts(known: KnownFacts, new: Sequence[KnownFact]) -> FactChange:
     """The change of the stored rows. A fact that is known already is strengthened, not stored twice."""
     stored = {id(fact): row for row, fact in known.rows}
     facts = [fact for _, fact in known.rows]
     for fact in new:
-        facts = _teach(facts, fact)
+        facts = _merge_fact(facts, fact)
     kept = _cap_facts(facts)
     left = {id(fact) for fact in kept}
     gone = tuple(row for key, row in stored.items() if key not in left)
@@ -38,11 +38,11 @@ def with_facts(known: KnownFacts, new: Sequence[KnownFact]) -> FactChange:
     return FactChange(gone, tuple(sorted(come, key=lambda fact: fact.at)))
 
 
-def _teach(facts: list[KnownFact], new: KnownFact) -> list[KnownFact]:
+def _merge_fact(facts: list[KnownFact], new: KnownFact) -> list[KnownFact]:
     same = next((fact for fact in facts if is_same(fact, new)), None)
     if same is not None:
         facts = [fact for fact in facts if fact is not same]
-        new = _repeat(same, new)
+        new = _strengthen(same, new)
     rivals = [fact for fact in facts if fact.superseded_at is None and contradicts(fact, new)]
     newest = max(rivals, key=lambda fact: fact.at, default=None)
     if newest is not None and newest.at > new.at:
@@ -68,7 +68,7 @@ def contradicts(one: KnownFact, other: KnownFact) -> bool:
     return bool(_meaning_of(one)) and _meaning_of(one) == _meaning_of(other) and _value_of(one) != _value_of(other)
 
 
-def _repeat(before: KnownFact, new: KnownFact) -> KnownFact:
+def _strengthen(before: KnownFact, new: KnownFact) -> KnownFact:
     """The fact after it was taught again: newer and surer; it holds again if it was contradicted in between."""
     unsure = (1 - before.confidence) * (1 - new.confidence)
     newest = new if new.at >= before.at else before
@@ -150,7 +150,7 @@ def _value_words(value: str) -> frozenset[str]:
 def _normalize_word(word: str) -> str:
     bare = word.strip(".,;:()\"'")
     number = read_number(bare) if bare[:1].isdigit() and bare.replace(",", "").replace(".", "").isdigit() else None
-    return stem(bare) if number is None else plain(number)
+    return stem(bare) if number is None else number_as_text(number)
 
 
 @lru_cache(maxsize=_COMPARED)

@@ -49,10 +49,10 @@ class OutcomeFollower:
         """Have the outcomes that wait taken in, and settle them; returns how many there were."""
         partitions = frozenset(self._partitions())
         if given := self._mine - partitions:
-            await self._outcomes.give_up(given)
+            await self._outcomes.release(given)
         self._mine &= partitions
         self._expected = (self._expected | (partitions - self._mine)).union(self._news()) & partitions
-        taken = await self._outcomes.take(self._expected)
+        taken = await self._outcomes.claim(self._expected)
         self._mine |= self._expected.difference(taken.lost)
         again: Collection[int] = ()
         if taken.deliveries:
@@ -65,6 +65,6 @@ class OutcomeFollower:
         """Read all partitions in the next run."""
         self._expected = self._mine
 
-    async def leave(self) -> None:
+    async def release_partitions(self) -> None:
         mine, self._mine = self._mine, frozenset()
-        await self._outcomes.give_up(mine)
+        await self._outcomes.release(mine)

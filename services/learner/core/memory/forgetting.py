@@ -41,14 +41,14 @@ class Removal(NamedTuple):
         return {name: len(size) for name, size in sizes.items() if size}
 
 
-def removal(request: ForgetRequest, stored: StoredMemory) -> Removal:
+def plan_removal(request: ForgetRequest, stored: StoredMemory) -> Removal:
     """What to remove for a session or an entity. For a tenant, all keys go, and nothing has to be read."""
     if request.scope is ForgetScope.SESSION:
-        return _of_session(request.subject, stored)
-    return _of_entity(request.subject, stored)
+        return _removal_for_session(request.subject, stored)
+    return _removal_for_entity(request.subject, stored)
 
 
-def _of_session(session_id: str, stored: StoredMemory) -> Removal:
+def _removal_for_session(session_id: str, stored: StoredMemory) -> Removal:
     gone: list[str] = []
     fewer: dict[str, KnownEntity] = {}
     links: dict[str, EntityLinks] = {}
@@ -67,11 +67,11 @@ def _of_session(session_id: str, stored: StoredMemory) -> Removal:
         todos=tuple(event for event, todo in stored.todos.items() if todo.session_id == session_id),
         entities=tuple(gone),
         fewer=fewer,
-        links=_links_left(gone, {**stored.links, **links}, frozenset(links)),
+        links=_changed_links(gone, {**stored.links, **links}, frozenset(links)),
     )
 
 
-def _of_entity(subject: str, stored: StoredMemory) -> Removal:
+def _removal_for_entity(subject: str, stored: StoredMemory) -> Removal:
     is_it = _make_name_test(subject, stored)
     gone = [field for field, known in stored.entities.items() if any(map(is_it, (known.value, *known.names)))]
     told = [(row, (fact.text, fact.subject, fact.value, fact.replaces, fact.superseded_by, *fact.entities))
@@ -86,11 +86,11 @@ def _of_entity(subject: str, stored: StoredMemory) -> Removal:
             if any(map(is_it, (todo.task, todo.answer, *todo.values.values(), *todo.entities)))
         ),
         entities=tuple(gone),
-        links=_links_left(gone, stored.links),
+        links=_changed_links(gone, stored.links),
     )
 
 
-def _links_left(
+def _changed_links(
     gone: list[str], links: Mapping[str, EntityLinks], changed: frozenset[str] = frozenset()
 ) -> Mapping[str, EntityLinks]:
     """The links to store of entities that stay: those that named a removed entity or that changed."""
@@ -158,9 +158,9 @@ class ForgetRequestWorker:
 
     async def _carry_out(self, request: ForgetRequest, now: datetime) -> None:
         """Remove what is stored, and again once no older outcome is under way, which might bring something back."""
-        is_under_way = await self._forgetting.is_under_way(request)
+        is_under_way = await self._forgetting.has_older_outcomes(request)
         removed = Counter(request.removed)
-        removed.update(await self._forgetting.take_away(request))
+        removed.update(await self._forgetting.remove_stored(request))
         state = ForgetState.WORKING if is_under_way else ForgetState.DONE
         left = {**_LEFT[request.scope], "files": _FILES, "dead_letters": _LETTERS}
         if removed.pop("session_busy", 0):
@@ -176,7 +176,7 @@ class ForgetRequestWorker:
                 "subject": request.subject if is_under_way else "",
             }
         )
-        is_noted = await self._forgetting.note(noted, _AGAIN_SECONDS if is_under_way else None)
+        is_noted = await self._forgetting.store_state(noted, _AGAIN_SECONDS if is_under_way else None)
         if is_noted and not is_under_way:
             self.done += 1
             log.info("forgotten", request=request.request_id, scope=request.scope.value, removed=dict(removed))

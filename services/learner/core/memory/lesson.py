@@ -19,54 +19,54 @@ _HEADER = re.compile(
 )
 
 
-class Unreadable(ValueError):
+class UnreadableOutcome(ValueError):
     """The event is not a valid outcome; the message says what is wrong, without repeating its content."""
 
 
-def read(event: str) -> TaskOutcome:
-    """Parse an outcome; raises ``Unreadable``."""
+def parse_outcome(event: str) -> TaskOutcome:
+    """Parse an outcome; raises ``UnreadableOutcome``."""
     try:
         outcome = TaskOutcome.model_validate_json(event)
     except ValidationError as error:
-        raise Unreadable(first_fault(error, "the event")) from None
+        raise UnreadableOutcome(first_fault(error, "the event")) from None
     if fault := fault_of(outcome):
-        raise Unreadable(fault)
+        raise UnreadableOutcome(fault)
     return outcome
 
 
 def lesson_in(delivery: Delivery) -> Lesson | None:
-    """The lesson of a delivery, from its digest if it has one, else from the outcome; raises ``Unreadable``.
+    """The lesson of a delivery, from its digest if it has one, else from the outcome; raises ``UnreadableOutcome``.
 
     ``None`` for practice, of which nothing is learned and which is not counted.
     """
     if delivery.digest is not None:
-        return lesson_by(delivery.digest)
-    outcome = read(delivery.event)
+        return lesson_from_digest(delivery.digest)
+    outcome = parse_outcome(delivery.event)
     return None if outcome.practice else lesson_of(outcome)
 
 
 def lesson_of(outcome: TaskOutcome) -> Lesson:
-    """What is stored of an ended task: its case for the log and its strategy's reward. ``read`` has accepted it."""
-    return lesson_by(digest_of(outcome))
+    """The lesson of an outcome that ``parse_outcome`` has accepted: its case, and its strategy's reward."""
+    return lesson_from_digest(digest_of(outcome))
 
 
-def lesson_by(digest: Digest) -> Lesson:
-    """The lesson in a digest, whose case is not parsed. Raises ``Unreadable``."""
+def lesson_from_digest(digest: Digest) -> Lesson:
+    """The lesson in a digest, whose case is not parsed. Raises ``UnreadableOutcome``."""
     header, case = _HEADER.fullmatch(digest.header), digest.case
     if header is None or "\n" in case or (case and not (case[0] == "{" and case[-1] == "}")):
-        raise Unreadable("the digest is malformed")
+        raise UnreadableOutcome("the digest is malformed")
     tenant, pull, counted, day, event_id = header.groups()
     try:
         return Lesson(event_id, _parse_name(tenant), counted, _parse_day(day), case, _parse_pull(pull))
     except ValueError:
-        raise Unreadable("the digest is malformed") from None
+        raise UnreadableOutcome("the digest is malformed") from None
 
 
 @lru_cache(maxsize=1_024)  # these three: the same few, over and over
 def _parse_name(quoted: str) -> str:
     name: object = loads(quoted)
     if not isinstance(name, str) or not name:
-        raise Unreadable("no name stands where one should be")
+        raise UnreadableOutcome("no name stands where one should be")
     return name
 
 

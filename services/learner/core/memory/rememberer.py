@@ -9,7 +9,7 @@ from typing import NamedTuple
 import structlog
 
 from services.learner.core.memory.entities import EntityKind, FoundEntity, find_entities, names_of
-from services.learner.core.memory.lesson import Unreadable, read
+from services.learner.core.memory.lesson import UnreadableOutcome, parse_outcome
 from services.learner.ports import memory
 from services.learner.ports.outcomes import Delivery
 from shared.contracts.knowledge import Accuracy, EntityLinks, KnownEntity, TaskSource
@@ -119,7 +119,7 @@ class Rememberer:
     async def apply(self, deliveries: Sequence[Delivery]) -> None:
         for tenant, found in self._list_memos(deliveries).items():
             for first in range(0, len(found), _AT_ONCE):
-                await self._remember_some(tenant, found[first : first + _AT_ONCE])
+                await self._remember_batch(tenant, found[first : first + _AT_ONCE])
 
     def _list_memos(self, deliveries: Iterable[Delivery]) -> dict[str, list[Memo]]:
         """The memos by tenant, in order, each event once, without unreadable outcomes, dry runs and practice."""
@@ -132,19 +132,19 @@ class Rememberer:
 
     def _read_memo(self, delivery: Delivery) -> Memo | None:
         try:
-            outcome = read(delivery.event)
+            outcome = parse_outcome(delivery.event)
             return None if outcome.dry_run or outcome.practice else memo_of(outcome, wants_facts=self._wants_facts)
-        except Unreadable:
+        except UnreadableOutcome:
             self.counts.passed += 1
         except Exception as error:  # noqa: BLE001  # the edge of one message: the others are remembered all the same
             self.counts.passed += 1
             log.error("not_remembered", entry=delivery.entry_id, error=type(error).__name__)
         return None
 
-    async def _remember_some(self, tenant: str, memos: Sequence[Memo]) -> None:
+    async def _remember_batch(self, tenant: str, memos: Sequence[Memo]) -> None:
         try:
             new = await self._keep(tenant, memos)
-        except memory.Spoiled as error:
+        except memory.MemorySpoiled as error:
             self.counts.passed += len(memos)
             log.error("memory_spoiled", tenant=tenant, events=len(memos), error=str(error))
             return
@@ -184,10 +184,10 @@ def change_of(known: memory.StoredKnowledge, memos: Sequence[Memo]) -> memory.Me
     for memo in memos:
         fields = [one.field for one in memo.entities]
         for one in memo.entities:
-            entities[one.field] = _count_sight(entities.get(one.field), one, memo.source.at)
+            entities[one.field] = _add_sighting(entities.get(one.field), one, memo.source.at)
             links[one.field] = _add_link(links.get(one.field, EntityLinks()), one.field, fields, memo.source)
         for prediction, held in predictions(memo).items():
-            accuracy[prediction] = _count_try(accuracy.get(prediction, Accuracy()), held, memo.source.at)
+            accuracy[prediction] = _add_prediction(accuracy.get(prediction, Accuracy()), held, memo.source.at)
     named = {one.field for memo in memos for one in memo.entities}
     tried = {prediction for memo in memos for prediction in predictions(memo)}
     return memory.MemoryChange(
@@ -204,7 +204,7 @@ def predictions(memo: Memo) -> Mapping[memory.Prediction, bool]:
     return {(memo.process_type, kind.value): held for kind, held in memo.held.items()}
 
 
-def _count_sight(before: KnownEntity | None, found: FoundEntity, at: datetime) -> KnownEntity:
+def _add_sighting(before: KnownEntity | None, found: FoundEntity, at: datetime) -> KnownEntity:
     names = names_of(found)
     if before is None:
         return KnownEntity(kind=found.kind.value, value=names[0], seen=1, first_seen=at, last_seen=at, names=names[1:])
@@ -224,7 +224,7 @@ def _add_link(before: EntityLinks, field: str, fields: Sequence[str], source: Ta
     return EntityLinks(together=tuple(together)[:_TOGETHER], tasks=tasks[:_TASKS])
 
 
-def _count_try(before: Accuracy, held: bool, at: datetime) -> Accuracy:
+def _add_prediction(before: Accuracy, held: bool, at: datetime) -> Accuracy:
     window = (*before.window, held)[-WINDOW_KEPT:]
     begins = is_drifting(window) and not is_drifting(before.window)
     return Accuracy(
