@@ -1,9 +1,8 @@
-"""What is known before a task begins: what was learned of tasks like it, its limits, and what was said before.
+"""What is known before a task begins: lessons of similar tasks, limits of rules, and the earlier conversation.
 
-A conversation is kept within bounds: recent turns whole, older ones as a summary. The history that a client of the
-solver endpoint brings along is summarized for that one task (seed 001). What a session remembers is summarized once,
-where a message begins a turn (seeds 002 and 003): so a session that never speaks again pays nothing, no answer waits
-for it, and no call stands between a tool's call and its result.
+A conversation is kept within bounds: recent turns whole, older ones as a summary. A history that came with a solver
+request is summarised for that task alone (seed 001). A session's own turns are summarised at the first message of a
+turn (seeds 002 and 003), so a session that is never used again costs nothing.
 """
 
 import json
@@ -50,7 +49,9 @@ _USE = {CaseOutcome.SUCCESS: "follow", CaseOutcome.PARTIAL: "improve on", CaseOu
 
 
 async def recall(learned: Learned, tenant: str, process_type: str, journal: Journal, task: str) -> Experience:
-    """The arms of the process's kind and what was learned about this task, noted for a replay; else empty."""
+    """The tenant's experience for the process type, with only what suits this task; noted in the journal for a replay.
+    Empty if the store fails.
+    """
     try:
         experience = await learned.recall(tenant, process_type)
     except StoreUnavailable as error:
@@ -72,7 +73,7 @@ async def recall(learned: Learned, tenant: str, process_type: str, journal: Jour
 
 
 def read_experience(text: str, recalled: str | None) -> Experience:
-    """The experience that ``recall`` noted, for a replay; an older release noted both texts as one."""
+    """The experience that ``recall`` noted. An older release noted both of its texts as one."""
     noted = loads_object(text) | loads_object(recalled or "{}")
     arms = {Strategy(name): Arm(*cast("list[int]", pair)) for name, pair in cast(JsonObject, noted["arms"]).items()}
     return Experience(
@@ -85,7 +86,7 @@ def read_experience(text: str, recalled: str | None) -> Experience:
 
 
 async def with_strategy(ctx: TurnContext, progress: Progress) -> Progress:
-    """The progress with its strategy, drawn by the arms of its kind of process; the first for an assessment's turns."""
+    """The progress with its strategy, chosen by the bandit. Turns of an assessment always use the first strategy."""
     practice = ctx.record.request.practice
     is_turn = practice is not None and practice.turn > 0
     choice = choose_arm({} if is_turn else ctx.experience.arms, ctx.limits.strategies)
@@ -98,7 +99,7 @@ async def with_strategy(ctx: TurnContext, progress: Progress) -> Progress:
 
 
 def _describe_arms(choice: Choice, arms: Arms) -> dict[str, JsonValue]:
-    """Each arm's pulls, mean reward and score, as the task's metadata shows them."""
+    """Each arm's pulls, mean reward and UCB1 score, for the task's metadata."""
     told = ((strategy.value, arms.get(strategy, Arm()), score) for strategy, score in choice.scores.items())
     return {
         name: {"n": arm.n, "q": round(arm.mean_reward, 4), "ucb": None if score is None else round(score, 4)}
@@ -107,7 +108,7 @@ def _describe_arms(choice: Choice, arms: Arms) -> dict[str, JsonValue]:
 
 
 async def note_tools(learned: Learned, tenant: str, names: frozenset[str], journal: Journal) -> None:
-    """Adds these tools to the tenant's statistics; no task fails if that is not possible."""
+    """Adds these tools to the tenant's statistics. A failure of the store becomes a note and fails no task."""
     try:
         await learned.note_tools(tenant, names)
     except StoreUnavailable as error:
@@ -127,7 +128,9 @@ def _describe_case(case: CaseEntry) -> Json:
 
 
 def learned_sections(experience: Experience, journal: Journal, told: Json = None) -> dict[str, Json]:
-    """The prompt sections of recalled cases, which are noted, facts, entities. ``told``: an earlier prompt's cases."""
+    """The prompt sections of cases, facts and entities. The cases are noted as an event, unless ``told``, the cases of
+    an earlier prompt, are the same.
+    """
     cases: list[Json] = [_describe_case(case) for case in experience.cases]
     if cases and cases != told:
         noted: list[JsonValue] = [{"case": case.case_id, "use": _USE[case.outcome]} for case in experience.cases]
@@ -140,7 +143,9 @@ def learned_sections(experience: Experience, journal: Journal, told: Json = None
 
 
 def select_experience(experience: Experience, task: str, process_type: str, now: datetime) -> Experience:
-    """The experience with only what this task is shown: the most relevant cases, facts and entities not out of date."""
+    """The experience reduced to what this task is shown: the most relevant cases, facts and entities that are not out
+    of date.
+    """
     words = keywords(task)
     return experience._replace(
         cases=tuple(relevant_cases(prune_log(experience.cases, now), words)),
@@ -150,7 +155,7 @@ def select_experience(experience: Experience, task: str, process_type: str, now:
 
 
 def _describe_known_fact(fact: KnownFact) -> Json:
-    """A fact with its age, its certainty and the value that it replaced."""
+    """A fact with its date, its confidence, and the value that it replaced."""
     said: JsonObject = {"fact": fact.text, "process": fact.domain, "as_of": fact.at.date().isoformat()}
     sure: JsonObject = {"confidence": f"{fact.confidence:.2f}"}
     return {**said, **sure, **({"no_longer_true": fact.replaces} if fact.replaces else {})}
@@ -188,14 +193,18 @@ _TIMES = {"k": 1_000, "thousand": 1_000, "m": 1_000_000, "million": 1_000_000}
 
 
 def describe_limits(found: Iterable[Threshold], accuracy: Mapping[ThresholdKind, Accuracy]) -> list[Json]:
-    """Each limit with its source. Where limits of its kind did not hold lately, its value is left out."""
+    """Each limit with its source. If predictions of its kind failed lately, its value is left out and a warning is
+    added.
+    """
     return [_describe_limit(limit, accuracy.get(limit.kind, _UNKNOWN)) for limit in found]
 
 
 def find_thresholds(
     policies: Iterable[Policy], texts: Mapping[str, str], offered: Collection[str] | None = None
 ) -> tuple[Threshold, ...]:
-    """The limits of rules, of those that can concern a tool ``offered`` if that is given, then those in the texts."""
+    """The limits in rules (only those that may concern a tool in ``offered``, if given), then those stated in the
+    texts.
+    """
     found = [
         *(one for policy in policies for tool, one in _thresholds_of(policy) if offered is None or tool in offered),
         *(limit for name, text in texts.items() for limit in _limits_in_words(name, text[:_TEXT_LOOKED_AT])),
@@ -204,7 +213,9 @@ def find_thresholds(
 
 
 def with_thresholds(ctx: TurnContext) -> TurnContext:
-    """The context with the limits of rules and words; its prompt has only those that can concern a tool of the task."""
+    """The context with all limits of rules and texts. Its prompt section has only those that may concern a tool of the
+    task.
+    """
     template = ctx.template
     own = _policy_of(template)
     advice = ctx.sections.get("policy_advice")
@@ -225,7 +236,7 @@ _policy_of = IdentityCache[ProcessTemplate, Policy](
 
 
 def _share_policy_limits(ctx: TurnContext) -> None:
-    """Shares with the journal the texts of the tenant's own limits, which are the same in many tasks."""
+    """Registers the texts of the tenant's own limits as shared texts of the journal, since many tasks have the same."""
     own = ctx.tenant.policies
     shown = describe_limits(find_thresholds(own, {}, ctx.toolbox.names), ctx.experience.accuracy)
     ctx.journal.share_texts(*filter(None, (dumps(shown)[1:-1], _policy_limits_text(own))))
@@ -233,7 +244,7 @@ def _share_policy_limits(ctx: TurnContext) -> None:
 
 @cached_by_identity(256)  # a tenant's record comes with each of its tasks
 def _policy_limits_text(policies: tuple[Policy, ...]) -> str:
-    """The limits of the rules as a checkpoint writes them, without the brackets of the list."""
+    """The limits of the rules as JSON items, as a checkpoint contains them."""
     return dumps(plain([limit.model_dump() for limit in find_thresholds(policies, {})]))[1:-1]
 
 
@@ -252,7 +263,9 @@ def _describe_limit(limit: Threshold, known: Accuracy) -> JsonObject:
 
 
 def _thresholds_of_rule(policy: Policy, rule: Rule) -> Iterator[Threshold]:
-    """Yields a rule's comparisons with a number. One that is the whole condition decides the rule."""
+    """Yields a limit for each comparison of a field with a number. Only a comparison that is the whole condition names
+    the rule.
+    """
     of_tool = _OF_TOOL.match(rule.condition)
     condition = _STRING.sub('""', rule.condition[of_tool.end() :] if of_tool else rule.condition)
     then = " ".join(filter(None, (rule.action, rule.level)))
@@ -283,14 +296,14 @@ _thresholds_of = IdentityCache[Policy, tuple[tuple[str, Threshold], ...]](  # ea
 
 
 def _read_comparison(match: re.Match[str]) -> tuple[str, str, str]:
-    """Field, sign and number of a comparison, turned round if the number comes first."""
+    """Field, sign and number of a comparison, with the sign turned if the number comes first."""
     if match["field"] is not None:
         return match["field"].removeprefix(_FIGURES), match["sign"], match["number"]
     return match["second"].removeprefix(_FIGURES), _TURNED[match["turned"]], match["first"]
 
 
 def _limits_in_words(name: str, text: str) -> Iterator[Threshold]:
-    """Yields the limits that sentences state, each with its sentence: only that says what they limit."""
+    """Yields the limits that a text states in words. ``source`` is the sentence, which alone says what is limited."""
     for sentence in _SENTENCE.findall(text):
         for match in _SAID.finditer(sentence):
             value = Decimal(match["number"].replace(",", ""))
@@ -314,18 +327,20 @@ _LABEL = "[Earlier conversation summary]"
 def split_conversation(
     turns: Sequence[SpokenTurn], most: int = _SOLVER_TURNS
 ) -> tuple[Sequence[SpokenTurn], Sequence[SpokenTurn]]:
-    """The older turns of a long conversation, to summarize, and the recent ones, to keep as they were said."""
+    """Splits the turns of a long conversation into older ones, to summarise, and recent ones, to keep word for word."""
     cut = max(0, len(turns) - KEPT) if is_long(turns, most) else 0
     return turns[:cut], turns[cut:]
 
 
 async def with_history(ctx: TurnContext) -> TurnContext:
-    """The context with the earlier conversation: the request's own if one came with it, else the session's."""
+    """The context with the earlier conversation: the one that came with the request if there is one, otherwise the
+    session's.
+    """
     return await (_with_session(ctx) if ctx.record.request.solver is None else _with_request_history(ctx))
 
 
 def compress_session(session: SessionState, journal: Journal, turn: Turn) -> SessionState:
-    """The session with its older turns replaced by the summary that this turn made; unchanged if it made none."""
+    """The session with its older turns replaced by this turn's summary; unchanged if this turn made none."""
     made = journal.get(_summary_step(turn))
     if made is None:
         return session
@@ -346,7 +361,9 @@ async def _with_session(ctx: TurnContext) -> TurnContext:
 
 
 async def _summarize_older_turns(ctx: TurnContext, older: Sequence[SpokenTurn]) -> None:
-    """Journal the summary of the older turns and of what was summarized before, in a model's words if it gives any."""
+    """Journals a summary of the older turns and of the earlier summary: a model's, or an excerpt if the model is
+    unavailable.
+    """
     step = _summary_step(ctx.turn)
     before = (SpokenTurn("summary", ctx.session.summary),) if ctx.session.summary else ()
     turns = (*before, *older)
@@ -366,7 +383,7 @@ async def _summarize_older_turns(ctx: TurnContext, older: Sequence[SpokenTurn]) 
 
 
 async def _with_request_history(ctx: TurnContext) -> TurnContext:
-    """The context with the conversation that came with the request; it is all that the run remembers."""
+    """The context with the conversation that came with the request, in place of the session's."""
     solver = ctx.record.request.solver
     older, count_recent = split_conversation(
         [SpokenTurn(turn.role, turn.content) for turn in solver.history] if solver else []
@@ -392,7 +409,7 @@ def _summary_step(turn: Turn) -> str:
 
 
 def _without_repeated_paragraphs(session: SessionState, task: str) -> SessionState:
-    """The session of one standing task without the task's words, with each paragraph only where it was said last."""
+    """The session without the task's own words, and with each repeated paragraph only at its last place."""
     said: set[str] = set()
     kept: list[tuple[str, str]] = []
     for role, text in reversed(session.turns):

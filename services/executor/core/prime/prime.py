@@ -1,4 +1,4 @@
-"""PRIME: everything a run needs to know before it begins, gathered at once."""
+"""PRIME: gathers in parallel everything that a run needs before it begins."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -44,7 +44,7 @@ NO_TOOLS = "Nothing is written, and nothing can be read: the tool server offers 
 
 
 class WorkerEquipment(NamedTuple):
-    """What a worker does every turn with. ``processes``: what a task can be carried out as, by name."""
+    """What a worker uses in every turn. ``processes``: the known process templates by name."""
 
     ports: Ports
     limits: Limits
@@ -53,7 +53,7 @@ class WorkerEquipment(NamedTuple):
 
 
 class OpenedTurn(NamedTuple):
-    """A turn that has been opened, with its store and journal."""
+    """A turn that is being run, with its store and journal."""
 
     work: Work
     store: TurnStore
@@ -61,7 +61,7 @@ class OpenedTurn(NamedTuple):
 
 
 async def prime(equipment: WorkerEquipment, opened: OpenedTurn) -> TurnContext:
-    """The context of one turn. Raises ``Failed`` if a tool server or the tenant's record cannot be had."""
+    """Builds the context of one turn. Raises ``Failed`` if a tool server or the tenant's record is unavailable."""
     ports, limits, prompts, processes = equipment
     work, store, journal = opened
     request, earlier = work.record.request, journal.progress
@@ -111,7 +111,7 @@ async def prime(equipment: WorkerEquipment, opened: OpenedTurn) -> TurnContext:
 
 
 def first_progress(ctx: TurnContext) -> Progress:
-    """The progress of a new task at its first state. Its process follows with the first reply."""
+    """The progress of a new task in its first state. The process is chosen later, with the model's first reply."""
     template = ctx.template
     return Progress(
         template=template,
@@ -129,14 +129,14 @@ def first_progress(ctx: TurnContext) -> Progress:
 def _note_ineffective_rules(
     policies: tuple[Policy, ...], names: frozenset[str], unread: Iterable[str]
 ) -> dict[str, JsonValue]:
-    """A note for clients on what is written in the policies and has no effect."""
+    """A note for clients on fields and rules of the policies that have no effect."""
     idle: list[JsonValue] = [f"nobody reads the field {name}" for name in unread]
     idle += rules_about_unknown_tools(policies, names)
     return {"policy_notes": idle} if idle else {}
 
 
 async def _read_tenant(ports: Ports, tenant: str, begun_with: str, journal: Journal) -> TenantRecord:
-    """The tenant's record with the policies that the task began with, noted for a replay; raises ``Failed``."""
+    """The tenant's record, with the policies that the task began with; noted for a replay. Raises ``Failed``."""
     try:
         record = await (ports.tenants.get_at_version(tenant, begun_with) if begun_with else ports.tenants.get(tenant))
     except UnknownTenant as error:
@@ -152,8 +152,8 @@ _record_text = IdentityCache[TenantRecord, str](lambda record: record.model_dump
 async def _preview_rules(
     ports: Ports, policies: tuple[Policy, ...], text: str, journal: Journal
 ) -> tuple[list[str], dict[str, JsonValue]]:
-    """What a provisional verdict says of the task's text: constraints for every prompt, and a note for clients. If it
-    cannot be had the binding one says so; but where rules judge texts, the run ends without it.
+    """The provisional verdict on the task's text, as constraints for every prompt and a note for clients. If the policy
+    service is unavailable, both are empty; but if rules judge texts, raises ``Failed``.
     """
     if not policies:
         return [], {}
@@ -173,7 +173,9 @@ async def _preview_rules(
 
 
 class RequestPolicy(NamedTuple):
-    """The policy of a request: ``rules`` tighten the tenant's, ``advice`` informs, ``unread`` has no effect."""
+    """The policy that came with a request. ``rules`` apply in addition to the tenant's; ``advice`` only informs the
+    model; ``unread`` lists fields without effect.
+    """
 
     rules: Policy | None = None
     advice: str = ""
@@ -181,7 +183,9 @@ class RequestPolicy(NamedTuple):
 
 
 def read_policy(document: str | Mapping[str, JsonValue] | None) -> RequestPolicy:
-    """The request's policy: rules from JSON, alone or in a text, else advice. Raises ``Failed`` for unreadable ones."""
+    """Parses a request's policy: JSON (alone or in a text) becomes rules, anything else advice. Raises ``Failed`` for
+    invalid rules.
+    """
     if document is None or not document:
         return RequestPolicy()
     try:
@@ -210,7 +214,7 @@ ServerTools = tuple[Connection, tuple[Tool, ...]]  # the tools that one server o
 
 
 def named_tools(text: str, connection: Connection, known: Collection[str]) -> tuple[Tool, ...]:
-    """The tools that the text names and nobody knows, classified by their names; a forbidden one is left out."""
+    """Tools that the text names and no server lists, classified by their names. Forbidden ones are left out."""
     names = dict.fromkeys(name for name in _find_names(text) if name not in known)
     return tuple(_build_tool(name, connection) for name in sorted(names))
 
@@ -223,7 +227,7 @@ _names_of: IdentityCache[tuple[Tool, ...], frozenset[str]] = IdentityCache(
 async def discover_tools(
     tools: ToolServers, tenant: TenantRecord, record: TaskRecord, journal: Journal
 ) -> tuple[ServerTools, ...]:
-    """Each server's tools. Raises ``Failed`` if one cannot be asked; a server without tools is no failure."""
+    """Each server's tools. Raises ``Failed`` if a server cannot be asked; a server without tools is accepted."""
     connections = _find_connections(tenant, record.request.tools_endpoint)
     listed = await run_side_by_side(_discover(tools, connection, record.session_id) for connection in connections)
     found = [*zip(connections, listed, strict=True)]
@@ -259,7 +263,7 @@ def _build_tool(name: str, connection: Connection) -> Tool:
 
 
 def _find_connections(tenant: TenantRecord, endpoint: str | None) -> Sequence[Connection]:
-    """The tenant's tool servers, or the one that the request names."""
+    """The tenant's connections, or only the one to the endpoint that the request names."""
     if endpoint is None:
         return tenant.connections
     named = [connection for connection in tenant.connections if connection.url.rstrip("/") == endpoint.rstrip("/")]
@@ -278,7 +282,7 @@ async def _discover(tools: ToolServers, connection: Connection, session_id: str)
 def _add_named_tools(
     tools: ToolServers, found: Sequence[ServerTools], text: str, journal: Journal
 ) -> tuple[ServerTools, ...]:
-    """The servers' tools with those that the task names, if exactly one server may have tools that it does not list."""
+    """Adds the tools that the task's text names, if exactly one server may have unlisted tools."""
     open_ended = [connection for connection, _ in found if tools.may_have_unlisted_tools(connection)]
     if len(open_ended) != 1:
         return tuple(found)
@@ -289,7 +293,7 @@ def _add_named_tools(
 
 
 def _known_names(found: Sequence[ServerTools]) -> set[str]:
-    """The names that already mean something: those of the listed tools and their arguments."""
+    """All names of listed tools and of their arguments."""
     tools = [tool for _, offered in found for tool in offered]
     arguments = [tool.input_schema.get("properties") for tool in tools]
     return {tool.name for tool in tools}.union(*(names for names in arguments if isinstance(names, dict)))

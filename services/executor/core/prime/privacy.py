@@ -1,10 +1,10 @@
-"""The privacy guard: whether a request asks that protected data be handed over. Words alone, before anything is spent.
+"""The privacy guard: decides by words alone, before any model call, whether a request asks to be given protected data.
 
-What counts is what the request's verbs do with the thing it names, not that it names it: a password may be reset,
-a card charged and a date of birth checked. No word switches the guard off.
-The words inside a tool's or a field's name (``get_password_policy``) ask for nothing. One record's own data (EMP-4's
-date of birth) may go where the business needs it: to a named department or partner, or into a form or a booking.
-Neither holds for whole sets of records, for credentials, or for whoever asks to be told himself.
+What decides is what the request's verbs do with the data: a password may be reset, a card charged, a date of birth
+checked. No word switches the guard off. Words inside the name of a tool or field (``get_password_policy``) ask for
+nothing. The data of one record (EMP-4's date of birth) may go where business needs it: to a named department or
+partner, or into a form or booking. That does not hold for whole sets of records, for credentials, or if the asker wants
+to see the data.
 """
 
 import re
@@ -50,7 +50,7 @@ _NEAR = 4  # words within which a preposition's noun is looked for
 
 
 def without_tool_names(sentence: str) -> str:
-    """The sentence with each tool's name as a plain word, unless it is about everybody or results for the asker."""
+    """The sentence with each tool name replaced by a plain word, unless it is about everybody or asks for results."""
     if "_" not in sentence or _EVERYBODY.search(sentence.replace("_", " ")) or _RESULT_TO_ASKER.search(sentence):
         return sentence
     return _TOOL_NAME.sub(_plain_name, sentence)
@@ -86,14 +86,14 @@ _LONGEST = max(len(term) for term in _TERMS)
 
 
 class ProtectedRequest(NamedTuple):
-    """The protected thing that a request asks for, in its own words, and the group of data that it belongs to."""
+    """The protected data that a request asks for, in its own words, and the group of data it belongs to."""
 
     what: str
     group: str
 
 
 def refuse_protected(text: str) -> None:
-    """Raises ``Rejected``, with the reason, for a request that asks for protected data."""
+    """Raises ``Rejected`` with the reason if the text asks for protected data."""
     found = find_protected_request(text)
     if found is not None:
         raise Rejected(
@@ -103,7 +103,7 @@ def refuse_protected(text: str) -> None:
 
 
 def find_protected_request(text: str) -> ProtectedRequest | None:
-    """The first protected thing that the text asks to be handed over, if there is one."""
+    """The first protected data that the text asks to be given; None if it asks for none."""
     for sentence in _normalized_sentences(text):
         for found in _find_mentions(sentence.words):
             if _is_asked_for(sentence, found):
@@ -119,7 +119,9 @@ class _ThingMention(NamedTuple):
 
 
 class _Sentence:
-    """The words of one sentence in lower case. What is asked of it for each thing in it is looked for once."""
+    """The words of one sentence in lower case, with cached searches. A place is the index of a word; -1 if nothing is
+    found.
+    """
 
     def __init__(self, spoken: Sequence[str]) -> None:
         self.words = spoken
@@ -129,7 +131,7 @@ class _Sentence:
 
     @cached_property
     def is_ordinary_work(self) -> bool:
-        """Whether the sentence is about single records, and nothing in it is for whoever asks or for outsiders."""
+        """Whether the sentence is about single records, and gives nothing to the asker or to outsiders."""
         records = pairwise(at for at in range(len(self.words)) if _is_record(self.words, at))
         is_range = any(two - one <= 3 and not _RANGE.isdisjoint(self.words[one:two]) for one, two in records)
         is_told = not (words.SPILLING | _ASKER).isdisjoint(self.words)
@@ -137,13 +139,15 @@ class _Sentence:
 
     @cached_property
     def place_first_addressed(self) -> int:
-        """Behind the first receiver that may have one record's data: "Tell the courier the home address ..."."""
+        """The place after the first receiver that may get one record's data: "Tell the courier the home address
+        ...".
+        """
         receivers = (at for at, word in enumerate(self.words) if at and word in words.RECEIVERS)
         return next((at + 1 for at in receivers if self.word(at + 1) in words.BEHIND_RECEIVERS), len(self.words))
 
     @cached_property
     def place_last_needed(self) -> int:
-        """Where business last needs one record's data: "to the payroll team", "for the pension form"."""
+        """The last place where business needs one record's data: "to the payroll team", "for the pension form"."""
         nouns = {"to": words.RECEIVERS, "with": words.RECEIVERS, "for": words.PURPOSES}
         places = (at for at, word in enumerate(self.words) if word in nouns)
         near = ((at, self.words[at + 1 : at + 2 + _NEAR], nouns[self.words[at]]) for at in places)
@@ -151,7 +155,7 @@ class _Sentence:
 
     @cached_property
     def place_last_used(self) -> int:
-        """The last work for which something was read: "... and compare it with the form"."""
+        """The last place where data that was read is used for work: "... and compare it with the form"."""
         joined = enumerate(pairwise(self.words))
         serving = _HANDLING | words.SERVED
         return max(
@@ -160,7 +164,7 @@ class _Sentence:
 
     @cached_property
     def place_last_told(self) -> int:
-        """Where "it" is last told to whoever asks: "... and send it to me"."""
+        """The last place where "it" is told to the asker: "... and send it to me"."""
         return max((at for at, _ in self._tellings), default=-1)
 
     @cached_property
@@ -169,7 +173,7 @@ class _Sentence:
 
     @cached_property
     def _tellings(self) -> Sequence[tuple[int, str]]:
-        """The places and verbs of "... and send it to me"."""
+        """The place and verb of each phrase such as "send it to me"."""
         text, found, last, at = " ".join(self.words), list[tuple[int, str]](), 0, 0
         for match in _IT_TO_ME.finditer(text):
             at, last = at + text.count(" ", last, match.start()), match.start()
@@ -178,7 +182,9 @@ class _Sentence:
 
 
 def _normalized_sentences(text: str) -> Iterator[_Sentence]:
-    """Yields each sentence, however disguised, with the items of its list; with and without its asides."""
+    """Yields the sentences of the text with disguises undone (Unicode forms, invisible characters), once with and once
+    without asides in brackets.
+    """
     plain = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text)).lower().replace("’", "'")
     plain = _ITEM.sub(", ", _ABBREVIATED.sub(r"\1", plain)).replace("column names", "columns")
     aside = _ASIDE.sub(" ", plain)
@@ -190,7 +196,7 @@ def _normalized_sentences(text: str) -> Iterator[_Sentence]:
 
 
 def _find_mentions(sentence: Sequence[str]) -> Iterator[_ThingMention]:
-    """Yields the longest protected term at each place of the sentence."""
+    """Yields the mentions of protected data in the sentence, the longest at each place."""
     place = 0
     while place < len(sentence):
         sizes = range(_LONGEST, 0, -1) if sentence[place][:_STEM] in _FIRST else ()
@@ -233,7 +239,7 @@ def _is_asked_for(sentence: _Sentence, found: _ThingMention) -> bool:
 
 
 def _is_work_on_a_record(sentence: _Sentence, found: _ThingMention) -> bool:
-    """Whether the thing belongs to one named record, "EMP-4's bank account", and goes where business needs it."""
+    """Whether the data belongs to one named record ("EMP-4's bank account") and goes where business needs it."""
     behind = sentence.words[found.end : found.end + _NEAR + 1]
     possessed = any(
         _is_record(sentence.words, at) and sentence.words[at].endswith("'s")
@@ -245,14 +251,14 @@ def _is_work_on_a_record(sentence: _Sentence, found: _ThingMention) -> bool:
 
 
 def _is_record(sentence: Sequence[str], at: int) -> bool:
-    """Whether the word is an id such as ``EMP-4``, or a number behind the kind of record."""
+    """Whether the word is a record's id, such as ``EMP-4``, or a number after a kind of record."""
     word = sentence[at]
     numbered = word.removesuffix("'s").isdigit() and at > 0 and sentence[at - 1] in words.RECORD_KINDS
     return numbered or _RECORD.fullmatch(word) is not None
 
 
 def _begins_with_noun(rest: Sequence[str], nouns: frozenset[str]) -> bool:
-    """Whether the words begin with one of these nouns, with words that describe it before it and nothing behind it."""
+    """Whether the words begin with one of these nouns, perhaps after describing words, and the noun ends its phrase."""
     for at, word in enumerate(rest[:_NEAR]):
         if word in nouns:
             following = rest[at + 1] if at + 1 < len(rest) else ","
@@ -263,7 +269,9 @@ def _begins_with_noun(rest: Sequence[str], nouns: frozenset[str]) -> bool:
 
 
 def _verb_hands_over(before: Sequence[str], moves: bool, sentence: _Sentence, end: int) -> bool:
-    """Whether the nearest verb before the thing hands it over. ``moves``: a business moves such things itself."""
+    """Whether the nearest verb before the mention hands the data over. ``moves``: whether businesses commonly move such
+    things.
+    """
     listed = False
     for place in range(len(before) - 1, -1, -1):
         word, previous = before[place], before[place - 1] if place else ""
@@ -292,7 +300,7 @@ def _verb_hands_over(before: Sequence[str], moves: bool, sentence: _Sentence, en
 
 
 def _asks_to_hand_over(word: str, earlier: Sequence[str], rest: Sequence[str]) -> bool:
-    """Whether the word, where it stands, asks to hand something over."""
+    """Whether this word, at its place, asks to hand something over."""
     following = rest[0] if rest else ""
     if word in ("have", "like", "write"):
         return " ".join((*earlier[-2:], word)).endswith(words.WISHES) or (
@@ -302,7 +310,7 @@ def _asks_to_hand_over(word: str, earlier: Sequence[str], rest: Sequence[str]) -
 
 
 def _is_noun(word: str, previous: str) -> bool:
-    """Whether a word that is spelled like a verb is a noun: "the list", "Bob's email", "rules for sharing"."""
+    """Whether a word that could be a verb is a noun here: "the list", "Bob's email", "rules for sharing"."""
     after_noun_marker = previous in words.NOUN_MARKERS or previous.endswith("'s")
     return after_noun_marker or (word.endswith("ing") and previous in words.TURNING - {"by", "to"})
 
@@ -320,13 +328,13 @@ def _hands_over_value(verb: str, previous: str, rest: Sequence[str], moves: bool
 
 
 def _tells_to_hand_over(before: Sequence[str]) -> bool:
-    """Whether a document that holds the thing is to be made or handed over."""
+    """Whether the words ask to make or hand over a document that contains the data."""
     verbs = _DISCLOSING | words.MAKING
     return any(word in verbs and not _is_noun(word, previous) for previous, word in pairwise(("", *before)))
 
 
 def _asks_in_general(question: str, between: Sequence[str], moves: bool) -> bool:
-    """Whether a question is about the thing in general: "what is a CVV", "which credit cards we accept"."""
+    """Whether a question is about such data in general: "what is a CVV", "which credit cards we accept"."""
     return list(between[-2:]) in (["is", "a"], ["is", "an"], ["are"]) or (question != "what" and moves)
 
 
@@ -335,12 +343,12 @@ def _continues_request(turning: str, previous: str, following: str) -> bool:
 
 
 def _list_request_forms(verbs: Iterable[str]) -> frozenset[str]:
-    """The verb forms that ask for something, which the past tense does not: "she emailed her password"."""
+    """The forms of the verbs that can ask for something. The past tense cannot: "she emailed her password"."""
     return frozenset(form for verb in verbs for form in _forms_of(verb) if form == verb or form.endswith("ing"))
 
 
 def _list_forms(verbs: Iterable[str]) -> frozenset[str]:
-    """The verbs with all their regular forms."""
+    """All regular forms of the verbs."""
     return frozenset(form for verb in verbs for form in _forms_of(verb))
 
 

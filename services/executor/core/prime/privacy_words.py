@@ -1,4 +1,4 @@
-"""The words by which the privacy guard reads a request. Plurals and upper case are the reader's business."""
+"""The word lists of the privacy guard, in lower case and singular."""
 
 # What is protected, by group (seeds 000 and 003), as words in a row; the last one may stand in the plural.
 PROTECTED: dict[str, tuple[str, ...]] = {

@@ -1,4 +1,6 @@
-"""Policies in plain words: translated once into rules that their sentences support, enforced or taken as advice."""
+"""Policies in plain words: a model translates each once into rules, which are enforced if its sentences support them,
+or used as advice.
+"""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -54,12 +56,12 @@ _TELLING = re.compile(  # a sentence that tells how things are begins with what 
 
 
 def binding_sentences(sentences: Iterable[str]) -> tuple[str, ...]:
-    """The sentences that command or forbid: all but those that plainly describe something, or are about the tone."""
+    """The sentences that command or forbid something; plain descriptions and remarks on tone are left out."""
     return tuple(sentence for sentence in sentences if _is_binding(sentence.replace("’", "'")))
 
 
 def say_unenforced(text: str, untranslated: Sequence[str], enforced: bool) -> str:
-    """What an answer says of a request's own policy ``text``; empty if all of it is enforced as rules."""
+    """The sentence for the answer on which part of a request's own policy was not enforced; empty if all of it was."""
     if not text.strip():
         return ""
     if not enforced:
@@ -73,7 +75,7 @@ def say_unenforced(text: str, untranslated: Sequence[str], enforced: bool) -> st
 
 
 def unenforced_sentence(ctx: TurnContext) -> str:
-    """The sentence with which prose ends if the request's own policy was not enforced; else empty."""
+    """The stored sentence of ``say_unenforced`` for this run; empty if there is none."""
     said: JsonValue = ctx.notes.get(UNENFORCED)
     return said if isinstance(said, str) else ""
 
@@ -96,7 +98,7 @@ _VALUES = "condition"
 
 
 class ProposedRule(BaseModel):
-    """One rule as the model proposes it; fields that its kind does not use are empty."""
+    """One rule as the model proposes it. Fields that do not belong to its kind are empty."""
 
     quote: str
     kind: str
@@ -114,10 +116,10 @@ class Proposals(BaseModel):
 
 
 async def with_prose(ctx: TurnContext) -> TurnContext:
-    """The context with its prose policies as rules: enforced if the tenant says so, and listed in any case.
+    """The context with the rules translated from prose policies: always listed, and enforced if the tenant says so.
 
-    Raises ``Failed`` for an enforced policy without a translation, or with a sentence that commands or forbids and
-    became no rule. What of a request's own policy is not enforced is noted for the answer.
+    Raises ``Failed`` if an enforced policy has no translation, or has a commanding or forbidding sentence that became
+    no rule.
     """
     sources = _list_sources(ctx)
     if not sources:
@@ -154,7 +156,7 @@ async def with_prose(ctx: TurnContext) -> TurnContext:
 
 
 def _list_sources(ctx: TurnContext) -> tuple[ProsePolicy, ...]:
-    """The tenant's prose policies, and the request's own if it brought one in plain words."""
+    """The tenant's prose policies, and the request's own if it has one in plain words."""
     advice = ctx.sections.get("policy_advice")
     own = (ProsePolicy(id=_REQUEST, text=advice),) if isinstance(advice, str) and advice.strip() else ()
     return (*ctx.tenant.prose_policies, *own)
@@ -198,7 +200,7 @@ async def _translate(ctx: TurnContext, source: ProsePolicy, tools: Sequence[Know
 
 
 def _build_candidate(number: int, said: ProposedRule) -> Candidate:
-    """The proposal as a rule; whether it is valid is for the policy service to say."""
+    """The proposal as a rule, which the policy service checks."""
     rule_id, reason = f"P{number}", said.reason or said.quote
     if said.kind == _VALUES:
         condition = f'tool == "{said.tool}" && ({said.condition})' if said.tool and said.condition else said.condition
@@ -226,7 +228,7 @@ def _build_candidate(number: int, said: ProposedRule) -> Candidate:
 
 
 def _describe_translation(source: ProsePolicy, answer: ProseAnswer, enforced: bool) -> JsonValue:
-    """The translation as clients see it: the rules it became, those refused, and the sentences that became none."""
+    """The translation for clients: accepted rules, refused rules, and the sentences that became no rule."""
     rules = [
         rule.model_dump(mode="json", exclude_defaults=True)
         for rule in (*answer.policy.rules, *answer.policy.tool_rules)

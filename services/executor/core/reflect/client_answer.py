@@ -1,4 +1,4 @@
-"""What a client is told of a task: its answer, with rules, writes and a footer below it, and its writes one by one."""
+"""What clients are shown of a task: the answer with its additions, and the writes one by one."""
 
 import re
 from collections.abc import Sequence
@@ -38,8 +38,8 @@ _FOOTER = re.compile(r"\n\n\[Process: [^\n]*\]\Z")
 
 
 def compose_answer(record: TaskRecord, ended: RunEnd, now: datetime, rules: AnswerRules, scored: Score) -> str:
-    """The answer with the writes below it; with rules and footer if completed, and neither a dry run nor a solver's. A
-    task that was to act and has ended says if it wrote nothing.
+    """The answer with what is added below it: the writes, and for a completed task also rules and footer (not in a dry
+    run or for the solver). If a task that was to act has ended without a write, that is said.
     """
     is_read_by_people = not is_dry_run(record) and record.request.solver is None
     completed = is_read_by_people and ended.state is TaskState.COMPLETED
@@ -55,7 +55,7 @@ def compose_answer(record: TaskRecord, ended: RunEnd, now: datetime, rules: Answ
 
 
 def _write_footer(record: TaskRecord, ended: RunEnd, now: datetime, scored: Score) -> str:
-    """The last line of an answer, which tells of its run, where the operator wants one."""
+    """A last line about the run, if the operator has configured one; else empty."""
     verdict, process = ended.final_progress.dossier.verdict, ended.final_progress.process_type
     policy = "N/A" if verdict is None else "PASSED" if verdict.passed else "FAILED"
     took = round((now - record.accepted_at).total_seconds() * 1000)
@@ -70,9 +70,9 @@ def final_answer(
     *,
     acts: bool = False,
 ) -> str:
-    """The answer as the client gets it: prose with rules, writes and footer below; an exact match to the byte.
+    """The answer for the client: prose with rules, writes and footer; a JSON list unchanged.
 
-    ``acts``: the task has a part to be done, so that it is said if nothing was written.
+    ``acts``: whether the task had a part to be done, so that an answer without writes says so.
     """
     if is_json_list(text):
         return text
@@ -83,12 +83,12 @@ def final_answer(
 
 
 def without_footer(answer: str) -> str:
-    """The answer without its footer, which names a duration that differs from run to run."""
+    """The answer without its footer, whose duration differs from run to run."""
     return _FOOTER.sub("", answer)
 
 
 def _describe_policy(verdict: Verdict | None) -> str:
-    """A line that names the triggered rules, each once; empty if there are none."""
+    """One line that names the triggered rules; empty if there are none."""
     if verdict is None or not verdict.reasons:
         return ""
     return f"Policy: {'passed' if verdict.passed else 'not passed'}. {'; '.join(verdict.reasons)}"
@@ -100,7 +100,7 @@ def _describe_writes(writes: Sequence[LedgerEntry]) -> str:
 
 
 def ledger_for_clients(entries: Sequence[LedgerEntry]) -> dict[str, JsonValue]:
-    """Each write with what came of it, those that are in doubt, and what operators said, as clients see it."""
+    """The writes with their outcomes, those in doubt, and the operators' decisions, for the task's metadata."""
     return {
         "writes": [
             cast(JsonValue, i_json({**describe_write(entry), "compensates": entry.compensates})) for entry in entries

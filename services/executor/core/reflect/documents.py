@@ -1,4 +1,4 @@
-"""A document: its template filled from a task's own data, as structured JSON and as Markdown."""
+"""Documents (reports): a template filled with a task's data, as structured JSON and as Markdown."""
 
 import re
 import tomllib
@@ -29,8 +29,8 @@ from shared.domain.words import ToolClass, decider
 
 
 class Section(Contract):
-    """One section of a document. ``filled_from``: sources of the task's own data; ``write``: what a model is asked for
-    where they give nothing; ``text``: what always stands there. With none of them it has to come from outside.
+    """One section of a document. ``filled_from``: the task's data to fill it with; ``write``: the instruction for a
+    model if there is no such data; ``text``: a fixed text. With none of these it is marked as missing.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Section(Contract):
 
 
 class DocumentTemplate(Contract):
-    """A kind of document. ``asked``: words that ask for it. ``processes``: those that always leave one."""
+    """A type of document. ``asked``: phrases that ask for it. ``processes``: process types that always produce it."""
 
     type: str
     title: str
@@ -83,7 +83,7 @@ _AND = r"s?(?:\s*,\s*(?:and\s+)?|\s+and\s+)(?:(?:an?|the|our)\s+)?"  # between t
 
 
 def asking_words(task: str) -> tuple[str, ...]:
-    """The phrases of a task that ask for documents, as they are written there."""
+    """The phrases in the task's text that ask for documents."""
     found = [match for name in asked_documents(task) for match in _compile_request(name).finditer(task)]
     return tuple(dict.fromkeys(match[0] for match in found if _is_wanted(match, task)))
 
@@ -96,7 +96,7 @@ def _compile_request(name: str) -> re.Pattern[str]:
 
 
 def _join_phrases(phrases: tuple[str, ...]) -> str:
-    """A regular expression for any of the phrases, the longest first, with any white space between their words."""
+    """A regular expression that matches any of the phrases, the longest first, with any white space between words."""
     longest = sorted(phrases, key=len, reverse=True)
     return f"(?:{'|'.join(re.escape(phrase).replace(_SPACE, _WHITE) for phrase in longest)})"
 
@@ -106,12 +106,12 @@ def _is_wanted(match: re.Match[str], task: str) -> bool:
 
 
 def own_documents(process_type: str) -> tuple[str, ...]:
-    """The types of document that a process leaves without being asked."""
+    """The types of document that a process always produces."""
     return tuple(name for name, template in templates().items() if process_type in template.processes)
 
 
 def asked_documents(task: str) -> tuple[str, ...]:
-    """The types of document that the task wants written, in order; one that is only spoken of is not asked for."""
+    """The types of document that the task's text asks for, in order; one that is merely mentioned does not count."""
     return tuple(
         name for name in templates() if any(_is_wanted(match, task) for match in _compile_request(name).finditer(task))
     )
@@ -121,7 +121,9 @@ MARK = "[unverified: "
 
 
 def mark_unverified(text: str, tokens: Sequence[str]) -> str:
-    """The text with each token as ``[unverified: TOKEN]``; one that is spelled otherwise is named at the end."""
+    """The text with each of the tokens marked as ``[unverified: TOKEN]``. A token that is not found literally is named
+    at the end.
+    """
     if not tokens:
         return text
     found: set[str] = set()
@@ -140,7 +142,7 @@ _ROWS = 50
 
 
 class DocumentMaterial(NamedTuple):
-    """Everything that a task's documents are filled from."""
+    """All data of a task that its documents may be filled with."""
 
     task: str
     progress: Progress
@@ -158,7 +160,9 @@ class DocumentMaterial(NamedTuple):
 
 
 def fill_source(source: str, material: DocumentMaterial) -> Json:
-    """The data that a source has, empty if none. ``records: a b`` gives the records that one of the words names."""
+    """The data of one source; empty if there is none. The source ``records: a b`` selects records by one of the
+    words.
+    """
     kind, _, words = source.partition(":")
     if kind == "records":
         return _select_records(material, stems_of(words))
@@ -166,7 +170,7 @@ def fill_source(source: str, material: DocumentMaterial) -> Json:
 
 
 def _planned_calls(material: DocumentMaterial) -> Json:
-    """The planned calls, each with its status and proof if it was made."""
+    """The planned calls; each that was made has its status and proof."""
     came = {(entry.plan_hash, entry.call.call_id): entry for entry in material.writes}
     rows: list[Json] = []
     for call in material.plan.calls:
@@ -207,7 +211,7 @@ def _describe_status(verdict: Verdict) -> str:
 
 
 def _describe_risk(material: DocumentMaterial) -> Json:
-    """Sentences on what a plan can do wrong; empty without calls."""
+    """Sentences on the risks of the plan; empty if it has no calls."""
     calls = material.plan.calls
     if not calls:
         return []
@@ -231,7 +235,7 @@ def _format_count(number: int, noun: str) -> str:
 
 
 def _describe_decision(material: DocumentMaterial) -> Json:
-    """Sentences on who decides, or did, and why; empty where nobody is asked."""
+    """Sentences on who decides or decided, and why; empty if nobody has to."""
     approval = material.approval
     if approval is None:
         note = material.dossier.approval_note
@@ -263,7 +267,7 @@ def _describe_read(fact: Fact) -> str:
 
 
 def _list_gaps(material: DocumentMaterial) -> Json:
-    """The reads that failed or found nothing, and the fields that rules needed and nobody knew."""
+    """The reads that failed or found nothing, and the unknown fields that rules needed."""
     facts, verdict = material.dossier.facts, material.dossier.verdict
     said = [_describe_read(fact) for fact in facts if not fact.ok or found_nothing(fact.result)]
     said += [f"not known: {field}" for field in (verdict.indeterminate if verdict else ())]
@@ -271,7 +275,7 @@ def _list_gaps(material: DocumentMaterial) -> Json:
 
 
 def _list_dates(material: DocumentMaterial) -> Json:
-    """Every date that was read, with its field and record, and when each write was sent; ordered by time."""
+    """All dates that were read (with field and record) and when each write was sent, sorted by time."""
     rows = {
         (str(value), key, _name_of(record))
         for fact in material.dossier.facts
@@ -285,7 +289,7 @@ def _list_dates(material: DocumentMaterial) -> Json:
 
 
 def _select_records(material: DocumentMaterial, words: frozenset[str]) -> Json:
-    """At most fifty records that were read, of which a field or the tool is named by one of the words."""
+    """Up to fifty records that were read, whose tool or one of whose fields is named by one of the words."""
     chosen: list[JsonObject] = []
     for fact in material.dossier.facts:
         by_tool = bool(stems_of(fact.tool) & words)
@@ -304,7 +308,7 @@ def _flatten_record(record: JsonObject) -> JsonObject:
 
 
 def _find_objects(value: Json) -> Iterator[JsonObject]:
-    """Yields every record in a JSON value: an object with at least two scalars of its own. Fewer make a wrapper."""
+    """Yields every record in a JSON value: an object with at least two scalar fields."""
     for _, found in walk_json(value):
         own = [item for item in found.values() if not isinstance(item, dict | list)] if isinstance(found, dict) else []
         if isinstance(found, dict) and len(own) > 1 and not _is_page(found):
@@ -312,12 +316,12 @@ def _find_objects(value: Json) -> Iterator[JsonObject]:
 
 
 def _is_page(value: JsonObject) -> bool:
-    """Whether an object is a page around a list of records."""
+    """Whether an object is only the page around a list of records."""
     return any(isinstance(item, list) and item and isinstance(item[0], dict) for item in value.values())
 
 
 def _name_of(record: JsonObject) -> str:
-    """The record's own id, else its first field that ends in "id", as text; empty if it has none."""
+    """The value of the record's ``id`` field, or else of its first field that ends in "id"; empty if it has none."""
     named = [key for key in record if key.lower() == "id"] + [key for key in record if key.lower().endswith("id")]
     return str(record[named[0]]) if named else ""
 
@@ -341,7 +345,7 @@ MARKDOWN = "text/markdown"
 
 
 def markdown(template: DocumentTemplate, sections: Mapping[str, Json], created_at: datetime) -> str:
-    """The document as Markdown: a heading a section, lines as bullets, rows of the same fields as a table."""
+    """The document as Markdown: a heading for each section; lists as bullets, rows with the same fields as a table."""
     parts = [f"# {template.title}", f"_{created_at:%Y-%m-%d %H:%M} UTC_"]
     for section in template.sections:
         parts += [f"## {section.heading}", _format_block(sections[section.name])]
@@ -349,7 +353,7 @@ def markdown(template: DocumentTemplate, sections: Mapping[str, Json], created_a
 
 
 def open_sections(kind: str, material: DocumentMaterial) -> tuple[Section, ...]:
-    """The sections of a document that no data fills, and that a model is asked to write."""
+    """The sections that no data fills and that a model is to write."""
     return tuple(
         section for section in templates()[kind].sections if section.write and not _fill_section(section, material)
     )
@@ -358,7 +362,9 @@ def open_sections(kind: str, material: DocumentMaterial) -> tuple[Section, ...]:
 def document(
     kind: str, material: DocumentMaterial, task_id: str, created_at: datetime, texts: Mapping[str, str] = {}
 ) -> Artifact:
-    """The document in Markdown and as data, with a model's ``texts``; its metadata names what is missing."""
+    """The document as Markdown and as data. ``texts``: the sections that a model wrote. Its metadata names missing
+    sections.
+    """
     template = templates()[kind]
     sections = {
         section.name: section.text
@@ -395,7 +401,7 @@ def _format_block(value: Json) -> str:
 
 
 def _group_rows(rows: list[JsonObject]) -> list[list[JsonObject]]:
-    """Rows grouped for tables: those with the same fields, or with only more of them, are together."""
+    """The rows in groups for tables; rows are grouped if the fields of one include those of the other."""
     kinds: list[list[JsonObject]] = []
     for row in rows:
         kind = next((kind for kind in kinds if row.keys() <= kind[0].keys() or kind[0].keys() <= row.keys()), None)
@@ -414,7 +420,7 @@ def _format_table(rows: list[JsonObject]) -> str:
 
 
 def _format_cell(value: Json) -> str:
-    """A value as one line of text that does not end the Markdown cell."""
+    """A value as one line that cannot break a Markdown table."""
     return " ".join(_format_value(value).split()).replace("|", "\\|")
 
 
@@ -423,7 +429,7 @@ def _format_value(value: Json) -> str:
 
 
 def _write_exact(value: Json) -> Json:
-    """The value with each decimal as text, so that no reader makes a binary fraction of it (I8)."""
+    """The value with decimals as texts, so that no JSON reader rounds them (I8)."""
     match value:
         case Decimal():
             return str(value)
@@ -436,7 +442,9 @@ def _write_exact(value: Json) -> Json:
 
 
 def _fill_section(section: Section, material: DocumentMaterial) -> Json:
-    """What the section's sources give, joined into one list; a single source's data as it is; None if none has any."""
+    """The data of the section's sources: that of a single source as it is, of several as one list; None if no source
+    has data.
+    """
     found = [part for part in (fill_source(source, material) for source in section.filled_from) if part]
     if len(found) < 2:
         return found[0] if found else None

@@ -1,4 +1,4 @@
-"""The one event that the learner gets of an ended task, with what became of each prediction."""
+"""Builds the one event that the learner gets of an ended task, with the result of each prediction."""
 
 import re
 from collections import Counter
@@ -29,8 +29,8 @@ _SAID, _VALUES_SAID = 1_200, 12  # characters, figures
 def outcome_of_record(
     record: TaskRecord, writes: Iterable[LedgerEntry], hidden: Mapping[str, MarkKind], *, is_applied: bool
 ) -> TaskOutcome:
-    """The outcome of an ended task as far as its record and its writes tell it, without anything that the privacy guard
-    marks. ``is_applied``: whether its strategy was, which then takes credit or blame.
+    """The outcome of an ended task, from its record and writes alone, with protected values removed. ``is_applied``:
+    whether its strategy was used, so that the outcome counts for it.
     """
     measured = record.metadata.get("quality") if record.state is TaskState.COMPLETED else None
     took = record.updated_at - record.accepted_at
@@ -60,7 +60,9 @@ def outcome_of_record(
 def outcome_of_run(
     record: TaskRecord, ended: RunEnd, scored: Score, hidden: Mapping[str, MarkKind] = NOTHING
 ) -> TaskOutcome:
-    """The outcome of a task whose run ended so, with what the run read, predicted and said. ``record``: as it ended."""
+    """The outcome of a task at the end of its run, with what the run read, predicted and answered. ``record``: in its
+    final state.
+    """
     progress = ended.final_progress
     verdict = progress.dossier.verdict
     fell_back = {"strategy_fell_back": progress.fell_back} if progress.fell_back else {}
@@ -83,12 +85,12 @@ def outcome_of_run(
 
 
 def score_parts(scored: Score) -> dict[str, JsonValue]:
-    """The parts of a score, with its formula's name."""
+    """The parts of a score, and the name of its formula."""
     return {"formula": scored.formula.value, **scored.parts}
 
 
 def _words_for_learning(ended: RunEnd, record: TaskRecord, hidden: Mapping[str, MarkKind]) -> OutcomeTexts | None:
-    """The words in which facts are looked for; None for a dry run or practice, whose people and sums are nobody's."""
+    """The texts in which the learner may find facts; None for a dry run or practice, whose data are not real."""
     if is_dry_run(record) or is_practice(record):
         return None
     values = ended.final_progress.dossier.values
@@ -106,13 +108,13 @@ def _list_thresholds(ended: RunEnd, hidden: Mapping[str, MarkKind]) -> tuple[Pre
 
 
 def _was_strategy_applied(ended: RunEnd, record: TaskRecord) -> bool:
-    """Whether the chosen strategy carried the task to an end that tells how well it works."""
+    """Whether the chosen strategy carried the task to an end that says how well it works."""
     carried = ended.progress is not None and not ended.progress.fell_back
     return carried and ended.state is not TaskState.CANCELED and not is_dry_run(record)
 
 
 def _list_tools(ended: RunEnd, *, worked: bool) -> tuple[str, ...]:
-    """The tools that did what they were called for, or those that did not, each once and at most ten."""
+    """Up to ten tools that worked, or with ``worked=False`` that failed; each once."""
     read = [fact.tool for fact in ended.final_progress.dossier.facts if fact.ok is worked]
     written = [entry.call.tool for entry in ended.writes if (entry.status is WriteStatus.VERIFIED) is worked]
     return tuple(dict.fromkeys((*read, *written)))[:_TOOLS_NAMED]
@@ -125,7 +127,9 @@ _OWN_LIMIT = re.compile(
 
 
 def threshold_outcomes(progress: Progress, writes: Sequence[LedgerEntry]) -> tuple[PredictionOutcome, ...]:
-    """What became of each prediction: the limits known in PRIME, then the executor's own variances and credits."""
+    """The result of each prediction: the limits known in PRIME, then the variances and credits that the executor
+    computed.
+    """
     proved = [entry for entry in writes if entry.status is WriteStatus.VERIFIED and entry.compensates is None]
     refused = [
         entry for entry in writes if entry.status is WriteStatus.REFUSED and _OWN_LIMIT.search(entry.refusal or "")
@@ -140,7 +144,9 @@ def threshold_outcomes(progress: Progress, writes: Sequence[LedgerEntry]) -> tup
 
 
 def _refusal_against(limit: Threshold, dossier: Dossier, refused: Sequence[LedgerEntry]) -> PredictionOutcome | None:
-    """The outcome of a limit that let a value through which the tool's server refused as too much; else None."""
+    """The outcome of a limit that permitted a value which the tool server then refused as too large; None if there is
+    none.
+    """
     limited = read_figure(limit.value)
     about = [entry for entry in refused if limit.tool in ("", entry.call.tool)]
     actual = (
@@ -185,8 +191,8 @@ def _make_outcome(limit: Threshold, actual: Decimal | None, *, held: bool | None
 
 
 def _compared_value(limit: Threshold, dossier: Dossier, proved: Sequence[LedgerEntry]) -> Decimal | None:
-    """The actual value to compare with a limit, None if there is not exactly one: the process's own figure of that
-    name; else, for a limit that decides its rule, what was written, calculated or read under that name.
+    """The actual value to compare with a limit: the process's figure of that name or, for a limit that decides its
+    rule, the value written, calculated or read under that name. None unless there is exactly one.
     """
     own = [value for value in dossier.values if limit.name and value.figure == limit.name]
     figures = [value.number for value in own if value.number is not None]
@@ -202,7 +208,7 @@ def _compared_value(limit: Threshold, dossier: Dossier, proved: Sequence[LedgerE
 
 
 def _does_rule_agree(limit: Threshold, actual: Decimal, verdict: Verdict | None) -> bool | None:
-    """Whether the rule triggered exactly if the value was beyond the limit; None without a binding verdict."""
+    """Whether the rule triggered exactly when the value was beyond the limit; None without a binding verdict."""
     limited = read_figure(limit.value)
     if not limit.rule_id or verdict is None or not verdict.binding or limited is None:
         return None
@@ -212,7 +218,9 @@ def _does_rule_agree(limit: Threshold, actual: Decimal, verdict: Verdict | None)
 
 
 def _outcome_of_figure(value: NamedValue, proved: Sequence[LedgerEntry]) -> PredictionOutcome:
-    """The outcome of a figure. Its actual value is a verified write's: traced to it, or under its name."""
+    """The outcome of a computed figure. Its actual value comes from a verified write whose argument was traced to it or
+    has its name.
+    """
     traced = [number for entry in proved for number in _numbers_in_arguments(entry, _arguments_from(entry, value.name))]
     actual = _common_value(
         traced or [*_numbers_of_argument(proved, value.figure)] or [*_only_numbers_of_tools_named(proved, value.figure)]
@@ -223,7 +231,7 @@ def _outcome_of_figure(value: NamedValue, proved: Sequence[LedgerEntry]) -> Pred
 
 
 def _arguments_from(entry: LedgerEntry, value: str) -> set[str]:
-    """The arguments that were traced to a named value."""
+    """The names of the call's arguments that were traced to the named value."""
     return {one.argument for one in entry.call.origins if one.source == "value" and one.ref == value}
 
 
@@ -247,5 +255,5 @@ def _numbers_in_arguments(entry: LedgerEntry, names: set[str]) -> Iterator[Decim
 
 
 def _common_value(values: Sequence[Decimal]) -> Decimal | None:
-    """The value, if there is one and all are the same; else None."""
+    """The value if all values are equal; None otherwise, or if there are none."""
     return values[0] if values and len(set(values)) == 1 else None

@@ -1,4 +1,4 @@
-"""What an ended run found and did, as evidence for its score, and whether a text keeps to that."""
+"""The evidence from which a run's quality is scored, and whether a text says only what the run found."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -43,15 +43,15 @@ _SHORT = 3  # a word of a record shorter than that says nothing by standing in a
 
 
 class NamedScalar(NamedTuple):
-    """A scalar and the name it stands under: a field, an argument, a named value."""
+    """A scalar value and the name it stands under: a field, an argument or a figure."""
 
     name: str
     value: Json
 
 
 class FoundSources(NamedTuple):
-    """What a text may say. ``groups``: the named scalars of each fact, then of what was computed, planned and written.
-    ``counts``: the lengths of the lists that were read, as text.
+    """All values that a text may state. ``groups``: the named scalars of each fact, then of what was computed, planned
+    and written. ``counts``: the lengths of the lists that were read, as texts.
     """
 
     task: str
@@ -64,19 +64,21 @@ class FoundSources(NamedTuple):
 
 
 def missing_outputs(outputs: Sequence[str], answer: str, known: FoundSources) -> tuple[str, ...]:
-    """The required outputs of which the answer says nothing, in the template's order."""
+    """The required outputs that the answer does not mention, in the template's order."""
     words, names = stems_of(answer), [stems_of(name) for name in names_of_values_in(answer, known)]
     return tuple(output for output in outputs if not _mentions_output(output, answer, words, names))
 
 
 def answerable_outputs(outputs: Sequence[str], known: FoundSources) -> tuple[str, ...]:
-    """The outputs of which the run knows something, so that an answer could say it."""
+    """The outputs that the run found something about, so that an answer could state them."""
     names = [stems_of(name) for name in {item.name for item in known.named}]
     return tuple(output for output in outputs if any(stems_of(output) <= name for name in names))
 
 
 def collect_sources(task: str, dossier: Dossier, writes: Sequence[LedgerEntry] = ()) -> FoundSources:
-    """Everything known at the end of a run. A read's refusal is no source; a write's is, since the answer tells it."""
+    """All values known at the end of a run. The refusal of a read counts for nothing; that of a write counts, since the
+    answer reports it.
+    """
     facts = [_fact_content(fact) for fact in dossier.facts]
     named = [
         NamedScalar(f"{value.name} {value.unit}".strip(), value.value if value.number is None else value.number)
@@ -108,14 +110,16 @@ def _fact_content(fact: Fact) -> _FactContent:
 
 
 def untraced_tokens(text: str, known: FoundSources) -> tuple[str, ...]:
-    """The figures and identifiers of a text that stand nowhere in task and findings; major units and counts may."""
+    """The figures and identifiers of a text that occur neither in the task nor in what was found. Amounts in major
+    units and list lengths are accepted.
+    """
     sources = _tokens_of(known)
     tokens = (token for token in number_bearing_tokens(text) if not (_is_numbering(token, text) or is_duration(token)))
     return tuple(dict.fromkeys(token for token in tokens if not _list_spellings(token) & sources))
 
 
 def says_new_value(text: str, known: FoundSources) -> bool:
-    """Whether a text has at least one value that was found and that the task did not say already."""
+    """Whether the text states at least one found value that the task itself did not state."""
     asked = spaced_words(known.task)
     said = spaced_words(text)
     tokens, given = _tokens_in(text), _tokens_in(known.task)
@@ -123,7 +127,7 @@ def says_new_value(text: str, known: FoundSources) -> bool:
 
 
 def says_found_value(text: str, known: FoundSources) -> bool:
-    """Whether a text has any value that was found, or a list's length; what the task said counts too."""
+    """Whether the text states any found value or list length, even one that the task stated."""
     said, tokens = spaced_words(text), _tokens_in(text)
     if not known.counts.isdisjoint(tokens):
         return True
@@ -134,7 +138,7 @@ def says_found_value(text: str, known: FoundSources) -> bool:
 
 
 def names_of_values_in(text: str, known: FoundSources) -> frozenset[str]:
-    """The names of the known values that the text has."""
+    """The names of the found values that the text states."""
     said, tokens = spaced_words(text), _tokens_in(text)
     return frozenset(item.name for item in known.named if item.name and _mentions_value(item, said, tokens))
 
@@ -175,7 +179,7 @@ _tokens_of = IdentityCache[FoundSources, set[str]](
 
 
 def _spell_number(item: NamedScalar) -> set[str]:
-    """A number in each way it may be written; the empty set for anything else."""
+    """All spellings of a number; empty for any other value."""
     number = read_figure(item.value)
     if number is None:
         return set()
@@ -192,7 +196,7 @@ def _list_spellings(token: str) -> set[str]:
 
 
 def _is_numbering(token: str, text: str) -> bool:
-    """Whether the token only numbers an item of a list, as ``2.`` at the beginning of a line."""
+    """Whether the token only numbers a list item, like ``2.`` at the beginning of a line."""
     return token.isdigit() and re.search(rf"(?m)^\s*{token}[.)]\s", text) is not None
 
 
@@ -206,7 +210,7 @@ def _find_scalars(value: Json) -> Iterator[NamedScalar]:
 
 
 def _find_tables(value: Json) -> Iterator[list[Json] | JsonObject]:
-    """Yields every list and every table keyed by id; an object without anything in it is such a table, too."""
+    """Yields every list, and every object that is a table keyed by id. An empty object counts as such a table."""
     for _, item in walk_json(value):
         if isinstance(item, list) or (isinstance(item, dict) and (not item or is_keyed(item))):
             yield item
@@ -223,7 +227,7 @@ _ERROR = re.compile(
 
 
 class ReflectedRun(NamedTuple):
-    """A run at its end, or before its answer is improved. ``progress`` is None where it ended before it began."""
+    """A run at its end, as its answer is scored. ``progress``: None if the run failed before it began."""
 
     state: TaskState
     answer: str
@@ -239,7 +243,9 @@ class ReflectedRun(NamedTuple):
 
     @property
     def unmentioned_outputs(self) -> tuple[str, ...]:
-        """The outputs of its process that the answer does not mention; none for a list or a run that does not act."""
+        """The required outputs that the answer does not mention. None are required of a list, or of a run that was not
+        to act.
+        """
         if self.progress is None or is_json_list(self.answer) or not self.is_to_act:
             return ()
         return missing_outputs(self.progress.template.outputs, self.answer, self.known)
@@ -253,12 +259,12 @@ class ReflectedRun(NamedTuple):
 
     @property
     def is_idle(self) -> bool:
-        """Whether the run was to act and planned no call, unless every part to be done was left for a reason."""
+        """Whether the run was to act but planned no call, although some part to be done was not left for a reason."""
         return self.is_to_act and not self._calls and not self.is_all_left
 
     @property
     def is_all_left(self) -> bool:
-        """Whether every part that was to be done was left for a reason."""
+        """Whether every part to be done was left for a reason."""
         parts = [part for part in self.progress.dossier.parts if part.is_to_do] if self.progress else []
         return bool(parts) and all(part.unmet for part in parts)
 
@@ -274,7 +280,7 @@ _found = IdentityCache[ReflectedRun, FoundSources](
 
 
 def evidence(run: ReflectedRun) -> Evidence:
-    """What a run's quality is computed from. What it did not have to prove earns it nothing."""
+    """The evidence for a run's score. What a run did not have to prove is None and earns nothing."""
     progress = run.progress
     dossier = progress.dossier if progress else Dossier()
     calls = [call for plan in dossier.every_plan for call in plan.calls]
@@ -308,23 +314,25 @@ def evidence(run: ReflectedRun) -> Evidence:
 
 
 def says_failure(text: str) -> bool:
-    """Whether a text says that something did not work, or was not found."""
+    """Whether a text says that something failed or was not found."""
     return bool(_ERROR.search(text))
 
 
 def is_grounded(text: str, known: FoundSources) -> bool:
-    """Whether a text says something that was found, and no figure that was not."""
+    """Whether a text states something that was found, and no figure that was not found."""
     return says_new_value(text, known) and not untraced_tokens(text, known)
 
 
 def _has_closed_plan(dossier: Dossier) -> bool:
-    """Whether a plan was closed, before which its figures are computed again and must agree, and was not refused."""
+    """Whether a plan was closed, which requires that its figures agree when computed again, and was not refused."""
     verdict = dossier.verdict
     return verdict is not None and not (verdict.blocked or verdict.problems)
 
 
 def _was_policy_kept(run: ReflectedRun, dossier: Dossier) -> bool | None:
-    """Whether the verdict, or whoever it asked, let the plan pass; None where nothing was done or it was refused."""
+    """Whether the verdict, or the person it required, permitted the plan; None if there was no plan, or it was
+    refused.
+    """
     verdict = dossier.verdict
     if verdict is None or (verdict.blocked and run.state is TaskState.REJECTED):
         return None

@@ -1,7 +1,7 @@
-"""REFLECT's two requests to a model: a better text for a weak answer, and the sections of documents that no data fills.
+"""REFLECT's two optional model requests: a better text for a weak answer, and sections of documents that no data fills.
 
-Neither can fail a task: without a usable answer everything stays as it was, and the metadata says why. Each request is
-made once, and what came of it is a step of the journal.
+Neither can fail a task: without a usable reply the answer stays as it is, and the metadata says why. Each request is
+made once, as a journal step.
 """
 
 from collections.abc import Callable, Mapping
@@ -55,7 +55,7 @@ from shared.ports.models import ModelReply, ModelRequest
 
 
 class WantedImprovement(NamedTuple):
-    """What a better text has to mend: required outputs that are missing, and sentences about other faults."""
+    """What a better text must correct: ``outputs`` that are not mentioned, and ``faults`` as sentences."""
 
     outputs: tuple[str, ...]
     faults: tuple[str, ...]
@@ -66,7 +66,7 @@ class WantedImprovement(NamedTuple):
 
 
 def find_improvement(run: ReflectedRun, formula: Formula = Formula.SIGNALS) -> WantedImprovement | None:
-    """What a better text would have to mend; None if the answer is good enough, or must not be touched."""
+    """What a better text must correct; None if the answer is good enough, or must not be changed."""
     if is_json_list(run.answer) or run.dry_run or run.state is not TaskState.COMPLETED or run.progress is None:
         return None
     if quality(evidence(run), formula).value >= WEAK:
@@ -77,7 +77,9 @@ def find_improvement(run: ReflectedRun, formula: Formula = Formula.SIGNALS) -> W
 
 
 def why_refuse(run: ReflectedRun, text: str) -> str | None:
-    """Why a text may not replace the answer; None if it keeps to what is known, drops nothing and is better."""
+    """Why a text must not replace the answer; None if it states only what was found, drops nothing, and scores
+    better.
+    """
     better = run._replace(answer=text)
     if not text.strip() or is_json_list(text):
         return "it is no prose"
@@ -121,7 +123,7 @@ def _find_faults(run: ReflectedRun) -> tuple[str, ...]:
 
 
 def _claims_too_much(run: ReflectedRun, text: str) -> bool:
-    """Whether a text speaks of proof where a write has none, and the answer before it did not."""
+    """Whether the text claims a proof that some write does not have, and the answer before it did not."""
     unproven = any(entry.status is not WriteStatus.VERIFIED for entry in run.writes)
     speaks, spoke = (" verified " in spaced_words(one) for one in (text, run.answer))
     return unproven and speaks and not spoke
@@ -131,7 +133,7 @@ _PATIENCE_SECONDS = 20.0  # neither is worth more of a client's time
 
 
 class ReviewedRun(NamedTuple):
-    """The progress with its last answer, the documents, and what the task's metadata says of both."""
+    """The progress with its final answer, the documents, and the metadata on both."""
 
     progress: Progress
     documents: tuple[Artifact, ...] = ()
@@ -148,13 +150,17 @@ class Drafts(BaseModel):
 
 
 def with_documents(ctx: TurnContext) -> TurnContext:
-    """The context whose prompts say which documents are written besides, so that nobody plans a call for them."""
+    """The context whose prompts name the documents that are written anyway, so that the model plans no call for
+    them.
+    """
     words: list[Json] = [*asking_words(ctx.task)]
     return replace(ctx, sections={**ctx.sections, "documents": words}) if words else ctx
 
 
 async def review_answer(ctx: TurnContext, progress: Progress) -> ReviewedRun:
-    """Improves a weak answer and writes the task's documents; a solver's answer is parsed, and stays as it is."""
+    """Improves a weak answer and writes the task's documents. The answer to a solver request is parsed and not
+    changed.
+    """
     if is_dry_run(ctx.record) or ctx.record.request.solver is not None:
         return ReviewedRun(progress)
     answer, tail = _split_answer(ctx, progress)
@@ -169,7 +175,7 @@ async def review_answer(ctx: TurnContext, progress: Progress) -> ReviewedRun:
 
 
 def _split_answer(ctx: TurnContext, progress: Progress) -> tuple[str, str]:
-    """The answer as it was drafted, and the remarks below it, which are not improved."""
+    """The drafted answer and the remarks below it; only the former is improved."""
     answer, said = progress.dossier.answer or "", remarks_on_run(ctx, progress.dossier)
     under = [part for part in (said, f"\n\n{progress.notes.get('not_told', '')}".rstrip()) if part]
     at = min((place for part in under if (place := answer.find(part)) >= 0), default=len(answer))
@@ -177,7 +183,9 @@ def _split_answer(ctx: TurnContext, progress: Progress) -> tuple[str, str]:
 
 
 async def _improve_answer(ctx: TurnContext, run: ReflectedRun) -> tuple[str | None, dict[str, JsonValue]]:
-    """A better text or None, and a note. For wording alone no task asks after another helper's call."""
+    """A better text or None, and a note for the metadata. If only the wording is weak, no second helper request is
+    made.
+    """
     wish = find_improvement(run, ctx.limits.answers.formula)
     if wish is None or run.progress is None or (not wish.outputs and run.progress.helper_calls):
         return None, {}
@@ -194,7 +202,7 @@ async def _improve_answer(ctx: TurnContext, run: ReflectedRun) -> tuple[str | No
 async def _write_documents(
     ctx: TurnContext, progress: Progress, run: ReflectedRun
 ) -> tuple[tuple[Artifact, ...], dict[str, JsonValue]]:
-    """Writes the documents that the task asks for or its process leaves; returns what the metadata says, too."""
+    """Writes the documents that the task asks for or its process always produces; also returns the metadata on them."""
     answer = progress.dossier.answer or ""
     own = () if progress.read_only or is_json_list(answer) else own_documents(progress.process_type)
     kinds = tuple(dict.fromkeys((*asked_documents(ctx.task), *own)))
@@ -210,7 +218,7 @@ async def _write_documents(
 async def _draft_sections(
     ctx: TurnContext, progress: Progress, run: ReflectedRun, wanted_sections: Mapping[str, tuple[Section, ...]]
 ) -> tuple[dict[str, dict[str, str]], dict[str, JsonValue]]:
-    """The texts of sections that no data fills, written in one request, and what the metadata says of it."""
+    """The texts of all sections that no data fills, from one model request, and the metadata on it."""
     asked: list[Json] = [
         {"name": f"{kind}.{section.name}", "write": section.write}
         for kind, sections in wanted_sections.items()
@@ -233,7 +241,7 @@ async def _draft_sections(
 def _mark_untraced(
     given: Mapping[str, str], wanted_sections: Mapping[str, tuple[Section, ...]], run: ReflectedRun
 ) -> dict[str, dict[str, str]]:
-    """The drafted texts of the sections that were asked for; figures that stand in nothing known are marked."""
+    """The drafted texts of the wanted sections, with figures marked that come from nothing known."""
     known = run.known
     return {
         kind: {
@@ -258,7 +266,7 @@ def _known_material(ctx: TurnContext, run: ReflectedRun) -> dict[str, Json]:
 async def _ask_optional(
     ctx: TurnContext, key: str, request: ModelRequest, read: Callable[[ModelReply], str]
 ) -> tuple[str, str | None]:
-    """The text ``read`` in an optional reply, and why there is none: one journal step, for later attempts."""
+    """Makes a model request as one journal step; returns what ``read`` makes of the reply, or why there is none."""
     stored = ctx.journal.get(key)
     if stored is None:
         try:
@@ -277,7 +285,7 @@ async def _ask_optional(
 
 
 def _describe_fact(fact: Fact) -> Json:
-    """A result as a model sees it: only the beginning of a long list, with a note of what was left out."""
+    """A result for the model; of a long list only the beginning, with a note."""
     seen, cut = beginning(fact.result)
     said: JsonObject = {"note": " ".join(filter(None, (fact.note, cut)))} if fact.note or cut else {}
     return {"ref": fact.ref, "tool": fact.tool, "arguments": loads(fact.arguments_json), "result": seen, **said}

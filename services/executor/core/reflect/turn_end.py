@@ -1,4 +1,4 @@
-"""What a turn leaves behind: the task's record and its metadata, what the session remembers, events and outcome."""
+"""Builds what a turn stores at its end: the task's record and metadata, the session's memory, events and outcome."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -36,7 +36,9 @@ _BRIEF = "approval_brief"
 def build_turn_end(
     work: Work, ended: RunEnd, session: SessionState, journal: Journal, rules: AnswerRules = _RULES
 ) -> TurnEnd:
-    """The end of a turn whose task ended or waits, with what waits in the journal, but nothing that is hidden."""
+    """The end of a turn whose task has ended or waits, with the journal's unstored entries; protected values are
+    removed.
+    """
     now, hidden = journal.now, journal.hidden
     run = reflected_run_of(ended, work.record)
     scored = quality(evidence(run), rules.formula)
@@ -63,13 +65,13 @@ def build_turn_end(
 
 
 def unchanged_end(work: Work, session: SessionState, now: datetime) -> TurnEnd:
-    """The end of a turn that came too late to matter: it leaves the task as it was."""
+    """The end of a turn that came too late to change anything; the task stays as it is."""
     record = work.record.model_copy(update={"updated_at": now, "turns_done": work.turns_done})
     return TurnEnd(record, session)
 
 
 def build_metadata(ended: RunEnd, run: ReflectedRun, scored: Score) -> dict[str, JsonValue]:
-    """What clients see beside the answer: the states the task went through, its verdict, each write with its proof."""
+    """The task's metadata for clients: its states, its verdict, each write with its proof, and more."""
     progress, has_begun = ended.final_progress, ended.progress is not None
     dossier, states = progress.dossier, [state.value for state in progress.visited]
     if ended.fsm_state is not None and states[-1:] != [ended.fsm_state.value]:
@@ -110,7 +112,7 @@ def build_metadata(ended: RunEnd, run: ReflectedRun, scored: Score) -> dict[str,
 
 
 def reflected_run_of(ended: RunEnd, record: TaskRecord) -> ReflectedRun:
-    """The run in the form that its score is computed from."""
+    """The run as the input of scoring."""
     return ReflectedRun(
         state=ended.state,
         answer=ended.answer,
@@ -145,7 +147,7 @@ def _build_record(
 
 
 def spoken_messages(work: Work) -> tuple[HistoryMessage, ...]:
-    """The user's message of the turn, unless the history has it already: a task begins with its first message there."""
+    """The turn's user message, unless the history has it already, as it has the task's first message."""
     turn = work.turn
     if turn.kind not in (TurnKind.MESSAGE, TurnKind.DECISION):
         return ()
@@ -156,7 +158,7 @@ def spoken_messages(work: Work) -> tuple[HistoryMessage, ...]:
 
 
 def _list_artifacts(record: TaskRecord, ended: RunEnd, now: datetime) -> tuple[Artifact, ...]:
-    """The task's artifacts with those that this turn adds; of one name only the newest stays."""
+    """The record's artifacts and those of this turn; of equal names only the newest."""
     added = (*record.artifacts, *artifacts_of_dry_run(record, ended.progress), *ended.documents)
     named = {artifact.name: artifact for artifact in added}
     approval = ended.approval or ended.settled
@@ -167,7 +169,9 @@ def _list_artifacts(record: TaskRecord, ended: RunEnd, now: datetime) -> tuple[A
 
 
 def _remember_turn(session: SessionState, ended: RunEnd, work: Work, answer: str) -> SessionState:
-    """The session with the turn's words and answer; words that are said again are not kept twice."""
+    """The session with this turn's user message and answer added. A message that equals the last one is not added
+    again.
+    """
     turn = work.turn
     said: tuple[tuple[str, str], ...] = ((QUESTION if ended.asked else "agent", answer[:_TEXT_KEPT]),)
     if turn.kind in (TurnKind.MESSAGE, TurnKind.DECISION):
@@ -180,7 +184,9 @@ def _remember_turn(session: SessionState, ended: RunEnd, work: Work, answer: str
 
 
 def _limit_turns(session: SessionState) -> SessionState:
-    """The session; of too many turns that no model summarized, the older ones' beginnings are the summary."""
+    """The session within its bound of turns. If no model summarised the older ones, excerpts of them become the
+    summary.
+    """
     if len(session.turns) <= _TURNS_REMEMBERED:
         return session
     older, recent = session.turns[:-KEPT], session.turns[-KEPT:]
@@ -189,14 +195,14 @@ def _limit_turns(session: SessionState) -> SessionState:
 
 
 def _remember_corrections(session: SessionState, ended: RunEnd) -> SessionState:
-    """The session with what the task learned of renamed columns; the oldest are forgotten."""
+    """The session with the renamed columns that the task found; the oldest are dropped."""
     learned = ended.final_progress.corrections
     older = {old: new for old, new in session.corrections.items() if old not in learned}
     return session._replace(corrections=dict([*older.items(), *learned.items()][-_CORRECTIONS_KEPT:]))
 
 
 def _remember_calls(session: SessionState, ended: RunEnd, work: Work) -> SessionState:
-    """The session with those calls that rules about tools will ask for again, also while this task waits."""
+    """The session with the calls that rules about tools may count later, even while this task waits."""
     names = ended.final_progress.ruled_tools
     if not names:
         return session
