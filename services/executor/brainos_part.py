@@ -1,4 +1,4 @@
-"""The part ``brainos``: an external orchestrator, which thinks if ``ORCHESTRATORS`` names it."""
+"""The optional part ``brainos``: an external orchestrator, used if ``ORCHESTRATORS`` names it."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

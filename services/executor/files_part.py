@@ -1,4 +1,4 @@
-"""The part ``files``: files that come with messages, kept in the archive and read in a process of their own."""
+"""The optional part ``files``: files in messages, archived, and parsed in a separate process."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,7 +11,7 @@ from shared.infra.guard import Guard
 
 @asynccontextmanager
 async def build_files(host: ExecutorPartHost) -> AsyncIterator[EquipPorts]:
-    """The port for files; without an archive, one that keeps none."""
+    """The port for files; ``NoFiles`` without an archive."""
     settings = host.settings
     kept = settings.file_archive()
     bounds = FileBounds(settings.file_bytes, settings.file_seconds)

@@ -1,4 +1,4 @@
-"""Joins what running sessions needs, whatever worker runs in them: store, queue, upkeep, health."""
+"""Joins what running sessions needs, whatever worker runs them: store, queue, upkeep loops, health pages."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
@@ -52,10 +52,9 @@ async def run_sessions(
     servers: Circuits | None,
     metrics: Metrics,
 ) -> None:
-    """Run sessions with that worker until SIGTERM or SIGINT. Raises ``VolatileRedis`` and ``StoreUnavailable``.
+    """Runs sessions with the given worker until SIGTERM or SIGINT. Raises ``VolatileRedis`` and ``StoreUnavailable``.
 
-    Without an archive ended tasks leave when their time in Redis is over; without ``session_archive`` what
-    idle sessions remember stays there for its time.
+    Without ``archive``, ended tasks expire in Redis; without ``session_archive``, idle sessions do.
     """
     state, queue = connect(settings.redis_url), connect(settings.queue_url)
     try:
@@ -91,7 +90,7 @@ async def run_sessions(
 
 
 class _SideWork(NamedTuple):
-    """What works beside the sessions of a process."""
+    """What runs next to the sessions of a process."""
 
     queue: WakeWorker
     reaper: Reaper
@@ -103,7 +102,7 @@ class _SideWork(NamedTuple):
 
 @asynccontextmanager
 async def _open_leases(settings: RunSettings, owner: str) -> AsyncIterator[RedisSessions]:
-    """The leases of this process over a connection that belongs to the caller."""
+    """The leases of this process, on a connection that belongs to the caller."""
     redis = connect(settings.redis_url)
     try:
         yield RedisSessions(redis, owner, settings.lease_seconds)
@@ -121,7 +120,7 @@ def _build_limits(settings: RunSettings) -> RunnerLimits:
 
 
 async def _serve(settings: RunSettings, state: Redis, runner: Runner, beside: _SideWork, server: QuietServer) -> None:
-    """Runs the sessions, the health port and the loops beside them until a signal; then stops them in order."""
+    """Runs the sessions, the health port and the loops until a signal; then stops them in order."""
     stop = set_on_signals()
     tune_gc()
     looked_once = asyncio.Event()
@@ -143,7 +142,7 @@ async def _serve(settings: RunSettings, state: Redis, runner: Runner, beside: _S
 
 
 async def _take_wakes(queue: WakeWorker, looked_once: asyncio.Event) -> None:
-    """Takes wakes from the queue, once what dead executors left behind has been taken up."""
+    """Takes wakes from the queue, once the reaper has looked for sessions of dead executors."""
     await looked_once.wait()
     await queue.main()
 
@@ -151,7 +150,7 @@ async def _take_wakes(queue: WakeWorker, looked_once: asyncio.Event) -> None:
 async def _wind_down(
     settings: RunSettings, runner: Runner, queue: WakeWorker, server: QuietServer, loops: Iterable[asyncio.Task[None]]
 ) -> None:
-    """Stops in order: no longer ready and no more wakes, then the running turns, last the health port.
+    """Stops in order: readiness and wakes first, then the running turns, the health port last.
 
     A second signal changes nothing.
     """

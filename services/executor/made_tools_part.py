@@ -1,4 +1,4 @@
-"""The part ``made_tools``: small programs that a model writes for a tenant, run in a sandbox."""
+"""The optional part ``made_tools``: small programs that a model writes for a tenant, run in a sandbox."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

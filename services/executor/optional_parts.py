@@ -1,4 +1,4 @@
-"""What an optional part of the executor is given, and what it puts into the ports of the worker."""
+"""What an optional part of the executor gets, and what it adds to the worker's ports."""
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
@@ -13,7 +13,7 @@ from services.executor.settings import ExecutorSettings
 
 @dataclass(frozen=True)
 class ExecutorPartHost:
-    """The executor as a part sees it. ``state``: the Redis of durable state."""
+    """What an optional part gets of the executor. ``state``: the Redis of durable state."""
 
     settings: ExecutorSettings
     state: Redis

@@ -1,4 +1,4 @@
-"""``python -m services.executor replay``: an archived task run again, calling nothing."""
+"""``python -m services.executor replay``: replays an archived task, calling nothing outside."""
 
 import argparse
 import asyncio

@@ -22,7 +22,7 @@ _ADDRESS = re.compile(r"https?://[^/?#@\s]+(/[^?#\s]*)?")
 
 
 class RunSettings(QueueSettings, ServiceSettings):
-    """What running sessions needs, whatever is done in them."""
+    """What running sessions needs, with any worker."""
 
     redis_start_seconds: float = Field(
         default=START_SECONDS, ge=0, le=600, description="how long a start waits for a Redis that does not answer yet"
@@ -45,7 +45,7 @@ class RunSettings(QueueSettings, ServiceSettings):
 
 
 class CredentialSettings(Settings):
-    """Where the files of secrets lie, in a folder for each tenant."""
+    """The folder of secret files, which has one subfolder for each tenant."""
 
     credentials_dir: Path = Field(
         default=Path("/run/secrets/tools"),
@@ -54,9 +54,8 @@ class CredentialSettings(Settings):
 
 
 class ExecutorSettings(RunSettings, ArchiveSettings, SentFileSettings, CredentialSettings):
-    """``anthropic_api_key`` or ``anthropic_base_url`` must be given: nobody gets another worker by forgetting a key.
-
-    So must ``archive_url`` in production, unless the operator says by name that ended tasks are to be archived nowhere.
+    """``anthropic_api_key`` or ``anthropic_base_url`` is required. So is ``archive_url`` in production, unless the
+    operator explicitly says that ended tasks are not archived.
     """
 
     profile: Literal["embedded", "production"] = Field(
@@ -177,23 +176,27 @@ class ExecutorSettings(RunSettings, ArchiveSettings, SentFileSettings, Credentia
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The names of all parts that are to be loaded, each once."""
+        """The names of the optional parts to load, each once."""
         outside = (one.value for one in self.orchestrators if one is not OrchestratorName.LOCAL)
         return tuple(dict.fromkeys((*self.executor_parts, *outside)))
 
     @property
     def tools_reach(self) -> Reach:
-        """Where a request's tools endpoint may be: the gateway's rule, checked again when connecting."""
+        """The addresses that a request may name as its tools endpoint; the gateway applies the same rule, and it is
+        checked again when connecting.
+        """
         return tools_reach(self.tools_allowed_hosts, loopback=self.profile == "embedded")
 
     @property
     def files_reach(self) -> Reach:
-        """Where a message's file may be fetched from: the gateway's rule, checked again when connecting."""
+        """The addresses that a message's file may be fetched from; the gateway applies the same rule, and it is checked
+        again when connecting.
+        """
         return files_reach(self.files_allowed_hosts, loopback=self.profile == "embedded")
 
     @property
     def operators_reach(self) -> Reach:
-        """Where what a tenant's own operators name may be: tool servers and token endpoints."""
+        """The addresses that a tenant's own operators may name: tool servers and token endpoints."""
         return operators_reach(self.tools_allowed_hosts)
 
     @field_validator("executor_parts")

@@ -1,4 +1,4 @@
-"""``python -m services.executor connections``: what each connection of a tenant is good for, tried from here."""
+"""``python -m services.executor connections``: tries each connection of a tenant from here, and reports what works."""
 
 import argparse
 import asyncio
@@ -29,8 +29,8 @@ from shared.ports.store import StoreUnavailable
 
 
 class WantedConnections(NamedTuple):
-    """The connections to try. ``tenant_file``: instead of the stored record, and of TENANT_FILE; ``only``: the id of a
-    single one.
+    """The command's arguments. ``tenant_file``: used in place of the stored record and TENANT_FILE; ``only``: the id of
+    a single connection.
     """
 
     tenant: str
@@ -40,7 +40,7 @@ class WantedConnections(NamedTuple):
 
 
 class ConnectionTrial(NamedTuple):
-    """What trying a connection showed. ``credential`` and ``listing`` say what is wrong; None if nothing is."""
+    """The result of trying a connection. ``credential`` and ``listing``: what is wrong; None if nothing is."""
 
     connection: Connection
     credential: str | None
@@ -65,7 +65,7 @@ def parse_arguments(arguments: Sequence[str]) -> WantedConnections:
 
 
 def format_report(wanted: WantedConnections, source: str, tried: Sequence[ConnectionTrial]) -> str:
-    """The trials as text, or as JSON if wanted. ``source``: where the record was found."""
+    """The trials as text or JSON. ``source``: where the record was found."""
     if not wanted.as_json:
         return "\n".join([f"tenant {wanted.tenant}, {source}: {len(tried)} connections", *map(_format_trial, tried)])
     return dumps({"tenant": wanted.tenant, "source": source, "connections": [_trial_as_json(one) for one in tried]})
@@ -98,7 +98,7 @@ AT_ONCE = 8
 
 
 class ConnectionTrialSettings(CredentialSettings):
-    """The executor's variables, as far as they matter here; none has to be given."""
+    """The executor's settings that this command uses; none is required."""
 
     redis_url: str = ""
     tenant_file: Path | None = None
@@ -107,8 +107,8 @@ class ConnectionTrialSettings(CredentialSettings):
 
 
 def try_connections(arguments: Sequence[str]) -> int:
-    """Prints what works at each connection; returns 0 if all work, 1 if one does not, 2 if there is no record to
-    try.
+    """Prints the result for each connection; returns 0 if all work, 1 if one does not, 2 if there is no record
+    to try.
     """
     wanted = parse_arguments(arguments)
     configure_logging("executor-connections", logging.CRITICAL)  # what went wrong is said in one sentence
@@ -191,7 +191,7 @@ async def _stored_record(tenant: str, settings: ConnectionTrialSettings) -> tupl
 
 
 def _tool_server(tenant: str, settings: ConnectionTrialSettings) -> str:
-    """The executor's own tool server, if the tenant file is of this tenant; else empty."""
+    """The executor's own tool server, if TENANT_FILE is of this tenant; else empty."""
     if settings.tenant_file is None or FileTenants.read(settings.tenant_file).record.id != tenant:
         return ""
     return settings.green_agent_mcp_url

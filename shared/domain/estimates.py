@@ -82,7 +82,7 @@ class TrendPoint(NamedTuple):
     n: int
     at_ms: int
     mean: float
-    count_recent: float
+    recent: float
 
 
 def read_points(text: str) -> tuple[TrendTotal, ...]:
@@ -100,9 +100,9 @@ def trend_points(points: Sequence[TrendTotal]) -> tuple[TrendPoint, ...]:
     found: list[TrendPoint] = []
     before = TrendTotal(0, 0, 0)
     for point in sorted(points):
-        count_recent = (point.units - before.units) / (REWARD_UNITS * max(1, point.n - before.n))
+        recent = (point.units - before.units) / (REWARD_UNITS * max(1, point.n - before.n))
         at = max(point.at_ms, before.at_ms)
-        found.append(TrendPoint(point.n, at, point.units / (REWARD_UNITS * max(1, point.n)), count_recent))
+        found.append(TrendPoint(point.n, at, point.units / (REWARD_UNITS * max(1, point.n)), recent))
         before = point._replace(at_ms=at)
     return tuple(found)
 

@@ -154,7 +154,7 @@ async def test_trends_and_days_read_as_the_page_says_are_those_of_the_gateway(re
     points = [tuple(map(int, point.split(":"))) for point in (await _fields(redis, "trends"))["quality"].split()]
     shown = await RedisStatistics(redis).history("acme")
     assert [point.mean for point in shown.quality] == [units / 10_000 / n for n, units, _ in points] == [0.9, 0.6]
-    (_, recent), spread = [point.count_recent for point in shown.quality], points[1][0] - points[0][0]
+    (_, recent), spread = [point.recent for point in shown.quality], points[1][0] - points[0][0]
     assert recent == pytest.approx((points[1][1] - points[0][1]) / 10_000 / spread)
     ((day, counts),) = shown.days.items()
     days = await _fields(redis, "days")

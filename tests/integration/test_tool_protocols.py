@@ -418,17 +418,13 @@ def test_a_rule_that_no_record_of_its_tool_can_decide_is_told_where_its_tools_ar
     """With the arguments that name records; a field that is an argument or the policy's own needs none."""
     condition = 'tool in ["retire_asset", "retire_asset_now"] && (held == true || reason == "x" || limit > 1)'
     policy = Policy(id="house", rules=(Rule(id="r", condition=condition, action="block"),), context={"limit": 1})
-    write_catalogue_file, reader = (
+    write, reader = (
         _tool("retire_asset", ToolClass.CHANGE, "asset_tag", "reason"),
         _tool("get_asset", ToolClass.READ),
     )
-    by_id = write_catalogue_file._replace(
-        name="retire_asset_now", input_schema=_tool("x", ToolClass.CHANGE, "case_no").input_schema
-    )
+    by_id = write._replace(name="retire_asset_now", input_schema=_tool("x", ToolClass.CHANGE, "case_no").input_schema)
     at = Connection(id="depot", url="http://depot")
-    told = by_name(
-        ServerListing("mcp", False, [write_catalogue_file, reader, by_id], at, record_keys(records, {}), (policy,))
-    )
+    told = by_name(ServerListing("mcp", False, [write, reader, by_id], at, record_keys(records, {}), (policy,)))
     assert (told["retire_asset"]["records"], told["retire_asset"]["undecided"]) == (names, undecided)
     assert told["get_asset"]["undecided"] == told["retire_asset_now"]["undecided"] == []
 

@@ -43,9 +43,10 @@ log = structlog.get_logger()
 
 
 class WakeWorker(Worker):
-    """arq's worker, which looks when the doorbell rings or a session has ended here, and only while there is room.
+    """arq's worker, which takes jobs only while the runner has capacity. It looks when the doorbell rings or a session
+    has ended here.
 
-    It takes the wakes for which the runner has room, tenant by tenant, and leaves all others where they stand.
+    It takes the wakes of tenants that may run further sessions, and leaves all others in the queue.
     """
 
     def __init__(self, pool: ArqRedis, runner: Runner, wakes: ArqWakes) -> None:
@@ -71,7 +72,7 @@ class WakeWorker(Worker):
 
     @override
     async def main(self) -> None:
-        """Looks at the queue until cancelled."""
+        """Takes wakes until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._await_doorbell())
             while True:
@@ -82,7 +83,7 @@ class WakeWorker(Worker):
                     await self._log_and_pause(error)
 
     async def _take_wakes(self) -> None:
-        """Takes the wakes for which there is room; where there are none, waits for a change."""
+        """Starts the jobs for which there is capacity; if there are none, waits for a change."""
         self._runner.changed.clear()
         async with answering():
             waiting = await self.pool.zrangebyscore(QUEUE, "-inf", timestamp_ms(), start=0, num=_READ)
@@ -96,7 +97,7 @@ class WakeWorker(Worker):
                     await self._runner.changed.wait()
 
     async def _await_claims(self) -> None:
-        """Waits for the jobs under way: what is claimed counts before more is taken."""
+        """Waits for the jobs in progress, so that their claims count before more jobs are taken."""
         claims = list(self.tasks.values())
         await asyncio.wait(claims)
         self.tasks.clear()
@@ -105,7 +106,7 @@ class WakeWorker(Worker):
                 raise error
 
     async def _await_doorbell(self) -> None:
-        """Waits for the doorbell, except while there is no room here: then it is left to others."""
+        """Waits for the doorbell, a Redis list, while there is capacity; otherwise it is left to other executors."""
         while True:
             await self._runner.has_free_slot.wait()
             try:
@@ -132,7 +133,9 @@ class WakeWorker(Worker):
 
     @override
     async def finish_job(self, job_id: str, finish: bool, *_rest: object, **_more: object) -> None:
-        """Ends a job by ending its wake: arq would forget a session that was woken while it was looked at."""
+        """Ends a job by removing its wake, unless the session was woken again meanwhile. arq itself would remove that
+        wake, too.
+        """
         place = self._places.pop(job_id)
         if finish:
             await self._wakes.end_wake(job_id, place)
@@ -140,14 +143,14 @@ class WakeWorker(Worker):
             await self.pool.delete(in_progress_key_prefix + job_id)
 
     async def close_quietly(self) -> None:
-        """Lets claims under way end, then leaves the queue: arq's own ``close`` would cancel them."""
+        """Lets claims in progress end, then closes the queue. arq's own ``close`` would cancel them."""
         if self.tasks:
             await asyncio.wait(self.tasks.values(), timeout=_CLAIM_SECONDS)
         await self.pool.aclose(close_connection_pool=True)
 
 
 def _select_startable_jobs(job_ids: list[bytes], free_slots: FreeSlotsByTenant) -> Iterator[bytes]:
-    """Yields the first jobs for whose tenants there is room."""
+    """Yields the first jobs of tenants that have free slots."""
     left, started = min(free_slots.of_all, _AT_ONCE), Counter[str]()
     for job_id in job_ids:
         tenant = tenant_of(job_id.decode())
@@ -158,7 +161,7 @@ def _select_startable_jobs(job_ids: list[bytes], free_slots: FreeSlotsByTenant) 
 
 
 def queue_pool(url: str) -> ArqRedis:
-    """arq's connections to the queue's server. Its own log of each job is turned down."""
+    """arq's connections to the queue's Redis. arq's log of each job is silenced."""
     logging.getLogger("arq").setLevel(logging.WARNING)
     return ArqRedis(
         queue_connections(url), job_serializer=job_to_bytes, job_deserializer=job_from_bytes, default_queue_name=QUEUE

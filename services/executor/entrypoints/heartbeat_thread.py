@@ -13,7 +13,7 @@ OpensLeases = Callable[[], AbstractAsyncContextManager[ExtendsLeases]]
 
 
 def heartbeat_in_thread(open_leases: OpensLeases) -> RunsHeartbeat:
-    """A heartbeat that a calculation in the event loop of the sessions does not hold up."""
+    """A heartbeat that runs in its own thread, so that a long calculation of a session does not delay it."""
 
     async def run(keeper: LeaseKeeper) -> NoReturn:
         loop, ended = asyncio.get_running_loop(), asyncio.Event()
@@ -32,7 +32,7 @@ def heartbeat_in_thread(open_leases: OpensLeases) -> RunsHeartbeat:
 
 
 class _HeartbeatThread(Thread):
-    """The thread of the heartbeat. ``problem``: what ended it, if it was not stopped."""
+    """The thread of the heartbeat. ``problem``: the error that ended it, if any."""
 
     def __init__(self, keeper: LeaseKeeper, open_leases: OpensLeases, ended: Callable[[], object]) -> None:
         super().__init__(name="heartbeat", daemon=True)
@@ -52,7 +52,7 @@ class _HeartbeatThread(Thread):
                 self._ended()
 
     def stop(self) -> None:
-        """Stops the heartbeat, from another thread; ``join`` it then."""
+        """Stops the heartbeat from another thread, which then calls ``join``."""
         self._ready.wait()
         self._stopping = True
         if self.is_alive():

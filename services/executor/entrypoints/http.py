@@ -1,4 +1,4 @@
-"""Health of an executor: ``/health`` says that it lives, ``/ready`` that it can work."""
+"""The executor's health pages: ``/health`` says that it runs, ``/ready`` that it can work."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -32,8 +32,8 @@ def health_app(
     metrics: MetricsPage | None = None,
 ) -> Starlette:
     async def health(_: Request) -> JSONResponse:
-        """``mended``: faults that this process found, by kind; ``outcomes_behind``: ended tasks not learned from;
-        ``tool_servers``: how many stand how with their circuit breakers.
+        """``mended``: repaired faults by kind; ``outcomes_behind``: outcomes not learned yet; ``tool_servers``: servers
+        by state of their circuit breakers.
         """
         work = {"sessions": runner.running, "free": runner.free_capacity, "outcomes_behind": count_behind()}
         standing = {"tool_servers": dict(servers.circuit_counts)} if servers else {}

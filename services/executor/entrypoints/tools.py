@@ -1,4 +1,4 @@
-"""``python -m services.executor tools``: what discovery finds at an endpoint, and how the worker takes each tool."""
+"""``python -m services.executor tools``: lists a server's tools and how the worker classifies each."""
 
 import argparse
 import json
@@ -35,9 +35,10 @@ _LIKE_AN_ID = "x-1"
 
 
 class WantedTools(NamedTuple):
-    """What to list. ``tenant_file``: the record whose catalogue counts, if it has a connection to this endpoint.
+    """The command's arguments. ``tenant_file``: the record whose catalogue is used, if it has a connection to this
+    endpoint.
 
-    ``write_catalogue``: the file that the catalogue is written to; one that exists is replaced only by ``force``.
+    ``write_catalogue``: the file to write the catalogue to; an existing one is replaced only with ``force``.
     """
 
     endpoint: str
@@ -49,7 +50,7 @@ class WantedTools(NamedTuple):
 
 
 class ServerListing(NamedTuple):
-    """What a server offers. ``keys`` and ``policies``: those of the tenant whose record was given."""
+    """A server's tools. ``keys`` and ``policies``: those of the given tenant record."""
 
     protocol: str
     may_have_unlisted: bool
@@ -85,8 +86,8 @@ def format_report(wanted: WantedTools, found: ServerListing) -> str:
 
 
 def describe_tools(found: ServerListing) -> list[JsonObject]:
-    """Each tool as the worker takes it: class, proof, kinds of records that it names, parts of lists, key; ``None`` for
-    what it does not have. ``undecided``: fields that rules ask for and that no record it names can have.
+    """Each tool as the worker sees it: class, proof of writes, named records, page arguments and key argument, None
+    where it has none. ``undecided``: fields that rules need and that no record it names can have.
     """
     return [_describe_tool(tool, found) for tool in found.tools]
 
@@ -111,15 +112,15 @@ def _describe_tool(tool: Tool, found: ServerListing) -> JsonObject:
 
 
 def _find_named_records(tool: Tool, keys: RecordKeys) -> dict[str, RecordReference]:
-    """What the tool's arguments say of the records that they may name, by argument."""
+    """By argument, which records it may name."""
     about = noun_of_tool(tool.name, keys)
     named = ((name, reference_of(name, _LIKE_AN_ID, about, keys)) for name in tool.parameters)
     return {name: one for name, one in named if one and (one.must_exist or (one.is_id and identifies(name)))}
 
 
 def _find_undecided(tool: Tool, found: ServerListing) -> Iterator[str]:
-    """Yields the fields that rules ask of a write, where it has no such argument and names no record, or only by
-    declared keys of kinds that no read of its server shows.
+    """Yields the fields that rules need for a write, if the write has no such argument, and no read of its server shows
+    a record that it names.
     """
     if tool.tool_class not in (ToolClass.CHANGE, ToolClass.NOTIFY):
         return
@@ -134,7 +135,7 @@ def _find_undecided(tool: Tool, found: ServerListing) -> Iterator[str]:
 
 
 def _may_be_shown(named: RecordReference, found: ServerListing) -> bool:
-    """Whether a read of the server may show the record: for an id that needs no declaration any read may."""
+    """Whether some read of the server may show the record. For an id without a declared kind, any read may."""
     readers = [one.name for one in found.tools if one.tool_class is ToolClass.READ]
     shown = [kind for name in readers for kind in (noun_of_tool(name, found.keys), found.keys.kind_shown_by(name))]
     if named.key:
@@ -143,7 +144,7 @@ def _may_be_shown(named: RecordReference, found: ServerListing) -> bool:
 
 
 def _read_back(tool: Tool, tools: Sequence[Tool]) -> Json:
-    """The read that proves a write; for a read-back of the catalogue that cannot be used, the reason."""
+    """The read that proves a write; if the catalogue names an unusable one, the reason."""
     found = predict_proving_read(tool, tools)
     named = tool.catalogue.read_back if tool.tool_class is ToolClass.CHANGE else None
     if named and not (found and found.by_operator):
@@ -162,7 +163,7 @@ def _read_back(tool: Tool, tools: Sequence[Tool]) -> Json:
 
 
 def _is_guess(tool: Tool, reader: str, tools: Sequence[Tool]) -> bool:
-    """Whether the read lists things of another kind than what the write makes: ``list_parts`` for ``order_part``."""
+    """Whether the read lists another kind of thing than the write makes, such as ``list_parts`` for ``order_part``."""
     words, shown = words_of_tool(tool.name), words_of_tool(reader)
     takes = next((one.parameters for one in tools if one.name == reader), {})
     if not words.may_make or words.is_akin_to(shown.nouns) or not set(takes).isdisjoint(tool.parameters):
@@ -172,16 +173,14 @@ def _is_guess(tool: Tool, reader: str, tools: Sequence[Tool]) -> bool:
 
 
 def _list_page_arguments(tool: Tool) -> str | None:
-    """The arguments that say which part of a list is wanted, as text; None if the tool has no such arguments."""
+    """The arguments that select a page of a list, as text; None if the tool has none."""
     paging = paging_of(tool, {}, _NOTHING)
     names = [paging.names[word] for word in _IN_PARTS if word in paging.names]
     return ", ".join(names) if paging.has_place else None
 
 
 def _find_key_argument(tool: Tool) -> str | None:
-    """An argument that by its name may take our idempotency key; nothing is sent in it until the operator's catalogue
-    says so.
-    """
+    """An argument that by its name may take our idempotency key. It is used only if the catalogue says so."""
     changes = tool.tool_class in (ToolClass.CHANGE, ToolClass.NOTIFY)
     return next((name for name in tool.parameters if changes and "".join(words_of(name)) in _KEYS), None)
 
@@ -215,19 +214,17 @@ _NO_ENTRY = CatalogueEntry()
 
 
 class CatalogueExists(Exception):
-    """The catalogue's file exists already, perhaps with corrections; the message says how to replace it."""
+    """The catalogue file exists, perhaps with corrections; the message says how to replace it."""
 
 
 def refuse_overwriting(file: Path, force: bool) -> None:
-    """Raises ``CatalogueExists`` if the file exists, unless it is to be replaced by ``force``."""
+    """Raises ``CatalogueExists`` if the file exists, unless ``force``."""
     if file.exists() and not force:
         raise CatalogueExists(f"{file} exists and may hold corrections: give another name, or --force to replace it")
 
 
 def write_catalogue_file(file: Path, found: ServerListing, force: bool) -> None:
-    """Writes the catalogue. Raises ``CatalogueExists`` or ``OSError``; an existing file stays as it was until the new
-    one is whole.
-    """
+    """Writes the catalogue atomically. Raises ``CatalogueExists`` or ``OSError``."""
     refuse_overwriting(file, force)
     beside = file.with_name(f".{file.name}.new")
     beside.write_text(json.dumps(catalogue_document(found), indent=2, ensure_ascii=False) + "\n", "utf-8")
@@ -235,11 +232,11 @@ def write_catalogue_file(file: Path, found: ServerListing, force: bool) -> None:
 
 
 def catalogue_document(found: ServerListing) -> JsonObject:
-    """The connection with its catalogue; an entry that the operator already had is unchanged.
+    """The connection with its catalogue; entries that the operator already had are unchanged.
 
-    ``found`` in an entry is for the reader and decides nothing. A class stays null unless the operator gave one: what a
-    server says of its tool later on can then still raise it. So does an idempotency field: only the operator knows that
-    a server honours it.
+    ``found`` in an entry only informs the reader. A class stays null unless the operator gave one, so that a server's
+    later statement can still raise it. So does an idempotency field, since only the operator knows whether the server
+    honours it.
     """
     connection = found.connection
     told = {str(tool["name"]): tool for tool in describe_tools(found)}

@@ -1,4 +1,4 @@
-"""The loops that run beside an executor's sessions: for due timers, stopped tenants, idle sessions and ended tasks."""
+"""The loops next to an executor's sessions: due timers, stopped tenants, idle sessions and ended tasks."""
 
 import asyncio
 import random
@@ -24,10 +24,9 @@ log = structlog.get_logger()
 
 
 class UpkeepPlan:
-    """When to look at which partition: soon after a turn ended here, when something falls due, else in each sweep.
+    """When to look at which partition: soon after a turn ended here, when something is due, and in each sweep over all.
 
-    Sweeps come more often than the shortest of deadlines and leases, so that those of other executors are found before
-    they end.
+    Sweeps are more frequent than the shortest deadline or lease, so that those of other executors are seen in time.
     """
 
     def __init__(self, sweep_seconds: float = SWEEP_SECONDS) -> None:
@@ -47,7 +46,7 @@ class UpkeepPlan:
         return sorted({*self._warm_until, *(number for number, due in self._due_at.items() if due <= now)})
 
     def note(self, looked: Collection[int], soonest: Mapping[int, float], now: float) -> None:
-        """Takes in what a look at partitions found."""
+        """Notes what a look at partitions found."""
         if len(looked) == PARTITIONS:
             self._swept = now
         for number in looked:
@@ -56,8 +55,8 @@ class UpkeepPlan:
 
 
 async def keep_reaping(reaper: Reaper, plan: UpkeepPlan, looked_once: asyncio.Event) -> None:
-    """Runs the reaper until cancelled. ``looked_once`` is set after the first look, which comes at once: what dead
-    executors left behind is taken up before anything new.
+    """Runs the reaper until cancelled. ``looked_once`` is set after the first look, so that sessions of dead executors
+    come before new ones.
     """
     clock, numbers = asyncio.get_running_loop().time, count()
 
@@ -80,7 +79,7 @@ async def keep_reaping(reaper: Reaper, plan: UpkeepPlan, looked_once: asyncio.Ev
 
 
 async def keep_spreading_stops(stops: TenantStops) -> None:
-    """Tells all partitions that a tenant was stopped or released, if that was not done yet. Runs until cancelled."""
+    """Copies the stops and releases of tenants to all partitions where that is missing, until cancelled."""
 
     async def look() -> None:
         if told := await stops.spread_missing_stops():
@@ -92,7 +91,7 @@ async def keep_spreading_stops(stops: TenantStops) -> None:
 
 
 async def keep_evicting(evictor: Evictor, idle_seconds: float) -> None:
-    """Evicts idle sessions at intervals, shorter ones for a shorter idle time. Runs until cancelled."""
+    """Evicts idle sessions at intervals until cancelled; the shorter ``idle_seconds``, the more often."""
 
     async def look() -> None:
         if gone := await evictor.tick(range(PARTITIONS)):
@@ -104,7 +103,7 @@ async def keep_evicting(evictor: Evictor, idle_seconds: float) -> None:
 
 
 async def _run_look(look: Callable[[], Awaitable[None]], failed: str) -> None:
-    """Does one look of a loop. ``failed``: the event that is logged if it fails."""
+    """Runs one pass of a loop. ``failed``: the log event if it fails."""
     try:
         await look()
     except StoreUnavailable as error:
@@ -114,7 +113,7 @@ async def _run_look(look: Callable[[], Awaitable[None]], failed: str) -> None:
 
 
 async def _pause(seconds: float) -> None:
-    """Sleeps for about so many seconds, with jitter, so that executors do not look all at once."""
+    """Sleeps for about that many seconds, with jitter, so that executors do not look all at once."""
     await asyncio.sleep(seconds * random.uniform(0.8, 1.2))  # noqa: S311  # not a secret
 
 
@@ -124,7 +123,7 @@ _ALL: Collection[int] = range(PARTITIONS)
 
 
 class ArchiveNews:
-    """The partitions in which a task may have ended in this process."""
+    """The partitions where a task may have ended in this process."""
 
     def __init__(self) -> None:
         self._some = asyncio.Event()
@@ -135,7 +134,7 @@ class ArchiveNews:
         self._some.set()
 
     async def next(self, seconds: float) -> Collection[int]:
-        """Waits for such partitions and returns them; after that many seconds without news returns all partitions."""
+        """Waits for such partitions and returns them; all partitions after that many seconds without any."""
         try:
             async with asyncio.timeout(seconds):
                 await self._some.wait()
@@ -148,7 +147,7 @@ class ArchiveNews:
 
 
 async def keep_archiving(archiver: Archiver, news: ArchiveNews) -> None:
-    """Archives ended tasks, where news says so and in sweeps. Runs until cancelled."""
+    """Archives ended tasks, in the partitions of ``news`` and in sweeps over all, until cancelled."""
     loop = asyncio.get_running_loop()
     swept = loop.time() - _SWEEP_SECONDS * random.random()  # noqa: S311  # not a secret
     while True:

@@ -35,7 +35,7 @@ def _judge_allowance(
         tool=offered.tool,
         bars=tuple(say for say in said if type(say) is contracts.Prohibition),
         limits=tuple(say for say in said if isinstance(say, contracts.CallLimit)),
-        find_met_preconditions=tuple(say for say in said if isinstance(say, contracts.Precondition)),
+        preconditions=tuple(say for say in said if isinstance(say, contracts.Precondition)),
         ask=None in said,
     )
 

@@ -385,11 +385,11 @@ async def _summarize_older_turns(ctx: TurnContext, older: Sequence[SpokenTurn]) 
 async def _with_request_history(ctx: TurnContext) -> TurnContext:
     """The context with the conversation that came with the request, in place of the session's."""
     solver = ctx.record.request.solver
-    older, count_recent = split_conversation(
+    older, recent = split_conversation(
         [SpokenTurn(turn.role, turn.content) for turn in solver.history] if solver else []
     )
     summary = _cut_summary(await ask(ctx, _SOLVER_STEP, _summary_request(ctx, older))) if older else None
-    turns = [_describe_turn(turn) for turn in count_recent]
+    turns = [_describe_turn(turn) for turn in recent]
     if summary is not None:
         turns.insert(0, {"role": "summary", "text": f"[Prior context summary: {summary}]"})
     told: dict[str, JsonValue] = {"compressed": bool(older), "summary": summary}

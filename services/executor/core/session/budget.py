@@ -1,10 +1,11 @@
-"""The ceilings of one task (I11): each model call is paid for before it is made, and settled by what it cost.
+"""The budget of one task (I11): each model call reserves its highest cost before it is made, and is then settled by its
+actual cost.
 
-Both stand in the task's journal: a reservation as an entry of its own, stored before the call; what the call cost in
-the entry of its reply, which names the reservation. A reservation without such an entry stays counted: whoever died may
-have been billed. Money is a whole number of nano-dollars and counts everything as billed. Tokens count what is fresh:
-input beyond the static prefix (system text and tools) and beyond what an earlier request of the same history held, and
-output.
+Both stand in the task's journal: the reservation as an entry of its own, stored before the call, and the cost in the
+entry of the reply, which names its reservation. A reservation without a reply stays counted, since a process that died
+may have been billed. Money is a whole number of nano-dollars and counts everything that is billed. Tokens count only
+what is fresh: output, and input beyond the static prefix (system text and tools) and beyond what an earlier request of
+the same history contained.
 """
 
 import itertools
@@ -56,20 +57,24 @@ class Pressure(StrEnum):
 
 
 class Thrift(NamedTuple):
-    """How one call is made: on which tier, and how urgently it is told to be brief."""
+    """How one call is made: on which tier, and how urgently the model is asked to be brief."""
 
     tier: Tier
     pressure: Pressure
 
 
 def choose_thrift(tier: Tier, used: Fraction, *, keeps_tier: bool) -> Thrift:
-    """The tier and pressure of a call. Above 80 % used it is the small one, unless ``keeps_tier`` (it plans writes)."""
+    """The tier and pressure of a call, by the share of the budget that is ``used``. Above 80 % the tier becomes the
+    small one, unless ``keeps_tier``.
+    """
     cheap = used > _CHEAP_ABOVE and not keeps_tier
     return Thrift(Tier.SMALL if cheap else tier, _find_pressure(used))
 
 
 def longest_answer(left: int, *, undivided: bool) -> int:
-    """The most tokens of an answer, of those ``left``: not all in one, unless it is worth nothing ``undivided``."""
+    """The longest answer in tokens, of those ``left``: only part of them, unless a shorter answer would be worthless
+    (``undivided``).
+    """
     short = next((most for bound, most in _SHORT_OF if left < bound), None)
     if undivided:
         return min(_MOST, left)
@@ -84,7 +89,7 @@ def _find_pressure(used: Fraction) -> Pressure:
 
 @dataclass(frozen=True)
 class CallCost:
-    """The tokens and money of one call, or of many."""
+    """The tokens and nano-dollars of one or more calls."""
 
     tokens: int = 0
     nanos: int = 0
@@ -95,7 +100,7 @@ class CallCost:
 
 @dataclass(frozen=True)
 class Tariff:
-    """Prices by model, and the models of a tier. A model without a price costs as much as the dearest one."""
+    """Prices by model, and the models of each tier. A model without a price is charged at the highest known price."""
 
     prices: Mapping[str, Price] = field(default_factory=dict)
     tiers: Mapping[Tier, tuple[str, ...]] = field(default_factory=dict)
@@ -104,12 +109,14 @@ class Tariff:
         return self.prices[model] if model in self.prices else highest_prices(self.prices.values())
 
     def of_tier(self, tier: Tier) -> Price:
-        """The highest price that a call of the tier may have, for each kind of token by itself."""
+        """The highest price among the tier's models, for each kind of token separately."""
         return highest_prices(self.price_of(model) for model in self.tiers.get(tier, ()))
 
 
 class Size(NamedTuple):
-    """The estimated tokens of a request: static prefix, what is new in its messages, what was counted before."""
+    """The estimated tokens of a request: its static prefix, what is new in its messages, and what was counted
+    before.
+    """
 
     prefix: int
     fresh: int
@@ -121,7 +128,7 @@ class Size(NamedTuple):
 
 
 def estimate_cost(size: Size, output: int, price: Price) -> CallCost:
-    """The most that a call of that size may cost, with ``output`` as its limit of tokens."""
+    """The highest possible cost of a request of that size with ``output`` tokens of answer."""
     return CallCost(size.fresh + output, size.whole * price.fresh_input + output * price.output)
 
 
@@ -130,8 +137,8 @@ RELEASED = "released"
 
 
 class BudgetShare(Enum):
-    """How much of the budget a call may use: a quarter is kept for the plan of writes and the answer. What may propose
-    writes keeps its tier, and the plan may use all.
+    """How much of the budget a call may use. A quarter is kept for the plan of writes and the answer; only those may
+    use all. A call that may propose writes keeps its tier.
     """
 
     READING = ("reading", 3)
@@ -148,7 +155,7 @@ class BudgetShare(Enum):
 
 
 class Ceilings(NamedTuple):
-    """What one task may use: fresh tokens, and nano-dollars. None means no limit."""
+    """What one task may use: fresh tokens and nano-dollars. None means unlimited."""
 
     tokens: int | None = None
     nanos: int | None = None
@@ -156,7 +163,7 @@ class Ceilings(NamedTuple):
 
 
 class Reservation(NamedTuple):
-    """A call that may be made: its name in the journal, what is reserved for it, and how long its answer may be."""
+    """A call that may be made: its name in the journal, the reserved cost, and the longest answer in tokens."""
 
     name: str
     amount: CallCost
@@ -168,11 +175,11 @@ class Reservation(NamedTuple):
 
 
 class Settlement(NamedTuple):
-    """What a call cost, and in which of the tenant's days; ``name`` is its reservation's.
+    """The actual cost of a call. ``name`` is that of its reservation, ``day`` the tenant's day.
 
-    ``cheaper``: it was made on a lower tier than its state's. ``doubt``: why an estimate counts in place of what the
-    endpoint reported. ``reserved``: whether it was reserved in the tenant's day too; None in replies that were stored
-    by a release that counted each call at once.
+    ``cheaper``: the call used a lower tier than its state normally does. ``doubt``: why an estimate replaces the usage
+    that the endpoint reported. ``reserved``: whether it was also reserved in the tenant's day; None in replies of a
+    release that counted each call at once.
     """
 
     name: str
@@ -195,11 +202,11 @@ class Settlement(NamedTuple):
 
 
 class BudgetSpent(EarlyEnd):
-    """Too little is left for the next model call. How the task ends depends on what was done so far."""
+    """The budget does not allow the next model call. How the task ends depends on what it has done."""
 
 
 class Partial(EarlyEnd):
-    """The budget is spent, and no planned call was left undone: what is known is the result."""
+    """The budget is spent but no planned call is left undone, so the task ends with what is known."""
 
     state = TaskState.COMPLETED
     fsm_state = None
@@ -207,7 +214,7 @@ class Partial(EarlyEnd):
 
 
 class TaskSpending:
-    """What a task has spent and reserved, by its journal."""
+    """What a task has spent and reserved, computed from its journal."""
 
     def __init__(self, entries: Iterable[JournalEntry] = ()) -> None:
         self.spent = CallCost()
@@ -221,16 +228,16 @@ class TaskSpending:
 
     @property
     def counted(self) -> CallCost:
-        """Everything that was or may have been billed."""
+        """Everything that was or may have been billed: spending and open reservations."""
         return sum(self._open.values(), self.spent)
 
     @property
     def unanswered(self) -> tuple[str, ...]:
-        """The keys of calls that may have been made and whose replies are not stored, the latest last."""
+        """The journal keys of calls that were reserved and have no stored reply, the latest last."""
         return tuple(name.split(":", 2)[2] for name in self._open)
 
     def as_json(self, ceilings: Ceilings) -> dict[str, JsonValue]:
-        """The spending for people: what was spent, and what runs that died in a call may have been billed besides."""
+        """The spending for people. Calls without a stored reply are listed separately."""
         aside = sum(self._open.values(), CallCost())
         of_tokens: dict[str, JsonValue] = {} if ceilings.tokens is None else {"token_limit": ceilings.tokens}
         of_money: dict[str, JsonValue] = {} if ceilings.nanos is None else {"dollar_limit": dollars(ceilings.nanos)}
@@ -248,7 +255,9 @@ class TaskSpending:
     def reserve(
         self, key: str, size: Size, output: int, ceilings: Ceilings, price: Price, share: BudgetShare
     ) -> Reservation:
-        """Reserves what the call may cost, with a shorter answer if need be, to be stored. Raises ``BudgetSpent``."""
+        """Reserves the call's highest cost, with a shorter answer if need be. The caller stores the reservation. Raises
+        ``BudgetSpent``.
+        """
         left = self._output_left(size, ceilings, price, share)
         affordable = min(output, longest_answer(left, undivided=share is BudgetShare.PLAN))
         if affordable < min(output, FEWEST):
@@ -273,13 +282,13 @@ class TaskSpending:
         self.cheaper_calls += settlement.cheaper
 
     def used_share(self, ceilings: Ceilings, share: BudgetShare) -> Fraction:
-        """How much of the share is settled, of tokens or of money, whichever is more."""
+        """How much of the share is settled, by tokens or money, whichever is more."""
         pairs = ((self.spent.tokens, ceilings.tokens), (self.spent.nanos, ceilings.nanos))
         shares = (Fraction(used, max(1, share.portion_of(whole))) for used, whole in pairs if whole is not None)
         return max(shares, default=Fraction(0))
 
     def _output_left(self, size: Size, ceilings: Ceilings, price: Price, share: BudgetShare) -> int:
-        """How many tokens of output fit under both ceilings after the request itself is paid for."""
+        """How many tokens of answer fit under both ceilings after the request itself."""
         counted, asked = self.counted, estimate_cost(size, 0, price)
         left = []
         if ceilings.tokens is not None:
@@ -290,7 +299,7 @@ class TaskSpending:
         return min(left, default=_ANY)
 
     def _describe_refusal(self, asked: CallCost, ceilings: Ceilings, share: BudgetShare) -> str:
-        """Why a call does not fit whose request alone costs ``asked``."""
+        """Why the call does not fit. ``asked``: the cost of the request alone."""
         counted = self.counted
         of_tokens = f" of {ceilings.tokens:,}" if ceilings.tokens is not None else ""
         of_money = f" of {dollars(ceilings.nanos)}" if ceilings.nanos is not None else ""
@@ -317,7 +326,7 @@ class TaskSpending:
 
 
 def settlement_in(reply: str) -> Settlement:
-    """The settlement in a reply's entry."""
+    """The settlement in the journal entry of a reply."""
     spent = json.loads(reply)["spent"]
     amount = CallCost(spent["tokens"], spent["nanos"])
     cheaper, doubt = bool(spent.get("cheaper")), str(spent.get("doubt", ""))
@@ -325,7 +334,7 @@ def settlement_in(reply: str) -> Settlement:
 
 
 def settlements_of_turn(entries: Iterable[JournalEntry], turn_id: str) -> Iterator[Settlement]:
-    """Yields what the calls of a turn's earlier attempts cost: the tenant's day is told when the turn has ended."""
+    """Yields the settlements of a turn's earlier attempts, which are counted in the tenant's day when the turn ends."""
     began = False
     for entry in entries:
         began = began or entry.key.startswith(f"turn:{turn_id}#")
@@ -334,7 +343,7 @@ def settlements_of_turn(entries: Iterable[JournalEntry], turn_id: str) -> Iterat
 
 
 def dollars(nanos: int) -> str:
-    """An exact amount for people and records, in US dollars."""
+    """An exact amount in US dollars, as text."""
     return format((Decimal(nanos) / NANO).normalize(), "f")
 
 
@@ -345,8 +354,8 @@ _LEAST = 500  # estimates below it say little: an endpoint has a preamble of its
 
 
 def size_of(request: ModelRequest, before: ModelRequest | None = None) -> Size:
-    """The size of a request in tokens. What it begins with as the request ``before`` it did, and the reply to that one,
-    count as repeated, the rest as fresh.
+    """The size of a request in tokens. What it shares with the beginning of the request ``before``, and that one's
+    reply, count as repeated; the rest counts as fresh.
     """
     blocks = _list_blocks(request)
     repeated = _repeated_blocks(request, before)
@@ -358,11 +367,11 @@ def size_of(request: ModelRequest, before: ModelRequest | None = None) -> Size:
 
 
 def bill_reply(reply: ModelReply, size: Size, price: Price, longest: int) -> tuple[CallCost, str]:
-    """The cost of a call with at most ``longest`` tokens of answer, and why the estimate counts, if it does.
+    """The cost of a call, and why an estimate replaces the reported usage, if it does. ``longest``: the answer's limit
+    in tokens.
 
-    Of the input that the API read, the share counts that is fresh by our own measure: no less than we estimate, and no
-    more than no cache answered. So a history counts once, whether the endpoint caches it, has forgotten it, or never
-    caches.
+    Of the reported input, as much counts as fresh as we estimate, at least, and at most what no cache answered. So a
+    history counts once, whether or not the endpoint caches it.
     """
     usage = reply.usage
     if doubt := _describe_doubt(reply, size, longest):
@@ -386,7 +395,7 @@ def _describe_doubt(reply: ModelReply, size: Size, longest: int) -> str:
 
 
 def _repeated_blocks(request: ModelRequest, before: ModelRequest | None) -> int:
-    """How many blocks at the beginning were counted with ``before``; none if that was for another model."""
+    """How many blocks at the beginning were counted with the request ``before``; none if that went to another model."""
     if before is None or before.tier is not request.tier:
         return 0
     asked = [one for one in _list_blocks(before) if not isinstance(one[1], PassingText)]

@@ -1,4 +1,4 @@
-"""What one turn works with: the task and its files, ports, limits, journal; and how independent steps run at once."""
+"""The context of one turn (task, files, ports, limits, journal), and helpers that run independent steps in parallel."""
 
 import asyncio
 import base64
@@ -40,7 +40,7 @@ from shared.ports.tracing import NO_TRACER, Span, Tracer
 
 
 class AnswerRules(NamedTuple):
-    """How answers are scored, and whether they end with a line about the run."""
+    """How answers are scored, and whether they end with a footer about the run."""
 
     formula: Formula = Formula.SIGNALS
     footer: bool = False
@@ -87,10 +87,10 @@ class Ports(NamedTuple):
 
 @dataclass(frozen=True)
 class TurnContext:
-    """Everything that one turn works with. ``sections``: the parts of every prompt of this task.
+    """Everything that one turn works with. ``sections``: the prompt sections that all requests of the task share.
 
-    ``notes`` say how its request was read, for the task's metadata; ``processes`` are those it can be carried out as,
-    ``template`` is of its own, as far as that is known.
+    ``notes``: how the request was read, for the task's metadata. ``processes``: the known process templates.
+    ``template``: that of this task, once it is chosen.
     """
 
     ports: Ports
@@ -119,7 +119,7 @@ class TurnContext:
 
     @property
     def clock(self) -> datetime | None:
-        """The time of the task's world, if it is in one with a time of its own; else None."""
+        """The time of the task's practice world, if it has one; else None."""
         practice = self.record.request.practice
         return practice.current_time if practice else None
 
@@ -142,13 +142,13 @@ IN_DOUBT = "What became of a write is not known; it is not made again."
 
 
 def is_practice(record: TaskRecord) -> bool:
-    """Whether the task is practice: nobody decides anything about it, and it is neither counted nor learned from."""
+    """Whether the task is practice: no person decides anything, and it is neither counted nor learned from."""
     return record.request.practice is not None
 
 
 def with_practice_rules(tenant: TenantRecord, record: TaskRecord, servers: Sequence[str]) -> TenantRecord:
-    """The tenant as practice meets it: its ``practice`` says what an unruled write needs, at one of the operator's
-    ``servers`` alone. Raises ``Rejected`` if the tenant refuses practice.
+    """The tenant's record as it applies to practice: ``practice`` decides what an unruled write needs, and only the
+    operator's ``servers`` are used. Raises ``Rejected`` if the tenant refuses practice.
     """
     if not is_practice(record) or not is_under(record.request.tools_endpoint or "", servers):
         return tenant
@@ -158,12 +158,12 @@ def with_practice_rules(tenant: TenantRecord, record: TaskRecord, servers: Seque
 
 
 def starts_assessment(record: TaskRecord) -> bool:
-    """Whether the task is an assessment's first turn; the session may have had another assessment before."""
+    """Whether the task is the first turn of an assessment, which must not see what the session remembers."""
     return record.request.practice is not None and record.request.practice.turn == 1
 
 
 def session_for_task(session: SessionState, record: TaskRecord) -> SessionState:
-    """The session's state as far as the task may know it and add to it."""
+    """The session's state as this task may use it: empty at the start of an assessment."""
     return SessionState() if starts_assessment(record) else session
 
 
@@ -172,7 +172,9 @@ _UNSEEN = "the model takes no images, so nobody looked at it"
 
 
 async def read_files(files: TaskFiles, record: TaskRecord, turn: Turn, journal: Journal) -> tuple[ReadFile, ...]:
-    """Reads each file of the task's messages in their order, as a journal step, once for all attempts."""
+    """Reads the files of the task's messages in order, each as a journal step, so that it is read once for all
+    attempts.
+    """
     sent = (*record.request.files, *record.later_files, *turn.files)
     return tuple(
         [
@@ -183,7 +185,7 @@ async def read_files(files: TaskFiles, record: TaskRecord, turn: Turn, journal: 
 
 
 async def load_pictures(files: TaskFiles, record: TaskRecord, read: Sequence[ReadFile]) -> tuple[ImageBlock, ...]:
-    """The images for the model; one that can no longer be had is named, and has no data."""
+    """The pictures for the model. One that no longer exists is named, but has no data."""
     shown = [file for file in read if file.picture_id]
     found = [await files.content(record.tenant, file.picture_id) for file in shown]
     return tuple(
@@ -193,24 +195,24 @@ async def load_pictures(files: TaskFiles, record: TaskRecord, read: Sequence[Rea
 
 
 def files_section(read: Sequence[ReadFile], most: int) -> list[Json]:
-    """The files as the first message quotes them, with ``most`` characters of text shared among them."""
+    """The files as quoted in the first message; their texts share ``most`` characters."""
     texts = [file for file in read if file.text]
     share = most // max(1, len(texts))
     return [_describe_file(number, file, share) for number, file in enumerate(read, 1)]
 
 
 def files_as_facts(read: Sequence[ReadFile]) -> tuple[Fact, ...]:
-    """The files' texts as facts, under the names of the first message; they count as somebody's prose."""
+    """The files' texts as facts under the names that the first message gives them."""
     return tuple(_file_as_fact(number, {FILE: {"body": file.text}}) for number, file in enumerate(read, 1) if file.text)
 
 
 def files_to_look_at(read: Sequence[ReadFile]) -> tuple[Fact, ...]:
-    """The texts of the files as results that ``look`` can show by their lines."""
+    """The files' texts as results whose lines the tool ``look`` can show."""
     return tuple(_file_as_fact(number, file.text) for number, file in enumerate(read, 1) if file.text)
 
 
 def note_files(read: Sequence[ReadFile]) -> dict[str, JsonValue]:
-    """What the task's metadata says of its files; empty if it has none."""
+    """The files for the task's metadata; empty if there are none."""
     rows: list[JsonValue] = [_note_file(file) for file in read]
     return {"files": rows} if rows else {}
 
@@ -221,7 +223,7 @@ def _note_file(file: ReadFile) -> dict[str, JsonValue]:
 
 
 def files_not_read(read: Sequence[ReadFile], *, saw_pictures: bool) -> tuple[str, ...]:
-    """A sentence for the answer on each file that was not read, or not looked at."""
+    """A sentence for the answer on each file that could not be read, or whose picture the model did not see."""
     why = [(file, file.problem or (_UNSEEN if file.picture_id and not saw_pictures else "")) for file in read]
     return tuple(f"{file.name}: {said}" for file, said in why if said)
 
@@ -258,7 +260,9 @@ C = TypeVar("C")
 
 
 async def run_side_by_side(steps: Iterable[Coroutine[object, Never, T]]) -> list[T]:
-    """The results in order. If one raises, the others are cancelled and its error comes out as it is."""
+    """Runs the steps in parallel; returns their results in order. If one raises, the others are cancelled and its error
+    is raised.
+    """
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(step) for step in steps]
@@ -268,7 +272,9 @@ async def run_side_by_side(steps: Iterable[Coroutine[object, Never, T]]) -> list
 
 
 async def run_with_companion(step: Coroutine[object, Never, T], companion: Coroutine[object, Never, object]) -> T:
-    """The step's result. The companion is cancelled when the step has ended; what it raises before ends the step."""
+    """Runs the step and returns its result. The companion is cancelled at the step's end; if it raises before, the step
+    is cancelled.
+    """
     try:
         async with asyncio.TaskGroup() as group:
             beside, running = group.create_task(companion), group.create_task(step)
@@ -285,7 +291,9 @@ async def run_together(
     first: Coroutine[object, Never, A], second: Coroutine[object, Never, B], third: Coroutine[object, Never, C], /
 ) -> tuple[A, B, C]: ...
 async def run_together(*steps: Coroutine[object, Never, object]) -> tuple[object, ...]:
-    """Runs steps of different kinds at once and returns their results; if one raises, the others are cancelled."""
+    """Runs steps of different types in parallel; returns their results in order. If one raises, the others are
+    cancelled.
+    """
     return tuple(await run_side_by_side(steps))
 
 
@@ -295,11 +303,11 @@ def _find_first_error(several: BaseExceptionGroup[BaseException]) -> BaseExcepti
 
 
 class DispatchRefused(Exception):
-    """A call must not be made; the message is told to whoever asked for it."""
+    """The call must not be made. The message is sent to whoever asked for it."""
 
 
 def require_permitted(state: FsmState, tool: Tool) -> None:
-    """Raises ``DispatchRefused`` if ``state`` does not permit the tool's class."""
+    """Raises ``DispatchRefused`` if ``state`` does not permit tools of this class."""
     if tool.tool_class in PERMITTED[state]:
         return
     permitted = ", ".join(sorted(PERMITTED[state])) or "no server's tools"

@@ -1,4 +1,4 @@
-"""What the states of one run hand each other: a typed dossier with references, never a raw transcript."""
+"""What the states of one run pass on to each other: typed data with references, never raw transcripts."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -25,7 +25,7 @@ from shared.domain.words import FsmState, Strategy, TaskState
 
 
 class Dossier(Contract):
-    """What a run knows and has decided. ``approved_hash``: of the plan that a person, or the gate, let through."""
+    """What a run knows and has decided. ``approved_hash``: that of the plan that a person or the gate has permitted."""
 
     parts: tuple[PartOfTask, ...] = ()  # of the task, as the first reply understood it
     answer_format: Literal["prose", "list"] = "prose"
@@ -43,12 +43,12 @@ class Dossier(Contract):
 
     @property
     def every_plan(self) -> tuple[WritePlan, ...]:
-        """All plans of the task, the present one last."""
+        """All plans of the task, the current one last."""
         return (*self.plans, self.plan) if self.plan is not None else self.plans
 
     @property
     def present_plan(self) -> WritePlan:
-        """The plan at hand; an empty one if there is none."""
+        """The current plan; an empty plan if there is none."""
         return self.plan or WritePlan(task_id="")
 
     @property
@@ -57,7 +57,7 @@ class Dossier(Contract):
 
 
 class Progress(Contract):
-    """A checkpoint: where the run is and what it knows. ``visited``: the states passed so far, the present one last."""
+    """A checkpoint of the run. ``visited``: the states passed so far, the current one last."""
 
     template: ProcessTemplate = GENERAL
     path: tuple[FsmState, ...]
@@ -90,22 +90,22 @@ class Progress(Contract):
 
     @property
     def effective_strategy(self) -> Strategy:
-        """The strategy that carries the run: the chosen one, or ``fsm`` if it fell back."""
+        """The strategy that is used: the chosen one, or ``fsm`` if the run fell back."""
         return Strategy.FSM if self.fell_back else self.strategy
 
     @property
     def calls_made(self) -> int:
-        """How many calls the servers had: each read once, and the plans' own."""
+        """How many calls went to tool servers: each read once, and the plans' calls."""
         return len(self.dossier.facts) + self.tool_calls
 
     @property
     def helper_calls(self) -> int:
-        """How many requests to a model were not the conversation's: another draft, coverage, the answer's own."""
+        """How many model requests were not part of the conversation (further drafts, plan audits, a better answer)."""
         return max(0, self.model_calls - self.replies)
 
     @property
     def orchestrator(self) -> OrchestratorName:
-        """The orchestrator that thinks now."""
+        """The orchestrator that is used now."""
         return self.orchestrators[0]
 
     @property
@@ -114,24 +114,24 @@ class Progress(Contract):
 
     @property
     def step(self) -> str:
-        """A name for this visit of this state, unique in the task: the prefix of its journal keys."""
+        """A name for this visit of this state, unique in the task; the prefix of its journal keys."""
         return f"{len(self.visited)}.{self.state}"
 
     def move_to(self, state: FsmState) -> "Progress":
         return self.model_copy(update={"visited": (*self.visited, state)})
 
     def note(self, **notes: JsonValue) -> "Progress":
-        """The same progress with these notes for the task's metadata."""
+        """The progress with these notes added for the task's metadata."""
         return self.model_copy(update={"notes": {**self.notes, **notes}})
 
     def update_dossier(self, **entries: object) -> "Progress":
-        """The same progress with new entries in its dossier."""
+        """The progress with these fields of its dossier replaced."""
         return self.model_copy(update={"dossier": self.dossier.model_copy(update=entries)})
 
 
 def changed_texts(progress: Progress, stored: Progress | None) -> dict[str, str]:
-    """What the progress says other than the ``stored`` one, as JSON by flat fields, the dossier's prefixed. To Python a
-    yes is equal to a one: what is equal is the same only if its text is.
+    """The fields that differ from the ``stored`` progress, as JSON texts; those of the dossier have a prefix. Values
+    that Python calls equal (``True == 1``) are compared by their texts, too.
     """
     before = stored or NO_PROGRESS
     changed = (_changed_fields(progress, before), _changed_fields(progress.dossier, before.dossier))
@@ -144,14 +144,14 @@ def changed_texts(progress: Progress, stored: Progress | None) -> dict[str, str]
 
 
 def _changed_fields(now: Contract, before: Contract) -> dict[str, bool]:
-    """The fields with another object than in ``before``, where nothing changes, and whether that is equal."""
+    """The fields whose object is another one than in ``before``, and whether the two are equal."""
     mine, theirs = now.__dict__, before.__dict__
     others = [name for name in mine if mine[name] is not theirs[name] and name != "dossier"]
     return {name: mine[name] == theirs[name] for name in others}
 
 
 def _format_fields(progress: Progress, own: set[str], of_dossier: set[str]) -> dict[str, str]:
-    """These fields of the progress and its dossier, exactly: Pydantic would make a text of each ``Decimal``."""
+    """These fields of the progress and its dossier as JSON texts, with exact numbers."""
     dated = progress.model_dump(mode="json", include=own & {"confirmed"})  # what has times; it holds no figure
     flat = {**progress.model_dump(include=own - {"confirmed", "template"}), **dated}
     texts = {name: write_plain(value) for name, value in flat.items()}
@@ -167,7 +167,7 @@ NO_PROGRESS = Progress(path=(), visited=())
 
 
 class TimedWait(NamedTuple):
-    """A wait until a time: for the end of quiet hours, a model that is away, or an agent at work."""
+    """A wait until a time: the end of quiet hours, or the next question to a model or agent."""
 
     until: datetime
     why: str
@@ -178,7 +178,7 @@ class TimedWait(NamedTuple):
 
 
 class WaitsForDecision(NamedTuple):
-    """The run waits for a person to decide on the plan; ``why`` says what changed, if this is asked again."""
+    """The run waits for a person to decide on its plan. ``why``: what changed, if the question is asked again."""
 
     progress: Progress
     why: tuple[str, ...] = ()
@@ -192,21 +192,23 @@ class WaitsForTime(NamedTuple):
 
 
 class StaleInputs(NamedTuple):
-    """Nothing was written, as ``why`` says: what the plan rests on has changed. ``progress`` has it read anew."""
+    """Nothing was written, because what the plan was based on has changed (``why``). ``progress`` has the new
+    values.
+    """
 
     progress: Progress
     why: str
 
 
 class AnsweredTask(NamedTuple):
-    """The task is answered; the dossier has the answer. ``not_done`` says which parts were not done, and why."""
+    """The task is answered. ``not_done``: which parts were not done, and why; empty if all were."""
 
     progress: Progress
     not_done: str = ""
 
 
 class RunEnd(NamedTuple):
-    """How a run stands at its end, also an early one or a wait. ``progress``: None if it never began."""
+    """The state of a run at its end or wait. ``progress``: None if the run failed before it began."""
 
     state: TaskState
     fsm_state: FsmState | None
@@ -227,7 +229,7 @@ class RunEnd(NamedTuple):
 
     @property
     def final_progress(self) -> Progress:
-        """Its progress; an empty one where it ended before it began."""
+        """The progress; an empty one if the run failed before it began."""
         return self.progress or NO_PROGRESS
 
 
@@ -236,17 +238,17 @@ _HEAD = "| # | call | arguments | kind | proved by | if it fails |\n|---|---|---
 
 
 def binding_hash(verdict: Verdict) -> str:
-    """The hash that an approval is bound to: of the policy, the context and the plan of the verdict."""
+    """The hash that an approval is bound to, over the verdict's policy, context and plan hashes."""
     return digest([verdict.policy_hash, verdict.context_hash, verdict.plan_hash])
 
 
 def is_dry_run(record: TaskRecord) -> bool:
-    """Whether the request asks that nothing be written. Any value that is not plainly no means yes."""
+    """Whether the request asks that nothing be written. Any value but a plain no counts as yes."""
     return record.request.metadata.get(KEY) not in (None, False)
 
 
 def answer_with_plan(progress: Progress, needed: str | None) -> Progress:
-    """The progress with its plan as the answer, before the state that a dry run does not enter. ``needed``: by whom."""
+    """The progress of a dry run, with its plan as the answer. ``needed``: whose approval the plan would need."""
     visited = progress.visited[:-1] or progress.visited
     note = f"a real run would wait for {needed}" if needed else "a real run would wait for nobody"
     dossier = progress.dossier

@@ -1,4 +1,4 @@
-"""The journal of one task: every paid or binding step is done once, whichever attempt runs it (I5)."""
+"""The journal of one task: each paid or binding step is done once, by whichever attempt at the turn (I5)."""
 
 import asyncio
 import json
@@ -40,7 +40,7 @@ _ON_THE_WAY = (WriteStatus.SENDING, WriteStatus.DENIED)
 
 
 class TurnCounts:
-    """Counts one attempt at a turn. A step that a resumed turn finds in its journal is not counted again."""
+    """The metrics of one attempt at a turn. Steps that a resumed turn finds in its journal are not counted again."""
 
     def __init__(self, meter: Meter = NoMeter()) -> None:  # noqa: B008  # it has no state
         self._meter = meter
@@ -49,7 +49,9 @@ class TurnCounts:
 
     @contextmanager
     def count_turn(self, kind: TurnKind, waited_us: int | None) -> Iterator[None]:
-        """A context in which the attempt is made: its seconds count by how it ended. ``waited_us``: of a first one."""
+        """A context that counts and times the attempt by how it ends. ``waited_us``: how long the turn had waited, if
+        this is its first attempt.
+        """
         if waited_us is not None:
             self._meter.observe(names.ACCEPT_TO_START, waited_us / 1_000_000, kind=kind.value)
         began, broke = perf_counter(), "broken"
@@ -69,7 +71,7 @@ class TurnCounts:
 
     @contextmanager
     def time_span(self, what: Phase | FsmState, span: AbstractContextManager[Span]) -> Iterator[Span]:
-        """The span of a phase or state, with its seconds counted."""
+        """A context for the span of a phase or state, which also counts its seconds."""
         began = perf_counter()
         try:
             with span as opened:
@@ -93,7 +95,7 @@ class TurnCounts:
             self._meter.add(names.STRATEGIES_LEFT, strategy=str(data["strategy"]))
 
     def count_settlement(self, entry: LedgerEntry, before: WriteStatus) -> None:
-        """Counts a write that may stay as it is now: it is not being sent, and no proof of it is still to come."""
+        """Counts a write whose status is final for now: it is not being sent, and no proof is outstanding."""
         proof_comes = entry.status is WriteStatus.SENT and entry.call.tool_class is ToolClass.CHANGE
         if entry.status not in _ON_THE_WAY and not proof_comes:
             self._meter.add(names.WRITES, proof=entry.status.value)
@@ -101,7 +103,9 @@ class TurnCounts:
             self._meter.add(names.DOUBTS_SETTLED, status=entry.status.value)
 
     def count_end(self, end: TurnEnd, asked: Approval | None) -> None:
-        """Counts what the turn left: its approval, and its task if that ended. ``asked``: the approval before."""
+        """Counts the approval that the turn asked for, and its task if that has ended. ``asked``: the approval before
+        the turn.
+        """
         self._outcome, now = end.record.state.value, end.approval
         if end.settled is not None:
             self._meter.add(names.APPROVALS_ENDED, status=end.settled.status.value)
@@ -116,7 +120,7 @@ class TurnCounts:
 
 
 def count_ended_task(meter: Meter, ended: TaskOutcome, failed_part: str) -> None:
-    """Counts a task that has ended. ``failed_part``: as in ``purple_tasks_failed_total``, if it failed."""
+    """Counts an ended task. ``failed_part``: the label of ``purple_tasks_failed_total``, if the task failed."""
     state, strategy = ended.state.value, ended.strategy.value
     meter.add(names.TASKS_ENDED, state=state, strategy=strategy)
     meter.observe(names.TASK_SECONDS, ended.duration_ms / 1000, state=state)
@@ -135,7 +139,7 @@ NO_STEPS = frozenset({TURN, INPUT, RESERVED, RELEASED})  # kinds that say what a
 
 
 def early_end_note(early: EarlyEnd, began: datetime, **more: JsonValue) -> str:
-    """How a run, or a step of it, ended in the attempt that began at ``began``, as JSON."""
+    """The JSON note of how a run or step ended early, in the attempt that began at ``began``."""
     said = {"kind": type(early).__name__, "reason": early.reason, "part": early.part, "began": began.isoformat()}
     away = {"retry_after": early.retry_after} if isinstance(early, ModelTemporarilyAway) else {}
     return json.dumps({**said, **away, **more})
@@ -145,30 +149,29 @@ _STEP: ContextVar[str] = ContextVar("step", default="")
 
 
 def current_step_key() -> str:
-    """The key of the journal step that is being done now; empty outside of any."""
+    """The key of the journal step in progress; empty outside of any step."""
     return _STEP.get()
 
 
 class JournalLimits(NamedTuple):
-    """What a journal may hold before no further step is taken. ``size``: characters, twice with its checkpoints."""
+    """Bounds on a journal, beyond which no step is begun. ``size``: in characters, twice with its checkpoints."""
 
     steps: int = 1_000
     size: int = 8_000_000
 
 
 class Journal:
-    """Finished steps by key. A step that was finished is answered from memory and not done again.
+    """The finished steps of a task by key. A finished step is answered from memory and not done again.
 
-    What is on disk when: all that is added or told waits in memory, and the next of these stores it, in one step:
+    Entries and events wait in memory. Each of the following stores all that waits, in one step:
 
-    - ``reserve``, before a request to a model leaves, with the most that its reply may cost;
-    - ``store_then_check``, before a tool is asked, if a reply or the task's progress waits (not before the verdict on a
-      plan);
-    - ``open_write``, before a call that writes leaves, with its intent; ``settle_write``, with what became of it;
-    - the turn's end, which ``take_unstored`` gives it to; ``flush``, where the turn breaks.
+    - ``reserve``, before a request to a model is sent, with the most that its reply may cost;
+    - ``store_then_check``, before a tool is called, if a reply or the task's progress waits (not before a verdict);
+    - ``open_write``, before a call that writes is sent, with its intent; ``settle_write``, with its outcome;
+    - the end of the turn, which gets the entries from ``take_unstored``; ``flush``, if the turn breaks off.
 
-    ``check_may_go_on`` stores nothing. The store is one turn's (``RedisTurnStore``); ``append.lua`` and ``finish.lua``
-    are its two steps.
+    ``check_may_go_on`` stores nothing. The store is that of one turn (``RedisTurnStore``), whose two scripts are
+    ``append.lua`` and ``finish.lua``.
     """
 
     def __init__(
@@ -179,7 +182,7 @@ class Journal:
         seconds: float,
         bounds: JournalLimits = JournalLimits(),  # noqa: B008  # a frozen value
     ) -> None:
-        """``seconds``: the working time that is left for the task."""
+        """``seconds``: the working time that the task has left."""
         self._store = store
         self._steps: dict[str, str] = {}
         self._given: dict[str, str] = {}
@@ -209,69 +212,71 @@ class Journal:
 
     @property
     def now(self) -> datetime:
-        """The store's time at its last answer."""
+        """The store's time, as of its last reply."""
         return self._now
 
     @property
     def began(self) -> datetime:
-        """When this attempt at the turn began: no two attempts have the same time."""
+        """When this attempt at the turn began; it differs for each attempt."""
         return self._began
 
     @property
     def worked_seconds(self) -> float:
-        """How long this turn has been worked on."""
+        """For how many seconds this attempt has run."""
         return (self._now - self._began).total_seconds()
 
     @property
     def seconds_left(self) -> float:
-        """The working time that is left for the task."""
+        """The working time that the task has left, in seconds."""
         return self._seconds - self.worked_seconds
 
     def get(self, key: str) -> str | None:
         return self._steps.get(key)
 
     def of_earlier_attempt(self, key: str) -> str | None:
-        """The data of a step that an earlier attempt finished; else None."""
+        """The data of a step that an earlier attempt finished; None if there is none."""
         return self.get(key) if key in self._earlier else None
 
     def tell(self, kind: str, **data: JsonValue) -> None:
-        """Adds an event for people who watch, published with the next thing stored. Hidden values are left out."""
+        """Adds an event for those who watch the task, published with the next store. Protected values are redacted."""
         event = TaskEvent(kind=kind, at=self._now, data=redact_json(data, self.hidden))
         self.counts.count_event(event)
         self._events.append(event)
 
     def enter_phase(self, phase: Phase) -> None:
-        """Tells, once, that this attempt at the turn is in the phase now."""
+        """Adds an event that the run is in this phase; once for each attempt."""
         if phase is not self._phase:
             self._phase = phase
             self.tell("phase", phase=phase.value)
 
     def redact_values(self, values: Mapping[str, MarkKind]) -> None:
-        """Replaces these values by a word in all events and log lines of this run from now on."""
+        """Redacts these values in all later events and log lines of this run."""
         self.hidden.update(values)
         HIDDEN.set(self.hidden)
 
     def take_unstored(self) -> JournalBatch:
-        """Everything that waits to be stored; it counts as stored from now on."""
+        """Returns everything that waits to be stored; it counts as stored from now on."""
         batch = JournalBatch(tuple(self._waiting), tuple(self._events), self._record)
         self._waiting, self._events, self._record = [], [], None
         return batch
 
     def keep_record(self, record: TaskRecord) -> None:
-        """Has the task's record stored with the next step."""
+        """Stores the task's changed record with the next step."""
         self._record = record
 
     def record_input(self, name: str, data: str, shared: tuple[str, ...] = ()) -> None:
-        """Notes a new input from outside for a replay, with the next step. ``shared``: texts that many tasks have."""
+        """Notes an input from outside, for a replay. Stored with the next step. ``shared``: texts in it that many tasks
+        have.
+        """
         if self._given.get(name) != data:
             self._queue_entry(JournalEntry(f"{name}#{self._inputs}", INPUT, data, shared))
 
     def last_input(self, name: str) -> str | None:
-        """The input of this name that was noted last; None if there is none."""
+        """The newest noted input of this name; None if there is none."""
         return self._given.get(name)
 
     def note_attempt(self, turn_id: str, data: str) -> None:
-        """Notes the beginning of an attempt at a turn; stored with its first step."""
+        """Notes the beginning of an attempt at a turn. Stored with its first step."""
         self._queue_entry(JournalEntry(f"turn:{turn_id}#{self._inputs}", TURN, data))
 
     async def run_step(
@@ -282,10 +287,10 @@ class Journal:
         asked: str = "",  # noqa: ARG002  # a replay looks at it
         before: Callable[[], Awaitable[None]] | None = None,
     ) -> str:
-        """The step's result: from the journal if it was finished before, else done now.
+        """The result of a step: from the journal if it is finished, else by running it.
 
-        ``asked`` is a digest of what is asked for; a replay compares it with what was asked for then.
-        ``before`` raises if the step may not be taken; without it, ``store_then_check`` does.
+        ``asked``: a digest of the question, which a replay compares. ``before``: raises if the step must not be run; by
+        default ``store_then_check``.
         """
         stored = self._steps.get(key)
         if stored is not None:
@@ -303,11 +308,11 @@ class Journal:
         return result
 
     async def note_step(self, key: str, step: Callable[[], Awaitable[str]], asked: str = "") -> str:
-        """The result of a step that works something out here, as ``run_step`` has it: nothing is stored before it."""
+        """The result of a step that calls nothing outside; like ``run_step``, but nothing is stored before it."""
         return await self.run_step(key, NOTE, step, asked, self.check_may_go_on)
 
     def decide_once(self, key: str, decide: Callable[[], str]) -> str:
-        """The decision under this key, made now if no attempt made it before; stored with the next step."""
+        """The decision under this key; if no attempt has made it, it is made now and stored with the next step."""
         decided = self._steps.get(key)
         if decided is None:
             decided = decide()
@@ -318,12 +323,12 @@ class Journal:
         self.add_together(JournalEntry(key, kind, data))
 
     def add_together(self, *entries: JournalEntry) -> None:
-        """Adds finished steps; all of them are stored with what is stored next, or none."""
+        """Adds finished steps that are stored in one step, all or none."""
         for entry in entries:
             self._queue_entry(entry)
 
     async def reserve(self, reservation: Reservation) -> None:
-        """Stores what is reserved for a model call; raises what ``check_may_go_on`` raises."""
+        """Stores the reservation for a model call. Raises what ``check_may_go_on`` raises."""
         self._queue_entry(reservation.entry)
         await self.check_may_go_on()
         async with self._storing:
@@ -331,14 +336,16 @@ class Journal:
         self.check_pulse(pulse)
 
     def take_settlements(self, day: str) -> tuple[Settlement, ...]:
-        """What calls of that day cost whose replies are stored; they count as told from now on."""
+        """The settlements of that day whose replies are stored and that the tenant's day does not count yet. They count
+        from now on.
+        """
         waiting = {settlement_in(entry.data_json) for entry in self._waiting if entry.kind == "model"}
         told = tuple(one for one in self.spending.uncounted if one.day == day and one not in waiting)
         self.spending.uncounted = [one for one in self.spending.uncounted if one not in told]
         return told
 
     def release(self, reservation: Reservation) -> None:
-        """Frees what was reserved for a call that was never made."""
+        """Releases the reservation of a call that was never made."""
         self.spending.release(reservation.name)
         if reservation.entry in self._waiting:
             self._waiting.remove(reservation.entry)
@@ -346,12 +353,14 @@ class Journal:
             self.add(f"released:{reservation.name}", RELEASED, reservation.name)
 
     async def flush(self) -> None:
-        """Stores what waits, when no further step will store it."""
+        """Stores everything that waits, if no further step will."""
         if self._waiting:
             self.note_time(await self._store.append(*self.take_unstored()))
 
     async def open_write(self, entry: LedgerEntry, hold_seconds: float) -> None:
-        """Stores the intent and all that was found before it, unless this raises what ``check_may_go_on`` raises."""
+        """Stores the intent of a write, with everything that waits. Raises what ``check_may_go_on`` raises; then
+        nothing is stored.
+        """
         batch = self.take_unstored()
         pulse = await self._store.open_write(entry, hold_seconds, batch)
         if pulse.refused:
@@ -360,27 +369,29 @@ class Journal:
         self.note_time(pulse)
 
     async def settle_write(self, entry: LedgerEntry, before: WriteStatus) -> None:
-        """Stores what became of a write."""
+        """Stores the outcome of a write."""
         self.note_time(await self._store.settle_write(entry, before, self.take_unstored()))
         self.counts.count_settlement(entry, before)
 
     def note_run_continues(self) -> None:
-        """Notes that the run goes on although a step ended it, so that this is not where the run ends."""
+        """Notes that the run continues although a step raised an early end, so that a replay does not end there."""
         self.stopped_at = None
 
     async def store_then_check(self) -> None:
-        """Stores replies and state, then does what ``check_may_go_on`` does: before somebody is asked something."""
+        """Stores what waits if it contains a reply or a state, then does what ``check_may_go_on`` does. Called before a
+        tool is asked.
+        """
         async with self._storing:  # what another step is just storing may be what this one rests on
             if any(entry.kind in ("model", CHECKPOINT) for entry in self._waiting):
                 self.note_time(await self._store.append(*self.take_unstored()))
         await self.check_may_go_on()
 
     async def check_may_go_on(self) -> None:
-        """Raises ``Canceled``, ``TenantStopped``, ``Failed`` or ``HandedOver`` if this run may not go on."""
+        """Raises ``Canceled``, ``TenantStopped``, ``Failed`` or ``HandedOver`` if this run must stop."""
         self.check_pulse(await self._store.pulse())
 
     def check_pulse(self, pulse: Pulse) -> None:
-        """Takes the store's time; raises if somebody wants the run to stop, or its time is used up."""
+        """Takes the store's time from the pulse. Raises if the run must stop or its working time is used up."""
         self._now = pulse.now
         if pulse.cancel is not None:
             raise Canceled(f"canceled by {pulse.cancel.principal.id}")
@@ -393,7 +404,9 @@ class Journal:
         return Failed("the task used up its working time (TASK_TIMEOUT)")
 
     def note_time(self, pulse: Pulse) -> None:
-        """Takes only the store's time: between a write's intent and its result nothing may interrupt."""
+        """Takes the store's time from the pulse without any check: nothing may stop a run between a write's intent and
+        its result.
+        """
         self._now = pulse.now
 
     async def _do_step(
@@ -420,7 +433,9 @@ class Journal:
         beside: tuple[JournalEntry, ...] = (),
         verdicts: Sequence[Mapping[str, JsonValue]] = (),
     ) -> None:
-        """Stores the progress next, with the entries ``beside``, once a label and visit; tells those who watch."""
+        """Stores the progress with the next step, once for each ``label`` and visit of a state, together with the
+        entries ``beside``; adds an event.
+        """
         changed = changed_texts(progress, self.progress)
         if "template" in changed:
             self.share_texts(changed["template"])  # tasks of a process have it in common
@@ -433,7 +448,7 @@ class Journal:
         self.progress = progress
 
     def share_texts(self, *texts: str) -> None:
-        """Names texts that many tasks have in common, which later entries may refer to by name."""
+        """Registers texts that many tasks have in common, so that later entries may refer to them by name."""
         self._common = tuple(dict.fromkeys((*self._common, *texts)))
 
     def _queue_entry(self, entry: JournalEntry) -> None:
@@ -460,7 +475,7 @@ MakesJournal: TypeAlias = Callable[[TurnStore, Sequence[JournalEntry], datetime,
 
 
 def latest_progress(entries: Iterable[JournalEntry]) -> Progress | None:
-    """The progress as of the last checkpoint, all changes laid over each other; None before the first."""
+    """The progress as of the last checkpoint, from the changes in all checkpoints; None if there is none."""
     fields: JsonObject = {}
     for entry in entries:
         if entry.kind == CHECKPOINT:

@@ -1,5 +1,5 @@
-"""The writes of a task in the ledger: their keys, doubts and what an operator is told; and what calls that were made
-count for in rules about tools, in the task and later in its session.
+"""The writes of a task in the ledger (keys, doubts, reports for operators), and calls as rules about tools
+count them.
 """
 
 from collections import Counter
@@ -18,34 +18,34 @@ from shared.domain.words import DOUBTS, SENDABLE, Resolution, WriteStatus
 
 
 def write_key(plan: WritePlan, call: PlannedCall) -> str:
-    """The permanent key of one intended write: the same in whichever process and attempt it is computed."""
+    """The permanent ledger key of one planned write; every process and attempt computes the same."""
     return digest([plan.task_id, plan.round, plan.hash, call.call_id])[:32]
 
 
 async def plan_entries(store: TurnStore, plan: WritePlan) -> dict[str, LedgerEntry]:
-    """The ledger's entries of a plan by call id."""
+    """The ledger entries of a plan, by call id."""
     return {entry.call.call_id: entry for entry in (await store.ledger()).values() if entry.plan_hash == plan.hash}
 
 
 async def list_entries(store: TurnStore, plans: Iterable[WritePlan]) -> list[LedgerEntry]:
-    """The ledger's entries of several plans."""
+    """The ledger entries of several plans."""
     return [entry for plan in plans for entry in (await plan_entries(store, plan)).values()]
 
 
 async def plan_results(store: TurnStore, plan: WritePlan) -> dict[str, Json]:
-    """The servers' answers to the plan's calls, by call id."""
+    """The tool servers' answers to the plan's calls, by call id."""
     entries = await plan_entries(store, plan)
     return {call_id: loads(entry.result_json) for call_id, entry in entries.items() if entry.result_json is not None}
 
 
 def has_begun(entry: LedgerEntry) -> bool:
-    """Whether a write may have changed something, or a person has decided about it as it was planned."""
+    """Whether a write may have changed something, or a person has decided on it."""
     retried = entry.resolved is not None and entry.resolved.resolution is Resolution.RETRY
     return not (entry.status is WriteStatus.UNSENT or (entry.status in SENDABLE and retried))
 
 
 def took_effect(entry: LedgerEntry | None) -> bool:
-    """Whether a write is proved, or an operator said that it took hold."""
+    """Whether a write is verified, or an operator said that it was done."""
     if entry is None:
         return False
     said = entry.resolved is not None and entry.resolved.resolution is Resolution.DONE
@@ -57,11 +57,11 @@ _LONGEST_JSON = 4000  # of what was read, in a task's metadata
 
 
 class Doubtful(Exception):
-    """The run cannot go on before an operator says what became of a write."""
+    """The run must wait for an operator to say whether a write was done."""
 
 
 class GivenUp(Escalated):
-    """An operator took the task over, or no operator decided in time."""
+    """An operator took the task over, or none decided in time."""
 
 
 def open_doubts(entries: Iterable[LedgerEntry]) -> tuple[LedgerEntry, ...]:
@@ -71,24 +71,24 @@ def open_doubts(entries: Iterable[LedgerEntry]) -> tuple[LedgerEntry, ...]:
 
 
 def doubts_deadline(doubts: Iterable[LedgerEntry]) -> Timer | None:
-    """The timer of the first of these writes that an operator has to decide by some time; None if none has one."""
+    """The timer for the earliest deadline among these doubts; None if none has one."""
     return next((Timer(doubt.decide_by, f"{DOUBT_SUBJECT}{doubt.doubt}") for doubt in doubts if doubt.decide_by), None)
 
 
 def find_taken_over(entries: Iterable[LedgerEntry]) -> LedgerEntry | None:
-    """The write in doubt for which an operator took the task over; None if there is none."""
+    """The write for which an operator took the task over; None if there is none."""
     words = ((entry, entry.resolved) for entry in entries if entry.status in DOUBTS)
     return next((entry for entry, word in words if word and word.resolution is Resolution.TAKE_OVER), None)
 
 
 def with_attempt(entry: LedgerEntry, status: WriteStatus, note: str | None) -> LedgerEntry:
-    """The entry with its present sending among the earlier ones, so that it may be sent again."""
+    """The entry with its current attempt moved to the earlier ones, so that it may be sent again."""
     attempt = Attempt(number=entry.attempt, status=status, sending_at=entry.sending_at, note=note)
     return entry.model_copy(update={"earlier": (*entry.earlier, attempt)})
 
 
 def describe_write(entry: LedgerEntry) -> JsonObject:
-    """What was called, and what became of it, for people and programs."""
+    """A write and its outcome, for people and programs."""
     return {
         "call_id": entry.call.call_id,
         "connection": entry.call.connection_id,
@@ -101,7 +101,7 @@ def describe_write(entry: LedgerEntry) -> JsonObject:
 
 
 def describe_doubt(entry: LedgerEntry) -> JsonObject:
-    """What is known of a write in doubt, for people and programs."""
+    """A write in doubt and what is known of it, for people and programs."""
     return {
         "doubt": entry.doubt,
         **describe_write(entry),
@@ -116,7 +116,7 @@ def describe_doubt(entry: LedgerEntry) -> JsonObject:
 
 
 def operator_decisions(entries: Iterable[LedgerEntry]) -> list[Json]:
-    """Every decision of an operator on these writes, the oldest first."""
+    """The operators' decisions on these writes, the oldest first."""
     words = [(entry, word) for entry in entries for word in entry.resolutions]
     return [
         {
@@ -133,7 +133,7 @@ def operator_decisions(entries: Iterable[LedgerEntry]) -> list[Json]:
 
 
 def brief_operator(doubts: Iterable[LedgerEntry]) -> str:
-    """What an operator reads: each write in doubt, what was read before and after, and what can be said of it."""
+    """The text for an operator: each write in doubt, what was read before and after it, and the possible decisions."""
     every = tuple(doubts)
     deadline = min((entry.decide_by for entry in every if entry.decide_by), default=None)
     until = f" before {deadline:%Y-%m-%d %H:%M} UTC; after that the task ends as failed" if deadline else ""
@@ -158,7 +158,7 @@ def _doubt_lines(entry: LedgerEntry) -> list[str]:
 
 
 def _describe_times(entry: LedgerEntry) -> str:
-    """When the call was sent, with a warning that a server which did not answer may still apply it."""
+    """When the call was sent, with a warning that a server which did not answer may still carry it out."""
     if entry.sending_at is None or entry.open_until is None:
         return "nobody knows when it was sent"
     told = f"sent {entry.sending_at:%H:%M:%S}, waited for until {entry.open_until:%H:%M:%S} UTC"
@@ -193,7 +193,7 @@ _OUTCOMES: Mapping[WriteStatus, CallOutcome] = {
 
 
 def past_calls_of_session(calls: Iterable[SessionCall], task_id: str) -> tuple[PastCall, ...]:
-    """The calls of other tasks of the session, ended or open; the task's own stand in its dossier and its ledger."""
+    """The session's calls without those of this task, which its dossier and ledger have."""
     others = (call for call in calls if call.open_task != task_id)
     return tuple(
         _build_past_call(call.tool, CallOutcome(call.outcome), loads_object(call.fields_json)) for call in others
@@ -201,17 +201,17 @@ def past_calls_of_session(calls: Iterable[SessionCall], task_id: str) -> tuple[P
 
 
 def past_calls_of_facts(facts: Sequence[Fact]) -> tuple[PastCall, ...]:
-    """The reads of this task as past calls; what the machine read again counts once."""
+    """The reads of this task as past calls. A read that the executor repeated counts once."""
     read = {one.call for one in facts if not one.again}
     counted = (one for one in facts if not (one.again and one.call in read))
     return tuple(_build_past_call(fact.tool, read_outcome(fact), loads_object(fact.arguments_json)) for fact in counted)
 
 
 def read_outcome(fact: Fact) -> CallOutcome:
-    """What a read counts for in rules. A refusal counts as failed.
+    """The outcome that a read has for rules. A refusal counts as failed.
 
-    An answer that itself speaks of an error counts against limits and satisfies no rule; so does a read that the
-    machine made by itself: "only after it was looked at" is about whoever decides on the call.
+    Two kinds of read count against limits but satisfy no precondition: one whose answer speaks of an error, and one
+    that the executor made by itself, since "only after looking at it" means whoever decides on the call.
     """
     if not fact.ok:
         return CallOutcome.FAILED
@@ -234,9 +234,9 @@ def outcome_of(entry: LedgerEntry) -> CallOutcome:
 def remember_calls(
     remembered: Sequence[SessionCall], new: Iterable[PastCall], rules: Iterable[str], task_id: str, *, ended: bool
 ) -> tuple[SessionCall, ...]:
-    """The calls that the session keeps: those of tools that one of the ``rules`` names, the newest of each tool.
+    """The calls that the session keeps: those of tools that a rule names, the newest of each tool.
 
-    ``new`` are all calls of the task so far; they replace those that an earlier turn of it left.
+    ``new``: all calls of the task so far, which replace those that its earlier turns stored.
     """
     names, open_task = tuple(rules), "" if ended else task_id
     counted = (call for call in new if any(fnmatchcase(call.tool, name) for name in names))
@@ -247,7 +247,7 @@ def remember_calls(
 
 
 def _newest_calls(calls: tuple[SessionCall, ...]) -> tuple[SessionCall, ...]:
-    """The newest calls of each tool, equally many for each: many reads do not make a write be forgotten."""
+    """The newest calls, equally many of each tool, so that frequent reads do not displace writes."""
     counts = Counter(call.tool for call in calls)
     fitting = (n for n in range(_REMEMBERED, 1, -1) if sum(min(n, count) for count in counts.values()) <= _REMEMBERED)
     share, seen, kept = next(fitting, 1), Counter[str](), list[SessionCall]()
@@ -259,7 +259,7 @@ def _newest_calls(calls: tuple[SessionCall, ...]) -> tuple[SessionCall, ...]:
 
 
 def rule_fields(fields: Mapping[str, Json]) -> dict[str, ContextValue]:
-    """The fields that a rule can speak about: scalars and lists of scalars."""
+    """The fields that rules can refer to: scalars and lists of scalars."""
     return {key: cast(ContextValue, value) for key, value in fields.items() if is_rule_value(value)}
 
 
@@ -274,7 +274,7 @@ def is_rule_value(value: Json) -> bool:
 
 
 def writes_as_json(written: Iterable[LedgerEntry]) -> list[Json]:
-    """The ledger's entries for prompts and metadata, in the order of their intents."""
+    """The ledger entries for prompts and metadata, in the order of their intents."""
     ordered = sorted(written, key=lambda entry: (entry.sending_at is None, entry.sending_at))
     return [
         {

@@ -1,4 +1,4 @@
-"""Calls that a plan went on without, and what is said of them below the answer."""
+"""Calls that a plan was carried out without, and the remarks on them below the answer."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -14,26 +14,26 @@ OUTDATED = "plan:{}:outdated"  # the journal key of why a plan was not made afte
 
 
 class LeftOut(NamedTuple):
-    """A call that was not made, and why."""
+    """A planned call that was not made, and why."""
 
     call: PlannedCall
     why: str
 
     def as_json(self) -> Json:
-        """The call as a model sees it, beside the writes that were made."""
+        """The call for the model, next to the writes that were made."""
         call = self.call
         about: dict[str, Json] = {"call_id": call.call_id, "tool": call.tool, "arguments": call.arguments}
         return {**about, "status": "not made", "result": None, "note": self.why}
 
 
 def append_remarks(ctx: TurnContext, dossier: Dossier, text: str) -> str:
-    """The answer with the remarks below it; a list stays as it is, to the byte (I9)."""
+    """The answer with the remarks below it; an answer that is a JSON list is returned unchanged (I9)."""
     said = remarks_on_run(ctx, dossier)
     return text if is_json_list(text) or not said else text.rstrip() + said
 
 
 def remarks_on_run(ctx: TurnContext, dossier: Dossier) -> str:
-    """What is said below an answer of this run: calls not made, files not read; empty if nothing."""
+    """The remarks below an answer: calls that were not made, files that were not read; empty if there are none."""
     missing, endpoint = calls_not_made(ctx, dossier), ctx.record.request.tools_endpoint
     said = ["\n".join(["Not made:", *(f"- {one.call.tool}: {one.why}" for one in missing)])] if missing else []
     if not ctx.toolbox.tools and endpoint is not None:
@@ -44,7 +44,7 @@ def remarks_on_run(ctx: TurnContext, dossier: Dossier) -> str:
 
 
 def calls_not_made(ctx: TurnContext, dossier: Dossier) -> list[LeftOut]:
-    """The calls that the plans of the task went on without, except those that a later plan made after all."""
+    """The calls that the task's plans left out, without those that a later plan made."""
     missing: list[LeftOut] = []
     made: set[tuple[str, str, str]] = set()
     for plan in reversed(dossier.every_plan):
@@ -55,7 +55,7 @@ def calls_not_made(ctx: TurnContext, dossier: Dossier) -> list[LeftOut]:
 
 
 async def leave_call_out(ctx: TurnContext, plan: WritePlan, call: PlannedCall, why: str) -> None:
-    """Stores that the plan goes on without the call, so that no later attempt makes it out of order."""
+    """Journals that the plan is carried out without the call, so that no later attempt makes it out of order."""
     ctx.journal.tell("note", call=call.call_id, tool=call.tool, left_out=why)
     ctx.journal.add(left_out_key(plan, call), "note", why)
 
@@ -65,12 +65,12 @@ def is_left_out(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> bool:
 
 
 def was_not_made(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> bool:
-    """Whether an earlier plan went on without the call, or was not carried out at all since it was outdated."""
+    """Whether an earlier plan left the call out, or was not carried out at all because its inputs had changed."""
     return is_left_out(ctx, plan, call) or ctx.journal.get(OUTDATED.format(plan.round)) is not None
 
 
 def left_out_calls(ctx: TurnContext, plan: WritePlan | None) -> Sequence[LeftOut]:
-    """The calls that the plan went on without, in their order."""
+    """The calls that this plan left out, in their order."""
     noted = [(call, ctx.journal.get(left_out_key(plan, call))) for call in plan.calls] if plan else []
     return [LeftOut(call, why) for call, why in noted if why is not None]
 
@@ -80,5 +80,5 @@ def _call_identity(call: PlannedCall) -> tuple[str, str, str]:
 
 
 def left_out_key(plan: WritePlan, call: PlannedCall) -> str:
-    """The journal's name for the note that the plan goes on without the call."""
+    """The journal key of the note that the plan left the call out."""
     return f"left-out:{write_key(plan, call)}"

@@ -1,4 +1,4 @@
-"""The tools that rules name, as far as the worker has to know them before the policy service is asked."""
+"""Which tools the policies' rules name; needed before the policy service is asked."""
 
 import re
 from collections.abc import Iterable
@@ -14,13 +14,13 @@ _ONE_TOOL = re.compile(r"\s*tool\s*==\s*[\"'](?P<tool>[\w.-]+)[\"']\s*(?:&&|$)")
 
 
 def tools_in_rules(policies: Iterable[Policy]) -> tuple[str, ...]:
-    """The tools, or patterns of tools, that the policies' rules name."""
+    """The names and name patterns of tools in the policies' rules."""
     rules = [rule for policy in policies for rule in policy.tool_rules]
     return tuple(dict.fromkeys(name for rule in rules for name in (rule.tool, *rule.after)))
 
 
 def rules_about_unknown_tools(policies: Iterable[Policy], offered: Iterable[str]) -> list[str]:
-    """A sentence for each rule whose tool is not offered: a misspelt name would silently forbid nothing."""
+    """A sentence for each rule whose tool is not offered, since a misspelt name would silently forbid nothing."""
     names = tuple(offered)
     about = [(policy.id, rule.id, rule.tool.strip()) for policy in policies for rule in policy.tool_rules]
     about += [
@@ -37,7 +37,7 @@ def rules_about_unknown_tools(policies: Iterable[Policy], offered: Iterable[str]
 
 
 def tool_of_condition(condition: str) -> str:
-    """The only tool that a rule with this condition can concern; empty if it may concern several."""
+    """The only tool that a condition can concern; empty if it may concern several."""
     named = _ONE_TOOL.match(condition)
     return named["tool"] if named and _OR not in condition else ""
 
@@ -59,9 +59,8 @@ def _tools_of_condition(condition: str) -> frozenset[str]:
 
 
 def with_ruled_reads(box: Toolbox, policies: Iterable[Policy]) -> Toolbox:
-    """The tools, of which those that a rule about calls names and that need more than a key are no reads, whatever they
-    are called: what somebody has to decide is planned and judged before it is called. What a condition names to leave
-    it out stays what it is.
+    """The toolbox in which a read tool is no longer a read if a rule about calls names it and it takes more than a key:
+    its calls are then planned and judged first. A tool that a condition merely excludes stays a read.
     """
     rules = [rule for policy in policies for rule in policy.rules if not (rule.report_only or rule.if_known)]
     conditions = [rule.condition for rule in rules if not _NEGATION.search(rule.condition)]

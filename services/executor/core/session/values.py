@@ -1,4 +1,4 @@
-"""What a run found and calculated: the task's parts, tool results by reference, figures with their operands."""
+"""What a run found and computed: the task's parts, tool results with references, and figures with their operands."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -13,7 +13,7 @@ from shared.domain.exact_json import Json, JsonObject, loads
 
 
 def threshold_kind_of(name: str) -> ThresholdKind:
-    """The kind of threshold that a name means: a variance, an SLA credit, or a policy limit."""
+    """The kind of threshold that a name or sentence refers to."""
     words = set(re.findall(r"[a-z]+", name.lower().replace("_", " ")))
     if "variance" in words:
         return ThresholdKind.VARIANCE
@@ -21,11 +21,11 @@ def threshold_kind_of(name: str) -> ThresholdKind:
 
 
 class Fact(Contract):
-    """One tool result, by reference. ``ok`` is false where the server answered with an error or only an echo.
+    """One tool result, referred to by ``ref``. ``ok``: false if the server answered with an error, or only repeated the
+    arguments.
 
-    ``note``: what is to be said of a list that came in parts: how many, and why rows are missing if they are.
-    ``by_machine``: nobody but the machine asked for it, to know what a call names. ``again``: it did since the task's
-    own writes, to know what they left.
+    ``note``: a remark on an incomplete list. ``by_machine``: the executor made the read by itself. ``again``: it
+    repeated the read after the task's own writes.
     """
 
     ref: str
@@ -40,7 +40,7 @@ class Fact(Contract):
 
     @property
     def call(self) -> tuple[str, str, str]:
-        """What was called: the same for every sight of one read."""
+        """Identifies the call: equal for all results of one read."""
         return (self.connection_id, self.tool, self.arguments_json)
 
     @property
@@ -49,10 +49,10 @@ class Fact(Contract):
 
 
 class Operand(Contract):
-    """The source of one operand. ``task``: a text of the task or of an earlier turn of the user, as it is written.
+    """The source of one operand. ``task``: a literal text of the task, or of an earlier turn of the user.
 
-    ``today``: the day that the task goes by, in ``literal``. ``constant``: a number that is so by definition (12
-    months), or a word that a field is compared with. ``row``: another field of the row that a condition is about.
+    ``today``: the day on which the task is read, in ``literal``. ``constant``: a number by definition (12 months), or a
+    word to compare a field with. ``row``: another field of the row that a condition is about.
     """
 
     source: Literal["result", "task", "value", "today", "constant", "row"]
@@ -65,7 +65,7 @@ class Operand(Contract):
 
 
 class RowCondition(Contract):
-    """A condition on the rows of a list: the field has to stand in this relation to ``against``."""
+    """A condition on the rows of a list: the field must have this relation to ``against``."""
 
     field: str
     sign: str
@@ -78,14 +78,14 @@ class RowCondition(Contract):
 class NamedValue(Contract):
     """A figure with its operation, operands and value: a decimal, an ISO date, true or false, or a text.
 
-    ``kind`` says which of these; ``groups`` is a JSON object of decimal texts by group. ``currency`` and ``unit`` (such
-    as cents or minutes) are empty where nothing states them. ``where`` are conditions on the rows of list operands,
-    ``by`` the field that rows are grouped by, ``give`` the field that a sought row is named by, and ``date_order`` how
-    dates such as 03/04/2026 are read. ``note`` says what was left out, or what else would have fitted.
+    ``kind`` says which; ``groups`` is a JSON object of decimal texts by group. ``currency`` and ``unit`` (such as cents
+    or minutes) are empty if unknown. ``where``: conditions on the rows of list operands; ``by``: the field that rows
+    are grouped by; ``give``: the field that identifies a row that was searched for; ``date_order``: how dates such as
+    03/04/2026 are read. ``note``: what was left out, or what else would have matched.
 
-    ``figure``: its name in the process file, where the executor computed it itself; ``about`` then is the id of the
-    record that it is about, if there are several, and ``group`` the figure that it is one part of. ``made_by``: the
-    made tool that the operation is, if it is one.
+    ``figure``: its name in the process template, if the executor computed it by itself. ``about``: then the id of its
+    record, if there are several; ``group``: the figure that it is a part of. ``made_by``: the made tool that computed
+    it.
     """
 
     name: str
@@ -128,11 +128,11 @@ DO: Literal["do"] = "do"
 
 
 class PartOfTask(Contract):
-    """One part of a task, numbered from 1, in the task's own words.
+    """One part of a task, numbered from 1, quoted in the task's own words.
 
-    ``unmet`` says which condition of the task itself was calculated and does not hold: the part then has nothing to do.
-    ``is_excused``: whether the task's words have such a condition; what was left without one is not done.
-    ``unanswered``, of a part to find out: why it has no answer.
+    ``unmet``: the condition that was calculated and does not hold, so that the part needs nothing done. ``is_excused``:
+    whether the task states such a condition; a part that was left without one counts as not done. ``unanswered``: why a
+    part to find out has no answer.
     """
 
     number: int
@@ -151,7 +151,7 @@ class PartOfTask(Contract):
 
 
 class MissingFigure(NamedTuple):
-    """A figure that could not be computed. ``about``: the record it would have been about, where there are several."""
+    """A figure that could not be computed. ``about``: the record that it would be about, if there are several."""
 
     name: str
     why: str
@@ -163,17 +163,17 @@ class MissingFigure(NamedTuple):
 
 
 class SharedOperand(NamedTuple):
-    """Records whose differences have an operand in common. ``whole``: the amount that all are taken from."""
+    """Records whose differences are taken from one common amount. ``whole``: that amount."""
 
     ids: frozenset[str]
     whole: Decimal | None
 
 
 class ProcessFigures(NamedTuple):
-    """A process's figures. ``own``: those that the executor computed. ``stand_ins``: calculated values in place of
-    those it could not.
+    """The figures of a process. ``own``: computed by the executor. ``stand_ins``: values that the model had calculated,
+    in place of those that the executor could not compute.
 
-    ``subjects``: by figure, the records that the executor's own are about.
+    ``subjects``: by figure, the ids of the records that the executor's figures are about.
     """
 
     own: tuple[NamedValue, ...] = ()
@@ -191,7 +191,7 @@ class FigureResults(NamedTuple):
 
 
 def with_figures(values: Sequence[NamedValue], found: FigureResults) -> tuple[NamedValue, ...]:
-    """The computed figures, then the model's values; of one name, the executor's figure counts."""
+    """The computed figures, then the model's values; of equal names the computed figure counts."""
     names = {value.name for value in found.values}
     return (*found.values, *(value for value in values if not value.figure and value.name not in names))
 
@@ -201,7 +201,7 @@ def without_values(values: Sequence[NamedValue], names: Sequence[str]) -> tuple[
 
 
 def find_figures_about(values: Sequence[NamedValue], named: Sequence[str]) -> dict[str, Decimal]:
-    """The figures of one of the ``named`` records, or of none, by name; none that there are several of."""
+    """By name, the figures of one of the ``named`` records, or of no record; ambiguous names are left out."""
     own = {name.casefold() for name in named}
     said = [value for value in values if value.figure and (not value.about or value.about.casefold() in own)]
     single = [value for value in said if sum(one.figure == value.figure for one in said) == 1]
@@ -216,17 +216,17 @@ def parts_to_do(parts: Iterable[PartOfTask]) -> tuple[PartOfTask, ...]:
 
 
 def normalize_quote(text: str) -> str:
-    """A text without what may differ between a quote and its source: case, white space, and the marks at its ends."""
+    """The text without differences between a quote and its source: case, white space, and punctuation at both ends."""
     return _BLANKS.sub(" ", text).strip(" .,;:!?\"'\u201c\u201d\u2018\u2019").casefold()
 
 
 def open_questions(parts: Iterable[PartOfTask]) -> tuple[PartOfTask, ...]:
-    """The parts to find out that were not left."""
+    """The parts to find out that the model has not left."""
     return tuple(part for part in parts if not (part.is_to_do or part.unmet or part.unanswered))
 
 
 def mark_unanswered(parts: Sequence[PartOfTask], reasons: Mapping[int, str]) -> tuple[PartOfTask, ...]:
-    """The parts, of which those to find out are marked as unanswered with the reasons given by their numbers."""
+    """The parts, with reasons set for those to find out that have no answer. ``reasons``: by part number."""
     return tuple(
         part.model_copy(update={"unanswered": reasons[part.number]})
         if part.number in reasons and not part.is_to_do

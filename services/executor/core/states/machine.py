@@ -1,5 +1,5 @@
-"""A kind of process, as data; the machine: what each state permits (I1), and pure transitions over a process's states;
-and the ways in which a run can end before its answer.
+"""Process templates; the state machine (which tools each state permits, I1, and the transitions over a template's
+states); and the exceptions by which a run ends early.
 """
 
 import re
@@ -16,7 +16,7 @@ from shared.domain.words import DONE, UNDECIDED, FsmState, TaskState, ToolClass
 
 
 class BadTemplate(ValueError):
-    """A template cannot be followed, or must not be; the message says why."""
+    """The template is invalid or not permitted; the message says why."""
 
 
 _SHAPE = re.compile(r"([a-z_|]+)((?:\[[^\[\]]*\])*)(?:\.([a-z_|]+))?")
@@ -28,18 +28,20 @@ POLICY_MARK = "process:"  # begins the id of the policy that a process brings wi
 
 
 class BadPattern(ValueError):
-    """A text names no operand; the message says what it should look like."""
+    """The text is not an operand pattern; the message shows the expected form."""
 
 
 class GovernedArgument(NamedTuple):
-    """An argument that a figure governs: of tools with one of the ``kinds`` in their name, or of all tools."""
+    """An argument that a figure determines: of tools with one of the ``kinds`` in their name, or of all tools."""
 
     kinds: tuple[str, ...]
     argument: str
 
 
 class RouteChoice(NamedTuple):
-    """A condition on rows: the names of its field, ``=``, ``!=`` or ``~``, and values, one of which has to match."""
+    """A condition on rows: the possible names of its field, the operator (``=``, ``!=`` or ``~``), and values of which
+    one must match.
+    """
 
     fields: tuple[str, ...]
     sign: str
@@ -47,7 +49,9 @@ class RouteChoice(NamedTuple):
 
 
 class Pattern(NamedTuple):
-    """An operand in the facts: what its record may be called, its fields, or the rows that ``choices`` narrow."""
+    """An operand as a pattern over facts: possible names of its record, its fields, or its rows that match
+    ``choices``.
+    """
 
     kinds: tuple[str, ...]
     fields: tuple[str, ...]
@@ -61,7 +65,7 @@ def is_figure(text: str) -> bool:
 
 
 def parse_pattern(text: str) -> Pattern:
-    """The operand that a text such as ``kind.field`` names; raises ``BadPattern`` for any other text."""
+    """Parses an operand such as ``kind.field``; raises ``BadPattern``."""
     match = _SHAPE.fullmatch(text)
     if match is None:
         raise BadPattern(f"{text!r} is no operand such as kind.field, kind[].field or kind[][field=value]")
@@ -75,7 +79,7 @@ def parse_pattern(text: str) -> Pattern:
 
 
 def parse_governed(text: str) -> GovernedArgument:
-    """The argument that ``argument`` or ``kind|kind.argument`` names; raises ``BadPattern``."""
+    """Parses ``argument`` or ``kind|kind.argument``; raises ``BadPattern``."""
     match = _GOVERNED.fullmatch(text)
     if match is None:
         raise BadPattern(f"{text!r} is no argument such as amount or credit.amount")
@@ -94,14 +98,15 @@ def _split_names(text: str) -> tuple[str, ...]:
 
 
 class Figure(Contract):
-    """A named value that the executor itself computes from the facts; the first of several with one name that can be.
+    """A value that the executor computes from facts. Of several figures with one name, the first that can be computed
+    counts.
 
-    ``operands``: patterns over the facts (``kind.field``), or names of figures before it. ``about``: the kind of record
-    of which a task may name several; then each has a figure of its own. ``by``: one figure for each value of this
-    field of the rows. ``required``: a change of which it is not known asks a person; not one by a verb of
-    ``not_required_for``, and of those in ``required_for`` alone, where any are named. ``governs``: arguments that are
-    the figure and nothing else. ``remainder``: of a required difference, that it is what is left of its first operand:
-    for changes of one plan that draw on the same it is what all of them leave.
+    ``operands``: patterns over facts (``kind.field``) or names of earlier figures. ``about``: the kind of record of
+    which a task may name several, each with its own figure. ``by``: one figure for each value of this field of the
+    rows. ``required``: a change for which the figure is unknown needs an approval, except changes by a verb of
+    ``not_required_for``, and only changes by a verb of ``required_for`` if that is given. ``governs``: arguments that
+    must equal the figure. ``remainder``: of a required difference, that it is what remains of its first operand after
+    all changes of the plan that draw on it.
     """
 
     name: str
@@ -121,7 +126,7 @@ class Figure(Contract):
 
 
 class Route(Contract):
-    """How to treat those rows of the list whose age in days is above ``over`` and at most ``up_to``."""
+    """How to treat the rows of a list whose age in days is above ``over`` and at most ``up_to``."""
 
     name: str
     way: str
@@ -132,18 +137,16 @@ class Route(Contract):
 class ProcessTemplate(Contract):
     """A kind of process, as data. A task keeps the template that it began with.
 
-    ``instructions``: what a model is told besides in a state. ``outputs``: what an answer has to speak of.
-    ``figures``: what the executor computes itself. ``rules``: policy of the process; it adds to the tenant's.
-    ``must_know``: fields that its rules decide by (``a|b``: one of them); a change about which none was read asks.
-    ``whole_lists``: a list that could not be read to its end is no source for a figure, and a plan on it asks a person.
-    ``routes``: the way of each row by its age, which stands in the field that ``routed`` names.
-    ``approvers``: how many distinct people an approval of it takes.
-    ``escalates``: a rule that escalates ends it in ESCALATE, with its work done; elsewhere it waits for a person.
-    ``two_persons_about``: words of the task or its facts for which two different people have to approve.
-    ``confirmations``: each is an approval of its own, in this order, on the same plan.
-    ``sequence``: a change goes out only once the one before it is verified.
-    ``notice_to``: whoever has to be told of a change. ``quiet_hours``: notices wait until the tenant's are over.
-    ``synthesized``: a model made it up, for a kind of task that no file describes.
+    ``instructions``: further instructions for the model, by state. ``outputs``: what an answer must mention.
+    ``figures``: what the executor computes. ``rules``: rules in addition to the tenant's. ``must_know``: fields that
+    the rules depend on (``a|b``: one of them); a change without any of them needs an approval. ``whole_lists``: an
+    incomplete list is no source for a figure, and a plan based on one needs an approval. ``routes``: the treatment of
+    each row by its age, which the field ``routed`` gives. ``approvers``: how many different people must approve.
+    ``escalates``: whether a rule that escalates ends the task in ESCALATE with its work done, instead of waiting for a
+    person. ``two_persons_about``: words of the task or its facts that make two different approvers necessary.
+    ``confirmations``: separate approvals of the same plan, in this order. ``sequence``: each change is sent only after
+    the one before it is verified. ``notice_to``: who must be notified of a change. ``quiet_hours``: whether notices
+    wait until the tenant's quiet hours are over. ``synthesized``: whether a model designed it.
     """
 
     process_type: str
@@ -173,7 +176,7 @@ _NO_PROCESS_NAMES = frozenset({"unknown", "other", "none", "custom", "new", "spe
 
 
 def process_name(text: str) -> str:
-    """The text as a process's name in snake case; empty if it names no process."""
+    """The text as a process name in snake case; empty if it has no usable characters."""
     name = re.sub(r"[\s-]+", "_", text.strip().lower())
     return name if _PROCESS_NAME.fullmatch(name) and name not in _NO_PROCESS_NAMES else ""
 
@@ -183,9 +186,7 @@ READ_ONLY = (FsmState.DECOMPOSE, FsmState.ASSESS, FsmState.COMPLETE)
 
 
 def read_template(text: str) -> ProcessTemplate:
-    """The template in a file's text, which ``refuse_bad_template`` checks; raises ``BadTemplate`` if
-    there is none.
-    """
+    """Parses a template file; raises ``BadTemplate``. ``refuse_bad_template`` checks the result."""
     try:
         given = tomllib.loads(text)
         template = ProcessTemplate.model_validate(given)
@@ -229,7 +230,7 @@ _COMPLEX = "reconcile|root cause|diagnose|forecast|synthesize|cross-reference|co
 
 
 def is_complex(task: str) -> bool:
-    """Whether the task uses one of the complex words: a question with one goes to the large model."""
+    """Whether the task uses one of the complex words, so that even a question goes to the large model."""
     return any(word in task.lower() for word in _COMPLEX)
 
 
@@ -238,7 +239,7 @@ _ENDS = (FsmState.COMPLETE, FsmState.ESCALATE)
 
 
 class NoSuchStep(Exception):
-    """A path does not have the step that was asked for."""
+    """The path has no such state."""
 
 
 def state_after(path: Sequence[FsmState], state: FsmState) -> FsmState:
@@ -250,7 +251,7 @@ def state_after(path: Sequence[FsmState], state: FsmState) -> FsmState:
 
 
 def after_planning(path: Sequence[FsmState]) -> FsmState:
-    """The state in which a plan begins to be carried out; raises ``NoSuchStep`` if the path writes nothing."""
+    """The state in which a plan begins to be carried out; raises ``NoSuchStep`` if the path has no writes."""
     found = next((state for state in path if state in PLAN_STATES), None)
     if found is None:
         raise NoSuchStep(f"nothing is written on the path {', '.join(path)}")
@@ -258,7 +259,7 @@ def after_planning(path: Sequence[FsmState]) -> FsmState:
 
 
 def with_gate(path: Sequence[FsmState]) -> tuple[FsmState, ...]:
-    """The path with APPROVAL_GATE in it, put directly before MUTATE if the template has none."""
+    """The path with APPROVAL_GATE, inserted before MUTATE if the template has none."""
     if FsmState.APPROVAL_GATE in path:
         return tuple(path)
     at = path.index(FsmState.MUTATE)
@@ -266,12 +267,12 @@ def with_gate(path: Sequence[FsmState]) -> tuple[FsmState, ...]:
 
 
 def with_end(path: Sequence[FsmState], escalated: bool) -> tuple[FsmState, ...]:
-    """The path with ESCALATE or COMPLETE as its end."""
+    """The path, ending in ESCALATE or COMPLETE."""
     return (*path[:-1], FsmState.ESCALATE if escalated else FsmState.COMPLETE)
 
 
 def is_end(state: FsmState) -> bool:
-    """Whether a path ends in this state."""
+    """Whether this state ends a path."""
     return state in _ENDS
 
 
@@ -281,7 +282,7 @@ NOTHING_WRITTEN = "Nothing was written or sent."
 
 
 class EarlyEnd(Exception):
-    """Raised where a run ends before its answer. ``fsm_state``: the machine's; None: as it is."""
+    """A run ends before its answer. ``fsm_state``: the machine's final state; None to leave it unchanged."""
 
     state = TaskState.FAILED
     fsm_state: FsmState | None = FsmState.FAILED
@@ -289,13 +290,13 @@ class EarlyEnd(Exception):
     partial = False
 
     def __init__(self, reason: str, part: FailedPart | None = None) -> None:
-        """``part``: what did not work, where the cause lies in a part of the installation and not in the task."""
+        """``part``: the part of the installation that failed, if the cause is not in the task."""
         super().__init__(reason)
         self.reason = reason
         self.part = part
 
     def correct_reason(self, ledger: Iterable[LedgerEntry]) -> None:
-        """Makes a reason that says that nothing was written, of the plan at hand, true of a task that has written."""
+        """Corrects a reason that says that nothing was written, if earlier plans of the task have written."""
         if any(entry.status in (*DONE, *UNDECIDED) for entry in ledger):
             self.reason = _NOTHING_WRITTEN.sub(r"\1othing more was written", self.reason)
 
@@ -304,15 +305,17 @@ _NOTHING_WRITTEN = re.compile(r"\b([Nn])othing was written\b")
 
 
 class TenantStopped(Exception):
-    """The tenant is stopped, as the message says: the run pauses, and goes on from its journal later."""
+    """The tenant is stopped. The run pauses, and continues later from its journal."""
 
 
 class Failed(EarlyEnd):
-    """Something that was needed did not work."""
+    """Something that the task needs has failed."""
 
 
 class ModelTemporarilyAway(Failed):
-    """The model is away and may be back in minutes. ``retry_after``: after how many seconds, if it says so."""
+    """The model is unavailable but may be back in minutes. ``retry_after``: in how many seconds, if the endpoint says
+    so.
+    """
 
     def __init__(self, reason: str, retry_after: float | None = None) -> None:
         super().__init__(reason, "model")
@@ -320,26 +323,26 @@ class ModelTemporarilyAway(Failed):
 
 
 class Rejected(EarlyEnd):
-    """A policy or a person said no."""
+    """A policy or a person has refused the task."""
 
     state = TaskState.REJECTED
     fsm_state = None
 
 
 class Escalated(EarlyEnd):
-    """A person has to look at it: a write in doubt, an audit that would not come clean."""
+    """A person must look at the task, for example because of a write in doubt."""
 
     fsm_state = FsmState.ESCALATE
     escalated = True
 
 
 class Canceled(EarlyEnd):
-    """Somebody asked for the task to stop."""
+    """Somebody has cancelled the task."""
 
     state = TaskState.CANCELED
     fsm_state = None
 
 
 def ends_timed_wait(turn: Turn) -> bool:
-    """Whether a turn is the timer that ends a rest."""
+    """Whether the turn is the timer that ends a ``TimedWait``."""
     return turn.kind is TurnKind.DEADLINE and str(turn.data.get("subject", "")).startswith(REST_SUBJECT)

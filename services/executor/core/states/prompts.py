@@ -1,7 +1,7 @@
-"""What a model is asked: system texts, the sections of a message, and the structured outputs that are wanted.
+"""The prompts: system texts, the order of a message's sections, and the schemas of structured outputs.
 
-The texts are files in ``texts/`` beside this one. An output's JSON Schema is closed and every property is required, as
-structured output demands; free-form JSON travels as text.
+The texts are files in ``texts/``. Output schemas are closed and require every property, as structured output demands;
+free-form JSON is therefore sent as text.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ _HERE = files(__package__) / "texts"
 
 
 class Prompts(NamedTuple):
-    """The system texts: ``rules`` of a conversation, ``role`` begins that of every other request."""
+    """The system texts. ``rules``: of a conversation; ``role``: the beginning of every other request's."""
 
     role: str
     rules: str

@@ -18,7 +18,7 @@ _AT_ONCE = 4
 
 
 class Archiver:
-    """Moves ended tasks to the archive; without one they stay in the store for their whole time."""
+    """Moves ended tasks to the archive. Without an archive they stay in the store until they expire."""
 
     def __init__(self, ended: EndedTasks, archive: Archive | None) -> None:
         self._ended = ended
@@ -26,7 +26,9 @@ class Archiver:
         self._at_once = asyncio.Semaphore(_AT_ONCE)
 
     async def tick(self, partitions: Collection[int]) -> int:
-        """Archives the ended tasks of these partitions; returns how many. Dying at any point repeats harmlessly."""
+        """Archives ended tasks of these partitions; returns how many. It may be interrupted and repeated at any
+        point.
+        """
         total = 0
         while partitions:
             tasks, partitions = await self._ended.claim(partitions, _MOST, with_content=self._archive is not None)
@@ -45,7 +47,7 @@ class Archiver:
         return [one for one, is_safe in zip(found, safe, strict=True) if is_safe]
 
     async def _archive_task(self, archive: Archive, found: EndedContent) -> bool:
-        """Whether the task may leave the store; one that could not be archived is taken again later."""
+        """Whether the task may leave the store. One that could not be archived is tried again later."""
 
         async def put() -> bool:
             if found.envelope is not None:
@@ -56,7 +58,7 @@ class Archiver:
 
 
 class Evictor:
-    """Moves idle sessions to the archive; without one they stay in the store for their whole time."""
+    """Moves idle sessions to the archive. Without an archive they stay in the store until they expire."""
 
     def __init__(self, idle: IdleSessions, archive: Archive | None, idle_seconds: float) -> None:
         self._idle = idle
@@ -65,7 +67,9 @@ class Evictor:
         self._at_once = asyncio.Semaphore(_AT_ONCE)
 
     async def tick(self, partitions: Collection[int]) -> int:
-        """Evicts the idle sessions of these partitions; returns how many. Dying at any point repeats harmlessly."""
+        """Evicts idle sessions of these partitions; returns how many. It may be interrupted and repeated at any
+        point.
+        """
         total = 0
         while sessions := await self._idle.claim(partitions, self._seconds, _MOST):
             if self._archive is None:
@@ -78,7 +82,9 @@ class Evictor:
         return total
 
     async def _evict_session(self, archive: Archive, session: SessionName) -> bool:
-        """Whether the session was evicted: stored in the archive, then removed if it is as it was read."""
+        """Stores the session in the archive, then removes it from the store if it has not changed; returns whether it
+        was removed.
+        """
 
         async def put() -> bool:
             found = await self._idle.read(session)
@@ -93,7 +99,7 @@ class Evictor:
 async def _archive_one(
     at_once: asyncio.Semaphore, put: Callable[[], Awaitable[bool]], failed: str, **about: str
 ) -> bool:
-    """What ``put`` returns; False, after a line in the log, if it failed: it is tried again later."""
+    """The result of ``put``; False, after a log line, if it failed, so that it is tried again later."""
     async with at_once:
         try:
             return await put()

@@ -1,4 +1,4 @@
-"""How a run ends: answered, early, or waiting for a person or a time."""
+"""Builds the end of a run: answered, ended early, or waiting for a person or a time."""
 
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
@@ -40,7 +40,7 @@ WAITS_FOR_PERSON = (StillWaiting, StillInDoubt, AgentAsks, Doubtful)  # the same
 
 
 async def end_answered(ctx: TurnContext, done: ReviewedRun, not_done: str) -> RunEnd:
-    """The end of an answered task: completed, or failed if a part of it was not done."""
+    """The end of an answered task: completed, or failed if ``not_done`` says that a part was not done."""
     progress, answer = done.progress, answer_with_escalation(done.progress)
     if not_done and not is_json_list(answer):
         answer = "\n\n".join(filter(None, (answer, f"Not done: {not_done.rstrip('.')}.")))
@@ -58,7 +58,7 @@ async def end_answered(ctx: TurnContext, done: ReviewedRun, not_done: str) -> Ru
 
 
 async def end_early(opened: OpenedTurn, early: EarlyEnd) -> RunEnd:
-    """The end of a run before its answer. An open doubt keeps the task waiting, unless somebody gave it up."""
+    """The end of a run without an answer. While a write is in doubt the task waits, unless it was given up."""
     writes, progress = await _list_writes(opened.store), opened.journal.progress
     early.correct_reason(writes)
     if open_doubts(writes) and not is_practice(opened.work.record) and not isinstance(early, Canceled | GivenUp):
@@ -83,7 +83,7 @@ async def end_early(opened: OpenedTurn, early: EarlyEnd) -> RunEnd:
 
 
 def end_of_budget(spent: BudgetSpent, progress: Progress, ledger: Mapping[str, LedgerEntry]) -> EarlyEnd:
-    """``Partial`` if there is something to tell of, no write is open and nothing is left undone; else ``Failed``."""
+    """``Partial`` if something is known, no write is open and no planned call is left undone; otherwise ``Failed``."""
     dossier, plan = progress.dossier, progress.dossier.present_plan
     done = {(entry.plan_hash, entry.call.call_id) for entry in ledger.values() if entry.status in DONE}
     if undone := [call.tool for call in plan.calls if (plan.hash, call.call_id) not in done]:
@@ -98,13 +98,13 @@ def end_of_budget(spent: BudgetSpent, progress: Progress, ledger: Mapping[str, L
 
 
 def _say_values(reason: str, progress: Progress) -> str:
-    """The answer of a partial result: why it is partial, and the values that the run had found."""
+    """The answer of a partial result: why it is partial, and the figures known so far."""
     values = [f"- {value.name}: {value.value}" for value in progress.dossier.values]
     return "\n".join([f"Partial result: {reason}.", *(["Known until then:", *values] if values else [])])
 
 
 def _say_left_out(reason: str, progress: Progress, writes: Sequence[LedgerEntry]) -> str:
-    """The answer of a task that was canceled: the reason, and each planned call that was never begun."""
+    """The answer of a cancelled task: the reason, and the planned calls that were never begun."""
     plan = progress.dossier.present_plan
     begun = {(entry.plan_hash, entry.call.call_id) for entry in writes}
     calls = [call for call in plan.calls if (plan.hash, call.call_id) not in begun]
@@ -113,7 +113,7 @@ def _say_left_out(reason: str, progress: Progress, writes: Sequence[LedgerEntry]
 
 
 async def end_waiting(opened: OpenedTurn, waiting: _WaitsForPerson) -> RunEnd:
-    """The end of a run that leaves its task waiting for a person."""
+    """The end of a run whose task keeps waiting for a person."""
     match waiting:
         case StillWaiting():  # for the answer to the same question as before
             return await _end_asking_approval(opened.store, waiting.approval, opened.journal.progress, waiting.note)
@@ -153,7 +153,7 @@ async def end_with_question(ctx: TurnContext, waits: WaitsForDecision) -> RunEnd
 
 
 async def end_with_timed_wait(ctx: TurnContext, resting: WaitsForTime) -> RunEnd:
-    """The end of a run that goes on by itself when the time has come; until then no lease is held."""
+    """The end of a run that continues at a later time. No lease is held until then."""
     ctx.ports.tracer.current_span().event(names.RESTS)
     progress, rest = _store_waiting(ctx, resting.progress, f"rests:{ctx.turn.turn_id}"), resting.rest
     ctx.journal.tell("note", rests_until=rest.until.isoformat(), why=rest.why)
@@ -164,7 +164,7 @@ async def end_with_timed_wait(ctx: TurnContext, resting: WaitsForTime) -> RunEnd
 async def _end_asking_approval(
     store: TurnStore, approval: Approval, progress: Progress | None, note: str = ""
 ) -> RunEnd:
-    """The end of a run that asks a person about a plan; earlier plans of the task may have written something."""
+    """The end of a run that asks for an approval. Earlier plans of the task may have written something."""
     text = "\n\n".join(part for part in (note, write_approver_brief(approval)) if part)
     return RunEnd(
         TaskState.INPUT_REQUIRED,
@@ -179,7 +179,7 @@ async def _end_asking_approval(
 
 
 async def _end_in_doubt(opened: OpenedTurn, note: str) -> RunEnd:
-    """The end of a run that waits for an operator's decision on its writes in doubt."""
+    """The end of a run that waits for an operator's decision on writes in doubt."""
     writes = await _list_writes(opened.store)
     doubts = open_doubts(writes)
     named = ", ".join(f"{doubt.call.call_id} {doubt.call.tool}" for doubt in doubts)
@@ -198,7 +198,7 @@ async def _end_in_doubt(opened: OpenedTurn, note: str) -> RunEnd:
 
 
 async def _end_with_agent_question(opened: OpenedTurn, entry: LedgerEntry) -> RunEnd:
-    """The end of a run that passes a remote agent's question to the requester; the next message answers it."""
+    """The end of a run that passes a remote agent's question on to the requester, whose next message is the answer."""
     question = entry.agent.question if entry.agent else ""
     until = f" before {entry.decide_by:%Y-%m-%d %H:%M} UTC" if entry.decide_by else ""
     asked = f"The agent {entry.call.connection_id!r} asks, to go on with {entry.call.call_id} {entry.call.tool}:"
@@ -209,13 +209,13 @@ async def _end_with_agent_question(opened: OpenedTurn, entry: LedgerEntry) -> Ru
 
 
 def _store_latest(opened: OpenedTurn, why: str) -> Progress | None:
-    """The latest progress, stored as it waits for that; None if the run ended before it began."""
+    """Stores the latest progress before a wait for ``why``; None if the run failed before it began."""
     latest = opened.journal.progress
     return _store_waiting(opened, latest, f"{why}:{opened.work.turn.turn_id}") if latest else None
 
 
 def _store_waiting(at: TurnContext | OpenedTurn, progress: Progress, label: str) -> Progress:
-    """The progress with the time that this turn was worked on added, stored under that label; waiting costs none."""
+    """Stores the progress under ``label`` with this turn's working time added, since waiting does not count as work."""
     worked = progress.worked_ms + round(at.journal.worked_seconds * 1000)
     progress = progress.model_copy(update={"worked_ms": worked})
     at.journal.save_progress(progress, label)

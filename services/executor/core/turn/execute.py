@@ -1,4 +1,4 @@
-"""EXECUTE: the conversation, plan by plan, to its answer, or to where it has to wait for a person or a time."""
+"""EXECUTE: runs the conversation, plan by plan, until there is an answer or the run has to wait."""
 
 from typing import NamedTuple
 
@@ -34,16 +34,16 @@ _OUTCOMES = "plan:{}:outcomes"  # the journal's name for what became of the call
 
 
 class _CarriedPlan(NamedTuple):
-    """A plan that was carried out, or outdated before any of it was made. ``outcomes``: what became of its calls."""
+    """A plan that was carried out, or was outdated before any of its calls. ``outcomes``: by call id."""
 
     progress: Progress
     outcomes: dict[str, Json]
 
 
 async def execute_task(ctx: TurnContext, progress: Progress) -> AnsweredTask | WaitsForDecision | WaitsForTime:
-    """Continues the task from where it stands. Whatever was said and done before is taken again from the journal.
+    """Continues the task. Earlier replies and results come from the journal.
 
-    If the orchestrator that thinks first is not available before anything is planned, the next one listed begins.
+    If the first orchestrator is unavailable before anything is planned, the next one in the list takes over.
     """
     while True:
         conversation = await begin_conversation(ctx, progress)
@@ -56,7 +56,7 @@ async def execute_task(ctx: TurnContext, progress: Progress) -> AnsweredTask | W
 
 
 async def _carry_conversation(conversation: Conversation) -> AnsweredTask | WaitsForDecision | WaitsForTime:
-    """Lets the model speak, carries out each plan that closes, and tells the model what became of its calls."""
+    """Lets the model continue, carries out each plan that closes, and tells the model the outcomes of its calls."""
     while True:
         try:
             event = await conversation.advance()
@@ -90,7 +90,7 @@ async def _complete_answer(conversation: Conversation, progress: Progress) -> An
 
 
 async def _carry_closed_plan(ctx: TurnContext, closed: PlanClosed) -> _CarriedPlan | WaitsForDecision | WaitsForTime:
-    """Carries out the plan and returns what became of its calls, as a journal step, or how it waits."""
+    """Carries out the plan; returns the outcomes of its calls (a journal step), or what the run waits for."""
     stored = ctx.journal.of_earlier_attempt(_OUTCOMES.format(closed.plan.round))
     if stored is not None:
         return _CarriedPlan(closed.progress, loads_object(stored))
@@ -120,7 +120,7 @@ def _say_outdated(ctx: TurnContext, plan: WritePlan, stale: StaleInputs) -> str:
 
 
 def _why_asked_again(ctx: TurnContext, plan: WritePlan) -> tuple[str, ...]:
-    """What changed, if the plan replaces one that was outdated when it was to be carried out; else empty."""
+    """What has changed, if the plan replaces one that was outdated when it was to be carried out; else empty."""
     why = ctx.journal.get(OUTDATED.format(plan.round - 1))
     return (why,) if why else ()
 
@@ -135,7 +135,7 @@ async def _wait_for_model(conversation: Conversation, away: ModelTemporarilyAway
 
 
 def _may_pass_to_next(progress: Progress, failed: Failed) -> bool:
-    """Whether the next orchestrator may begin: there is one, and nothing is planned."""
+    """Whether the next orchestrator may take over: there is one, and nothing is planned."""
     return len(progress.orchestrators) > 1 and failed.part == "model" and progress.dossier.plan is None
 
 

@@ -1,9 +1,9 @@
-"""Fair shares: how many sessions of one tenant are worked on at once, here and over all executors.
+"""Fair shares: how many sessions of one tenant run at once, in this process and over all executors.
 
-Here a tenant may take a further place while it has fewer than nine times as many as are free, so one alone fills nine
-tenths, two fill less than half each, and there is always a place for who has none. What it may not take stays in the
-queue. Over all executors a tenant's cap holds; who finds it reached is woken when one of the tenant's sessions ends. A
-wake that is lost is mended by the reaper, which looks at such a session again after half a minute.
+In this process a tenant may take a further slot while it has fewer than nine times as many as are free. So one tenant
+alone fills nine tenths of the slots, two fill less than half each, and a tenant without a slot always gets one. Other
+sessions stay in the queue. Over all executors a tenant's cap applies: a session over the cap is woken when another one
+of the tenant ends. If that wake is lost, the reaper looks at the session after half a minute.
 """
 
 import asyncio
@@ -24,8 +24,8 @@ log = structlog.get_logger()
 
 
 class FairShareSlots:
-    """The fair shares as one process sees them: a session is worked on only while it has a slot. A tenant without a cap
-    costs no round trip. May raise ``StoreUnavailable``.
+    """The slots of this process. A session runs only while it has a slot. A tenant without a cap costs no round trip.
+    May raise ``StoreUnavailable``.
     """
 
     def __init__(self, store: SlotStore, tenants: Tenants, wakes: SessionWakes, slot_seconds: float) -> None:
@@ -37,13 +37,15 @@ class FairShareSlots:
         self._full: dict[str, float] = {}  # tenants whose cap was reached: until when that is believed
 
     def free_slots(self, free: int) -> FreeSlotsByTenant:
-        """The tenants whose sessions may be taken, and how many, with so many places free here."""
+        """How many sessions of which tenants may be taken, with ``free`` slots free in this process."""
         return FreeSlotsByTenant(
             free, free_share(0, free), self._list_shares(free) | dict.fromkeys(self._tenants_at_cap(), 0)
         )
 
     async def acquire(self, tenant: str, session_id: str) -> bool:
-        """Whether the session got a slot; if not, its tenant's cap is reached, and it is woken when a slot is free."""
+        """Whether the session got a slot. If not, its tenant's cap is reached, and the session is woken when a slot is
+        free.
+        """
         self._here[tenant] += 1
         try:
             has_slot = await self._take_slot(tenant, session_id)
@@ -57,7 +59,7 @@ class FairShareSlots:
         return has_slot
 
     async def release(self, tenant: str, session_id: str) -> None:
-        """Gives back a slot that was taken here, and wakes the session that waited for it."""
+        """Releases a slot of this process, and wakes the session that waits for it."""
         self._subtract_session(tenant)
         if (tenant, session_id) in self._with_slots:
             self._with_slots.discard((tenant, session_id))
@@ -67,7 +69,7 @@ class FairShareSlots:
                 await self._wakes.wake_first(tenant, following)
 
     async def keep_extending(self) -> None:
-        """Keeps the slots that were taken here; runs until cancelled."""
+        """Extends this process's slots at intervals, until cancelled."""
         while True:
             await asyncio.sleep(self._slot_seconds / 3)
             try:
@@ -116,6 +118,6 @@ class FairShareSlots:
 
 
 def free_share(here: int, free: int) -> int:
-    """How many free places a tenant with ``here`` sessions may take; the last one is for who has none."""
+    """How many free slots a tenant with ``here`` sessions may take. The last slot is kept for a tenant without any."""
     even = max(0, -(-(_TIMES_THE_FREE * free - here) // (_TIMES_THE_FREE + 1)))
     return max(0, min(even, free - 1)) if here or free > 1 else free

@@ -1,4 +1,4 @@
-"""How a turn ends that nobody runs: given up after too many attempts, or never read."""
+"""Ends turns that are not run: given up after too many attempts, or unreadable."""
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -38,8 +38,8 @@ log = structlog.get_logger()
 
 
 async def give_up(work: Work, store: TurnStore, attempts: int) -> TurnEnd:
-    """Ends a turn that is given up: its task is ``failed``, or waits for an operator if a write is in doubt and there
-    is still time. Its reason names every write that was made or whose fate is not known.
+    """Ends a turn that is given up. Its task fails, or waits for an operator if a write is in doubt and time is left.
+    The reason names every write that was made or may have been.
     """
     entries, now = tuple((await store.ledger()).values()), (await store.pulse()).now
     doubts = open_doubts(entries)
@@ -71,9 +71,9 @@ async def give_up(work: Work, store: TurnStore, attempts: int) -> TurnEnd:
 async def _remember_calls(
     record: TaskRecord, store: TurnStore, entries: Sequence[LedgerEntry], *, ended: bool
 ) -> SessionState | None:
-    """The session's state with the task's calls, for rules; None, so that it stays, if there are none.
+    """The session's state with the task's calls added; None to leave it unchanged, if there are none.
 
-    Every write is kept where nobody can read which tools the rules name: that may be what broke the turn.
+    If the rules cannot be read, which may be why the turn failed, every write is kept.
     """
     made, names = await _calls_made(record, store, entries)
     if not (made and names):
@@ -91,7 +91,7 @@ async def _remember_calls(
 async def _calls_made(
     record: TaskRecord, store: TurnStore, entries: Sequence[LedgerEntry]
 ) -> tuple[tuple[PastCall, ...], tuple[str, ...]]:
-    """The task's calls, and the tools or patterns of tools that rules name."""
+    """The task's calls, and the names and name patterns of tools in rules."""
     try:
         progress = latest_progress(await store.journal())
     except ValueError as error:
@@ -103,7 +103,9 @@ async def _calls_made(
 
 
 def _may_still_wait(turn: Turn, entries: Sequence[LedgerEntry], now: datetime) -> bool:
-    """Whether an operator may still decide: neither the task nor this turn was to end the wait."""
+    """Whether an operator may still decide: the turn is neither a cancel nor a deadline, nobody took the task over, and
+    time is left.
+    """
     if turn.kind in (TurnKind.CANCEL, TurnKind.DEADLINE) or find_taken_over(entries) is not None:
         return False
     return all(entry.decide_by is not None and now < entry.decide_by for entry in open_doubts(entries))
@@ -120,7 +122,7 @@ def _list_tools(heading: str, entries: Iterable[LedgerEntry], statuses: Collecti
 
 
 def build_dead_letter(work: Work, ended: TaskRecord, attempts: int) -> DeadTurn:
-    """The dead letter of a turn: what an operator is told of it, and all that is needed to begin its task anew."""
+    """The dead letter of a turn: what an operator needs to know, and to start its task again."""
     record = work.record
     return DeadTurn(
         tenant=record.tenant,
@@ -146,7 +148,7 @@ def _begun_writes(ended: TaskRecord) -> Iterator[str]:
 
 
 async def known_outcome(record: TaskRecord, store: TurnStore) -> TaskOutcome:
-    """The outcome of an ended task, from what is stored of it."""
+    """The outcome of an ended task, from its stored record and ledger."""
     is_applied = record.state is not TaskState.CANCELED and not is_dry_run(record)
     writes = (await store.ledger()).values()
     return outcome_of_record(record, writes, marked_values(record.request.text), is_applied=is_applied)
@@ -158,7 +160,7 @@ _WRITES = ("unknown: its record cannot be read",)  # they cannot be excluded: no
 
 
 def end_unread(unread: UnreadableTurn, tenant: str, session_id: str) -> UnreadTurnEnd:
-    """The end of a turn that could not be read: its task has failed, for whoever reads or follows it."""
+    """The end of a turn that could not be parsed. Its task fails."""
     turn = unread.turn or Turn(
         turn_id=unread.turn_id, task_id=unread.task_id, kind=TurnKind.MESSAGE, principal=_NOBODY, received_at=unread.now
     )
@@ -184,9 +186,9 @@ def end_unread(unread: UnreadableTurn, tenant: str, session_id: str) -> UnreadTu
 
 
 def _ended_record(stored: str, least: TaskRecord, turn_id: str) -> str:
-    """The record as it is stored, ended; what this release cannot read in it is kept for one that can.
+    """The stored record in its ended state, as JSON, with the fields that this release does not know.
 
-    What it lacks is as in the ``least`` record, and so is all of one that is no JSON object.
+    Missing fields come from the ``least`` record; so do all if the stored one is not a JSON object.
     """
     said = loads_object(least.stored_json())
     try:

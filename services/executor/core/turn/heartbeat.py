@@ -1,4 +1,4 @@
-"""Keeps all leases of a process alive, with one round trip for each beat."""
+"""Extends all leases of a process, in one round trip each time."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator
@@ -19,10 +19,11 @@ log = structlog.get_logger()
 
 
 class LeaseKeeper:
-    """Keeps the leases of a process: ``keep_extending`` runs as long as it works, each session under ``watch``.
+    """Extends the leases of a process: ``keep_extending`` runs all the time, and each session runs under ``watch``.
 
-    It may extend them in another thread than the sessions run in, so that one session's long calculation costs no other
-    its lease. Then it does so for no longer than their event loop has shown signs of life: see ``note_life``.
+    It may run in another thread than the sessions, so that a long calculation of one session does not cost the others
+    their leases. It then stops extending once the sessions' event loop has shown no sign of life for too long: see
+    ``note_life``.
     """
 
     def __init__(self, lease_seconds: float) -> None:
@@ -33,11 +34,11 @@ class LeaseKeeper:
         self._beat_at = monotonic()
 
     def has_signal(self, lease: Lease) -> bool:
-        """Whether the store has to be asked what is wanted of the lease's turn: the last beat said so, or is old."""
+        """Whether the turn must ask the store for its pulse: the last heartbeat said so, or is too old."""
         return lease in self._called or monotonic() - self._beat_at > self._lease_seconds
 
     async def watch(self, kept: "KeptLease") -> None:
-        """Has the lease extended for as long as this is awaited; raises ``LeaseLost`` when it is gone."""
+        """Has the lease extended while this is awaited; raises ``LeaseLost`` when it is lost."""
         self._watched[kept.lease] = kept
         try:
             await kept.lost
@@ -45,13 +46,15 @@ class LeaseKeeper:
             del self._watched[kept.lease]
 
     async def note_life(self) -> NoReturn:
-        """Shows, until cancelled, that the event loop of the sessions, in which it runs, is not hung."""
+        """Shows at intervals, until cancelled, that the event loop in which it runs is not blocked."""
         while True:
             self._alive_at = monotonic()
             await asyncio.sleep(self._lease_seconds / _BEATS_PER_LEASE)
 
     async def keep_extending(self, leases: ExtendsLeases) -> NoReturn:
-        """Extends the leases at intervals until cancelled; one that could not be extended in time is lost."""
+        """Extends the leases at intervals, until cancelled. A lease that could not be extended in time is reported as
+        lost.
+        """
         while True:
             await asyncio.sleep(self._lease_seconds / _BEATS_PER_LEASE)
             if monotonic() - self._alive_at > _BUSY_LEASES * self._lease_seconds:
@@ -77,7 +80,7 @@ class LeaseKeeper:
         return True
 
     async def _try_extending(self, leases: ExtendsLeases, kept: tuple[Lease, ...]) -> HeartbeatResult:
-        """Extends the leases, trying again while the store does not answer: the caller bounds it."""
+        """Extends the leases, trying again while the store does not answer. The caller sets the time limit."""
         while kept:
             try:
                 return await leases.extend_all(kept)
@@ -93,7 +96,7 @@ class LeaseKeeper:
 
 
 class KeptLease(LeaseHeartbeat):
-    """One lease that the keeper extends; its session awaits ``lost`` and ``news`` in its own event loop."""
+    """One lease that the keeper extends. Its session awaits ``lost`` and ``news`` in its own event loop."""
 
     def __init__(self, keeper: LeaseKeeper, lease: Lease) -> None:
         self._keeper = keeper
@@ -124,7 +127,7 @@ class KeptLease(LeaseHeartbeat):
             self._going = self.released
 
     def report_loss(self) -> None:
-        """Tells the session, in its loop, that its lease is lost, unless that is being given back there."""
+        """Tells the session, in its own event loop, that its lease is lost, unless it is just being released."""
         if not self.lost.done() and not self._going:
             self.lost.set_exception(LeaseLost(self.lease.session_id))
 

@@ -1,4 +1,4 @@
-"""Sessions that the reaper found are taken by this process itself while it has little to do."""
+"""Lets this process take sessions that its reaper found, while it has capacity, instead of queueing them."""
 
 from collections.abc import Iterable, Sequence
 
@@ -15,9 +15,9 @@ FEW_SESSIONS = 64
 
 
 class LocalFirstWakes(SessionWakes):
-    """Wakes that this process takes itself while it runs few sessions; the others go into the queue.
+    """Wakes that this process takes itself while it runs few sessions; others go into the queue.
 
-    So a queue that is down or slow does not keep a dead executor's turns, or new ones, from going on.
+    So a dead executor's turns continue even while the queue is down or slow.
     """
 
     def __init__(self, runner: Runner, wakes: SessionWakes) -> None:
@@ -32,7 +32,7 @@ class LocalFirstWakes(SessionWakes):
     async def wake_unattended(
         self, sessions: Iterable[tuple[str, str]], *, begun: bool = False
     ) -> Sequence[tuple[str, str]]:
-        """Those that were taken here or put into the queue: who is to be taken by others is told first."""
+        """The sessions that were taken here or queued. Those for other executors are queued first."""
         every = list(sessions)
         free = max(0, FEW_SESSIONS - self._runner.running)
         near, left = (every[:free], every[free:]) if begun else ([], every)
@@ -48,7 +48,7 @@ class LocalFirstWakes(SessionWakes):
         return [*taken, *queued, *await self._wakes.wake_unattended(back, begun=begun)]
 
     async def _offer_sessions(self, sessions: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-        """The sessions that were taken here, offered side by side."""
+        """Offers the sessions to this process's runner in parallel; returns those that it took."""
         took = await run_side_by_side(self._offer_session(one) for one in sessions)
         return [one for one, is_taken in zip(sessions, took, strict=True) if is_taken]
 

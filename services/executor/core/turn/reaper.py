@@ -1,4 +1,4 @@
-"""Wakes sessions that a crash or a lost wake left behind, makes due timers turns, and counts both."""
+"""Wakes sessions that a crash or a lost wake left behind, turns due timers into turns, and counts both."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping
@@ -14,7 +14,7 @@ from shared.ports.store import StoreUnavailable
 
 
 class FaultCounts:
-    """Counts of mended faults. ``unreported`` are those that the installation's own counts do not have yet."""
+    """Counts repaired faults. ``unreported``: those not yet added to the installation's counts."""
 
     def __init__(self) -> None:
         self._counts: Counter[Fault] = Counter()
@@ -28,7 +28,7 @@ class FaultCounts:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """The count of every kind of fault, also of those that never happened."""
+        """The count of each kind of fault, including zeros."""
         return {fault.value: self._counts[fault] for fault in Fault}
 
     @property
@@ -36,7 +36,7 @@ class FaultCounts:
         return dict(self._unreported)
 
     def subtract_reported(self, counts: Mapping[Fault, int]) -> None:
-        """Takes off the counts that were added to the installation's."""
+        """Subtracts the counts that were added to the installation's."""
         self._unreported -= Counter(counts)
 
 
@@ -47,10 +47,10 @@ TIMER = Principal(id="timer", roles=(Role.OPERATOR,), verified=True)
 
 
 class Reaper:
-    """Wakes sessions that a crash or a lost wake left behind, and fires due timers. ``outcomes_behind``: how many ended
-    tasks the learner had not applied when they were last counted.
+    """Wakes sessions that a crash or a lost wake left behind, and fires due timers.
 
-    ``soonest``: in how many seconds something will be due in a partition, as the last look found it.
+    ``outcomes_behind``: how many outcomes the learner had not applied at the last count. ``soonest``: by partition, in
+    how many seconds something is due, as of the last look.
     """
 
     def __init__(self, upkeep: Upkeep, wakes: SessionWakes, mended: FaultCounts | None = None) -> None:
@@ -61,7 +61,7 @@ class Reaper:
         self.soonest: Mapping[int, float] = {}
 
     async def tick(self, partitions: Collection[int] = ALL_PARTITIONS) -> int:
-        """Looks at the partitions once; returns how many sessions it woke, of those that wait in no queue."""
+        """Looks at the partitions once; returns how many sessions it woke."""
         if len(partitions) == len(ALL_PARTITIONS):
             await self._upkeep.end_dead_leases()
         overdue = await self._upkeep.find_overdue(partitions)
@@ -78,15 +78,17 @@ class Reaper:
         self.outcomes_behind = await self._upkeep.count_unsettled_outcomes()
 
     async def _wake_forgotten(self, sessions: tuple[SessionName, ...]) -> int:
-        """Wakes sessions in no queue; returns how many. Whoever claims one counts an owner who is gone."""
+        """Wakes sessions that are in no queue; returns how many. A lost owner is counted by whoever claims the
+        session.
+        """
         forgotten = await self._wakes.wake_unattended(sorted(sessions))
         if forgotten:
             self._mended.add(Fault.NOT_WOKEN, len(forgotten))
         return len(forgotten)
 
     async def _fire_timer(self, timer: DueTimer) -> bool:
-        """Fires a due timer; returns whether it was fired. Where the store fails it is not, and sessions are woken all
-        the same.
+        """Fires a due timer; returns whether that worked. A failure of the store does not keep other sessions from
+        being woken.
         """
         try:
             fired = await self._upkeep.fire_timer(timer, deadline_turn(timer))
@@ -105,7 +107,7 @@ class Reaper:
 
 
 def deadline_turn(timer: DueTimer) -> Turn:
-    """The turn that a due timer becomes; its id is the timer's, so a second firing is the same turn."""
+    """The turn of a due timer. Its id is the timer's, so firing twice gives the same turn."""
     return Turn(
         turn_id=f"deadline:{timer.task_id}:{timer.subject}",
         task_id=timer.task_id,

@@ -1,4 +1,4 @@
-"""What a turn notes of itself: for a replay how it began, ended and what it was given; attributes for a trace."""
+"""Records a turn: for a replay, its beginning, its end and its inputs; for a trace, span attributes."""
 
 import json
 import zlib
@@ -42,7 +42,7 @@ _SESSION = TypeAdapter(SessionState)
 
 
 class AttemptStart(NamedTuple):
-    """How an attempt at a turn began. ``settings``: those that decide how a run goes."""
+    """The recorded beginning of an attempt at a turn. ``settings``: those that affect a run."""
 
     turn: Turn
     began: datetime
@@ -50,7 +50,7 @@ class AttemptStart(NamedTuple):
     settings: JsonObject
 
     def limits(self, today: Limits) -> Limits:
-        """Today's limits, with those that decide how a run goes as they were then."""
+        """Today's limits, with the recorded ones where they affect a run."""
         said = {name: self.settings.get(name, getattr(today, name)) for name in _DECIDING}
         said["orchestrators"] = self.settings.get("orchestrators", [OrchestratorName.LOCAL])  # there was no other
         return today._replace(
@@ -67,7 +67,9 @@ class AttemptStart(NamedTuple):
 
 
 class NotedEnd(NamedTuple):
-    """How a run ended before its answer, in the attempt that began at ``began``, and at which step, if any."""
+    """The recorded early end of a run, in the attempt that began at ``began``; ``step``: the step that raised it, if
+    any.
+    """
 
     early: EarlyEnd
     step: str | None
@@ -75,7 +77,7 @@ class NotedEnd(NamedTuple):
 
 
 def note_turn(journal: Journal, turn: Turn, ledger: Mapping[str, LedgerEntry], limits: Limits) -> None:
-    """Notes that an attempt at the turn begins."""
+    """Records that an attempt at the turn begins."""
     parts = [f'"v":{VERSION}', f'"turn":{turn.stored_json()}', f'"began":"{journal.began.isoformat()}"']
     settings: JsonObject = {name: plain(getattr(limits, name)) for name in _DECIDING}
     settings |= {"formula": limits.answers.formula.value, "reviews": True}
@@ -86,19 +88,19 @@ def note_turn(journal: Journal, turn: Turn, ledger: Mapping[str, LedgerEntry], l
 
 
 def _plan_audit(settings: JsonObject) -> PlanAudit:
-    """Of which plans a model was asked; runs of an older release had no such audit."""
+    """The recorded setting of the plan audit. Older releases had none."""
     if settings.get("audits_all") is True:
         return PlanAudit.ALL
     return PlanAudit.RISKY if settings.get("audits_values") is True else PlanAudit.OFF
 
 
 def _answer_rules(settings: JsonObject) -> AnswerRules:
-    """The answer rules of that time, without a footer."""
+    """The recorded answer rules, without a footer."""
     return AnswerRules(Formula(str(settings.get("formula", Formula.SIGNALS.value))), footer=False)
 
 
 def read_turn(text: str) -> AttemptStart:
-    """How an attempt began, from its note; raises ``ValueError`` for a version that cannot be read here."""
+    """Parses the recorded beginning of an attempt; raises ``ValueError`` for an unknown version."""
     noted = loads_object(text)
     if noted.get("v") not in (1, VERSION):
         raise ValueError(f"version {noted.get('v')} of a turn's note is not known here")
@@ -108,12 +110,12 @@ def read_turn(text: str) -> AttemptStart:
 
 
 def note_early_end(journal: Journal, early: EarlyEnd) -> None:
-    """Notes how the run ends."""
+    """Records how the run ends early."""
     journal.record_input("ended", early_end_note(early, journal.began, step=journal.stopped_at))
 
 
 def read_early_end(text: str) -> NotedEnd:
-    """How a turn ended early, from the note in its journal; ``Failed`` if this version has no such end."""
+    """Parses a recorded early end; an unknown kind becomes ``Failed``."""
     noted = loads_object(text)
     kind = _list_kinds(EarlyEnd).get(str(noted["kind"]), Failed)
     step = cast("str | None", noted.get("step"))
@@ -141,8 +143,8 @@ def read_session(text: str) -> SessionState:
 
 
 def turn_span(tracer: Tracer, work: Work) -> AbstractContextManager[Span]:
-    """The span of a turn, in the trace of the request that began its task. A later turn is linked with the request that
-    brought it: a decision, a cancel, a further message.
+    """The span of a turn, in the trace of the request that began its task. If another request brought the turn (a
+    decision, a cancel, a message), that one is linked.
     """
     began, brought = work.record.traceparent, work.turn.traceparent
     name = names.TURN.format(kind=work.turn.kind.value)
@@ -174,7 +176,9 @@ _packed = IdentityCache[tuple[Tool, ...], dict[bool, str]](lambda _: {}, 256)  #
 
 
 def record_inputs(ports: Ports, journal: Journal, *, calls_no_more: bool = False) -> Ports:
-    """Ports that also note what they give. ``calls_no_more``: only the answer is left; the tools are as noted."""
+    """The ports, wrapped so that their answers are recorded. ``calls_no_more``: no tool is called any more, so the
+    recorded tool lists are used.
+    """
     return ports._replace(
         tools=RecordedTools(ports.tools, journal, ports.tracer, calls_no_more=calls_no_more),
         policy=RecordedPolicy(ports.policy, journal),
@@ -206,7 +210,7 @@ class RecordedPolicy(PolicyService):
 
     @override
     async def allowances(self, request: AllowanceRequest) -> Allowances:
-        """The allowances, which are not noted here: the caller keeps them as a journal step."""
+        """The allowances. They are not recorded here, since the caller journals them."""
         return await self._policy.allowances(request)
 
     @override
@@ -215,9 +219,9 @@ class RecordedPolicy(PolicyService):
 
 
 def policy_input_name(request: str, asked: Counter[str]) -> str:
-    """The name of a noted verdict: one for each time that a run makes the same request; ``asked`` counts them.
+    """The name under which a verdict is recorded. ``asked`` numbers equal requests of a run.
 
-    What is asked in the course of a step counts by itself: a replay has the step's result, and does not ask.
+    Requests inside a journal step are numbered separately, because a replay takes the step's result and does not ask.
     """
     step = current_step_key()
     same = f"{digest(request)[:32]}{f':{step}' if step else ''}"
@@ -226,7 +230,7 @@ def policy_input_name(request: str, asked: Counter[str]) -> str:
 
 
 def read_verdict(text: str) -> Verdict:
-    """The noted verdict; raises ``PolicyUnavailable`` if there was none."""
+    """Parses a recorded verdict; raises ``PolicyUnavailable`` if there was none."""
     noted = loads_object(text)
     if "unavailable" in noted:
         raise PolicyUnavailable(str(noted["unavailable"]))
@@ -234,9 +238,9 @@ def read_verdict(text: str) -> Verdict:
 
 
 class RecordedTools(ToolServers):
-    """Tool servers that note in the journal, for a replay, which tools they list and which calls fail.
+    """Tool servers whose tool lists and failed calls are recorded for a replay.
 
-    Answers are recorded by whoever asks for them. ``calls_no_more``: tools that were noted before are given again.
+    Answers are recorded by the callers. ``calls_no_more``: recorded tool lists are returned again.
     """
 
     def __init__(
@@ -264,7 +268,7 @@ class RecordedTools(ToolServers):
         return tools
 
     def _recorded_tools(self, connection: Connection) -> tuple[Tool, ...]:
-        """The tools that were noted for the connection; empty if none were, or the server did not answer."""
+        """The recorded tools of the connection; empty if none were recorded or the server did not answer."""
         noted = self._journal.last_input(tools_input_name(connection))
         try:
             return parse_tools(noted, connection)[0] if noted else ()
@@ -316,7 +320,7 @@ class RecordedTools(ToolServers):
 
 
 def _leaves_open(connection: Connection, tool: str, answer: ToolAnswer) -> bool:
-    """Whether an error answer says no more than silence does, so that the call may still be carried out later."""
+    """Whether an error answer only reports a time-out, so that the call may still be carried out."""
     entry = connection.catalogue.get(tool)
     is_final = answer.not_begun or (entry is not None and entry.errors_change_nothing)
     return answer.is_error and not is_final and says_out_of_time(answer.content)
@@ -331,7 +335,7 @@ def call_input_name(connection: Connection, tool: str, arguments: JsonObject) ->
 
 
 def parse_tools(text: str, connection: Connection) -> tuple[tuple[Tool, ...], bool]:
-    """The noted tools, and whether the server may have others; raises what the server's silence raised."""
+    """The recorded tools, and whether the server may have others; raises the error that was recorded in their place."""
     noted = _unpack_object(text)
     raise_failure(noted)
     listed = cast("list[JsonObject]", noted["tools"])
@@ -346,7 +350,7 @@ def raise_failure(noted: JsonObject) -> None:
 
 
 def _pack_schema(value: JsonObject) -> str:
-    """A schema as compressed text, a fifth of its size: schemas are long and all alike."""
+    """A schema as compressed text, a fifth of its size."""
     try:
         text = json.dumps(value, ensure_ascii=False, sort_keys=True)
     except TypeError:  # a Decimal among them

@@ -1,4 +1,6 @@
-"""Runs an archived task again, in memory, with today's code and prompts, and compares; calls nothing outside."""
+"""Replays an archived task in memory with today's code and prompts, calling nothing outside, and compares the
+two runs.
+"""
 
 import asyncio
 import re
@@ -54,7 +56,7 @@ from shared.ports.store import StoreUnavailable
 
 
 class ReplayJournal(Journal):
-    """A journal that answers every step from the archive, and compares what is added with it."""
+    """A journal that answers each step from the archive, and compares added entries with it."""
 
     def __init__(
         self,
@@ -113,7 +115,9 @@ class ReplayJournal(Journal):
 
 
 class ReplayStore(TurnStore):
-    """The task as it was when the attempt began; its writes get their recorded end when the run comes to them."""
+    """The stored state as it was when the attempt began. A write gets its recorded outcome once the replay
+    reaches it.
+    """
 
     def __init__(self, cursor: ReplayCursor, record: TaskRecord, approval: Approval | None) -> None:
         self._cursor = cursor
@@ -135,7 +139,7 @@ class ReplayStore(TurnStore):
 
     @override
     async def session(self) -> SessionState:
-        """The recorded session. PRIME asks for it, after the turn's word on earlier writes was heeded."""
+        """The recorded session. PRIME reads it, after the turn's decisions on earlier writes were applied."""
         if any(enters_write_state(entry.key) for entry in self._cursor.attempt.before):
             self._cursor.ledger.reveal_planned()
         found = self._cursor.attempt.inputs.get("session")
@@ -175,7 +179,9 @@ class ReplayStore(TurnStore):
 
 
 class ArchivedWorld(Model, ToolServers, PolicyService, Tenants, Learned):
-    """All outside of the run as the archived attempt was given it; what it was not given raises the difference."""
+    """All ports of the run, answered from the archived attempt. A question that it never asked raises the
+    difference.
+    """
 
     def __init__(self, cursor: ReplayCursor) -> None:
         self._cursor = cursor
@@ -201,7 +207,7 @@ class ArchivedWorld(Model, ToolServers, PolicyService, Tenants, Learned):
     async def call(
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> ToolAnswer:
-        """The recorded failure of a write or read-back; what became of other calls is in the ledger."""
+        """Raises the recorded failure of a write or read-back. Outcomes of other calls are in the ledger."""
         noted = self._cursor.attempt.inputs.get(call_input_name(connection, tool, arguments))
         if noted is not None:
             raise_failure(loads_object(noted))
@@ -266,16 +272,16 @@ _COMPARED = ("process_type", "strategy", "states", "plan_hash", "escalated", "va
 
 
 class _ReplayedTask(NamedTuple):
-    """The task as far as the replay has brought it."""
+    """The task's record and approval after the attempts replayed so far."""
 
     record: TaskRecord
     approval: Approval | None = None
 
 
 async def replay(task: ArchivedTask, limits: Limits, prompts: Prompts, worker: ReplaysWith) -> ReplayResult:
-    """Runs the task's attempts again and says where they differ. Calls nothing outside. Raises ``CannotReplay``.
+    """Replays the task's attempts and returns where they differ. Calls nothing outside. Raises ``CannotReplay``.
 
-    ``worker``: ``Worker`` of ``turn/worker.py`` (decision 81).
+    ``worker``: the ``Worker`` class of ``turn/worker.py`` (decision 81).
     """
     taken: list[StepTaken] = []
     standing = _ReplayedTask(_as_accepted(task.record))
@@ -297,7 +303,7 @@ async def replay(task: ArchivedTask, limits: Limits, prompts: Prompts, worker: R
 async def _run_attempt(
     cursor: ReplayCursor, standing: _ReplayedTask, limits: Limits, prompts: Prompts, worker: ReplaysWith
 ) -> _ReplayedTask:
-    """Runs one attempt to its end, or to where it stopped."""
+    """Replays one attempt to its end, or to where the archived one stopped."""
     attempt = cursor.attempt
     store = ReplayStore(cursor, standing.record, standing.approval)
     world = ArchivedWorld(cursor)
@@ -314,8 +320,8 @@ async def _run_attempt(
 
 
 def _standing_after(cursor: ReplayCursor, store: ReplayStore, standing: _ReplayedTask) -> _ReplayedTask:
-    """The record and approval after this attempt. Where the recorded attempt died before its end was stored, that end
-    does not count: the next attempt runs the turn. Raises ``Differs`` if the replay reached no end.
+    """The record and approval after this attempt. If the archived attempt died before its end was stored, the end does
+    not count, since the next attempt runs the turn. Raises ``Differs`` if the replay reached no end.
     """
     if store.end is None:
         raise Differs(f"turn {cursor.attempt.begun.turn.turn_id}", "the turn would not end")
@@ -325,7 +331,7 @@ def _standing_after(cursor: ReplayCursor, store: ReplayStore, standing: _Replaye
 
 
 def _as_accepted(record: TaskRecord) -> TaskRecord:
-    """The record as it was before its first turn."""
+    """The record as it was before the task's first turn."""
     blank: dict[str, object] = {
         "reason": None,
         "answer": None,
@@ -340,7 +346,7 @@ def _as_accepted(record: TaskRecord) -> TaskRecord:
 
 
 def _is_given_up(record: TaskRecord) -> bool:
-    """Whether the task ended because too many runs had stopped, and not by a run."""
+    """Whether the task was ended because too many attempts had stopped, and not by a run."""
     return record.state is TaskState.FAILED and "states" not in record.metadata
 
 
@@ -355,5 +361,5 @@ def _compare(then: TaskRecord, now: TaskRecord) -> None:
 
 
 def _comparable_answer(record: TaskRecord, answer: str) -> str:
-    """The answer; that of a question without its deadline, which depends on when it is asked."""
+    """The answer; without the deadline if it is a question, since that depends on when it is asked."""
     return _DEADLINE.sub("", answer) if record.state is TaskState.INPUT_REQUIRED else answer

@@ -1,4 +1,4 @@
-"""Where the replay of an archived attempt stands: which steps were taken again, and where it differs."""
+"""The position in an archived attempt during its replay: which steps were replayed, and where the runs differ."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,11 +18,11 @@ from shared.domain.words import FsmState, TaskState
 
 
 class CannotReplay(Exception):
-    """The archived task does not hold enough for a replay; the message says what is missing."""
+    """The archived task lacks something that a replay needs; the message says what."""
 
 
 class ArchivedAttempt(NamedTuple):
-    """One attempt at one turn. ``steps`` are all steps in the journal at its end, ``own`` the keys that it added."""
+    """One attempt at one turn. ``steps``: all journal steps at its end; ``own``: the keys that it added."""
 
     begun: AttemptStart
     before: tuple[JournalEntry, ...]
@@ -34,13 +34,13 @@ class ArchivedAttempt(NamedTuple):
 
     @property
     def end(self) -> NotedEnd | None:
-        """How the attempt ended before its answer; None if it did not."""
+        """The attempt's recorded early end; None if it had none."""
         noted = read_early_end(self.inputs["ended"]) if "ended" in self.inputs else None
         return noted if noted and noted.began == self.begun.began.isoformat() else None
 
 
 def attempts_of(task: ArchivedTask) -> tuple[ArchivedAttempt, ...]:
-    """The task's attempts in the order in which they were made. Raises ``CannotReplay``."""
+    """The task's attempts in order. Raises ``CannotReplay``."""
     if lost := [step.key for step in task.journal if step.lost]:
         raise CannotReplay(f"what its journal held of {lost[0]!r} was lost before it was archived")
     entries = [JournalEntry(step.key, step.kind, step.data) for step in task.journal]
@@ -96,7 +96,7 @@ _READ_AGAIN = ":again:"  # before the first write of a plan; the ledger that a r
 
 
 class Differs(Exception):
-    """Today's run differs from the archived one: ``at`` which step, and ``how``."""
+    """The two runs differ: ``at`` which step, and ``how``."""
 
     def __init__(self, at: str, how: str) -> None:
         super().__init__(f"{at}: {how}")
@@ -105,11 +105,11 @@ class Differs(Exception):
 
 
 class AttemptStopped(Exception):
-    """The archived attempt stopped here, and another one went on."""
+    """The archived attempt stopped at this point, and another attempt continued."""
 
 
 class StepTaken(NamedTuple):
-    """A step that both runs took."""
+    """A step that both runs have."""
 
     turn_id: str
     key: str
@@ -118,7 +118,9 @@ class StepTaken(NamedTuple):
 
 
 class ReplayedWrites:
-    """The ledger of one attempt: as it was at its beginning, with each write as it ended once the run comes to it."""
+    """The ledger during the replay: as at the beginning of the attempt, plus the final state of each write that the
+    replay has reached.
+    """
 
     def __init__(self, attempt: ArchivedAttempt) -> None:
         self._end = attempt.ledger
@@ -128,30 +130,30 @@ class ReplayedWrites:
         self.shown = self._in_ledger_order(attempt.begun.ledger)
 
     def reveal(self, key: str) -> bool:
-        """Whether the write was made in this attempt or before."""
+        """Adds the write's final state to the ledger; False if it was made neither in this attempt nor before."""
         if key in self._end:
             self.shown = self._in_ledger_order({**self.shown, key: self._end[key]})
         return key in self.shown
 
     def note_plan(self, entry: JournalEntry) -> None:
-        """Notes the plan that the step closed, if it closed one, so that its writes may be shown."""
+        """If the step closed a plan, notes it, so that its writes may be revealed."""
         if entry.key.endswith(CLOSING):
             self._plans.add(StoredClosing.model_validate_json(entry.data_json).plan.hash)
 
     def reveal_planned(self) -> None:
-        """Shows the writes of all plans that the run has closed by now."""
+        """Reveals the writes of all plans closed so far."""
         planned = {key: entry for key, entry in self._end.items() if entry.plan_hash in self._plans}
         self.shown = self._in_ledger_order({**self.shown, **planned})
 
     def _in_ledger_order(self, entries: Mapping[str, LedgerEntry]) -> Mapping[str, LedgerEntry]:
-        """The entries in the ledger's own order, in which an answer lists them."""
+        """The entries in the archived ledger's order, in which answers list them."""
         return {key: entries[key] for key in (*self._end, *entries) if key in entries}
 
 
 class ReplayCursor:
-    """One attempt's replay so far. ``given_up``: the last attempt of the task stopped too, and no other one was made.
+    """The replay of one attempt. ``given_up``: this is the task's last attempt, it stopped, too, and no other followed.
 
-    ``stops``: the attempt stored no end of the turn.
+    ``stops``: the archived attempt stored no end of the turn.
     """
 
     def __init__(self, attempt: ArchivedAttempt, given_up: bool = False) -> None:
@@ -163,7 +165,9 @@ class ReplayCursor:
         self.stops = given_up or not attempt.is_last
 
     def take_step(self, key: str, asked: str = "") -> JournalEntry:
-        """The archived step; raises ``Differs``, ``AttemptStopped`` or the early end that is recorded there."""
+        """The archived step, which counts as replayed. Raises ``Differs``, ``AttemptStopped``, or the early end
+        recorded there.
+        """
         entry = self.attempt.steps.get(key)
         if entry is None:
             raise self.absence_error(key, "this step was not taken then")
@@ -175,7 +179,9 @@ class ReplayCursor:
         return entry
 
     def why_unavailable(self, key: str) -> str | None:
-        """Why the policy service was not available for a step that was not finished then; None if it was."""
+        """Why the policy service was unavailable for a step that the archived attempt did not finish; None if it was
+        available.
+        """
         found = self.attempt.inputs.get(f"unavailable:{key}")
         if found is None or key in self.attempt.steps:
             return None
@@ -183,7 +189,7 @@ class ReplayCursor:
         return found
 
     def find_end(self, key: str) -> EarlyEnd | None:
-        """The recorded early end of a step that gave nothing; None if there is none."""
+        """The recorded early end of a step without a result; None if there is none."""
         noted = self.attempt.inputs.get(f"{ENDED_AT}{key}")
         ended = read_early_end(noted) if noted is not None and key not in self.attempt.steps else None
         if ended is None or ended.began != self.attempt.begun.began.isoformat():
@@ -192,14 +198,14 @@ class ReplayCursor:
         return ended.early
 
     def peek_step(self, key: str) -> str | None:
-        """The step's data; None if it was not taken then."""
+        """The step's data; None if the archived attempt did not take it."""
         entry = self.attempt.steps.get(key)
         if entry is not None:
             self._note(entry)
         return entry.data_json if entry else None
 
     def compare(self, key: str, kind: str, data: str) -> None:
-        """Compares a step that calls nothing outside, or a checkpoint, with the archive. Raises ``Differs``."""
+        """Compares a checkpoint, or a step that calls nothing outside, with the archived one. Raises ``Differs``."""
         entry = self.attempt.steps.get(key)
         if entry is None:
             raise self.absence_error(key, "this was not stored then")
@@ -212,7 +218,7 @@ class ReplayCursor:
         self._note(entry)
 
     def recorded_input(self, name: str, what: str) -> str:
-        """The input that was noted under the name; raises what ``absent`` returns if there is none."""
+        """The recorded input of this name; raises the error of ``absence_error`` if there is none."""
         found = self.attempt.inputs.get(name)
         if found is None:
             raise self.absence_error(name, what)
@@ -231,11 +237,11 @@ class ReplayCursor:
         return (*self.attempt.before, *own)
 
     def first_untaken_step(self) -> str | None:
-        """The first step that only the archived attempt took; None if there is none."""
+        """The first step that the archived attempt took and the replay did not; None if there is none."""
         return next((key for key in self.attempt.own if key not in self._seen and _READ_AGAIN not in key), None)
 
     def _inner_steps(self, key: str) -> Iterator[str]:
-        """The steps within that step: stored before it, and named after it."""
+        """The steps inside that step, whose keys begin with its key and which were stored before it."""
         own = self.attempt.own
         return (inner for inner in own[: own.index(key)] if inner.startswith(f"{key}:")) if key in own else iter(())
 
@@ -252,14 +258,14 @@ class ReplayCursor:
 
 
 def _could_have_ended_at(step: str, key: str) -> bool:
-    """Whether a run that ended at that step can have reached this one: the same, or one beside it."""
+    """Whether a run that ended at ``step`` may have reached ``key``: the same step, or one run in parallel."""
     reads = _SIDE_BY_SIDE.match(step)
     beside = reads is not None and (other := _SIDE_BY_SIDE.match(key)) is not None and reads[1] == other[1]
     return step == key or beside or (_DRAFT in step and step.partition(_DRAFT)[0] == key.partition(_DRAFT)[0])
 
 
 def enters_write_state(key: str) -> bool:
-    """Whether a step of that name enters a state that writes."""
+    """Whether the step of this key enters a state that writes."""
     return bool(_WRITING.match(key))
 
 
@@ -272,7 +278,9 @@ def _overlay_fields(entries: tuple[JournalEntry, ...]) -> JsonObject:
 
 
 def _stable_fields(checkpoint: str) -> JsonObject:
-    """The fields of a checkpoint that a replay has to find again; of template and plans, those of today."""
+    """The fields of a checkpoint that must be equal in a replay; of templates and plans only the fields that exist
+    today.
+    """
     fields = {name: value for name, value in loads_object(checkpoint).items() if name not in _VOLATILE}
     return fields | {name: _keep_known_fields(fields[name], model) for name, model in _MODELS.items() if name in fields}
 
@@ -284,13 +292,13 @@ def _keep_known_fields(value: Json, model: type[Contract]) -> Json:
 
 
 def _dump(fields: JsonObject, name: str) -> str | None:
-    """A field as text for comparing, since to Python 1 and true are equal."""
+    """A field as text for the comparison, since Python calls 1 and True equal."""
     missing: Json = None
     return dumps(fields.get(name, missing))
 
 
 class ReplayResult(NamedTuple):
-    """The result of a replay: the first ``difference`` and ``at`` which step, empty if today's run ends the same."""
+    """The result of a replay: the first ``difference``, and ``at`` which step; both empty if the runs are the same."""
 
     steps: tuple[StepTaken, ...]
     at: str

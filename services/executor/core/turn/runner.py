@@ -1,4 +1,4 @@
-"""Claims sessions while there is room in this process, and gives all of them back when it stops."""
+"""Claims and runs sessions while this process has capacity, and releases all of them when it stops."""
 
 import asyncio
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ log = structlog.get_logger()
 
 @dataclass
 class _ClaimedSession:
-    """A session that runs here or is being claimed."""
+    """A session that runs in this process or is being claimed."""
 
     task: asyncio.Task[None] | None = None
     run: SessionRun | None = None
@@ -26,10 +26,10 @@ class _ClaimedSession:
 
 
 class Runner:
-    """Runs sessions in one process. ``serve`` runs until ``stop``; ``offer`` is called by the queue."""
+    """Runs sessions in this process. ``serve`` runs until ``stop``; the queue calls ``offer``."""
 
     def __init__(self, parts: RunParts, slots: FairShareSlots, heartbeat: RunsHeartbeat) -> None:
-        """``heartbeat``: what keeps the leases."""
+        """``heartbeat`` extends the leases."""
         self._parts = parts
         self._sessions = parts.sessions
         self._slots = slots
@@ -46,7 +46,7 @@ class Runner:
 
     @property
     def free_capacity(self) -> int:
-        """How many more sessions may be taken; none while stopping."""
+        """How many more sessions may be taken; 0 while stopping."""
         return 0 if self.stopping else self._parts.limits.capacity - len(self._here)
 
     @property
@@ -67,10 +67,10 @@ class Runner:
         return self._stopping.is_set()
 
     async def offer(self, tenant: str, session_id: str) -> bool:
-        """Claims the session if there is room, and runs it in the background; False if it was not taken.
+        """Claims the session if there is capacity, and runs it in the background; False if it was not taken.
 
-        A session that runs here already is looked at once more when it ends: its wake may be about a turn that came
-        just after its last look.
+        A session that already runs here is offered again when it ends, since the wake may be for a turn that came after
+        its last look.
         """
         name = SessionName(tenant, session_id)
         if name in self._here:
@@ -81,12 +81,12 @@ class Runner:
         return await self._claim(name)
 
     def refuse_new_sessions(self) -> None:
-        """Begins to stop: no session is taken from now on."""
+        """Takes no further session from now on."""
         self._stopping.set()
         self.has_free_slot.clear()
 
     async def serve(self) -> None:
-        """Runs what is offered until ``stop``; returns when the last session is given back."""
+        """Runs offered sessions until ``stop``; returns when the last one is released."""
         async with self._group:
             beating = self._group.create_task(self._heartbeat(self._leases))
             keeping = self._group.create_task(self._slots.keep_extending())
@@ -96,10 +96,10 @@ class Runner:
             keeping.cancel()
 
     async def stop(self, grace_seconds: float) -> None:
-        """Takes nothing more, and gives back within the grace every session that has work left.
+        """Takes no further session, and releases every session that has work left, within the grace period.
 
-        For half of the grace turns may end by themselves; then each stops after the step in hand; at the end of the
-        grace what still runs is cancelled, which its journal and ledger survive as they survive a crash.
+        For half of it, turns may end by themselves; then each stops after its current step. At the end, what still runs
+        is cancelled; journal and ledger make that as safe as a crash.
         """
         self.refuse_new_sessions()
         if tasks := self._tasks:
@@ -110,7 +110,9 @@ class Runner:
         await self._cancel_all()
 
     async def _cancel_all(self) -> None:
-        """Cancels what still runs again and again, as a library may swallow one; sessions on their way back last."""
+        """Cancels what still runs, repeatedly, since a library may swallow one cancellation. Sessions that are being
+        released come last.
+        """
         tries = 0
         while tasks := self._tasks:
             for one in self._here.values():
@@ -139,7 +141,7 @@ class Runner:
         return True
 
     async def _take_lease(self, name: SessionName) -> Lease | None:
-        """The session's lease, if its tenant has a free slot and nobody else holds it; else None."""
+        """The session's lease; None if its tenant has no free slot or another owner holds it."""
         if not await self._slots.acquire(*name):
             return None
         lease = None
@@ -157,7 +159,7 @@ class Runner:
             log.warning("slot_not_left", session=name.session_id, error=str(error))
 
     def _forget_session(self, name: SessionName) -> None:
-        """Notes that the session no longer runs here; if it was woken meanwhile, looks at it once more."""
+        """Notes that the session no longer runs here; offers it again if it was woken meanwhile."""
         claimed = self._here.pop(name)
         if claimed.woken and self.free_capacity > 0:
             self._group.create_task(self._offer_again(name))

@@ -1,4 +1,4 @@
-"""Runs a claimed session's turns, one by one, while its lease is kept: each is run, skipped or given up."""
+"""Runs a claimed session's turns one by one while its lease lasts. Each turn is run, skipped or given up."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -25,10 +25,10 @@ log = structlog.get_logger()
 
 
 class RunnerLimits(NamedTuple):
-    """The runner's limits. ``capacity``: sessions at once. ``attempts``: how often a turn is begun at most.
+    """The runner's limits. ``capacity``: sessions at once. ``attempts``: how often a turn may be begun.
 
-    A turn that a stopping process hands over does not count as begun, nor one for which the session's state could not
-    be fetched, for ``session_seconds`` after the turn was accepted.
+    An attempt does not count if a stopping process handed the turn over, or, for ``session_seconds`` after the turn's
+    acceptance, if the session's state could not be fetched.
     """
 
     lease_seconds: float = 5.0
@@ -40,7 +40,7 @@ class RunnerLimits(NamedTuple):
 
 
 class TurnAttempt:
-    """Runs one attempt at a turn, or ends the turn without it. ``attempts``: how often a turn may be begun."""
+    """Runs one attempt at a turn, or ends the turn without running it. ``attempts``: how often a turn may be begun."""
 
     def __init__(self, worker: TurnRunner, attempts: int, mended: FaultCounts, meter: Meter) -> None:
         self._worker = worker
@@ -49,7 +49,7 @@ class TurnAttempt:
         self._meter = meter
 
     async def run_or_end(self, lease: Lease, work: Work, store: TurnStore) -> None:
-        """Run the turn, or end it unrun because its task has ended or it was begun too often."""
+        """Runs the turn; ends it without running if its task has ended, or it was begun too often."""
         named = {"tenant": lease.tenant, "session": lease.session_id, "task": work.record.task_id}
         with structlog.contextvars.bound_contextvars(**named, turn=work.turn.turn_id):
             if work.record.state.is_terminal:
@@ -60,14 +60,16 @@ class TurnAttempt:
                 await self._worker.run(work, store)
 
     async def _skip_turn(self, lease: Lease, work: Work, store: TurnStore) -> None:
-        """A turn that came too late: it leaves the queue, the task stays as it is, and its outcome is surely out."""
+        """Ends a turn that came too late. The task stays as it is; a missing outcome is sent to the learner."""
         outcome = await known_outcome(work.record, store) if work.lacks_outcome else None
         await store.finish(TurnEnd(record=work.record, session=None, outcome=outcome))
         if outcome is not None:
             self._mended.add(Fault.OUTCOME_MISSING, session=lease.session_id, task=work.record.task_id)
 
     async def _give_up(self, work: Work, store: TurnStore) -> None:
-        """End a turn that was begun too often. If a write is in doubt its task waits, else it ends as a dead letter."""
+        """Ends a turn that was begun too often. Its task waits if a write is in doubt; otherwise it fails, with a dead
+        letter.
+        """
         log.error("turn_given_up", turn=work.turn.turn_id, attempts=self._attempts, last_error=work.last_error)
         await settle_blindly(work, store, await self._read_open_writes(work, store))
         end = await give_up(work, store, self._attempts)
@@ -76,11 +78,13 @@ class TurnAttempt:
             self.count_unrun(end.outcome)
 
     def count_unrun(self, ended: TaskOutcome) -> None:
-        """Counts a task that ended because no attempt could carry it out."""
+        """Counts a task that ended without being run."""
         count_ended_task(self._meter, ended, "worker")
 
     async def _read_open_writes(self, work: Work, store: TurnStore) -> str:
-        """Let the open writes be read, once: what killed the turn may kill this too. Returns why it was not done."""
+        """Tries once to settle the open writes by reading, which may fail like the turn itself; returns why that
+        failed.
+        """
         if work.attempts > self._attempts + 1:
             return "whoever tried ended before it was done"
         try:
@@ -95,7 +99,7 @@ class TurnAttempt:
 
 
 class RunParts(NamedTuple):
-    """What every run works with. ``after_turn``: called with tenant and session of each turn that is over."""
+    """What every session run uses. ``after_turn`` is called with tenant and session after each turn."""
 
     sessions: Sessions
     wakes: SessionWakes
@@ -106,7 +110,7 @@ class RunParts(NamedTuple):
 
 
 class SessionRun:
-    """One session's turns under one lease. ``leaves``: the session is being given back."""
+    """Runs one session's turns under one lease. ``leaves``: the session is being released."""
 
     def __init__(self, parts: RunParts, lease: Lease, leases: LeaseKeeper, stopping: asyncio.Event) -> None:
         self._parts, self._sessions, self._limits = parts, parts.sessions, parts.limits
@@ -115,7 +119,7 @@ class SessionRun:
         self.leaves = False
 
     async def run(self) -> None:
-        """Runs the turns until none waits; whatever ends that gives the session back."""
+        """Runs turns until none waits, then releases the session; it is released on any error, too."""
         try:
             await self._run_while_kept()
         except asyncio.CancelledError:
@@ -130,7 +134,7 @@ class SessionRun:
             await self._give_back(self._limits.retry_seconds_most, error=error)
 
     async def _run_while_kept(self) -> None:
-        """Runs the turns while the lease is kept; once that is lost, the turn is cancelled."""
+        """Runs the turns while the lease is held; cancels the turn when it is lost."""
         lost: Exception | None = None
         try:
             async with asyncio.TaskGroup() as group:
@@ -143,7 +147,7 @@ class SessionRun:
             raise lost
 
     async def _run_turns(self) -> None:
-        """Runs one turn after the other, until none waits or the session was given back."""
+        """Runs turns one after the other, until none waits or the session was released."""
         goes_on = True
         while goes_on and not self._heartbeat.released:
             if self._stopping.is_set():
@@ -158,7 +162,7 @@ class SessionRun:
                 goes_on = await self._handle_unreadable(unread)
 
     async def _run_turn(self, work: Work) -> bool:
-        """Runs one turn; False if the session was given back for a later attempt."""
+        """Runs one turn; False if the session was released for a later attempt."""
         lease = self._lease
         try:
             await self._parts.attempt.run_or_end(lease, work, self._sessions.turn_store(lease, work, self._heartbeat))
@@ -183,7 +187,9 @@ class SessionRun:
         return True
 
     async def _handle_unreadable(self, unread: UnreadableTurn) -> bool:
-        """Whether an unreadable turn was given up; before that others may try it, who may have a newer version."""
+        """Whether an unreadable turn was given up. Before that, other executors may try it, since they may run a newer
+        release.
+        """
         if unread.attempts <= self._limits.attempts:
             log.warning("turn_unreadable", turn=unread.turn_id, attempts=unread.attempts, error=str(unread))
             await self._give_back(self._compute_pause(unread.attempts), error=unread)
@@ -195,7 +201,9 @@ class SessionRun:
         return True
 
     async def _postpone_turn(self, work: Work, error: SessionUnavailable) -> None:
-        """Gives the session back; the attempt does not count as long as the archive of its state may be away."""
+        """Releases the session for a later attempt. This attempt does not count while the archive of its state may be
+        unavailable.
+        """
         waited = work.waited_us / 1_000_000
         log.warning(
             "memory_unavailable", session=self._lease.session_id, waited_seconds=round(waited), error=str(error)
@@ -209,7 +217,7 @@ class SessionRun:
         return float(min(self._limits.retry_seconds * 2 ** (attempts - 1), self._limits.retry_seconds_most))
 
     async def _give_back(self, retry_in: float, *, handed_over: bool = False, error: Exception | None = None) -> None:
-        """Abandons the lease; if that fails, it runs out by itself and the reaper finds it."""
+        """Releases the lease. If that fails, the lease expires and the reaper finds the session."""
         lease, said = self._lease, f"{type(error).__name__}: {error}" if error else ""
         self.leaves = True
         try:
@@ -222,7 +230,7 @@ class SessionRun:
 
 
 async def settle_blindly(work: Work, store: TurnStore, why: str) -> None:
-    """Settles the open writes of a task of which nothing can be read, as unverified or in doubt."""
+    """Settles the open writes of a task that cannot be read, as unverified or in doubt."""
     journal = Journal(store, (), (await store.pulse()).now, 0.0)
     journal.redact_values(marked_values(work.record.request.text))
     await settle_without_reading(store, journal, why)

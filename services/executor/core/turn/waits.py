@@ -1,4 +1,4 @@
-"""Tasks that wait for a decision, an operator or a time: what a turn means for what its task waits for."""
+"""Applies a turn to what its task waits for: an approval, an operator's decision, or a time."""
 
 import math
 from collections.abc import Sequence
@@ -34,8 +34,8 @@ from shared.domain.words import Resolution, Role, WriteStatus
 
 
 async def changes_nothing(work: Work, store: TurnStore, asked: Approval | None) -> bool:
-    """Whether the turn can no longer change anything: its task has ended, or nothing is open any more that it answers.
-    A decision on a doubt that an attempt before a crash has stored is still to be carried on from.
+    """Whether the turn can no longer change anything: its task has ended, or what it decides is no longer open. A
+    decision on a doubt that an earlier attempt stored must still be carried on from.
     """
     turn = work.turn
     if work.record.state.is_terminal:
@@ -51,10 +51,10 @@ async def changes_nothing(work: Work, store: TurnStore, asked: Approval | None) 
 
 
 async def apply_turn(opened: OpenedTurn, asked: Approval | None) -> None:
-    """Applies what the turn says of writes in doubt, and of the approval that was ``asked`` for; a cancel says nothing
-    of either. Raises ``StillInDoubt``, ``StillWaiting`` or how the task ends by it.
+    """Applies the turn's decision to writes in doubt, and to the approval ``asked``. A cancel decides neither. Raises
+    ``StillInDoubt``, ``StillWaiting``, or the task's early end.
 
-    This needs no tool server: a refusal, an expiry or a question is answered although none can be reached.
+    No tool server is needed for this, so a refusal, an expiry or a question works while none is reachable.
     """
     work, journal, latest = opened.work, opened.journal, opened.journal.progress
     if work.turn.kind is TurnKind.CANCEL:
@@ -67,7 +67,7 @@ async def apply_turn(opened: OpenedTurn, asked: Approval | None) -> None:
 
 
 class StillWaiting(Exception):
-    """The task goes on waiting; the message says why. ``approval`` is as it now stands."""
+    """The task keeps waiting; the message says why. ``approval``: in its new state."""
 
     def __init__(self, approval: Approval, note: str) -> None:
         super().__init__(note)
@@ -76,10 +76,10 @@ class StillWaiting(Exception):
 
 
 async def _answer_approval(journal: Journal, turn: Turn, approval: Approval, accepted: datetime) -> Approval:
-    """The approval with this turn's yes. Raises ``StillWaiting``, or ``Rejected`` for a refusal and for an expiry.
+    """The approval, fully given by this turn. Raises ``StillWaiting``, or ``Rejected`` for a refusal or expiry.
 
-    A decision counts if it was ``accepted`` before the deadline, however late it is heeded. What the turn decided is
-    journaled first, so that a second attempt at the turn finds the same answer.
+    A decision counts if it was ``accepted`` before the deadline, however late it is applied. It is journaled first, so
+    that a second attempt decides alike.
     """
     decided = await _decide_approval(journal, turn, approval, accepted)
     if decided.status is ApprovalStatus.WAITING:
@@ -90,7 +90,7 @@ async def _answer_approval(journal: Journal, turn: Turn, approval: Approval, acc
 
 
 def recorded_approval(journal: Journal, turn: Turn) -> Approval | None:
-    """The approval as this turn decided it; None if it decided nothing."""
+    """The approval as this turn decided it; None if it has decided nothing."""
     stored = journal.get(_decision_key(turn))
     return Approval.model_validate_json(stored) if stored else None
 
@@ -145,15 +145,15 @@ _MEANS = {
 
 
 class StillInDoubt(Exception):
-    """The task goes on waiting for an operator; the message says why this turn did not end the wait."""
+    """The task keeps waiting for an operator; the message says why."""
 
 
 async def _answer_doubts(store: TurnStore, journal: Journal, turn: Turn, accepted: datetime) -> None:
-    """Applies what the turn says of writes in doubt; returns when none is left, as far as this turn decides.
+    """Applies the turn's decision on writes in doubt; returns if none is left.
 
-    A word counts if it was ``accepted`` before the doubt's deadline, however late it is heeded. What an operator says
-    is in the ledger before it has any effect, so that a second attempt finds it there. Raises ``StillInDoubt``, or
-    ``GivenUp`` when an operator takes the task over or the time is up.
+    A decision counts if it was ``accepted`` before the doubt's deadline, however late it is applied. It is stored in
+    the ledger before it has any effect, so that a second attempt finds it. Raises ``StillInDoubt``, or ``GivenUp`` if
+    an operator takes the task over or the time is up.
     """
     ledger = tuple((await store.ledger()).values())
     if left := find_taken_over(ledger):
@@ -174,18 +174,18 @@ async def _answer_doubts(store: TurnStore, journal: Journal, turn: Turn, accepte
 
 
 def _is_decision_stored(turn: Turn, ledger: Sequence[LedgerEntry]) -> bool:
-    """Whether an earlier attempt at this turn has stored the decision that it brings."""
+    """Whether an earlier attempt at this turn has stored its decision."""
     return any(word.turn_id == turn.turn_id for entry in ledger for word in entry.resolutions)
 
 
 def _speaks_of_doubts(turn: Turn) -> bool:
-    """Whether a turn is only for a task with a write in doubt: an operator's decision, or the deadline for it."""
+    """Whether the turn is about a write in doubt: an operator's decision, or the deadline for one."""
     ends_the_wait = turn.kind is TurnKind.DEADLINE and str(turn.data.get("subject", "")).startswith(DOUBT_SUBJECT)
     return ends_the_wait or turn.kind is TurnKind.RESOLUTION
 
 
 def _operator_decision(turn: Turn, doubts: Sequence[LedgerEntry], now: datetime) -> DoubtResolution:
-    """The operator's decision that the turn brings; raises ``StillInDoubt`` if it brings none that counts."""
+    """The operator's decision in the turn; raises ``StillInDoubt`` if there is none that counts."""
     if turn.kind is not TurnKind.RESOLUTION:
         raise StillInDoubt(
             "" if turn.kind is TurnKind.DEADLINE else "this task waits for an operator's word on a write"
@@ -247,10 +247,10 @@ _FIRST_SECONDS, _LONGEST_SECONDS = 5.0, 60.0
 def next_try(
     retry_after: float | None, tries: int, first_away_at: datetime, now: datetime, deadline_seconds: float
 ) -> datetime | None:
-    """When to ask the model again, after ``tries`` failures in a row; None if that would be past the deadline.
+    """When to ask the model again after ``tries`` failures in a row; None if that would be past the deadline.
 
-    5 s after the first failure, then twice as long each time, up to 60 s, and never sooner than ``retry_after``, as
-    the endpoint said. The deadline counts from ``first_away_at``, and the last try is made at it.
+    5 s after the first failure, then doubled up to 60 s, and never sooner than ``retry_after``, which the endpoint
+    named. The deadline counts from ``first_away_at``; the last try is made at the deadline.
     """
     latest = first_away_at + timedelta(seconds=deadline_seconds)
     told = retry_after or 0.0
@@ -262,7 +262,9 @@ def next_try(
 
 
 async def wait_for_model(ctx: TurnContext, key: str, away: ModelTemporarilyAway) -> TimedWait | None:
-    """The wait until the model is asked again; None past the deadline. ``key`` names the reply that is waited for."""
+    """The wait until the model is asked again; None past the deadline. ``key``: the journal key of the missing
+    reply.
+    """
     tries, first = 1, ctx.journal.now
     while (noted := ctx.journal.of_earlier_attempt(f"{key}:away:{tries}")) is not None:
         first = datetime.fromisoformat(noted) if tries == 1 else first

@@ -1,4 +1,4 @@
-"""The AI worker: PRIME, EXECUTE, REFLECT, once for each turn of a task."""
+"""The AI worker: runs PRIME, EXECUTE and REFLECT for each turn of a task."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -54,7 +54,7 @@ log = structlog.get_logger()
 
 
 class Worker(TurnRunner):
-    """Carries out turns. It has no state of its own: everything that matters is in the turn's store."""
+    """Runs turns. It has no state of its own; all state is in the turn's store."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class Worker(TurnRunner):
         journal: MakesJournal = Journal,
         processes: Processes = TEMPLATES,
     ) -> None:
-        """``processes``: what a task can be carried out as, by name; ``general`` is always among them."""
+        """``processes``: the process templates by name, to which ``general`` is added."""
         self._equipment = WorkerEquipment(ports, limits, prompts, processes)
         self._ports = ports
         self._limits = limits
@@ -72,7 +72,7 @@ class Worker(TurnRunner):
 
     @override
     async def run(self, work: Work, store: TurnStore) -> None:
-        """Runs the turn to its end and stores what it leaves. Raises ``LeaseLost`` if another owner has it now."""
+        """Runs the turn and stores its end. Raises ``LeaseLost`` if another executor owns the session."""
         counts, waited = TurnCounts(self._ports.meter), work.waited_us if work.attempts == 1 else None
         with counts.count_turn(work.turn.kind, waited), recording.turn_span(self._ports.tracer, work) as span:
             recording.note_start_on_span(span, work)
@@ -106,7 +106,9 @@ class Worker(TurnRunner):
         *,
         given_up: bool = False,
     ) -> OpenedTurn:
-        """``given_up``: its writes are to be read, whatever earlier attempts came to, and in all of the task's time."""
+        """Loads the turn's journal. ``given_up``: the turn is given up, so its writes may be read whatever earlier
+        attempts decided, within the task's whole time.
+        """
         earlier = None if given_up else latest_progress(entries)
         worked = earlier.worked_ms / 1000 if earlier else 0.0
         journal = self._journal(store, entries, now, self._limits.task_seconds - worked, self._limits.journal)
@@ -116,10 +118,10 @@ class Worker(TurnRunner):
         return OpenedTurn(work, store, journal)
 
     async def _run_phases(self, opened: OpenedTurn, asked: Approval | None) -> RunEnd:
-        """PRIME, EXECUTE and REFLECT; returns how the run ends.
+        """Runs PRIME, EXECUTE and REFLECT; returns the end of the run.
 
-        What ends it before its answer is raised, from whatever depth, so that nothing after it is done. A cancellation
-        of the process and a lost lease are not caught: then the successor settles what is open, and not this process.
+        An early end is raised, from any depth. A cancellation of the process and a lost lease are not caught: the next
+        attempt settles what is open.
         """
         ctx, canceled = None, _cancellation(opened.work.turn)
         try:
@@ -146,7 +148,7 @@ class Worker(TurnRunner):
             return await end_early(opened, canceled or early)
 
     async def _prime_turn(self, opened: OpenedTurn) -> TurnContext:
-        """The turn's context, with what the task's documents, prose policies, earlier turns and limits add to it."""
+        """The turn's context, with documents, prose policies, earlier conversation and limits added."""
         earlier = opened.journal.progress
         is_over = earlier is not None and is_end(earlier.state)
         with opened.journal.counts.time_span(Phase.PRIME, self._ports.tracer.span(names.PRIME)):
@@ -166,7 +168,7 @@ class Worker(TurnRunner):
             return await execute_task(ctx, progress)
 
     async def _reflect_on(self, ctx: TurnContext, executed: AnsweredTask | WaitsForDecision | WaitsForTime) -> RunEnd:
-        """REFLECT, if there is an answer; and how the run ends."""
+        """Runs REFLECT if there is an answer; returns the end of the run."""
         match executed:
             case AnsweredTask(progress, not_done):
                 ctx.journal.enter_phase(Phase.REFLECT)
@@ -180,10 +182,10 @@ class Worker(TurnRunner):
     async def _store_end(
         self, opened: OpenedTurn, ended: RunEnd, asked_before: Approval | None, charges: tuple[DayCharges, ...]
     ) -> None:
-        """Stores what the turn leaves: record, answer, events, approval, timer and outcome, in one step.
+        """Stores the record, answer, events, approval, timer and outcome of the turn in one step.
 
-        ``asked_before``: the task's approval as the turn found it. If it is not asked for any more, it is stored as it
-        ended.
+        ``asked_before``: the approval that was asked for before the turn. If it no longer waits, its final state is
+        stored.
         """
         work, store, journal = opened
         if ended.state.is_terminal:
@@ -204,14 +206,14 @@ class Worker(TurnRunner):
 
     @override
     async def settle_open_writes(self, work: Work, store: TurnStore) -> None:
-        """Settles by reading the open writes of a turn that is given up. What broke the turn may break this too."""
+        """Settles, by reading, the open writes of a turn that is given up. It may fail like the turn itself."""
         entries, pulse = await run_together(store.journal(), store.pulse())
         await self._count_spending(work, entries)
         opened = self._open_turn(work, store, entries, pulse.now, TurnCounts(self._ports.meter), given_up=True)
         await settle_open(await prime(self._equipment, opened))
 
     async def _count_spending(self, work: Work, earlier: Sequence[JournalEntry]) -> None:
-        """Adds what the attempts at a turn that is given up cost to the tenant's days."""
+        """Counts the cost of a given-up turn's attempts in the tenant's days."""
         try:
             for day, charges in _list_charges(work, earlier):
                 await self._ports.daily.settle(work.record.tenant, day, charges)
@@ -222,7 +224,7 @@ class Worker(TurnRunner):
 def _list_charges(
     work: Work, earlier: Sequence[JournalEntry], new: Sequence[Settlement] = ()
 ) -> tuple[DayCharges, ...]:
-    """What a turn cost by the tenant's days, its earlier attempts included."""
+    """The cost of a turn by the tenant's days, including its earlier attempts."""
     settlements = sorted((*settlements_of_turn(earlier, work.turn.turn_id), *new), key=attrgetter("day"))
     return tuple(
         DayCharges(day, tuple(one.as_charge(work.record.task_id) for one in ones))
@@ -231,7 +233,7 @@ def _list_charges(
 
 
 def _begin_task(opened: OpenedTurn) -> None:
-    """Tells that the task is worked on, and has its record say so. Raises ``Rejected`` for protected data."""
+    """Notes that the task is being worked on. Raises ``Rejected`` if it asks for protected data."""
     opened.journal.enter_phase(Phase.PRIME)
     record, now = opened.work.record, opened.journal.now
     update = {"state": TaskState.WORKING, "reason": None, "started_at": record.started_at or now, "updated_at": now}
@@ -241,7 +243,7 @@ def _begin_task(opened: OpenedTurn) -> None:
 
 
 async def _return_to_queue(opened: OpenedTurn, stopped: TenantStopped) -> None:
-    """Stores that the task waits again. Whoever takes it up continues from the journal."""
+    """Stores that the task waits again. The next attempt continues from the journal."""
     update = {"state": TaskState.SUBMITTED, "reason": f"the tenant is stopped: {stopped}"}
     record = opened.work.record.model_copy(update={**update, "updated_at": opened.journal.now})
     opened.journal.tell("status", state=record.state.value, reason=record.reason)

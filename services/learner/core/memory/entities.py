@@ -56,25 +56,25 @@ def read_number(written: str) -> Decimal | None:
     Of a point and a comma the last one begins the fraction. A single one before exactly three digits groups thousands,
     as business amounts are written, except after a zero (``0.125``).
     """
-    number_as_text = _SPACES.sub("", written)
-    marks = re.findall(r"[.,]", number_as_text)
+    plain = _SPACES.sub("", written)
+    marks = re.findall(r"[.,]", plain)
     if not marks:
-        return Decimal(number_as_text)
-    if _INDIAN.fullmatch(number_as_text):
-        return Decimal(number_as_text.replace(",", ""))
+        return Decimal(plain)
+    if _INDIAN.fullmatch(plain):
+        return Decimal(plain.replace(",", ""))
     last = marks[-1]
     if len(set(marks)) == 1:
-        return _parse_with_one_mark(number_as_text, last)
+        return _parse_with_one_mark(plain, last)
     grouping = "," if last == "." else "."
-    if marks.count(last) > 1 or not _is_grouped(number_as_text.rpartition(last)[0], grouping):
+    if marks.count(last) > 1 or not _is_grouped(plain.rpartition(last)[0], grouping):
         return None
-    return Decimal(number_as_text.replace(grouping, "").replace(last, "."))
+    return Decimal(plain.replace(grouping, "").replace(last, "."))
 
 
-def _parse_with_one_mark(number_as_text: str, mark: str) -> Decimal | None:
-    head, *rest = number_as_text.split(mark)
+def _parse_with_one_mark(plain: str, mark: str) -> Decimal | None:
+    head, *rest = plain.split(mark)
     if len(rest) > 1 or (len(rest[0]) == _GROUP and head.strip("0") and len(head) <= _GROUP):
-        return Decimal(head + "".join(rest)) if _is_grouped(number_as_text, mark) else None
+        return Decimal(head + "".join(rest)) if _is_grouped(plain, mark) else None
     return Decimal(f"{head}.{rest[0]}")
 
 
@@ -145,14 +145,14 @@ def _is_date(year: int, month: int, day: int) -> bool:
 @cache
 def months() -> dict[str, int]:
     """The number of each month by its name or abbreviation, in lower case without a full stop."""
-    find_names: dict[str, int] = {}
+    names: dict[str, int] = {}
     for language in _LANGUAGES:
         forms = Locale(language).months
         for form in (forms["format"], forms["stand-alone"]):
             for width in ("abbreviated", "wide"):
                 for number, name in form[width].items():
-                    find_names.setdefault(str(name).casefold().rstrip("."), int(number))
-    return find_names
+                    names.setdefault(str(name).casefold().rstrip("."), int(number))
+    return names
 
 
 _CAPITAL = r"(?:[A-ZÀ-ÖØ-ÞŁŚŽČĆŠĐŻ][\w&'’-]*|\d[A-Za-z]\w*)"
@@ -246,8 +246,8 @@ def _find_name(kind: EntityKind, start: int, written: str) -> Iterator[FoundEnti
 
 
 def _is_common_word(word: str) -> bool:
-    number_as_text = word.casefold().strip("'’-&,")
-    return number_as_text in _NO_NAME or number_as_text in months() or _CODE.fullmatch(word) is not None
+    plain = word.casefold().strip("'’-&,")
+    return plain in _NO_NAME or plain in months() or _CODE.fullmatch(word) is not None
 
 
 TEXT_LOOKED_AT = 4_000

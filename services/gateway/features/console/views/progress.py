@@ -138,7 +138,7 @@ def _build_card(process: str, arms: Mapping[str, Arm], courses: Mapping[str, Seq
         if name in told
     )
     samples = tuple(
-        (strategy_title(name), Sample(one.n, _time_of(one.at_ms), one.mean, one.count_recent))
+        (strategy_title(name), Sample(one.n, _time_of(one.at_ms), one.mean, one.recent))
         for name in order
         for one in _thin_out(told.get(name, ()))
     )
