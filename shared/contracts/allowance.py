@@ -1,4 +1,4 @@
-"""What the policy service says, once a turn, about tools that are called without a plan (reads)."""
+"""The policy service's answer, once a turn, on which tools may be called without a plan (reads)."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ class OfferedTool(policy.PolicyContract):
 
 
 class AllowanceRequest(policy.PolicyRequest):
-    """Tools that may be called in this turn, and what the session called before it."""
+    """The tools that may be called in this turn, and the calls that the session made before it."""
 
     context: dict[str, policy.ContextValue] = {}
     tools: tuple[OfferedTool, ...] = ()
@@ -21,7 +21,7 @@ class AllowanceRequest(policy.PolicyRequest):
 
 
 class Prohibition(policy.PolicyContract):
-    """Why a tool may not be called: the rule, and its reason for whoever wanted to call it."""
+    """A rule by which a tool must not be called; ``reason`` is for whoever wants to call it."""
 
     rule_id: str
     policy_id: str
@@ -29,20 +29,22 @@ class Prohibition(policy.PolicyContract):
 
 
 class CallLimit(Prohibition):
-    """So many further calls in this turn; ``successes_only``: calls that certainly failed do not count."""
+    """How many more times the tool may be called in this turn. ``successes_only``: calls that certainly failed do not
+    count.
+    """
 
     remaining: int
     successes_only: bool = False
 
 
 class Precondition(Prohibition):
-    """The tool may be called once one of ``any_of`` has succeeded; the session has not done so before this turn."""
+    """The tool may be called only after one of ``any_of`` has succeeded, which none had before this turn."""
 
     any_of: tuple[str, ...]
 
 
 class ToolAllowance(policy.PolicyContract):
-    """What holds for one tool. ``ask``: a rule depends on the arguments, so each call needs a verdict of its own."""
+    """What the rules say of one tool. ``ask``: a rule depends on the arguments, so each call needs its own verdict."""
 
     tool: str
     bars: tuple[Prohibition, ...] = ()
@@ -51,9 +53,9 @@ class ToolAllowance(policy.PolicyContract):
     ask: bool = False
 
     def find_prohibition(self, since: Sequence[policy.PastCall]) -> Prohibition | None:
-        """What forbids the next call, after the calls made ``since`` this was asked; None if nothing does.
+        """What forbids the next call, given the calls made ``since`` this answer; None if nothing does.
 
-        With ``ask`` that is only half of the answer.
+        With ``ask`` the call's own verdict may still forbid it.
         """
         if self.bars:
             return self.bars[0]
@@ -66,7 +68,9 @@ class ToolAllowance(policy.PolicyContract):
 
 
 class Allowances(policy.PolicyContract):
-    """Tools that are absent are under no rule. With ``problems`` the policy is invalid, and nothing here counts."""
+    """The allowances of the tools under any rule; other tools may be called freely. With ``problems`` the policies are
+    invalid, and the rest must be ignored.
+    """
 
     tools: tuple[ToolAllowance, ...] = ()
     problems: tuple[policy.PolicyProblem, ...] = ()
@@ -74,7 +78,7 @@ class Allowances(policy.PolicyContract):
 
 
 def counts_against_limit(outcome: policy.CallOutcome, successes_only: bool) -> bool:
-    """Whether a call uses up a limit: one whose end is unknown does; one that was never sent does not."""
+    """Whether a call counts against a limit. A call with an unknown outcome does; one that was never sent does not."""
     if successes_only:
         return outcome in (policy.CallOutcome.SUCCEEDED, policy.CallOutcome.UNKNOWN)
     return outcome is not policy.CallOutcome.UNSENT

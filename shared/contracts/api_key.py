@@ -7,9 +7,9 @@ from shared.domain.words import Role
 
 
 class ApiKey(Contract):
-    """Whom a key identifies, and until when it is valid. Of its secret only the SHA-256 digest is kept.
+    """An API key: its principal and expiry. Of its secret, only the SHA-256 digest is stored.
 
-    The secret has 256 random bits, so a plain digest cannot be guessed back; salt and stretching are for passwords.
+    A plain digest is enough because the secret has 256 random bits; salting and stretching protect weak passwords.
     """
 
     key_id: str

@@ -1,4 +1,4 @@
-"""Approvals of plans: what a person is asked and decides, who is asked next, and notices about it."""
+"""Approvals of plans: what a person is asked and decides, whom the question escalates to, and notices about it."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -37,7 +37,9 @@ class NoticeTarget(Contract):
 
 
 class Rung(Contract):
-    """One level of an approval ladder: its hours (None: the tenant's ``approval_hours``), and how many must agree."""
+    """One level of an approval ladder: its hours (None: the tenant's ``approval_hours``), and how many people must
+    approve.
+    """
 
     level: str
     hours: float | None = Field(default=None, gt=0)
@@ -50,7 +52,7 @@ class Rung(Contract):
 
 
 class Escalation(Contract):
-    """A level that did not decide in time: ``level`` was asked until ``deadline``."""
+    """A level that did not decide in time; it was asked until ``deadline``."""
 
     level: str | None
     deadline: datetime
@@ -63,7 +65,7 @@ def is_rising(ladder: tuple[Rung, ...]) -> bool:
 
 
 def rungs_above(ladder: tuple[Rung, ...], level: str | None) -> tuple[Rung, ...]:
-    """The rungs above a level, which need not be one of them; all of them for no level."""
+    """The rungs above ``level``, which need not be a rung itself; all rungs if it is None."""
     return tuple(rung for rung in ladder if level is None or Level.parse(rung.level) > Level.parse(level))
 
 
@@ -87,7 +89,7 @@ class Decision(Contract):
 
 
 class GivenConfirmation(Contract):
-    """A confirmation that was given, for one plan and verdict (by their hashes)."""
+    """A confirmation that was given for one plan and verdict, identified by their hashes."""
 
     about: str
     by: tuple[str, ...]
@@ -98,7 +100,7 @@ class GivenConfirmation(Contract):
 
 
 class ConfirmationStep(Contract):
-    """One of several confirmations asked for in sequence: the ``number``-th, counted from 1, ``of`` so many."""
+    """One of several confirmations that are asked for in sequence: the ``number``-th (from 1) ``of`` so many."""
 
     about: str
     number: int
@@ -107,11 +109,10 @@ class ConfirmationStep(Contract):
 
 
 class Approval(Contract):
-    """A frozen plan waiting for its decisions. ``needed`` counts distinct approvers (two-person rules).
+    """A frozen plan that waits for decisions. ``needed``: how many different people must approve.
 
-    ``confirmation``: which of several confirmations this is, if the process asks for several. ``ladder``: the levels
-    that are asked next where nobody decides in time, each with its hours; ``escalations``: the levels that did not
-    decide so far.
+    ``confirmation``: which one this is, if the process asks for several. ``ladder``: the levels to ask next if nobody
+    decides in time; ``escalations``: the levels that did not.
     """
 
     approval_id: str
@@ -135,11 +136,13 @@ class Approval(Contract):
 
     @property
     def timer_subject(self) -> str:
-        """The name of the approval's current deadline; each level that it escalates to has its own."""
+        """The name of the approval's current deadline timer, which differs for each level."""
         return f"{self.approval_id}+{len(self.escalations)}" if self.escalations else self.approval_id
 
     def find_objection(self, who: Principal, now: datetime) -> str | None:
-        """Why this person's decision would not count now; None if it would. Levels are listed, not ranked."""
+        """Why this person's decision would not count now; None if it would. Levels are not ranked here: the person must
+        have the asked level itself.
+        """
         if self.status is not ApprovalStatus.WAITING or now >= self.deadline:
             return f"the approval is no longer waiting (deadline {self.deadline:%Y-%m-%d %H:%M} UTC)"
         if who.id == self.requester_id:

@@ -1,4 +1,4 @@
-"""An ended task as the archive keeps it: all that was known of it, in one envelope."""
+"""The archived form of an ended task: one JSON document with everything known of it."""
 
 from shared.contracts.approval import Approval
 from shared.contracts.base import Contract
@@ -9,9 +9,9 @@ VERSION = 1
 
 
 class ArchivedStep(Contract):
-    """One entry of the journal, oldest first; ``at_ms`` is the store's time when it was stored.
+    """One journal entry; ``at_ms`` is the store's time when it was stored.
 
-    ``lost``: names of common texts that its data refer to and that were missing when the task was archived.
+    ``lost``: the names of shared texts in its data that had expired when the task was archived.
     """
 
     key: str
@@ -22,7 +22,7 @@ class ArchivedStep(Contract):
 
 
 class ArchivedTask(Contract):
-    """An ended task with all that belongs to it. ``ledger``: by write key; ``events``: those still kept."""
+    """An ended task with all its data. ``ledger``: by write key; ``events``: those that had not expired."""
 
     v: int = VERSION
     record: TaskRecord
@@ -33,11 +33,11 @@ class ArchivedTask(Contract):
 
 
 class UnknownVersion(ValueError):
-    """The envelope was written by a later release than this one."""
+    """A later release wrote the document."""
 
 
 def read_archived(content: bytes) -> ArchivedTask:
-    """Parse an archived task. Raises ``UnknownVersion``, or ``ValueError`` for what is not one."""
+    """Parses an archived task. Raises ``UnknownVersion``, or ``ValueError`` for anything else."""
     task = ArchivedTask.model_validate_json(content)
     if task.v > VERSION:
         raise UnknownVersion(f"the archived task has version {task.v}; this release reads up to version {VERSION}")

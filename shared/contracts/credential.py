@@ -1,4 +1,4 @@
-"""How a tool server is told who calls: the kind of credential, and where its secret is stored. Never the secret."""
+"""Credentials of connections: their type and where the secret is stored; never the secret itself."""
 
 import re
 from enum import StrEnum
@@ -37,7 +37,7 @@ class Scheme(StrEnum):
 
 
 class Reference(NamedTuple):
-    """Where a secret is stored. ``key``: a member of the JSON object in an AWS secret; empty: the whole secret."""
+    """Where a secret is stored. ``key``: a member of the JSON object in an AWS secret; empty for the whole secret."""
 
     scheme: Scheme
     name: str
@@ -48,7 +48,7 @@ class Reference(NamedTuple):
 
 
 def parse_reference(text: str) -> Reference:
-    """Parse a reference to a secret. Its ``ValueError`` does not repeat the text, which might be the secret itself."""
+    """Parses a reference to a secret. Its ``ValueError`` does not repeat the text, which may be a secret itself."""
     word, _, rest = text.partition(":")
     name, _, key = rest.partition("#") if word == Scheme.AWS else (rest, "", "")
     fits = {
@@ -62,7 +62,7 @@ def parse_reference(text: str) -> Reference:
 
 
 class Credential(Contract):
-    """A credential for a tool server. ``source`` (``from`` on the wire) refers to its secret.
+    """A credential for a tool server. ``source`` (``from`` in JSON) refers to its secret.
 
     The secret is a bearer token, a header's value, or an OAuth client's secret.
     """
@@ -127,12 +127,12 @@ _OAUTH_FIELDS = {"token_url", "client_id", "scope", "audience", "client_auth"}
 
 
 def folder_of(tenant: str) -> str:
-    """The name of a tenant's folder of secrets; no two tenants share one."""
+    """The name of a tenant's folder of secrets; unique to the tenant."""
     return tenant if _PLAIN_ID.fullmatch(tenant) else f"_x{tenant.encode().hex()}"
 
 
 def env_prefix_of(tenant: str) -> str:
-    """The prefix of the environment variables of a tenant's secrets; no two tenants share one."""
+    """The prefix of the environment variables with a tenant's secrets; unique to the tenant."""
     plain = _PLAIN_ID.fullmatch(tenant)
     return f"{ENV_PREFIX}{tenant.upper().replace('-', '_') if plain else f'x{tenant.encode().hex()}'}__"
 
@@ -142,9 +142,9 @@ def aws_prefix_of(tenant: str) -> str:
 
 
 def why_not_own_secret(given: Reference, tenant: str) -> str | None:
-    """Why a tenant may not name this secret in its record; None if it may.
+    """Why a tenant's record must not refer to this secret; None if it may.
 
-    A record is written by a tenant's operator; the secrets lie with the executor, beside those of other tenants.
+    A tenant's operators write the record, while the secrets of all tenants are stored with the executor.
     """
     if given.scheme is Scheme.ENV and not given.name.startswith(env_prefix_of(tenant)):
         return f"a variable of this tenant begins with {env_prefix_of(tenant)}"

@@ -8,9 +8,9 @@ from shared.domain.words import Dialect
 
 
 class DeadTurn(Contract):
-    """A turn that was given up. ``attempts``: how often it was begun; ``last_error``: empty if none is known.
+    """A turn that was given up. ``attempts``: how often it was begun; ``last_error``: empty if unknown.
 
-    ``writes``: those that its task made, or may have made; started again, it would make them once more.
+    ``writes``: those that its task made or may have made. If the task is started again, it would make them again.
     """
 
     tenant: str

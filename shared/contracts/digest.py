@@ -1,6 +1,7 @@
-"""A task outcome as the statistics need it: a header and a case, derived once, where the outcome is made.
+"""The short form of a task outcome that the learner's statistics need: a header and a case, computed once with the
+outcome.
 
-Both are packed with the outcome on its stream. Whoever has only the outcome derives the same from it.
+Both are packed with the outcome in its stream. They can be computed again from the outcome alone.
 """
 
 import re
@@ -31,11 +32,11 @@ _SAID = 200  # characters of one of them
 
 
 class Digest(NamedTuple):
-    """An outcome as the statistics need it. ``header``: ``tenant pull units outcome at_ms day event_id``.
+    """The short form of an outcome. ``header``: ``tenant pull units outcome at_ms day event_id``.
 
-    ``case``: a ``CaseEntry`` as JSON, or empty; without a case the event is only counted. The tenant is a JSON string
-    without a space; so is the process type of the pull, after the strategy and a colon. A pull of ``-`` says nothing
-    about a strategy. The event's id is the rest of the line. Neither part has a line break.
+    ``case``: a ``CaseEntry`` as JSON; if empty, the event is only counted. The tenant is a JSON string without spaces.
+    The pull is ``strategy:process type``, the latter also a JSON string, or ``-`` if the outcome says nothing about a
+    strategy. The event id is the rest of the line. Neither part contains a line break.
     """
 
     header: str
@@ -46,7 +47,7 @@ NO_DIGEST = Digest("", "")
 
 
 def fault_of(outcome: TaskOutcome) -> str:
-    """Why nothing can be learned from an outcome, without repeating its values; empty if nothing is wrong."""
+    """Why nothing can be learned from an outcome, without repeating its values; empty if something can."""
     if not (outcome.event_id and outcome.tenant):
         return "the event has no id or no tenant"
     if "\n" in outcome.event_id:
@@ -59,10 +60,7 @@ def fault_of(outcome: TaskOutcome) -> str:
 
 
 def digest_of(outcome: TaskOutcome) -> Digest:
-    """The digest of one outcome; ``NO_DIGEST`` for one with a fault or of practice, which is not counted.
-
-    The quality is taken as it was measured.
-    """
+    """The digest of one outcome; ``NO_DIGEST`` if the outcome has a fault, or is of practice, which is not counted."""
     if outcome.practice or fault_of(outcome):
         return NO_DIGEST
     case, at = case_of(outcome), outcome.ended_at.astimezone(UTC)
@@ -72,7 +70,7 @@ def digest_of(outcome: TaskOutcome) -> Digest:
 
 
 def case_of(outcome: TaskOutcome) -> CaseEntry:
-    """The case to remember of an outcome, with everything the privacy guard marks removed."""
+    """The case of an outcome for the case log, with protected values removed."""
     summary = redact_text(outcome.summary)
     return CaseEntry(
         case_id=outcome.event_id,
@@ -109,7 +107,7 @@ def _find_formula(outcome: TaskOutcome) -> str:
 
 
 def _read_parts(outcome: TaskOutcome) -> dict[str, float]:
-    """The parts whose sum the score is, at most ``_PARTS``; entries that are not such numbers are left out."""
+    """The named parts of the score, at most ``_PARTS``; entries that are not numbers are left out."""
     said = outcome.details.get("quality_parts")
     parts: dict[str, float] = {}
     for name, part in said.items() if isinstance(said, dict) else ():
@@ -119,7 +117,7 @@ def _read_parts(outcome: TaskOutcome) -> dict[str, float]:
 
 
 def _effective_strategy(outcome: TaskOutcome) -> Strategy:
-    """The strategy that did the work: fsm if the chosen one could not be applied."""
+    """The strategy that was used: fsm if the chosen one could not be applied."""
     return Strategy.FSM if outcome.details.get("strategy_fell_back") else outcome.strategy
 
 

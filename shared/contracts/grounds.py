@@ -1,4 +1,6 @@
-"""What a plan rests on when a person is asked: rules, reads, figures, and the source of each argument."""
+"""The grounds of a plan, shown to the person who decides on it: rules, reads, figures, and the source of each
+argument.
+"""
 
 from typing import Literal
 
@@ -6,7 +8,7 @@ from shared.contracts.base import Contract
 
 
 class RuleGround(Contract):
-    """A rule that requires approval, with the values that decided it (canonical JSON)."""
+    """A rule that requires the approval, and the values that made it apply (canonical JSON)."""
 
     rule_id: str
     policy_id: str
@@ -20,10 +22,10 @@ class RuleGround(Contract):
 
 
 class ArgumentSource(Contract):
-    """Where the value of one argument comes from.
+    """The source of one argument's value.
 
-    ``result``: a read, at ``ref`` ("f1.amount"). ``value``: a figure of that name. ``call``: the result of an earlier
-    call of the plan. ``task``: the request's text. ``words``: none of these: the worker's own words.
+    ``result``: a read, at ``ref`` ("f1.amount"). ``value``: the figure of that name. ``call``: the result of an earlier
+    call of the plan. ``task``: the request's text. ``words``: none of these; the model wrote it.
     """
 
     call_id: str
@@ -33,9 +35,9 @@ class ArgumentSource(Contract):
 
 
 class ReadGround(Contract):
-    """A read: its arguments and its answer, as JSON text; of a long answer only the beginning (``cut``).
+    """A read: its arguments and its answer, as JSON text. ``cut``: only the beginning of the answer is included.
 
-    ``supports``: the arguments ("c1.amount") and figures ("value net") that rest on it.
+    ``supports``: the arguments ("c1.amount") and figures ("value net") that are based on it.
     """
 
     ref: str
@@ -50,7 +52,7 @@ class ReadGround(Contract):
 
 
 class FigureGround(Contract):
-    """A computed figure: its exact value, the operation, and its operands ("f1.amount", "value net", "task 19")."""
+    """A computed figure: its exact value, its operation, and its operands ("f1.amount", "value net", "task 19")."""
 
     name: str
     value: str
@@ -59,7 +61,7 @@ class FigureGround(Contract):
 
 
 class Grounds(Contract):
-    """All that a plan rests on. ``not_known``: in sentences, what the process decides by and could not be found out."""
+    """All grounds of a plan. ``not_known``: sentences on what the process depends on and could not be found out."""
 
     rules: tuple[RuleGround, ...] = ()
     policy_hash: str = ""

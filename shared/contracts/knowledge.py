@@ -1,4 +1,4 @@
-"""What a tenant's earlier tasks taught: cases, reusable facts, the entities that tasks name, and predictions."""
+"""What a tenant's earlier tasks taught: cases, reusable facts, named entities, and the accuracy of predictions."""
 
 from datetime import datetime
 
@@ -8,9 +8,10 @@ from shared.domain.words import Strategy
 
 
 class Accuracy(Contract):
-    """Predictions of one kind of threshold in one process type, one a task: how many, and how many came true.
+    """The predictions of one kind of threshold in one process type, one for each task: how many, and how many came
+    true.
 
-    ``window``: whether each of the latest ones did, newest last.
+    ``window``: whether each of the newest came true, the newest last.
     """
 
     attempts: int = 0
@@ -43,10 +44,10 @@ class CaseEntry(Contract):
 class KnownFact(Contract):
     """One reusable fact. ``domain``: the process type it was learned in; ``task_id``: the last task that taught it.
 
-    ``subject``, ``attribute`` and ``value`` are the fact in parts. Of two facts with the same subject and attribute but
-    different values the newer holds (``replaces``: the value before); the older is kept with ``superseded_at`` and
-    shown to no task. ``seen`` counts the tasks that taught it.
-    The text came from a task: quote it as data when it is shown to a model.
+    ``subject``, ``attribute`` and ``value`` are its parts. Of two facts with the same subject and attribute but
+    different values, the newer one holds, and ``replaces`` has the value before; the older one keeps ``superseded_at``
+    and is shown to no task. ``seen``: how many tasks taught it. The text comes from a task, so it must be quoted as
+    data when a model sees it.
     """
 
     text: str
@@ -74,7 +75,7 @@ class KnownFact(Contract):
 
 
 class KnownEntity(Contract):
-    """An entity that tasks named: a vendor, a person, an amount, an id. ``seen`` counts those tasks."""
+    """An entity that tasks named (a vendor, a person, an amount, an id). ``seen``: how many tasks named it."""
 
     kind: str
     value: str
@@ -93,7 +94,7 @@ class TaskSource(Contract):
 
 
 class EntityLinks(Contract):
-    """The entities named together with one (``kind:value``, newest first), and the last tasks that named it."""
+    """The entities named together with this one (``kind:value``, newest first), and the last tasks that named it."""
 
     together: tuple[str, ...] = ()
     tasks: tuple[TaskSource, ...] = ()

@@ -1,4 +1,4 @@
-"""Requests to the learner beside outcomes: import or export a file, and forget."""
+"""Requests to the learner: importing or exporting files of a tenant's memory, and forgetting."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -9,7 +9,9 @@ from shared.contracts.base import Contract
 
 
 class LearningFile(StrEnum):
-    """The files of a tenant's memory. Four are the seed's; ``entities`` and ``statistics`` hold the rest."""
+    """The files of a tenant's memory. Four have the formats of the seed; ``entities`` and ``statistics`` hold
+    the rest.
+    """
 
     CASE_LOG = "case_log.json"
     STRATEGY_BANDIT = "strategy_bandit.json"
@@ -29,10 +31,10 @@ class FileRequest(Contract):
 
 
 class FileReport(Contract):
-    """The result of an import. With ``problems`` nothing was imported; not all problems may be named.
+    """The result of an import. With ``problems`` nothing was imported; the list may be incomplete.
 
-    ``taken``: entries that were new or replaced another; ``known``: entries that changed nothing; ``left_out``: entries
-    for which there was no room.
+    ``taken``: entries that were new or replaced others; ``known``: entries that changed nothing; ``left_out``: entries
+    beyond the bounds.
     """
 
     file: LearningFile
@@ -56,10 +58,10 @@ class ForgetState(StrEnum):
 
 
 class ForgetRequest(Contract):
-    """A request to forget what was learned of an entity, a session or a whole tenant. It may be repeated.
+    """A request to forget an entity, a session or a whole tenant. It may be repeated.
 
-    ``subject``: the entity as people write it, or the session's id; empty for the tenant. ``removed`` counts what was
-    removed by kind; ``left`` says what stays, and why.
+    ``subject``: the entity as people write it, or the session's id; empty for a tenant. ``removed``: counts by kind;
+    ``left``: what stays, and why.
     """
 
     request_id: str

@@ -1,4 +1,4 @@
-"""The write ledger: the result of each intended write, and its proof."""
+"""The write ledger: each intended write with its outcome and proof."""
 
 from datetime import datetime
 
@@ -11,9 +11,9 @@ from shared.domain.words import Resolution, ToolClass, WriteStatus
 
 
 class DoubtResolution(Contract):
-    """An operator's decision on a write in doubt. ``doubt`` names the write and its attempt.
+    """An operator's decision on a write in doubt. ``doubt`` identifies the write and its attempt.
 
-    The turn that brings it carries ``{"doubt", "call_id", "resolution", "comment"}`` as its data.
+    The turn's data has the fields ``doubt``, ``call_id``, ``resolution`` and ``comment``.
     """
 
     doubt: str
@@ -34,7 +34,9 @@ class Attempt(Contract):
 
 
 class AgentCall(Contract):
-    """A call of a remote agent's skill that the agent has accepted: its ``task``, and what it asks a person."""
+    """A call of a remote agent's skill that the agent has accepted: the agent's ``task``, and its question to a
+    person.
+    """
 
     task: str
     at_work: bool = False  # whether it had not finished when it was last asked, and nobody had to answer anything
@@ -46,9 +48,9 @@ class AgentCall(Contract):
 
 
 class LedgerEntry(Contract):
-    """One intended write. ``key`` identifies it for good: task, plan (round and hash) and call.
+    """One intended write. ``key`` identifies it permanently by task, plan (round and hash) and call.
 
-    ``open_until`` is set with ``SENDING``: until then the request may still arrive, so its result must not be judged.
+    ``open_until`` is set with ``SENDING``: until then the request may still arrive, so its outcome must not be judged.
     JSON texts are canonical; ``before_json`` is the read-back's answer just before the call.
     """
 
@@ -80,17 +82,17 @@ class LedgerEntry(Contract):
 
     @property
     def waits_for_proof(self) -> bool:
-        """Whether the server answered a change, which is to be read back; a notice stays ``SENT``."""
+        """Whether the server has answered a change that is still to be read back. A notice is not read back."""
         return self.status is WriteStatus.SENT and self.call.tool_class is ToolClass.CHANGE
 
     @property
     def doubt(self) -> str:
-        """The name of this write's doubt, which ends in the attempt: a further attempt would be another doubt."""
+        """The id of this write's doubt, which includes the attempt, so that another attempt is another doubt."""
         return f"{self.key}:{self.attempt}"
 
     @property
     def question_id(self) -> str:
-        """The id of the question that the remote agent asks now; its next question has another one."""
+        """The id of the remote agent's present question; a later question has another id."""
         return f"{self.key}:{self.agent.replies if self.agent else 0}"
 
     @property

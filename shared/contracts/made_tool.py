@@ -24,10 +24,10 @@ class MadeToolReference(Contract):
 
 
 class MadeTool(Contract):
-    """A calculator made at run time. ``code``: one pure function over decimals; ``cases``: the tests it passed.
+    """A calculator written at run time. ``code``: one pure function over decimals; ``cases``: the tests that it passed.
 
     The last of ``arguments`` ends in ``...`` if the tool takes any number of figures. A removed version keeps its
-    number and hash, so that neither is used again; its code and cases are gone.
+    number and hash, so that neither is reused, but has no code or cases.
     """
 
     name: str
@@ -45,7 +45,7 @@ class MadeTool(Contract):
 
     @field_serializer("made_at", "removed_at", when_used="unless-none")
     def _as_text(self, at: datetime) -> str:
-        """The time as text in every serialisation: checkpoints hold only JSON values."""
+        """The time as text, since checkpoints hold only JSON values."""
         return at.isoformat()
 
     @property

@@ -1,4 +1,4 @@
-"""The event by which the executor tells the learner of one ended task, once."""
+"""The event by which the executor reports one ended task to the learner."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -16,11 +16,12 @@ class ThresholdKind(StrEnum):
 
 
 class Threshold(Contract):
-    """A value that is known before the task acts, as decimal text (``2%`` for a share), with its source in words.
+    """A value known before the task acts, as decimal text (``2%`` for a share); ``source`` says in words where it comes
+    from.
 
-    ``name``: the field or figure it is about; empty for a limit in plain words. ``sign``: empty if it is no limit.
-    ``rule_id`` and ``policy_id`` name the rule that compares with this limit alone (for the calls of ``tool``, if
-    given); they are empty where the rule has further conditions, since the limit then does not decide it.
+    ``name``: the field or figure it is about; empty for a limit in plain words. ``sign``: empty if it is not a limit.
+    ``rule_id`` and ``policy_id``: the rule whose whole condition is this limit (for calls of ``tool``, if given); empty
+    if the rule has further conditions.
     """
 
     kind: ThresholdKind
@@ -34,10 +35,10 @@ class Threshold(Contract):
 
 
 class PredictionOutcome(Contract):
-    """A predicted value and the actual one, which is None if nothing verified shows it.
+    """A predicted and an actual value; ``actual`` is None if nothing verified shows one.
 
-    For a limit, ``actual`` is the value compared with it, and ``held`` whether its rule did what the limit said. For
-    other values, ``held`` is whether both are the same. None: it cannot be told.
+    ``held``: for a limit, whether its rule triggered as the limit predicts; for other values, whether both are equal;
+    None if unknown.
     """
 
     kind: ThresholdKind
@@ -50,7 +51,7 @@ class PredictionOutcome(Contract):
 
 
 class OutcomeTexts(Contract):
-    """The texts of a task and its answer, shortened and without what the privacy guard marks; ``values`` by name."""
+    """The texts of a task and its answer, shortened and without protected values; ``values``: figures by name."""
 
     task: str
     answer: str = ""
@@ -58,7 +59,7 @@ class OutcomeTexts(Contract):
 
 
 class TaskOutcome(Contract):
-    """The facts of one ended task. ``event_id``: task id and run, by which the learner counts each event once."""
+    """The facts of one ended task. ``event_id``: task id and run; the learner counts each event once by it."""
 
     event_id: str
     tenant: str

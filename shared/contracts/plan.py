@@ -1,4 +1,4 @@
-"""The WritePlan: the exact calls a worker intends, frozen before the first of them is made."""
+"""The write plan: the exact calls that a worker intends to make, frozen before the first of them."""
 
 from typing import Literal
 
@@ -11,7 +11,9 @@ from shared.domain.words import ToolClass
 
 
 class ReadBack(Contract):
-    """The read that proves a write: its tool, canonical arguments, and the fields that its result should show."""
+    """The read that proves a write: its tool, its canonical arguments, and the field values that its result
+    must show.
+    """
 
     tool: str
     arguments_json: str
@@ -19,11 +21,11 @@ class ReadBack(Contract):
 
 
 class Origin(Contract):
-    """Where an argument's value comes from: the task's text, a result (fact and path), or a named value.
+    """The source of an argument's value: the task's text, a result (fact and path), or a figure.
 
-    ``free_text``: it stands in free text alone, such as a mail's body, and a person has to see it. ``untold``: it names
-    a record that no word of the task tells of where the task means another of its kind; a person has to see it, too.
-    ``against``: why it does not agree with the words of its part, of which the model was told; a person has to see it.
+    Each of the following makes a person look at the plan. ``free_text``: the value occurs only in free text, such as a
+    mail's body. ``untold``: it identifies a record that the task's words do not mention, although they mention another
+    one of its kind. ``against``: why it contradicts the words of its part; the model was told.
     """
 
     argument: str
@@ -37,10 +39,10 @@ class Origin(Contract):
 class PlannedCall(Contract):
     """One call of a plan.
 
-    ``arguments_json`` is canonical JSON; ``{"$ref": "c1.path"}`` stands for an earlier call's result.
-    ``compensation`` takes the call back: it is made if a later call fails whose ``on_failure`` is "compensate".
-    ``part``: the part of the task that the call carries out. ``if_acknowledged``, of a notice: the sentence that goes
-    out with it where a change that it tells of was answered by the server, and could not be proved by reading.
+    ``arguments_json`` is canonical JSON; ``{"$ref": "c1.path"}`` stands for an earlier call's result. ``compensation``:
+    the call that undoes this one, made if a later call fails whose ``on_failure`` is "compensate". ``part``: the part
+    of the task that it carries out. ``if_acknowledged``, of a notice: the sentence to add if a change that it reports
+    was answered by the server but could not be proved.
     """
 
     call_id: str
@@ -63,7 +65,7 @@ class PlannedCall(Contract):
 
 
 class WritePlan(Contract):
-    """The calls in the order they run. ``round`` is the plan's number among those of its task, 1 for the first."""
+    """The calls in their order. ``round``: the plan's number within its task, from 1."""
 
     task_id: str
     round: int = 1
@@ -79,15 +81,15 @@ class WritePlan(Contract):
 
     @property
     def every_call(self) -> tuple[PlannedCall, ...]:
-        """Each call, followed by its compensation if it has one: all calls that may be sent."""
+        """Each call, followed by its compensation if it has one."""
         pairs = ((call, call.compensation) for call in self.calls)
         return tuple(call for pair in pairs for call in pair if call is not None)
 
     @property
     def hash(self) -> str:
-        """The hash by which verdict, approval and ledger refer to the plan: its calls, read-backs and failure rules.
+        """The hash that identifies the plan in verdict, approval and ledger: its calls, read-backs and failure rules.
 
-        A field that plans did not have at first counts only where it is set, so that hashes of older plans stay valid.
+        A field added later is hashed only if it is set, so that hashes of older plans stay valid.
         """
         return _hash_plan(self)
 

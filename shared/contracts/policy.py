@@ -1,4 +1,4 @@
-"""The policy service's request and verdict. On the wire the names are camelCase."""
+"""Requests to and verdicts of the policy service. Their JSON field names are in camelCase."""
 
 from decimal import Decimal
 from enum import StrEnum
@@ -19,7 +19,7 @@ ContextValue: TypeAlias = Scalar | list[Scalar] | dict[str, Scalar | list[Scalar
 
 
 class CallOutcome(StrEnum):
-    """What became of a call, as far as rules care."""
+    """The outcome of a call, as rules distinguish it."""
 
     SUCCEEDED = "succeeded"
     FAILED = "failed"  # the server answered with an error
@@ -40,21 +40,21 @@ class PolicyContract(Contract):
     model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True)
 
     def to_json(self) -> str:
-        """The message as it travels: a ``Decimal`` is the exact JSON number, where Pydantic would write a text."""
+        """The message as JSON, with each ``Decimal`` as an exact number."""
         return write_plain(self.model_dump(by_alias=True))
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
-        """The message read exactly; ``ValueError`` on bad JSON or on a message of another shape."""
+        """Parses the message with exact numbers; raises ``ValueError``."""
         return cls.model_validate(loads_object(text))
 
 
 class Rule(PolicyContract):
-    """One rule. ``level`` is needed by ``require_approval`` and ``escalate``; words are checked by the service.
+    """One rule. ``level`` is required for ``require_approval`` and ``escalate``; the service checks the words.
 
-    ``approvers``: how many different people of that level have to agree; one where it says nothing.
-    ``report_only``: what it would have done is reported and has no effect. ``quote``: the prose it was translated from.
-    ``if_known``: where a field that decides is missing, it does not apply, in a binding verdict too.
+    ``approvers``: how many different people of that level must approve, one by default. ``report_only``: its effect is
+    only reported. ``quote``: the prose it was translated from. ``if_known``: it does not apply while a field it depends
+    on is missing, even in a binding verdict.
     """
 
     id: str
@@ -71,7 +71,7 @@ class Rule(PolicyContract):
 class ToolRule(PolicyContract):
     """One rule about calls of a tool, or of several (``*`` in the name stands for any characters).
 
-    ``kind`` is a ``ToolRuleKind``; every other field belongs to the kinds named beside it, and is a mistake elsewhere.
+    ``kind`` is a ``ToolRuleKind``. Each other field belongs to the kinds named beside it, and is an error elsewhere.
     """
 
     id: str
@@ -99,9 +99,10 @@ class TextRule(PolicyContract):
 
 
 class Policy(PolicyContract):
-    """A named, versioned set of rules; ``context`` holds values that came with the rules (a request's policy_doc).
+    """A named, versioned set of rules. ``context``: values that came with the rules (those of a request's policy_doc).
 
-    ``judges_records``: its rules are decided on a call as it is planned, and again with each that it has ``recorded``.
+    ``judges_records``: its rules are evaluated on a call as planned, and again with the fields of each of its
+    ``recorded`` records.
     """
 
     id: str
@@ -124,15 +125,14 @@ HYPOTHETICAL = "hypothetical"  # the id of a call that is not planned: a model o
 
 
 class CallContext(PolicyContract):
-    """One planned call as the rules see it: its tool, and the fields known for it (arguments, linked facts, values).
+    """One planned call as the rules see it: its tool, and all its known fields (arguments, linked facts, values).
 
-    ``unproven`` names fields that only the request gives: they can set a rule off, and cannot keep one from it.
-    ``recorded``: what the records say instead, of fields in which the call or the records contradict each other; one
-    for each record of which that is so. ``summed``: its figures, summed over the calls of its tool that may concern the
-    same record: what these set off holds for the call. ``unknown_fields``: those that the call or records of its kind
-    have, without a value that is known; a field that is neither here nor in ``fields`` has nothing to do with the call.
-    None: the sender does not tell, and every missing field counts as unknown. ``rows``: for each row of a call that
-    takes a list, those of the unknown fields that are known of it; the call is decided once for each.
+    ``unproven``: fields that only the request states; they can trigger a rule, but cannot prevent one. ``recorded``:
+    for each record that contradicts the call or another record, the fields as that record has them. ``summed``: figures
+    summed over the plan's calls of this tool that may concern the same record; what they trigger counts for the call.
+    ``unknown_fields``: fields of the call or of such records whose value is unknown; None if the sender does not say,
+    and then every missing field counts as unknown. ``rows``: for a call that takes a list, the known fields of each
+    row; the call is then decided once for each row.
     """
 
     call_id: str
@@ -146,7 +146,7 @@ class CallContext(PolicyContract):
     rows: tuple[dict[str, ContextValue], ...] = ()
 
     def split_by_row(self) -> "tuple[CallContext, ...]":
-        """The call as it is decided for each of its rows; itself alone if it has none."""
+        """The call once for each of its rows, or itself if it has none."""
         return tuple(self._complete_with_row(row) for row in self.rows) or (self,)
 
     def _complete_with_row(self, row: dict[str, ContextValue]) -> "CallContext":
@@ -163,9 +163,9 @@ class PastCall(PolicyContract):
 
 
 class Confirmation(PolicyContract):
-    """A person's yes to calls of a tool. ``level`` is theirs, if they have one.
+    """A person's confirmation of calls of a tool. ``level``: the person's, if any.
 
-    It covers the calls that agree with its ``fields`` and, where set, with its ``call_id``.
+    It covers the calls that have its ``fields`` and, if set, its ``call_id``.
     """
 
     tool: str
@@ -175,7 +175,7 @@ class Confirmation(PolicyContract):
 
 
 class PolicyRequest(PolicyContract):
-    """A request that carries the policies which it is decided by."""
+    """A request together with the policies to decide it by."""
 
     policies: tuple[Policy, ...] = ()
 
@@ -183,7 +183,7 @@ class PolicyRequest(PolicyContract):
     def to_json(self) -> str:
         """The request as JSON.
 
-        The text of the policies, which may hold a thousand rules, is cached while they stay the same objects.
+        The JSON of the policies, which may be long, is cached as long as they are the same objects.
         """
         fields = self.model_dump(by_alias=True, exclude={"policies"})
         texts = {name: write_plain(value) for name, value in fields.items()}
@@ -191,7 +191,7 @@ class PolicyRequest(PolicyContract):
         return "{" + ",".join(f"{dumps(name)}:{texts[name]}" for name in sorted(texts)) + "}"
 
     def policies_json(self) -> str:
-        """The JSON text of the policies, as it stands in ``to_json``."""
+        """The JSON text of the policies, as ``to_json`` contains it."""
         return f"[{','.join(map(_policy_text, self.policies))}]"
 
 
@@ -199,11 +199,12 @@ _policy_text = IdentityCache(Policy.to_json, 256)
 
 
 class EvaluateRequest(PolicyRequest):
-    """Rules to evaluate over a context, and over each planned call with its own fields laid over that context.
+    """Asks for a verdict: rules are evaluated on the context, and on each planned call with its own fields over that
+    context.
 
-    ``binding`` tells the service to treat an indeterminate rule (a missing field) as an escalation; a provisional
-    verdict reports it without effect. ``history`` holds what the session called before these calls, oldest first;
-    ``text`` is the task's text, which text rules are about.
+    ``binding``: a rule that cannot be decided because a field is missing counts as an escalation; in a provisional
+    verdict it has no effect. ``history``: the session's earlier calls, oldest first. ``text``: the task's text, for
+    text rules.
     """
 
     context: dict[str, ContextValue] = {}
@@ -232,7 +233,7 @@ class TriggeredRule(PolicyContract):
 
 
 class CallRefusal(PolicyContract):
-    """A tool rule that a call breaks: the call must not be made. ``reason`` is written for whoever planned it."""
+    """A tool rule that a call breaks, so that the call must not be made. ``reason`` is for whoever planned it."""
 
     call_id: str
     tool: str
@@ -249,7 +250,7 @@ class CallRefusal(PolicyContract):
 
 
 class CallPrerequisite(PolicyContract):
-    """A call that may be made once one of these other calls of the same plan has succeeded."""
+    """A call that may be made once one of these other calls of the plan has succeeded."""
 
     call_id: str
     any_of: tuple[str, ...]  # call ids
@@ -259,7 +260,7 @@ class CallPrerequisite(PolicyContract):
 
 
 class TextFinding(PolicyContract):
-    """What the text rules say of the task's text. ``applied_rules``: ids of the rules that had a say."""
+    """The text rules' result for the task's text. ``applied_rules``: the ids of the rules that affected it."""
 
     compliant: bool
     violations: tuple[str, ...] = ()
@@ -267,7 +268,7 @@ class TextFinding(PolicyContract):
 
 
 class PolicyProblem(PolicyContract):
-    """A rule that cannot be parsed or evaluated: the verdict is then 'not passed'."""
+    """A rule that cannot be parsed or evaluated, so that the verdict does not pass."""
 
     rule_id: str
     policy_id: str
@@ -276,13 +277,12 @@ class PolicyProblem(PolicyContract):
 
 
 class Verdict(PolicyContract):
-    """Ground truth of a plan's compliance, decided without a model.
+    """The policy service's decision on a plan, made without a model.
 
-    ``passed`` is false when a rule blocks, a rule escalates, a rule is invalid or a call is refused.
-    ``requires_approval`` asks for one decision before the plan goes on; ``escalate`` for the level's decision on the
-    whole task, which alone lifts it. A plan without its refused calls may pass: ``refusals`` never mean ``blocked``.
-    ``ruled_calls``: by call, the policies of which a rule applies to it, whatever the rule finds; None where it was
-    not told.
+    ``passed`` is false if a rule blocks, escalates or is invalid, or a call is refused. ``requires_approval``: one
+    decision before the plan continues; ``escalate``: that level's decision on the whole task. Without its refused calls
+    a plan may pass, so ``refusals`` never imply ``blocked``. ``ruled_calls``: by call, the policies of which some rule
+    applies to it, whatever the rule found; None if the service did not say.
     """
 
     passed: bool
@@ -307,17 +307,17 @@ class Verdict(PolicyContract):
 
     @property
     def approvers(self) -> int:
-        """How many different people must agree: the most that a triggered rule asks for."""
+        """How many different people must approve: the highest number that a triggered rule requires."""
         return max((rule.approvers for rule in self.triggered_rules), default=1)
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """One sentence for each triggered rule, each once."""
+        """One sentence for each triggered rule, without repeats."""
         return tuple(dict.fromkeys(rule.sentence for rule in self.triggered_rules))
 
 
 def verdict_word(verdict: Verdict) -> str:
-    """The strictest part of the verdict: blocked, refused, broken, escalate, approval, indeterminate or passed."""
+    """The strictest result in the verdict: blocked, refused, broken, escalate, approval, indeterminate or passed."""
     said = {
         "blocked": verdict.blocked,
         "refused": bool(verdict.refusals),

@@ -1,4 +1,4 @@
-"""A policy as people write it: one list of rules of every kind, told apart by their fields."""
+"""A policy as people write it: one list of rules of all kinds, which are distinguished by their fields."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -31,7 +31,7 @@ _YAML = re.compile(
 
 
 class BadPolicyDocument(ValueError):
-    """The rules cannot be read. ``field``: the wrong field's path in the document, empty for the whole."""
+    """The rules cannot be parsed. ``field``: the path of the faulty field; empty for the whole document."""
 
     def __init__(self, field: str, problem: str) -> None:
         self.field = field
@@ -40,16 +40,16 @@ class BadPolicyDocument(ValueError):
 
 
 class WrittenRules(NamedTuple):
-    """The rules of a document. ``described``: fields with no effect, which only describe."""
+    """The rules of a document. ``described``: fields that only describe and have no effect."""
 
     policy: Policy
     described: tuple[str, ...] = ()
 
 
 def rules_in_text(text: str) -> Json:
-    """The JSON rules in a text, with or without a code fence; None for plain words.
+    """The JSON rules in a text, with or without a code fence; None if the text is plain words.
 
-    Raises ``BadPolicyDocument`` for invalid JSON, and for rules that stand in a text in any other way.
+    Raises ``BadPolicyDocument`` for invalid JSON, and for rules in the middle of a text.
     """
     fenced = _FENCED.match(text.strip())
     inside = fenced["inside"].strip() if fenced else text.strip()
@@ -67,7 +67,9 @@ def rules_in_text(text: str) -> Json:
 
 
 def read_rules(document: JsonObject | list[Json], policy_id: str) -> WrittenRules:
-    """The rules of a document. Raises ``BadPolicyDocument``, which names a field that would silently have no effect."""
+    """Parses the rules of a document. Raises ``BadPolicyDocument`` for a field that would silently have no effect,
+    among others.
+    """
     whole: JsonObject = {"rules": document} if isinstance(document, list) else document
     if not {*_RULES} & {*whole}:
         raise BadPolicyDocument("", 'it has no "rules"')
@@ -86,7 +88,7 @@ def read_rules(document: JsonObject | list[Json], policy_id: str) -> WrittenRule
 def refused_field(document: Json) -> str | None:
     """The first non-empty field of a policy that no reader knows; None if there is none.
 
-    An empty field is accepted: a newer sender may know more fields than its reader.
+    Empty fields are accepted, because a newer sender may know more fields than this reader.
     """
     if not isinstance(document, dict):
         return None
@@ -106,9 +108,10 @@ def _is_descriptive(field: str) -> bool:
 
 
 def sorted_document(document: JsonObject) -> JsonObject:
-    """The document as a ``Policy`` reads it: rules with ``kind`` become tool rules, with ``type`` text rules.
+    """The document in the form that ``Policy`` parses: rules with ``kind`` become tool rules, those with ``type`` text
+    rules.
 
-    ``default_action`` becomes the texts' default. What is not a rule stays in place, to be refused there.
+    ``default_action`` becomes the default for texts. Anything that is not a rule stays, and is refused when parsed.
     """
     rules = document.get("rules")
     if not isinstance(rules, list):
@@ -124,7 +127,7 @@ def sorted_document(document: JsonObject) -> JsonObject:
 
 
 def unknown_fields_of(document: JsonObject) -> tuple[str, ...]:
-    """The fields of a policy that no reader knows: a misspelt one would silently have no effect."""
+    """The fields of a policy that no reader knows, such as misspelt ones."""
     written = sorted_document(document)
     found = [*_find_unknown_fields(written, Policy, str(document.get("id", "policy")))]
     for name, shape in _RULES.items():

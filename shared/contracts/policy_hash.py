@@ -9,16 +9,16 @@ from shared.domain.identity_cache import IdentityCache
 
 
 def policy_hash(policies: Sequence[Policy]) -> str:
-    """The hash that names a set of policies. Policies with one hash are decided alike.
+    """The hash of a set of policies. Policies with equal hashes decide alike.
 
-    It changes when a policy, its version, its own context or any rule changes; not when a contract gains a field.
+    It changes with a policy's version, context or rules, but not when the contract gains a field.
     """
     text = f"[{','.join(map(_identity_text, policies))}]"
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def context_hash(request: EvaluateRequest) -> str:
-    """The hash of a request's facts and what is known of their origin, the task's text, and the planned calls."""
+    """The hash of a request's facts and their origins, the task's text, and the planned calls."""
     calls: list[Json] = [_call_as_json(call) for call in request.calls]
     texts: list[Json] = [] if request.text is None else [request.text]
     return digest([plain(request.context), calls, *texts])

@@ -1,4 +1,4 @@
-"""Rules translated from prose, and what the policy service found when it checked them against it."""
+"""Rules translated from prose, and the policy service's check of them against that prose."""
 
 from shared.contracts.policy import Policy, PolicyContract, Rule, ToolRule
 
@@ -11,7 +11,7 @@ class KnownTool(PolicyContract):
 
 
 class Candidate(PolicyContract):
-    """One translated rule, of either kind, and the words of the source that say so."""
+    """One translated rule, and its quote from the source."""
 
     quote: str
     rule: Rule | None = None
@@ -19,7 +19,9 @@ class Candidate(PolicyContract):
 
 
 class ProseRequest(PolicyContract):
-    """``fields``: further fields that rules may read, such as named values that are computed for every call."""
+    """Asks whether the candidates are supported by the source. ``fields``: fields that every call has, such as
+    figures.
+    """
 
     source: str
     candidates: tuple[Candidate, ...] = ()
@@ -34,9 +36,9 @@ class RefusedCandidate(PolicyContract):
 
 
 class ProseAnswer(PolicyContract):
-    """``policy`` holds the accepted rules, each with its quote; its version is the hash of the source's text.
+    """``policy``: the accepted rules with their quotes; its version is the hash of the source's text.
 
-    ``untranslated``: sentences of the source of which accepted rules quote less than half of the words.
+    ``untranslated``: sentences of which accepted rules quote less than half of the words.
     """
 
     policy: Policy

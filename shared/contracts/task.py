@@ -11,7 +11,7 @@ from shared.domain.words import Dialect, Role, TaskState
 
 
 class Principal(Contract):
-    """A person or agent who sends messages. ``verified``: false if the name came from the request itself."""
+    """A person or agent who sends messages. ``verified``: false if only the request itself states the name."""
 
     id: str
     roles: tuple[Role, ...] = (Role.CLIENT,)
@@ -28,9 +28,9 @@ class TurnKind(StrEnum):
 
 
 class SentFile(Contract):
-    """A file of a client's message: its content is in the archive of files, or at an address.
+    """A file in a client's message: archived under ``file_id`` (the hash of its content), or given by its address.
 
-    ``name`` and ``media_type`` are the sender's. ``file_id`` is the content's hash, by which the archive keeps it.
+    ``name`` and ``media_type`` are the sender's statements.
     """
 
     file_id: str = ""
@@ -46,7 +46,7 @@ class SentFile(Contract):
 
 
 class Turn(Contract):
-    """One event of a task that waits for an executor: a message, a decision, a deadline, ..."""
+    """One event for a task that an executor must handle: a message, a decision, a deadline and so on."""
 
     turn_id: str
     task_id: str
@@ -76,11 +76,11 @@ class SolverRequest(Contract):
 
 
 class Practice(Contract):
-    """The task runs in a simulated world, to try the worker: it is neither counted nor learned from.
+    """The task runs in a simulated world to test the worker: it is neither counted nor learned from.
 
-    No person decides anything while it runs. ``current_time``: the world's time, by which the task's words are read;
-    None for the real time. ``instructions``: told to the model with the task: how the world goes on, and what an answer
-    must hold. ``turn``: the number of the assessment's turn, the first of which begins with an empty memory; else 0.
+    No person decides anything in it. ``current_time``: the world's time, used to interpret the task; None for real
+    time. ``instructions``: told to the model with the task (how the world works, what an answer must contain).
+    ``turn``: the number of the assessment's turn, 0 outside of assessments; the first begins with an empty memory.
     ``began``: when the first turn began.
     """
 
@@ -112,7 +112,7 @@ class File(Contract):
 
 
 class Artifact(Contract):
-    """A part of the result beside the answer's text: a document, a log. ``media_type`` is that of its text."""
+    """A part of the result besides the answer's text, such as a document. ``media_type``: that of its text."""
 
     name: str
     text: str | None = None
@@ -123,9 +123,9 @@ class Artifact(Contract):
 
 
 class ArtifactChunk(Contract):
-    """The content of an ``artifact`` event: a part of a result, sent before its turn ends.
+    """The content of an ``artifact`` event: a part of a result that is sent before the turn ends.
 
-    ``index`` is the artifact's place among the record's, from 1. When the turn ends the record has the whole artifact,
+    ``index``: the artifact's position in the record, from 1. At the end of the turn the record has the whole artifact,
     marked as ``streamed``.
     """
 
@@ -148,7 +148,9 @@ class HistoryMessage(Contract):
 
 
 class TaskRecord(Contract):
-    """The task as every process knows it. Only the state store's scripts change it: after a look at version or end."""
+    """The task as all processes see it. Only the state store's scripts change it, after checking its version or that it
+    has not ended.
+    """
 
     tenant: str
     task_id: str

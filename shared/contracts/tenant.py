@@ -16,10 +16,10 @@ from shared.domain.words import ToolClass
 
 
 class CatalogueEntry(Contract):
-    """What an operator states about a tool. Only this can lower a tool's class (I1).
+    """What an operator states about a tool. Nothing else can lower a tool's class (I1).
 
-    ``read_back``: the read tool that proves this write; None if the worker is to choose one, and false if no read shows
-    what this tool writes.
+    ``read_back``: the read tool that proves this write; None: the worker chooses one; false: no read shows what it
+    writes.
     """
 
     tool_class: ToolClass | None = None
@@ -33,8 +33,8 @@ class CatalogueEntry(Contract):
 class Connection(Contract):
     """One tool server of a tenant.
 
-    ``owner``: the tenant whose operators wrote this, set by whoever reads its record; empty if the installation's
-    operator did, in a file. It limits which secrets the credential may refer to.
+    ``owner``: the tenant whose operators wrote this connection, set by whoever reads the record; empty if the
+    installation's operator did. It limits which secrets the credential may refer to.
     """
 
     id: str
@@ -48,17 +48,19 @@ class Connection(Contract):
 
     @property
     def server_key(self) -> str:
-        """The key under which a connection to the server may be shared: URL, and owner and credential if it has one."""
+        """The key under which one client connection to the server may be shared: its URL, with owner and credential if
+        it has one.
+        """
         if self.credential is None:
             return self.url
         return f"{self.url} {self.owner} {self.credential.model_dump_json()}"
 
 
 class RecordKind(Contract):
-    """How the records of one kind are known, where names do not say it.
+    """How to recognise records of one kind if names do not show it.
 
-    ``keys``: the fields and arguments that hold the key of such a record, whichever record or tool has them.
-    ``reads``: the read tools that show one such record by its key, whatever they are called.
+    ``keys``: fields and arguments that hold such a record's key. ``reads``: read tools that show one such record by its
+    key.
     """
 
     keys: tuple[str, ...] = Field(min_length=1)
@@ -79,12 +81,12 @@ _EVERY_RECORDS_KEY = frozenset({"id", "uuid", "guid"})
 
 @lru_cache(maxsize=4_096)  # the same few names of fields, over and over
 def normalized_key_name(name: str) -> str:
-    """The name of a key as it is compared: ``assetTag``, ``asset_tag`` and ``ASSET TAGS`` are one."""
+    """The name of a key in its normal form, in which ``assetTag``, ``asset_tag`` and ``ASSET TAGS`` are equal."""
     return "".join(filter(str.isalnum, name.casefold())).removesuffix("s")
 
 
 class ProsePolicy(Contract):
-    """A standing policy in plain words. The executor's model translates it into rules, once for each text."""
+    """A standing policy in plain words. A model translates it into rules once for each text."""
 
     id: str
     text: str
@@ -123,10 +125,10 @@ class QuietHours(Contract):
 
 
 class TenantRecord(Contract):
-    """A tenant's settings. A cap that is None does not limit.
+    """A tenant's settings. A cap of None means unlimited.
 
-    ``unruled_writes``: what a write that no rule covers needs (nothing, or an approval). ``practice``: the same for
-    tasks in simulated worlds; ``refuse`` permits no such tasks.
+    ``unruled_writes``: what a write that no rule covers needs: nothing, or an approval. ``practice``: the same for
+    tasks in simulated worlds; ``refuse`` forbids such tasks.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""A tenant's record as people write it, read strictly: a misspelt field is refused, not silently ignored."""
+"""A tenant's record as people write it, parsed strictly: a misspelt field is an error."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -22,7 +22,7 @@ _FOR_THE_READER: dict[type[BaseModel], set[str]] = {
 
 
 class FieldProblem(NamedTuple):
-    """What is wrong with a field. ``field``: its path in the document, such as ``connections.0.url``."""
+    """A fault of one field. ``field``: its path in the document, such as ``connections.0.url``."""
 
     field: str
     problem: str
@@ -49,7 +49,9 @@ def read_record(document: JsonObject) -> TenantRecord:
 
 
 def readable_policies(document: JsonObject) -> tuple[Policy, ...]:
-    """Those policies of a record, right or wrong, that have the form of one, so that their rules can be checked."""
+    """Those policies of a record that can be parsed, so that their rules can be checked even if the record is
+    invalid.
+    """
     found: list[Policy] = []
     for one in _objects_in(_sort_policies(document), "policies"):
         with suppress(ValidationError):  # ``read_record`` names what is wrong with it
@@ -128,7 +130,7 @@ def _inner_fields(value: Json, shape: type[BaseModel], where: str) -> Iterator[t
 
 
 def _objects_in(document: JsonObject, name: str) -> list[JsonObject]:
-    """The items of a list; an empty object stands for one that is none."""
+    """The items of a list in the document; an item that is not an object becomes an empty one."""
     items = document.get(name)
     return [item if isinstance(item, dict) else {} for item in items] if isinstance(items, list) else []
 
@@ -151,7 +153,7 @@ def _check_urls(document: JsonObject) -> Iterator[FieldProblem]:
 
 
 def with_addresses(connections: tuple[Connection, ...], tool_server: str) -> tuple[Connection, ...]:
-    """The connections that have a URL, once empty ones are filled with ``tool_server``.
+    """The connections that have a URL, with empty ones set to ``tool_server``.
 
     A tenant without connections gets one, ``default``, to ``tool_server`` if that is set.
     """
@@ -162,10 +164,9 @@ def with_addresses(connections: tuple[Connection, ...], tool_server: str) -> tup
 
 
 class TenantVersion(Contract):
-    """One version of a tenant's record. ``document_json``: the record exactly as it was written.
+    """One version of a tenant's record. ``document_json``: exactly as it was written.
 
-    ``restored``: the version that it repeats, if any. ``withdrawn``: from this version on the tenant has no stored
-    record.
+    ``restored``: the version that this one repeats. ``withdrawn``: from here on the tenant has no stored record.
     """
 
     version: int
@@ -181,5 +182,5 @@ class TenantVersion(Contract):
         return loads_object(self.document_json)
 
     def record(self, tenant: str) -> TenantRecord:
-        """The record in this version. Raises ``BadRecord`` if another release wrote what this one cannot read."""
+        """Parses the record. Raises ``BadRecord`` if this release cannot read it."""
         return read_owned_record({**self.document, "version": str(self.version)}, tenant)

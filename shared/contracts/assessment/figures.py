@@ -10,7 +10,7 @@ from shared.domain.estimates import Interval, difference_interval
 
 
 class CriterionPoints(NamedTuple):
-    """The points of one criterion in each run. ``reason``: the explanation of the run with the fewest points."""
+    """The points of one criterion in each run. ``reason``: the explanation for the run with the fewest points."""
 
     dimension: str
     criterion: str
@@ -26,9 +26,9 @@ class CriterionPoints(NamedTuple):
 
 
 class CriterionChange(NamedTuple):
-    """Mean points before and after; ``None`` where one assessment lacks the criterion.
+    """Mean points before and after; None where one assessment lacks the criterion.
 
-    ``interval``: the 95 % confidence interval of the difference; ``None`` where one side is a single run.
+    ``interval``: the 95 % confidence interval of the difference; None if one side has a single run.
     """
 
     before: float | None
@@ -46,7 +46,7 @@ class CriterionChange(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """How points changed from one assessment to another. ``names``: each criterion's name for people."""
+    """How points changed between two assessments. ``names``: the criteria's names for people."""
 
     dimensions: dict[str, CriterionChange]
     criteria: dict[str, CriterionChange]

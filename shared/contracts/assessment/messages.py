@@ -68,7 +68,9 @@ class InitialStateSummary(AssessmentMessage):
 
 
 class AssessmentStart(AssessmentMessage):
-    """The instructions are the same in every assessment; the task itself stands in the simulator's chat."""
+    """The start of an assessment. Its instructions are always the same text; the task itself is in the simulator's
+    chat.
+    """
 
     message_type: Literal["assessment_start"] = "assessment_start"
     ues_url: str
@@ -93,7 +95,9 @@ class TurnStart(AssessmentMessage):
 
 
 class TurnComplete(AssessmentMessage):
-    """The participant is done for now; ``time_step``: how long the world should go on before its next turn."""
+    """The participant has finished its turn. ``time_step``: how far the world's clock should advance before the next
+    turn.
+    """
 
     message_type: Literal["turn_complete"] = "turn_complete"
     notes: str | None = None
@@ -126,9 +130,9 @@ class AssessmentComplete(AssessmentMessage):
 
 
 def read_reply(data: JsonObject) -> TurnComplete | EarlyCompletion:
-    """Parse a participant's answer to a turn; raises ``ValueError`` (a ``ValidationError`` is one).
+    """Parses a participant's answer to a turn; raises ``ValueError`` (a ``ValidationError`` is one).
 
-    Older participants name no type: it is then guessed from the fields; a reason alone means early completion.
+    Older participants send no type: it is guessed from the fields, and a reason alone means early completion.
     """
     kind = data.get("message_type") or _guess_kind(data)
     if kind == "turn_complete":

@@ -14,9 +14,9 @@ from shared.domain.estimates import Interval, chance_interval, mean_interval, pa
 
 
 class WorldChange(AssessmentMessage):
-    """One row of the world. ``by``: the participant in its turn, or others while time went on.
+    """A change of one row of the world. ``by``: the participant during its turn, or others while time advanced.
 
-    ``before``, ``after``: of a row that was changed, the fields that differ; long values are cut.
+    ``before`` and ``after`` have only the fields that differ; long values are cut.
     """
 
     message_type: Literal["world_change"] = "world_change"
@@ -31,9 +31,9 @@ class WorldChange(AssessmentMessage):
 
 
 class WorldLook(AssessmentMessage):
-    """The world when a turn was over; turn 0 is the world before the first.
+    """The state of the world after a turn; turn 0 is the state before the first.
 
-    ``counts``: by modality, what the simulator counts there. ``left_out``: changes that are not told one by one.
+    ``counts``: by modality, the simulator's counts. ``left_out``: how many changes are not listed.
     """
 
     message_type: Literal["world_look"] = "world_look"
@@ -53,9 +53,9 @@ class Dimension(StrEnum):
 
 
 class ActionLogEntry(AssessmentMessage):
-    """One thing that the participant did. ``kind``: an action, a read, or a request that was refused.
+    """One request of the participant. ``kind``: an action, a read, or a request that was refused.
 
-    ``action``: ``<modality>.<operation>``; ``parameters``: what was said with it, whole.
+    ``action``: ``<modality>.<operation>``; ``parameters``: its full content.
     """
 
     message_type: Literal["action_log_entry"] = "action_log_entry"
@@ -81,7 +81,7 @@ class DimensionScore(AssessmentMessage):
 
 
 class Scores(AssessmentMessage):
-    """``overall`` is the sum of the dimensions; only those that occur are there."""
+    """Scores by dimension, of those that occur; ``overall`` is their sum."""
 
     message_type: Literal["scores"] = "scores"
     overall: OverallScore
@@ -89,7 +89,7 @@ class Scores(AssessmentMessage):
 
 
 class CriterionResult(AssessmentMessage):
-    """``details.unjudged``: nobody was there who could judge it; it counts 0."""
+    """The points of one criterion. ``details.unjudged``: no judge was available, so it has 0 points."""
 
     message_type: Literal["criterion_result"] = "criterion_result"
     criterion_id: str
@@ -106,7 +106,7 @@ class CriterionResult(AssessmentMessage):
 
 
 class ModelCosts(AssessmentMessage):
-    """What the assessor's own model calls took: characters, summaries, judging. Money in nano-dollars."""
+    """The cost of the assessor's own model calls (characters, summaries, judging), in nano-dollars."""
 
     message_type: Literal["model_costs"] = "model_costs"
     calls: int = 0
@@ -117,9 +117,9 @@ class ModelCosts(AssessmentMessage):
 
 
 class AssessmentResults(AssessmentMessage):
-    """``judged``: the totals without the criteria that nobody could judge, which ``unjudged`` names.
+    """The results of one run. ``judged``: the totals without the criteria in ``unjudged``, which no judge could rate.
 
-    ``world``: how the world stood before the first turn and after each; results of other assessors have none.
+    ``world``: its state before the first turn and after each; empty in results of other assessors.
     """
 
     message_type: Literal["assessment_results"] = "assessment_results"
@@ -145,7 +145,7 @@ PASSES_AT = 0.95  # of the points that somebody could judge
 
 
 class Run(BaseModel):
-    """``updates``: what the assessor told on the way, in order."""
+    """One run of an assessment. ``updates``: the assessor's progress messages, in order."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
 
@@ -154,7 +154,7 @@ class Run(BaseModel):
 
     @property
     def points(self) -> OverallScore:
-        """The run's points without criteria that nobody could judge."""
+        """The run's points without criteria that no judge could rate."""
         return self.results.judged or self.results.scores.overall
 
     @property
@@ -164,7 +164,7 @@ class Run(BaseModel):
 
 
 class Assessment(BaseModel):
-    """One command's runs: the same agent and scenario each. ``name`` is unique where it is kept."""
+    """The runs of one command, all with the same agent and scenario. ``name`` is unique where it is stored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
 
@@ -193,7 +193,7 @@ class Assessment(BaseModel):
 
     @property
     def pass_hat(self) -> dict[int, float]:
-        """For each k: how likely k of these runs all pass."""
+        """For each k: the probability that k of these runs all pass."""
         return pass_hat(self.passed, len(self.runs))
 
 
@@ -204,7 +204,7 @@ _CREDENTIAL = re.compile(r"[A-Za-z0-9._~+/-]{8,8192}={0,4}")  # as bearer tokens
 
 
 def agent_key(text: str) -> str:
-    """The agent's bearer token without white space around it; its ``ValueError`` does not repeat it."""
+    """The agent's bearer token, stripped of white space. Its ``ValueError`` does not repeat the token."""
     key = text.strip()
     if not _CREDENTIAL.fullmatch(key):
         raise ValueError("the agent's key is no bearer token: 8 or more of A-Z a-z 0-9 - . _ ~ + / and = at its end")
@@ -212,9 +212,9 @@ def agent_key(text: str) -> str:
 
 
 class AssessmentCard(Contract):
-    """The summary of a stored assessment. Scores are means over the runs; ``judged``: without unjudged criteria.
+    """The summary of a stored assessment. Scores are means over its runs; ``judged``: without unjudged criteria.
 
-    ``kept_at``: when it was stored, by the store's clock; ``owner``: the id of whoever stored it.
+    ``kept_at``: when it was stored, on the store's clock; ``owner``: the id of who stored it.
     """
 
     assessment_id: str

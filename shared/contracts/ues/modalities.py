@@ -13,7 +13,7 @@ Moment = Annotated[datetime, AfterValidator(in_utc)]
 
 
 class UesAnswer(BaseModel):
-    """Base of a simulator's answers: frozen, and unknown fields are ignored, as of a newer server."""
+    """Base of a simulator's answers: frozen, and unknown fields are ignored, since the server may be newer."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
 

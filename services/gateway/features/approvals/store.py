@@ -25,7 +25,9 @@ class RedisApprovals(ScriptedStore, approvals.Approvals):
     async def waiting(self, tenant: str) -> Sequence[ApprovalRequest]:
         asked = (("ZRANGE", keys.waiting_approvals_key(partition, tenant), 0, -1) for partition in range(PARTITIONS))
         rows = cast("list[list[str]]", await self._scripts.commands(*asked))
-        found = await self._read_requests(keys.unpack(keys.WaitingApprovalMember, member) for row in rows for member in row)
+        found = await self._read_requests(
+            keys.unpack(keys.WaitingApprovalMember, member) for row in rows for member in row
+        )
         return [
             one for one in found if one.approval.status is ApprovalStatus.WAITING and not one.record.state.is_terminal
         ]

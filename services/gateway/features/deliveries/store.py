@@ -128,7 +128,9 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
         if row is None:
             return None
         try:
-            return deliveries.SignedPostWork(SignedPost.model_validate_json(self._seal.decrypt(row.sealed)), row.progress)
+            return deliveries.SignedPostWork(
+                SignedPost.model_validate_json(self._seal.decrypt(row.sealed)), row.progress
+            )
         except CannotDecrypt:
             return deliveries.UnreadableDelivery(row.progress, "a notice", member.post_id)
 
