@@ -16,8 +16,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from services.gateway.features.console.pages import Pages, asset_urls
-from services.gateway.features.console.routes import fault_handlers
+from services.gateway.features.console.pages import PageRenderer, asset_urls
+from services.gateway.features.console.routes import exception_handlers
 from services.gateway.features.console.sessions import MOST_REFUSALS
 from services.gateway.features.console.vocabulary import VOCABULARY
 from services.gateway.first_key import first_key
@@ -348,8 +348,8 @@ async def test_what_nobody_foresaw_is_said_without_its_inside() -> None:
     async def breaks(_: Request) -> Response:
         raise RuntimeError("secret inside")
 
-    pages = Pages("", lambda: datetime.now(UTC), VOCABULARY)
-    app = Starlette(routes=[Route("/console/", breaks)], exception_handlers=fault_handlers(pages))
+    pages = PageRenderer("", lambda: datetime.now(UTC), VOCABULARY)
+    app = Starlette(routes=[Route("/console/", breaks)], exception_handlers=exception_handlers(pages))
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://test") as http:
         reply = await http.get("/console/")

@@ -4,9 +4,9 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Mount, Route
 
-from services.gateway.features.console.context import ConsoleContext, Glance
-from services.gateway.features.console.pages import Pages
-from services.gateway.features.console.routes import console
+from services.gateway.features.console.context import ConsoleContext, InboxCache
+from services.gateway.features.console.pages import PageRenderer
+from services.gateway.features.console.routes import console_app
 from services.gateway.features.console.sessions import ConsoleSessions
 from services.gateway.features.console.vocabulary import VOCABULARY
 from services.gateway.features.identity.throttle import parse_networks
@@ -18,12 +18,12 @@ def build_console(host: PartHost) -> GatewayPart:
     context = ConsoleContext(
         services=services,
         sessions=ConsoleSessions(host.state, host.identity),
-        pages=Pages(settings.model_notice, host.clock, VOCABULARY),
-        glance=Glance(services.approvals, services.lists, services.statistics, host.clock),
+        pages=PageRenderer(settings.model_notice, host.clock, VOCABULARY),
+        inbox_cache=InboxCache(services.approvals, services.lists, services.statistics, host.clock),
         secure=settings.card_url.startswith("https://"),
         trusted=parse_networks(settings.trusted_proxies),
     )
-    return GatewayPart([Route("/console", _redirect_home), Mount("/console", console(context))])
+    return GatewayPart([Route("/console", _redirect_home), Mount("/console", console_app(context))])
 
 
 async def _redirect_home(_: Request) -> Response:

@@ -12,18 +12,29 @@ from pydantic import JsonValue
 
 from services.gateway.features.audit.rows import rows_from_record
 from services.gateway.features.console.pages import FOLDER
-from services.gateway.features.console.sessions import form_token, is_form_of, place_after
-from services.gateway.features.console.views.evidence import policy, quality_parts, unenforced_policy, writes
-from services.gateway.features.console.views.replay import action_rows, stops_of, turn_of
-from services.gateway.features.console.views.tasks import DRY, dollars, doubts_of, remark_on, task_page
-from services.gateway.features.console.views.timeline import rail, stages
+from services.gateway.features.console.sessions import form_token, is_form_token_of, safe_destination
+from services.gateway.features.console.views.evidence import (
+    policy_evidence,
+    quality_parts,
+    unenforced_policy,
+    write_lines,
+)
+from services.gateway.features.console.views.replay import action_rows, replayed_turn, turn_stops
+from services.gateway.features.console.views.tasks import (
+    DRY,
+    format_dollars,
+    remark_on_task,
+    task_page,
+    writes_in_doubt,
+)
+from services.gateway.features.console.views.timeline import build_stages, state_stops
 from services.gateway.features.console.views.words import (
     PageClock,
-    distance,
     duration_words,
-    show_json,
-    wall_time,
-    zone_named,
+    find_zone,
+    format_json,
+    format_time,
+    relative_time,
 )
 from shared.contracts.assessment.results import ActionLogEntry, Run, WorldLook
 from shared.contracts.task import TaskEvent, TaskRecord
@@ -44,7 +55,7 @@ PARIS = PageClock(NOON, ZoneInfo("Europe/Paris"))
     (NOON + timedelta(days=60), "21 Jan 2027 13:00"),
 )
 def test_times_are_those_of_the_readers_clock(at: datetime, words: str) -> None:
-    assert wall_time(at, PARIS) == words
+    assert format_time(at, PARIS) == words
 
 
 @each_row(
@@ -57,7 +68,7 @@ def test_times_are_those_of_the_readers_clock(at: datetime, words: str) -> None:
     (172800, "in 2 days"),
 )
 def test_how_far_away_a_time_is(seconds: float, words: str) -> None:
-    assert distance(NOON + timedelta(seconds=seconds), NOON) == words
+    assert relative_time(NOON + timedelta(seconds=seconds), NOON) == words
 
 
 def test_a_span_is_told_in_its_largest_unit() -> None:
@@ -71,7 +82,7 @@ def test_a_span_is_told_in_its_largest_unit() -> None:
 
 @each_row("name", ["", "Nowhere/At_All", "../../etc/passwd", "x" * 5000, "\x00"])
 def test_a_zone_that_there_is_not_is_utc(name: str) -> None:
-    assert zone_named(name).key == "UTC"
+    assert find_zone(name).key == "UTC"
 
 
 @each_row(
@@ -86,12 +97,12 @@ def test_a_zone_that_there_is_not_is_utc(name: str) -> None:
     ),
 )
 def test_a_value_keeps_every_digit(value: Json, words: str) -> None:
-    assert show_json(value) == words
+    assert format_json(value) == words
 
 
 @each_row(("nanos", "words"), [(0, "$0.00"), (1_234_500_000, "$1.23"), (4_200_000, "$0.0042")])
 def test_money_is_told_to_the_cent_or_to_where_it_begins(nanos: int, words: str) -> None:
-    assert dollars(nanos) == words
+    assert format_dollars(nanos) == words
 
 
 @pytest.mark.promise("console.forms")
@@ -106,17 +117,17 @@ def test_money_is_told_to_the_cent_or_to_where_it_begins(nanos: int, words: str)
     "/tasks",
 )
 def test_after_a_form_one_goes_on_where_one_was_and_nobody_is_led_away(wanted: str) -> None:
-    assert place_after(wanted) == "/console/"
-    assert place_after("/console/tasks/a%2Fb?page=2") == "/console/tasks/a%2Fb?page=2"
+    assert safe_destination(wanted) == "/console/"
+    assert safe_destination("/console/tasks/a%2Fb?page=2") == "/console/tasks/a%2Fb?page=2"
 
 
 @pytest.mark.promise("console.forms")
 def test_a_forms_token_is_that_of_its_secret_alone() -> None:
-    assert is_form_of("s", form_token("s"))
+    assert is_form_token_of("s", form_token("s"))
     assert not any(
-        is_form_of(secret, token) for secret, token in [("s", form_token("t")), ("s", ""), ("", form_token(""))]
+        is_form_token_of(secret, token) for secret, token in [("s", form_token("t")), ("s", ""), ("", form_token(""))]
     )
-    assert not is_form_of("s", "\u00e9")
+    assert not is_form_token_of("s", "\u00e9")
 
 
 CSS = (FOLDER / "console.css").read_text()
@@ -207,26 +218,26 @@ STORY = told(
 
 @pytest.mark.promise("console.timeline")
 def test_the_rail_tells_where_the_task_is_and_stands_when_its_events_have_left() -> None:
-    progress = {stop.word: stop.progress for stop in rail(STORY, record())}
+    progress = {stop.word: stop.progress for stop in state_stops(STORY, record())}
     assert progress == {
         "DECOMPOSE": "done", "ASSESS": "done", "COMPUTE": "passed", "POLICY_CHECK": "done", "APPROVAL_GATE": "passed",
         "MUTATE": "now", "SCHEDULE_NOTIFY": "ahead", "COMPLETE": "ahead",
     }  # fmt: skip
     states: list[JsonValue] = ["DECOMPOSE", "ASSESS", "COMPLETE", "NOT_A_STATE"]
-    stops = rail([], record(TaskState.COMPLETED, states=states))
+    stops = state_stops([], record(TaskState.COMPLETED, states=states))
     assert [stop.word for stop in stops if stop.progress == "done"] == ["DECOMPOSE", "ASSESS", "COMPLETE"]
 
 
 @each_row("state", [TaskState.FAILED, TaskState.CANCELED])
 def test_where_a_task_stopped_is_marked(state: TaskState) -> None:
-    stops = rail(STORY, record(state))
+    stops = state_stops(STORY, record(state))
     assert [stop.word for stop in stops if stop.progress == "bad"] == ["MUTATE"]
     assert not [stop for stop in stops if stop.progress in ("now", "ahead")]
 
 
 @pytest.mark.promise("console.timeline")
 def test_each_step_stands_under_its_state_in_plain_words_and_what_has_none_yet_with_its_fields() -> None:
-    found = {stage.word: [step.title for step in stage.steps] for stage in stages(STORY)}
+    found = {stage.word: [step.title for step in stage.steps] for stage in build_stages(STORY)}
     assert found == {
         "PRIME": ["Message received", "Strategy: State machine"],
         "DECOMPOSE": [],
@@ -234,7 +245,7 @@ def test_each_step_stands_under_its_state_in_plain_words_and_what_has_none_yet_w
         "POLICY_CHECK": ["The policy asks for more"],
         "MUTATE": ["Verified: approve_expense", "Something new"],
     }
-    last = stages(STORY)[-1].steps[-1]
+    last = build_stages(STORY)[-1].steps[-1]
     assert last.rows == (("of", "a later version"), ("depth", "two: 2"))
 
 
@@ -245,8 +256,8 @@ def test_figures_that_are_spoiled_are_left_out() -> None:
     }  # fmt: skip
     found = record(TaskState.INPUT_REQUIRED, **spoiled)
     page = task_page(found, NOON)
-    assert (page.asks, doubts_of(found), policy(found), quality_parts(found)) == ("", (), None, ())
-    assert len(writes(rows_from_record(found), None)) == 1
+    assert (page.asks, writes_in_doubt(found), policy_evidence(found), quality_parts(found)) == ("", (), None, ())
+    assert len(write_lines(rows_from_record(found), None)) == 1
 
 
 @each_row(("asked", "dry"), [({"dry_run": True}, True), ({"dry_run": False}, False), ({}, False)])
@@ -254,7 +265,7 @@ def test_a_dry_run_is_not_taken_for_a_real_one(asked: dict[str, JsonValue], dry:
     found = a_record("s")
     request = found.request.model_copy(update={"metadata": asked})
     ended = found.model_copy(update={"state": TaskState.COMPLETED, "request": request})
-    assert (remark_on(ended) == DRY, task_page(ended, NOON).brief.startswith("dry run")) == (dry, dry)
+    assert (remark_on_task(ended) == DRY, task_page(ended, NOON).brief.startswith("dry run")) == (dry, dry)
 
 
 def test_what_many_calls_have_in_common_is_said_once() -> None:
@@ -262,7 +273,7 @@ def test_what_many_calls_have_in_common_is_said_once() -> None:
         ("plan", {"calls": ["pay", "pay", "tell"]}),
         ("verdict", {"passed": False, "rules": ["r1", "r1", "r2"], "why": ["Too much.", "Too much.", "Never."]}),
     )
-    steps = [step for stage in stages(events) for step in stage.steps]
+    steps = [step for stage in build_stages(events) for step in stage.steps]
     assert [(step.title, step.text) for step in steps] == [
         ("Planned to write: pay (2 times), tell", ""),
         ("The policy does not let it pass", "r1, r2: Too much. Never."),
@@ -300,6 +311,6 @@ def test_what_the_simulator_counts_is_named_in_words_and_says_how_it_moved() -> 
     results = SimpleNamespace(world=looks, action_log=(), failed_turns=(), turns_taken=1)
     run = cast("Run", SimpleNamespace(results=results, updates=()))
 
-    ((title, (count,)),) = turn_of(run, stops_of(run), 1).counts
+    ((title, (count,)),) = replayed_turn(run, turn_stops(run), 1).counts
 
     assert (title, *count) == ("Email", "Unread", 3, "-1")

@@ -1,8 +1,8 @@
-"""Charts as SVG, drawn on the server: they need no script, and take their colours from the page's theme.
+"""Charts as SVG, drawn on the server: they need no script, and take their colours from the page's style sheet.
 
-The library writes colours and sizes as attributes, never as styles, so the page's content policy permits them; the
-style sheet overrides the colours. A series is named by its tone (``s1`` to ``s4``), for which the sheet has a colour
-and a stroke. Each chart's content is in its label too, for screen readers.
+The library writes colours as attributes, never as styles, so the pages' content security policy permits them. A series
+has a CSS class, its tone (``s1`` to ``s4``), by which the style sheet gives it colour and stroke. Each chart has its
+content as a label, too, for screen readers.
 """
 
 import re
@@ -15,8 +15,8 @@ from leather import theme
 from markupsafe import Markup, escape
 
 from services.gateway.features.console.views.health import DayCounts
-from services.gateway.features.console.views.progress import ProcessCard, Quality
-from services.gateway.features.console.views.tasks import dollars
+from services.gateway.features.console.views.progress import ProcessCard, QualityHistory
+from services.gateway.features.console.views.tasks import format_dollars
 from services.gateway.features.tenants.service import DaySpent
 
 theme.margin = 0.0
@@ -39,14 +39,14 @@ class ChartBar(NamedTuple):
 
 
 class ChartLine(NamedTuple):
-    """A line through points from left to right. ``tone`` names its colour and stroke."""
+    """A line through points from left to right. ``tone``: the CSS class of its colour and stroke."""
 
     tone: str
     points: Sequence[tuple[float, float]]
 
 
-class Frame(NamedTuple):
-    """The size of a chart and its vertical axis. ``ticks``: the values labelled on the axis."""
+class ChartFrame(NamedTuple):
+    """The size of a chart and its vertical axis. ``ticks``: the values on the axis; ``word`` formats them."""
 
     width: int
     height: int
@@ -58,8 +58,8 @@ class Frame(NamedTuple):
         return self.ticks[-1]
 
 
-def lines(drawn: Sequence[ChartLine], words: str, frame: Frame) -> Markup:
-    """A chart of lines over one period, each with a dot at its end. The caller labels the period's ends.
+def line_chart(drawn: Sequence[ChartLine], words: str, frame: ChartFrame) -> Markup:
+    """A chart of lines over one period, each with a dot at its end. The page labels the period's ends.
 
     ``words``: what the chart shows, for screen readers.
     """
@@ -72,18 +72,18 @@ def lines(drawn: Sequence[ChartLine], words: str, frame: Frame) -> Markup:
         chart.add_dots(points[-1:], radius=_DOT)
         tones += [line.tone, line.tone]
     chart.add_x_scale(0, 1)  # the library would round the ends of any other stretch
-    chart.add_x_axis(ticks=_QUARTERS, tick_formatter=_hide_label)
+    chart.add_x_axis(ticks=_QUARTERS, tick_formatter=_no_label)
     _add_y_axis(chart, frame)
-    return _draw(chart, words, frame.width, frame.height, tones)
+    return _to_svg(chart, words, frame.width, frame.height, tones)
 
 
-def columns(rows: Sequence[ChartBar], words: str, frame: Frame) -> Markup:
-    """A chart with a column for each row. Only values are labelled; the caller labels the rows."""
+def column_chart(rows: Sequence[ChartBar], words: str, frame: ChartFrame) -> Markup:
+    """A chart with a column for each row. Its vertical axis is labelled; the page labels the rows."""
     chart = leather.Chart()
     chart.add_columns([(row.label, row.value) for row in rows])
-    chart.add_x_axis(tick_formatter=_hide_label)
+    chart.add_x_axis(tick_formatter=_no_label)
     _add_y_axis(chart, frame)
-    return _draw(chart, words, frame.width, frame.height, ["s1"])
+    return _to_svg(chart, words, frame.width, frame.height, ["s1"])
 
 
 def round_ticks(most: float) -> tuple[float, ...]:
@@ -97,17 +97,17 @@ def round_ticks(most: float) -> tuple[float, ...]:
     return tuple(top * part / 2 for part in range(3))
 
 
-def _add_y_axis(chart: leather.Chart, frame: Frame) -> None:
+def _add_y_axis(chart: leather.Chart, frame: ChartFrame) -> None:
     chart.add_y_scale(frame.ticks[0], frame.top)
     chart.add_y_axis(ticks=frame.ticks, tick_formatter=lambda value, _number, _count: frame.word(value))
 
 
-def _hide_label(_value: float, _number: int, _count: int) -> str:
+def _no_label(_value: float, _number: int, _count: int) -> str:
     return ""
 
 
-def _draw(chart: leather.Chart, words: str, width: int, height: int, tones: Sequence[str]) -> Markup:
-    """The chart as SVG with its text for screen readers. Series get their tones in the order they were added."""
+def _to_svg(chart: leather.Chart, words: str, width: int, height: int, tones: Sequence[str]) -> Markup:
+    """The chart as SVG. ``words``: its label for screen readers; ``tones``: the CSS class of each series, in order."""
     head = f'<svg class="chart" role="img" aria-label="{escape(words)}" viewBox="0 0 {width} {height}"'
     drawn = _LONG.sub(r"\1", _LEGEND.sub("", chart.to_svg(width=width, height=height)))
     left = iter(tones)
@@ -123,15 +123,15 @@ _HALVES = (0.0, 0.5, 1.0)
 _NANO = 1_000_000_000
 
 
-def quality_chart(found: Quality, *, small: bool = False) -> Markup:
-    """The chart of quality over time: the mean of all tasks, and of the latest."""
-    drawn = [ChartLine("s2 faint", found.mean), ChartLine("s1", found.recent)]
-    last = found.samples[-1]
+def quality_chart(quality: QualityHistory, *, small: bool = False) -> Markup:
+    """The chart of quality over time: the mean of all tasks, and the mean of the latest tasks."""
+    drawn = [ChartLine("s2 faint", quality.mean), ChartLine("s1", quality.recent)]
+    last = quality.samples[-1]
     words = (
-        f"Quality over time, after {last.tasks} tasks: {last.recent:.2f} over the last {found.window}, "
+        f"Quality over time, after {last.tasks} tasks: {last.recent:.2f} over the last {quality.window}, "
         f"{last.mean:.2f} over all"
     )
-    return lines(drawn, words, Frame(*(_SMALL if small else _WIDE), _HALVES if small else _SHARE))
+    return line_chart(drawn, words, ChartFrame(*(_SMALL if small else _WIDE), _HALVES if small else _SHARE))
 
 
 def arms_chart(card: ProcessCard) -> Markup:
@@ -139,18 +139,18 @@ def arms_chart(card: ProcessCard) -> Markup:
     if not card.lines:
         return Markup()
     drawn = [ChartLine(tone, points) for tone, points in card.lines]
-    return lines(drawn, f"{card.title}. {card.words}", Frame(*_HALF, _HALVES))
+    return line_chart(drawn, f"{card.title}. {card.words}", ChartFrame(*_HALF, _HALVES))
 
 
 def spend_chart(days: Sequence[DaySpent], *, small: bool = False) -> Markup:
-    """The chart of each day's cost, or of its tokens if nothing is paid for."""
+    """The chart of each day's cost, or of its tokens if the model costs nothing."""
     paid = any(day.nanos for day in days)
     rows = [ChartBar(day.date, day.nanos / _NANO if paid else float(day.tokens)) for day in days]
     most = max(row.value for row in rows)
     word = _format_dollars if paid else _format_tokens
     said = ", ".join(f"{row.label} {word(row.value)}" for row in rows if row.value)
-    frame = Frame(*(_SMALL if small else _HALF), round_ticks(most), word)
-    return columns(rows, f"{'Spent' if paid else 'Tokens'} by day: {said}", frame)
+    frame = ChartFrame(*(_SMALL if small else _HALF), round_ticks(most), word)
+    return column_chart(rows, f"{'Spent' if paid else 'Tokens'} by day: {said}", frame)
 
 
 def days_chart(days: Sequence[DayCounts], *, small: bool = False) -> Markup:
@@ -160,12 +160,12 @@ def days_chart(days: Sequence[DayCounts], *, small: bool = False) -> Markup:
     every = [first + timedelta(days=shift) for shift in range((last - first).days + 1)]
     rows = [ChartBar(day.isoformat(), float(ended.get(day, 0))) for day in every]
     said = ", ".join(f"{day.date} {day.events}" for day in days)
-    frame = Frame(*(_SMALL if small else _WIDE), round_ticks(max(row.value for row in rows)), _format_tokens)
-    return columns(rows, f"Tasks that ended by day: {said}", frame)
+    frame = ChartFrame(*(_SMALL if small else _WIDE), round_ticks(max(row.value for row in rows)), _format_tokens)
+    return column_chart(rows, f"Tasks that ended by day: {said}", frame)
 
 
 def _format_dollars(value: float) -> str:
-    return dollars(round(value * _NANO))
+    return format_dollars(round(value * _NANO))
 
 
 def _format_tokens(value: float) -> str:

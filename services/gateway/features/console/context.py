@@ -1,4 +1,4 @@
-"""What all pages of the console use, and how a request becomes a page."""
+"""What all pages of the console share: services, sign-in checks, and a short-lived cache of the approvals inbox."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -12,9 +12,9 @@ from starlette.responses import Response
 
 from services.gateway.features.approvals.service import ApprovalService
 from services.gateway.features.approvals.views import ApprovalRequest
-from services.gateway.features.console.pages import Pages, go_to
+from services.gateway.features.console.pages import PageRenderer, redirect_to
 from services.gateway.features.console.sessions import ConsoleSessions, Visitor, read_form
-from services.gateway.features.console.views.approvals import needs
+from services.gateway.features.console.views.approvals import answerable_requests
 from services.gateway.features.console.views.health import ENDS
 from services.gateway.features.identity.model import Caller, check_operator
 from services.gateway.features.identity.throttle import Network, client_address
@@ -28,10 +28,10 @@ from shared.ports.store import StoreUnavailable
 
 _FRESH = timedelta(seconds=1)
 _MOST = 1000
-_Sight = tuple[str, str | None]  # a tenant, and whose tasks and approvals are seen of it: one owner's, or all
+_CacheKey = tuple[str, str | None]  # a tenant, and whose tasks and approvals are seen of it: one owner's, or all
 
 
-class _Look:
+class _InboxSnapshot:
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
         self.at: datetime | None = None
@@ -39,7 +39,7 @@ class _Look:
         self.version = ""
 
 
-class Glance:
+class InboxCache:
     def __init__(
         self,
         approvals: ApprovalService,
@@ -48,48 +48,48 @@ class Glance:
         clock: Callable[[], datetime],
     ) -> None:
         self._approvals, self._lists, self._statistics, self.clock = approvals, lists, statistics, clock
-        self._looks = LruCache[_Sight, _Look](_MOST)
+        self._snapshots = LruCache[_CacheKey, _InboxSnapshot](_MOST)
 
-    async def waiting(self, caller: Caller) -> Sequence[ApprovalRequest]:
+    async def waiting_approvals(self, caller: Caller) -> Sequence[ApprovalRequest]:
         """The waiting approvals that the caller may see, at most a second old; raises ``StoreUnavailable``."""
-        return (await self._look(caller)).questions
+        return (await self._read_snapshot(caller)).questions
 
-    async def version(self, caller: Caller) -> str:
-        """A word that changes whenever an approval or task that the caller may see does, or something was learned."""
-        return (await self._look(caller)).version
+    async def page_version(self, caller: Caller) -> str:
+        """A hash that changes with the approvals and tasks that the caller may see, and with the learner's counts."""
+        return (await self._read_snapshot(caller)).version
 
-    async def _look(self, caller: Caller) -> _Look:
-        sight = _sight_of(caller)
-        look = self._looks.use(sight) or self._looks.keep(sight, _Look())
-        async with look.lock:
+    async def _read_snapshot(self, caller: Caller) -> _InboxSnapshot:
+        key = _cache_key(caller)
+        snapshot = self._snapshots.use(key) or self._snapshots.keep(key, _InboxSnapshot())
+        async with snapshot.lock:
             now = self.clock()
-            if look.at is None or now - look.at > _FRESH:
-                look.questions, newest = await self._approvals.waiting(caller), await self._newest_change(caller)
-                look.version, look.at = _hash_version(look.questions, newest), now
-        return look
+            if snapshot.at is None or now - snapshot.at > _FRESH:
+                snapshot.questions, newest = await self._approvals.waiting(caller), await self._newest_change(caller)
+                snapshot.version, snapshot.at = _hash_version(snapshot.questions, newest), now
+        return snapshot
 
     async def _newest_change(self, caller: Caller) -> str:
         found = await self._lists.tasks(TaskQuery(size=1), caller)
-        learned = await self._learned_words(caller.tenant)
+        learned = await self._count_learned(caller.tenant)
         told = [f"{one.task_id} {one.state} {one.updated_at}" for one in found.records]
         return " ".join([*told, str(found.total), learned])
 
-    async def _learned_words(self, tenant: str) -> str:
+    async def _count_learned(self, tenant: str) -> str:
         try:
             return str((await self._statistics.learning(tenant)).counts.get("events", 0))
         except StoreUnavailable:  # spoiled statistics are no reason to show no approvals
             return ""
 
-    async def count(self, caller: Caller) -> int:
-        """How many of the waiting approvals the caller can answer."""
-        return len(needs(await self.waiting(caller), caller.principal, self.clock()))
+    async def count_answerable(self, caller: Caller) -> int:
+        """How many of the waiting approvals the caller may answer."""
+        return len(answerable_requests(await self.waiting_approvals(caller), caller.principal, self.clock()))
 
-    def forget(self, caller: Caller) -> None:
-        """Drop the cached look, since something was just answered."""
-        self._looks.pop(_sight_of(caller), None)
+    def invalidate(self, caller: Caller) -> None:
+        """Drop the caller's cached approvals, after an answer or a cancel."""
+        self._snapshots.pop(_cache_key(caller), None)
 
 
-def _sight_of(caller: Caller) -> _Sight:
+def _cache_key(caller: Caller) -> _CacheKey:
     return caller.tenant, owner_shown(caller)
 
 
@@ -106,23 +106,23 @@ _TAKEN_UP = timedelta(seconds=15)
 
 @dataclass(frozen=True)
 class ConsoleContext:
-    """What the pages share. ``secure``: cookies are for https only. ``trusted``: proxies to believe."""
+    """What the pages share. ``secure``: whether cookies are for https only. ``trusted``: proxies that are believed."""
 
     services: FeatureServices
     sessions: ConsoleSessions
-    pages: Pages
-    glance: Glance
+    pages: PageRenderer
+    inbox_cache: InboxCache
     secure: bool
     trusted: tuple[Network, ...] = ()
 
-    def shows(self, show: Show, *, operators: bool = False) -> Handler:
-        """A handler that shows a page to a visitor; others are asked to sign in, and then return to it.
+    def page_handler(self, show: Show, *, operators: bool = False) -> Handler:
+        """Make a request handler of a page. Without a session, it redirects to the sign-in page, and back afterwards.
 
-        ``operators``: visitors who are none raise ``NotAnOperator``.
+        ``operators``: the handler raises ``NotAnOperator`` for visitors without the role operator.
         """
 
         async def answer(request: Request) -> Response:
-            visitor = await self.sessions.visitor(request)
+            visitor = await self.sessions.find_visitor(request)
             if visitor is None:
                 return _redirect_to_sign_in(request)
             request.state.visitor = visitor
@@ -132,51 +132,54 @@ class ConsoleContext:
 
         return answer
 
-    def acts(self, act: Act, *, operators: bool = False) -> Handler:
-        """A handler for a visitor's form; raises ``BadForm`` for a form that no page of theirs gave them."""
+    def form_handler(self, act: Act, *, operators: bool = False) -> Handler:
+        """Make a request handler of a submitted form; it raises ``BadForm`` for a form without the visitor's token."""
 
         async def show(request: Request, visitor: Visitor) -> Response:
             return await act(request, visitor, await read_form(request, visitor.secret))
 
-        return self.shows(show, operators=operators)
+        return self.page_handler(show, operators=operators)
 
-    async def totals(self, caller: Caller, since: datetime) -> Mapping[TaskState, int]:
-        """For each end state, how many tasks that the caller may see have ended so since then."""
+    async def count_ended(self, caller: Caller, since: datetime) -> Mapping[TaskState, int]:
+        """Count the tasks that the caller may see and that have ended since then, by end state."""
         ends = {state: TaskQuery(states=(state,), since=since, size=1) for state in ENDS}
         return {state: (await self.services.lists.tasks(query, caller)).total for state, query in ends.items()}
 
-    async def lacks_workers(self, caller: Caller, state: TenantState) -> bool:
-        """Whether tasks have waited longer than a worker needs to begin them, and none is worked on."""
+    async def is_stuck(self, caller: Caller, state: TenantState) -> bool:
+        """Whether tasks have waited for over 15 seconds and no session is worked on, as if no executor ran."""
         if not state.waiting or state.running or state.stopped is not None:
             return False
         every = TaskQuery(states=(TaskState.SUBMITTED,), size=1)
-        fresh = every._replace(since=self.glance.clock() - _TAKEN_UP)
+        fresh = every._replace(since=self.inbox_cache.clock() - _TAKEN_UP)
         totals = [(await self.services.lists.tasks(query, caller)).total for query in (every, fresh)]
         return totals[0] > totals[1]
 
-    def source(self, request: Request) -> str:
-        """The address that a request comes from; empty if it cannot be known."""
+    def client_address(self, request: Request) -> str:
+        """The IP address of the request's client; empty if it is unknown."""
         peer = request.client.host if request.client else ""
         return client_address(peer, ",".join(request.headers.getlist("x-forwarded-for")), self.trusted)
 
-    async def page(
+    async def render_page(
         self, request: Request, template: str, visitor: Visitor, status: int = 200, **values: object
     ) -> Response:
-        """A page, with the number of approvals that wait for its reader."""
-        badge, version = await self.glance.count(visitor.caller), await self.glance.version(visitor.caller)
-        return self.pages.page(request, template, visitor, status, badge=badge, version=version, **values)
+        """Render a page; its frame shows the number of approvals that the visitor may answer."""
+        badge, version = (
+            await self.inbox_cache.count_answerable(visitor.caller),
+            await self.inbox_cache.page_version(visitor.caller),
+        )
+        return self.pages.render(request, template, visitor, status, badge=badge, version=version, **values)
 
 
-class ConsolePages:
-    """Pages of one kind."""
+class PageGroup:
+    """Base class of request handlers for related pages."""
 
     def __init__(self, context: ConsoleContext) -> None:
         self._context = context
 
 
 def _redirect_to_sign_in(request: Request) -> Response:
-    """The answer to a visitor who is not signed in; a script gets a 401, and then reloads the page."""
+    """The response to a request without sign-in: a redirect, or 401 for requests of the page's script."""
     if request.headers.get("x-part") or request.headers.get("accept") == "text/event-stream":
         return Response(status_code=401, headers={"Cache-Control": "no-store"})
     wanted = request.url.path if request.method == "GET" else "/console/"
-    return go_to(f"/console/sign-in?next={quote(wanted)}")
+    return redirect_to(f"/console/sign-in?next={quote(wanted)}")

@@ -1,4 +1,4 @@
-"""``/console/`` and ``/console/operations``: does it work, does it improve, what needs me, what does it cost."""
+"""The console's overview, and its pages on learning, operations, dead letters and webhooks."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -10,13 +10,21 @@ from starlette.responses import Response
 from services.gateway.edge.errors import NotFound, WouldRepeatWrites
 from services.gateway.features.approvals.views import ApprovalRequest
 from services.gateway.features.console.charts import arms_chart, days_chart, quality_chart, spend_chart
-from services.gateway.features.console.context import ConsolePages
-from services.gateway.features.console.pages import LEARNING, OPERATIONS, WEBHOOKS, Tab, go_to, in_path, tabs_of
+from services.gateway.features.console.context import PageGroup
+from services.gateway.features.console.pages import (
+    LEARNING,
+    OPERATIONS,
+    WEBHOOKS,
+    Tab,
+    quote_id,
+    redirect_to,
+    visible_tabs,
+)
 from services.gateway.features.console.sessions import Visitor
 from services.gateway.features.console.views import health, memory
-from services.gateway.features.console.views.approvals import approval_page, needs, summary_of
-from services.gateway.features.console.views.progress import build_process_cards, direction, quality
-from services.gateway.features.console.views.tasks import RUNNING, doubts_of
+from services.gateway.features.console.views.approvals import answerable_requests, approval_page, summarize_calls
+from services.gateway.features.console.views.progress import build_process_cards, quality_over_time, quality_trend
+from services.gateway.features.console.views.tasks import RUNNING, writes_in_doubt
 from services.gateway.features.learning.service import LearningHistory
 from services.gateway.features.tasks.listing import TaskQuery
 from services.gateway.features.tenants.service import DaySpent, TenantState
@@ -31,8 +39,11 @@ _DAY = timedelta(days=1)
 _DAYS_DRAWN = 14
 
 
-class _Seen(NamedTuple):
-    """The data of the overview page; ``state`` and the fields after it are for operators only."""
+class _OverviewData(NamedTuple):
+    """The data of the overview page. ``mine``: approvals that the visitor may answer.
+
+    ``state`` and the fields after it are read for operators only.
+    """
 
     history: LearningHistory
     waiting: Sequence[ApprovalRequest]
@@ -48,35 +59,35 @@ class _Seen(NamedTuple):
         return health.WaitingCounts(len(self.mine), len(self.doubted), self.letters, self.hooks)
 
 
-class OverviewPage(ConsolePages):
+class OverviewPage(PageGroup):
     async def show_page(self, request: Request, visitor: Visitor) -> Response:
-        now, caller = self._context.glance.clock(), visitor.caller
-        seen = await self._read_all(visitor)
+        now, caller = self._context.inbox_cache.clock(), visitor.caller
+        seen = await self._read_overview_data(visitor)
         asked = [approval_page(one, caller.principal, now) for one in seen.mine[:_ASKED]]
-        return await self._context.page(
+        return await self._context.render_page(
             request,
             "overview.html",
             visitor,
             tiles=await self._build_tiles(visitor, seen),
             needs=seen.needs,
-            asked=[(page, summary_of(page.calls)) for page in asked],
+            asked=[(page, summarize_calls(page.calls)) for page in asked],
             doubted=seen.doubted[:_ASKED],
             latest=await self._list_tasks(visitor, TaskQuery(size=_LATEST)),
-            quality=(found := quality(seen.history.quality)),
+            quality=(found := quality_over_time(seen.history.quality)),
             quality_drawn=quality_chart(found, small=True) if found else "",
             spent_drawn=spend_chart(seen.spent, small=True) if any(day.calls for day in seen.spent) else "",
             spent=[day for day in seen.spent if day.calls],
         )
 
-    async def _build_tiles(self, visitor: Visitor, seen: _Seen) -> list[health.Tile]:
-        now, caller = self._context.glance.clock(), visitor.caller
-        totals = await self._context.totals(caller, now - _DAY)
+    async def _build_tiles(self, visitor: Visitor, seen: _OverviewData) -> list[health.Tile]:
+        now, caller = self._context.inbox_cache.clock(), visitor.caller
+        totals = await self._context.count_ended(caller, now - _DAY)
         running = (await self._context.services.lists.tasks(TaskQuery(states=RUNNING, size=1), caller)).total
-        still = await self._context.lacks_workers(caller, seen.state) if seen.state else False
+        is_stuck = await self._context.is_stuck(caller, seen.state) if seen.state else False
         tiles = [
-            health.working_tile(totals, running, seen.state, still=still),
-            health.better_tile(direction(seen.history.quality)),
-            health.needs_tile(seen.needs, len(seen.waiting) - len(seen.mine), health.first_due(seen.mine), now),
+            health.working_tile(totals, running, seen.state, is_stuck=is_stuck),
+            health.quality_tile(quality_trend(seen.history.quality)),
+            health.needs_tile(seen.needs, len(seen.waiting) - len(seen.mine), health.earliest_deadline(seen.mine), now),
         ]
         return (
             [*tiles, health.cost_tile(seen.spent, health.day_counts(seen.history.days), now.date())]
@@ -84,57 +95,61 @@ class OverviewPage(ConsolePages):
             else tiles
         )
 
-    async def _read_all(self, visitor: Visitor) -> _Seen:
-        services, caller, now = self._context.services, visitor.caller, self._context.glance.clock()
-        waiting = await self._context.glance.waiting(caller)
-        seen = _Seen(await services.statistics.history(caller.tenant), waiting, needs(waiting, caller.principal, now))
-        if not visitor.has(Role.OPERATOR):
+    async def _read_overview_data(self, visitor: Visitor) -> _OverviewData:
+        services, caller, now = self._context.services, visitor.caller, self._context.inbox_cache.clock()
+        waiting = await self._context.inbox_cache.waiting_approvals(caller)
+        seen = _OverviewData(
+            await services.statistics.history(caller.tenant),
+            waiting,
+            answerable_requests(waiting, caller.principal, now),
+        )
+        if not visitor.has_any_role(Role.OPERATOR):
             return seen
         failing = await services.webhooks.failing(caller) if services.webhooks.offered else ()
         return seen._replace(
             state=await services.tenants.state(caller.tenant, now),
-            spent=health.begun_days(
-                await services.tenants.spending_of(caller.tenant, health.last_days(now.date(), _DAYS_DRAWN))
+            spent=health.drop_unbegun_day(
+                await services.tenants.spending_of(caller.tenant, health.dates_until_tomorrow(now.date(), _DAYS_DRAWN))
             ),
-            doubted=await self._doubted_tasks(visitor),
+            doubted=await self._tasks_in_doubt(visitor),
             letters=len(await services.dead_letters.list_newest(caller.tenant, _MOST)),
             hooks=sum(one.disabled for one in failing),
         )
 
-    async def _doubted_tasks(self, visitor: Visitor) -> Sequence[TaskRecord]:
-        """Tasks with writes that an operator must judge."""
+    async def _tasks_in_doubt(self, visitor: Visitor) -> Sequence[TaskRecord]:
+        """The waiting tasks with writes in doubt, which operators have to resolve."""
         waiting = await self._list_tasks(visitor, TaskQuery(states=(TaskState.INPUT_REQUIRED,), size=_MOST))
-        return [one for one in waiting if doubts_of(one)]
+        return [one for one in waiting if writes_in_doubt(one)]
 
     async def _list_tasks(self, visitor: Visitor, query: TaskQuery) -> Sequence[TaskRecord]:
         return (await self._context.services.lists.tasks(query, visitor.caller)).records
 
 
-class WebhookPage(ConsolePages):
+class WebhookPage(PageGroup):
     async def show_page(self, request: Request, visitor: Visitor) -> Response:
         failing = await self._context.services.webhooks.failing(visitor.caller)
-        tabs = tabs_of((*OPERATIONS, WEBHOOKS), visitor)
-        return await self._context.page(request, "webhooks.html", visitor, tabs=tabs, failing=failing)
+        tabs = visible_tabs((*OPERATIONS, WEBHOOKS), visitor)
+        return await self._context.render_page(request, "webhooks.html", visitor, tabs=tabs, failing=failing)
 
 
 _LONGEST = 200
 _CARDS = 24  # processes that are drawn, the most used ones
 
 
-class LearningPages(ConsolePages):
-    async def progress(self, request: Request, visitor: Visitor) -> Response:
-        """The page on learning. It shows only numbers, so every caller of the tenant may see it."""
+class LearningPages(PageGroup):
+    async def show_progress(self, request: Request, visitor: Visitor) -> Response:
+        """The page on learning. It shows numbers only, so it is for all visitors of the tenant."""
         services, tenant = self._context.services, visitor.caller.tenant
         learning, history = await services.statistics.learning(tenant), await services.statistics.history(tenant)
         cards = build_process_cards(learning.arms, history.arms)
-        found = quality(history.quality)
-        return await self._context.page(
+        found = quality_over_time(history.quality)
+        return await self._context.render_page(
             request,
             "learning.html",
             visitor,
-            tabs=tabs_of(LEARNING, visitor),
+            tabs=visible_tabs(LEARNING, visitor),
             learning=learning,
-            direction=direction(history.quality),
+            direction=quality_trend(history.quality),
             quality=found,
             quality_drawn=quality_chart(found) if found else "",
             quality_small=quality_chart(found, small=True) if found else "",
@@ -143,31 +158,40 @@ class LearningPages(ConsolePages):
             accuracy=await self._read_accuracy(visitor),
         )
 
-    async def cases(self, request: Request, visitor: Visitor) -> Response:
-        found = memory.cases(await self._context.services.memory.cases(visitor.caller.tenant), _read_asked(request))
-        return await self._context.page(request, "cases.html", visitor, tabs=tabs_of(LEARNING, visitor), found=found)
+    async def show_cases(self, request: Request, visitor: Visitor) -> Response:
+        found = memory.cases_page(
+            await self._context.services.memory.cases(visitor.caller.tenant), _read_memory_query(request)
+        )
+        return await self._context.render_page(
+            request, "cases.html", visitor, tabs=visible_tabs(LEARNING, visitor), found=found
+        )
 
-    async def facts(self, request: Request, visitor: Visitor) -> Response:
+    async def show_facts(self, request: Request, visitor: Visitor) -> Response:
         remembered = await self._context.services.memory.read_memory(visitor.caller.tenant)
-        found, took = memory.facts(remembered.facts, _read_asked(request)), memory.finding_words(remembered.finding)
-        tabs = tabs_of(LEARNING, visitor)
-        return await self._context.page(request, "facts.html", visitor, tabs=tabs, found=found, took=took)
+        found, took = (
+            memory.facts_page(remembered.facts, _read_memory_query(request)),
+            memory.describe_finding_cost(remembered.finding),
+        )
+        tabs = visible_tabs(LEARNING, visitor)
+        return await self._context.render_page(request, "facts.html", visitor, tabs=tabs, found=found, took=took)
 
-    async def entities(self, request: Request, visitor: Visitor) -> Response:
+    async def show_entities(self, request: Request, visitor: Visitor) -> Response:
         remembered = await self._context.services.memory.read_memory(visitor.caller.tenant)
-        found = memory.entities(remembered.things, _read_asked(request))
-        return await self._context.page(request, "entities.html", visitor, tabs=tabs_of(LEARNING, visitor), found=found)
+        found = memory.entities_page(remembered.things, _read_memory_query(request))
+        return await self._context.render_page(
+            request, "entities.html", visitor, tabs=visible_tabs(LEARNING, visitor), found=found
+        )
 
     async def _read_accuracy(self, visitor: Visitor) -> object:
-        if not visitor.has(Role.OPERATOR):
+        if not visitor.has_any_role(Role.OPERATOR):
             return ()
         return sorted((await self._context.services.memory.read_memory(visitor.caller.tenant)).accuracy.items())
 
 
-def _read_asked(request: Request) -> memory.MemoryQuery:
+def _read_memory_query(request: Request) -> memory.MemoryQuery:
     query = request.query_params
     words, kind = query.get("q", "").strip()[:_LONGEST], query.get("kind", "")[:_LONGEST]
-    return memory.MemoryQuery(words, kind, memory.read_page(query.get("page", "")))
+    return memory.MemoryQuery(words, kind, memory.parse_page_number(query.get("page", "")))
 
 
 _DAYS = 30
@@ -179,67 +203,69 @@ _MADE_WRITES = (
 )
 
 
-class OperationsPages(ConsolePages):
-    async def load(self, request: Request, visitor: Visitor) -> Response:
-        now, services, caller = self._context.glance.clock(), self._context.services, visitor.caller
+class OperationsPages(PageGroup):
+    async def show_load(self, request: Request, visitor: Visitor) -> Response:
+        now, services, caller = self._context.inbox_cache.clock(), self._context.services, visitor.caller
         state, history = (
             await services.tenants.state(caller.tenant, now),
             await services.statistics.history(caller.tenant),
         )
         ended = await services.lists.tasks(TaskQuery(states=health.ENDS, since=now - _DAY, size=_SAMPLE), caller)
-        spent = health.begun_days(
-            await services.tenants.spending_of(caller.tenant, health.last_days(now.date(), _DAYS))
+        spent = health.drop_unbegun_day(
+            await services.tenants.spending_of(caller.tenant, health.dates_until_tomorrow(now.date(), _DAYS))
         )
-        totals = await self._context.totals(caller, now - _DAY)
+        totals = await self._context.count_ended(caller, now - _DAY)
         first = (now.date() - _DAY * _DAYS).isoformat()
         days = [day for day in health.day_counts(history.days) if day.date >= first]
-        return await self._context.page(
+        return await self._context.render_page(
             request,
             "operations.html",
             visitor,
-            tabs=self._list_tabs(visitor),
+            tabs=self._visible_tabs(visitor),
             stopped=state.stopped,
             figures=[
-                *health.load(state, still=await self._context.lacks_workers(caller, state)),
-                health.error_rate(totals),
-                *health.latencies(ended.records),
+                *health.load_items(state, is_stuck=await self._context.is_stuck(caller, state)),
+                health.error_rate_item(totals),
+                *health.duration_items(ended.records),
             ],
-            endings=health.endings(totals),
-            causes=health.causes(ended.records),
+            endings=health.end_state_rows(totals),
+            causes=health.failure_causes(ended.records),
             spent=[day for day in reversed(spent) if day.calls],
-            each=health.cost_of_a_task(spent, days),
+            each=health.mean_cost_of_tasks(spent, days),
             spent_drawn=spend_chart(spent) if any(day.calls for day in spent) else "",
             days=days[::-1],
             days_drawn=days_chart(days) if len(days) > 1 else "",
             days_small=days_chart(days, small=True) if len(days) > 1 else "",
         )
 
-    async def requeue(self, request: Request, visitor: Visitor, fields: dict[str, str]) -> Response:
-        """Requeue a dead letter; a turn that made writes only if the operator agrees to repeat them."""
+    async def requeue_dead_letter(self, request: Request, visitor: Visitor, fields: dict[str, str]) -> Response:
+        """Requeue a dead letter; if its task made writes, only when the operator has agreed to repeat them."""
         letter_id = request.path_params["letter_id"]
         try:
             done = await self._context.services.dead_letters.requeue(
                 visitor.caller.tenant, letter_id, again=fields.get("again") == "yes"
             )
         except WouldRepeatWrites:
-            return await self.letters(request, visitor, _MADE_WRITES, 409)
+            return await self.show_dead_letters(request, visitor, _MADE_WRITES, 409)
         except (NotFound, TaskEnded, SessionBelongsToOther, TenantIsStopped) as fault:
-            return await self.letters(request, visitor, f"Nothing was done: {fault}.", 409)
-        return go_to(f"/console/tasks/{in_path(done.task_id)}" if done.task_id else f"{_PLACE}?done=requeued")
+            return await self.show_dead_letters(request, visitor, f"Nothing was done: {fault}.", 409)
+        return redirect_to(f"/console/tasks/{quote_id(done.task_id)}" if done.task_id else f"{_PLACE}?done=requeued")
 
-    async def drop(self, request: Request, visitor: Visitor, _: dict[str, str]) -> Response:
+    async def drop_dead_letter(self, request: Request, visitor: Visitor, _: dict[str, str]) -> Response:
         try:
             await self._context.services.dead_letters.drop(visitor.caller.tenant, request.path_params["letter_id"])
         except NotFound as fault:
-            return await self.letters(request, visitor, f"Nothing was done: {fault}.", 409)
-        return go_to(f"{_PLACE}?done=dropped")
+            return await self.show_dead_letters(request, visitor, f"Nothing was done: {fault}.", 409)
+        return redirect_to(f"{_PLACE}?done=dropped")
 
-    async def letters(self, request: Request, visitor: Visitor, problem: str = "", status: int = 200) -> Response:
+    async def show_dead_letters(
+        self, request: Request, visitor: Visitor, problem: str = "", status: int = 200
+    ) -> Response:
         found = await self._context.services.dead_letters.list_newest(visitor.caller.tenant, _LETTERS)
-        values = {"tabs": self._list_tabs(visitor), "letters": found, "problem": problem}
+        values = {"tabs": self._visible_tabs(visitor), "letters": found, "problem": problem}
         done = request.query_params.get("done", "")
-        return await self._context.page(request, "letters.html", visitor, status, **values, done=done)
+        return await self._context.render_page(request, "letters.html", visitor, status, **values, done=done)
 
-    def _list_tabs(self, visitor: Visitor) -> tuple[Tab, ...]:
+    def _visible_tabs(self, visitor: Visitor) -> tuple[Tab, ...]:
         hooks = (WEBHOOKS,) if self._context.services.webhooks.offered else ()
-        return tabs_of((*OPERATIONS, *hooks), visitor)
+        return visible_tabs((*OPERATIONS, *hooks), visitor)

@@ -1,4 +1,4 @@
-"""Renders templates to pages, with headers that keep foreign content out."""
+"""Renders pages from templates, with security headers; serves static files."""
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +26,7 @@ _STATIC = StaticFiles(directory=FOLDER)
 
 @cache
 def asset_urls() -> Mapping[str, str]:
-    """The URLs of the static files by name. Modules name each other, so all carry one hash: that of everything."""
+    """The URLs of the static files by name. All contain one hash, of all files, since files import each other."""
     files = sorted(path for path in FOLDER.iterdir() if path.is_file())
     version = hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()[:12]
     return {path.name: f"/console/static/{version}/{path.name}" for path in files}
@@ -60,9 +60,9 @@ OPERATIONS = (
 WEBHOOKS = Tab("/console/webhooks", "Webhooks")
 
 
-def tabs_of(tabs: Sequence[Tab], visitor: Visitor) -> tuple[Tab, ...]:
-    """The tabs that this reader may open; none if there is only one."""
-    found = tuple(tab for tab in tabs if visitor.has(Role.OPERATOR) or not tab.for_operators)
+def visible_tabs(tabs: Sequence[Tab], visitor: Visitor) -> tuple[Tab, ...]:
+    """The tabs that the visitor may open; empty if there is only one."""
+    found = tuple(tab for tab in tabs if visitor.has_any_role(Role.OPERATOR) or not tab.for_operators)
     return found if len(found) > 1 else ()
 
 
@@ -98,15 +98,15 @@ _LINKS = (
 _OPERATIONS = Link("/console/operations", "Operations", "gauge")
 
 
-class Pages:
-    """Renders pages. ``vocabulary``: what templates may call and look up, by its name there."""
+class PageRenderer:
+    """Renders pages. ``notice``: the text about the model; ``vocabulary``: the functions and tables for templates."""
 
     def __init__(self, notice: str, clock: Callable[[], datetime], vocabulary: Mapping[str, object]) -> None:
         self._clock, self._own, self._vocabulary = clock, {"notice": notice}, vocabulary
 
     @cached_property
     def _templates(self) -> Environment:
-        """The template environment, made for the first page that is shown."""
+        """The Jinja environment, built when the first page is rendered."""
         environment = Environment(
             loader=FileSystemLoader(Path(__file__).parent / "templates"),
             autoescape=True,
@@ -115,45 +115,45 @@ class Pages:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        environment.filters.update(iso=iso, path=in_path, title=words.title_of)
+        environment.filters.update(iso=format_iso_time, path=quote_id, title=words.humanize_name)
         environment.globals.update(assets=asset_urls(), **self._vocabulary)
         for name, template in (("parts", "parts.html"), ("rows_part", "rows.html")):
             environment.globals[name] = environment.get_template(template).module
         return environment
 
-    def page(
+    def render(
         self, request: Request, template: str, visitor: Visitor | None = None, status: int = 200, **values: object
     ) -> Response:
-        """Render a page. ``values``: the template's own variables, beside those of every page."""
-        frame = _build_frame(request, visitor, self._clock())
+        """Render a template to a response. ``values``: its variables, in addition to those of every page."""
+        frame = _frame_values(request, visitor, self._clock())
         html = self._templates.get_template(template).render({**frame, **self._own, **values})
         return HTMLResponse(html, status, {**SAFE, "Vary": "Cookie"})
 
 
-def go_to(place: str) -> Response:
-    """A redirect to another page, as the answer to a form."""
+def redirect_to(place: str) -> Response:
+    """A redirect to another page, as the response to a submitted form."""
     return RedirectResponse(place, 303, SAFE)
 
 
-def in_path(task_id: str) -> str:
-    """A task's id, quoted for a URL's path."""
+def quote_id(task_id: str) -> str:
+    """An id quoted for a URL's path."""
     return quote(task_id, safe="")
 
 
-def iso(at: datetime) -> str:
+def format_iso_time(at: datetime) -> str:
     return at.isoformat(timespec="seconds")
 
 
-def _build_frame(request: Request, visitor: Visitor | None, now: datetime) -> Mapping[str, object]:
+def _frame_values(request: Request, visitor: Visitor | None, now: datetime) -> Mapping[str, object]:
     theme = request.cookies.get(THEME, "auto")
     return {
         "path": request.url.path,
-        "clock": words.PageClock(now, words.zone_named(unquote(request.cookies.get(ZONE, "UTC")))),
+        "clock": words.PageClock(now, words.find_zone(unquote(request.cookies.get(ZONE, "UTC")))),
         "theme": theme if theme in THEMES else "auto",
-        "links": () if visitor is None else (*_LINKS, _OPERATIONS) if visitor.has(Role.OPERATOR) else _LINKS,
+        "links": () if visitor is None else (*_LINKS, _OPERATIONS) if visitor.has_any_role(Role.OPERATOR) else _LINKS,
         "visitor": visitor,
         "who": visitor.caller.principal if visitor else None,
-        "roles": [role for role in Role if visitor and visitor.has(role)],
+        "roles": [role for role in Role if visitor and visitor.has_any_role(role)],
         "form": form_token(visitor.secret) if visitor else "",
         "badge": 0,
         "version": "",

@@ -1,4 +1,4 @@
-"""The console: a web application of its own, under ``/console`` of every gateway."""
+"""The console's application: its routes, its pages of approvals and assessments, and its error pages."""
 
 from collections.abc import Mapping
 from typing import NamedTuple, Self
@@ -15,33 +15,35 @@ from starlette.types import ExceptionHandler
 from services.gateway.edge import errors
 from services.gateway.features.approvals.service import read_answer
 from services.gateway.features.assessments.service import KeptAssessment
-from services.gateway.features.console.context import ConsoleContext, ConsolePages
+from services.gateway.features.console.context import ConsoleContext, PageGroup
 from services.gateway.features.console.operations import LearningPages, OperationsPages, OverviewPage, WebhookPage
-from services.gateway.features.console.pages import LEARNING, Pages, go_to, serve_asset, tabs_of
+from services.gateway.features.console.pages import LEARNING, PageRenderer, redirect_to, serve_asset, visible_tabs
 from services.gateway.features.console.sessions import BadForm, Visitor
 from services.gateway.features.console.sign_in import SignInPages
 from services.gateway.features.console.tasks import LiveStreams, TaskPages
 from services.gateway.features.console.views import assessments
-from services.gateway.features.console.views.approvals import approval_page, summary_of
-from services.gateway.features.console.views.replay import criteria_of, stops_near, stops_of, turn_of
+from services.gateway.features.console.views.approvals import approval_page, summarize_calls
+from services.gateway.features.console.views.replay import replayed_turn, sorted_criteria, turn_stops, turn_stops_near
 from shared.domain.words import Role
 from shared.ports.store import StoreUnavailable
 
 
-class InboxPages(ConsolePages):
-    async def list_page(self, request: Request, visitor: Visitor) -> Response:
-        """The approvals that the reader can answer, then those that wait for others."""
-        now, reader = self._context.glance.clock(), visitor.caller.principal
-        questions = await self._context.glance.waiting(visitor.caller)
+class InboxPages(PageGroup):
+    async def show_list(self, request: Request, visitor: Visitor) -> Response:
+        """The waiting approvals: those that the visitor may answer, then the others."""
+        now, reader = self._context.inbox_cache.clock(), visitor.caller.principal
+        questions = await self._context.inbox_cache.waiting_approvals(visitor.caller)
         pages = [approval_page(one, reader, now) for one in questions]
-        cards = [(page, summary_of(page.calls)) for page in pages]
+        cards = [(page, summarize_calls(page.calls)) for page in pages]
         mine = [card for card in cards if not card[0].barred]
         others = [card for card in cards if card[0].barred]
-        decides = visitor.has(Role.APPROVER)
-        return await self._context.page(request, "inbox.html", visitor, mine=mine, others=others, decides=decides)
+        decides = visitor.has_any_role(Role.APPROVER)
+        return await self._context.render_page(
+            request, "inbox.html", visitor, mine=mine, others=others, decides=decides
+        )
 
-    async def answer(self, request: Request, visitor: Visitor, fields: dict[str, str]) -> Response:
-        """Pass on an answer; one that does not count is refused with its reason, and the typed comment stays."""
+    async def submit_answer(self, request: Request, visitor: Visitor, fields: dict[str, str]) -> Response:
+        """Submit an answer. If it does not count, the page is shown again with the reason and the typed comment."""
         approval_id, comment = request.path_params["approval_id"], fields.get("comment", "")
         try:
             answer = read_answer({"decision": fields.get("decision", ""), "comment": comment})
@@ -51,45 +53,47 @@ class InboxPages(ConsolePages):
         except (errors.InvalidField, errors.MissingRole) as fault:
             return await self.show_page(request, visitor, str(fault), comment, 400)
         finally:
-            self._context.glance.forget(visitor.caller)
+            self._context.inbox_cache.invalidate(visitor.caller)
         said = "heard" if heeded else "handed"
-        return go_to(f"/console/approvals/{approval_id}?said={said}")
+        return redirect_to(f"/console/approvals/{approval_id}?said={said}")
 
     async def show_page(
         self, request: Request, visitor: Visitor, problem: str = "", comment: str = "", status: int = 200
     ) -> Response:
-        approval_id, now = request.path_params["approval_id"], self._context.glance.clock()
+        approval_id, now = request.path_params["approval_id"], self._context.inbox_cache.clock()
         question = await self._context.services.approvals.show(approval_id, visitor.caller)
         page = approval_page(question, visitor.caller.principal, now)
         values = {"one": page, "problem": problem, "comment": comment}
         said = request.query_params.get("said", "")
-        return await self._context.page(request, "approval.html", visitor, status, **values, said=said)
+        return await self._context.render_page(request, "approval.html", visitor, status, **values, said=said)
 
 
 _PLACE = "/console/learning/assessments"
 
 
-class AssessmentPages(ConsolePages):
-    async def list_page(self, request: Request, visitor: Visitor) -> Response:
+class AssessmentPages(PageGroup):
+    async def show_list(self, request: Request, visitor: Visitor) -> Response:
         cards = await self._context.services.assessments.cards(visitor.caller)
-        tabs = tabs_of(LEARNING, visitor)
-        return await self._context.page(request, "assessments.html", visitor, tabs=tabs, rows=cards)
+        tabs = visible_tabs(LEARNING, visitor)
+        return await self._context.render_page(request, "assessments.html", visitor, tabs=tabs, rows=cards)
 
     async def show_page(self, request: Request, visitor: Visitor) -> Response:
         kept = await self._read_assessment(request.path_params["assessment_id"], visitor)
-        groups, runs = assessments.by_dimension(kept.assessment), kept.assessment.runs
-        return await self._context.page(request, "assessment.html", visitor, one=kept.card, groups=groups, runs=runs)
+        groups, runs = assessments.group_by_dimension(kept.assessment), kept.assessment.runs
+        return await self._context.render_page(
+            request, "assessment.html", visitor, one=kept.card, groups=groups, runs=runs
+        )
 
-    async def replay_page(self, request: Request, visitor: Visitor) -> Response:
-        """One run at one of its turns (``?turn=``)."""
+    async def show_replay(self, request: Request, visitor: Visitor) -> Response:
+        """One run of an assessment, at the turn in ``?turn=``."""
         kept = await self._read_assessment(request.path_params["assessment_id"], visitor)
-        which = _parse_number(request.path_params["number"])
+        which = _parse_count(request.path_params["number"])
         if not 1 <= which <= len(kept.assessment.runs):
             raise errors.UnknownAssessment(f"run {which}")
         run = kept.assessment.runs[which - 1]
-        stops = stops_of(run)
-        turn = turn_of(run, stops, _parse_number(request.query_params.get("turn", "")))
-        return await self._context.page(
+        stops = turn_stops(run)
+        turn = replayed_turn(run, stops, _parse_count(request.query_params.get("turn", "")))
+        return await self._context.render_page(
             request,
             "replay.html",
             visitor,
@@ -97,29 +101,29 @@ class AssessmentPages(ConsolePages):
             place=f"{_PLACE}/{kept.card.assessment_id}",
             run=run,
             which=which,
-            stops=stops_near(stops, turn.stop.turn),
+            stops=turn_stops_near(stops, turn.stop.turn),
             last=stops[-1].turn,
             turn=turn,
-            criteria=criteria_of(run),
+            criteria=sorted_criteria(run),
         )
 
-    async def drop(self, request: Request, visitor: Visitor, _: dict[str, str]) -> Response:
+    async def drop_assessment(self, request: Request, visitor: Visitor, _: dict[str, str]) -> Response:
         await self._context.services.assessments.drop(request.path_params["assessment_id"], visitor.caller)
-        return go_to(_PLACE)
+        return redirect_to(_PLACE)
 
     async def _read_assessment(self, assessment_id: str, visitor: Visitor) -> KeptAssessment:
         return await self._context.services.assessments.show(assessment_id, visitor.caller)
 
 
-def _parse_number(text: str) -> int:
-    """The number in a text; 0 if it is none."""
+def _parse_count(text: str) -> int:
+    """The number in a text of digits; 0 for any other text."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else 0
 
 
-class FaultWords(NamedTuple):
-    """The page for a kind of refusal. ``{}`` in ``text`` stands for the refusal's message.
+class ErrorPage(NamedTuple):
+    """The error page for a kind of exception. ``{}`` in ``text`` is replaced by the exception's message.
 
-    Without ``href``, the page's link leads to the page itself.
+    ``href``: where the page's link leads; empty for the requested page itself.
     """
 
     status: int
@@ -129,8 +133,8 @@ class FaultWords(NamedTuple):
     label: str = "Go to the overview"
     retry_seconds: int = 0
 
-    def of_fault(self, fault: Exception) -> Self:
-        """The page for one refusal, with what only the exception knows."""
+    def fill_in(self, fault: Exception) -> Self:
+        """The page with the status or waiting time that this exception carries."""
         match fault:
             case BadForm():
                 return self._replace(status=fault.status)
@@ -143,51 +147,51 @@ class FaultWords(NamedTuple):
 
 
 _AWAY = "What the console rests on does not answer just now. Nothing is lost. Try again in a few seconds."
-_LATER = FaultWords(503, "One moment", _AWAY, "", "Try again", 2)
-_NO_PAGE = FaultWords(404, "There is no such page", "The address may be mistyped.")
+_LATER = ErrorPage(503, "One moment", _AWAY, "", "Try again", 2)
+_NO_PAGE = ErrorPage(404, "There is no such page", "The address may be mistyped.")
 _BROKEN = "Nothing more is known here; it stands in the gateway's log. What was done before holds."
-_FAULTS: Mapping[type[Exception], FaultWords] = {
-    errors.UnknownApproval: FaultWords(
+_FAULTS: Mapping[type[Exception], ErrorPage] = {
+    errors.UnknownApproval: ErrorPage(
         404,
         "There is no such approval",
         "It was decided and its deadline has passed, or it is none that you may see.",
         "/console/approvals",
         "Go to the approvals",
     ),
-    errors.NoVisibleTask: FaultWords(
+    errors.NoVisibleTask: ErrorPage(
         404,
         "There is no such task",
         "It has left the store after its time, or it is none that you may see.",
         "/console/tasks",
         "Go to the tasks",
     ),
-    errors.UnknownAssessment: FaultWords(
+    errors.UnknownAssessment: ErrorPage(
         404,
         "There is no such assessment",
         "Its time is over, or it is none that you may see.",
         _PLACE,
         "Go to the assessments",
     ),
-    errors.InvalidField: FaultWords(400, "That could not be read", "{}."),
-    errors.NotAnOperator: FaultWords(
+    errors.InvalidField: ErrorPage(400, "That could not be read", "{}."),
+    errors.NotAnOperator: ErrorPage(
         403, "This is not for you", "It is for operators. Ask one of them, or sign in with an operator's key."
     ),
-    BadForm: FaultWords(400, "Nothing was done", "{}"),
+    BadForm: ErrorPage(400, "Nothing was done", "{}"),
     StoreUnavailable: _LATER,
     errors.IssuerUnavailable: _LATER,
-    errors.TooManyRequests: FaultWords(429, "That was too much at once", "{}.", "", "Try again"),
+    errors.TooManyRequests: ErrorPage(429, "That was too much at once", "{}.", "", "Try again"),
     errors.PushUnsupported: _NO_PAGE,
     HTTPException: _NO_PAGE,
-    Exception: FaultWords(500, "Something broke", _BROKEN, "", "Try again"),  # nobody foresaw it; it goes on to the log
+    Exception: ErrorPage(500, "Something broke", _BROKEN, "", "Try again"),  # nobody foresaw it; it goes on to the log
 }
 
 
-def fault_handlers(pages: Pages) -> "dict[type[Exception] | int, ExceptionHandler]":
+def exception_handlers(pages: PageRenderer) -> "dict[type[Exception] | int, ExceptionHandler]":
     async def answer(request: Request, fault: Exception) -> Response:
-        said = next(_FAULTS[kind] for kind in type(fault).__mro__ if kind in _FAULTS).of_fault(fault)
+        said = next(_FAULTS[kind] for kind in type(fault).__mro__ if kind in _FAULTS).fill_in(fault)
         values = {"heading": said.heading, "text": said.text.format(fault), "label": said.label}
         visitor, href = getattr(request.state, "visitor", None), said.href or request.url.path
-        reply = pages.page(request, "fault.html", visitor, said.status, href=href, **values)
+        reply = pages.render(request, "fault.html", visitor, said.status, href=href, **values)
         if said.retry_seconds:
             reply.headers["Retry-After"] = str(said.retry_seconds)
         return reply
@@ -195,41 +199,43 @@ def fault_handlers(pages: Pages) -> "dict[type[Exception] | int, ExceptionHandle
     return dict.fromkeys(_FAULTS, answer)
 
 
-def console(context: ConsoleContext) -> Starlette:
-    shows, acts = context.shows, context.acts
+def console_app(context: ConsoleContext) -> Starlette:
+    shows, acts = context.page_handler, context.form_handler
     sign_in, live, inbox, tasks = SignInPages(context), LiveStreams(context), InboxPages(context), TaskPages(context)
     learning, kept, operations = LearningPages(context), AssessmentPages(context), OperationsPages(context)
     assessments, letters = "/learning/assessments", "/operations/dead-letters"
     routes = [
         Route("/", shows(OverviewPage(context).show_page)),
-        Route("/sign-in", sign_in.ask),
-        Route("/sign-in", sign_in.take, methods=["POST"]),
-        Route("/sign-out", acts(sign_in.leave), methods=["POST"]),
-        Route("/theme", sign_in.theme, methods=["POST"]),
-        Route("/live", shows(live.inbox)),
-        Route("/approvals", shows(inbox.list_page)),
+        Route("/sign-in", sign_in.show_form),
+        Route("/sign-in", sign_in.sign_in, methods=["POST"]),
+        Route("/sign-out", acts(sign_in.sign_out), methods=["POST"]),
+        Route("/theme", sign_in.set_theme, methods=["POST"]),
+        Route("/live", shows(live.stream_inbox)),
+        Route("/approvals", shows(inbox.show_list)),
         Route("/approvals/{approval_id}", shows(inbox.show_page)),
-        Route("/approvals/{approval_id}", acts(inbox.answer), methods=["POST"]),
-        Route("/tasks", shows(tasks.list_page)),
-        Route("/tasks/{task_id:path}/live", shows(live.task)),
-        Route("/tasks/{task_id:path}/files/{file_id}", shows(tasks.file)),
-        Route("/tasks/{task_id:path}/cancel", acts(tasks.cancel), methods=["POST"]),
-        Route("/tasks/{task_id:path}/resolve", acts(tasks.resolve), methods=["POST"]),
+        Route("/approvals/{approval_id}", acts(inbox.submit_answer), methods=["POST"]),
+        Route("/tasks", shows(tasks.show_list)),
+        Route("/tasks/{task_id:path}/live", shows(live.stream_task)),
+        Route("/tasks/{task_id:path}/files/{file_id}", shows(tasks.download_file)),
+        Route("/tasks/{task_id:path}/cancel", acts(tasks.cancel_task), methods=["POST"]),
+        Route("/tasks/{task_id:path}/resolve", acts(tasks.resolve_write), methods=["POST"]),
         Route("/tasks/{task_id:path}", shows(tasks.show_page)),  # last: a client's own id may hold a slash
-        Route("/learning", shows(learning.progress)),
-        Route("/learning/cases", shows(learning.cases, operators=True)),
-        Route("/learning/facts", shows(learning.facts, operators=True)),
-        Route("/learning/entities", shows(learning.entities, operators=True)),
-        Route(assessments, shows(kept.list_page)),
+        Route("/learning", shows(learning.show_progress)),
+        Route("/learning/cases", shows(learning.show_cases, operators=True)),
+        Route("/learning/facts", shows(learning.show_facts, operators=True)),
+        Route("/learning/entities", shows(learning.show_entities, operators=True)),
+        Route(assessments, shows(kept.show_list)),
         Route(f"{assessments}/{{assessment_id}}", shows(kept.show_page)),
-        Route(f"{assessments}/{{assessment_id}}/runs/{{number}}", shows(kept.replay_page)),
-        Route(f"{assessments}/{{assessment_id}}/remove", acts(kept.drop), methods=["POST"]),
-        Route("/operations", shows(operations.load, operators=True)),
-        Route(letters, shows(operations.letters, operators=True)),
-        Route(f"{letters}/{{letter_id}}/requeue", acts(operations.requeue, operators=True), methods=["POST"]),
-        Route(f"{letters}/{{letter_id}}/drop", acts(operations.drop, operators=True), methods=["POST"]),
+        Route(f"{assessments}/{{assessment_id}}/runs/{{number}}", shows(kept.show_replay)),
+        Route(f"{assessments}/{{assessment_id}}/remove", acts(kept.drop_assessment), methods=["POST"]),
+        Route("/operations", shows(operations.show_load, operators=True)),
+        Route(letters, shows(operations.show_dead_letters, operators=True)),
+        Route(
+            f"{letters}/{{letter_id}}/requeue", acts(operations.requeue_dead_letter, operators=True), methods=["POST"]
+        ),
+        Route(f"{letters}/{{letter_id}}/drop", acts(operations.drop_dead_letter, operators=True), methods=["POST"]),
         Route("/webhooks", shows(WebhookPage(context).show_page)),
         Route("/static/{version}/{name}", serve_asset),
     ]
     packed = [Middleware(GZipMiddleware, minimum_size=1000, compresslevel=6)]
-    return Starlette(routes=routes, middleware=packed, exception_handlers=fault_handlers(context.pages))
+    return Starlette(routes=routes, middleware=packed, exception_handlers=exception_handlers(context.pages))

@@ -1,4 +1,7 @@
-"""Signed-in visitors of the console: the credential behind the cookie is checked at each request."""
+"""Sign-in to the console: sessions in Redis, and tokens against cross-site form requests.
+
+A session holds the visitor's credential, encrypted with the cookie's secret; the credential is checked at each request.
+"""
 
 import hmac
 import json
@@ -19,16 +22,16 @@ from shared.infra.lua import ScriptedStore
 
 
 def form_token(secret: str) -> str:
-    """The token in every form of the holder of ``secret``."""
+    """The anti-forgery token for forms of the session with that secret."""
     return hmac.digest(secret.encode(), b"purple console form", "sha256").hex()
 
 
-def is_form_of(secret: str, token: str) -> bool:
+def is_form_token_of(secret: str, token: str) -> bool:
     return bool(secret) and hmac.compare_digest(form_token(secret).encode(), token.encode())
 
 
-def place_after(wanted: str) -> str:
-    """Where to go after a form: ``wanted`` if it is a page of the console, else its start page."""
+def safe_destination(wanted: str) -> str:
+    """The path to redirect to: ``wanted`` if it is a page of the console, else the console's start page."""
     plain = wanted.isprintable() and "\\" not in wanted and "//" not in wanted
     return wanted if plain and wanted.startswith("/console/") else "/console/"
 
@@ -37,7 +40,7 @@ _MOST_FIELDS, _MOST_BYTES = 20, 64 * 1024
 
 
 class BadForm(Exception):
-    """A refused form; the message says what to do."""
+    """A form was refused; the message says what the visitor can do."""
 
     def __init__(self, message: str, status: int = 400) -> None:
         super().__init__(message)
@@ -45,12 +48,12 @@ class BadForm(Exception):
 
 
 async def read_form(request: Request, *secrets: str) -> dict[str, str]:
-    """The form's fields; raises ``BadForm`` unless a page gave the form to the holder of one of ``secrets``."""
+    """The form's fields; raises ``BadForm`` unless it has the anti-forgery token of one of the session secrets."""
     if not request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded"):
         raise BadForm("The page did not send a form. Go back and try again.", 415)
     form = await request.form(max_fields=_MOST_FIELDS, max_part_size=_MOST_BYTES)
     fields = {name: value for name, value in form.items() if isinstance(value, str)}
-    if not any(is_form_of(secret, fields.get("form", "")) for secret in secrets):
+    if not any(is_form_token_of(secret, fields.get("form", "")) for secret in secrets):
         raise BadForm("This page was open for too long, or in another sign-in. Nothing was done. Try again.", 403)
     return fields
 
@@ -60,18 +63,18 @@ MOST_REFUSALS = 10
 
 
 class Visitor(NamedTuple):
-    """A signed-in person. ``secret``: the cookie's, from which the tokens of their forms are made."""
+    """A signed-in visitor. ``secret``: the session's, as in the cookie."""
 
     caller: Caller
     secret: str
 
-    def has(self, *roles: Role) -> bool:
-        """Whether the visitor has one of the roles. Where nobody checks keys, every visitor has all roles."""
+    def has_any_role(self, *roles: Role) -> bool:
+        """Whether the visitor has one of the roles. Without authentication, every visitor has all roles."""
         return bool({*roles} & {*self.caller.principal.roles})
 
 
 class SignInCredential(NamedTuple):
-    """What somebody signed in to the console with: a key or token or, where nobody checks, a name."""
+    """What a visitor signs in with: an API key or token or, without authentication, a name."""
 
     token: str = ""
     name: str = ""
@@ -81,7 +84,7 @@ def _cookie_key(secret: str) -> str:
     return keys.console_key(_derive_key(secret, b"name").hex())
 
 
-def _seal(secret: str) -> Fernet:
+def _encryption_of(secret: str) -> Fernet:
     return Fernet(urlsafe_b64encode(_derive_key(secret, b"seal")))
 
 
@@ -90,17 +93,20 @@ def _derive_key(secret: str, use: bytes) -> bytes:
 
 
 class ConsoleSessions(ScriptedStore):
-    """Who is signed in to the console, for all replicas, and who was refused. May raise ``StoreUnavailable``.
+    """The console's sessions, shared by all replicas, and counts of refused sign-ins. May raise ``StoreUnavailable``.
 
-    The key behind a cookie is checked anew at each request, so a revoked or expired one is refused at once.
+    The credential of a session is checked at each request, so a revoked or expired key ends the session at once.
     """
 
     def __init__(self, redis: Redis, identity: Identity) -> None:
         super().__init__(redis)
         self._identity = identity
 
-    async def visitor(self, request: Request) -> Visitor | None:
-        """Who is signed in; None for nobody, or for a key that no longer holds. Also raises ``IssuerUnavailable``."""
+    async def find_visitor(self, request: Request) -> Visitor | None:
+        """The request's visitor; None without a session, or if its credential is no longer valid.
+
+        Also raises ``IssuerUnavailable``.
+        """
         secret = request.cookies.get(COOKIE, "")
         credential = await self._find_credential(secret) if secret else None
         if credential is None:
@@ -110,7 +116,7 @@ class ConsoleSessions(ScriptedStore):
         except (Unauthenticated, NotEntitled):
             return None
 
-    async def checks_keys(self) -> bool:
+    async def requires_credentials(self) -> bool:
         """Whether this gateway requires credentials."""
         try:
             return await self._identity.identify({}) is not None
@@ -118,26 +124,26 @@ class ConsoleSessions(ScriptedStore):
             return True
 
     async def sign_in(self, credential: SignInCredential) -> str:
-        """Sign in with a credential; returns the secret for the browser's cookie, which expires or is ended.
+        """Begin a session with a credential; returns its secret, for the browser's cookie.
 
         Raises ``Unauthenticated`` and ``InvalidField``.
         """
         await self._find_caller(credential)
         secret = token_urlsafe(32)
-        sealed = _seal(secret).encrypt(json.dumps(credential._asdict()).encode()).decode()
+        sealed = _encryption_of(secret).encrypt(json.dumps(credential._asdict()).encode()).decode()
         await self._scripts.command("SET", _cookie_key(secret), sealed, "EX", keys.CONSOLE_SECONDS)
         return secret
 
     async def sign_out(self, secret: str) -> None:
         await self._scripts.command("DEL", _cookie_key(secret))
 
-    async def is_braked(self, address: str) -> bool:
-        """Whether an address has failed to sign in too often. False for an unknown address, which all might share."""
+    async def is_throttled(self, address: str) -> bool:
+        """Whether too many sign-ins from the address were refused lately; False for an unknown (empty) address."""
         refused = await self._scripts.command("GET", keys.console_refused_key(address)) if address else None
         return int(str(refused or 0)) >= MOST_REFUSALS
 
     async def count_refusal(self, address: str) -> None:
-        """Count a refused sign-in in a fixed window, which the first refusal opens."""
+        """Count a refused sign-in from the address, in a fixed window that begins with the first refusal."""
         if address:
             name = keys.console_refused_key(address)
             await self._scripts.command("INCR", name)
@@ -146,20 +152,22 @@ class ConsoleSessions(ScriptedStore):
     async def _find_caller(self, credential: SignInCredential) -> Caller:
         headers = {"authorization": f"Bearer {credential.token}"} if credential.token else {}
         authenticated = await self._identity.identify(headers)
-        return self._identity.caller_of(authenticated, {} if authenticated else {"principal": _all_of(credential.name)})
+        return self._identity.caller_of(
+            authenticated, {} if authenticated else {"principal": _claim_of_all_roles(credential.name)}
+        )
 
     async def _find_credential(self, secret: str) -> SignInCredential | None:
         sealed = await self._scripts.command("GET", _cookie_key(secret))
         if sealed is None:
             return None
         try:
-            return SignInCredential(**json.loads(_seal(secret).decrypt(str(sealed).encode())))
+            return SignInCredential(**json.loads(_encryption_of(secret).decrypt(str(sealed).encode())))
         except (InvalidToken, TypeError, ValueError):  # written by another version: sign in anew
             return None
 
 
-def _all_of(name: str) -> dict[str, Json]:
-    """The principal of a given name with every role and level, for a gateway where nobody checks."""
+def _claim_of_all_roles(name: str) -> dict[str, Json]:
+    """The claim of a principal of that name with all roles and levels, for a gateway without authentication."""
     roles: list[Json] = [role.value for role in Role]
     levels: list[Json] = [level.word for level in Level]
     return {"id": name, "roles": roles, "levels": levels}

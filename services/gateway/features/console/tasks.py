@@ -14,11 +14,11 @@ from services.gateway.edge.errors import InvalidField, NotCancelable, NothingToR
 from services.gateway.edge.keep_alive import SSE_BEAT, KeepAliveResponse
 from services.gateway.edge.replies import file_reply
 from services.gateway.features.audit.rows import audit_rows, rows_from_record
-from services.gateway.features.console.context import ConsolePages
-from services.gateway.features.console.pages import go_to, in_path
+from services.gateway.features.console.context import PageGroup
+from services.gateway.features.console.pages import quote_id, redirect_to
 from services.gateway.features.console.sessions import Visitor
 from services.gateway.features.console.views import evidence, tasks as views
-from services.gateway.features.console.views.timeline import TimedEvents, rail, stages
+from services.gateway.features.console.views.timeline import TimedEvents, build_stages, state_stops
 from services.gateway.features.identity.model import may_stop
 from services.gateway.features.tasks.listing import TaskQuery
 from services.gateway.features.tasks.service import ends_task
@@ -36,39 +36,39 @@ LOOK_SECONDS = 1.5
 _STREAM_ID = re.compile(r"\d{1,20}-\d{1,20}")
 
 
-class LiveStreams(ConsolePages):
-    """Server-sent updates of pages. A task's end with it; the inbox's go on until the reader leaves."""
+class LiveStreams(PageGroup):
+    """Server-sent events by which pages refresh themselves: of one task until it ends, of the inbox without end."""
 
-    async def inbox(self, request: Request, visitor: Visitor) -> Response:
-        return KeepAliveResponse(self._watch_inbox(request, visitor), "text/event-stream", SSE_BEAT)
+    async def stream_inbox(self, request: Request, visitor: Visitor) -> Response:
+        return KeepAliveResponse(self._inbox_frames(request, visitor), "text/event-stream", SSE_BEAT)
 
-    async def task(self, request: Request, visitor: Visitor) -> Response:
+    async def stream_task(self, request: Request, visitor: Visitor) -> Response:
         record = await self._context.services.tasks.read(request.path_params["task_id"], visitor.caller)
         after = request.headers.get("last-event-id") or request.query_params.get("after", "")
         after = after if _STREAM_ID.fullmatch(after) else "0"
-        return KeepAliveResponse(self._watch_task(record, after), "text/event-stream", SSE_BEAT)
+        return KeepAliveResponse(self._task_frames(record, after), "text/event-stream", SSE_BEAT)
 
-    async def _watch_inbox(self, request: Request, visitor: Visitor) -> AsyncGenerator[bytes, None]:
+    async def _inbox_frames(self, request: Request, visitor: Visitor) -> AsyncGenerator[bytes, None]:
         seen = request.query_params.get("seen", "")
         while True:
             try:
-                if await self._context.sessions.visitor(request) is None:
-                    yield _write_frame("out", {})
+                if await self._context.sessions.find_visitor(request) is None:
+                    yield _sse_frame("out", {})
                     return
-                now = await self._context.glance.version(visitor.caller)
+                now = await self._context.inbox_cache.page_version(visitor.caller)
                 if now != seen:
-                    yield _write_frame("changed", {"version": now})
+                    yield _sse_frame("changed", {"version": now})
                 seen = now
             except StoreUnavailable as fault:  # the page keeps what it shows; the next look may do
                 log.warning("console_look_failed", error=str(fault))
             await asyncio.sleep(LOOK_SECONDS)
 
-    async def _watch_task(self, record: TaskRecord, after: str) -> AsyncGenerator[bytes, None]:
-        """Yields a task's updates. Ends if the store fails: the browser reconnects after the last id."""
+    async def _task_frames(self, record: TaskRecord, after: str) -> AsyncGenerator[bytes, None]:
+        """Yields an SSE frame for each event of a task. Ends if the store fails; the browser then reconnects."""
         try:
             while True:
                 try:
-                    async with aclosing(self._read_changes(record, after)) as changes:
+                    async with aclosing(self._change_frames(record, after)) as changes:
                         async for change in changes:
                             yield change
                     return
@@ -77,16 +77,16 @@ class LiveStreams(ConsolePages):
         except StoreUnavailable as fault:
             log.warning("console_watch_failed", task_id=record.task_id, error=str(fault))
 
-    async def _read_changes(self, record: TaskRecord, after: str) -> AsyncGenerator[bytes, None]:
+    async def _change_frames(self, record: TaskRecord, after: str) -> AsyncGenerator[bytes, None]:
         async with aclosing(self._context.services.tasks.watch(record, after)) as events:
             async for stream_id, event in events:
-                yield _write_frame("changed", {"kind": event.kind}, stream_id)
+                yield _sse_frame("changed", {"kind": event.kind}, stream_id)
                 if ends_task(event):
-                    yield _write_frame("over", {})
+                    yield _sse_frame("over", {})
                     return
 
 
-def _write_frame(kind: str, data: dict[str, str], stream_id: str = "") -> bytes:
+def _sse_frame(kind: str, data: dict[str, str], stream_id: str = "") -> bytes:
     first = f"id: {stream_id}\n" if stream_id else ""
     return f"{first}event: {kind}\ndata: {json.dumps(data)}\n\n".encode()
 
@@ -95,84 +95,86 @@ _SIZE = 25
 _LONGEST_ID = 200
 
 
-class TaskPages(ConsolePages):
-    async def list_page(self, request: Request, visitor: Visitor) -> Response:
-        """The tasks, the last changed first; ``q`` leads to the task of that id."""
+class TaskPages(PageGroup):
+    async def show_list(self, request: Request, visitor: Visitor) -> Response:
+        """The list of tasks, the last changed first; with ``?q=ID`` a redirect to that task."""
         wanted = request.query_params.get("q", "").strip()[:_LONGEST_ID]
         if not wanted:
-            return await self._list_response(request, visitor)
+            return await self._render_list(request, visitor)
         try:
             record = await self._context.services.tasks.read(wanted, visitor.caller)
         except NoVisibleTask:
-            return await self._list_response(request, visitor, wanted)
-        return go_to(f"/console/tasks/{in_path(record.task_id)}")
+            return await self._render_list(request, visitor, wanted)
+        return redirect_to(f"/console/tasks/{quote_id(record.task_id)}")
 
-    async def file(self, request: Request, visitor: Visitor) -> Response:
-        """A file of the task's messages, for download."""
+    async def download_file(self, request: Request, visitor: Visitor) -> Response:
+        """Download a file of the task's messages."""
         tasks = self._context.services.tasks
         record = await tasks.read(request.path_params["task_id"], visitor.caller)
         return file_reply(*await tasks.files.find(record, request.path_params["file_id"]))
 
-    async def cancel(self, request: Request, visitor: Visitor, _: dict[str, str]) -> Response:
-        """Ask for a task's end, and wait a little: what was sent is settled before the task ends."""
+    async def cancel_task(self, request: Request, visitor: Visitor, _: dict[str, str]) -> Response:
+        """Cancel a task, and wait a little for its end; a write that is under way is finished first."""
         task_id = request.path_params["task_id"]
         try:
             await self._context.services.signals.cancel(task_id, visitor.caller)
         except NotCancelable:
             return await self.show_page(request, visitor, "It had ended before your cancel came.", 409)
         finally:
-            self._context.glance.forget(visitor.caller)
-        return go_to(f"/console/tasks/{in_path(task_id)}")
+            self._context.inbox_cache.invalidate(visitor.caller)
+        return redirect_to(f"/console/tasks/{quote_id(task_id)}")
 
-    async def resolve(self, request: Request, visitor: Visitor, fields: dict[str, str]) -> Response:
-        """Pass an operator's decision on a write in doubt to its task."""
+    async def resolve_write(self, request: Request, visitor: Visitor, fields: dict[str, str]) -> Response:
+        """Send an operator's decision on a write in doubt to its task."""
         task_id = request.path_params["task_id"]
         try:
             word = read_word({name: fields.get(name, "") for name in ("call", "resolution", "comment")})
             await self._context.services.signals.resolve(task_id, word, visitor.caller)
         except (InvalidField, NothingToResolve) as fault:
             return await self.show_page(request, visitor, f"Nothing was changed. {fault}", 409)
-        return go_to(f"/console/tasks/{in_path(task_id)}")
+        return redirect_to(f"/console/tasks/{quote_id(task_id)}")
 
-    async def _list_response(self, request: Request, visitor: Visitor, missed: str = "") -> Response:
-        shown, token = views.filter_named(request.query_params.get("state", "")), request.query_params.get("page", "")
+    async def _render_list(self, request: Request, visitor: Visitor, missed: str = "") -> Response:
+        shown, token = views.find_filter(request.query_params.get("state", "")), request.query_params.get("page", "")
         query = TaskQuery(states=shown.states, size=_SIZE, token=token)
         found = await self._context.services.lists.tasks(query, visitor.caller)
         values = {"rows": found.records, "total": found.total, "more": found.next_token, "token": token}
         asked = {"filters": views.FILTERS, "shown": shown, "missed": missed}
-        return await self._context.page(request, "tasks.html", visitor, 404 if missed else 200, **values, **asked)
+        return await self._context.render_page(
+            request, "tasks.html", visitor, 404 if missed else 200, **values, **asked
+        )
 
     async def show_page(self, request: Request, visitor: Visitor, problem: str = "", status: int = 200) -> Response:
         record = await self._context.services.tasks.read(request.path_params["task_id"], visitor.caller)
-        told, kept = await self._story_of(record)
+        told, kept = await self._read_events_and_details(record)
         asked = kept.approvals if kept else ()
         grounds = asked[-1].grounds if asked else None
-        return await self._context.page(
+        return await self._context.render_page(
             request,
             "task.html",
             visitor,
             status,
             record=record,
-            one=views.task_page(record, self._context.glance.clock()),
-            stops=rail(told, record),
-            stages=stages(told),
-            writes=evidence.writes(audit_rows(kept, "") if kept else rows_from_record(record), grounds),
-            policy=evidence.policy(record),
+            one=views.task_page(record, self._context.inbox_cache.clock()),
+            stops=state_stops(told, record),
+            stages=build_stages(told),
+            writes=evidence.write_lines(audit_rows(kept, "") if kept else rows_from_record(record), grounds),
+            policy=evidence.policy_evidence(record),
             unenforced=evidence.unenforced_policy(record),
             asked=asked,
-            figures=evidence.figures(record, grounds),
+            figures=evidence.figure_rows(record, grounds),
             quality_parts=evidence.quality_parts(record),
-            usage=evidence.usage(told),
+            usage=evidence.usage_by_tier(told),
             deliveries=await self._list_webhooks(record, visitor),
             newest=told[-1][0] if told else "0-0",
             may_stop=may_stop(visitor.caller.principal, record) and not record.state.is_terminal,
-            doubts=views.doubts_of(record),
-            choices=views.CHOICES if visitor.has(Role.OPERATOR) else (),
+            doubts=views.writes_in_doubt(record),
+            choices=views.CHOICES if visitor.has_any_role(Role.OPERATOR) else (),
             problem=problem,
         )
 
-    async def _story_of(self, record: TaskRecord) -> tuple[TimedEvents, ArchivedTask | None]:
-        """The task's events and details; from the archive once they have left the store, if it answers."""
+    async def _read_events_and_details(self, record: TaskRecord) -> tuple[TimedEvents, ArchivedTask | None]:
+        """The task's events, and its ledger and approvals: from the store, else from the archive if it answers."""
         told = await self._context.services.audit.events_of(record)
         try:
             kept = await self._context.services.audit.read_details(record, whole=not told)

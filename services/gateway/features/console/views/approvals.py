@@ -1,11 +1,18 @@
-"""An approval as the console shows it: what is asked and why, what it rests on, and whether the reader may answer."""
+"""An approval as its page shows it: calls, reasons, the source of each value, and whether the reader may answer."""
 
 from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 from services.gateway.features.approvals.views import ApprovalRequest
-from services.gateway.features.console.views.words import Badge, count_of, list_of, show_fields, show_json, title_of
+from services.gateway.features.console.views.words import (
+    Badge,
+    count_with_noun,
+    field_rows,
+    format_json,
+    humanize_name,
+    join_in_prose,
+)
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.grounds import ArgumentSource, FigureGround, Grounds, ReadGround
 from shared.contracts.plan import Origin, PlannedCall
@@ -33,8 +40,8 @@ class ArgumentRow(NamedTuple):
     origin: str  # where the value is from, in words; empty where that is not known
 
 
-class CallBlock(NamedTuple):
-    """One call, as it will be sent. ``undo``: the call that would take it back."""
+class CallRow(NamedTuple):
+    """A planned call. ``proof``: how it will be read back; ``undo``: the call that compensates it."""
 
     number: int
     title: str
@@ -43,11 +50,11 @@ class CallBlock(NamedTuple):
     arguments: tuple[ArgumentRow, ...]
     proof: str
     on_failure: str
-    undo: "CallBlock | None" = None
+    undo: "CallRow | None" = None
 
 
-class Ground(NamedTuple):
-    """One reason for the plan: a heading, a sentence, and its values."""
+class PlanReason(NamedTuple):
+    """A rule that requires the approval: its id as heading, its reason, its values, and its action."""
 
     heading: str
     text: str = ""
@@ -56,16 +63,16 @@ class Ground(NamedTuple):
 
 
 class ApprovalPage(NamedTuple):
-    """An approval and its task, with what its page says of them.
+    """An approval and its task, prepared for their page.
 
     ``why``: the reasons; ``barred``: why the reader's answer would not count, empty if it would.
     """
 
     approval: Approval
     record: TaskRecord
-    calls: tuple[CallBlock, ...]
+    calls: tuple[CallRow, ...]
     why: tuple[str, ...]
-    rules: tuple[Ground, ...]
+    rules: tuple[PlanReason, ...]
     barred: str
 
     @property
@@ -92,7 +99,7 @@ class ApprovalPage(NamedTuple):
 
     @property
     def reasons(self) -> list[str]:
-        """The reasons that no rule below repeats."""
+        """The reasons that are not those of a rule, since rules are shown with their own."""
         said = {rule.text for rule in self.rules}
         return [reason for reason in self.why if reason not in said]
 
@@ -103,17 +110,19 @@ class ApprovalPage(NamedTuple):
 
 def approval_page(question: ApprovalRequest, reader: Principal, now: datetime) -> ApprovalPage:
     approval, record = question
-    calls = tuple(_block(number, call, approval.grounds) for number, call in enumerate(approval.plan.calls, 1))
-    why = tuple(map(_without_code, approval.reasons))
+    calls = tuple(_build_call_row(number, call, approval.grounds) for number, call in enumerate(approval.plan.calls, 1))
+    why = tuple(map(_strip_rule_id, approval.reasons))
     rules = tuple(
-        Ground(rule.rule_id, rule.reason, show_fields(loads(rule.values_json)), _name_action(rule.action, rule.level))
+        PlanReason(
+            rule.rule_id, rule.reason, field_rows(loads(rule.values_json)), _describe_action(rule.action, rule.level)
+        )
         for rule in approval.grounds.rules
     )
     return ApprovalPage(approval, record, calls, why, rules, why_barred(approval, reader, now))
 
 
 def level_title(level: str | None) -> str:
-    return title_of(level) if level else "Any approver"
+    return humanize_name(level) if level else "Any approver"
 
 
 def why_barred(approval: Approval, reader: Principal, now: datetime) -> str:
@@ -132,51 +141,55 @@ def why_barred(approval: Approval, reader: Principal, now: datetime) -> str:
     return f"It takes the level {approval.level}, which your key does not list."
 
 
-def needs(questions: Sequence[ApprovalRequest], reader: Principal, now: datetime) -> list[ApprovalRequest]:
-    """The questions that the reader can answer."""
+def answerable_requests(
+    questions: Sequence[ApprovalRequest], reader: Principal, now: datetime
+) -> list[ApprovalRequest]:
+    """The approvals that the reader may answer now."""
     return [one for one in questions if not why_barred(one.approval, reader, now)]
 
 
-def summary_of(calls: tuple[CallBlock, ...]) -> str:
-    """What would be done, in one line: ``Approve expense (EXP-1001)``."""
+def summarize_calls(calls: tuple[CallRow, ...]) -> str:
+    """The calls in one line: ``Approve expense (EXP-1001) and 2 more calls``."""
     if not calls:
         return "No call"
     first = calls[0]
     about = ", ".join(row.value.splitlines()[0][:60] for row in first.arguments[:3] if row.value)
-    more = f" and {count_of(len(calls) - 1, 'more call')}" if len(calls) > 1 else ""
+    more = f" and {count_with_noun(len(calls) - 1, 'more call')}" if len(calls) > 1 else ""
     return f"{first.title}{f' ({about})' if about else ''}{more}"
 
 
-def _block(number: int, call: PlannedCall, grounds: Grounds) -> CallBlock:
+def _build_call_row(number: int, call: PlannedCall, grounds: Grounds) -> CallRow:
     sources = {one.argument: one for one in grounds.arguments if one.call_id == call.call_id}
     origins = {one.argument: one for one in call.origins}
     rows = tuple(
-        ArgumentRow(name, _argument_in_words(value), _name_origin(value, sources.get(name), origins.get(name), grounds))
+        ArgumentRow(
+            name, _describe_argument(value), _describe_origin(value, sources.get(name), origins.get(name), grounds)
+        )
         for name, value in call.arguments.items()
     )
     proof = f"Afterwards it is read back with {call.read_back.tool}." if call.read_back else ""
-    undo = _block(number, call.compensation, grounds) if call.compensation else None
+    undo = _build_call_row(number, call.compensation, grounds) if call.compensation else None
     on_failure = _ON_FAILURE[call.on_failure]
-    return CallBlock(number, title_of(call.tool), call.tool, call.connection_id, rows, proof, on_failure, undo)
+    return CallRow(number, humanize_name(call.tool), call.tool, call.connection_id, rows, proof, on_failure, undo)
 
 
-def _argument_in_words(value: Json) -> str:
-    """An argument's value as text; a reference to an earlier call's result in words."""
+def _describe_argument(value: Json) -> str:
+    """An argument's value as text; a reference to an earlier call's result as a phrase."""
     if isinstance(value, dict) and set(value) == {"$ref"}:
         call, _, path = str(value["$ref"]).partition(".")
         return f"the {path or 'result'} of call {call.removeprefix('c')}"
-    return show_json(value)
+    return format_json(value)
 
 
-def _name_origin(value: Json, source: ArgumentSource | None, origin: Origin | None, grounds: Grounds) -> str:
+def _describe_origin(value: Json, source: ArgumentSource | None, origin: Origin | None, grounds: Grounds) -> str:
     if isinstance(value, dict) and set(value) == {"$ref"}:
         return "known once the earlier call has answered"
     if source is not None:
-        return in_words(source.source, name_ref(source.ref, grounds))
-    return in_words(origin.source, name_ref(origin.ref, grounds)) if origin else ""
+        return describe_source(source.source, describe_reference(source.ref, grounds))
+    return describe_source(origin.source, describe_reference(origin.ref, grounds)) if origin else ""
 
 
-def in_words(source: str, ref: str) -> str:
+def describe_source(source: str, ref: str) -> str:
     match source:
         case "task":
             return "from the request"
@@ -190,40 +203,41 @@ def in_words(source: str, ref: str) -> str:
             return "the worker's own words"
 
 
-def _without_code(reason: str) -> str:
-    """The sentence of ``RULE_ID: sentence``, since the rule is shown below with all its details."""
+def _strip_rule_id(reason: str) -> str:
+    """The reason without the rule id that it may begin with (``RULE_ID: sentence``)."""
     code, colon, text = reason.partition(": ")
     return text if colon and code.replace("_", "").replace("-", "").replace(".", "").isalnum() else reason
 
 
-def _name_action(action: str, level: str | None) -> str:
+def _describe_action(action: str, level: str | None) -> str:
     words = {"require_approval": "asks for an approval", "escalate": "escalates", "block": "blocks"}
-    return f"{words.get(action, title_of(action).lower())}{f' by {level}' if level else ''}"
+    return f"{words.get(action, humanize_name(action).lower())}{f' by {level}' if level else ''}"
 
 
-def name_ref(ref: str, grounds: Grounds) -> str:
-    """A reference in words: ``f1.amount`` is the amount that get_expense showed."""
+def describe_reference(ref: str, grounds: Grounds) -> str:
+    """A reference as a phrase: ``f1.amount`` becomes ``amount of get_expense``."""
     word, _, rest = ref.partition(" ")
     if word in ("value", "task") and rest:
-        return title_of(rest).lower() if word == "value" else f"{rest}, from the request"
+        return humanize_name(rest).lower() if word == "value" else f"{rest}, from the request"
     fact, _, path = ref.partition(".")
     tool = next((read.tool for read in grounds.reads if read.ref == fact), "")
     return f"{path or 'the answer'} of {tool}" if tool else ref
 
 
 def figure_origin(figure: FigureGround, grounds: Grounds) -> str:
-    return f"{title_of(figure.operation)} of {list_of(tuple(name_ref(one, grounds) for one in figure.operands))}"
+    operands = tuple(describe_reference(one, grounds) for one in figure.operands)
+    return f"{humanize_name(figure.operation)} of {join_in_prose(operands)}"
 
 
-def read_question(read: ReadGround) -> str:
+def describe_read_arguments(read: ReadGround) -> str:
     arguments = loads(read.arguments_json)
-    return ", ".join(show_json(value) for value in arguments.values()) if isinstance(arguments, dict) else ""
+    return ", ".join(format_json(value) for value in arguments.values()) if isinstance(arguments, dict) else ""
 
 
-def read_fields(read: ReadGround) -> tuple[tuple[str, str], ...]:
-    """The fields of a read's answer, or its text if it is not a complete object."""
+def result_rows(read: ReadGround) -> tuple[tuple[str, str], ...]:
+    """The fields of a read's result as names and values, or its whole text if it is not a complete JSON object."""
     try:
         fields = loads(read.shows)
     except ValueError:
         fields = None
-    return show_fields(fields) or (("Answer", f"{read.shows}{' ...' if read.cut else ''}"),)
+    return field_rows(fields) or (("Answer", f"{read.shows}{' ...' if read.cut else ''}"),)

@@ -1,4 +1,4 @@
-"""Stored assessments as the console shows them: a list, and one by criterion."""
+"""Stored assessments as the console shows them: scores by dimension and criterion."""
 
 import json
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.gateway.features.console.views.words import Badge, title_of
+from services.gateway.features.console.views.words import Badge, humanize_name
 from shared.contracts.assessment.figures import CriterionPoints, criterion_points
 from shared.contracts.assessment.results import Assessment, AssessmentCard, OverallScore
 from shared.domain.estimates import pass_hat
@@ -19,8 +19,8 @@ RUN_ENDS = {
 }
 
 
-class Points(NamedTuple):
-    """A score. ``share``: in whole per cent; ``tone``: whether that is good."""
+class ScoreRow(NamedTuple):
+    """A score of ``most`` points. ``share``: in per cent; ``tone``: good, warn or bad."""
 
     name: str
     score: str
@@ -30,7 +30,7 @@ class Points(NamedTuple):
 
 
 class CriterionRow(NamedTuple):
-    """One criterion. ``each``: the points of every run, if they differ."""
+    """The score of one criterion. ``each``: the points of every run, if they differ."""
 
     name: str
     badge: Badge
@@ -41,29 +41,29 @@ class CriterionRow(NamedTuple):
 
 
 class DimensionRows(NamedTuple):
-    points: Points
+    points: ScoreRow
     criteria: tuple[CriterionRow, ...]
 
 
-def points_of(name: str, score: OverallScore) -> Points:
+def score_row(name: str, score: OverallScore) -> ScoreRow:
     share = round(100 * score.score / score.max_score) if score.max_score else 0
     tone = "good" if share >= 95 else "warn" if share >= 50 else "bad"
-    return Points(name, number(score.score), number(score.max_score), min(share, 100), tone)
+    return ScoreRow(name, format_number(score.score), format_number(score.max_score), min(share, 100), tone)
 
 
 def passes_text(card: AssessmentCard) -> str:
-    """The chance that k runs all pass, for the first few k and the last: ``pass^1 67 %, pass^2 33 %``."""
+    """The chance that k runs all pass, for k up to 5 and for all runs: ``pass^1 67 %, pass^2 33 %``."""
     found = pass_hat(card.passed, card.runs)
     return ", ".join(f"pass^{k} {round(100 * found[k])} %" for k in found if k <= _PASSES_SHOWN or k == card.runs)
 
 
-def by_dimension(assessment: Assessment) -> tuple[DimensionRows, ...]:
+def group_by_dimension(assessment: Assessment) -> tuple[DimensionRows, ...]:
     listed = criterion_points(assessment)
     groups = {name: [line for line in listed if line.dimension == name] for name in [line.dimension for line in listed]}
     return tuple(_build_dimension(name, rows) for name, rows in groups.items())
 
 
-def number(value: float) -> str:
+def format_number(value: float) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
@@ -75,15 +75,13 @@ def verdict_badge(card: AssessmentCard) -> Badge:
 
 def _build_dimension(name: str, rows: Sequence[CriterionPoints]) -> DimensionRows:
     total = OverallScore(score=sum(row.mean for row in rows), max_score=sum(row.most for row in rows))
-    return DimensionRows(points_of(title_of(name), total), tuple(_build_criterion(row) for row in rows))
+    return DimensionRows(score_row(humanize_name(name), total), tuple(_build_criterion(row) for row in rows))
 
 
 def _build_criterion(line: CriterionPoints) -> CriterionRow:
-    each = ", ".join(map(number, line.points)) if len(set(line.points)) > 1 else ""
-    return CriterionRow(
-        line.name, criterion_badge(line.mean, line.most, line.unjudged), number(line.mean), number(line.most), each,
-        line.reason,
-    )  # fmt: skip
+    each = ", ".join(map(format_number, line.points)) if len(set(line.points)) > 1 else ""
+    badge, score = criterion_badge(line.mean, line.most, line.unjudged), format_number(line.mean)
+    return CriterionRow(line.name, badge, score, format_number(line.most), each, line.reason)
 
 
 def criterion_badge(score: float, most: float, unjudged: bool) -> Badge:
@@ -98,19 +96,19 @@ _LONGEST = 2000
 NOTHING = "nothing"
 
 
-def show_value(value: JsonValue) -> str:
+def format_value(value: JsonValue) -> str:
     if isinstance(value, str):
-        return cut(value) or NOTHING
+        return shorten(value) or NOTHING
     if value is None or value in ([], {}):
         return NOTHING
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return number(value)
+        return format_number(value)
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
-        return cut(", ".join(str(item) for item in value))
-    return cut(json.dumps(value, ensure_ascii=False))
+        return shorten(", ".join(str(item) for item in value))
+    return shorten(json.dumps(value, ensure_ascii=False))
 
 
-def cut(text: str) -> str:
+def shorten(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

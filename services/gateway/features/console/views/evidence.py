@@ -1,6 +1,6 @@
-"""What a task's end rests on: writes with proof, verdict, approvals, figures, and use of models.
+"""The evidence on a task's page: its writes with proofs, its policy verdict, its figures, and its use of models.
 
-Writes come from the same rows as the audit export, so the same is masked.
+Writes are made of the rows of the audit export, with the same values masked.
 """
 
 from collections import defaultdict
@@ -10,16 +10,21 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.gateway.features.console.views.approvals import ArgumentRow, figure_origin, in_words, name_ref
-from services.gateway.features.console.views.tasks import WRITES, dollars, verdict_badge
+from services.gateway.features.console.views.approvals import (
+    ArgumentRow,
+    describe_reference,
+    describe_source,
+    figure_origin,
+)
+from services.gateway.features.console.views.tasks import WRITES, format_dollars, verdict_badge
 from services.gateway.features.console.views.words import (
     Badge,
-    read_moment,
-    read_text,
-    read_texts,
-    show_fields,
-    show_json,
-    title_of,
+    field_rows,
+    format_json,
+    humanize_name,
+    parse_time_or_none,
+    text_or_empty,
+    texts_or_empty,
 )
 from shared.contracts.grounds import Grounds
 from shared.contracts.task import TaskEvent, TaskRecord
@@ -30,7 +35,7 @@ _OPERATORS_WORD = ("resolution", "by", "comment")
 
 
 class WriteLine(NamedTuple):
-    """One write. ``shows``: what the read-back showed, empty if there was none; ``words``: operators' decisions."""
+    """One write. ``shows``: the fields that the read-back showed, if any; ``words``: operators' decisions on it."""
 
     call_id: str
     title: str
@@ -55,7 +60,7 @@ class RuleRow(NamedTuple):
 
 
 class PolicyEvidence(NamedTuple):
-    """A verdict as shown. ``unknown``: rules that could not be decided for want of a value."""
+    """A policy verdict. ``unknown``: rules that could not be decided since a value was missing."""
 
     word: Badge
     rules: tuple[RuleRow, ...]
@@ -70,7 +75,7 @@ class FigureRow(NamedTuple):
 
 
 class TierUsage(NamedTuple):
-    """The model calls of one tier. ``cost`` is empty if older events do not tell it."""
+    """The use of one model tier: calls, tokens read and written, cost; empty if the events do not contain it."""
 
     tier: str
     calls: int
@@ -79,47 +84,47 @@ class TierUsage(NamedTuple):
     cost: str
 
 
-def writes(rows: Sequence[JsonObject], grounds: Grounds | None) -> tuple[WriteLine, ...]:
-    return tuple(_write(row, grounds or _NOTHING) for row in rows)
+def write_lines(rows: Sequence[JsonObject], grounds: Grounds | None) -> tuple[WriteLine, ...]:
+    return tuple(_write_line(row, grounds or _NOTHING) for row in rows)
 
 
-def policy(record: TaskRecord) -> PolicyEvidence | None:
-    """The verdict in the task's record; None before there is one."""
+def policy_evidence(record: TaskRecord) -> PolicyEvidence | None:
+    """The policy verdict in the task's record; None before there is one."""
     verdict = as_object(record.metadata.get("verdict"))
     if not verdict:
         return None
-    rules = tuple(_build_rule(one) for one in objects_in(verdict.get("triggeredRules")))
-    unknown, problems = read_texts(verdict.get("indeterminate")), read_texts(verdict.get("problems"))
+    rules = tuple(_rule_row(one) for one in objects_in(verdict.get("triggeredRules")))
+    unknown, problems = texts_or_empty(verdict.get("indeterminate")), texts_or_empty(verdict.get("problems"))
     return PolicyEvidence(verdict_badge(verdict), rules, unknown, problems)
 
 
 def unenforced_policy(record: TaskRecord) -> str:
-    """What of the request's own policy was not enforced, as the record says; empty if all of it was."""
-    return read_text(record.metadata.get("policy_unenforced"))
+    """Which part of the policy sent with the task was not enforced, as the record says; empty if all was."""
+    return text_or_empty(record.metadata.get("policy_unenforced"))
 
 
-def figures(record: TaskRecord, grounds: Grounds | None) -> tuple[FigureRow, ...]:
-    """The computed figures, with operation and operands if an approval has frozen them."""
+def figure_rows(record: TaskRecord, grounds: Grounds | None) -> tuple[FigureRow, ...]:
+    """The computed figures, with operation and operands if an approval recorded them."""
     frozen = grounds or _NOTHING
     origins = {one.name: figure_origin(one, frozen) for one in frozen.figures}
     found = {one.name: one.value for one in frozen.figures}
     found |= {name: str(value) for name, value in as_object(record.metadata.get("values")).items()}
-    return tuple(FigureRow(title_of(name), value, origins.get(name, "")) for name, value in found.items())
+    return tuple(FigureRow(humanize_name(name), value, origins.get(name, "")) for name, value in found.items())
 
 
 def quality_parts(record: TaskRecord) -> tuple[tuple[str, str], ...]:
-    """The parts whose sum the score is: ``Baseline 0.50``, ``Idle -0.05``."""
+    """The names and values that add up to the task's quality: ``Baseline 0.50``, ``Idle -0.05``."""
     return tuple(
-        (title_of(name), f"{part:+.2f}" if name != "baseline" else f"{part:.2f}")
+        (humanize_name(name), f"{part:+.2f}" if name != "baseline" else f"{part:.2f}")
         for name, part in as_object(record.metadata.get("quality_parts")).items()
         if isinstance(part, int | float) and not isinstance(part, bool)
     )
 
 
-def usage(told: Sequence[tuple[str, TaskEvent]]) -> tuple[TierUsage, ...]:
-    """The use of models by tier, from the events of their calls."""
+def usage_by_tier(events: Sequence[tuple[str, TaskEvent]]) -> tuple[TierUsage, ...]:
+    """The use of models by tier, from the task's ``model`` events."""
     by_tier: dict[str, list[Mapping[str, JsonValue]]] = defaultdict(list)
-    for _, event in told:
+    for _, event in events:
         if event.kind == "model":
             by_tier[str(event.data.get("tier") or "model")].append(event.data)
     return tuple(_tier_usage(tier, calls) for tier, calls in sorted(by_tier.items()))
@@ -127,63 +132,63 @@ def usage(told: Sequence[tuple[str, TaskEvent]]) -> tuple[TierUsage, ...]:
 
 def _tier_usage(tier: str, calls: Sequence[Mapping[str, JsonValue]]) -> TierUsage:
     costs = [cost for one in calls if (cost := one.get("nanos")) is not None]
-    price = dollars(sum(_count(cost) for cost in costs)) if costs else ""
-    sums = (sum(_count(one.get(key)) for one in calls) for key in ("input", "output"))
+    price = format_dollars(sum(_int_or_zero(cost) for cost in costs)) if costs else ""
+    sums = (sum(_int_or_zero(one.get(key)) for one in calls) for key in ("input", "output"))
     read, written = (f"{number:,}" if number else "" for number in sums)
-    return TierUsage(title_of(tier), len(calls), read, written, price)
+    return TierUsage(humanize_name(tier), len(calls), read, written, price)
 
 
-def _write(row: JsonObject, grounds: Grounds) -> WriteLine:
+def _write_line(row: JsonObject, grounds: Grounds) -> WriteLine:
     arguments, proof = as_object(row.get("arguments")), as_object(row.get("proof"))
     sources = {str(one.get("argument")): one for one in objects_in(row.get("provenance"))}
-    tool, status, attempt = read_text(row.get("tool")), read_text(row.get("status")), row.get("attempt")
-    said = ([read_text(one.get(name)) for name in _OPERATORS_WORD] for one in objects_in(row.get("operators")))
+    tool, status, attempt = text_or_empty(row.get("tool")), text_or_empty(row.get("status")), row.get("attempt")
+    said = ([text_or_empty(one.get(name)) for name in _OPERATORS_WORD] for one in objects_in(row.get("operators")))
     return WriteLine(
-        call_id=read_text(row.get("call_id")),
-        title=title_of(tool),
+        call_id=text_or_empty(row.get("call_id")),
+        title=humanize_name(tool),
         tool=tool,
-        connection=read_text(row.get("connection")),
-        status=WRITES.get(status, Badge(title_of(status), "mute")),
+        connection=text_or_empty(row.get("connection")),
+        status=WRITES.get(status, Badge(humanize_name(status), "mute")),
         arguments=tuple(
-            ArgumentRow(name, show_json(value), _source_words(sources.get(name), grounds))
+            ArgumentRow(name, format_json(value), _describe_write_source(sources.get(name), grounds))
             for name, value in arguments.items()
         ),
         attempt=attempt if isinstance(attempt, int) else 1,
-        sent_at=read_moment(row.get("sent_at")),
-        note=read_text(proof.get("note")),
-        read_back=read_text(proof.get("read_back")),
-        shows=_show_answer(proof.get("shows")),
-        words=tuple(f"{title_of(word)} by {by} {comment}".strip() for word, by, comment in said),
+        sent_at=parse_time_or_none(row.get("sent_at")),
+        note=text_or_empty(proof.get("note")),
+        read_back=text_or_empty(proof.get("read_back")),
+        shows=_answer_rows(proof.get("shows")),
+        words=tuple(f"{humanize_name(word)} by {by} {comment}".strip() for word, by, comment in said),
     )
 
 
-def _show_answer(found: Json) -> tuple[tuple[str, str], ...]:
+def _answer_rows(found: Json) -> tuple[tuple[str, str], ...]:
     if found is None:
         return ()
     if isinstance(found, list) and len(found) == 1:
         (found,) = found
-    return show_fields(found) if isinstance(found, dict) else (("Answer", show_json(found)),)
+    return field_rows(found) if isinstance(found, dict) else (("Answer", format_json(found)),)
 
 
-def _source_words(source: JsonObject | None, grounds: Grounds) -> str:
+def _describe_write_source(source: JsonObject | None, grounds: Grounds) -> str:
     if source is None:
         return ""
-    ref = read_text(source.get("ref"))
-    told = title_of(ref).lower() if source.get("source") == "value" else name_ref(ref, grounds)
-    return in_words(read_text(source.get("source")), told)
+    ref = text_or_empty(source.get("ref"))
+    told = humanize_name(ref).lower() if source.get("source") == "value" else describe_reference(ref, grounds)
+    return describe_source(text_or_empty(source.get("source")), told)
 
 
-def _build_rule(one: JsonObject) -> RuleRow:
-    action, level = read_text(one.get("action")), read_text(one.get("level"))
-    asks = f"{title_of(action)}{f' by {level}' if level else ''}"
+def _rule_row(one: JsonObject) -> RuleRow:
+    action, level = text_or_empty(one.get("action")), text_or_empty(one.get("level"))
+    asks = f"{humanize_name(action)}{f' by {level}' if level else ''}"
     return RuleRow(
-        read_text(one.get("ruleId")) or "rule",
-        read_text(one.get("policyId")),
-        read_text(one.get("reason")),
+        text_or_empty(one.get("ruleId")) or "rule",
+        text_or_empty(one.get("policyId")),
+        text_or_empty(one.get("reason")),
         asks,
-        show_fields(one.get("values")),
+        field_rows(one.get("values")),
     )
 
 
-def _count(value: object) -> int:
+def _int_or_zero(value: object) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else 0

@@ -1,4 +1,4 @@
-"""How tasks fared lately: how they ended, how long they took, what failed and cost, and what needs the reader."""
+"""Figures on recent tasks: how they ended, durations, failures and cost; and the tiles of the overview page."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -6,9 +6,15 @@ from datetime import date, datetime, timedelta
 from typing import NamedTuple
 
 from services.gateway.features.approvals.views import ApprovalRequest
-from services.gateway.features.console.views.progress import Direction
-from services.gateway.features.console.views.tasks import dollars, span_of
-from services.gateway.features.console.views.words import Badge, count_of, distance, list_of, state_badge
+from services.gateway.features.console.views.progress import QualityTrend
+from services.gateway.features.console.views.tasks import format_dollars, format_duration
+from services.gateway.features.console.views.words import (
+    Badge,
+    count_with_noun,
+    join_in_prose,
+    relative_time,
+    state_badge,
+)
 from services.gateway.features.dead_letters.service import DeadLetter, LetterKind
 from services.gateway.features.tenants.service import DaySpent, TenantState
 from shared.contracts.dead_letter import DeadTurn
@@ -22,8 +28,8 @@ LETTER_KINDS = {
 }
 
 
-def dead_turn(letter: DeadLetter) -> DeadTurn | None:
-    """The turn in a letter; None if it holds none that can be read."""
+def parse_dead_turn(letter: DeadLetter) -> DeadTurn | None:
+    """Parse the dead turn in a letter; None if the letter holds none, or it cannot be parsed."""
     return DeadTurn.read_row(letter.content) if letter.kind is LetterKind.TURN else None
 
 
@@ -36,7 +42,7 @@ _PARTS = {
 
 
 class DayCounts(NamedTuple):
-    """The tasks that ended on one day (UTC). ``units``: the sum of their qualities, dry runs excepted."""
+    """Counts of the tasks that ended on one day (UTC). ``units``: the sum of their qualities, without dry runs."""
 
     date: str
     events: int = 0
@@ -57,7 +63,7 @@ class DayCounts(NamedTuple):
 
 
 class HealthItem(NamedTuple):
-    """A named number. ``tone`` is good, warn, bad or empty."""
+    """A labelled figure. ``tone``: good, warn, bad or empty."""
 
     label: str
     value: str
@@ -65,96 +71,106 @@ class HealthItem(NamedTuple):
     tone: str = ""
 
 
-class EndRow(NamedTuple):
+class EndStateRow(NamedTuple):
     state: Badge
     word: str
     number: int
     share: str
 
 
-class Cause(NamedTuple):
-    """A reason why tasks failed, how many did, and one of them."""
+class FailureCause(NamedTuple):
+    """A reason why tasks failed, the number of these tasks, and one of them."""
 
     text: str
     number: int
     task_id: str
 
 
-def load(state: TenantState, *, still: bool) -> tuple[HealthItem, ...]:
-    """How many sessions wait and are worked on; a queue that stands ``still`` is bad."""
+def load_items(state: TenantState, *, is_stuck: bool) -> tuple[HealthItem, ...]:
+    """How many sessions wait and are worked on. ``is_stuck``: sessions wait and none is worked on."""
     waiting = HealthItem(
         "Sessions that wait",
         f"{state.waiting:,}",
-        "nobody works on them: does an executor run?" if still else "to be taken up by a worker",
-        "bad" if still else "",
+        "nobody works on them: does an executor run?" if is_stuck else "to be taken up by a worker",
+        "bad" if is_stuck else "",
     )
     return waiting, HealthItem("Sessions worked on", f"{state.running:,}", "right now")
 
 
-def endings(totals: Mapping[TaskState, int]) -> tuple[EndRow, ...]:
+def end_state_rows(totals: Mapping[TaskState, int]) -> tuple[EndStateRow, ...]:
     """How many tasks ended in each state; empty if none ended."""
     whole = sum(totals.values())
     rows = [(state, totals.get(state, 0)) for state in ENDS]
-    return tuple(EndRow(state_badge(state), state.value, n, _show_percent(n, whole)) for state, n in rows if whole)
+    return tuple(
+        EndStateRow(state_badge(state), state.value, n, _format_percent(n, whole)) for state, n in rows if whole
+    )
 
 
-def error_rate(totals: Mapping[TaskState, int]) -> HealthItem:
-    """Failed tasks among those not canceled; a refusal by policy or a person is no failure."""
+def error_rate_item(totals: Mapping[TaskState, int]) -> HealthItem:
+    """The share of failed tasks among those not canceled; rejected tasks do not count as failed."""
     whole = sum(totals.values()) - totals.get(TaskState.CANCELED, 0)
     failed = totals.get(TaskState.FAILED, 0)
     tone = "" if not failed else "bad" if failed * 5 > whole else "warn"
     return HealthItem(
         "Failed",
-        _show_percent(failed, whole) or "none",
-        f"{failed} of {count_of(whole, 'task')} that were not canceled",
+        _format_percent(failed, whole) or "none",
+        f"{failed} of {count_with_noun(whole, 'task')} that were not canceled",
         tone,
     )
 
 
-def latencies(records: Sequence[TaskRecord]) -> tuple[HealthItem, ...]:
-    """Durations from message to end, of tasks that waited for nobody and of all tasks."""
-    alone = sorted(_duration_of(one) for one in records if not waited_for_people(one))
-    rest = sorted(_duration_of(one) for one in records if waited_for_people(one))
+def duration_items(records: Sequence[TaskRecord]) -> tuple[HealthItem, ...]:
+    """Percentiles of durations from message to end, apart for tasks that waited for a person and those that did not."""
+    alone = sorted(_duration_of(one) for one in records if not has_waited_for_people(one))
+    rest = sorted(_duration_of(one) for one in records if has_waited_for_people(one))
     found = []
     if alone:
         found.append(
             HealthItem(
-                "Half of the tasks took", span_of(alone[_rank(len(alone), 50)]), f"{len(alone)} that waited for nobody"
+                "Half of the tasks took",
+                format_duration(alone[_percentile_index(len(alone), 50)]),
+                f"{len(alone)} that waited for nobody",
             )
         )
-        found.append(HealthItem("19 in 20 took at most", span_of(alone[_rank(len(alone), 95)]), "from message to end"))
+        found.append(
+            HealthItem(
+                "19 in 20 took at most",
+                format_duration(alone[_percentile_index(len(alone), 95)]),
+                "from message to end",
+            )
+        )
     if rest:
         found.append(
             HealthItem(
                 "With an approval",
-                span_of(rest[_rank(len(rest), 50)]),
+                format_duration(rest[_percentile_index(len(rest), 50)]),
                 f"half of the last {len(rest)}, waiting included",
             )
         )
     return tuple(found)
 
 
-def causes(records: Sequence[TaskRecord]) -> tuple[Cause, ...]:
-    """Why tasks failed, the most frequent reason first."""
+def failure_causes(records: Sequence[TaskRecord]) -> tuple[FailureCause, ...]:
+    """The five most frequent reasons why tasks failed."""
     failed = [one for one in records if one.state is TaskState.FAILED]
     named = [_failure_cause(one) for one in failed]
     first = dict(zip(reversed(named), reversed([one.task_id for one in failed]), strict=True))
-    return tuple(Cause(text, number, first[text]) for text, number in Counter(named).most_common(5))
+    return tuple(FailureCause(text, number, first[text]) for text, number in Counter(named).most_common(5))
 
 
 def day_counts(days: Mapping[str, Mapping[str, int]]) -> tuple[DayCounts, ...]:
-    """The learner's counts by day, in order."""
+    """The learner's counts of each day, in order."""
     names = ("events", "success", "partial", "failure", "quality_units")
     return tuple(DayCounts(day, *(counts.get(name, 0) for name in names)) for day, counts in sorted(days.items()))
 
 
-def waited_for_people(record: TaskRecord) -> bool:
-    """Whether the task ever waited for a person. An ended task keeps its approval's id, but not what was asked."""
+def has_waited_for_people(record: TaskRecord) -> bool:
+    """Whether the task ever waited for a person: its record then has an approval's id or a confirmation."""
     return any(record.metadata.get(name) for name in ("approval_id", "approval_request", "confirmations"))
 
 
-def cost_of_a_task(spent: Sequence[DaySpent], days: Sequence[DayCounts]) -> int:
-    """The mean cost of a task in nano-dollars, over the days whose tasks and cost are both known."""
+def mean_cost_of_tasks(spent: Sequence[DaySpent], days: Sequence[DayCounts]) -> int:
+    """The mean cost of a task in nano-dollars, over the days for which both cost and counts are known."""
     ended = {day.date: day.events for day in days}
     tasks = sum(ended.get(day.date, 0) for day in spent)
     return round(sum(day.nanos for day in spent) / tasks) if tasks else 0
@@ -170,12 +186,12 @@ def _duration_of(record: TaskRecord) -> timedelta:
     return max(record.updated_at - record.accepted_at, timedelta(0))
 
 
-def _rank(count: int, percent: int) -> int:
+def _percentile_index(count: int, percent: int) -> int:
     """The index of a percentile in a sorted list of ``count`` values."""
     return max(0, -(-count * percent // 100) - 1)
 
 
-def _show_percent(part: int, whole: int) -> str:
+def _format_percent(part: int, whole: int) -> str:
     if not whole:
         return ""
     share = 100 * part / whole
@@ -187,7 +203,7 @@ _ARROWS = {"up": "▲", "down": "▼"}
 
 
 class Tile(NamedTuple):
-    """A manager's question and its answer. ``mark`` is shown beside the value; ``tone`` is good, warn, bad or empty."""
+    """A question and its answer on the overview page. ``mark``: shown beside the value."""
 
     question: str
     value: str
@@ -198,7 +214,7 @@ class Tile(NamedTuple):
 
 
 class WaitingCounts(NamedTuple):
-    """How much waits for the reader: approvals, writes in doubt, dead letters, failed webhooks."""
+    """How many approvals, tasks with writes in doubt, dead letters and disabled webhooks wait for the reader."""
 
     approvals: int = 0
     doubts: int = 0
@@ -211,17 +227,17 @@ class WaitingCounts(NamedTuple):
 
 
 def working_tile(
-    totals: Mapping[TaskState, int], open_now: int, state: TenantState | None, *, still: bool = False
+    totals: Mapping[TaskState, int], open_now: int, state: TenantState | None, *, is_stuck: bool = False
 ) -> Tile:
-    """How tasks ended in the last day, and whether the queue stands ``still``. ``state``: for operators only."""
+    """How tasks ended in the last day, and whether the queue is stuck. ``state``: the tenant's, for operators only."""
     done, failed = totals.get(TaskState.COMPLETED, 0), totals.get(TaskState.FAILED, 0)
     rejected = totals.get(TaskState.REJECTED, 0)
     question, href = "Is it working?", "/console/operations" if state else "/console/tasks"
     if state and state.stopped is not None:
         why = state.stopped or "no reason was given"
         return Tile(question, "Stopped", f"an operator stopped it: {why}", href, "bad")
-    if state and still:
-        return Tile(question, "Stands still", f"{count_of(state.waiting, 'session')} and no worker", href, "bad")
+    if state and is_stuck:
+        return Tile(question, "Stands still", f"{count_with_noun(state.waiting, 'session')} and no worker", href, "bad")
     going = f"{open_now} running" if open_now else "none running"
     if not done + failed:
         quiet = f"{rejected} rejected, {going}" if rejected else f"{going}; none ended in a day"
@@ -237,7 +253,7 @@ def working_tile(
     )
 
 
-def better_tile(found: Direction | None) -> Tile:
+def quality_tile(found: QualityTrend | None) -> Tile:
     question, href = "Is it getting better?", "/console/learning"
     if found is None:
         return Tile(question, "–", "known once tasks have ended", href)
@@ -250,7 +266,7 @@ def needs_tile(needs: WaitingCounts, others: int, first: datetime | None, now: d
     """What waits for the reader. ``others``: approvals for other people; ``first``: the reader's next deadline."""
     question = "What needs me?"
     parts = [
-        count_of(number, one)
+        count_with_noun(number, one)
         for number, one in (
             (needs.approvals, "approval"),
             (needs.doubts, "write in doubt"),
@@ -260,41 +276,50 @@ def needs_tile(needs: WaitingCounts, others: int, first: datetime | None, now: d
         if number
     ]
     if not parts:
-        remark = f"{count_of(others, 'approval waits', 'approvals wait')} for others" if others else "nothing to decide"
+        remark = (
+            f"{count_with_noun(others, 'approval waits', 'approvals wait')} for others"
+            if others
+            else "nothing to decide"
+        )
         return Tile(question, "Nothing", remark, "/console/approvals")
-    due = f"; first due {distance(first, now)}" if first else ""
-    href = "/console/approvals" if needs.approvals else _place_of_needs(needs)
-    return Tile(question, str(needs.total), f"{list_of(tuple(parts))}{due}", href, "warn")
+    due = f"; first due {relative_time(first, now)}" if first else ""
+    href = "/console/approvals" if needs.approvals else _page_of_needs(needs)
+    return Tile(question, str(needs.total), f"{join_in_prose(tuple(parts))}{due}", href, "warn")
 
 
 def cost_tile(spent: Sequence[DaySpent], days: Sequence[DayCounts], today: date) -> Tile:
-    """What today and the week cost. The tenant's day may be one ahead of UTC, or behind."""
+    """The cost of today and of the week. ``today``: in UTC; the tenant's day may differ by one."""
     question, href = "What does it cost?", "/console/operations"
     now = next((one for one in reversed(spent) if one.calls and one.date >= today.isoformat()), None)
     week = sum(day.nanos for day in spent[-WEEK:])
     if not any(day.calls for day in spent):
         return Tile(question, "$0.00", "no model was asked in the last days", href)
     ended = next((day.events for day in days if day.date == today.isoformat()), 0)
-    each = f", {dollars(round(now.nanos / ended))} a task" if now and ended and now.nanos else ""
-    calls = f"{count_of(now.calls, 'model call')}{each}" if now else "no model call"
-    return Tile(question, dollars(now.nanos if now else 0), f"today: {calls}; {dollars(week)} in {WEEK} days", href)
+    each = f", {format_dollars(round(now.nanos / ended))} a task" if now and ended and now.nanos else ""
+    calls = f"{count_with_noun(now.calls, 'model call')}{each}" if now else "no model call"
+    return Tile(
+        question,
+        format_dollars(now.nanos if now else 0),
+        f"today: {calls}; {format_dollars(week)} in {WEEK} days",
+        href,
+    )
 
 
-def first_due(mine: Sequence[ApprovalRequest]) -> datetime | None:
+def earliest_deadline(mine: Sequence[ApprovalRequest]) -> datetime | None:
     return min((one.approval.deadline for one in mine), default=None)
 
 
-def last_days(today: date, count: int) -> list[str]:
-    """The dates of ``count`` days, oldest first, up to tomorrow, which may have begun in the tenant's time zone."""
+def dates_until_tomorrow(today: date, count: int) -> list[str]:
+    """``count`` dates up to tomorrow (UTC), which may have begun in the tenant's time zone; the oldest first."""
     return [(today + timedelta(days=shift)).isoformat() for shift in range(2 - count, 2)]
 
 
-def begun_days(spent: Sequence[DaySpent]) -> Sequence[DaySpent]:
-    """The days without tomorrow, unless it has begun in the tenant's time zone."""
+def drop_unbegun_day(spent: Sequence[DaySpent]) -> Sequence[DaySpent]:
+    """The days without the last, tomorrow (UTC), unless it has any model call."""
     return spent if not spent or spent[-1].calls else spent[:-1]
 
 
-def _place_of_needs(needs: WaitingCounts) -> str:
+def _page_of_needs(needs: WaitingCounts) -> str:
     if needs.doubts:
         return "/console/tasks?state=waiting"
     return "/console/operations/dead-letters" if needs.letters else "/console/webhooks"

@@ -1,11 +1,11 @@
-"""What tasks left for later ones, as an operator browses it: cases, facts, entities, and predictions."""
+"""Pages of the tenant's memory for operators: searchable cases, facts and entities."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
-from services.gateway.features.console.views.tasks import dollars
-from services.gateway.features.console.views.words import Badge, count_of, title_of
+from services.gateway.features.console.views.tasks import format_dollars
+from services.gateway.features.console.views.words import Badge, count_with_noun, humanize_name
 from services.gateway.features.memory.service import Thing
 from shared.contracts.knowledge import Accuracy, CaseEntry, KnownFact
 from shared.domain.cases import CaseOutcome
@@ -27,7 +27,7 @@ Row = TypeVar("Row")
 
 
 class MemoryQuery(NamedTuple):
-    """A search: words that must all occur, a kind (empty: any), and a page from 1."""
+    """A search. ``words``: all must occur; ``kind``: empty for any; ``page``: from 1."""
 
     words: str = ""
     kind: str = ""
@@ -41,87 +41,89 @@ class KindChoice(NamedTuple):
 
 
 class MemoryPage(NamedTuple, Generic[Row]):
-    """A page of results. ``total``: how many match; ``kept``: how many are stored."""
+    """A page of results. ``total``: how many match; ``kept``: how many are stored; ``more``: whether a page follows."""
 
     rows: Sequence[Row]
     total: int
     kept: int
     kinds: tuple[KindChoice, ...]
-    asked: MemoryQuery
+    query: MemoryQuery
     more: bool
 
 
-def read_page(text: str) -> int:
+def parse_page_number(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and 0 < len(text) < 5 and int(text) else 1
 
 
-def cases(entries: Sequence[CaseEntry], asked: MemoryQuery) -> MemoryPage[CaseEntry]:
-    """The page of cases that ``asked`` wants; a case's kind, by which it may be filtered, is its outcome."""
+def cases_page(entries: Sequence[CaseEntry], query: MemoryQuery) -> MemoryPage[CaseEntry]:
+    """The page of cases that match the query; the kind of a case is its outcome."""
     words = {one.value: OUTCOMES[one].text for one in CaseOutcome}
-    return _find_page(entries, asked, lambda one: one.outcome.value, _said_of_case, words)
+    return _build_page(entries, query, lambda one: one.outcome.value, _case_texts, words)
 
 
-def facts(known: Sequence[KnownFact], asked: MemoryQuery) -> MemoryPage[KnownFact]:
-    """The page of known facts that ``asked`` wants; a fact's kind is the process type that it is about."""
-    return _find_page(known, asked, lambda one: one.domain, _said_of_fact, {})
+def facts_page(known: Sequence[KnownFact], query: MemoryQuery) -> MemoryPage[KnownFact]:
+    """The page of facts that match the query; the kind of a fact is its process type."""
+    return _build_page(known, query, lambda one: one.domain, _fact_texts, {})
 
 
-def entities(things: Sequence[Thing], asked: MemoryQuery) -> MemoryPage[Thing]:
-    """The page of entities that ``asked`` wants; an entity's kind is what it is, such as a supplier.
+def entities_page(things: Sequence[Thing], query: MemoryQuery) -> MemoryPage[Thing]:
+    """The page of entities that match the query; the kind of an entity is what it is, such as a supplier.
 
-    What an entity stood with is named as it is written elsewhere.
+    Entities named together with one are shown as they are written, not by their normalised keys.
     """
-    found = _find_page(things, asked, lambda one: one.entity.kind, _said_of_thing, {})
+    found = _build_page(things, query, lambda one: one.entity.kind, _entity_texts, {})
     names = {f"{one.entity.kind}:{one.entity.value}".casefold(): one.entity.value for one in things}
-    return found._replace(rows=[_with_names(thing, names) for thing in found.rows])
+    return found._replace(rows=[_name_linked_entities(thing, names) for thing in found.rows])
 
 
-def _with_names(thing: Thing, names: Mapping[str, str]) -> Thing:
+def _name_linked_entities(thing: Thing, names: Mapping[str, str]) -> Thing:
     together = tuple(names.get(name.casefold()) or name.partition(":")[2] or name for name in thing.links.together[:6])
     return thing._replace(links=thing.links.model_copy(update={"together": together}))
 
 
 def fact_note(fact: KnownFact) -> str:
-    """What contradicts the fact, or what it replaced; empty if neither is so."""
+    """A note that the fact is superseded, or which fact it replaced; empty if neither."""
     if fact.superseded_at is not None:
         return "a newer one says otherwise"
     return f"before: {fact.replaces}" if fact.replaces else ""
 
 
-def finding_words(finding: Mapping[str, int]) -> str:
-    """A sentence on what finding facts has cost so far; empty if no task was searched."""
+def describe_finding_cost(finding: Mapping[str, int]) -> str:
+    """A sentence on what extracting facts from tasks has cost so far; empty if no task was searched."""
     tasks, calls = finding.get("fact_tasks", 0), finding.get("fact_calls", 0)
     if not tasks:
         return ""
     read, written = finding.get("fact_input_tokens", 0), finding.get("fact_output_tokens", 0)
-    price = f", {dollars(finding['fact_nanos'])}" if finding.get("fact_nanos") else ""
-    found = count_of(finding.get("facts_found", 0), "fact")
-    took = f"{count_of(calls, 'model call')}, {read:,} tokens read, {written:,} written{price}"
-    return f"{count_of(tasks, 'task')} read for facts, {found} found: {took}."
+    price = f", {format_dollars(finding['fact_nanos'])}" if finding.get("fact_nanos") else ""
+    found = count_with_noun(finding.get("facts_found", 0), "fact")
+    took = f"{count_with_noun(calls, 'model call')}, {read:,} tokens read, {written:,} written{price}"
+    return f"{count_with_noun(tasks, 'task')} read for facts, {found} found: {took}."
 
 
 def trust_badge(row: Accuracy) -> Badge:
     return _TRUSTS[judge_trust(row.attempts, row.matches, row.window)]
 
 
-def _find_page(
+def _build_page(
     items: Sequence[Row],
-    asked: MemoryQuery,
+    query: MemoryQuery,
     kind_of: Callable[[Row], str],
-    said_of: Callable[[Row], Iterable[str]],
+    texts_of: Callable[[Row], Iterable[str]],
     titles: Mapping[str, str],
 ) -> MemoryPage[Row]:
-    wanted = asked.words.casefold().split()
-    named = [one for one in items if all(word in " ".join(said_of(one)).casefold() for word in wanted)]
+    wanted = query.words.casefold().split()
+    named = [one for one in items if all(word in " ".join(texts_of(one)).casefold() for word in wanted)]
     counts = Counter(kind_of(one) for one in named)
     order = list(titles) or [word for word, _ in counts.most_common()]
-    kinds = tuple(KindChoice(word, titles.get(word) or title_of(word), counts[word]) for word in order if counts[word])
-    chosen = [one for one in named if asked.kind in ("", kind_of(one))]
-    first = SIZE * (asked.page - 1)
-    return MemoryPage(chosen[first : first + SIZE], len(chosen), len(items), kinds, asked, len(chosen) > first + SIZE)
+    kinds = tuple(
+        KindChoice(word, titles.get(word) or humanize_name(word), counts[word]) for word in order if counts[word]
+    )
+    chosen = [one for one in named if query.kind in ("", kind_of(one))]
+    first = SIZE * (query.page - 1)
+    return MemoryPage(chosen[first : first + SIZE], len(chosen), len(items), kinds, query, len(chosen) > first + SIZE)
 
 
-def _said_of_case(entry: CaseEntry) -> Iterable[str]:
+def _case_texts(entry: CaseEntry) -> Iterable[str]:
     return (
         entry.summary,
         entry.domain,
@@ -133,9 +135,9 @@ def _said_of_case(entry: CaseEntry) -> Iterable[str]:
     )
 
 
-def _said_of_fact(fact: KnownFact) -> Iterable[str]:
+def _fact_texts(fact: KnownFact) -> Iterable[str]:
     return (fact.text, fact.domain, fact.task_id, *fact.entities, *fact.keywords)
 
 
-def _said_of_thing(thing: Thing) -> Iterable[str]:
+def _entity_texts(thing: Thing) -> Iterable[str]:
     return (thing.entity.kind, thing.entity.value, *thing.links.together, *(one.task_id for one in thing.links.tasks))

@@ -1,4 +1,4 @@
-"""One run of an assessment, turn by turn: the state of the world, what the agent did, and what time brought."""
+"""One run of an assessment, turn by turn: the world's state and changes, the agent's actions, other events."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.gateway.features.console.views.assessments import NOTHING, cut, show_value
-from services.gateway.features.console.views.words import Badge, count_of, read_moment, title_of
+from services.gateway.features.console.views.assessments import NOTHING, format_value, shorten
+from services.gateway.features.console.views.words import Badge, count_with_noun, humanize_name, parse_time_or_none
 from shared.contracts.assessment.messages import JsonObject
 from shared.contracts.assessment.results import ActionLogEntry, CriterionResult, Run, WorldChange, WorldLook
 from shared.domain.instants import in_utc
@@ -21,7 +21,7 @@ _AS_WELL = ("folder", "labels", "response")
 
 
 class ActionRow(NamedTuple):
-    """One action, or several reads in one. ``gist``: what tells most, such as a mail's subject, or what was read."""
+    """One action, or successive reads merged. ``gist``: its main content, such as a mail's subject."""
 
     title: str
     gist: str
@@ -31,11 +31,11 @@ class ActionRow(NamedTuple):
 
 
 def action_rows(entries: Sequence[ActionLogEntry], titles: Mapping[str, str]) -> tuple[ActionRow, ...]:
-    """The actions, reads in a row as one. ``titles``: names of the world's rows, by id."""
+    """The actions, with successive reads merged. ``titles``: titles of the world's rows, by id."""
     rows: list[ActionRow] = []
     for are_reads, group in groupby(entries, _is_successful_read):
         found = [*group]
-        rows += [_reads_row(found)] if are_reads else [_build_action(entry, titles) for entry in found]
+        rows += [_merge_reads(found)] if are_reads else [_build_action_row(entry, titles) for entry in found]
     return tuple(rows)
 
 
@@ -43,36 +43,40 @@ def _is_successful_read(entry: ActionLogEntry) -> bool:
     return entry.kind == "read" and entry.success
 
 
-def _reads_row(entries: Sequence[ActionLogEntry]) -> ActionRow:
+def _merge_reads(entries: Sequence[ActionLogEntry]) -> ActionRow:
     if len(entries) == 1:
-        return ActionRow(_title_for(entries[0]), "", _READ)
-    found = Counter(_title_for(entry) for entry in entries)
+        return ActionRow(_action_title(entries[0]), "", _READ)
+    found = Counter(_action_title(entry) for entry in entries)
     gist = ", ".join(f"{name} × {count}" if count > 1 else name for name, count in found.items())
-    return ActionRow(count_of(len(entries), "read"), gist, _READ)
+    return ActionRow(count_with_noun(len(entries), "read"), gist, _READ)
 
 
-def _build_action(entry: ActionLogEntry, titles: Mapping[str, str]) -> ActionRow:
-    said = tuple((name, text) for name, value in entry.parameters.items() if (text := show_value(value)) != NOTHING)
+def _build_action_row(entry: ActionLogEntry, titles: Mapping[str, str]) -> ActionRow:
+    said = tuple((name, text) for name, value in entry.parameters.items() if (text := format_value(value)) != NOTHING)
     return ActionRow(
-        _title_for(entry), _show_gist(entry.parameters, titles), _choose_badge(entry), said, entry.error_message or ""
+        _action_title(entry),
+        _build_gist(entry.parameters, titles),
+        _choose_badge(entry),
+        said,
+        entry.error_message or "",
     )
 
 
-def _title_for(entry: ActionLogEntry) -> str:
+def _action_title(entry: ActionLogEntry) -> str:
     modality, _, operation = entry.action.partition(".")
-    return f"{title_of(modality)}: {title_of(operation).lower()}"
+    return f"{humanize_name(modality)}: {humanize_name(operation).lower()}"
 
 
-def _show_gist(said: JsonObject, titles: Mapping[str, str]) -> str:
+def _build_gist(said: JsonObject, titles: Mapping[str, str]) -> str:
     told = [value for name in _TELLING if isinstance(value := said.get(name), str) and value][:1]
-    named = told or list(_row_names(said, titles))
-    more = [text for name in _AS_WELL if (text := show_value(said.get(name))) != NOTHING]
+    named = told or list(_referenced_names(said, titles))
+    more = [text for name in _AS_WELL if (text := format_value(said.get(name))) != NOTHING]
     line = " ".join(" · ".join([*named, *more]).split())
     return line if len(line) <= _GIST else f"{line[:_GIST]}…"
 
 
-def _row_names(said: JsonObject, titles: Mapping[str, str]) -> Iterator[str]:
-    """Yields the names of the rows whose ids were given; the id itself if its name is unknown."""
+def _referenced_names(said: JsonObject, titles: Mapping[str, str]) -> Iterator[str]:
+    """Yields the titles of the rows whose ids are among the parameters; the id itself if its title is unknown."""
     for name, value in said.items():
         if name.endswith(("_id", "_ids")):
             ids: list[JsonValue] = value if isinstance(value, list) else [value]
@@ -94,7 +98,7 @@ _TURN_BEGINS = "update_turn_started"
 
 
 class TurnStop(NamedTuple):
-    """A turn on the time line; 0 is the world before the first. ``at``: the simulated time at its end."""
+    """A turn on the time line; turn 0 is the world before the first. ``at``: the simulated time at the turn's end."""
 
     turn: int
     title: str
@@ -104,22 +108,22 @@ class TurnStop(NamedTuple):
 
 
 class TurnCount(NamedTuple):
-    """A count of the world. ``moved``: the change since the turn before, such as ``+2``."""
+    """A count of rows in the world. ``moved``: the change since the turn before, such as ``+2``."""
 
     name: str
     number: int
     moved: str
 
 
-class SaidLine(NamedTuple):
+class UpdateLine(NamedTuple):
     text: str
     tone: str
 
 
 class ReplayedTurn(NamedTuple):
-    """What is shown of one turn. ``known``: whether the assessor told the world's state.
+    """What is shown of one turn. ``known``: whether the results contain the world's state at its end.
 
-    ``said``: what the agent said of the turn, or at the start what the user asks for; empty if unknown.
+    ``said``: the agent's notes on the turn; for turn 0 the user's prompt; empty if unknown.
     """
 
     stop: TurnStop
@@ -130,36 +134,38 @@ class ReplayedTurn(NamedTuple):
     others: tuple[WorldChange, ...]
     left_out: int
     actions: tuple[ActionRow, ...]
-    told: tuple[SaidLine, ...]
+    told: tuple[UpdateLine, ...]
     said: str
 
 
-def stops_of(run: Run) -> tuple[TurnStop, ...]:
-    """Every turn of a run. A run may have very many, so each of its parts is scanned once."""
-    looks, begins = {look.turn: look for look in run.results.world}, _find_starts(run)
+def turn_stops(run: Run) -> tuple[TurnStop, ...]:
+    """The stops of all turns of a run, in order."""
+    looks, begins = {look.turn: look for look in run.results.world}, _turn_starts(run)
     log = run.results.action_log
     done = Counter(entry.turn for entry in log)
-    wrong = {entry.turn for entry in log if not entry.success} | {_turn_number(one) for one in run.results.failed_turns}
+    wrong = {entry.turn for entry in log if not entry.success} | {
+        _read_turn_number(one) for one in run.results.failed_turns
+    }
     last = max(run.results.turns_taken, *done, *looks, 0)
     return tuple(
         TurnStop(
             turn,
             f"Turn {turn}" if turn else "Start",
             looks[turn].time if turn in looks else begins.get(turn + 1),
-            count_of(done[turn], "action") if turn else "before the first turn",
+            count_with_noun(done[turn], "action") if turn else "before the first turn",
             "bad" if turn in wrong else "",
         )
         for turn in range(last + 1)
     )
 
 
-def stops_near(stops: Sequence[TurnStop], turn: int) -> Sequence[TurnStop]:
-    """The turns that the time line shows around a turn."""
+def turn_stops_near(stops: Sequence[TurnStop], turn: int) -> Sequence[TurnStop]:
+    """The stops that the time line shows around a turn: at most 100 before and after it."""
     return stops[max(0, turn - _BESIDE) : turn + _BESIDE + 1]
 
 
-def turn_of(run: Run, stops: Sequence[TurnStop], turn: int) -> ReplayedTurn:
-    """The turn of that number, or the nearest one."""
+def replayed_turn(run: Run, stops: Sequence[TurnStop], turn: int) -> ReplayedTurn:
+    """What is shown of the turn with that number, or of the nearest turn."""
     looks = {look.turn: look for look in run.results.world}
     turn = min(max(turn, 0), len(stops) - 1)
     look, before = looks.get(turn), looks.get(turn - 1)
@@ -168,39 +174,43 @@ def turn_of(run: Run, stops: Sequence[TurnStop], turn: int) -> ReplayedTurn:
         stop=stops[turn],
         began=stops[turn - 1].at if turn else None,
         known=look is not None,
-        counts=_list_counts(look, before),
+        counts=_count_rows(look, before),
         own=tuple(change for change in changes if change.by == "participant"),
         others=tuple(change for change in changes if change.by == "others"),
         left_out=look.left_out if look else 0,
-        actions=action_rows([entry for entry in run.results.action_log if entry.turn == turn], _find_titles(run)),
-        told=_lines_of(run, turn),
+        actions=action_rows([entry for entry in run.results.action_log if entry.turn == turn], _row_titles(run)),
+        told=_update_lines(run, turn),
         said=_notes_or_prompt(run, turn),
     )
 
 
-def criteria_of(run: Run) -> list[CriterionResult]:
-    """The criteria, those with the fewest points first, since readers look for them."""
+def sorted_criteria(run: Run) -> list[CriterionResult]:
+    """The criteria, those with the smallest share of points first, unjudged ones last."""
     return sorted(run.results.criteria_results, key=lambda one: (one.unjudged, one.score / one.max_score))
 
 
-def _find_titles(run: Run) -> Mapping[str, str]:
-    """The names of the rows that changed, by their ids."""
+def _row_titles(run: Run) -> Mapping[str, str]:
+    """The titles of the rows that changed, by their ids."""
     return {change.key: change.title for look in run.results.world for change in look.changes if change.title}
 
 
-def _find_starts(run: Run) -> Mapping[int, datetime]:
-    """When each turn began, as the assessor told it, for results without the world's state."""
+def _turn_starts(run: Run) -> Mapping[int, datetime]:
+    """When each turn began, by the assessor's updates; for results without the world's state."""
     told = [update for update in run.updates if update.get("message_type") == _TURN_BEGINS]
-    return {_turn_number(update): in_utc(at) for update in told if (at := read_moment(update.get("current_time")))}
+    return {
+        _read_turn_number(update): in_utc(at)
+        for update in told
+        if (at := parse_time_or_none(update.get("current_time")))
+    }
 
 
-def _list_updates(run: Run, turn: int) -> list[JsonObject]:
-    """The assessor's updates from a turn's beginning to the next one's."""
+def _updates_of_turn(run: Run, turn: int) -> list[JsonObject]:
+    """The assessor's updates between the beginning of a turn and that of the next."""
     found: list[JsonObject] = []
     now = 0
     for update in run.updates:
         if update.get("message_type") == _TURN_BEGINS:
-            now = _turn_number(update)
+            now = _read_turn_number(update)
         elif update.get("message_type") == "update_evaluation_started":
             now = -1
         if now == turn:
@@ -208,38 +218,38 @@ def _list_updates(run: Run, turn: int) -> list[JsonObject]:
     return found
 
 
-def _turn_number(told: JsonObject) -> int:
+def _read_turn_number(told: JsonObject) -> int:
     return _read_int(told, "turn_number", -1)
 
 
 def _notes_or_prompt(run: Run, turn: int) -> str:
     kind, field = ("update_turn_completed", "notes") if turn else ("update_scenario_loaded", "user_prompt")
-    words = [update.get(field) for update in _list_updates(run, turn) if update.get("message_type") == kind]
+    words = [update.get(field) for update in _updates_of_turn(run, turn) if update.get("message_type") == kind]
     return next((word[:_WORDS] for word in words if isinstance(word, str)), "")
 
 
-def _lines_of(run: Run, turn: int) -> tuple[SaidLine, ...]:
-    said = (_describe_update(update) for update in _list_updates(run, turn)) if turn else ()
+def _update_lines(run: Run, turn: int) -> tuple[UpdateLine, ...]:
+    said = (_describe_update(update) for update in _updates_of_turn(run, turn)) if turn else ()
     return tuple(one for one in said if one is not None)
 
 
-def _describe_update(update: JsonObject) -> SaidLine | None:
+def _describe_update(update: JsonObject) -> UpdateLine | None:
     match update.get("message_type"):
         case "update_responses_generated" if update.get("responses_count"):
             who = update.get("characters_involved")
-            names = ", ".join(title_of(str(name)).title() for name in who) if isinstance(who, list) else ""
-            return SaidLine(f"{names} answered", "info")
+            names = ", ".join(humanize_name(str(name)).title() for name in who) if isinstance(who, list) else ""
+            return UpdateLine(f"{names} answered", "info")
         case "update_simulation_advanced" if update.get("events_processed"):
-            return SaidLine(
-                f"{count_of(_read_int(update, 'events_processed'), 'thing')} happened as time went on", "info"
+            return UpdateLine(
+                f"{count_with_noun(_read_int(update, 'events_processed'), 'thing')} happened as time went on", "info"
             )
         case "update_turn_completed" if update.get("early_completion_requested"):
-            return SaidLine("The agent said that it had nothing more to do", "mute")
+            return UpdateLine("The agent said that it had nothing more to do", "mute")
         case "update_turn_completed":
-            return SaidLine(f"Time went on by {_show_duration(str(update.get('time_advanced', '')))}", "mute")
+            return UpdateLine(f"Time went on by {_format_duration(str(update.get('time_advanced', '')))}", "mute")
         case "update_error_occurred":
             kind = str(update.get("error_type", "error")).replace("_", " ")
-            return SaidLine(f"{title_of(kind)}: {cut(str(update.get('error_message', '')))}", "bad")
+            return UpdateLine(f"{humanize_name(kind)}: {shorten(str(update.get('error_message', '')))}", "bad")
         case _:
             return None
 
@@ -249,25 +259,28 @@ def _read_int(update: JsonObject, name: str, unknown: int = 0) -> int:
     return int(value) if isinstance(value, int | float) else unknown
 
 
-def _show_duration(written: str) -> str:
-    """A duration as people write it: ``PT1H30M`` is 1 h 30 min."""
+def _format_duration(written: str) -> str:
+    """An ISO 8601 duration as people write it: ``PT1H30M`` becomes ``1 h 30 min``."""
     words = {"D": " d", "H": " h", "M": " min", "S": " s"}
     text = "".join(words.get(letter, letter) + " " if letter in words else letter for letter in written.strip("PT"))
     return text.replace("T", "").strip() or "no time"
 
 
-def _list_counts(look: WorldLook | None, before: WorldLook | None) -> tuple[tuple[str, tuple[TurnCount, ...]], ...]:
+def _count_rows(look: WorldLook | None, before: WorldLook | None) -> tuple[tuple[str, tuple[TurnCount, ...]], ...]:
     if look is None:
         return ()
     old = before.counts if before else look.counts
     return tuple(
-        (title_of(modality), tuple(_turn_count(name, value, old.get(modality, {})) for name, value in found.items()))
+        (
+            humanize_name(modality),
+            tuple(_build_turn_count(name, value, old.get(modality, {})) for name, value in found.items()),
+        )
         for modality, found in look.counts.items()
         if any(found.values()) or any(old.get(modality, {}).values())
     )
 
 
-def _turn_count(name: str, value: int, old: Mapping[str, int]) -> TurnCount:
+def _build_turn_count(name: str, value: int, old: Mapping[str, int]) -> TurnCount:
     moved = value - old.get(name, value)
     words = name.removesuffix("_count").removeprefix("total_")
-    return TurnCount(title_of(words), value, f"{moved:+d}" if moved else "")
+    return TurnCount(humanize_name(words), value, f"{moved:+d}" if moved else "")

@@ -8,12 +8,12 @@ from typing import NamedTuple
 from services.gateway.features.console.views.words import (
     Badge,
     duration_words,
-    read_moment,
-    read_text,
-    show_fields,
-    show_json,
+    field_rows,
+    format_json,
+    humanize_name,
+    parse_time_or_none,
     strategy_title,
-    title_of,
+    text_or_empty,
 )
 from services.gateway.features.tasks.views import answer_of
 from services.gateway.features.webhooks.model import RegisteredWebhook, state_of
@@ -29,7 +29,7 @@ CHOICES = (
 )
 
 
-class Doubt(NamedTuple):
+class WriteInDoubt(NamedTuple):
     call_id: str
     title: str
     tool: str
@@ -38,13 +38,13 @@ class Doubt(NamedTuple):
     deadline: datetime | None
 
 
-def doubts_of(record: TaskRecord) -> tuple[Doubt, ...]:
-    """The writes that an operator must judge; none once the task does not wait for that."""
+def writes_in_doubt(record: TaskRecord) -> tuple[WriteInDoubt, ...]:
+    """The writes that an operator has to resolve; empty if the task does not wait for that."""
     waits = record.state is TaskState.INPUT_REQUIRED
     return tuple(map(_build_doubt, objects_in(record.metadata.get("doubts")))) if waits else ()
 
 
-def _build_doubt(one: JsonObject) -> Doubt:
+def _build_doubt(one: JsonObject) -> WriteInDoubt:
     tool = str(one.get("tool") or "a call")
     labels = (
         ("note", "What is known"),
@@ -54,13 +54,13 @@ def _build_doubt(one: JsonObject) -> Doubt:
         ("before", "Read before"),
         ("after", "Read after"),
     )
-    return Doubt(
+    return WriteInDoubt(
         call_id=str(one.get("call_id") or ""),
-        title=title_of(tool),
+        title=humanize_name(tool),
         tool=tool,
-        arguments=show_fields(plain(one.get("arguments"))),
-        known=tuple((label, show_json(plain(one[key]))) for key, label in labels if one.get(key)),
-        deadline=read_moment(one.get("deadline")),
+        arguments=field_rows(plain(one.get("arguments"))),
+        known=tuple((label, format_json(plain(one[key]))) for key, label in labels if one.get(key)),
+        deadline=parse_time_or_none(one.get("deadline")),
     )
 
 
@@ -103,7 +103,7 @@ FILTERS = (
 
 
 class FileRow(NamedTuple):
-    """A file that came with the task; without ``file_id`` it was never stored."""
+    """A file that came with the task. ``file_id``: empty if the file is not stored."""
 
     name: str
     about: str
@@ -111,7 +111,7 @@ class FileRow(NamedTuple):
 
 
 class TaskPage(NamedTuple):
-    """What a task's page says beside its record."""
+    """What a task's page shows in addition to its record. ``brief``: the main facts in one line."""
 
     answer: str
     facts: tuple[tuple[str, str, str], ...]
@@ -120,32 +120,32 @@ class TaskPage(NamedTuple):
     asks: str  # the approval that the task waits for
 
 
-def filter_named(word: str) -> TaskFilter:
+def find_filter(word: str) -> TaskFilter:
     return next((one for one in FILTERS if one.word == word), FILTERS[0])
 
 
-def remark_on(record: TaskRecord) -> str:
-    """Why the task ended badly, in a line; or that it is a dry run."""
+def remark_on_task(record: TaskRecord) -> str:
+    """Why the task failed, was rejected or canceled, in one line; else whether it is a dry run; else empty."""
     if record.state in ENDED_BADLY or record.state is TaskState.CANCELED:
         return (record.reason or "").partition("\n")[0]
-    return DRY if _is_dry(record) else ""
+    return DRY if _is_dry_run(record) else ""
 
 
 def task_page(record: TaskRecord, now: datetime) -> TaskPage:
     answer = answer_of(record) if record.state.is_terminal else None
     asks = record.metadata.get("approval_id")
-    facts = tuple(_list_facts(record, now))
+    facts = tuple(_fact_rows(record, now))
     return TaskPage(
         answer=answer.text if answer else "",
         facts=facts,
-        brief=" · ".join(filter(None, ("dry run" if _is_dry(record) else "", _brief(facts)))),
-        files=tuple(_list_files(record)),
+        brief=" · ".join(filter(None, ("dry run" if _is_dry_run(record) else "", _summarize_facts(facts)))),
+        files=tuple(_file_rows(record)),
         asks=asks if record.state is TaskState.INPUT_REQUIRED and isinstance(asks, str) else "",
     )
 
 
-def _list_files(record: TaskRecord) -> Iterator[FileRow]:
-    """Yields the task's files as they were sent, with what was found out when they were read."""
+def _file_rows(record: TaskRecord) -> Iterator[FileRow]:
+    """Yields the files that were sent with the task, with type, size, and the problem if one could not be read."""
     read = objects_in(record.metadata.get("files"))
     for place, file in enumerate(record.request.files):
         row = read[place] if place < len(read) else {}
@@ -160,54 +160,58 @@ def delivery_badge(registered: RegisteredWebhook) -> Badge:
     return _DELIVERIES[state_of(registered)]
 
 
-def document_text(one: Artifact) -> str:
-    data = show_json(plain(one.data)) if one.data is not None else ""
+def artifact_text(one: Artifact) -> str:
+    data = format_json(plain(one.data)) if one.data is not None else ""
     return "\n\n".join(filter(None, (one.text, data)))
 
 
-def dollars(nanos: int) -> str:
-    """Nano-dollars as dollars, to the cent, or with more digits for less than a cent."""
+def format_dollars(nanos: int) -> str:
+    """Format nano-dollars as dollars: to the cent, or with more digits for less than a cent."""
     amount = Decimal(nanos) / 1_000_000_000
     if amount == 0 or amount >= Decimal("0.01"):
         return f"${amount:,.2f}"
     return f"${amount:.2g}" if amount < Decimal("0.0001") else f"${amount:.4f}"
 
 
-def _list_facts(record: TaskRecord, now: datetime) -> list[tuple[str, str, str]]:
-    """Facts about the task: name, value, and a remark; unknown ones are left out."""
+def _fact_rows(record: TaskRecord, now: datetime) -> list[tuple[str, str, str]]:
+    """Facts about the task as (name, value, remark); unknown ones are left out."""
     data, spend = record.metadata, as_object(record.metadata.get("spend"))
     verdict = as_object(data.get("verdict"))
     rules = [str(rule.get("ruleId")) for rule in objects_in(verdict.get("triggeredRules"))]
     until = record.updated_at if record.state.is_terminal else now
     found = [
         ("Process", process_title(record), ""),
-        ("Strategy", strategy_title(read_text(data.get("strategy"))), read_text(data.get("strategy_why"))),
-        ("Took" if record.state.is_terminal else "So far", span_of(until - record.accepted_at), ""),
-        ("Cost", _show_money(spend.get("dollars")), _show_limit("limit $", spend.get("dollar_limit"))),
-        ("Tokens", _show_number(spend.get("tokens")), _show_limit("limit ", _show_number(spend.get("token_limit")))),
-        ("Model calls", _show_number(data.get("model_calls")), ""),
-        ("Tool calls", _show_number(data.get("tool_calls")), ""),
+        ("Strategy", strategy_title(text_or_empty(data.get("strategy"))), text_or_empty(data.get("strategy_why"))),
+        ("Took" if record.state.is_terminal else "So far", format_duration(until - record.accepted_at), ""),
+        ("Cost", _format_money(spend.get("dollars")), _format_limit("limit $", spend.get("dollar_limit"))),
+        (
+            "Tokens",
+            _format_number(spend.get("tokens")),
+            _format_limit("limit ", _format_number(spend.get("token_limit"))),
+        ),
+        ("Model calls", _format_number(data.get("model_calls")), ""),
+        ("Tool calls", _format_number(data.get("tool_calls")), ""),
         ("Policy", verdict_badge(verdict).text if verdict else "", ", ".join(rules)),
-        ("Approval", read_text(data.get("approval")), ""),
-        ("Quality", _show_number(data.get("quality")), "of 1"),
+        ("Approval", text_or_empty(data.get("approval")), ""),
+        ("Quality", _format_number(data.get("quality")), "of 1"),
     ]
     return [fact for fact in found if fact[1]]
 
 
-def _is_dry(record: TaskRecord) -> bool:
-    """Whether the task is a dry run. As for executors, whatever is not plainly no means yes."""
+def _is_dry_run(record: TaskRecord) -> bool:
+    """Whether the task is a dry run: ``dry_run`` in its metadata is anything but absent, null or false."""
     return record.request.metadata.get("dry_run") not in (None, False)
 
 
-def _brief(facts: Sequence[tuple[str, str, str]]) -> str:
-    """The facts that a manager asks for first, in a line: process, time, cost, quality."""
+def _summarize_facts(facts: Sequence[tuple[str, str, str]]) -> str:
+    """The main facts in one line: process, time, cost, quality."""
     known = {name: value for name, value, _ in facts}
     words = (known.get("Process"), known.get("Took") or known.get("So far"), known.get("Cost"))
     quality = f"quality {known['Quality']}" if "Quality" in known else ""
     return " · ".join(word for word in (*words, quality) if word)
 
 
-def span_of(length: timedelta) -> str:
+def format_duration(length: timedelta) -> str:
     seconds = length.total_seconds()
     return f"{seconds:.1f} s" if 0 <= seconds < 60 else duration_words(length)
 
@@ -224,21 +228,21 @@ def verdict_badge(verdict: JsonObject) -> Badge:
 
 def process_title(record: TaskRecord) -> str:
     """The kind of process; empty while it is not known."""
-    return title_of(read_text(record.metadata.get("process_type")))
+    return humanize_name(text_or_empty(record.metadata.get("process_type")))
 
 
-def _show_number(value: object) -> str:
+def _format_number(value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return ""
     return f"{value:,}"
 
 
-def _show_money(value: object) -> str:
+def _format_money(value: object) -> str:
     try:
-        return dollars(int(Decimal(value) * 1_000_000_000)) if isinstance(value, str) else ""
+        return format_dollars(int(Decimal(value) * 1_000_000_000)) if isinstance(value, str) else ""
     except InvalidOperation:
         return ""
 
 
-def _show_limit(words: str, value: object) -> str:
+def _format_limit(words: str, value: object) -> str:
     return f"{words}{value}" if value else ""

@@ -1,4 +1,4 @@
-"""One task's events as a row of states and a list of steps."""
+"""One task's events as the row of its states, and as steps grouped by state."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.gateway.features.console.views.tasks import dollars
+from services.gateway.features.console.views.tasks import format_dollars
 from services.gateway.features.console.views.words import (
-    count_of,
+    count_with_noun,
     duration_words,
-    read_texts,
-    show_json,
+    format_json,
+    humanize_name,
     strategy_title,
-    title_of,
+    texts_or_empty,
 )
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.exact_json import loads, plain
@@ -38,8 +38,8 @@ _SENT = {"sending": "Sending", "sent": "Sent", "verified": "Verified", "unverifi
 TimedEvents = Sequence[tuple[str, TaskEvent]]
 
 
-class RailStop(NamedTuple):
-    """One state of the process. ``progress``: done, now, ahead, passed (not visited), or bad."""
+class StateStop(NamedTuple):
+    """One state in the row. ``progress``: done, now, ahead, passed (skipped), or bad."""
 
     word: str
     title: str
@@ -57,7 +57,7 @@ class TaskStep(NamedTuple):
 
 
 class Stage(NamedTuple):
-    """The steps in one state. ``summary`` counts them, and says how long they took."""
+    """The steps in one state or phase. ``summary``: their number and duration."""
 
     stage_id: str
     title: str
@@ -66,9 +66,9 @@ class Stage(NamedTuple):
     summary: str
 
 
-def rail(told: TimedEvents, record: TaskRecord) -> tuple[RailStop, ...]:
-    """The eight states in order: where the task has been, where it is, and what it did not need."""
-    visited = _visited_states(told, record)
+def state_stops(events: TimedEvents, record: TaskRecord) -> tuple[StateStop, ...]:
+    """The row of states, in order: those that the task has visited, skipped, is in, or has ahead."""
+    visited = _visited_states(events, record)
     last = visited[-1] if visited else None
     ends = [state for state in (FsmState.ESCALATE, FsmState.FAILED) if state in visited]
     way = [*_WAY, *ends]
@@ -83,44 +83,44 @@ def rail(told: TimedEvents, record: TaskRecord) -> tuple[RailStop, ...]:
             progress = "done"
         else:
             progress = "passed" if over or place < reached else "ahead"
-        stops.append(RailStop(state.value, _TITLES[state], progress))
+        stops.append(StateStop(state.value, _TITLES[state], progress))
     return tuple(stops)
 
 
-class _Group(NamedTuple):
+class _StageSteps(NamedTuple):
     stage_id: str
     word: str
     steps: list[TaskStep]
     at: datetime
 
 
-def stages(told: TimedEvents) -> tuple[Stage, ...]:
-    """The steps, under the phase or state in which they were made."""
-    groups: list[_Group] = []
-    for stream_id, event in told:
+def build_stages(events: TimedEvents) -> tuple[Stage, ...]:
+    """Group the steps by the phase or state in which they were made."""
+    groups: list[_StageSteps] = []
+    for stream_id, event in events:
         if event.kind in ("phase", "state"):
             word = str(event.data.get("state") or event.data.get("phase") or "")
             if word == "PRIME" and len(groups) == 1:
                 groups[0] = groups[0]._replace(word=word)  # what was received belongs to it
             elif word != "EXECUTE":
-                groups.append(_Group(stream_id, word, [], event.at))
+                groups.append(_StageSteps(stream_id, word, [], event.at))
             continue
-        step = None if event.kind == "turn_finished" else _MAKERS.get(event.kind, _show_other)(stream_id, event)
+        step = None if event.kind == "turn_finished" else _MAKERS.get(event.kind, _other_step)(stream_id, event)
         if step is not None:
             if not groups:
-                groups.append(_Group(stream_id, "", [], event.at))
+                groups.append(_StageSteps(stream_id, "", [], event.at))
             groups[-1].steps.append(step)
-    ends = [*(group.at for group in groups[1:]), told[-1][1].at if told else None]
+    ends = [*(group.at for group in groups[1:]), events[-1][1].at if events else None]
     return tuple(_build_stage(group, end) for group, end in zip(groups, ends, strict=False) if end)
 
 
-def _build_stage(group: _Group, end: datetime) -> Stage:
+def _build_stage(group: _StageSteps, end: datetime) -> Stage:
     titles = {**{state.value: title for state, title in _TITLES.items()}, **_PHASES, "": "Received"}
     counts = [(sum(step.icon == icon for step in group.steps), noun) for icon, noun in _COUNTED]
     seconds = (end - group.at).total_seconds()
     took = f"{seconds:.2f} s" if 0.005 <= seconds < 60 else duration_words(end - group.at) if seconds >= 60 else ""
-    summary = " · ".join([count_of(count, noun) for count, noun in counts if count] + ([took] if took else []))
-    title = titles.get(group.word, title_of(group.word.lower()))
+    summary = " · ".join([count_with_noun(count, noun) for count, noun in counts if count] + ([took] if took else []))
+    title = titles.get(group.word, humanize_name(group.word.lower()))
     return Stage(group.stage_id, title, group.word, tuple(group.steps), summary)
 
 
@@ -138,22 +138,24 @@ def _visited_states(told: TimedEvents, record: TaskRecord) -> list[FsmState]:
 _STATE_WORDS = frozenset(state.value for state in FsmState)
 
 
-def _show_model(stream_id: str, event: TaskEvent) -> TaskStep:
+def _model_step(stream_id: str, event: TaskEvent) -> TaskStep:
     name, tier = event.data.get("model"), event.data.get("tier")
     read, cached, written, nanos = (event.data.get(key) for key in ("input", "cached", "output", "nanos"))
     kept = f" ({cached:,} from the cache)" if isinstance(cached, int) and cached else ""
     words = [
         f"{tier} tier" if tier else "",
         f"{read:,} tokens read{kept}" if isinstance(read, int) else "",
-        f"{count_of(written, 'token') if read is None else f'{written:,}'} written" if isinstance(written, int) else "",
-        dollars(nanos) if isinstance(nanos, int) else "",
+        f"{count_with_noun(written, 'token') if read is None else f'{written:,}'} written"
+        if isinstance(written, int)
+        else "",
+        format_dollars(nanos) if isinstance(nanos, int) else "",
     ]
     return TaskStep(
         stream_id, "spark", "mute", f"Asked {name or 'the model'}", ", ".join(filter(None, words)), event.at
     )
 
 
-def _show_tool(stream_id: str, event: TaskEvent) -> TaskStep:
+def _tool_step(stream_id: str, event: TaskEvent) -> TaskStep:
     tool, refused = str(event.data.get("tool") or "a tool"), event.data.get("refused")
     if refused:
         return TaskStep(stream_id, "shield", "bad", f"Refused to call {tool}", str(refused), event.at)
@@ -164,26 +166,28 @@ def _show_tool(stream_id: str, event: TaskEvent) -> TaskStep:
 
 
 def _arguments_line(arguments: JsonValue) -> str:
-    """A call's arguments in a line; as they stand if they were cut."""
+    """A call's arguments in one line; the raw text if it is not valid JSON, since it was shortened."""
     text = arguments if isinstance(arguments, str) else ""
     try:
         found = loads(text) if text else {}
     except ValueError:
         return f"{text} ..."
-    return ", ".join(f"{name} {show_json(value)}" for name, value in found.items()) if isinstance(found, dict) else text
+    return (
+        ", ".join(f"{name} {format_json(value)}" for name, value in found.items()) if isinstance(found, dict) else text
+    )
 
 
-def _show_plan(stream_id: str, event: TaskEvent) -> TaskStep:
-    counts = Counter(read_texts(event.data.get("calls")))
+def _plan_step(stream_id: str, event: TaskEvent) -> TaskStep:
+    counts = Counter(texts_or_empty(event.data.get("calls")))
     names = ", ".join(name if number == 1 else f"{name} ({number} times)" for name, number in counts.items())
     title = f"Planned to write: {names}" if names else "Planned no write"
     return TaskStep(stream_id, "list", "info", title, str(event.data.get("why_none") or ""), event.at)
 
 
-def _show_verdict(stream_id: str, event: TaskEvent) -> TaskStep:
+def _verdict_step(stream_id: str, event: TaskEvent) -> TaskStep:
     rules, passed = event.data.get("rules"), event.data.get("passed") is True
-    named = ", ".join(dict.fromkeys(map(_name_rule, rules))) if isinstance(rules, list) else ""
-    said = " ".join(dict.fromkeys(read_texts(event.data.get("why"))))
+    named = ", ".join(dict.fromkeys(map(_rule_name, rules))) if isinstance(rules, list) else ""
+    said = " ".join(dict.fromkeys(texts_or_empty(event.data.get("why"))))
     text = f"{named}: {said}" if named and said else named
     if event.data.get("escalates") is True and not event.data.get("blocked"):
         return TaskStep(stream_id, "shield", "warn", "The policy hands it to a person", text, event.at)
@@ -193,28 +197,28 @@ def _show_verdict(stream_id: str, event: TaskEvent) -> TaskStep:
     return TaskStep(stream_id, "shield", "good" if passed else "bad", title, text, event.at)
 
 
-def _name_rule(rule: JsonValue) -> str:
+def _rule_name(rule: JsonValue) -> str:
     return str(rule.get("ruleId") or rule.get("rule") or "a rule") if isinstance(rule, dict) else str(rule)
 
 
-def _show_write(stream_id: str, event: TaskEvent) -> TaskStep:
+def _write_step(stream_id: str, event: TaskEvent) -> TaskStep:
     status, tool = str(event.data.get("status") or ""), str(event.data.get("tool") or "a call")
     tones = {"verified": "good", "sent": "info", "sending": "info", "unverified": "warn"}
-    word = _SENT.get(status, title_of(status) or "Silent")
+    word = _SENT.get(status, humanize_name(status) or "Silent")
     text = str(event.data.get("note") or event.data.get("silent") or "")
     return TaskStep(stream_id, "write", tones.get(status, "bad"), f"{word}: {tool}", text, event.at)
 
 
-def _show_approval(stream_id: str, event: TaskEvent) -> TaskStep:
+def _approval_step(stream_id: str, event: TaskEvent) -> TaskStep:
     level, status = event.data.get("level"), str(event.data.get("status") or "")
     if status == "waiting" and "doubts" in event.data:
         return TaskStep(stream_id, "person", "warn", "Waits for an operator: a write is in doubt", "", event.at)
     if status == "waiting":
         return TaskStep(stream_id, "person", "warn", f"Waits for {level or 'an approver'}", "", event.at)
-    return TaskStep(stream_id, "person", "info", f"Approval: {status}", "", event.at, _show_data(event.data, "status"))
+    return TaskStep(stream_id, "person", "info", f"Approval: {status}", "", event.at, _data_rows(event.data, "status"))
 
 
-def _show_status(stream_id: str, event: TaskEvent) -> TaskStep:
+def _status_step(stream_id: str, event: TaskEvent) -> TaskStep:
     state = str(event.data.get("state") or "")
     tones = {"completed": "good", "failed": "bad", "rejected": "bad", "input-required": "warn"}
     reason = event.data.get("reason")
@@ -222,24 +226,24 @@ def _show_status(stream_id: str, event: TaskEvent) -> TaskStep:
     return TaskStep(stream_id, "flag", tones.get(state, "mute"), title, str(reason or "").partition("\n")[0], event.at)
 
 
-def _show_note(stream_id: str, event: TaskEvent) -> TaskStep:
+def _note_step(stream_id: str, event: TaskEvent) -> TaskStep:
     data = event.data
     if problem := data.get("problem"):
-        return TaskStep(stream_id, "dot", "warn", str(problem), "", event.at, _show_data(data, "problem"))
+        return TaskStep(stream_id, "dot", "warn", str(problem), "", event.at, _data_rows(data, "problem"))
     if strategy := data.get("strategy"):
         why = str(data.get("chosen_because") or data.get("not_applied") or "")
         return TaskStep(stream_id, "dot", "mute", f"Strategy: {strategy_title(str(strategy))}", why, event.at)
     if process := data.get("process_type"):
         why = str(data.get("classified_by") or "")
-        return TaskStep(stream_id, "dot", "mute", f"Kind of process: {title_of(str(process))}", why, event.at)
+        return TaskStep(stream_id, "dot", "mute", f"Kind of process: {humanize_name(str(process))}", why, event.at)
     for key, words in _NOTES.items():
         if key in data:
-            title = words.format_map(defaultdict(str, {name: _list_text(value) for name, value in data.items()}))
-            return TaskStep(stream_id, "dot", "mute", title, "", event.at, _show_data(data))
-    return _show_other(stream_id, event)
+            title = words.format_map(defaultdict(str, {name: _join_list(value) for name, value in data.items()}))
+            return TaskStep(stream_id, "dot", "mute", title, "", event.at, _data_rows(data))
+    return _other_step(stream_id, event)
 
 
-def _list_text(value: JsonValue) -> str:
+def _join_list(value: JsonValue) -> str:
     return ", ".join(map(str, value)) or "nothing" if isinstance(value, list) else str(value)
 
 
@@ -258,25 +262,25 @@ _NOTES = {
 }
 
 
-def _show_other(stream_id: str, event: TaskEvent) -> TaskStep:
-    """A step for an event of a kind without words of its own: its fields as they are."""
-    return TaskStep(stream_id, "dot", "mute", title_of(event.kind), "", event.at, _show_data(event.data))
+def _other_step(stream_id: str, event: TaskEvent) -> TaskStep:
+    """A step for an event of any other kind: its fields and their values."""
+    return TaskStep(stream_id, "dot", "mute", humanize_name(event.kind), "", event.at, _data_rows(event.data))
 
 
-def _show_data(data: Mapping[str, JsonValue], *but: str) -> tuple[tuple[str, str], ...]:
+def _data_rows(data: Mapping[str, JsonValue], *but: str) -> tuple[tuple[str, str], ...]:
     return tuple(
-        (name, show_json(plain(value))) for name, value in data.items() if name not in but and value is not None
+        (name, format_json(plain(value))) for name, value in data.items() if name not in but and value is not None
     )
 
 
 _MAKERS: Mapping[str, Callable[[str, TaskEvent], TaskStep]] = {
     "submitted": lambda stream_id, event: TaskStep(stream_id, "person", "mute", "Message received", "", event.at),
-    "model": _show_model,
-    "tool": _show_tool,
-    "plan": _show_plan,
-    "verdict": _show_verdict,
-    "write": _show_write,
-    "approval": _show_approval,
-    "status": _show_status,
-    "note": _show_note,
+    "model": _model_step,
+    "tool": _tool_step,
+    "plan": _plan_step,
+    "verdict": _verdict_step,
+    "write": _write_step,
+    "approval": _approval_step,
+    "status": _status_step,
+    "note": _note_step,
 }

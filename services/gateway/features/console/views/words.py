@@ -1,4 +1,4 @@
-"""Words, numbers and times as people read them."""
+"""Formats names, numbers, times and JSON for people."""
 
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -13,22 +13,22 @@ _MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
 
 
 class PageClock(NamedTuple):
-    """The time at which a page is made, and its reader's time zone."""
+    """The time at which a page is rendered, and its reader's time zone."""
 
     now: datetime
     zone: ZoneInfo
 
 
-def zone_named(name: str) -> ZoneInfo:
-    """The time zone of that name; UTC for an unknown one."""
+def find_zone(name: str) -> ZoneInfo:
+    """The time zone of that name; UTC for an unknown name."""
     try:
         return ZoneInfo(name if len(name) < 64 else "UTC")
     except (ZoneInfoNotFoundError, ValueError, OSError):
         return ZoneInfo("UTC")
 
 
-def wall_time(at: datetime, clock: PageClock) -> str:
-    """A time as ``10:01`` today, ``22 Nov 10:01`` on another day, with the year if it is another one."""
+def format_time(at: datetime, clock: PageClock) -> str:
+    """A time as ``10:01`` if it is today, else ``22 Nov 10:01``, with the year if it is another one."""
     local, today = at.astimezone(clock.zone), clock.now.astimezone(clock.zone)
     time = f"{local:%H:%M}"
     if local.date() == today.date():
@@ -37,19 +37,19 @@ def wall_time(at: datetime, clock: PageClock) -> str:
     return f"{day} {time}" if local.year == today.year else f"{day} {local.year} {time}"
 
 
-def day_word(date: str) -> str:
-    """A date as a word: ``2026-11-02`` becomes ``2 Nov``."""
+def format_day(date: str) -> str:
+    """A date without the year: ``2026-11-02`` becomes ``2 Nov``."""
     _, month, day = date.split("-")
     return f"{int(day)} {_MONTHS[int(month) - 1]}"
 
 
-def exact_time(at: datetime, clock: PageClock) -> str:
+def format_exact_time(at: datetime, clock: PageClock) -> str:
     local = at.astimezone(clock.zone)
     return f"{local:%Y-%m-%d %H:%M:%S} {local.tzname()}"
 
 
-def distance(at: datetime, now: datetime) -> str:
-    """How far a time is from now: ``in 3 h``, ``5 min ago``, ``now``."""
+def relative_time(at: datetime, now: datetime) -> str:
+    """A time relative to now: ``in 3 h``, ``5 min ago``, ``now``."""
     gap = abs(at - now)
     words = duration_words(gap)
     if gap < timedelta(seconds=1):
@@ -80,7 +80,7 @@ _STRATEGIES = {"fsm": "State machine", "five_phase": "Five phases", "moa": "Mixt
 
 
 class Badge(NamedTuple):
-    """A coloured word; ``tone`` is one of good, warn, bad, info, mute."""
+    """A coloured label. ``tone``: good, warn, bad, info or mute."""
 
     text: str
     tone: str
@@ -90,71 +90,71 @@ def state_badge(state: TaskState) -> Badge:
     return Badge(*_STATES[state])
 
 
-def title_of(name: str) -> str:
-    """A name as people write it: ``sla_breach`` becomes SLA breach."""
+def humanize_name(name: str) -> str:
+    """An identifier as people write it: ``sla_breach`` becomes ``SLA breach``."""
     words = " ".join(_SHORT.get(word, word) for word in name.replace("_", " ").replace("-", " ").split())
     return words[:1].upper() + words[1:]
 
 
 def strategy_title(name: Json) -> str:
-    """A strategy's title; empty for a value that is no text."""
-    return _STRATEGIES.get(name, title_of(name)) if isinstance(name, str) else ""
+    """A strategy's title; empty if ``name`` is not a string."""
+    return _STRATEGIES.get(name, humanize_name(name)) if isinstance(name, str) else ""
 
 
-def show_json(value: Json) -> str:
-    """A value as an approver reads it: texts bare, the rest as exact JSON, over several lines if nested."""
+def format_json(value: Json) -> str:
+    """A JSON value for people: strings without quotes, nested values over several lines, numbers exact."""
     if isinstance(value, str):
         return value
     if value is None:
         return "nothing"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return "\n".join(_value_as_lines(value)) if isinstance(value, dict | list) else dumps(value)
+    return "\n".join(_nested_lines(value)) if isinstance(value, dict | list) else dumps(value)
 
 
-def _value_as_lines(value: Json, depth: int = 0) -> list[str]:
-    """A nested value as indented lines; numbers keep every digit."""
+def _nested_lines(value: Json, depth: int = 0) -> list[str]:
+    """A nested value as indented lines."""
     pad = "  " * depth
     if isinstance(value, dict):
         rows = [(f"{pad}{name}:", item) for name, item in value.items()]
     elif isinstance(value, list):
         rows = [(f"{pad}-", item) for item in value]
     else:
-        return [f"{pad}{show_json(value)}"]
+        return [f"{pad}{format_json(value)}"]
     lines: list[str] = []
     for label, item in rows:
         nested = isinstance(item, dict | list) and bool(item)
-        flat = "none" if item in ({}, []) else show_json(item)
-        lines += [label, *_value_as_lines(item, depth + 1)] if nested else [f"{label} {flat}"]
+        flat = "none" if item in ({}, []) else format_json(item)
+        lines += [label, *_nested_lines(item, depth + 1)] if nested else [f"{label} {flat}"]
     return lines
 
 
-def count_of(number: int, one: str, many: str = "") -> str:
+def count_with_noun(number: int, one: str, many: str = "") -> str:
     """A number with its noun: ``1 call``, ``2 calls``."""
     return f"{number} {one if number == 1 else many or one + 's'}"
 
 
-def list_of(words: tuple[str, ...]) -> str:
+def join_in_prose(words: tuple[str, ...]) -> str:
     """Words as a list in prose: ``anna, ben and casey``."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else ""
 
 
-def read_text(value: object) -> str:
-    """A record's field if it is text; else empty."""
+def text_or_empty(value: object) -> str:
+    """The value if it is a string, else an empty one."""
     return value if isinstance(value, str) else ""
 
 
-def read_texts(value: object) -> tuple[str, ...]:
+def texts_or_empty(value: object) -> tuple[str, ...]:
     return tuple(map(str, value)) if isinstance(value, list) else ()
 
 
-def read_moment(value: object) -> datetime | None:
+def parse_time_or_none(value: object) -> datetime | None:
     try:
         return datetime.fromisoformat(value) if isinstance(value, str) else None
     except ValueError:
         return None
 
 
-def show_fields(value: object) -> tuple[tuple[str, str], ...]:
-    """Each field of an object with its value as people read it; empty for any other value."""
-    return tuple((name, show_json(inner)) for name, inner in as_object(value).items())
+def field_rows(value: object) -> tuple[tuple[str, str], ...]:
+    """The fields of an object as (name, formatted value); empty for any other value."""
+    return tuple((name, format_json(inner)) for name, inner in as_object(value).items())
