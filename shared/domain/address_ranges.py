@@ -1,4 +1,4 @@
-"""Which kind of network an IP address belongs to, including one that embeds an address of another kind."""
+"""Classifies an IP address by the kind of network it belongs to, even if it embeds an address of another kind."""
 
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
@@ -22,7 +22,7 @@ class AddressRange(StrEnum):
 
 
 def range_of(address: Address) -> AddressRange:
-    """The range of an address; of one that carries an IPv4 address, the range of that one unless it is public."""
+    """The range of an address. One that embeds an IPv4 address has that address's range, unless that is public."""
     inner = _embedded_ipv4(address) if isinstance(address, IPv6Address) else None
     inside = range_of(inner) if inner else AddressRange.PUBLIC
     if inside is not AddressRange.PUBLIC:
@@ -31,7 +31,7 @@ def range_of(address: Address) -> AddressRange:
 
 
 def is_loopback_host(host: str) -> bool:
-    """Whether a server bound to this host can be reached only from this machine. Only localhost counts as a name."""
+    """Whether a server bound to this host is reachable only from this machine. Of names, only ``localhost`` counts."""
     if host == "localhost":
         return True
     try:
@@ -41,7 +41,9 @@ def is_loopback_host(host: str) -> bool:
 
 
 def _registered_range(address: Address) -> AddressRange:
-    """The range of an address in no table: reserved if the registry of special addresses names it, else public."""
+    """The range of an address that is in none of our tables: reserved if the standard library's registry says so, else
+    public.
+    """
     if isinstance(address, IPv6Address):
         public = any(address in network for network in (_MAPPED, _NAT64)) or (address in _UNICAST and address.is_global)
     else:
@@ -50,7 +52,7 @@ def _registered_range(address: Address) -> AddressRange:
 
 
 def _embedded_ipv4(address: IPv6Address) -> IPv4Address | None:
-    """The IPv4 address in the last bytes of one that networks translate or tunnel to it; else None."""
+    """The IPv4 address in an IPv6 address that networks translate or tunnel to it; None if there is none."""
     if address in _MAPPED or address in _NAT64 or _is_isatap(address):
         return IPv4Address(int(address) & 0xFFFFFFFF)
     return None
@@ -86,7 +88,7 @@ _NOBODY_ASKED = frozenset({"", "off"})
 def why_not_open(host: str, authentication: str, *, allow_open: bool) -> str | None:
     """Why a gateway must not serve on ``host`` without authentication; None if it may.
 
-    ``authentication`` is that setting's value, ``allow_open`` that of ``ALLOW_OPEN``.
+    ``authentication`` and ``allow_open`` are the values of the settings of these names.
     """
     if allow_open or authentication not in _NOBODY_ASKED or is_loopback_host(host):
         return None

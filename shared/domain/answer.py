@@ -1,4 +1,4 @@
-"""Recognises the form of an answer by parsing all of it, never by its first byte."""
+"""Recognises answers that are a JSON list, by parsing them whole."""
 
 import json
 import re
@@ -8,7 +8,7 @@ _ITEM = re.compile(r"\A\s*(?:[-*\u2022]|\d{1,3}[.)])\s+(?P<item>\S.*?)\s*\Z")
 
 
 def is_json_list(text: str) -> bool:
-    """Whether a text starts with ``[``, ends with ``]`` and parses as a JSON list."""
+    """Whether the whole text is one JSON list."""
     if not (text.startswith("[") and text.endswith("]")):
         return False
     try:
@@ -18,10 +18,10 @@ def is_json_list(text: str) -> bool:
 
 
 def parse_list_answer(text: str) -> str | None:
-    """The answer as a JSON list, for a task that asks for one; None if the answer says anything else besides.
+    """The answer as a JSON list, for a task that asks for one; None if the answer contains anything else.
 
-    A JSON list stays as it is, to the byte. One in a code fence is taken out; lines of which each is a bullet or
-    numbered become one.
+    A JSON list is returned unchanged. It is taken out of a code fence; a list of bulleted or numbered lines is
+    converted.
     """
     if is_json_list(text):
         return text

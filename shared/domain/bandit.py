@@ -12,7 +12,7 @@ _EXPLORATION = math.sqrt(2)
 
 
 class Arm(NamedTuple):
-    """One strategy's record: its pulls, and the sum of its rewards in units."""
+    """One strategy's record: how often it was used (pulls), and the sum of its rewards in units."""
 
     n: int = 0
     units: int = 0
@@ -27,7 +27,7 @@ Arms = Mapping[Strategy, Arm]
 
 
 class Choice(NamedTuple):
-    """The chosen strategy and why. ``scores``: None for a strategy never tried, which goes before every score."""
+    """The chosen strategy and why. ``scores``: the UCB1 score by strategy; None for one that was never used."""
 
     strategy: Strategy
     scores: Mapping[Strategy, float | None]
@@ -35,7 +35,7 @@ class Choice(NamedTuple):
 
 
 def reward_units(quality: float) -> int:
-    """A quality from 0 to 1 as whole units."""
+    """A quality from 0 to 1 as a whole number of units."""
     return round(quality * REWARD_UNITS)
 
 
@@ -48,10 +48,10 @@ def ucb1(arm: Arm, pulls: int) -> float | None:
 
 
 def choose_arm(arms: Arms, available: Sequence[Strategy]) -> Choice:
-    """The strategy to use, of those available.
+    """Chooses one of the available strategies.
 
-    On the first visit of a process type it is the first one; then each that was never tried has its turn; then the
-    highest score wins. Ties go to the order of ``available``.
+    The first task of a process type uses the first strategy; then each that was never used; then the one with the
+    highest score. Ties go to the first in ``available``.
     """
     pulls = sum(arm.n for arm in arms.values())
     scores = {strategy: ucb1(arms.get(strategy, Arm()), pulls) for strategy in available}

@@ -1,6 +1,6 @@
 """Which past cases are worth keeping, and which are relevant to a new task.
 
-A case is whatever has the fields of ``Case``; a log has the newest first.
+A case is any object with the fields of ``Case``; a log lists the newest first.
 """
 
 from collections import Counter
@@ -56,9 +56,9 @@ def judge_outcome(state: TaskState, quality: float) -> CaseOutcome:
 
 
 def prune_log(log: Sequence[C], now: datetime) -> list[C]:
-    """The log without cases that teach nothing: poor failures, cases over 72 hours old, repeated failures.
+    """The log without poor failures, repeated failures, and cases over 72 hours old.
 
-    If that would drop more than 70 % of the log, its better half is kept instead, and never fewer than three.
+    If that would drop more than 70 % of the log, its better half is kept instead, and at least three cases.
     """
     since = now - _OLD
     teaching = cast("list[C]", _teaching(log)) if isinstance(log, tuple) else _find_instructive(log)
@@ -82,7 +82,7 @@ def relevant_cases(log: Iterable[C], words: Iterable[str]) -> list[C]:
 
 
 def _find_instructive(log: Sequence[C]) -> list[C]:
-    """The cases that are neither poor failures nor repeated ones, of any age."""
+    """The cases that are neither poor failures nor repeated failures, of any age."""
     return [
         case
         for case, again in zip(log, _repeated_failures(log), strict=True)
@@ -106,6 +106,6 @@ def _repeated_failures(log: Sequence[Case]) -> list[bool]:
 
 
 def _find_alike(own: frozenset[str], about: Mapping[str, Sequence[frozenset[str]]]) -> list[frozenset[str]]:
-    """The keyword sets that share at least half of their joint words with ``own``, itself included."""
+    """The keyword sets that overlap with ``own`` in at least half of their union, including itself."""
     shared = Counter(other for word in own for other in about[word])
     return [other for other, common in shared.items() if common >= _ALIKE * (len(own) + len(other) - common)]

@@ -17,15 +17,15 @@ class SpokenTurn(NamedTuple):
 
 
 def is_long(turns: Sequence[SpokenTurn], most: int) -> bool:
-    """Whether there are more turns than ``most``, or more text than 8,000 tokens at 4 characters each."""
+    """Whether there are more than ``most`` turns, or more text than 8,000 tokens of 4 characters."""
     return len(turns) > most or sum(len(turn.text) for turn in turns) > _LONG_CHARACTERS
 
 
 def concatenate_turns(turns: Sequence[SpokenTurn]) -> str:
-    """A summary of at most 200 words: the beginning of each turn, with the words shared out evenly.
+    """A summary of at most 200 words: the first words of each turn, equally many of each.
 
-    Where there are too many turns for that, only the newest are in it. Summaries among the turns come first and get
-    half.
+    If there are too many turns for that, only the newest are included. Earlier summaries among the turns come first and
+    get half of the words.
     """
     summaries = [turn.text for turn in turns if turn.role == "summary"]
     spoken = [turn for turn in turns if turn.role != "summary"][-SUMMARY_WORDS // (2 * _FEWEST_WORDS) :]

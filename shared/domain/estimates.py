@@ -69,7 +69,9 @@ DAYS_KEPT = 400
 
 
 class TrendTotal(NamedTuple):
-    """One point of a trend: after ``n`` cases, the sum of their rewards in units, and when the last one ended (ms)."""
+    """One stored point of a trend: after ``n`` cases, the sum of their rewards in units, and when the last one ended
+    (ms).
+    """
 
     n: int
     units: int
@@ -77,7 +79,9 @@ class TrendTotal(NamedTuple):
 
 
 class TrendPoint(NamedTuple):
-    """A point as it is drawn: the mean of all rewards until then, and of those since the point before."""
+    """One point to draw: the mean of all rewards so far, and the mean of those since the previous point
+    (``recent``).
+    """
 
     n: int
     at_ms: int
@@ -86,7 +90,7 @@ class TrendPoint(NamedTuple):
 
 
 def read_points(text: str) -> tuple[TrendTotal, ...]:
-    """Parse the points of a stored trend: ``n:units:at_ms``, spaces between. Raises ``ValueError``."""
+    """Parses a stored trend, ``n:units:at_ms`` separated by spaces. Raises ``ValueError``."""
     return tuple(_parse_point(part) for part in text.split())
 
 
@@ -96,7 +100,7 @@ def _parse_point(text: str) -> TrendTotal:
 
 
 def trend_points(points: Sequence[TrendTotal]) -> tuple[TrendPoint, ...]:
-    """The points as they are drawn, in the order of cases. Times never decrease, though cases may end out of order."""
+    """The points to draw, in the order of cases. Times never decrease, although cases may end out of order."""
     found: list[TrendPoint] = []
     before = TrendTotal(0, 0, 0)
     for point in sorted(points):
@@ -116,7 +120,7 @@ _TRUSTED = 0.75
 
 
 class Trust(StrEnum):
-    """What a task is told about a predicted value. ``NONE``: too little is known to say anything."""
+    """How far a kind of prediction is trusted. ``NONE``: too little is known."""
 
     NONE = ""
     TRUST = "trust"
@@ -125,18 +129,18 @@ class Trust(StrEnum):
 
 
 def confidence(attempts: int, matches: int) -> float:
-    """The share of predictions that came true; 0.75 until there are three."""
+    """The share of predictions that came true; 0.75 while there are fewer than three."""
     return matches / attempts if attempts >= _FEWEST else _UNKNOWN
 
 
 def is_drifting(window: Sequence[bool]) -> bool:
-    """Whether fewer than 40 % of the last five predictions came true; False until there are five."""
+    """Whether fewer than 40 % of the last five predictions came true; False while there are fewer than five."""
     last = window[-_LOOKED_AT:]
     return len(last) == _LOOKED_AT and 100 * sum(last) < _DRIFT * len(last)
 
 
 def judge_trust(attempts: int, matches: int, window: Sequence[bool]) -> Trust:
-    """Whether a kind of prediction may be trusted, judged by how many came true and by the latest."""
+    """How far a kind of prediction is trusted, by its overall accuracy and the newest results."""
     if is_drifting(window):
         return Trust.DRIFT
     if attempts < _FEWEST:
@@ -145,7 +149,7 @@ def judge_trust(attempts: int, matches: int, window: Sequence[bool]) -> Trust:
 
 
 def count_recent(window: Sequence[bool]) -> tuple[int, int]:
-    """How many of the last five predictions came true, and how many of the five there are yet."""
+    """How many of the last five predictions came true, and how many of these five exist."""
     last = window[-_LOOKED_AT:]
     return sum(last), len(last)
 

@@ -48,7 +48,7 @@ def dumps(value: Json) -> str:
 
 
 def walk_json(value: Json, name: str = "") -> Iterator[tuple[str, Json]]:
-    """Yields the value and everything in it, outermost first, each with the name of the field it stands in."""
+    """Yields the value and everything inside it, outermost first, each with the name of its field."""
     yield name, value
     if isinstance(value, dict):
         for key, inner in value.items():
@@ -59,15 +59,12 @@ def walk_json(value: Json, name: str = "") -> Iterator[tuple[str, Json]]:
 
 
 def digest(value: Json) -> str:
-    """The SHA-256 (hex) of a value's canonical text, which identifies plans, contexts and policies."""
+    """The SHA-256 (hex) of a value's canonical text, by which plans, contexts and policies are identified."""
     return hashlib.sha256(dumps(value).encode()).hexdigest()
 
 
 def _read(text: str) -> Json:
-    """Parse JSON.
-
-    A text with nothing around its value, such as canonical text, takes a third of the decoder's steps.
-    """
+    """Parses JSON; canonical text without surrounding white space takes a third of the time."""
     try:
         value, end = _scan(text, 0)
     except StopIteration:
@@ -123,7 +120,7 @@ def _refuse_float(_: float) -> str:
 
 
 class _Writers(dict[type, Callable[..., str]]):
-    """The writer of each exact type. For a derived type it is that of its base, looked up once."""
+    """The writer of each exact type. That of a derived type is its base's, looked up once."""
 
     def __missing__(self, kind: type) -> Callable[..., str]:
         for base in (str, dict, list, tuple, Decimal, float):
@@ -148,7 +145,7 @@ _WRITERS = _Writers(
 
 
 def write_plain(value: object) -> str:
-    """The canonical text of a library's JSON-like value, as of ``dumps(plain(value))``."""
+    """The canonical text of a library's JSON-like value: ``dumps(plain(value))``."""
     try:
         return _WRITERS[type(value)](value)
     except TypeError:  # it has floats, or keys and values that are no JSON as they are
@@ -156,9 +153,10 @@ def write_plain(value: object) -> str:
 
 
 def plain(value: object) -> Json:
-    """Convert a library's JSON-like value (floats, tuples, mappings) to ``Json``; floats by their shortest text.
+    """Converts a library's JSON-like value (with floats, tuples, mappings) to exact JSON; floats by their shortest
+    text.
 
-    Raises ``TypeError`` for what is not JSON.
+    Raises ``TypeError`` for anything that is not JSON.
     """
     match value:
         case None | bool() | int() | Decimal() | str():
@@ -178,7 +176,9 @@ def plain(value: object) -> Json:
 
 
 def wire(value: Json) -> object:
-    """Convert ``Json`` to what ``json.dumps`` accepts: each ``Decimal`` becomes an int or the nearest float."""
+    """Converts exact JSON to values that ``json.dumps`` accepts: each ``Decimal`` becomes an int or the nearest
+    float.
+    """
     match value:
         case Decimal():
             return int(value) if value == value.to_integral_value() and value.as_tuple().exponent == 0 else float(value)
@@ -191,7 +191,7 @@ def wire(value: Json) -> object:
 
 
 def i_json(value: Json) -> object:
-    """Like ``wire``, but a number that a double cannot hold exactly becomes a text (RFC 7493)."""
+    """Like ``wire``, but a number that a double cannot represent exactly becomes a text (I-JSON, RFC 7493)."""
     match value:
         case dict():
             return {key: i_json(item) for key, item in value.items()}
@@ -218,7 +218,7 @@ _SAFE = 2**53 - 1  # every whole number up to it is a double
 
 
 def as_text(value: Json) -> str:
-    """A text unchanged, any other value as canonical JSON."""
+    """A text unchanged; any other value as canonical JSON."""
     return value if isinstance(value, str) else dumps(value)
 
 

@@ -1,4 +1,4 @@
-"""Caches what is computed of immutable objects that come again, such as the tools of a compiled catalogue."""
+"""Caches results computed from immutable objects that recur, such as the tools of a compiled catalogue."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -9,10 +9,10 @@ Value = TypeVar("Value")
 
 
 class IdentityCache(Generic[Key, Value]):
-    """Caches ``compute(object)`` for the latest ``most`` objects, by identity.
+    """Caches ``compute(object)`` for the newest ``most`` objects, by identity.
 
-    A look-up costs the same however large the object is. The object is held as long as its value, so no other gets its
-    id. An object must not change: the value computed first is returned.
+    A look-up takes the same time for an object of any size. The cache holds the object, so its id is not reused. The
+    object must not change, since the first computed value is returned.
     """
 
     def __init__(self, compute: Callable[[Key], Value], most: int) -> None:
@@ -31,19 +31,21 @@ class IdentityCache(Generic[Key, Value]):
 
 
 def cached_by_identity(most: int) -> Callable[[Callable[[Key], Value]], IdentityCache[Key, Value]]:
-    """A decorator that makes an ``IdentityCache`` of a function."""
+    """A decorator that turns a function into an ``IdentityCache``."""
     return lambda compute: IdentityCache(compute, most)
 
 
 class InternedTuples(Generic[Key]):
-    """Returns one tuple for all tuples of the same members, so that an ``IdentityCache`` knows it again."""
+    """Returns the same tuple object for all tuples of the same member objects, so that an ``IdentityCache`` recognises
+    it.
+    """
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._held: OrderedDict[tuple[int, ...], tuple[Key, ...]] = OrderedDict()
 
     def __call__(self, members: tuple[Key, ...]) -> tuple[Key, ...]:
-        """The first tuple seen with these very members. It holds them, so no other object gets their ids."""
+        """The first tuple seen with these member objects. It holds them, so their ids are not reused."""
         key = tuple(map(id, members))
         held = self._held.setdefault(key, members)
         self._held.move_to_end(key)

@@ -1,4 +1,4 @@
-"""Parses and writes times and durations that others name."""
+"""Parses and formats times and durations."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -7,7 +7,7 @@ _YEARS = range(2, 9999)  # at the very ends of the calendar an instant has no ot
 
 
 def in_utc(moment: datetime) -> datetime:
-    """The same instant in UTC; a time without a zone is taken as UTC.
+    """The time in UTC; one without a zone is taken as UTC.
 
     Raises ``ValueError`` at the ends of the calendar.
     """
@@ -24,7 +24,7 @@ _MOST = timedelta(days=36_500)
 
 
 def parse_duration(text: str) -> timedelta:
-    """Parse an ISO 8601 duration, with years of 365 and months of 30 days. Raises ``ValueError``.
+    """Parses an ISO 8601 duration; a year counts as 365 days and a month as 30. Raises ``ValueError``.
 
     Weeks are refused; ``P`` and ``PT`` are 0.
     """
@@ -39,7 +39,7 @@ def parse_duration(text: str) -> timedelta:
 
 
 def format_duration(length: timedelta) -> str:
-    """A duration as ISO 8601, in days, hours, minutes and seconds: the inverse of ``parse_duration``."""
+    """A duration as ISO 8601 in days, hours, minutes and seconds; ``parse_duration`` reads it back."""
     whole = int(length.total_seconds())
     seconds = f"{whole % 60 + length.microseconds / 1_000_000:.6f}".rstrip("0").rstrip(".")
     parts = ((whole // 3600 % 24, "H"), (whole // 60 % 60, "M"), (seconds, "S"))

@@ -1,4 +1,4 @@
-"""Extracts the keywords of a text: a few stemmed words, of letters only."""
+"""Extracts the keywords of a text: a few stemmed words of letters only."""
 
 import re
 from functools import lru_cache

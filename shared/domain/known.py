@@ -1,4 +1,4 @@
-"""Which learned facts and entities are relevant to a new task."""
+"""Selects the learned facts and entities that are relevant to a new task."""
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -57,8 +57,8 @@ E = TypeVar("E", bound=Entity)
 def select_facts(facts: Iterable[F], task: str, words: Iterable[str], domain: str) -> list[F]:
     """The four facts most relevant to the task, by shared words, named entities, process type and quality.
 
-    Ties keep their order, newest first. Facts that a newer one contradicts are left out. Applied to its own result it
-    returns the same.
+    Ties keep their order, newest first. Contradicted facts are left out. Selecting from the result again returns the
+    same.
     """
     wanted, text = frozenset(words), task.lower()
     scored = [(_score(fact, wanted, text, domain), fact) for fact in facts if fact.holds]
@@ -67,7 +67,7 @@ def select_facts(facts: Iterable[F], task: str, words: Iterable[str], domain: st
 
 
 def select_entities(entities: Sequence[E], task: str, now: datetime | None = None) -> list[E]:
-    """The entities that the task names, if seen before, then the few seen most often; none last seen long ago."""
+    """The entities that the task names, then the few seen most often; without those last seen long ago."""
     text = task.lower()
     spelled = _spell(entities) if isinstance(entities, tuple) else _spell_names(entities)
     since = _EVER if now is None else now - ENTITY_LASTS

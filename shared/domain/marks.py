@@ -11,7 +11,7 @@ from stdnum.us import ssn
 
 
 class MarkKind(StrEnum):
-    """The kind of a marked value, which is also the word that replaces it."""
+    """The kind of a protected value; it is also the word that replaces the value."""
 
     CARD = "card"
     IBAN = "iban"
@@ -101,7 +101,7 @@ _LEAST_NUMBER = 10**13  # the shortest card has 14 digits
 
 
 def find_secret_values(text: str) -> tuple[Mark, ...]:
-    """The marked values in a text, in order and without overlap."""
+    """The protected values in a text, in order and without overlap."""
     if len(text) < _SHORTEST or (len(text) < _SHORTEST_WORD and text.isalpha()):
         return ()
     return _marks_of_short(text) if len(text) <= _SHORT else _find_separate_marks(text)
@@ -121,7 +121,7 @@ _marks_of_short = lru_cache(maxsize=2_048)(
 
 
 def marked_values(text: str) -> dict[str, MarkKind]:
-    """The marked values of a text with their kinds, in the order of their appearance."""
+    """The protected values of a text with their kinds, in the order of their appearance."""
     values: dict[str, MarkKind] = {}
     for mark in find_secret_values(text):
         values.setdefault(mark.value, mark.kind)
@@ -159,7 +159,7 @@ def _contains_any(text: str, words: Iterable[str]) -> bool:
 
 
 def _find_numbers(text: str) -> Iterator[Mark]:
-    """Yields the numbers that need no label beside them: cards, IBANs, social security numbers."""
+    """Yields numbers that are protected without a label beside them: cards, IBANs, social security numbers."""
     for match in _CARD.finditer(text):
         if _is_card(match.group()):
             yield _build_mark(match, 0, MarkKind.CARD)
@@ -173,13 +173,17 @@ def _find_numbers(text: str) -> Iterator[Mark]:
 
 
 def _is_card(text: str) -> bool:
-    """Whether digits are a card number as issuers assign them: a check digit alone fits a tenth of long numbers."""
+    """Whether digits are a card number by issuer and check digit; the check digit alone fits a tenth of all long
+    numbers.
+    """
     digits = text.replace(" ", "").replace("-", "")
     return bool(_ISSUED.fullmatch(digits)) and luhn.is_valid(digits)
 
 
 def _iban_length(text: str) -> int:
-    """The length of the IBAN that a candidate begins with, since words after it may look like further groups; or 0."""
+    """The length of the IBAN at the beginning of a candidate, since words after it may look like further groups; 0 if
+    none.
+    """
     while text:
         if iban.is_valid(text, check_country=False):
             return len(text)
@@ -188,7 +192,7 @@ def _iban_length(text: str) -> int:
 
 
 def _find_password(match: re.Match[str], text: str) -> Iterator[Mark]:
-    """Yields the value that a label introduces, unless it is part of the sentence: "the password is wrong"."""
+    """Yields the value after a label, unless it is part of the sentence, as in "the password is wrong"."""
     quoted, plain, by = match["q"], match["v"], match["by"]
     named = quoted if quoted is not None else plain.rstrip(".?:")
     start = match.start("q" if quoted is not None else "v")

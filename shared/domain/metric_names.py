@@ -1,7 +1,7 @@
-"""Every metric of the product: its name, kind, labels, buckets, meaning, and the services that expose it.
+"""All metrics of the product: name, kind, labels, buckets, meaning, and the services that expose them.
 
 Labels are words of fixed sets, or names that an operator has configured; never the id of a task, a session, a caller or
-a tenant. A metric has at most ``MOST_SERIES`` series all the same.
+a tenant. In any case a metric has at most ``MOST_SERIES`` series.
 """
 
 from enum import StrEnum
@@ -25,7 +25,7 @@ class Kind(StrEnum):
 
 
 class MetricScope(StrEnum):
-    """The services that expose a metric. ``QUEUE``: those that see the whole installation, and show the same values."""
+    """Which services expose a metric. ``QUEUE``: those that see the whole installation and report the same values."""
 
     EVERYBODY = "every service"
     QUEUE = "gateway, executor"
@@ -41,9 +41,9 @@ class MetricScope(StrEnum):
 
 
 class Metric(NamedTuple):
-    """A metric. ``name`` as Prometheus shows it, a counter's with its ``_total``.
+    """A metric. ``name``: as Prometheus shows it, with ``_total`` for a counter.
 
-    ``begins_with``: label values whose series exist from the start, as 0, so that the first increment is not missed.
+    ``begins_with``: label values whose series start at 0, so that the first increment is not missed.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Metric(NamedTuple):
 
     @property
     def series(self) -> tuple[str, ...]:
-        """The names under which its samples are queried."""
+        """The names of its samples in queries."""
         if self.kind is not Kind.HISTOGRAM:
             return (self.name,)
         return tuple(f"{self.name}_{part}" for part in ("bucket", "sum", "count"))

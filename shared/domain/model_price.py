@@ -1,7 +1,6 @@
-"""The price of one token of a model.
+"""The price of a model's tokens.
 
-Money is a whole number of nano-dollars, the billionth part of a dollar: a price of 1 dollar for a million tokens is
-1,000 of them for one token.
+Money is a whole number of nano-dollars (billionths of a dollar): 1 dollar for a million tokens is 1,000 for each token.
 """
 
 from collections.abc import Iterable
@@ -11,7 +10,7 @@ NANO = 1_000_000_000
 
 
 class Price(NamedTuple):
-    """The prices of one token, in nano-dollars."""
+    """The price of one token of each kind, in nano-dollars."""
 
     input: int = 0
     output: int = 0
@@ -20,15 +19,15 @@ class Price(NamedTuple):
 
     @property
     def fresh_input(self) -> int:
-        """The most that one token of input can cost."""
+        """The highest price of one input token."""
         return max(self.input, self.cache_write)
 
     def cost_of(self, tokens: tuple[int, int, int, int]) -> int:
-        """What so many tokens cost; their kinds are in the order of the prices."""
+        """The cost of token counts, given in the order of the prices."""
         return sum(price * count for price, count in zip(self, tokens, strict=True))
 
 
 def highest_prices(prices: Iterable[Price]) -> Price:
-    """The highest of each of the prices' numbers, which a model without a price is taken to cost."""
+    """The highest price of each kind of token, which a model without a price is charged."""
     known = tuple(prices)
     return Price(*(max(column) for column in zip(*known, strict=True))) if known else Price()

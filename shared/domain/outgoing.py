@@ -1,7 +1,7 @@
-"""Rules for requests to addresses that came from outside, without network access.
+"""Rules for requests to addresses that come from outside; pure, without network access.
 
-A URL is checked as it is written (``check_url``), and each address that its host has when a connection is made
-(``check_address``). Both must pass: a name may lead elsewhere tomorrow.
+A URL is checked as text (``check_url``), and each address of its host is checked when a connection is made
+(``check_address``). Both must pass, since a name may resolve differently later.
 """
 
 import re
@@ -39,7 +39,7 @@ class OutgoingRule(StrEnum):
 
 
 class Refused(Exception):
-    """An address that may not be called. The message continues "the URL ..." and tells nothing about a network."""
+    """The address must not be called. The message continues "the URL ..." and reveals nothing about the network."""
 
     def __init__(self, rule: OutgoingRule, message: str) -> None:
         super().__init__(message)
@@ -47,12 +47,12 @@ class Refused(Exception):
 
 
 class Reach(NamedTuple):
-    """The addresses that requests of one kind may go to.
+    """The addresses that one kind of request may be sent to.
 
-    ``listed`` is the operator's list: hosts, hosts with a port, addresses, networks. A listed name may lead into
-    private networks; other special ranges open only to an address or network listed itself. ``setting`` names the list
-    in messages. ``public`` permits every public address at web ports, ``loopback`` this machine's own addresses,
-    ``inside`` any host and port, as if its name was listed.
+    ``listed``: the operator's list of hosts, hosts with a port, addresses and networks. A listed name may resolve to
+    private networks; other special ranges must be listed as addresses or networks. ``setting``: the list's name for
+    messages. ``public`` permits all public addresses at web ports, ``loopback`` this machine's own addresses,
+    ``inside`` any host and port as if its name were listed.
     """
 
     listed: frozenset[str] = frozenset()
@@ -65,7 +65,7 @@ class Reach(NamedTuple):
 
 
 class Target(NamedTuple):
-    """What a URL leads to. ``host`` is in lower case, an IPv6 address without its brackets."""
+    """The host and port of a URL. ``host`` is in lower case, an IPv6 address without brackets."""
 
     scheme: str
     host: str
@@ -73,34 +73,36 @@ class Target(NamedTuple):
 
 
 def reach_entries(written: Collection[str]) -> frozenset[str]:
-    """The entries of an operator's list, normalised for comparison; raises ``ValueError`` for the first bad one."""
+    """Normalises the entries of an operator's list; raises ``ValueError`` for the first invalid one."""
     return frozenset(_parse_entry(one.strip().lower()) for one in written if one.strip())
 
 
 def tools_reach(allowed_hosts: Collection[str], *, loopback: bool) -> Reach:
-    """Where the tools endpoint of a request may be, for gateway and executor alike."""
+    """The addresses that a request may name as its tools endpoint, for gateway and executor."""
     return Reach(listed=reach_entries(allowed_hosts), setting="TOOLS_ALLOWED_HOSTS", loopback=loopback)
 
 
 def webhook_reach(allowed_hosts: Collection[str], *, loopback: bool) -> Reach:
-    """Where a webhook may be: any public address, and what the operator lists."""
+    """The addresses of webhooks: all public ones, and those that the operator lists."""
     listed = reach_entries(allowed_hosts)
     return Reach(listed=listed, setting="WEBHOOK_ALLOWED_HOSTS", public=True, loopback=loopback, queries=True)
 
 
 def files_reach(allowed_hosts: Collection[str], *, loopback: bool) -> Reach:
-    """Where a file of a message may be: any public address, and what the operator lists."""
+    """The addresses that files of messages may be fetched from: all public ones, and those that the operator lists."""
     listed = reach_entries(allowed_hosts)
     return Reach(listed=listed, setting="FILES_ALLOWED_HOSTS", public=True, loopback=loopback, queries=True)
 
 
 def operators_reach(allowed_hosts: Collection[str]) -> Reach:
-    """Where a tenant's operators may point connections: public and private networks, other ranges only if listed."""
+    """The addresses that a tenant's operators may name in connections: public and private ones, others only if
+    listed.
+    """
     return Reach(reach_entries(allowed_hosts), "TOOLS_ALLOWED_HOSTS", inside=True, queries=True)
 
 
 def check_url(url: str, reach: Reach) -> Target:
-    """The target of a URL that may be called, as far as its text tells; raises ``Refused``."""
+    """The target of the URL, if its text permits calling it; raises ``Refused``."""
     found = _match_url(url)
     target = _read_target(found["scheme"].lower(), found["host"].lower(), found["port"])
     if target.scheme not in reach.schemes:
@@ -113,7 +115,7 @@ def check_url(url: str, reach: Reach) -> Target:
 
 
 def why_refused(url: str, reach: Reach) -> str | None:
-    """Why a URL may not be called, as the end of a sentence about it; None if it may, as far as its text tells."""
+    """Why a URL must not be called, as the end of a sentence about it; None if its text permits it."""
     try:
         check_url(url, reach)
     except Refused as refused:
@@ -122,7 +124,7 @@ def why_refused(url: str, reach: Reach) -> str | None:
 
 
 def check_target(target: Target, reach: Reach) -> None:
-    """Raises ``Refused`` for a host and port that no address could make right."""
+    """Raises ``Refused`` for a host and port that are refused whatever the host's address is."""
     literal = _parse_literal(target.host)
     if literal is not None:
         check_address(literal, target, reach)
@@ -133,7 +135,9 @@ def check_target(target: Target, reach: Reach) -> None:
 
 
 def check_address(address: Address, target: Target, reach: Reach) -> None:
-    """Raises ``Refused`` for an address that may not be connected to. Only for a literal is its range told."""
+    """Raises ``Refused`` for an address that must not be connected to. The message names its range only if the URL had
+    the address itself.
+    """
     kind = range_of(address)
     if _is_permitted(address, kind, target, reach):
         return
@@ -145,7 +149,7 @@ def check_address(address: Address, target: Target, reach: Reach) -> None:
 
 
 def unreachable_error(target: Target, reach: Reach) -> Refused:
-    """The error for a name that does not exist or leads inside: the caller must not learn which."""
+    """The error for a name that does not exist or resolves to a private network; the caller must not learn which."""
     hint = "" if _is_listed(target, reach) else _setting_hint(reach)
     return Refused(OutgoingRule.ADDRESS, f"host {target.host!r} has no address that may be called from here{hint}")
 
@@ -166,7 +170,7 @@ _INSIDE = (AddressRange.PUBLIC, AddressRange.PRIVATE, AddressRange.SHARED, Addre
 
 
 def _is_permitted_by_name(target: Target, reach: Reach) -> bool:
-    """Whether the host is permitted by name, at this port, whatever its address."""
+    """Whether the host is permitted at this port by its name, whatever its address."""
     return reach.inside or _is_listed(target, reach) or _is_local(target.host, reach)
 
 
@@ -178,7 +182,7 @@ def _check_name(target: Target, reach: Reach) -> None:
 
 
 def _is_listed(target: Target, reach: Reach) -> bool:
-    """Whether the operator's list names this host, at any port or at this one."""
+    """Whether the operator's list has this host, at any port or at this one."""
     return bool({target.host, _with_port(target.host, target.port)} & reach.listed)
 
 
@@ -207,16 +211,16 @@ def _match_url(url: str) -> re.Match[str]:
 
 
 def is_under(url: str, servers: Collection[str]) -> bool:
-    """Whether a request to the URL stays at one of the servers, or below its path."""
+    """Whether the URL has the origin of one of the servers, and a path at or below that server's path."""
     rest = url.partition("://")[2].partition("/")[2]
     bases = [server.rstrip("/") for server in servers]
     return not _may_leave_path(rest) and any(url == base or url.startswith(f"{base}/") for base in bases)
 
 
 def _may_leave_path(rest: str) -> bool:
-    """Whether clients, proxies or servers may read a part of the path as this directory or the one above it.
+    """Whether some client, proxy or server may read part of the path as ``.`` or ``..``.
 
-    ``%2e`` and ``%2f`` are decoded by some, twice by others, and some cut off what follows ``;`` in a part.
+    Some decode ``%2e`` and ``%2f`` once or twice, and some cut off what follows ``;`` in a part.
     """
     path = re.split(r"[?#]", rest, maxsplit=1)[0]
     for _ in range(2):

@@ -1,7 +1,7 @@
-"""Scores how well a task ended: one number from verified facts and penalties (signals on a baseline of 0.5).
+"""Scores how well a task ended, from verified facts and penalties (signals on a baseline of 0.5).
 
-Nothing is earned by length, by calling more tools, or by a run in which there was nothing to prove. The weighted
-formula of seeds 002 and 003 can be chosen instead.
+Length, further tool calls, and runs with nothing to prove earn nothing. The weighted formula of seeds 002 and 003 can
+be configured instead.
 """
 
 from collections.abc import Mapping
@@ -24,12 +24,11 @@ class Formula(StrEnum):
 class Evidence(NamedTuple):
     """What is known of an ended task. None: there was nothing to judge.
 
-    ``policy_kept``: whether a plan with calls followed its rules. ``audit_clean``: whether its figures were in order.
-    ``needs_met``: reads answered, and found something. ``outputs_there``: the outputs that the process requires.
-    ``grounded``: the answer says something that was found, and no figure that was not.
-    ``provable``: a dry run, each of whose writes (not made) has a read that would prove it.
-    ``idle``: something was to be done, and nothing was planned.
-    ``repeated_calls`` counts identical calls beyond the first.
+    ``policy_kept``: a plan with calls followed its rules. ``audit_clean``: its figures were correct. ``needs_met``:
+    reads succeeded and found something. ``outputs_there``: the outputs that the process requires. ``grounded``: the
+    answer states something that was found, and no figure that was not. ``provable``: each write of a dry run has a read
+    that would prove it. ``idle``: something was to be done and nothing was planned. ``repeated_calls``: identical calls
+    beyond the first.
     """
 
     state: TaskState
@@ -54,7 +53,7 @@ class Evidence(NamedTuple):
 
 
 class Score(NamedTuple):
-    """A value from 0 to 1, and the parts whose sum it is before it is bounded."""
+    """A value from 0 to 1, and the parts whose sum it is before clipping."""
 
     value: float
     formula: Formula
@@ -62,7 +61,7 @@ class Score(NamedTuple):
 
 
 def quality(evidence: Evidence, formula: Formula = Formula.SIGNALS) -> Score:
-    """The score of a run. An exact-match answer of a completed task scores 1.0, whatever the formula."""
+    """The score of a run. A completed task with a JSON-list answer scores 1.0 with any formula."""
     if evidence.exact_match and evidence.state is TaskState.COMPLETED:
         return Score(1.0, formula, {"exact_match": 1.0})
     parts = _weigh_signals(evidence) if formula is Formula.SIGNALS else _weigh_parts(evidence)

@@ -1,4 +1,4 @@
-"""Removes marked values for good from what is passed on: logs, events, outcomes, cases."""
+"""Removes protected values permanently from logs, events, outcomes and cases."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -20,7 +20,7 @@ _LABELLED = re.compile(
 
 
 def redact_text(text: str, known: Mapping[str, MarkKind] = NOTHING) -> str:
-    """The text with a word such as ``[card]`` for each marked value in it, and for the ``known`` values."""
+    """The text with a word such as ``[card]`` in place of each protected value, and of the ``known`` values."""
     if not (find_secret_values(text) or known):
         return text
     found = {value: kind for value, kind in {**marked_values(text), **known}.items() if value in text}
@@ -34,7 +34,7 @@ def literals_pattern(values: Iterable[str]) -> re.Pattern[str]:
 
 
 def redact_json(value: T, known: Mapping[str, MarkKind] = NOTHING) -> T:
-    """JSON-like data with marked values redacted, and passwords that only their field's name reveals."""
+    """JSON-like data with protected values redacted, including passwords that only their field's name reveals."""
     return cast(T, _redact_value(value, known))
 
 
@@ -59,7 +59,7 @@ def _redact_value(value: object, known: Mapping[str, MarkKind]) -> object:
 
 
 def _redact_fields(fields: Mapping[object, object], known: Mapping[str, MarkKind]) -> dict[object, object]:
-    """The fields, their names redacted like values; names that became the same are numbered, so that none is lost."""
+    """The fields with names redacted like values; names that became equal are numbered."""
     redacted: dict[object, object] = {}
     for key, inner in fields.items():
         name = written = redact_text(key, known) if isinstance(key, str) else key

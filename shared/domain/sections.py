@@ -1,4 +1,4 @@
-"""A prompt's data as named sections."""
+"""Formats a prompt's data as named sections."""
 
 from collections.abc import Mapping
 
@@ -6,8 +6,8 @@ from shared.domain.exact_json import Json, dumps
 
 
 def render_sections(sections: Mapping[str, Json]) -> str:
-    """Each section that has content as ``<name>`` ... ``</name>``, text or canonical JSON. What stands in one is data
-    and cannot close it: closing tags in it are defused.
+    """Each non-empty section as ``<name>`` ... ``</name>`` with text or canonical JSON. Closing tags inside are
+    escaped, so that data cannot end its section.
     """
     return "\n\n".join(_format(name, value) for name, value in sections.items() if value not in (None, "", [], {}))
 

@@ -1,6 +1,6 @@
-"""The names of spans, of their events and attributes. A test keeps docs/tracing.md the same.
+"""The names of spans, their events and attributes. A test compares them with docs/tracing.md.
 
-Where OpenTelemetry's conventions have a name it is used (HTTP, messaging, GenAI); all others begin with ``purple.``.
+Names are OpenTelemetry's where its conventions have one (HTTP, messaging, GenAI); all others begin with ``purple.``.
 """
 
 # Spans.

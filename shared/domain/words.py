@@ -1,4 +1,4 @@
-"""The fixed words of the product, as they stand in records, events and metadata."""
+"""The fixed words of the product, as used in records, events and metadata."""
 
 from enum import IntEnum, StrEnum
 
@@ -62,9 +62,9 @@ STRICTNESS: tuple[ToolClass, ...] = (ToolClass.COMPUTE, ToolClass.READ, ToolClas
 
 
 class WriteStatus(StrEnum):
-    """The life of one intended write in the ledger.
+    """The states of one intended write in the ledger.
 
-    ``SENDING`` is stored before the call and is *in doubt* for a successor until it is settled.
+    ``SENDING`` is stored before the call. If the process dies, the write is *in doubt* until it is settled.
     """
 
     SENDING = "sending"
@@ -142,7 +142,7 @@ _DECIDERS = {
 
 
 def decider(level: str | None) -> str:
-    """Who decides at a level, for a sentence: "a manager", "the CFO"; "an approver" if no level is given."""
+    """Who decides at a level, for a sentence: "a manager", "the CFO", or "an approver" for None."""
     return _DECIDERS.get(level.lower(), f"a {level}") if level else "an approver"
 
 
@@ -153,7 +153,7 @@ class Role(StrEnum):
 
 
 class Dialect(StrEnum):
-    """The protocol version in which a task was created, and is answered."""
+    """The A2A protocol version that a task was created in and is answered in."""
 
     LEGACY = "legacy"
     A2A_0_3 = "0.3"
@@ -161,7 +161,7 @@ class Dialect(StrEnum):
 
 
 class PlanAudit(StrEnum):
-    """Of which plans a model is asked whether they do what the task asks; ``on``: of those whose process is risky."""
+    """Which plans a model audits for doing what the task asks. ``on``: those of risky processes."""
 
     OFF = "off"
     RISKY = "on"

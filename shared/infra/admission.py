@@ -1,9 +1,10 @@
 """Limits how many sessions may wait for an executor, over all gateways.
 
-On one server the script that stores a message also counts who waits. On a cluster a script sees one partition only, so
-a gateway takes a place in a line first, then counts the sessions that wait and the places ahead of its own: each of
-those has stored its message or has not, and is counted either way. It leaves its place once the message is stored or
-refused. The place of a gateway that dies expires: until then one caller too many is refused, never one too many let in.
+On one server the script that stores a message also counts the waiting sessions. On a cluster a script sees one
+partition only. There a gateway first takes a place in a queue, then counts the waiting sessions and the places before
+its own: each of those either has stored its message or will. It leaves the queue once the message is stored or refused.
+The place of a gateway that dies expires; until then one caller too many may be refused, but never one too many
+admitted.
 """
 
 import asyncio
@@ -31,7 +32,7 @@ UNLIMITED, FULL = 0, -1  # what the accepting script is told in place of a numbe
 class Admission:
     """Decides whether one more session may wait for an executor.
 
-    ``most``: how many may wait, 0 for any number. ``waiting``: how many waited when they were last counted.
+    ``most``: how many may wait, 0 for any number. ``waiting``: how many waited at the last count.
     """
 
     def __init__(self, redis: Redis, scripts: Scripts, most: int) -> None:
@@ -44,9 +45,10 @@ class Admission:
 
     @asynccontextmanager
     async def find_limit(self) -> AsyncIterator[int]:
-        """Yields the limit that the accepting script must be given: a number, ``UNLIMITED`` or ``FULL``.
+        """Yields the limit for the accepting script: a number, ``UNLIMITED`` or ``FULL``.
 
-        The message has to be stored inside the context: on a cluster the place in line is kept meanwhile.
+        The message must be stored inside the context, because on a cluster the place in the queue is kept only that
+        long.
         """
         is_far_off = monotonic() - self._counted_at < _COUNT_HOLDS_SECONDS and (
             self.waiting + _MOST_MEANWHILE < self._most

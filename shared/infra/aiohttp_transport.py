@@ -1,7 +1,8 @@
-"""An ``httpx2`` transport on one ``aiohttp.ClientSession``, for calls of which it must be known whether they were sent.
+"""An ``httpx2`` transport on one ``aiohttp.ClientSession``, for calls of which it must be certain whether they were
+sent.
 
-``httpx2.ConnectError`` and ``ConnectTimeout`` say that no connection was made. The transport that the ``anthropic`` SDK
-brings says ``ConnectError`` also of a connection that broke after the request was sent.
+``httpx2.ConnectError`` and ``ConnectTimeout`` mean that no connection was made. The transport of the ``anthropic`` SDK
+raises ``ConnectError`` also for a connection that broke after the request was sent.
 """
 
 import asyncio
@@ -40,11 +41,11 @@ class PoolLimits(NamedTuple):
 class AiohttpTransport(httpx2.AsyncBaseTransport):
     """An ``httpx2`` transport that sends requests with ``aiohttp``.
 
-    It follows no redirect, stores no cookie, decompresses nothing, and uses no proxy. A POST is sent once; methods that
-    HTTP calls idempotent ``aiohttp`` repeats if the server had ended a kept connection meanwhile.
+    It follows no redirect, stores no cookie, decompresses nothing, and uses no proxy. A POST is sent once; idempotent
+    methods are repeated by ``aiohttp`` if the server had closed a kept connection.
 
-    Under a ``guard`` it connects where that permits; a refusal is a ``ConnectError`` that may be shown to anybody. An
-    address in a URL is checked with its text; a name's addresses when a connection is made, and no others are used.
+    With a ``guard``, only permitted addresses are connected to; a refusal is a ``ConnectError`` whose message may be
+    shown to anybody. An address in a URL is checked as text, the addresses of a name when a connection is made.
     """
 
     def __init__(
@@ -107,7 +108,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
 
 
 def _headers_of(request: httpx2.Request) -> list[tuple[str, str]]:
-    """The request's headers as they were given, without the encoding lookup that httpx2 makes for each one."""
+    """The request's headers as given, without httpx2's look-up of each one's encoding."""
     try:
         return [(name.decode("ascii"), value.decode("ascii")) for name, value in request.headers.raw]
     except UnicodeDecodeError:
@@ -115,7 +116,7 @@ def _headers_of(request: httpx2.Request) -> list[tuple[str, str]]:
 
 
 class _AnswerStream(httpx2.AsyncByteStream):
-    """The body of an answer, as a stream. Closing it before its end closes the connection too."""
+    """The body of a response as a stream. Closing it early closes the connection, too."""
 
     def __init__(self, response: aiohttp.ClientResponse, request: httpx2.Request) -> None:
         self._response, self._request = response, request
@@ -154,7 +155,7 @@ class _GuardedResolver(AbstractResolver):
 
     @override
     async def close(self) -> None:
-        """Does nothing: it holds nothing."""
+        """Does nothing, since it has no resources."""
 
 
 @contextmanager

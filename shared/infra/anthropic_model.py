@@ -1,7 +1,7 @@
-"""The ``Model`` port on the official ``anthropic`` SDK: any endpoint that speaks the Messages API.
+"""The ``Model`` port for any endpoint that speaks the Anthropic Messages API.
 
-The SDK says where the endpoint is and what it is shown; the request, one body that stands as bytes already, goes there
-over ``aiohttp``. The SDK's own way from a body to a reply, and the clients between, cost twice the call.
+The official SDK gives address and headers; the request body is sent as bytes over ``aiohttp``. The SDK's own request
+path takes twice as long.
 """
 
 import asyncio
@@ -42,19 +42,19 @@ _NAMES = {
 
 
 class EndpointUnreached(ModelAway):
-    """The endpoint could not be reached or the connection was lost: it may be back in a moment."""
+    """The endpoint could not be reached, or the connection broke; it may be back in a moment."""
 
 
 class ModelBusy(ModelAway):
-    """The model cannot answer just now: another one may, and later it may itself."""
+    """The model is overloaded; another model may answer now, or this one later."""
 
 
 class ModelAbsent(ModelUnavailable):
-    """The endpoint has no such model: another one may be there."""
+    """The endpoint does not have this model; it may have another one."""
 
 
 class InvalidModelRequest(ModelUnavailable):
-    """The endpoint does not take the request as it is. ``said``: its own words, which may name the field."""
+    """The endpoint refuses the request as invalid. ``said``: its message, which may name the field."""
 
     def __init__(self, message: str, said: str) -> None:
         super().__init__(message)
@@ -62,7 +62,7 @@ class InvalidModelRequest(ModelUnavailable):
 
 
 def status_failure(model: str, answer: aiohttp.ClientResponse, body: bytes) -> ModelUnavailable:
-    """The error for an answer other than 2xx, with a message of ours; the endpoint's own words are logged."""
+    """The error for a response that is not 2xx. Its message is ours; the endpoint's own is logged."""
     said, status = _error_message(body), answer.status
     log.warning("model_endpoint_refused", model=model, status=status, said=said)
     if status == 404:
@@ -85,7 +85,7 @@ def connection_failure(error: BaseException) -> EndpointUnreached:
 
 
 def both_failed(first: ModelAbsent | ModelBusy, second: ModelAbsent | ModelBusy) -> ModelUnavailable:
-    """The error for a failure of a model and of its fallback; ``ModelAway`` if one of them may pass."""
+    """The error if a model and its fallback have failed; ``ModelAway`` if one of them may be back soon."""
     message = f"{first}; its fallback: {second}"
     busy = [failure for failure in (first, second) if isinstance(failure, ModelBusy)]
     if not busy:
@@ -95,14 +95,16 @@ def both_failed(first: ModelAbsent | ModelBusy, second: ModelAbsent | ModelBusy)
 
 
 def find_refused_feature(said: str, without: Set[Feature]) -> Feature | None:
-    """The part of the request that an endpoint's refusal names, if it is not in ``without`` (left out already)."""
+    """The feature that an endpoint's refusal names, unless it is in ``without`` (left out already); None if there is
+    none.
+    """
     return next((feature for feature, name in _NAMES.items() if feature not in without and name.search(said)), None)
 
 
 def _error_message(body: bytes) -> str:
-    """The endpoint's own words for its refusal, 300 characters at most.
+    """The endpoint's error message, at most 300 characters.
 
-    Only the body is read: headers may hold a key.
+    Only the body is read, since headers may contain a key.
     """
     try:
         said = _read_message(json.loads(body))
@@ -112,9 +114,7 @@ def _error_message(body: bytes) -> str:
 
 
 def _read_message(body: object) -> str:
-    """The message in an error body: of ``{"error": {"message": ...}}`` or of the shapes other servers
-    use; else empty.
-    """
+    """The message in an error body, ``{"error": {"message": ...}}`` or in the form of other servers; else empty."""
     match body:
         case {"error": {"message": str(message)}} | {"error": str(message)} | {"message": str(message)}:
             return message
@@ -127,7 +127,7 @@ def _read_message(body: object) -> str:
 
 
 def _retry_after(answer: aiohttp.ClientResponse) -> float | None:
-    """Seconds after which the endpoint wants to be asked again; None if it gives none that can be read."""
+    """The endpoint's ``Retry-After`` in seconds; None if it has none that can be read."""
     headers = answer.headers
     for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
         try:
@@ -141,7 +141,7 @@ def _retry_after(answer: aiohttp.ClientResponse) -> float | None:
 
 
 def _find_proxy(url: URL) -> str | None:
-    """The proxy that the environment names for an endpoint."""
+    """The proxy from the environment variables for this endpoint."""
     if proxy_bypass(url.host or ""):
         return None
     named = getproxies()
@@ -156,9 +156,9 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 5.0  # an overloaded model that wants a long
 
 
 class ModelLimits(NamedTuple):
-    """Limits of a call: seconds for an attempt and for connecting, and ``retries`` of an overloaded model.
+    """Limits of a call: seconds for one attempt and for connecting, and ``retries`` of an overloaded model.
 
-    ``pauses``: seconds to wait before each further attempt at an endpoint that was away. A time-out is not retried.
+    ``pauses``: seconds before each further attempt at an endpoint that is away. A time-out is not retried.
     """
 
     seconds: float = 60.0
@@ -170,9 +170,9 @@ class ModelLimits(NamedTuple):
 class AnthropicModel(Model):
     """Asks an endpoint that speaks the Messages API. ``tiers`` names the model of each tier.
 
-    Every failure is a ``ModelUnavailable`` with a sentence for people; ``ModelAway`` is one that may pass. A tier's
-    model in ``fallbacks`` is asked where its own is absent or busy. A field of a request that an endpoint refuses by
-    name (400) is left out, then and later, for that model.
+    Every failure is a ``ModelUnavailable`` with a sentence for people, or a ``ModelAway`` if it may pass soon. The
+    model in ``fallbacks`` is asked if its own is absent or busy. A request field that the endpoint refuses by name
+    (400) is left out then and later, for that model.
     """
 
     def __init__(
@@ -242,7 +242,7 @@ class AnthropicModel(Model):
         return await self._ask_once(model, request)
 
     async def _ask_once(self, model: str, request: ModelRequest) -> ModelReply:
-        """The reply to one request, sent without the features that this model's endpoint is known to refuse."""
+        """Sends one request without the features that this model's endpoint is known to refuse."""
         without = self._without.get(model, frozenset())
         body = encode_request(model, request, without)
         while True:

@@ -1,7 +1,7 @@
-"""A ``ModelRequest`` as the body that the Messages API takes, and the message that answers it as a ``ModelReply``.
+"""Converts a ``ModelRequest`` to a body of the Messages API, and its response to a ``ModelReply``.
 
-Both are written and read here and not by the SDK: figures stay exact, a history that grew keeps every byte of what the
-API has cached of it, and a model's own blocks go back as they came.
+This is done here and not by the SDK, so that figures stay exact, a growing history keeps the bytes that the API has
+cached, and a model's own blocks are sent back unchanged.
 """
 
 import json
@@ -27,7 +27,7 @@ _Place: TypeAlias = tuple[int, int]
 
 
 class Feature(StrEnum):
-    """A part of a request that some endpoints refuse; the request means the same without it."""
+    """An optional part of a request that some endpoints refuse; the request means the same without it."""
 
     STRICT = "strict"
     CACHE_CONTROL = "cache_control"
@@ -63,7 +63,7 @@ def encode_request(model: str, request: models.ModelRequest, without: Set[Featur
 
 
 def _build_system(request: models.ModelRequest) -> list[dict[str, object]]:
-    """The system text, with the reply's schema in words, since not every model knows structured output."""
+    """The system text, with the reply's schema in words, since not every model supports structured output."""
     told = () if request.schema is None else (SCHEMA_TOLD + _encode(dict(request.schema)),)
     return [{"type": "text", "text": text} for text in (*request.system, *told) if text.strip()]
 
@@ -80,7 +80,7 @@ def _output_config(model: str, request: models.ModelRequest, without: Set[Featur
 
 
 class _ToolText(NamedTuple):
-    """A tool as JSON, and whether its schema can be enforced by the API (``strict``)."""
+    """A tool as JSON, and whether the API can enforce its schema (``strict``)."""
 
     json: str
     can_be_strict: bool
@@ -112,7 +112,7 @@ _tools_known = IdentityCache[Sequence[models.ToolDefinition], dict[tuple[bool, b
 
 
 def _can_be_strict(schema: Mapping[str, JsonValue]) -> bool:
-    """Whether a schema is closed, requires all its properties, and uses only keywords that strict tools allow."""
+    """Whether a schema is closed, requires all properties, and uses only keywords that strict tools support."""
     if not set(schema) <= _STRICT_WORDS:
         return False
     inner: list[JsonValue] = []
@@ -128,7 +128,7 @@ def _can_be_strict(schema: Mapping[str, JsonValue]) -> bool:
 
 
 def _drop_unsendable(model: str, messages: Sequence[models.Message], *, opaque: bool) -> list[models.Message]:
-    """The messages without what the API refuses: empty texts, empty messages, opaque blocks of other models."""
+    """The messages without what the API refuses: empty texts, empty messages, and opaque blocks of other models."""
 
     def is_sent(block: models.Block) -> bool:
         match block:
@@ -144,7 +144,7 @@ def _drop_unsendable(model: str, messages: Sequence[models.Message], *, opaque: 
 
 
 def _replace_hidden_images(messages: Sequence[models.Message], images: bool) -> Sequence[models.Message]:
-    """The same messages, with a sentence in place of each image that is not sent."""
+    """The messages with a sentence in place of each image that is not sent."""
 
     def say(block: models.Block) -> models.Block:
         if isinstance(block, models.ImageBlock) and not (images and block.data):
@@ -155,10 +155,10 @@ def _replace_hidden_images(messages: Sequence[models.Message], images: bool) -> 
 
 
 def _cache_breakpoints(messages: Sequence[models.Message], grows: bool) -> set[_Place]:
-    """The blocks that carry a cache breakpoint, beside the one of the static prefix.
+    """The places of blocks with a cache breakpoint, besides that of the static prefix.
 
-    Of a history that grows: the end of the first message and of the last, and where the request before ended, because
-    the API looks back only 20 blocks from a breakpoint.
+    In a growing history: the ends of the first and last messages, and where the previous request ended, because the API
+    looks back only 20 blocks from a breakpoint.
     """
     stable = [
         (at, place)
@@ -233,7 +233,7 @@ _ALL_SINCE = (5, 0)
 
 
 def takes_effort(model: str) -> bool:
-    """Whether the model accepts the ``effort`` field, judged by its name; False for a name that tells nothing."""
+    """Whether the model accepts the ``effort`` field, judged by its name; False for an unknown name."""
     named = _NAME.search(model)
     if named is None:
         return False
@@ -251,9 +251,9 @@ _scan = json.JSONDecoder().raw_decode
 
 
 def read_reply(model: str, text: str, *, is_json: bool = False) -> models.ModelReply:
-    """The reply of ``model`` to a request. ``is_json``: it was asked for JSON, so fences around that are taken off.
+    """Parses the response of ``model``. ``is_json``: it was asked for JSON, so code fences are removed.
 
-    Raises ``ModelRefused`` for a refusal, ``ModelUnavailable`` for what is no whole message, or too large a one.
+    Raises ``ModelRefused`` for a refusal, and ``ModelUnavailable`` for an incomplete or too large message.
     """
     if len(text) > MOST_CHARACTERS:
         raise models.ModelUnavailable(
@@ -324,7 +324,7 @@ def _text_after(text: str, at: int) -> int:
 
 
 def _strip_fence(text: str) -> str:
-    """The JSON alone, if the model put it between code fences with or without words around them."""
+    """The JSON inside code fences, if there are any."""
     if text.lstrip()[:1] in ("{", "["):
         return text
     fenced = _FENCED.search(text)

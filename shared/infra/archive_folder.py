@@ -1,4 +1,6 @@
-"""An archive in a folder, one file a task; its names are safe in a bucket too, whatever ids clients choose."""
+"""An archive in a folder, with one file for each task. File names are also safe in a bucket, whatever ids clients
+choose.
+"""
 
 import asyncio
 import hashlib
@@ -25,7 +27,7 @@ def task_name(task_id: str) -> str:
 
 
 def task_id_of(name: str) -> str | None:
-    """The task id in an archive name, or the id's hash where it was too long; None for a foreign name."""
+    """The task id in a file name, or its hash if the id was too long; None for a foreign file."""
     stem = name.removesuffix(_SUFFIX)
     if stem == name:
         return None
@@ -38,7 +40,9 @@ def _shorten(text: str) -> str:
 
 
 class FolderArchive(Archive):
-    """An archive in a folder. A file is written under another name, synced and renamed, so nobody reads half of one."""
+    """An archive in a folder. A file is written under another name, synced and renamed, so that no reader sees half of
+    it.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -102,7 +106,7 @@ class FolderArchive(Archive):
 
 
 def write_synced(path: Path, content: bytes) -> None:
-    """Write a new file, for its owner alone, to the disk."""
+    """Writes a new file that only its owner can read, and syncs it to disk."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with open(descriptor, "wb") as file:
         file.write(content)
@@ -111,7 +115,7 @@ def write_synced(path: Path, content: bytes) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Sync a folder to disk: a rename in it lasts only after that."""
+    """Syncs a folder to disk, without which a rename in it may be lost."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -19,9 +19,9 @@ _SMALL = 64 * 1024  # bytes that are encrypted sooner than a thread is asked
 
 
 class EncryptedArchive(Archive):
-    """An archive whose contents are encrypted before they reach the one inside.
+    """An archive that encrypts contents before they reach the ``inner`` one.
 
-    ``keys``: Fernet keys, the newest first. The first encrypts; any of them decrypts.
+    ``keys``: Fernet keys, the newest first. The first encrypts; all decrypt.
     """
 
     def __init__(self, inner: Archive, keys: tuple[str, ...]) -> None:
@@ -91,15 +91,15 @@ class ArchiveSettings(Settings):
         return self
 
     def archive(self) -> Archive | None:
-        """The archive of ended tasks; None if no ``ARCHIVE_URL`` is set. Nothing is connected yet."""
+        """The archive of ended tasks; None if ``ARCHIVE_URL`` is not set. Does not connect yet."""
         return self._open_archive(self.archive_url)
 
     def session_archive(self) -> Archive | None:
-        """The archive of idle sessions' states, in a folder ``sessions`` beside the tenants' tasks."""
+        """The archive of idle sessions, in a folder ``sessions`` next to the tenants' tasks."""
         return self._open_archive(f"{self.archive_url.rstrip('/')}/sessions")
 
     def file_archive(self) -> Archive | None:
-        """The archive of files that come with messages, named by the hashes of their contents."""
+        """The archive of message files, named by the hashes of their contents."""
         return self._open_archive(f"{self.archive_url.rstrip('/')}/files")
 
     def _open_archive(self, address: str) -> Archive | None:
@@ -111,7 +111,7 @@ def new_key() -> str:
 
 
 def read_keys(text: str) -> tuple[str, ...]:
-    """Parse Fernet keys with commas between, newest first; its ``ValueError`` repeats none of them."""
+    """Parses Fernet keys separated by commas, newest first; its ``ValueError`` does not repeat them."""
     keys = tuple(filter(None, map(str.strip, text.split(","))))
     for key in keys:
         try:
@@ -131,14 +131,14 @@ def _open_plain(address: str) -> Archive:
 
 
 def folder_url(folder: Path) -> str:
-    """The value of ``ARCHIVE_URL`` for a stack whose data lie in ``folder``."""
+    """The value of ``ARCHIVE_URL`` for a local stack with its data in ``folder``."""
     return (folder.resolve() / "archive").as_uri()
 
 
 def key_of(folder: Path, use: Literal["archive", "webhook", "assessment"] = "archive") -> str:
-    """A key of the stack in ``folder``, made if there is none. Two callers at once get the same one.
+    """A key of the local stack in ``folder``, created if it does not exist. Concurrent callers get the same key.
 
-    It encrypts the archive, signs webhooks, or encrypts the access keys of assessed worlds.
+    ``use``: it encrypts the archive, signs webhooks, or encrypts the access keys of assessed worlds.
     """
     path = folder / f"{use}.key"
     if not path.exists():
@@ -147,7 +147,7 @@ def key_of(folder: Path, use: Literal["archive", "webhook", "assessment"] = "arc
 
 
 def _make_key(path: Path) -> None:
-    """Make a new key in a file of its owner's alone. It is linked into place whole; a file that stands there stays."""
+    """Creates a key file that only its owner can read, atomically; an existing file is not replaced."""
     beside = path.with_name(f"{path.name}.{uuid4().hex}")
     write_synced(beside, new_key().encode())
     try:

@@ -1,4 +1,4 @@
-"""An archive in an S3 bucket, or in anything that speaks its protocol."""
+"""An archive in an S3 bucket, or any store with the S3 protocol."""
 
 import asyncio
 from collections.abc import Callable
@@ -62,7 +62,7 @@ async def _call_bucket(call: Callable[[], T]) -> T:
 
 
 async def _call_or_miss(call: Callable[[], T]) -> T | None:
-    """Make an S3 call in a thread; None if the object or bucket asked for does not exist."""
+    """Makes an S3 call in a thread; None if the object or bucket does not exist."""
 
     def unless_missing() -> T | None:
         try:

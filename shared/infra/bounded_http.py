@@ -1,7 +1,7 @@
-"""HTTP/1.1 whose request heads come to an end: within a size and within a time, before any application sees them.
+"""HTTP/1.1 with limits on the size and time of request heads, before any application sees them.
 
-The head of an answer leaves in one write with the body that comes at once behind it: uvicorn writes them one by one,
-and uvloop sends each by itself, which costs server and client a system call more.
+The head of a response is sent in one write with a body that follows at once. uvicorn writes them separately, which
+costs server and client a system call more under uvloop.
 """
 
 import asyncio
@@ -17,10 +17,9 @@ _REFUSALS = {
 
 
 class BoundedHttp(HttpToolsProtocol):
-    """uvicorn's HTTP protocol with a limit on the bytes and the seconds of a request's head (431, 408).
+    """uvicorn's HTTP protocol with limits on the bytes and seconds of a request's head (431, 408).
 
-    A connection on which nothing ever comes is closed after ``silent_seconds``, later than any that waits for its next
-    request.
+    A connection without any request is closed after ``silent_seconds``, which is longer than the keep-alive time.
     """
 
     head_seconds = 10.0
@@ -75,9 +74,9 @@ class BoundedHttp(HttpToolsProtocol):
             self._deadline = None
 
     def _refuse(self, status: int) -> None:
-        """Answer with ``status`` and close the connection.
+        """Answers with ``status`` and closes the connection.
 
-        If an earlier request is still being answered, only close.
+        If an earlier request is still being answered, only closes it.
         """
         self._forget_deadline()
         if self.transport.is_closing():
@@ -88,9 +87,9 @@ class BoundedHttp(HttpToolsProtocol):
 
 
 class _AnswerTransport(asyncio.Transport):
-    """A transport for one answer, which sends the head together with the first part of the body.
+    """A transport for one response, which sends the head together with the first part of the body.
 
-    The head waits at most until the next turn of the event loop.
+    The head waits at most until the next iteration of the event loop.
     """
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:

@@ -1,4 +1,4 @@
-"""An ASGI application whose requests are counted, and one whose log lines carry the id of their request."""
+"""ASGI middleware that counts requests, and that logs them with a request id."""
 
 import logging
 import re
@@ -22,9 +22,9 @@ _NO_ROUTE = "none"  # what was refused before a route was found, and what there 
 
 
 class CountedApp:
-    """Counts the requests of the ASGI application inside it, but for probes and scrapes.
+    """Counts the requests of the ASGI application inside it, except probes and scrapes.
 
-    It has to be the outermost layer. With a ``page`` it answers ``/metrics`` itself.
+    It must be the outermost layer. With a ``page`` it answers ``/metrics`` itself.
     """
 
     def __init__(self, app: ASGIApp, meter: Meter, page: MetricsPage | None = None) -> None:
@@ -41,13 +41,15 @@ class CountedApp:
 
 
 def count_requests(app: ASGIApp, service: str) -> CountedApp:
-    """The application, counted. For a service that has no metrics but those of its requests."""
+    """The application with counted requests, for a service without other metrics."""
     metrics = Metrics(service)
     return CountedApp(app, metrics, MetricsPage(metrics))
 
 
 class _TimedRequest:
-    """One request and its answer, timed; a stream only to its first byte, as its client decides when it ends."""
+    """One request, timed until its response ends; a stream only until its first byte, since its client decides when it
+    ends.
+    """
 
     def __init__(self, meter: Meter, counts: "AnswerCounts", scope: Scope) -> None:
         self._meter, self._counts, self._scope = meter, counts, scope
@@ -81,7 +83,7 @@ class _TimedRequest:
 
 
 class AnswerCounts:
-    """Counts answers by method, route and status. The series of each is looked up once."""
+    """Counts responses by method, route and status, with a cached series for each."""
 
     def __init__(self, meter: Meter) -> None:
         self.count_open = meter.recorder(names.HTTP_OPEN)
@@ -89,7 +91,7 @@ class AnswerCounts:
         self._series: dict[tuple[str, str, int], tuple[Callable[[float], None], Callable[[float], None]]] = {}
 
     def count_answer(self, method: str, route: str, status: int, took: float) -> None:
-        """Count one answer. ``took``: seconds to its end, or to a stream's first byte."""
+        """Counts one response. ``took``: seconds to its end, or to a stream's first byte."""
         name = (method if method in _KNOWN else "OTHER", route, status)
         count, observe = self._series.get(name) or self._add_series(*name)
         count(1)
@@ -104,7 +106,7 @@ class AnswerCounts:
 
 
 def route_of(scope: Scope) -> str:
-    """The route's pattern as a label. Never the path, which holds ids and whatever a caller puts there."""
+    """The route's pattern, as a label. Never the path, which contains ids and whatever a caller writes there."""
     pattern = getattr(scope.get("route"), "path", None)
     return f"{scope.get('root_path', '')}{pattern}" if isinstance(pattern, str) else _NO_ROUTE
 
@@ -124,9 +126,9 @@ log = structlog.get_logger()
 
 
 class LoggedApp:
-    """Gives each request an id, its caller's ``X-Request-Id`` if usable, and logs its answer.
+    """Gives each request an id (the caller's ``X-Request-Id`` if usable), and logs its response.
 
-    The answer carries the id too. It is logged at DEBUG, or at WARNING where the fault is ours, without path, query or
+    The response carries the id, too. It is logged at DEBUG, or at WARNING for a server error; without path, query or
     address.
     """
 

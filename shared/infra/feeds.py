@@ -1,4 +1,4 @@
-"""Reads each watched event stream once a process, however many callers watch it."""
+"""Reads each watched event stream once for each process, however many callers watch it."""
 
 import asyncio
 from collections import deque
@@ -16,7 +16,9 @@ _START = (0, 0)
 
 
 def _parse_message(message: str) -> list[EventRow] | None:
-    """The events in a message; None for a message of another version, whose events have to be read from the stream."""
+    """The events in a published message; None for a message of another version, whose events must be read from the
+    stream.
+    """
     entry_id, _, entry = message.partition("\n")
     try:
         return [EventRow(*row) for row in read_events(entry_id, entry)]
@@ -28,9 +30,9 @@ Read = Callable[[str, str], Awaitable[list[EventRow]]]
 
 
 class Feed:
-    """The newest events of one watched stream, shared by all who watch it.
+    """The newest events of one stream, shared by all its watchers.
 
-    Events arrive in published messages. Where messages were missed or carry no event, the first watcher to notice reads
+    Events arrive in published messages. If messages were missed or carry no event, the first watcher to notice reads
     the stream for all.
     """
 
@@ -90,7 +92,7 @@ class Feed:
         self._until = row.stream_id
 
     async def _read_newer(self, stream_id: str) -> None:
-        """Read the events since the last read, unless all of them were heard."""
+        """Reads the events since the last read from the stream, unless all came as messages."""
         async with self._lock:
             if not self._until:
                 self._restart_at(stream_id)
@@ -121,7 +123,7 @@ class Feed:
             self._append(row)
 
     def _rows_after(self, stream_id: str) -> list[EventRow] | None:
-        """The rows after that id; None if the oldest of them have left memory."""
+        """The events after that id; None if the oldest of them are no longer in memory."""
         place = place_of(stream_id)
         if place < place_of(self._since):
             return None
@@ -135,7 +137,7 @@ class Feeds:
 
     @asynccontextmanager
     async def open_feed(self, stream: str) -> AsyncIterator[Feed]:
-        """Yields the stream's feed, which all who watch the stream share."""
+        """Yields the stream's feed, which all its watchers share."""
         feed = self._feeds.get(stream)
         if feed is None:
             feed = self._feeds[stream] = Feed(stream, self._live, self._read)

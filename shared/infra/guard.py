@@ -1,7 +1,7 @@
-"""Finds the addresses of a host and lets through those that may be called; a connection is made to one of them.
+"""Resolves a host, and connects only to addresses that are permitted.
 
-The name is looked up once for each connection, and what was checked is what is connected to, so that a name which
-changes between the check and the connection gains nothing. No address is touched before it has passed.
+The name is resolved once for each connection, and the checked addresses are those connected to, so that a name which
+changes in between gains nothing.
 """
 
 import asyncio
@@ -21,13 +21,13 @@ LOOKUPS = 64  # at once: whoever names hosts that nobody answers for holds up no
 
 
 def addresses_of(host: str, port: int) -> Sequence[str]:
-    """The host's addresses as the system resolves them, which may take half a minute; raises ``OSError``."""
+    """The host's addresses from the system's resolver, which may take half a minute; raises ``OSError``."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
 class ThreadedResolver:
-    """Resolves names in threads of its own. A lookup that was given up runs on until the system gives up."""
+    """Resolves names in its own threads. A look-up that the caller abandoned runs on until the system gives up."""
 
     def __init__(self, look_up: LookUp = addresses_of) -> None:
         self._look_up, self._threads = look_up, ThreadPoolExecutor(LOOKUPS, "lookup")
@@ -40,22 +40,22 @@ system_resolver = ThreadedResolver()
 
 
 class Guard:
-    """Connects only to addresses that ``reach`` permits. Tests may give a resolver."""
+    """Connects only to addresses that ``reach`` permits. ``resolver`` is replaceable for tests."""
 
     def __init__(self, reach: Reach, resolver: Resolver = system_resolver) -> None:
         self.reach, self._resolver = reach, resolver
 
     def check(self, url: str) -> None:
-        """Raises ``Refused`` for a URL that may not be requested. A query in it is allowed."""
+        """Raises ``Refused`` for a URL that must not be requested."""
         check_url(url, self.reach._replace(queries=True))
 
     async def connect_to(
         self, target: Target, seconds: float | None, connect: Callable[[str, float], Awaitable[Stream]]
     ) -> Stream:
-        """Connect to the first of the host's permitted addresses that answers.
+        """Connects to the first of the host's permitted addresses that accepts.
 
-        ``connect`` is given an address and how many seconds it may take. Raises ``Refused``, ``TimeoutError``, or what
-        ``connect`` raised for the last address.
+        ``connect`` gets an address and a time limit in seconds. Raises ``Refused``, ``TimeoutError``, or the error of
+        the last address.
         """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + (CONNECT_SECONDS if seconds is None else seconds)
@@ -69,7 +69,7 @@ class Guard:
             return await connect(last, deadline - loop.time())
 
     async def addresses(self, target: Target) -> Sequence[str]:
-        """The host's addresses, IPv4 first. Raises ``Refused`` if there are none or if any of them is not permitted."""
+        """The host's addresses, IPv4 first. Raises ``Refused`` if there are none, or one of them is not permitted."""
         check_target(target, self.reach)
         found = await self._resolve(target)
         if not found:

@@ -1,4 +1,4 @@
-"""An ``httpx`` client for addresses that came from outside: it connects only where the guard permits."""
+"""An ``httpx`` client for addresses from outside, which connects only where the guard permits."""
 
 import ssl
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ _LIMITS = httpx.Limits(max_connections=100, keepalive_expiry=2.0)
 
 
 class RefusedConnection(httpx.ConnectError):
-    """The guard permitted no connection. ``rule`` names the rule that refused; ``str()`` may be shown to anybody."""
+    """The guard refused the connection. ``rule``: the broken rule; ``str()`` may be shown to anybody."""
 
     def __init__(self, refused: Refused, request: httpx.Request) -> None:
         super().__init__(f"the URL {refused.message}", request=request)
@@ -28,9 +28,10 @@ class RefusedConnection(httpx.ConnectError):
 def guarded_client(
     guard: Guard, timeout: httpx.Timeout, limits: httpx.Limits = _LIMITS, tls: ssl.SSLContext | None = None
 ) -> httpx.AsyncClient:
-    """An HTTP client that connects only where the guard permits. No proxy, no redirects, no retries.
+    """An HTTP client that connects only where the guard permits. It uses no proxy, follows no redirects, and never
+    retries.
 
-    If a single request asks for redirects, each step is checked like the first.
+    If a single request asks for redirects, each address is checked like the first.
     """
     transport = GuardedTransport(guard, limits, tls)
     return httpx.AsyncClient(transport=transport, timeout=timeout, follow_redirects=False, trust_env=False)

@@ -1,4 +1,4 @@
-"""Gauges of the whole installation, read from Redis at each scrape in one round trip, however much waits there."""
+"""Gauges of the whole installation, read from Redis in one round trip at each scrape."""
 
 from collections.abc import Callable, Mapping
 from time import perf_counter, time
@@ -39,7 +39,9 @@ class InstallationGauges(NamedTuple):
 
 
 class InstallationReading(Reading):
-    """Sets the installation's gauges at a scrape. ``OLDEST_WAITING`` looks at 10 sessions of each partition only."""
+    """Sets the installation's gauges at a scrape. ``OLDEST_WAITING`` is of the first 10 sessions of each partition
+    only.
+    """
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
@@ -64,7 +66,9 @@ class InstallationReading(Reading):
         _put_gauges(metrics, standing)
 
     async def read_gauges(self) -> InstallationGauges:
-        """The gauges of all partitions: counts summed, ages at their largest. Raises ``StoreUnavailable``."""
+        """The gauges over all partitions: counts are summed, of ages the largest counts. Raises
+        ``StoreUnavailable``.
+        """
         rows = [_read_row(reply) for reply in await self._scripts.run_many("gauge", self._calls)]
         summed = InstallationGauges(*map(sum, zip(*rows, strict=True)))
         oldest, asked = max(row.oldest_us for row in rows), max(row.oldest_asked_ms for row in rows)
@@ -80,7 +84,7 @@ def _build_gauge_call(one: keys.PartitionKeys) -> Call:
 
 
 def _read_row(reply: Reply) -> InstallationGauges:
-    """One partition's gauges. The newest applied outcome stays in its stream, so it does not count as behind."""
+    """One partition's gauges. The newest applied outcome stays in its stream, and does not count as unapplied."""
     row = InstallationGauges(*map(int, cast("list[str | int]", reply)))
     return row._replace(behind=max(0, row.behind - 1))
 

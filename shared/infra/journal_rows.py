@@ -1,6 +1,6 @@
-"""Stores the steps of a task's journal in its stream: steps stored together are one packed row.
+"""Packs the steps of a task's journal for its stream; steps stored together are one row.
 
-A text that many tasks have in common is replaced in a step by its name, and put back by whoever reads the row.
+A text that many tasks share is replaced in a step by its name, and restored when the row is read.
 """
 
 import json
@@ -21,7 +21,7 @@ Row: TypeAlias = "tuple[str, Mapping[str, str]]"  # a stream's entry: its id, an
 
 
 class StoredStep(NamedTuple):
-    """A journal step as stored: ``parts`` make up its data, ``at_ms`` is when it was stored."""
+    """A stored journal step. ``parts``: its data, with shared texts as names; ``at_ms``: when it was stored."""
 
     key: str
     kind: str
@@ -30,11 +30,11 @@ class StoredStep(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the common texts in the step's data."""
+        """The names of the shared texts in the step's data."""
         return tuple(part[0] for part in self.parts if isinstance(part, list))
 
     def data(self, texts: Mapping[str, str]) -> str:
-        """The step's data with each name replaced by its text; raises ``KeyError`` for a name not in ``texts``."""
+        """The step's data with names replaced by their texts; raises ``KeyError`` for a name not in ``texts``."""
         return "".join(texts[part[0]] if isinstance(part, list) else part for part in self.parts)
 
 
@@ -43,9 +43,8 @@ def text_name(text: str) -> str:
 
 
 def split_shared_texts(data: str, names: Mapping[str, str]) -> tuple[Part, ...]:
-    """Cut ``data`` into parts.
-
-    Each text of ``names`` (text to its name) that occurs becomes a part with only its name.
+    """Splits ``data`` into parts. ``names``: from text to its name; each such text becomes a part with only the
+    name.
     """
     parts: list[Part] = [data]
     for text, name in names.items():
@@ -59,14 +58,14 @@ def _split_at(part: str, text: str, name: str) -> list[Part]:
 
 
 def pack_row(steps: Sequence[StoredStep]) -> bytes:
-    """The steps as the one packed value of a row; empty for no steps."""
+    """The steps packed as one row; empty for no steps."""
     if not steps:
         return b""
     return _SHAPES.pack(_encode([[step.key, step.kind, *step.parts] for step in steps]))
 
 
 def read_rows(rows: Iterable[Row]) -> tuple[StoredStep, ...]:
-    """The steps of a stream's rows in their order. Raises ``ValueError`` for a row that cannot be read."""
+    """The steps of the rows in order. Raises ``ValueError`` for an unreadable row."""
     return tuple(step for row_id, fields in rows for step in _read_row(int(row_id.partition("-")[0]), fields))
 
 

@@ -1,7 +1,7 @@
-"""Every Redis key of the product. ``docs/redis-keys.md`` says of each who writes it, how long it lives, and why.
+"""All Redis keys of the product. ``docs/redis-keys.md`` says who writes each, how long it lives, and why.
 
-All keys of one session, and of its tasks, carry the hash tag of the session's partition, so that one Lua step touches
-one slot. Names are percent-quoted, so that a client's ``:`` or ``{`` cannot forge another key.
+All keys of a session and its tasks have the hash tag of the session's partition, so that a Lua script uses one cluster
+slot. Names are percent-encoded, so that a client's ``:`` or ``{`` cannot form another key.
 """
 
 import re
@@ -144,7 +144,9 @@ def task_keys(tenant: str, session_id: str, task_id: str) -> TaskKeys:
 
 
 class ListStems(NamedTuple):
-    """How the names of a task's lists begin: the owner's, the tenant's and the session's. A state's name follows."""
+    """The beginnings of the keys of a task's lists (the owner's, the tenant's and the session's); a state's name is
+    appended.
+    """
 
     owner: str
     tenant: str
@@ -157,13 +159,13 @@ def list_stems(partition: int, tenant: str, owner: str = "", session_id: str = "
 
 
 def listing_argument(tenant: str, owner: str, session_id: str, task_id: str) -> str:
-    """The lists a task belongs to and its member in them, as one argument of the scripts."""
+    """The lists that a task belongs to and its member in them, as one script argument."""
     stems = list_stems(partition_of(tenant, session_id), tenant, owner, session_id)
     return "\n".join((*stems, _quote(task_id), str(TASK_RETENTION_SECONDS)))
 
 
 def listed_record(partition: int, tenant: str, member: str) -> str:
-    """The record key of a task that is a member of a partition's list. Older members also name tenant and session."""
+    """The record key of a task in a partition's list. Members of older releases also name tenant and session."""
     return f"{_tag(partition)}:t:{_quote(tenant)}:{member.rpartition(':')[2]}:record"
 
 
@@ -182,17 +184,17 @@ def all_partitions() -> Iterator[PartitionKeys]:
 
 @lru_cache(maxsize=1_024)
 def learned_keys(tenant: str) -> LearnedKeys:
-    """The keys of what is learned for a tenant, in one slot, so that one Lua step applies one outcome."""
+    """The keys of what is learned for a tenant, in one slot, so that one script applies an outcome."""
     return LearnedKeys(*(f"pa:{{t:{_quote(tenant)}}}:{field.name}" for field in fields(LearnedKeys)))
 
 
 def shared_key(tenant: str, name: str) -> str:
-    """The key of a text that the journals of the tenant's tasks refer to by ``name``."""
+    """The key of a shared text that the tenant's journals refer to by ``name``."""
     return f"pa:{{t:{_quote(tenant)}}}:shared:{name}"
 
 
 def made_tool_field(name: str, version: int) -> str:
-    """The field of one version of a made tool in the tenant's hash of them."""
+    """The hash field of one version of a made tool."""
     return f"{_quote(name)}@{version}"
 
 
@@ -221,49 +223,49 @@ QUALITY_TREND = "quality"
 
 
 def arm_trend(process_type: str, strategy: str) -> str:
-    """The field of an arm in the hash of trends."""
+    """The hash field of an arm's trend."""
     return f"arm:{_quote(process_type)}:{_quote(strategy)}"
 
 
 def unpack_arm_trend(field: str) -> tuple[str, str] | None:
-    """Process type and strategy of a trend's field; None for a trend that is not an arm's."""
+    """Process type and strategy in a trend's field; None for other trends."""
     kind, *names = map(unquote, field.split(":"))
     return (names[0], names[1]) if kind == "arm" and len(names) == 2 else None
 
 
 def unpack_arm_field(field: str) -> tuple[str, str, str]:
-    """Process type, strategy, and which of the arm's two numbers the field is."""
+    """Process type, strategy, and which of the arm's two numbers the field holds."""
     process_type, strategy, number = map(unquote, field.split(":"))
     return process_type, strategy, number
 
 
 def dedupe_key(tenant: str, session_id: str, principal_id: str, message: str) -> str:
-    """The key that recognises a message sent again. In the session's slot: only resends within a session are found."""
+    """The key by which a repeated message is recognised, within its session."""
     return f"{_tag(partition_of(tenant, session_id))}:dedupe:{_quote(tenant)}:{_quote(principal_id)}:{_quote(message)}"
 
 
 def alias_key(tenant: str, task_id: str) -> str:
-    """The key that leads from a task's id to the task. In a slot of its own: who asks may know nothing but the id."""
+    """The key from a task's id to the task, in its own slot, because a caller may know only the id."""
     return f"pa:alias:{_quote(tenant)}:{_quote(task_id)}"
 
 
 def thread_key(tenant: str, alias: str) -> str:
-    """The key of what is noted under a client's own task id, in a slot of its own: the session is not known yet."""
+    """The key of what is stored under a client's own task id, in its own slot, because the session is not known yet."""
     return f"pa:thread:{_quote(tenant)}:{_quote(alias)}"
 
 
 def participation_key(tenant: str, session_id: str) -> str:
-    """The key of a session's participation, in the session's slot so that both are forgotten together."""
+    """The key of a session's participation in an assessment, in the session's slot."""
     return f"{_tag(partition_of(tenant, session_id))}:participation:{_quote(tenant)}:{_quote(session_id)}"
 
 
 def participant_key(tenant: str, principal_id: str) -> str:
-    """The key of a participant. In a slot of its own: it is read before the session is known."""
+    """The key of an assessment's participant, in its own slot, because it is read before the session is known."""
     return f"pa:participant:{_quote(tenant)}:{_quote(principal_id)}"
 
 
 def stopped_key(tenant: str, session_id: str) -> str:
-    """The key that says whether the session's tenant is stopped, in the session's slot."""
+    """The key of the copy of the tenant's stop in the session's slot."""
     return stopped_key_in(partition_of(tenant, session_id), tenant)
 
 
@@ -280,7 +282,7 @@ def approval_key(partition: int, tenant: str, approval_id: str) -> str:
 
 
 def _own_slot(kind: str) -> Callable[[str], str]:
-    """Makes the keys of a kind about one thing each, which share a slot with no other."""
+    """Returns a function that builds keys of this kind, each in a slot of its own."""
     return lambda text: f"pa:{kind}:{_quote(text)}"
 
 
@@ -301,7 +303,7 @@ class RateKeys(NamedTuple):
 
 
 def rate_keys_of_key(key_id: str) -> RateKeys:
-    """The keys that count an API key's requests, in the slot of its record so that one step reads and counts."""
+    """The keys that count an API key's requests, in the slot of its record, so that one script reads and counts."""
     return _rate_keys(api_key(key_id))
 
 
@@ -320,12 +322,12 @@ class AssessmentKeys(NamedTuple):
 
 
 def assessment_keys(tenant: str) -> AssessmentKeys:
-    """The keys of a tenant's assessments, in one slot so that one step adds one and drops the oldest."""
+    """The keys of a tenant's assessments, in one slot, so that one script adds one and drops the oldest."""
     return AssessmentKeys(*(f"pa:assessments:{{{_quote(tenant)}}}:{name}" for name in AssessmentKeys._fields))
 
 
 def member_prefix(tenant: str) -> str:
-    """How the members of a tenant's sessions begin in a partition's sets."""
+    """The prefix of the members for a tenant's sessions in a partition's sets."""
     return f"{_quote(tenant)}:"
 
 
@@ -340,7 +342,7 @@ class SlotKeys(NamedTuple):
 
 
 def slot_keys(tenant: str) -> SlotKeys:
-    """The keys of a tenant's sessions that run and of those that wait for an executor, in one slot of Redis."""
+    """The keys of a tenant's running sessions and of those that wait for a slot, in one cluster slot."""
     stem = f"pa:seats:{{{_quote(tenant)}}}"
     return SlotKeys(f"{stem}:running", f"{stem}:queue")
 
@@ -355,14 +357,14 @@ def translated_key(tenant: str, key: str) -> str:
 
 
 class Member(NamedTuple):
-    """A session as the partition's sets name it."""
+    """A session, as a member of a partition's sets."""
 
     tenant: str
     session_id: str
 
 
 class TimerMember(NamedTuple):
-    """A deadline as the partition's timer set names it."""
+    """A deadline, as a member of a partition's timers."""
 
     tenant: str
     session_id: str
@@ -371,7 +373,7 @@ class TimerMember(NamedTuple):
 
 
 class WebhookMember(NamedTuple):
-    """A client's webhook as a partition's deliveries name it. It receives a task's events in order."""
+    """A client's webhook, as a member of a partition's deliveries. It receives a task's events in order."""
 
     tenant: str
     session_id: str
@@ -380,14 +382,14 @@ class WebhookMember(NamedTuple):
 
 
 class PostMember(NamedTuple):
-    """A notice that is delivered once, as a partition's deliveries name it."""
+    """A single notice to deliver, as a member of a partition's deliveries."""
 
     tenant: str
     post_id: str
 
 
 class WaitingApprovalMember(NamedTuple):
-    """An approval that waits, as its tenant's set of them names it."""
+    """A waiting approval, as a member of its tenant's set."""
 
     approval_id: str
     tenant: str
@@ -396,7 +398,7 @@ class WaitingApprovalMember(NamedTuple):
 
 
 class NoticeMember(NamedTuple):
-    """A notice about an approval that is still to be sent; ``step`` counts the levels already passed."""
+    """A notice about an approval that is still to be sent; ``step``: how many levels the approval has passed."""
 
     event: str
     step: str
@@ -407,21 +409,21 @@ class NoticeMember(NamedTuple):
 
 
 class FactMember(NamedTuple):
-    """An event whose facts are still to be extracted."""
+    """An event that is still to be searched for facts."""
 
     tenant: str
     event_id: str
 
 
 class ForgetMember(NamedTuple):
-    """A request to forget, as the set of open ones names it."""
+    """An open request to forget, as a member of their set."""
 
     tenant: str
     request_id: str
 
 
 class EndedMember(NamedTuple):
-    """An ended task as the partition's set of those not archived names it."""
+    """An ended task, as a member of a partition's set of unarchived ones."""
 
     tenant: str
     session_id: str
@@ -432,17 +434,17 @@ M = TypeVar("M")
 
 
 def pack(parts: tuple[str, ...]) -> str:
-    """One of the tuples above as a member of its set."""
+    """One of the tuples above as text, as a member of its set."""
     return ":".join(map(_quote, parts))
 
 
 def unpack(kind: Callable[..., M], member: str) -> M:
-    """The tuple of that kind that ``pack`` has made a member of."""
+    """The tuple of that kind from a member that ``pack`` made."""
     return kind(*map(unquote, member.split(":")))
 
 
 def tenant_of(member: str) -> str:
-    """The tenant of a session, from a member of any of the sets."""
+    """The tenant in a member of any of these sets."""
     return unquote(member.partition(":")[0])
 
 

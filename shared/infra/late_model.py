@@ -1,4 +1,4 @@
-"""Wrappers of a model: one loads it at the first request, one counts its calls."""
+"""Wrappers of a model: one loads it with the first request, one counts its calls."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ class ClosableModel(Model, Protocol):
 
 
 class LazyModel(Model):
-    """A model that is loaded at the first request, by ``load`` in a thread, once."""
+    """A model that ``load`` creates in a thread, once, at the first request."""
 
     def __init__(self, load: Callable[[], ClosableModel]) -> None:
         self._load = load
@@ -69,5 +69,5 @@ class CountedModel(Model):
 
 
 def _name_model(reply: ModelReply) -> str:
-    """The name of the model that was asked, since an endpoint may echo any other; else the name in the reply."""
+    """The name of the requested model, since an endpoint may return another name; else the one in the reply."""
     return reply.asked or reply.model

@@ -1,4 +1,4 @@
-"""Reads what is learned of a tenant, as the contents of its files, in one round trip to state Redis."""
+"""Reads what is learned of a tenant in one round trip, in the formats of the learning files."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -57,7 +57,7 @@ async def learned_files(redis: Redis, tenant: str) -> Mapping[LearningFile, Json
 
 
 def read_rows(kind: type[Row], rows: Iterable[tuple[Key, str | None]]) -> dict[Key, Row]:
-    """The rows that this version can read; the others are logged and begin anew."""
+    """The parsed rows; one that this version cannot read is logged and left out."""
     found: dict[Key, Row] = {}
     for key, text in rows:
         if row := kind.read_row(text):
@@ -87,7 +87,7 @@ def _read_case(row: str) -> dict[str, JsonValue]:
 
 
 def read_arms(numbers: Mapping[str, str]) -> Mapping[str, Mapping[str, Arm]]:
-    """The arms in their hash, by process type and strategy; raises ``ValueError``."""
+    """The arms from their hash, by process type and strategy; raises ``ValueError``."""
     arms: dict[str, dict[str, Arm]] = {}
     for field, value in numbers.items():
         kind, strategy, number = keys.unpack_arm_field(field)
@@ -130,7 +130,7 @@ def _read_statistics(
 
 
 def _show_process(template: dict[str, JsonValue]) -> JsonValue:
-    """A synthesized process with the field names of a seed file, and the whole template beside them."""
+    """A synthesized process with the field names of a seed file, and the whole template in addition."""
     states = template.get("states")
     gated = isinstance(states, list) and "APPROVAL_GATE" in states
     return {
@@ -147,7 +147,7 @@ def _rename_field(row: dict[str, JsonValue], name: str, instead: str) -> JsonVal
 
 
 def _read_object(row: str) -> dict[str, JsonValue]:
-    """The row's JSON object; empty if the row is not one."""
+    """The JSON object in a row; empty if it is not one."""
     try:
         found: JsonValue = json.loads(row)
     except ValueError:

@@ -1,6 +1,6 @@
-"""Stores an entry of the write ledger in its hash: its status, a line break, and the entry, packed.
+"""Packs an entry of the write ledger for its hash: its status, a line break, and the packed entry.
 
-Scripts compare the status and treat the rest as bytes.
+Scripts compare the status, and treat the rest as bytes.
 """
 
 from shared.contracts.ledger import LedgerEntry
@@ -10,12 +10,12 @@ _SHAPES = CompressionShapes("ledger_shapes.txt")
 
 
 def pack_entry(entry: LedgerEntry) -> bytes:
-    """The entry, packed, as it follows its status. Equal entries give equal bytes."""
+    """The packed entry without its status. Equal entries give equal bytes."""
     return _SHAPES.pack(entry.stored_json())
 
 
 def entry_json(row: str) -> str:
-    """The JSON of the entry in a row. Raises ``ValueError`` for a row that cannot be read."""
+    """The entry's JSON in a row. Raises ``ValueError``."""
     try:
         return _SHAPES.unpack(row.partition("\n")[2])
     except ValueError as error:
@@ -23,5 +23,5 @@ def entry_json(row: str) -> str:
 
 
 def read_entry(row: str) -> LedgerEntry:
-    """The entry in a row. Raises ``ValueError`` for a row that cannot be read."""
+    """The entry in a row. Raises ``ValueError``."""
     return LedgerEntry.model_validate_json(entry_json(row))

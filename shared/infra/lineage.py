@@ -1,4 +1,6 @@
-"""Whether state Redis was replaced by a server that may lack acknowledged writes: a promoted replica or a backup."""
+"""Tracks whether state Redis was replaced by a server that may lack acknowledged writes: a promoted replica or a
+restored backup.
+"""
 
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
@@ -9,12 +11,11 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Lineage:
-    """Whether the Redis server behind one URL was replaced (failover, restore, crash), as far as this process knows.
+    """What this process knows of failovers, restores and crashes of the Redis server behind one URL.
 
-    Every new connection asks its server that first. ``problem``: why the server asked last could not tell; None if it
-    could, or if none was asked.
-    ``confirm_replicas``: how many replicas must have the intent of a write before its request leaves; with one or more,
-    a promoted replica lacks only intents whose requests were never sent.
+    Each new connection asks its server. ``problem``: why the last one asked could not tell; None if it could, or none
+    was asked. ``confirm_replicas``: how many replicas must confirm a write's intent before its request is sent; with
+    one or more, a promoted replica lacks only intents whose requests were never sent.
     """
 
     def __init__(self, confirm_replicas: int = 0) -> None:
@@ -27,37 +28,39 @@ class Lineage:
 
     @property
     def failed_over(self) -> datetime | None:
-        """When the last failover was noticed, by the store's clock; None if never."""
+        """When the last failover was noticed, on the store's clock; None if never."""
         return _read_moment(self._failed_over_us)
 
     @property
     def restored(self) -> datetime | None:
-        """When the server was last restored from a backup, as `purple restored` noted it; None if never."""
+        """When the server was last restored from a backup, as `purple restored` noted; None if never."""
         return _read_moment(self._restored_us)
 
     @property
     def crashed(self) -> datetime | None:
-        """When the server last came back without having been stopped; None if never. The end of its log may be gone."""
+        """When the server last started without having been stopped; None if never. It may have lost the end of
+        its log.
+        """
         return _read_moment(self._crashed_us)
 
     def record_answer(self, failed_over_us: int, restored_us: int = 0, crashed_us: int = 0) -> None:
-        """Take in what a new connection's server answered: microseconds since 1970 of each event, 0 for never."""
+        """Takes in a server's answer: the time of each event in microseconds since 1970, 0 for never."""
         self._failed_over_us = max(self._failed_over_us, failed_over_us)
         self._restored_us = max(self._restored_us, restored_us)
         self._crashed_us = max(self._crashed_us, crashed_us)
         self.problem = None
 
     def record_problem(self, problem: "LineageProblem") -> None:
-        """Note that a connection's server could not tell: until one can, a failover may go unnoticed."""
+        """Notes that a server could not tell. Until one can, a failover may go unnoticed."""
         self.problem = problem
 
     def accept_failover_risk(self) -> None:
-        """Note that the operator accepts unnoticed failovers (``ALLOW_VOLATILE_REDIS``)."""
+        """Notes that the operator accepts unnoticed failovers (``ALLOW_VOLATILE_REDIS``)."""
         self._excused = True
 
     @property
     def failover_risk(self) -> "LineageProblem | None":
-        """Why a failover of Redis could go unnoticed now; None if it could not, or if it would do no harm.
+        """Why a failover of Redis could go unnoticed now; None if it could not, or would do no harm.
 
         While there is a reason, no write may rely on the ledger alone (I3).
         """
@@ -65,7 +68,7 @@ class Lineage:
 
 
 class LineageProblem(NamedTuple):
-    """Why a server could not tell. ``may_pass``: its state may change by itself; else its user lacks a right."""
+    """Why a server could not tell. ``may_pass``: it may resolve itself; otherwise the Redis user lacks a permission."""
 
     said: str
     may_pass: bool

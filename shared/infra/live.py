@@ -1,4 +1,4 @@
-"""One Redis subscription for all who watch tasks in a process."""
+"""One Redis subscription for all listeners of a process."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -24,9 +24,9 @@ log = structlog.get_logger()
 
 
 class ChannelListener:
-    """Tells listeners what is published on their channels. Use it as an async context manager.
+    """Passes published messages on to listeners of their channels. An async context manager.
 
-    A lost connection is made anew and every listener is told to look for what it missed.
+    If its connection is lost, it connects again, and tells every listener that messages may have been missed.
     """
 
     def __init__(self, redis: Redis, quiet_seconds: float = _QUIET_SECONDS) -> None:
@@ -54,7 +54,7 @@ class ChannelListener:
 
     @asynccontextmanager
     async def listen(self, channel: str) -> AsyncIterator[asyncio.Event]:
-        """Yields an event that is set whenever something is published. Clear it before you look at what is new."""
+        """Yields an event that is set whenever something is published. Clear it before you look for what is new."""
         news = asyncio.Event()
 
         def notice(_: str | None) -> None:
@@ -65,7 +65,9 @@ class ChannelListener:
 
     @asynccontextmanager
     async def listening(self, channel: str, hear: Hear) -> AsyncIterator[None]:
-        """Calls ``hear`` with each message on the channel, or with None where some may have been missed."""
+        """While the context lasts, calls ``hear`` with each message on the channel, or None if some may have been
+        missed.
+        """
         self._listeners.setdefault(channel, set()).add(hear)
         try:
             await self._subscribe(channel)
@@ -98,7 +100,7 @@ class ChannelListener:
                 await self._send("UNSUBSCRIBE", channel)
 
     async def _send(self, word: str, channel: str) -> None:
-        """Send SUBSCRIBE or UNSUBSCRIBE. If the connection is lost, the reader notices too and subscribes again."""
+        """Sends SUBSCRIBE or UNSUBSCRIBE. If the connection is lost, the reader subscribes again."""
         act = self._pubsub.subscribe if word == "SUBSCRIBE" else self._pubsub.unsubscribe
         try:
             await act(channel)
@@ -115,14 +117,14 @@ class ChannelListener:
                 await asyncio.sleep(_AGAIN_SECONDS)
 
     async def _connect(self) -> None:
-        """Subscribe to every channel on a new connection; the lock keeps others from connecting meanwhile."""
+        """Subscribes to all channels on a new connection, under a lock."""
         async with asyncio.timeout(_CONFIRM_SECONDS), self._turn:
             await self._pubsub.aclose()  # type: ignore[no-untyped-call]  # redis-py leaves it untyped
             self._pubsub = self._redis.pubsub()
             await self._pubsub.subscribe(LIVE_CHANNEL, *self._listeners)
 
     async def _read(self) -> None:
-        """Hand messages on until the connection is lost, or a silent server does not answer a ping."""
+        """Passes messages on until the connection is lost, or a silent server does not answer a ping."""
         asked = False
         while True:
             message = await self._pubsub.get_message(timeout=self._quiet_seconds)

@@ -1,7 +1,7 @@
-"""Runs the scripts of ``shared/infra/scripts`` by their digest, loading them where the server does not know them.
+"""Runs the scripts of ``shared/infra/scripts`` by their digest, and loads them where the server does not know them.
 
-A call whose reply was lost is made again, for as long as patience lasts: every script is written so that a second run
-of the same call changes nothing more. The text that a repeated call runs begins with ``local again = true``.
+A call whose reply was lost is repeated until ``patience`` is over: every script is written so that running the same
+call again changes nothing more. The text for a repeated call begins with ``local again = true``.
 """
 
 import asyncio
@@ -48,15 +48,17 @@ _MAY_PASS = (ConnectionError, TimeoutError, OSError, ReadOnlyError, ClusterDownE
 
 @cache
 def script_source(name: str, *, again: bool = False) -> str:
-    """The text of a script with what it uses of the prelude. ``again``: for a call whose reply was lost."""
+    """The text of a script with the functions that it uses from the prelude. ``again``: for a call whose reply was
+    lost.
+    """
     text = script_text(name)
     return f"local again = {'true' if again else 'false'}\n{_prelude_of(text)}\n{text}"
 
 
 def _prelude_of(script: str) -> str:
-    """The prelude without functions that are not called: each call of a script makes those anew that stand before it.
+    """The prelude without functions that are not used, since a call creates all of them anew.
 
-    A function calls only such as stand above it.
+    A function uses only functions defined above it.
     """
     head, *functions = re.split(r"^(?=local function )", script_text("prelude"), flags=re.MULTILINE)
     used, kept = _COMMENT.sub("", script), list[str]()
@@ -81,17 +83,17 @@ def digest_of(text: str) -> str:
 
 @runtime_checkable
 class ExchangingPool(Protocol):
-    """A pool that sends commands on a connection of its own, without redis-py's client around each."""
+    """A connection pool that sends commands without redis-py's client around each."""
 
     async def exchange(self, rows: Sequence[Words], seconds: float) -> list[object]:
-        """The reply to each command, or the error with which the server refused it, within ``seconds``."""
+        """The reply to each command, or the server's error, within ``seconds``."""
 
 
 class _SharedRoundTrip:
-    """Sends the commands that callers ask for in the same turn of the event loop in one round trip.
+    """Sends the commands of all callers in one iteration of the event loop together, in one round trip.
 
-    The first caller sends them all, within ``ANSWER_SECONDS``. If it is cancelled, the others get a connection error
-    and ask again.
+    The first caller sends them, within ``ANSWER_SECONDS``. If it is cancelled, the others get a connection error and
+    ask again.
     """
 
     def __init__(self, redis: Redis) -> None:
@@ -101,7 +103,7 @@ class _SharedRoundTrip:
         self._readers = dict(getattr(redis, "response_callbacks", {})) if self._pool else {}
 
     async def execute(self, redis: Redis, rows: Sequence[Words]) -> list[object]:
-        """The reply to each command, or the error with which the server refused it."""
+        """The reply to each command, or the server's error."""
         if self._joining is not None:
             waiting: asyncio.Future[list[object]] = asyncio.get_running_loop().create_future()
             self._joining.append((rows, waiting))
@@ -165,7 +167,7 @@ _TRIPS: "WeakKeyDictionary[Redis, _SharedRoundTrip]" = WeakKeyDictionary()
 
 
 def _round_trip_of(redis: Redis) -> _SharedRoundTrip:
-    """The shared trip of a client, for all scripts that run on it."""
+    """The shared round trip of a client, for all scripts on it."""
     if (known := _TRIPS.get(redis)) is None:
         known = _TRIPS[redis] = _SharedRoundTrip(redis)
     return known
@@ -195,7 +197,7 @@ class Scripts:
     async def run_confirmed(
         self, name: str, keys: Sequence[str], arguments: Iterable[Argument], replicas: int
     ) -> tuple[Reply, bool]:
-        """The script's reply, and whether ``replicas`` replicas confirmed in time what it wrote."""
+        """The script's reply, and whether ``replicas`` replicas confirmed its writes in time."""
         parts = [len(keys), *keys, *arguments]
 
         async def evaluate(again: bool) -> tuple[Reply, bool]:
@@ -220,7 +222,7 @@ class Scripts:
     async def run_all(
         self, calls: "Iterable[tuple[str, Sequence[str], Sequence[Argument]]]"
     ) -> "list[Reply | ResponseError]":
-        """Runs several scripts in one round trip: the reply of each, or the error with which it was refused."""
+        """Runs several scripts in one round trip; returns each one's reply or error."""
         rows: list[tuple[str, list[Argument]]] = [(name, [len(keys), *keys, *rest]) for name, keys, rest in calls]
 
         async def evaluate(again: bool) -> "list[Reply | ResponseError]":
@@ -270,9 +272,9 @@ class Scripts:
             return cast("list[Reply | ResponseError]", await _send_pipeline(self._redis, rows))
 
     async def _retry(self, act: Callable[[bool], Awaitable[T]]) -> T:
-        """Call ``act`` until it succeeds, while patience lasts and the failure may pass.
+        """Calls ``act`` until it succeeds, while patience lasts and the failure may be transient.
 
-        ``act`` is told whether this is a repeated call.
+        ``act`` gets whether this is a repeated call.
         """
         until = asyncio.get_running_loop().time() + self._patience
         pause, again = _PAUSE_SECONDS, False
@@ -293,10 +295,10 @@ def _is_transient(error: Exception) -> bool:
 
 @asynccontextmanager
 async def answering(seconds: float = ANSWER_SECONDS) -> AsyncIterator[None]:
-    """Bounds the Redis commands inside to ``seconds`` and turns their errors into ``StoreUnavailable``.
+    """Limits the Redis commands inside to ``seconds``, and turns their errors into ``StoreUnavailable``.
 
-    redis-py's own ``socket_timeout`` stays off: it uses ``asyncio.wait_for``, which before Python 3.12 can swallow a
-    cancellation, and a turn whose lease is lost, or a process that stops, must not go on.
+    redis-py's own ``socket_timeout`` is not used: it calls ``asyncio.wait_for``, which before Python 3.12 can swallow a
+    cancellation, so that a turn without a lease might continue.
     """
     try:
         async with asyncio.timeout(seconds):
@@ -311,7 +313,7 @@ _ADDRESS = re.compile(rf"(?<=connecting to )\S+?(?=\.?(?:\s|$))|(?:{_HOST}):\d{{
 
 
 def store_unavailable(error: Exception) -> StoreUnavailable:
-    """The error as callers may read it, whom no address of ours concerns; its cause has the whole of it."""
+    """The error for callers, without our server's address; its cause has the details."""
     said = _ADDRESS.sub("its address", str(error))
     return StoreUnavailable(f"Redis does not answer as it should: {type(error).__name__}: {said}")
 

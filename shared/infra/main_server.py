@@ -1,4 +1,4 @@
-"""Serves an application as a process's main work: until SIGTERM or SIGINT, then finishing the requests in hand."""
+"""Serves an application as a process's main work until SIGTERM or SIGINT, then finishes the requests in progress."""
 
 import asyncio
 import math
@@ -23,28 +23,28 @@ _MARGIN_SECONDS = 2.0  # before the grace is over: enough to send answers that a
 
 
 class ShutdownHooks(Protocol):
-    """What an application does between the signal to stop and its end.
+    """What an application does between the stop signal and its end.
 
-    After the signal, requests are still accepted for ``linger_seconds``; then those in hand have ``grace_seconds``.
+    After the signal, requests are accepted for ``linger_seconds`` more; then those in progress have ``grace_seconds``.
     """
 
     linger_seconds: float
     grace_seconds: float
 
     def announce(self) -> None:
-        """The signal has come: tell load balancers, as by readiness, to send requests elsewhere."""
+        """The signal has come: tell load balancers, for example by readiness, to send no more requests."""
 
     def close(self) -> None:
         """No more requests are accepted: end those that would not end by themselves, such as streams."""
 
     def hurry(self) -> None:
-        """The grace is nearly over: answer what waits with what there is."""
+        """The grace time is nearly over: answer waiting requests with what is there."""
 
 
 def serve_until_stopped(
     app: ASGIApp, host: str, port: int, farewell: ShutdownHooks | None = None, websockets: bool = False
 ) -> None:
-    """Serve until SIGTERM or SIGINT, and return when the requests in hand are answered or the grace is over.
+    """Serves until SIGTERM or SIGINT; returns when the requests in progress are answered or the grace time is over.
 
     A second signal ends the lingering. WebSockets are off unless ``websockets`` is set.
     """
@@ -53,7 +53,7 @@ def serve_until_stopped(
 
 
 def stoppable_server(config: uvicorn.Config, farewell: ShutdownHooks | None = None) -> uvicorn.Server:
-    """A server that heeds SIGTERM and SIGINT from now on, and not only once it runs.
+    """A server that reacts to SIGTERM and SIGINT from now on, even before it runs.
 
     After it has stopped, uvicorn raises the signal again.
     """
@@ -65,7 +65,9 @@ def stoppable_server(config: uvicorn.Config, farewell: ShutdownHooks | None = No
 
 
 def config_of(app: ASGIApp, host: str, port: int, grace_seconds: int, websockets: bool = False) -> uvicorn.Config:
-    """uvicorn's configuration for an application. ``X-Forwarded-*`` is left to it: it knows which proxies to trust."""
+    """uvicorn's configuration for an application. uvicorn evaluates ``X-Forwarded-*``, since it knows the trusted
+    proxies.
+    """
     return uvicorn.Config(
         app,
         host=host,

@@ -1,4 +1,4 @@
-"""The metrics of one process, for Prometheus, and ``/metrics``, which shows them with what is read when it is asked."""
+"""The Prometheus metrics of one process, and the page ``/metrics``, which reads some gauges at each scrape."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +25,7 @@ _KINDS: Mapping[Kind, type[Counter | Gauge]] = {Kind.COUNTER: Counter, Kind.GAUG
 
 
 class Metrics(Meter):
-    """The metrics that a service exposes, and the client library's own of the process. All others are ignored."""
+    """The metrics that a service exposes, and the client library's process metrics. Others are ignored."""
 
     def __init__(self, service: str) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]  # untyped; they double what is shown, unread
@@ -57,14 +57,14 @@ class Metrics(Meter):
 
     @override
     def recorder(self, metric: Metric, **labels: str) -> Callable[[float], None]:
-        """A function that adds to one series of the metric, looked up once. Not for a metric that is ever cleared."""
+        """A function that records to one series, looked up once. Not for a metric that is cleared."""
         found = self._find_series(metric, labels)
         if isinstance(found, Histogram):
             return found.observe
         return _ignore_value if found is None else found.inc
 
     def clear(self, metric: Metric) -> None:
-        """Make the metric unknown until it is put again: it shows no samples, or NaN for a gauge without labels."""
+        """Makes the metric unknown until it is set again: without samples, or NaN for a gauge without labels."""
         collector = self._collectors.get(metric.name)
         if collector is None:
             return
@@ -74,9 +74,9 @@ class Metrics(Meter):
         self._series[metric.name].clear()
 
     def _find_series(self, metric: Metric, labels: Mapping[str, str]) -> _Collector | None:
-        """The series with these labels; the one of ``OTHER`` once the metric has ``MOST_SERIES``.
+        """The series with these labels, or the series ``OTHER`` once the metric has ``MOST_SERIES``.
 
-        None if not exposed.
+        None if the metric is not exposed.
         """
         collector = self._collectors.get(metric.name)
         if collector is None or not metric.labels:
@@ -109,11 +109,11 @@ log = structlog.get_logger()
 
 class Reading(Protocol):
     async def fill(self, metrics: Metrics) -> None:
-        """Put the gauges' present values; clear those that cannot be read."""
+        """Sets the gauges to their present values; clears those that cannot be read."""
 
 
 class MetricsPage:
-    """Answers scrapes, after reading the gauges. Only one scrape reads at a time."""
+    """Answers scrapes after reading the gauges. Only one scrape reads at a time."""
 
     def __init__(self, metrics: Metrics, readings: Sequence[Reading] = ()) -> None:
         self._metrics, self._readings = metrics, readings
@@ -139,5 +139,5 @@ def metrics_route(page: MetricsPage) -> Route:
 
 
 def metrics_app(page: MetricsPage) -> Starlette:
-    """An application with nothing but ``/metrics``, for a port that only the operators' network reaches."""
+    """An application with only ``/metrics``, for a port that only the operators' network reaches."""
     return Starlette(routes=[metrics_route(page)])

@@ -1,4 +1,4 @@
-"""The prices of models, read from a file: by default the one beside this module."""
+"""Reads the prices of models from a file; the default file is next to this module."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -30,7 +30,7 @@ class _ModelPrices(BaseModel):
 
 
 class _PriceFile(BaseModel):
-    """A price file. ``as_of`` and ``source`` say when these prices held and who published them."""
+    """A price file. ``as_of`` and ``source``: when these prices were valid, and who published them."""
 
     source: str
     as_of: str
@@ -38,7 +38,7 @@ class _PriceFile(BaseModel):
 
 
 def read_prices(path: Path | None = None) -> Mapping[str, Price]:
-    """The price of each model; those of the file at ``path`` win over ours. Raises ``BadPriceFile``."""
+    """The price of each model; prices in the file at ``path`` override ours. Raises ``BadPriceFile``."""
     own = {} if path is None else _read_file(path)
     return {**_read_file(_OURS), **own}
 

@@ -1,7 +1,7 @@
-"""The ``Tracer`` port on OpenTelemetry's SDK. Only a process that traces loads this module.
+"""The ``Tracer`` port on OpenTelemetry's SDK, loaded only by a process that traces.
 
-The current span is kept in a variable of our own, not in OpenTelemetry's: so no library of ours adds spans to a task's
-trace or tells anybody of it who was not meant to be told.
+The current span is stored in our own context variable, not in OpenTelemetry's, so that no library adds spans to a
+task's trace or passes it on to others.
 """
 
 import asyncio
@@ -99,7 +99,7 @@ class OtelTracer(Tracer):
 
 
 def _redact_value(value: Attribute) -> Attribute:
-    """The value as it may stand in a trace: what the privacy guard marks is removed from texts (I12)."""
+    """The value as it may appear in a trace, with protected values removed from texts (I12)."""
     if isinstance(value, str):
         return _redact_attribute(value)
     return value if isinstance(value, bool | int | float) else tuple(_redact_attribute(one) for one in value)
@@ -127,7 +127,7 @@ _SECONDS = 5.0  # for a batch, its repetitions among them
 
 
 class OtlpSpans(SpanExporter):
-    """Exports spans by the SDK's OTLP exporter, and shuts it down only once though both the SDK and we may ask."""
+    """Exports spans with the SDK's OTLP exporter, and shuts it down once, although both the SDK and we ask for it."""
 
     def __init__(self, endpoint: str) -> None:
         self._exporter = OTLPSpanExporter(endpoint=endpoint, timeout=_SECONDS)

@@ -1,8 +1,7 @@
-"""Packs texts of one kind for Redis: compressed, with the shapes of their kind as the compression's dictionary.
+"""Packs texts of one kind for Redis: compressed, with a dictionary of the shapes of that kind.
 
-A file of shapes must never change: texts are read with it. Redis holds the bytes as they are; a client of ``connect``
-reads them as a text in which each byte that is no UTF-8 is escaped. What gateways, and an earlier revision, store as it
-is, is read too.
+A dictionary file must never change, because stored texts need it. A client of ``connect`` reads the bytes as text with
+escapes for those that are not UTF-8. Unpacked texts, as gateways and an earlier release store them, can be read, too.
 """
 
 import zlib
@@ -13,21 +12,23 @@ _LEVEL, _WINDOW, _MEMORY = 6, 14, 6  # of 16 KB, in which the shapes have room
 
 
 class CompressionShapes:
-    """The shapes of one kind of texts."""
+    """A compression dictionary for one kind of text."""
 
     def __init__(self, file_name: str) -> None:
-        """Of a file in this folder, each line of which is a shape. The commonest stand last, where they cost least."""
+        """``file_name``: a file in this folder with one shape in each line; the most frequent come last, where they
+        cost least.
+        """
         lines = (Path(__file__).parent / file_name).read_text("utf-8").splitlines()
         self._dictionary = ",".join(lines).encode()
         self._begun = zlib.compressobj(_LEVEL, zlib.DEFLATED, _WINDOW, _MEMORY, zdict=self._dictionary)
 
     def pack(self, text: str) -> bytes:
-        """The text, compressed. Equal texts give equal bytes."""
+        """The compressed text. Equal texts give equal bytes."""
         packing = self._begun.copy()  # half of what reading the shapes anew would cost
         return packing.compress(text.encode()) + packing.flush()
 
     def unpack(self, stored: str | bytes) -> str:
-        """The text that was stored. Raises ``ValueError`` for one that cannot be read."""
+        """The text that was stored. Raises ``ValueError`` if it cannot be unpacked."""
         content = stored if isinstance(stored, bytes) else stored.encode(errors=ESCAPES)
         return content.decode() if content[:1] in (b"{", b"[") else self._expand(content)
 

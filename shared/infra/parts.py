@@ -1,7 +1,7 @@
 """Optional parts of a service: settings name them, entry points find them, and only named ones are imported.
 
-Each service has a group of entry points, ``purple_agent.SERVICE``, in ``pyproject.toml``; another distribution may add
-parts to it. Settings check the names with ``check_parts``.
+Each service has a group of entry points, ``purple_agent.SERVICE``, in ``pyproject.toml``. Other distributions may add
+parts to it.
 """
 
 import tomllib
@@ -17,14 +17,14 @@ _PROJECT = Path(__file__).parents[2] / "pyproject.toml"
 
 
 def check_parts(service: str, names: tuple[str, ...]) -> tuple[str, ...]:
-    """The same names; raises ``ValueError`` for a name without an entry point. Imports no part."""
+    """Returns the names; raises ``ValueError`` for one without an entry point. Imports nothing."""
     for name in names:
         _find_entry(service, name)
     return names
 
 
 def load_part(service: str, name: str) -> object:
-    """What a part's entry point names, imported; raises ``CannotStart`` if a library that it needs is missing."""
+    """Imports the object of a part's entry point; raises ``CannotStart`` if a required library is missing."""
     try:
         return _find_entry(service, name).load()
     except ModuleNotFoundError as error:
@@ -32,7 +32,9 @@ def load_part(service: str, name: str) -> object:
 
 
 def _find_entry(service: str, name: str) -> EntryPoint:
-    """The entry point of a part. Ours come first: to search all distributions takes tens of milliseconds."""
+    """The entry point of a part. Ours are searched first, since searching all distributions takes tens of
+    milliseconds.
+    """
     group = f"purple_agent.{service}"
     own = _own_entries().get(group, {})
     if name in own:
@@ -45,10 +47,10 @@ def _find_entry(service: str, name: str) -> EntryPoint:
 
 @cache
 def _own_entries() -> Mapping[str, Mapping[str, str]]:
-    """The entry points in the project file beside the code, by group; empty if there is no such file.
+    """The entry points in the ``pyproject.toml`` next to the code, by group; empty if there is none.
 
-    A checkout and an image run from their files: an editable installation's metadata may be older than they are, and an
-    image has none. An installed wheel has no project file, and its metadata match its files.
+    A checkout and an image use that file, since installed metadata may be older or missing. An installed wheel has no
+    such file, and its metadata are right.
     """
     if not _PROJECT.is_file():
         return {}

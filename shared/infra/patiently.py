@@ -1,4 +1,4 @@
-"""Repeats questions that change nothing while the service that should answer is being replaced."""
+"""Repeats questions that change nothing while the service that answers them is being replaced."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -17,10 +17,10 @@ async def retry_with_pauses(
     patience: float = PATIENCE,
     never: tuple[type[Exception], ...] = (),
 ) -> T:
-    """The answer of ``ask``, repeated after each of ``pauses`` while it fails with one of ``retry_on``.
+    """The answer of ``ask``, which is repeated after each of ``pauses`` while it raises one of ``retry_on``.
 
-    Errors in ``never`` are not retried. ``patience``: the seconds that failed attempts and the next pause may take
-    together; where they would take longer, the error is raised.
+    Errors in ``never`` are not retried. ``patience``: the total seconds that failed attempts and the next pause may
+    take; if they would take longer, the error is raised.
     """
     clock = asyncio.get_running_loop().time
     spent = 0.0

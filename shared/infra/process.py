@@ -1,4 +1,4 @@
-"""Set-up of a process of the product: garbage collection, logging, and its end with its parent."""
+"""Sets up a process: garbage collection, logging, and ending together with its parent."""
 
 import asyncio
 import ctypes
@@ -18,7 +18,9 @@ _PR_SET_PDEATHSIG = 1
 
 
 def tune_gc() -> None:
-    """Exempt what start-up allocated from garbage collection, whose full passes cause the slowest answers."""
+    """Excludes everything allocated at start-up from garbage collection, whose full passes cause the slowest
+    responses.
+    """
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 50, 1000)
@@ -33,9 +35,9 @@ def set_on_signals() -> asyncio.Event:
 
 
 def parent_death_hook(with_signal: int = signal.SIGTERM) -> Callable[[], None]:
-    """A ``preexec_fn`` for a child that must not outlive its parent, however the parent ends.
+    """A ``preexec_fn`` for a child process that must end when its parent ends, in whatever way.
 
-    The kernel tells it on Linux alone. The parent is the *thread* that spawns, so spawn from the main thread.
+    Works on Linux only. The kernel regards the spawning *thread* as the parent, so spawn from the main thread.
     """
     parent, ask_kernel = os.getpid(), death_signal(with_signal)
 
@@ -48,7 +50,7 @@ def parent_death_hook(with_signal: int = signal.SIGTERM) -> Callable[[], None]:
 
 
 def death_signal(number: int) -> Callable[[], None]:
-    """A function that asks the kernel to signal this process when its parent ends. It does nothing but on Linux."""
+    """A function that asks the kernel to signal this process when its parent ends. Does nothing except on Linux."""
     libc = ctypes.CDLL(None) if sys.platform == "linux" else None
 
     def ask_kernel() -> None:
@@ -59,9 +61,9 @@ def death_signal(number: int) -> Callable[[], None]:
 
 
 def configure_logging(service: str, level: int | str = logging.INFO, form: Literal["json", "text"] = "json") -> None:
-    """Log one line an event to stderr, with time, level and service; other libraries' records from WARNING up.
+    """Logs each event as one line to stderr, with time, level and service; other libraries' records from WARNING up.
 
-    No line holds what the privacy guard marks, or what has the shape of a credential.
+    Protected values and credentials are removed from every line.
     """
     least = logging.getLevelNamesMapping()[level.upper()] if isinstance(level, str) else level
     shared: list[structlog.typing.Processor] = [
@@ -86,7 +88,7 @@ def configure_logging(service: str, level: int | str = logging.INFO, form: Liter
 
 
 def _redacting_renderer(form: Literal["json", "text"]) -> structlog.typing.Processor:
-    """A processor that renders an event and removes credentials. It comes last, so none gets past it."""
+    """A processor that renders an event and removes credentials. It must be the last one."""
     json, text = (
         structlog.processors.JSONRenderer(default=_represent_value),
         structlog.dev.ConsoleRenderer(colors=False),
@@ -102,12 +104,12 @@ def _redacting_renderer(form: Literal["json", "text"]) -> structlog.typing.Proce
 def _without_marks(
     _: structlog.typing.WrappedLogger, __: str, event: structlog.typing.EventDict
 ) -> structlog.typing.EventDict:
-    """The event without what the privacy guard marks, even in the words of an error."""
+    """The event without protected values, even in error messages."""
     return redact_json(event, HIDDEN.get())
 
 
 def _represent_value(value: object) -> str:
-    """A value that JSON does not know, as redacted text: an error may quote what it was given."""
+    """A value that is not JSON, as redacted text."""
     return redact_text(repr(value), HIDDEN.get())
 
 

@@ -1,7 +1,7 @@
-"""Reads for many requests at once over one connection, without redis-py's work for each.
+"""Sends read commands of many requests over one connection, without redis-py's work for each.
 
-Commands are packed once, all that are asked in one turn of the event loop leave together, and their replies are matched
-in order.
+Commands are packed once. All that are asked in one iteration of the event loop are sent together, and replies are
+matched by their order.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ _AGAIN_SECONDS = 0.5  # between two attempts to connect
 
 
 class PackedReads(NamedTuple):
-    """Read-only commands, as words and as the bytes that are sent."""
+    """Read-only commands, as words and as the bytes to send."""
 
     commands: tuple[tuple[str, ...], ...]
     packed: bytes
@@ -38,8 +38,7 @@ class PackedReads(NamedTuple):
 class Reads:
     """Sends reads over one shared connection.
 
-    ``redis`` is the client used where that cannot be: with a cluster, sentinels or TLS, and while the connection is
-    lost.
+    ``redis``: the client that is used instead with a cluster, sentinels or TLS, and while the connection is lost.
     """
 
     def __init__(self, redis: Redis, url: str) -> None:
@@ -70,7 +69,7 @@ class Reads:
         self._next_attempt = float("inf")
 
     async def _open_connection(self) -> "_ReadConnection | None":
-        """The shared connection. None while it is being made: the caller does not wait for it."""
+        """The shared connection; None while it is being opened, for which no caller waits."""
         now, current = asyncio.get_running_loop().time(), self._connection
         if current is not None and not current.is_closed and now < current.until:
             return current
@@ -99,7 +98,7 @@ class _PendingRead(NamedTuple):
 
 
 class _ReadConnection(asyncio.Protocol):
-    """One connection, whose replies come in the order of the commands. A late reply ends it for all who wait."""
+    """One connection, whose replies come in the order of the commands. A late reply fails all waiting commands."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -162,7 +161,7 @@ class _ReadConnection(asyncio.Protocol):
             self._transport.write(packed)
 
     def retire(self) -> None:
-        """Close the connection as soon as everything asked has been answered."""
+        """Closes the connection as soon as everything asked has been answered."""
         self._retired = True
         if not self._asked:
             self.close()
@@ -184,7 +183,7 @@ class _ReadConnection(asyncio.Protocol):
 
 
 async def _connect(address: "dict[str, object]") -> _ReadConnection:
-    """Open a connection and sign in; raises ``OSError``."""
+    """Opens a connection and authenticates; raises ``OSError``."""
     loop = asyncio.get_running_loop()
     async with asyncio.timeout(CONNECT_SECONDS):
         if "path" in address:

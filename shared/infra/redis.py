@@ -1,4 +1,4 @@
-"""Connections to Redis, and checks that refuse a server that could lose data."""
+"""Connects to Redis, and refuses a server that could lose data."""
 
 import asyncio
 from typing import Annotated, Self, cast
@@ -71,13 +71,13 @@ class QueueSettings(StateSettings):
 
 
 class VolatileRedis(Exception):
-    """The server may lose what it has acknowledged. The message is a sentence for an operator."""
+    """The server may lose data that it has acknowledged. The message is for operators."""
 
 
 def connect(url: str) -> Redis:
-    """A client for a ``RedisUrl``; texts are decoded. Close it with ``aclose()``.
+    """A client for a ``RedisUrl``; replies are decoded. Close it with ``aclose()``.
 
-    Connecting is bounded and retried; a command that may have been sent is not. Bound commands with ``answering()``.
+    Connecting is bounded and retried; a command that may have been sent is not. Use ``answering()`` to bound commands.
     """
     address = read_address(url)
     if address.kind == "cluster":
@@ -86,15 +86,15 @@ def connect(url: str) -> Redis:
 
 
 def queue_connections(url: str) -> FollowingPool:
-    """A connection pool for arq, which decodes replies by itself."""
+    """A connection pool for arq, without decoding of replies."""
     return FollowingPool(read_address(url), decode=False)
 
 
 async def check_durable(redis: Redis, *, allow_volatile: bool = False) -> None:
-    """Raise ``VolatileRedis`` unless every acknowledged write is on disk, nothing is evicted and failovers are noticed.
+    """Raises ``VolatileRedis`` unless every acknowledged write is on disk, nothing is evicted and failovers are
+    noticed.
 
-    ``allow_volatile`` is the operator's ``ALLOW_VOLATILE_REDIS=true``.
-    Raises ``StoreUnavailable`` if Redis does not answer.
+    ``allow_volatile``: the setting ``ALLOW_VOLATILE_REDIS``. Raises ``StoreUnavailable`` if Redis does not answer.
     """
     if allow_volatile:
         lineage_of(redis).accept_failover_risk()
@@ -112,14 +112,16 @@ async def check_durable(redis: Redis, *, allow_volatile: bool = False) -> None:
 
 
 async def check_writable(redis: Redis) -> None:
-    """Raise ``StoreUnavailable`` if the server refuses writes, as one without memory does (``noeviction``)."""
+    """Raises ``StoreUnavailable`` if the server refuses writes, for example because its memory is full
+    (``noeviction``).
+    """
     await Scripts(redis, patience=0).run("probe", [keys.PROBE], [])
 
 
 def check_lineage(redis: Redis) -> None:
     """Raises if a failover of Redis could go unnoticed now.
 
-    ``VolatileRedis`` if the server's user lacks the right to tell, ``StoreUnavailable`` if it may pass.
+    ``VolatileRedis`` if the server's user lacks the permission to tell, ``StoreUnavailable`` if it may be transient.
     """
     problem = lineage_of(redis).failover_risk
     if problem is None:

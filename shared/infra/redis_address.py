@@ -22,9 +22,9 @@ LIKE = (
 
 @dataclass(frozen=True)
 class RedisAddress:
-    """A parsed Redis URL. ``url`` is what redis-py is given: it names the one server, or no host for the other kinds.
+    """A parsed Redis URL. ``url``: for redis-py, with the single server, or without a host for sentinels and clusters.
 
-    ``confirm_replicas``: how many replicas must have the intent of a write before its request leaves.
+    ``confirm_replicas``: how many replicas must confirm a write's intent before its request is sent.
     """
 
     kind: Literal["server", "sentinel", "cluster"]
@@ -37,7 +37,7 @@ class RedisAddress:
 
 
 def read_address(url: str) -> RedisAddress:
-    """Parse a Redis URL. The message of its ``ValueError`` repeats nothing of the URL, which may hold a password."""
+    """Parses a Redis URL. Its ``ValueError`` repeats nothing of the URL, which may contain a password."""
     try:
         return _parse_url(url)
     except (ValueError, UnicodeError):

@@ -1,4 +1,4 @@
-"""The state on a Redis Cluster: each script touches one slot, so commands only have to find their node."""
+"""A client of a Redis Cluster. Each script uses one slot, so commands only need to find their node."""
 
 from typing import cast
 
@@ -17,9 +17,9 @@ _CONNECT_SECONDS = 2.0
 
 
 class ClusterRedis(RedisCluster):
-    """A cluster client with the part of redis-py's interface that the adapters use. It retries nothing by itself.
+    """A cluster client with the part of redis-py's interface that the adapters use. It never retries.
 
-    A pipeline is never a transaction here. A subscription may be at any node: a cluster publishes to all of them.
+    A pipeline is not a transaction. A subscription may be at any node, since a cluster publishes to all of them.
     """
 
     def __init__(self, address: RedisAddress) -> None:
@@ -51,7 +51,7 @@ class ClusterRedis(RedisCluster):
         return super().pipeline()
 
     def pubsub(self) -> PubSub:
-        """A subscription on a new connection to one node, perhaps another one each time."""
+        """A subscription on a new connection to some node."""
         node = self.get_random_node() if self.nodes_manager.nodes_cache else self._first_node()
         listener = Redis(
             host=node.host,

@@ -1,4 +1,6 @@
-"""Connections that follow the primary: one that turns out to be a replica is dropped, and its name resolved again."""
+"""Connections that follow the primary: one to a server that turns out to be a replica is dropped, and the primary is
+looked up again.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -36,9 +38,9 @@ log = structlog.get_logger()
 
 
 class _FollowingConnection(AbstractConnection):
-    """A connection that checks its server when it opens.
+    """A connection that checks its server's role and lineage when it opens.
 
-    ``locate`` finds the primary; ``lineage`` notes its history.
+    ``locate`` finds the primary; ``lineage`` records failovers.
     """
 
     def __init__(self, *, lineage: Lineage | None = None, locate: Locate | None = None, **options: object) -> None:
@@ -47,7 +49,9 @@ class _FollowingConnection(AbstractConnection):
         super().__init__(**options)  # type: ignore[arg-type]  # redis-py's own options
 
     async def connect(self) -> None:
-        """Connect, and close again if that fails half-way: the next command would read the greeting's replies."""
+        """Connects; closes the connection if that fails half-way, because the next command would read the greeting's
+        replies.
+        """
         self._expired = False
         try:
             await super().connect()  # type: ignore[no-untyped-call]  # redis-py
@@ -62,7 +66,7 @@ class _FollowingConnection(AbstractConnection):
         await self.ask_lineage()
 
     async def ask_lineage(self) -> None:
-        """Ask the server whether it is a promoted replica. A refusal is noted in ``lineage``, not raised."""
+        """Asks the server whether it is a promoted replica. A refusal is recorded in ``lineage``, not raised."""
         if self._lineage is None:
             return
         await self.send_command("EVAL", script_source("lineage"), 1, SERVER)
@@ -94,10 +98,10 @@ class _FollowingConnection(AbstractConnection):
             raise ConnectionError(f"the primary has become a replica: {error}") from error
 
     async def exchange(self, rows: Sequence[Sequence[EncodableT]], seconds: float) -> list[object]:
-        """Send commands, and read the reply to each, or the error with which the server refused it.
+        """Sends commands; returns the reply to each, or the server's error.
 
-        redis-py's client takes twice as long for it, in retries, callbacks and events of its own. Any other failure
-        closes the connection, as there: the next command would read the replies to these.
+        redis-py's client takes twice as long. Any other failure closes the connection, because the next command would
+        read these replies.
         """
         packed = b"".join([part for words in rows for part in self.pack_command(*words)])
         watch = asyncio.get_running_loop().call_later(seconds, self._expire)
@@ -119,7 +123,9 @@ class _FollowingConnection(AbstractConnection):
         return reply
 
     def _expire(self) -> None:
-        """Abort the connection when its replies are late. The timer costs a tenth of ``asyncio.timeout``."""
+        """Aborts the connection when its replies are late. This timer takes a tenth of the time of
+        ``asyncio.timeout``.
+        """
         self._expired = True
         if self._writer is not None:
             self._writer.transport.abort()
@@ -147,7 +153,7 @@ class _FollowingConnection(AbstractConnection):
     async def can_read_destructive(self) -> bool:
         """Whether an idle connection has something to read; raises ``ConnectionError`` if it was closed.
 
-        It is asked before each command. redis-py would wait a turn of the event loop; what was read already tells it.
+        redis-py asks before each command, and would wait an iteration of the event loop; the read buffer tells at once.
         """
         if self._open_reader is None:
             raise ConnectionError("the server has closed the connection")
@@ -159,7 +165,7 @@ class _FollowingConnection(AbstractConnection):
         await super()._connect()  # type: ignore[safe-super, no-untyped-call]  # the class beside it connects
 
     async def _check_role(self) -> None:
-        """Raises ``ConnectionError`` unless the server calls itself the primary: sentinels may be behind."""
+        """Raises ``ConnectionError`` unless the server is the primary, since sentinels may be outdated."""
         await self.send_command("ROLE")
         role = cast("list[str | bytes]", await self.read_response())[0]
         if role not in ("master", b"master"):
@@ -186,9 +192,9 @@ _KINDS: Mapping[type[AbstractConnection], type[_FollowingConnection]] = {
 
 
 class FollowingPool(ConnectionPool):
-    """A pool of connections to the primary at one address, ``CONNECTIONS`` at most.
+    """A pool of at most ``CONNECTIONS`` connections to the primary at one address.
 
-    While one connection is being made, others can be taken.
+    While one connection is being opened, others can be taken.
     """
 
     def __init__(self, address: RedisAddress, lineage: Lineage | None = None, *, decode: bool = True) -> None:
@@ -206,7 +212,7 @@ class FollowingPool(ConnectionPool):
         super().__init__(connection_class=_KINDS[kind], **options, lineage=lineage, locate=locate)  # type: ignore[arg-type]  # redis-py
 
     async def exchange(self, rows: Sequence[Sequence[EncodableT]], seconds: float) -> list[object]:
-        """The reply to each command, or the error with which the server refused it, in one round trip."""
+        """The reply to each command, or the server's error, in one round trip."""
         if self._has_ready:
             return await self._exchange(rows, seconds)
         async with asyncio.timeout(seconds):
@@ -256,7 +262,7 @@ class FollowingPool(ConnectionPool):
                 await sentinel.aclose()
 
     async def _find_primary(self) -> tuple[str, int]:
-        """The primary's host and port, from the first sentinel that knows; raises redis-py's ``ConnectionError``."""
+        """The primary's host and port, from the first sentinel that knows it; raises redis-py's ``ConnectionError``."""
         problems = []
         for sentinel in self._sentinels:
             try:

@@ -1,6 +1,6 @@
-"""Calls from one service to another through Redis: a short list of requests, and a reply to each.
+"""Calls from one service to another through Redis: a short list of requests, and one reply to each.
 
-A caller that gets no answer asks again, so what is asked for must be safe to repeat.
+A caller without an answer asks again, so a request must be safe to repeat.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ class RpcRequest(NamedTuple):
 
 
 class RpcQueue:
-    """The requests to one service, ``doer``. Every method may raise ``StoreUnavailable``."""
+    """The requests to the service ``doer``. Every method may raise ``StoreUnavailable``."""
 
     def __init__(self, redis: Redis, doer: str) -> None:
         self._redis = redis
@@ -50,7 +50,7 @@ class RpcQueue:
         return None
 
     async def post(self, text: str, seconds: float) -> str:
-        """Leave a request that is dropped unless it is taken within about ``seconds``; returns its id."""
+        """Leaves a request that expires unless it is taken within about ``seconds``; returns its id."""
         request = RpcRequest(uuid4().hex, text)
         row, lives = "\n".join(request), max(1, round(seconds))
         await self._scripts.commands(
@@ -62,9 +62,9 @@ class RpcQueue:
         return request.request_id
 
     async def serve(self, do: Callable[[str], Awaitable[str]]) -> None:
-        """Answer requests with ``do``, one after the other, until cancelled; waits where the store fails.
+        """Answers requests with ``do``, one after the other, until cancelled; waits while the store fails.
 
-        ``do`` must raise nothing but ``StoreUnavailable``; that request then gets no answer.
+        ``do`` must raise nothing but ``StoreUnavailable``, after which the request gets no answer.
         """
         while True:
             try:
@@ -91,10 +91,10 @@ class RpcQueue:
 async def keep_importing(
     queue: RpcQueue, file: LearningFile, import_file: Callable[[FileRequest], Awaitable[FileReport]]
 ) -> None:
-    """Import the learning files that other services ask to have imported, until cancelled.
+    """Imports the learning files that other services send, until cancelled.
 
-    A failure of ``import_file`` is told to the caller, but for ``StoreUnavailable``. ``file``: what the answer to an
-    unreadable request names.
+    A failure of ``import_file`` is sent to the caller, except ``StoreUnavailable``. ``file``: the file that the answer
+    to an unreadable request names.
     """
 
     async def do(text: str) -> str:

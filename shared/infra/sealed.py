@@ -1,4 +1,4 @@
-"""Encrypts small secrets that are kept in a store that others can read (I12)."""
+"""Encrypts small secrets for a store that others can read (I12)."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
 
 class CannotDecrypt(Exception):
-    """The text was closed with none of the keys, or was damaged."""
+    """The text was encrypted with another key, or was damaged."""
 
 
 class SecretCipher:

@@ -1,4 +1,4 @@
-"""Settings that several services have: hosts, files of messages, logs, and OpenTelemetry's own variables."""
+"""Settings that several services share: allowed hosts, message files, logs, and OpenTelemetry's own variables."""
 
 import re
 from typing import Annotated, Literal
@@ -29,7 +29,7 @@ class Settings(BaseSettings):
 
 
 class SentFileSettings(Settings):
-    """Settings of the files that come with messages, which are taken where ``ARCHIVE_URL`` is set to keep them."""
+    """Settings for files in messages, which are accepted only if ``ARCHIVE_URL`` is set."""
 
     file_bytes: int = Field(
         default=10_000_000, ge=1, le=100_000_000, description="the largest file that is taken, as bytes or by address"
@@ -75,7 +75,7 @@ Address = Annotated[str, AfterValidator(_check_address)]
 
 
 class TracingSettings(Settings):
-    """OpenTelemetry's own variables. Without an endpoint nothing is traced, and its SDK is not loaded."""
+    """OpenTelemetry's own variables. Without an endpoint nothing is traced, and the SDK is not loaded."""
 
     otel_exporter_otlp_endpoint: Address = Field(
         default="", description="the collector of traces, OTLP over HTTP; empty: nothing is traced"
@@ -101,7 +101,7 @@ class TracingSettings(Settings):
     @field_validator("otel_traces_sampler_arg")
     @classmethod
     def _check_ratio(cls, given: str, info: ValidationInfo) -> str:
-        """The argument; it has to be a part of 1 where the sampler reads it, which only a ratio sampler does."""
+        """The sampler's argument, which must be between 0 and 1 if the sampler uses a ratio."""
         is_ratio = str(info.data.get("otel_traces_sampler")).endswith("traceidratio")
         if given and is_ratio and not 0 <= float(given) <= 1:
             raise ValueError("it is no number from 0 to 1")
@@ -110,7 +110,7 @@ class TracingSettings(Settings):
     @model_validator(mode="before")
     @classmethod
     def _drop_empty_variables(cls, given: object) -> object:
-        """The given settings without OpenTelemetry variables that are empty: it counts those as unset."""
+        """The settings without empty OpenTelemetry variables, which count as unset."""
         if not isinstance(given, dict):
             return given
         return {name: value for name, value in given.items() if value != "" or not str(name).startswith("otel_")}
@@ -125,6 +125,6 @@ class TracingSettings(Settings):
 
 
 class ServiceSettings(TracingSettings, LogSettings):
-    """What every service has that answers requests or shows its health."""
+    """The settings of every service that answers requests or has health pages."""
 
     host: str = Field(default="127.0.0.1", min_length=1, description="the address to bind; 0.0.0.0 in a container")

@@ -1,4 +1,4 @@
-"""An HTTP server for health and readiness, beside a process's main work."""
+"""An HTTP server for health and readiness, next to a process's main work."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -22,7 +22,7 @@ def side_server(app: ASGIApp, host: str, port: int) -> QuietServer:
 
 @asynccontextmanager
 async def serve_beside(app: ASGIApp, host: str, port: int) -> AsyncIterator[None]:
-    """Serves ``app`` on a port of its own while the context lasts; not at all if ``port`` is 0."""
+    """Serves ``app`` on its own port while the context lasts; does nothing if ``port`` is 0."""
     if not port:
         yield
         return

@@ -1,4 +1,4 @@
-"""What scripts call their keys and arguments in their first lines: callers give them by these names, in any order."""
+"""Passes keys and arguments to scripts by the names that a script declares in its first lines."""
 
 import re
 from collections.abc import Sequence
@@ -11,9 +11,9 @@ T = TypeVar("T")
 
 
 def keys_for(script: str, *groups: object, **others: str) -> list[str]:
-    """The keys of a script in its order, each from ``others`` or from the group that has an attribute of its name.
+    """The keys of a script in its order, each from ``others``, or from the group with an attribute of its name.
 
-    What the script names last may be left out. Raises ``TypeError`` for any other name that is not given, or not known.
+    The script's last names may be left out. Raises ``TypeError`` for any other missing name, and for an unknown one.
     """
     wanted = _list_names(script, "KEYS")
     found = {name: getattr(group, name) for group in reversed(groups) for name in wanted if hasattr(group, name)}
@@ -21,7 +21,7 @@ def keys_for(script: str, *groups: object, **others: str) -> list[str]:
 
 
 def arguments_for(script: str, **given: Argument) -> list[Argument]:
-    """The arguments of a script in its order, as ``keys_for`` orders the keys."""
+    """The arguments of a script in its order, given by name as in ``keys_for``."""
     return _in_order(script, _list_names(script, "ARGV"), given)
 
 

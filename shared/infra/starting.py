@@ -1,4 +1,4 @@
-"""How a service starts: with valid settings, or with one sentence that names what is wrong."""
+"""Starts a service with valid settings, or ends it with one sentence that names what is wrong."""
 
 import sys
 from typing import TypeVar
@@ -11,11 +11,11 @@ S = TypeVar("S", bound=BaseSettings)
 
 
 class CannotStart(Exception):
-    """The service does not start; the message is the sentence for whoever started it."""
+    """The service does not start; the message is for whoever started it."""
 
 
 def read_settings(kind: type[S], **given: object) -> S:
-    """The settings from the environment, overlaid with ``given``; raises ``CannotStart`` naming the variable."""
+    """The settings from the environment, overridden by ``given``; raises ``CannotStart``, which names the variable."""
     try:
         return kind.model_validate(given) if given else kind()
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""Stores an outcome on its partition's stream: its digest and the outcome itself, packed together."""
+"""Packs an outcome for its partition's stream: its digest and the outcome, in three lines."""
 
 from shared.contracts.digest import NO_DIGEST, Digest, digest_of
 from shared.contracts.outcome import TaskOutcome
@@ -17,7 +17,7 @@ def pack_digested(digest: Digest, event: str) -> bytes:
 
 
 def read_stored(stored: str) -> tuple[Digest | None, str]:
-    """The digest, if there is one, and the outcome as JSON; as it is stored if it is not packed."""
+    """The digest (None if there is none) and the outcome's JSON."""
     try:
         text = _SHAPES.unpack(stored)
     except ValueError:  # whoever reads the outcome says what is wrong with it

@@ -1,7 +1,7 @@
-"""Stores a task's record and its events.
+"""Packs a task's record and its events for Redis.
 
-An executor packs a record, and the events of a step as one entry of the task's stream. The entry has the id of its last
-event; those before it have the ids just below. A gateway stores both as they are, for executors of the release before.
+An executor packs the record, and the events of one step as one stream entry. That entry has the id of its last event;
+the others have the ids just below. A gateway stores both as plain JSON, for executors of the previous release.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,7 +30,7 @@ def read_record(stored: str | bytes) -> TaskRecord:
 
 
 def pack_events(events: Sequence[TaskEvent]) -> bytes:
-    """The events of one step, which are one entry."""
+    """The events of one step, packed as one stream entry."""
     return _EVENTS.pack(f"[{','.join(event.stored_json() for event in events)}]")
 
 

@@ -1,4 +1,4 @@
-"""Reads a task's events as they are kept, with the ends of their stream and the task's record."""
+"""Reads a page of a task's events, with the ends of their stream and the task's record."""
 
 from typing import NamedTuple, cast
 
@@ -19,10 +19,10 @@ class EventRow(NamedTuple):
 
 
 class EventPage(NamedTuple):
-    """A page of a task's events, with both ends of its stream and the task's record.
+    """A page of a task's events, with both ends of the stream and the task's record.
 
-    ``whole``: no event of the stream was ever dropped. ``record``: as it is stored; empty if there is none or it was
-    not asked for.
+    ``whole``: no event of the stream was ever dropped. ``record``: packed; empty if there is none, or it was not asked
+    for.
     """
 
     record: str
@@ -40,7 +40,7 @@ def place_of(stream_id: str) -> tuple[int, int]:
 async def read_event_page(
     scripts: Scripts, events: str, record: str = "", *, after: str = "0", most: int = 0
 ) -> EventPage:
-    """Read a task's events after an id, of at most ``most`` entries of their stream.
+    """Reads a task's events after an id, from at most ``most`` entries of the stream.
 
     ``events`` and ``record`` are Redis keys of the task.
     """

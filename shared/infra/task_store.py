@@ -32,24 +32,24 @@ class UnknownTask(LookupError):
 
 
 class TaskStore(Tasks):
-    """Tasks as every gateway replica sees them. Every method may raise ``StoreUnavailable``."""
+    """Tasks in Redis, as all gateway replicas see them. Every method may raise ``StoreUnavailable``."""
 
     def __init__(
         self, redis: Redis, live: ChannelListener, resend_window: int = keys.DEDUPE_SECONDS, most_waiting: int = 0
     ) -> None:
-        """``resend_window``: for how many seconds a message that is sent again leads to its first task.
+        """``resend_window``: for how many seconds a repeated message leads to its first task.
 
-        ``most_waiting``: sessions that may wait for an executor, over all gateways; 0 for any number.
+        ``most_waiting``: how many sessions may wait for an executor, over all gateways; 0 for any number.
         """
         self._redis, self._scripts, self._resend_window = redis, Scripts(redis), resend_window
         self._admission = Admission(redis, self._scripts, most_waiting)
         self._feeds = Feeds(live, self._scripts)
 
     async def accept(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> Accepted:
-        """Store a turn, and the record if its task is new, in one step; repeat it freely after a failure.
+        """Stores a turn, and the record if its task is new, in one step. May be repeated after a failure.
 
-        ``dedupe`` names the message among the caller's (the turn's id if None). A known task keeps the record it has.
-        Raises ``SessionBelongsToOther``, ``TaskEnded``, ``TenantIsStopped``, ``TooManyWaiting``.
+        ``dedupe``: the message's id among the caller's (None: the turn's id). A known task keeps its record. Raises
+        ``SessionBelongsToOther``, ``TaskEnded``, ``TenantIsStopped`` or ``TooManyWaiting``.
         """
         message = dedupe or turn.turn_id
         if isinstance(self._redis, ClusterRedis):
@@ -61,9 +61,8 @@ class TaskStore(Tasks):
         return await self._read_acceptance(record, turn, reply)
 
     async def signal(self, tenant: str, session_id: str, turn: Turn) -> bool:
-        """Put a decision, cancel or deadline ahead of the session's messages; False if the task cannot take it.
-
-        That is so if the task is unknown or has ended.
+        """Puts a decision, cancel or deadline ahead of the session's messages; False if the task is unknown or has
+        ended.
         """
         session, partition = keys.session_keys(tenant, session_id), keys.partition_keys_of(tenant, session_id)
         record = keys.task_keys(tenant, session_id, turn.task_id).record
@@ -78,7 +77,7 @@ class TaskStore(Tasks):
         return await self._scripts.run("signal", names, arguments) == 1
 
     async def record(self, tenant: str, task_id: str, session_id: str = "") -> TaskRecord | None:
-        """The record of the task with that id, or of the newest task it is an alias of; None if there is none."""
+        """The record of the task with that id, or of the newest task that has it as an alias; None if there is none."""
         found = await self._resolve(tenant, task_id, session_id)
         return await self._read_record(tenant, *found) if found else None
 
@@ -97,9 +96,9 @@ class TaskStore(Tasks):
     async def watch(
         self, tenant: str, task_id: str, after: str = "0", session_id: str = ""
     ) -> AsyncGenerator[tuple[str, TaskEvent]]:
-        """The task's events after a stream id, then the coming ones, for as long as the caller listens.
+        """The task's events after a stream id, then new ones for as long as the caller listens.
 
-        None is left out or given twice. Raises ``UnknownTask`` and ``EventsLost``; close it with ``aclosing``.
+        No event is skipped or repeated. Raises ``UnknownTask`` and ``EventsLost``; close it with ``aclosing``.
         """
         found = await self._resolve(tenant, task_id, session_id)
         if found is None:
@@ -111,7 +110,7 @@ class TaskStore(Tasks):
                     yield row
 
     async def _accept_in_two_steps(self, record: TaskRecord, turn: Turn, message: str) -> Accepted:
-        """Store the turn in two steps, the task's alias first: on a cluster that lies in another slot."""
+        """Stores the task's alias first and then the turn, because on a cluster the alias is in another slot."""
         alias = keys.alias_key(record.tenant, record.task_id)
         is_fresh = await self._claim_alias(record)
         reply = await self._store(record, turn, message)
@@ -125,7 +124,7 @@ class TaskStore(Tasks):
         return accepted
 
     async def _store(self, record: TaskRecord, turn: Turn, message: str, *, names_task: bool = False) -> list[str]:
-        """The reply of the script. ``names_task``: it also stores the task's alias."""
+        """The reply of the accepting script. ``names_task``: it also stores the task's alias."""
         tenant, session_id = record.tenant, record.session_id
         session, task = keys.session_keys(tenant, session_id), keys.task_keys(tenant, session_id, record.task_id)
         partition = keys.partition_keys_of(tenant, session_id)
@@ -180,7 +179,7 @@ class TaskStore(Tasks):
         return Accepted(stored or record, turn_id, False)
 
     async def _claim_alias(self, record: TaskRecord) -> bool:
-        """Reserve a task's id before the task exists; True if it was free, or left by an accept that failed."""
+        """Reserves a task id before the task exists; True if it was free, or left over from a failed accept."""
         name, place = keys.alias_key(record.tenant, record.task_id), _alias_value(record)
         if await self._scripts.command("SETNX", name, place):
             return True
@@ -191,7 +190,7 @@ class TaskStore(Tasks):
         return True
 
     async def _take_over_alias(self, record: TaskRecord, before: str) -> None:
-        """Point the task's id at this task; raises ``SessionBelongsToOther`` if a task of another session has it."""
+        """Points the task id at this task; raises ``SessionBelongsToOther`` if a task of another session has it."""
         task_id, session_id = before.split("\n")
         if await self._read_record(record.tenant, task_id, session_id) is not None:
             raise SessionBelongsToOther(session_id)

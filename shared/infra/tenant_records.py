@@ -1,7 +1,7 @@
-"""Tenants in state Redis: the versions of their records, and the row that stops one, with a copy in each partition.
+"""Tenants in state Redis: the versions of their records, and the row that stops a tenant, copied to each partition.
 
-The row is written first; accepting, claiming and running turns look at the copies. Spreading the copies again changes
-nothing, so any process may finish what another left half-done.
+The row is written first; accepting, claiming and running turns read the copies. Copying again changes nothing, so any
+process may finish what another began.
 """
 
 from collections.abc import Sequence
@@ -42,18 +42,18 @@ class RedisTenantRecords(ScriptedStore, TenantRecords):
 
 
 class TenantStops:
-    """Stops tenants and lets them go on. Every method may raise ``StoreUnavailable`` and may be repeated."""
+    """Stops and releases tenants. Every method may raise ``StoreUnavailable`` and may be repeated."""
 
     def __init__(self, redis: Redis) -> None:
         self._scripts = Scripts(redis)
         self._spread: dict[str, str] = {}  # what this process has told every partition
 
     async def stop(self, tenant: str, reason: str) -> None:
-        """Refuse the tenant's new messages, and let its running turns stop before their next call."""
+        """Refuses the tenant's new messages, and makes its running turns stop before their next call."""
         await self._set_stop(tenant, " ".join(reason.split()) or "stopped by an operator")
 
     async def resume(self, tenant: str) -> None:
-        """Let the tenant's tasks go on."""
+        """Lets the tenant's tasks continue."""
         await self._set_stop(tenant, "")
 
     async def reason(self, tenant: str) -> str | None:
@@ -62,7 +62,7 @@ class TenantStops:
         return None if row is None else str(row).partition("\n")[2] or None
 
     async def spread_missing_stops(self) -> int:
-        """Copy stops to the partitions that this process has not yet copied; returns of how many tenants."""
+        """Copies the stops that this process has not copied yet to all partitions; returns of how many tenants."""
         rows = cast("dict[str, str]", await self._scripts.command("HGETALL", keys.STOPS))
         news = {tenant: row for tenant, row in rows.items() if self._spread.get(tenant) != row}
         for tenant, row in news.items():

@@ -8,8 +8,8 @@ import httpx
 
 @cache
 def trusted_certificates() -> ssl.SSLContext:
-    """The usual authorities, or those that ``SSL_CERT_FILE`` or ``SSL_CERT_DIR`` names.
+    """The system's authorities, or those in ``SSL_CERT_FILE`` or ``SSL_CERT_DIR``.
 
-    They are read once and shared by all clients: reading them takes longer than most requests.
+    They are read once and shared by all clients, because reading them takes longer than most requests.
     """
     return httpx.create_ssl_context()

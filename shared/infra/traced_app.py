@@ -1,4 +1,4 @@
-"""An ASGI application that opens a span for each request, as a child of its caller's."""
+"""ASGI middleware that opens a span for each request, as a child of its caller's."""
 
 from collections.abc import MutableMapping
 
@@ -12,14 +12,14 @@ _KNOWN = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"})
 
 
 def trace_requests(app: ASGIApp, tracer: Tracer) -> ASGIApp:
-    """The application with a span for each request that is no probe; unchanged if tracing is off."""
+    """The application with a span for each request except probes; unchanged if tracing is off."""
     return TracedApp(app, tracer) if tracer.is_on else app
 
 
 class TracedApp:
     """Opens a span for each request of the application inside it.
 
-    It ends with the answer, a stream's with the stream.
+    The span ends with the response, that of a stream with the stream.
     """
 
     def __init__(self, app: ASGIApp, tracer: Tracer) -> None:
@@ -54,7 +54,7 @@ def _read_traceparent(scope: Scope) -> str | None:
 
 
 def _note_route(span: Span, method: str, scope: MutableMapping[str, object]) -> None:
-    """Note the route's pattern on the span. Never the path, which holds ids and whatever a caller puts there."""
+    """Puts the route's pattern on the span. Never the path, which contains ids and whatever a caller writes there."""
     pattern = getattr(scope.get("route"), "path", None)
     if isinstance(pattern, str) and pattern:
         span.note({names.HTTP_ROUTE: pattern})

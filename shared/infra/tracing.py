@@ -1,4 +1,4 @@
-"""Tracing of a process: on if the operator names a collector, else its SDK is not even loaded."""
+"""Sets up the tracing of a process: on if the operator names a collector, else the SDK is not even loaded."""
 
 import logging
 import os
@@ -30,10 +30,10 @@ _SPEAKERS = (
 
 @contextmanager
 def tracing(settings: TracingSettings, service: str, flush_seconds: float = FLUSH_SECONDS) -> Iterator[Tracer]:
-    """Yields the process's tracer. A thread of its own sends spans to the collector in batches.
+    """Yields the process's tracer. A thread sends spans to the collector in batches.
 
-    While the collector is away, the oldest spans of a bounded queue are dropped and one line is logged. At the end the
-    spans left are sent, for at most ``flush_seconds``.
+    While the collector is unavailable, the oldest spans of a bounded queue are dropped and one line is logged. At the
+    end the remaining spans are sent, for at most ``flush_seconds``.
     """
     if not settings.traces_endpoint:
         yield NO_TRACER
@@ -82,7 +82,9 @@ def _limit_export_errors() -> None:
 
 
 class _OncePerPeriod(logging.Filter):
-    """A log filter that lets each message through once in ten minutes: an absent collector fails with each batch."""
+    """A log filter that passes each message once in ten minutes, since each batch fails while the collector is
+    unavailable.
+    """
 
     def __init__(self) -> None:
         super().__init__()

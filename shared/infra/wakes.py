@@ -1,4 +1,4 @@
-"""Wakes sessions through arq's queue: one job for each session, and a signal that ends an executor's wait for jobs."""
+"""Wakes sessions through arq's queue: one job for each session, and a signal (the doorbell) for waiting executors."""
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,21 +34,21 @@ class ArqWakes(ScriptedStore, Wakes):
     """
 
     async def wake(self, tenant: str, session_id: str) -> None:
-        """Queue the session in its tenant's turn, unless it is queued already."""
+        """Queues the session, in turn with other tenants, unless it is queued already."""
         await self._queue_wakes([(tenant, session_id)])
 
     async def wake_first(self, tenant: str, session_id: str) -> None:
-        """Queue a session whose work has begun before all others."""
+        """Queues a session whose work was begun ahead of all others."""
         await self._queue_wakes([(tenant, session_id)], begun=True)
 
     async def wake_unattended(
         self, sessions: Iterable[tuple[str, str]], *, begun: bool = False
     ) -> Sequence[tuple[str, str]]:
-        """Queue those of the sessions that are neither queued nor just taken, and return them."""
+        """Queues those sessions that are neither queued nor just taken; returns them."""
         return await self._queue_wakes(sessions, unattended=True, begun=begun)
 
     async def end_wake(self, job_id: str, place: int) -> None:
-        """Remove a wake that was acted on from the queue, unless its session was woken meanwhile.
+        """Removes a handled wake from the queue, unless its session was woken again meanwhile.
 
         ``place``: the job's score when it was taken.
         """

@@ -1,4 +1,4 @@
-"""The port by which code counts and measures what happens."""
+"""The port by which code records metrics."""
 
 from collections.abc import Callable
 from typing import Protocol

@@ -10,7 +10,7 @@ from shared.domain.exact_json import JsonObject
 
 
 class Tier(StrEnum):
-    """Which of the two models is asked: that of ``HAIKU_MODEL``, or of ``SONNET_MODEL``."""
+    """Which of the two models to ask: ``HAIKU_MODEL`` or ``SONNET_MODEL``."""
 
     SMALL = "haiku"
     LARGE = "sonnet"
@@ -26,8 +26,7 @@ StopReason: TypeAlias = Literal["end_turn", "tool_use", "max_tokens", "stop_sequ
 class ToolDefinition(NamedTuple):
     """A tool as a model sees it. ``input_schema`` is a JSON Schema object.
 
-    ``strict``: have the API enforce the schema on the model's calls, if the schema allows that; else the caller must
-    check them.
+    ``strict``: the API enforces the schema if it can; otherwise the caller must check the model's calls.
     """
 
     name: str
@@ -41,19 +40,19 @@ class TextBlock(NamedTuple):
 
 
 class StableText(TextBlock):
-    """A text that is the same for many tasks, so the API may cache it with all that stands before it."""
+    """A text that is the same for many tasks, so that the API may cache it with everything before it."""
 
     __slots__ = ()
 
 
 class PassingText(TextBlock):
-    """A text of one request alone: later requests of the same history lack it, so it is not cached."""
+    """A text of this request only. Later requests of the same history lack it, so it is not cached."""
 
     __slots__ = ()
 
 
 class ToolUse(NamedTuple):
-    """A call that the model asks for. ``input``: its arguments, as exact JSON."""
+    """A tool call by the model. ``input``: its arguments, as exact JSON."""
 
     id: str
     name: str
@@ -61,7 +60,7 @@ class ToolUse(NamedTuple):
 
 
 class ToolResult(NamedTuple):
-    """The result of a call, as the model is told it."""
+    """The result of a tool call, for the model."""
 
     tool_use_id: str
     content: str
@@ -69,9 +68,9 @@ class ToolResult(NamedTuple):
 
 
 class ImageBlock(NamedTuple):
-    """An image shown to a model. ``data``: a JPEG in base64, empty if it can no longer be had.
+    """An image for a model. ``data``: a JPEG in base64; empty if it no longer exists.
 
-    ``digest`` names its content; ``tokens`` is what it counts as.
+    ``digest`` identifies its content; ``tokens``: what it counts as.
     """
 
     digest: str
@@ -81,9 +80,9 @@ class ImageBlock(NamedTuple):
 
 
 class OpaqueBlock(NamedTuple):
-    """A block of a reply that no code here reads, such as a model's thinking: ``json`` is its text, byte for byte.
+    """A block of a reply that our code does not interpret, such as a model's thinking. ``json``: its exact text.
 
-    It goes back to ``model``, which made it; in a request to another model it is left out.
+    It is sent back to ``model``, which wrote it, and left out of requests to other models.
     """
 
     json: str
@@ -102,8 +101,8 @@ class Message(NamedTuple):
 class ModelRequest(NamedTuple):
     """One request to a model. Stable ``system`` blocks come first, for prompt caching.
 
-    ``schema`` asks for structured output. ``effort``: how thoroughly to think; models that do not know it ignore it.
-    ``grows``: a later request begins with these messages, so the API may cache all of them.
+    ``schema`` asks for structured output. ``effort``: how thoroughly to think; ignored by models without that feature.
+    ``grows``: a later request will begin with these messages, so the API may cache them.
     """
 
     tier: Tier
@@ -163,13 +162,15 @@ class ModelReply(NamedTuple):
 
 
 class ModelUnavailable(Exception):
-    """No usable reply: the endpoint is down, slow, refused, cut off or sent garbage. The message says which."""
+    """No usable reply: the endpoint is down, slow or refuses, or its reply was cut off or malformed. The message says
+    which.
+    """
 
 
 class ModelAway(ModelUnavailable):
-    """The endpoint is overloaded, out of reach or too slow, and may be back in minutes.
+    """The endpoint is overloaded, unreachable or too slow, and may be back in minutes.
 
-    ``retry_after``: after how many seconds, if it said so.
+    ``retry_after``: in how many seconds, if it says so.
     """
 
     def __init__(self, message: str, retry_after: float | None = None) -> None:
@@ -178,7 +179,7 @@ class ModelAway(ModelUnavailable):
 
 
 class ModelRefused(ModelUnavailable):
-    """The model declined to answer this request; asking again does not change its mind."""
+    """The model declined to answer this request; asking again does not help."""
 
 
 class Model(Protocol):

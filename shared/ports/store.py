@@ -2,4 +2,6 @@
 
 
 class StoreUnavailable(Exception):
-    """The store is down, slow or refused: assume nothing about the last request. The message names the cause."""
+    """The store is down, slow or refuses. Whether the last request was carried out is unknown. The message names the
+    cause.
+    """

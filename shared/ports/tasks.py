@@ -1,4 +1,4 @@
-"""The port to the durable tasks: accept, signal, read and watch. All may raise ``StoreUnavailable``."""
+"""The port to stored tasks: accept, signal, read and watch. Every method may raise ``StoreUnavailable``."""
 
 from collections.abc import AsyncGenerator
 from typing import NamedTuple, Protocol
@@ -17,8 +17,7 @@ class Accepted(NamedTuple):
 class TaskSnapshot(NamedTuple):
     """A task's record and the ends of its event stream, at one moment.
 
-    ``oldest`` and ``newest`` are the stream ids of the events that are kept, None if there are none; ``whole``: none
-    was ever dropped.
+    ``oldest`` and ``newest``: stream ids of the kept events, None if there are none; ``whole``: none was ever dropped.
     """
 
     record: TaskRecord
@@ -32,7 +31,7 @@ class SessionBelongsToOther(Exception):
 
 
 class EventsLost(Exception):
-    """A watcher is so far behind that events it has not seen were dropped."""
+    """Events that a watcher has not seen yet were dropped, because it was too far behind."""
 
     def __init__(self, after: str) -> None:
         super().__init__(f"the events after {after} are kept no longer")
@@ -61,34 +60,33 @@ class TooManyWaiting(Exception):
 
 class Tasks(Protocol):
     async def accept(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> Accepted:
-        """Store the task (if it is new) and the turn in one atomic step; on a cluster the task's id is stored before.
+        """Stores the task (if it is new) and the turn in one atomic step; on a cluster the task's id is stored before.
 
-        A ``dedupe`` seen in the last 24 hours gives the first acceptance again.
-        Raises ``SessionBelongsToOther``, ``TaskEnded``, ``TenantIsStopped`` and ``TooManyWaiting``; what was accepted
-        before is never refused.
+        A ``dedupe`` seen in the last 24 hours returns the first acceptance. Raises ``SessionBelongsToOther``,
+        ``TaskEnded``, ``TenantIsStopped`` and ``TooManyWaiting``; what was accepted before is never refused.
         """
 
     async def signal(self, tenant: str, session_id: str, turn: Turn) -> bool:
-        """Put a decision or a cancel ahead of the session's messages; False if the task has ended."""
+        """Puts a decision or a cancel ahead of the session's messages; False if the task has ended."""
 
     async def record(self, tenant: str, task_id: str, session_id: str = "") -> TaskRecord | None:
         """The record of the task with that id; None if there is none.
 
-        A given ``session_id`` saves looking the id up.
+        With ``session_id`` the id need not be looked up.
         """
 
     async def snapshot(self, tenant: str, task_id: str, session_id: str = "") -> TaskSnapshot | None:
-        """The task's record and the ends of its events; the record reflects every event up to ``newest``."""
+        """The task's record and the ends of its events. The record reflects every event up to ``newest``."""
 
     def watch(
         self, tenant: str, task_id: str, after: str = "0", session_id: str = ""
     ) -> AsyncGenerator[tuple[str, TaskEvent], None]:
-        """Every event of a task after a stream id, with its own id, without gap or repeat; then live, without end.
+        """Every event of a task after a stream id, with its own id, without gap or repeat; then new ones, without end.
 
-        Raises ``EventsLost`` if the next events were dropped; ``after="0"`` begins with what is kept.
+        Raises ``EventsLost`` if the next events were dropped; ``after="0"`` begins with the oldest kept event.
         """
 
 
 class Wakes(Protocol):
     async def wake(self, tenant: str, session_id: str) -> None:
-        """Ask some executor to claim the session. The request may be lost or doubled without harm."""
+        """Asks executors to claim the session. The request may be lost or doubled without harm."""

@@ -10,7 +10,7 @@ VERSIONS_KEPT = 50
 
 
 class VersionConflict(Exception):
-    """The record has changed since the version that the change was made from. ``now``: its version; 0 for none."""
+    """The record has a newer version than the one that the change was based on. ``now``: its version; 0 for none."""
 
     def __init__(self, now: int) -> None:
         super().__init__(f"the record is of version {now} by now" if now else "there is no record yet")
@@ -21,7 +21,7 @@ class TenantRecords(Protocol):
     """The versions of tenants' records. Every method may raise ``StoreUnavailable``."""
 
     async def put(self, tenant: str, version: TenantVersion) -> None:
-        """Add a version, if the one before it is the latest; else ``VersionConflict``. It may be repeated."""
+        """Adds a version if its predecessor is the newest; else raises ``VersionConflict``. May be repeated."""
 
     async def latest(self, tenant: str) -> int:
         """The number of the tenant's current version; 0 if the tenant has no record."""
@@ -30,7 +30,7 @@ class TenantRecords(Protocol):
         """The version with that number; None if it is not kept."""
 
     async def current(self, tenant: str) -> TenantRecord | None:
-        """The record that holds now; None if none is stored. Raises ``BadRecord`` for one of a release unknown here."""
+        """The current record; None if none is stored. Raises ``BadRecord`` if this release cannot read it."""
         number = await self.latest(tenant)
         found = await self.version(tenant, number) if number else None
         return None if found is None or found.withdrawn else found.record(tenant)

@@ -1,6 +1,6 @@
-"""The port for spans: what was done within what, so that a task can be followed through all processes.
+"""The port for spans, by which a task can be followed through all processes.
 
-Attributes are names, counts and states; never a prompt, an argument of a tool, a word of a user or a secret (I12).
+Attributes are names, counts and states; never a prompt, a tool's argument, a user's words or a secret (I12).
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,35 +24,36 @@ class SpanKind(StrEnum):
 class Span(Protocol):
     @property
     def is_recording(self) -> bool:
-        """Whether the span is recorded: ask before computing attributes that cost something."""
+        """Whether the span is recorded; check it before computing expensive attributes."""
 
     def note(self, attributes: Mapping[str, Attribute]) -> None: ...
 
     def event(self, name: str) -> None:
-        """Note that something happened at this moment, within the span."""
+        """Records an event within the span, at this moment."""
 
     def rename(self, name: str) -> None: ...
 
     def record_failure(self, kind: str) -> None:
-        """Mark the span as failed; ``kind`` is an error's type or status, never its message."""
+        """Marks the span as failed. ``kind``: the error's type or status, never its message."""
 
 
 class Tracer(Protocol):
-    """Opens spans. No method raises or waits, whatever becomes of the spans."""
+    """Opens spans. No method raises or waits, even if spans cannot be exported."""
 
     @property
     def is_on(self) -> bool: ...
 
     def span(self, name: str, kind: SpanKind = SpanKind.INTERNAL) -> AbstractContextManager[Span]:
-        """Open a span within the current one, and make it current meanwhile.
+        """Opens a span within the current one, and makes it current while the context lasts.
 
-        An error that leaves it marks it as failed.
+        An error that leaves the context marks the span as failed.
         """
 
     def continue_trace(
         self, name: str, kind: SpanKind, parent: str | None, link: str | None = None
     ) -> AbstractContextManager[Span]:
-        """Open a span within one of another process, given by its ``traceparent``; without a valid one, a new trace.
+        """Opens a span under one of another process, given by its ``traceparent``; without a valid one, starts a new
+        trace.
 
         ``link``: the ``traceparent`` of a related span that is not the parent.
         """

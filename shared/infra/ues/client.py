@@ -1,4 +1,4 @@
-"""A client for the REST interface of a user environment simulator, ours or another's: what a user does there."""
+"""A client for a user environment simulator's REST interface: what a user does there."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -40,7 +40,7 @@ class CalendarEndpoints(WorldEndpoints):
         return await self._line.post_read(EventsFound, "/calendar/query", given_values(**asked))
 
     async def create(self, *, title: str, start: datetime, end: datetime, **fields: Value | None) -> ActionDone:
-        """Create an appointment. ``fields``: its further fields (attendees, location, ...) as the server names them."""
+        """Creates an appointment. ``fields``: further fields (attendees, location, ...) as the server names them."""
         event = given_values(title=title, start=start, end=end, **fields)
         return await self._line.post(ActionDone, "/calendar/create", event)
 
@@ -101,8 +101,8 @@ class AsyncUESClient:
     """A client of one simulated world: ``async with AsyncUESClient(base_url=..., api_key=...) as ues: ...``.
 
     Every failure is a ``UESError``. ``retry_enabled``: requests that change nothing are retried up to ``max_retries``
-    times after a lost connection or a 502, 503 or 504, others only if they were never sent. ``base_url`` may end in the
-    path of a world. All modalities share one HTTP connection pool, or the given ``transport``.
+    times after a lost connection or a 502, 503 or 504; others only if they were never sent. ``base_url`` may include
+    the path of a world. All modalities share one HTTP connection pool, or the given ``transport``.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class AsyncUESClient:
         self._add_parts(WorldConnection(self._http, 1 + max_retries if retry_enabled else 1))
 
     def _add_parts(self, line: WorldConnection) -> None:
-        """Make a client for each part of the interface; subclasses add their own."""
+        """Creates a client for each part of the interface; subclasses add theirs."""
         self._line = line
         self.time = TimeEndpoints(line)
         self.email = EmailEndpoints(line)

@@ -1,4 +1,4 @@
-"""``/email``."""
+"""The simulator's ``/email`` endpoints."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime

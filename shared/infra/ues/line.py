@@ -25,7 +25,7 @@ class UESTimeoutError(UESError):
 
 
 class ProtocolError(UESError):
-    """The answer is not one that a simulator gives."""
+    """The answer is not one that a simulator sends."""
 
 
 class APIError(UESError, SimulatorRefused):
@@ -63,7 +63,9 @@ _SAID = 500
 
 
 class WorldConnection:
-    """Sends requests to one world, each at most ``attempts`` times. What may have been carried out is not repeated."""
+    """Sends requests to one world, each at most ``attempts`` times. A request that may have been carried out is not
+    repeated.
+    """
 
     def __init__(self, http: httpx.AsyncClient, attempts: int = 1) -> None:
         self._http = http
@@ -81,7 +83,7 @@ class WorldConnection:
         return _parse_answer(kind, await self._send_request("POST", path, body=body))
 
     async def post_json(self, path: str, body: Mapping[str, JsonValue] | None = None) -> JsonValue:
-        """The JSON answer to a POST; ``None`` for an empty one."""
+        """The JSON answer to a POST; None for an empty one."""
         return _parse_json(await self._send_request("POST", path, body=body))
 
     async def get_json(self, path: str, **asked: Value | None) -> JsonValue:
@@ -128,7 +130,7 @@ class WorldConnection:
 
 
 class PageQueryFields(TypedDict, total=False):
-    """Which part of a list is asked for, in which order."""
+    """Which part of a list to return, and in which order."""
 
     limit: int | None
     offset: int | None

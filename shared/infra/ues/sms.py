@@ -1,4 +1,4 @@
-"""``/sms``."""
+"""The simulator's ``/sms`` endpoints."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
