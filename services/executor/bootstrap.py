@@ -22,7 +22,7 @@ from services.executor.core.session.context import AnswerRules, Limits, Ports, r
 from services.executor.core.session.journal import JournalLimits
 from services.executor.core.states.prompts import Prompts, load_prompts as load_prompts
 from services.executor.core.tools.listing import ListBounds
-from services.executor.core.tools.toolbox import record_keys
+from services.executor.core.tools.toolbox import build_record_keys
 from services.executor.entrypoints.tools import (
     CatalogueExists,
     ServerListing,
@@ -156,7 +156,7 @@ async def _discover_tools(wanted: WantedTools) -> ServerListing:
     ):
         tools = await servers.discover(connection)
         protocol, is_open = servers.protocol_of(connection), servers.may_have_unlisted_tools(connection)
-        keys = record_keys(tenant.records, {tool.name: tool for tool in tools})
+        keys = build_record_keys(tenant.records, {tool.name: tool for tool in tools})
         return ServerListing(protocol, is_open, tools, connection, keys, tenant.policies)
 
 

@@ -23,7 +23,7 @@ from services.executor.adapters.mcp_tools import McpTools
 from services.executor.adapters.stored_tenants import FileTenants
 from services.executor.adapters.tool_servers import open_servers
 from services.executor.core.records.read_backs import predict_proving_read
-from services.executor.core.tools.toolbox import record_keys
+from services.executor.core.tools.toolbox import build_record_keys
 from services.executor.entrypoints.tools import (
     CatalogueExists,
     ServerListing,
@@ -424,7 +424,7 @@ def test_a_rule_that_no_record_of_its_tool_can_decide_is_told_where_its_tools_ar
     )
     by_id = write._replace(name="retire_asset_now", input_schema=_tool("x", ToolClass.CHANGE, "case_no").input_schema)
     at = Connection(id="depot", url="http://depot")
-    told = by_name(ServerListing("mcp", False, [write, reader, by_id], at, record_keys(records, {}), (policy,)))
+    told = by_name(ServerListing("mcp", False, [write, reader, by_id], at, build_record_keys(records, {}), (policy,)))
     assert (told["retire_asset"]["records"], told["retire_asset"]["undecided"]) == (names, undecided)
     assert told["get_asset"]["undecided"] == told["retire_asset_now"]["undecided"] == []
 

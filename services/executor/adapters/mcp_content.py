@@ -21,7 +21,7 @@ from mcp.types import (
 )
 from pydantic import ValidationError
 
-from services.executor.core.tools.classes import Annotations, classify
+from services.executor.core.tools.classes import ToolAnnotations, classify
 from services.executor.ports.tools import Tool, ToolAnswer, ToolSilent
 from shared.contracts.base import first_fault
 from shared.contracts.tenant import CatalogueEntry, Connection
@@ -174,7 +174,7 @@ def _schema_fault(schema_json: str) -> str | None:
 def _build_tool(connection: Connection, tool: ListedTool) -> Tool:
     entry = connection.catalogue.get(tool.name) or _declared_read_back(tool)
     said = tool.annotations
-    annotations = Annotations(said.read_only_hint, said.destructive_hint) if said else None
+    annotations = ToolAnnotations(said.read_only_hint, said.destructive_hint) if said else None
     is_own = not connection.from_request
     classified = classify(tool.name, annotations, entry, is_own=is_own)
     return Tool(

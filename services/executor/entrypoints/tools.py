@@ -17,9 +17,9 @@ from services.executor.core.records.seen_records import (
     noun_of_tool,
     reference_of,
 )
-from services.executor.core.tools.classes import identifies, subject_of, words_of_tool
-from services.executor.core.tools.near_names import words_of
-from services.executor.core.tools.paging import ListPage, PagingWord, paging_of
+from services.executor.core.tools.classes import is_identifying_name, nouns_of_identifier, words_of_tool
+from services.executor.core.tools.name_similarity import words_of
+from services.executor.core.tools.paging import ListPage, PagingWord, find_paging_arguments
 from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys
 from services.executor.core.tools.toolbox import key_field
 from services.executor.ports.tools import Tool
@@ -115,7 +115,7 @@ def _find_named_records(tool: Tool, keys: RecordKeys) -> dict[str, RecordReferen
     """By argument, which records it may name."""
     about = noun_of_tool(tool.name, keys)
     named = ((name, reference_of(name, _LIKE_AN_ID, about, keys)) for name in tool.parameters)
-    return {name: one for name, one in named if one and (one.must_exist or (one.is_id and identifies(name)))}
+    return {name: one for name, one in named if one and (one.must_exist or (one.is_id and is_identifying_name(name)))}
 
 
 def _find_undecided(tool: Tool, found: ServerListing) -> Iterator[str]:
@@ -166,17 +166,17 @@ def _is_guess(tool: Tool, reader: str, tools: Sequence[Tool]) -> bool:
     """Whether the read lists another kind of thing than the write makes, such as ``list_parts`` for ``order_part``."""
     words, shown = words_of_tool(tool.name), words_of_tool(reader)
     takes = next((one.parameters for one in tools if one.name == reader), {})
-    if not words.may_make or words.is_akin_to(shown.nouns) or not set(takes).isdisjoint(tool.parameters):
+    if not words.may_make_record or words.makes_by_verb(shown.nouns) or not set(takes).isdisjoint(tool.parameters):
         return False
-    about = [subject_of(name, words.nouns) for name in tool.parameters if identifies(name)]
+    about = [nouns_of_identifier(name, words.nouns) for name in tool.parameters if is_identifying_name(name)]
     return shown.head != words.head or any(words.head in noun for noun in about)
 
 
 def _list_page_arguments(tool: Tool) -> str | None:
     """The arguments that select a page of a list, as text; None if the tool has none."""
-    paging = paging_of(tool, {}, _NOTHING)
+    paging = find_paging_arguments(tool, {}, _NOTHING)
     names = [paging.names[word] for word in _IN_PARTS if word in paging.names]
-    return ", ".join(names) if paging.has_place else None
+    return ", ".join(names) if paging.has_position else None
 
 
 def _find_key_argument(tool: Tool) -> str | None:

@@ -6,7 +6,7 @@ from services.executor.core.records.binding import BoundFields, bind_fields, cal
 from services.executor.core.records.wanted_reads import missing_reads
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys
-from services.executor.core.tools.toolbox import record_keys
+from services.executor.core.tools.toolbox import build_record_keys
 from shared.contracts.policy import Policy, Rule
 from shared.contracts.tenant import RecordKind
 from shared.domain.exact_json import JsonObject
@@ -18,7 +18,7 @@ from tests.unit.executor_core.makers import plan, tool, tools
 
 pytestmark = pytest.mark.promise("policy.declared_keys")
 
-KEYS = record_keys(
+KEYS = build_record_keys(
     {
         "asset": RecordKind(keys=("asset_tag", "tag_no")),
         "patient": RecordKind(keys=("mrn",), reads=("get_preop", "patient_card")),
@@ -140,7 +140,7 @@ def test_what_is_declared_to_show_a_record_says_it_of_the_record_that_it_was_ask
     assert "fit" not in _bound(stay, other, tool="schedule_stay", field="fit", given={"stay_id": 5511}).fields
     bare = read("get_preop", {"fit": True}, "f4", mrn="0048213")
     assert _bound(stay, bare, tool="schedule_stay", field="fit", given={"stay_id": 5511}).fields["fit"] is True
-    ids = record_keys({"patient": RecordKind(keys=("patient_id",), reads=("get_preop",))}, {})
+    ids = build_record_keys({"patient": RecordKind(keys=("patient_id",), reads=("get_preop",))}, {})
     by_id = read("get_preop", {"preop": {"patient_id": 7, "fit": True}}, patient_id=7)
     assert _bound(by_id, tool="admit", keys=ids, field="fit", given={"patient_id": 7}).fields["fit"] is True
     with_own_id = read("get_preop", {"id": 3, "mrn": "0048213", "fit": True}, mrn="0048213")

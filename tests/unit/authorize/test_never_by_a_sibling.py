@@ -10,7 +10,7 @@ from services.executor.core.records.binding import bind_fields, call_view
 from services.executor.core.session.values import Fact, NamedValue, Operand
 from services.executor.core.states.machine import TEMPLATES
 from services.executor.core.tools.record_tree import NO_KEYS
-from services.executor.core.tools.toolbox import record_keys
+from services.executor.core.tools.toolbox import build_record_keys
 from shared.contracts.plan import PlannedCall
 from shared.contracts.policy import Rule
 from shared.contracts.tenant import RecordKind
@@ -192,7 +192,7 @@ def _tag_of_another(key: Json) -> Json:
     return 5 - key if isinstance(key, int) else f"{str(key)[:-1]}{5 - int(str(key)[-1])}"
 
 
-_TAGS = record_keys({kind: RecordKind(keys=(f"{kind}_tag",)) for kind in _LETTERS}, {})
+_TAGS = build_record_keys({kind: RecordKind(keys=(f"{kind}_tag",)) for kind in _LETTERS}, {})
 
 
 @pytest.mark.promise("policy.never_by_a_sibling", "policy.calls.number_ids", "policy.declared_keys")

@@ -10,7 +10,7 @@ from services.executor.core.session.context import Limits, TurnContext
 from services.executor.core.session.dossier import Dossier
 from services.executor.core.session.values import Fact, NamedValue
 from services.executor.core.states.machine import GENERAL, ProcessTemplate
-from services.executor.core.tools.toolbox import Toolbox, toolbox
+from services.executor.core.tools.toolbox import Toolbox, build_toolbox
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from shared.contracts.plan import PlannedCall, WritePlan
@@ -44,7 +44,7 @@ def request(
         task=task,
         limits=Limits(),
         tenant=TenantRecord(id="acme"),
-        toolbox=box or toolbox(()),
+        toolbox=box or build_toolbox(()),
         record=SimpleNamespace(task_id="t"),
     )
     dossier = Dossier(facts=tuple(facts), values=tuple(values), plan=WritePlan(task_id="t", calls=tuple(calls)))

@@ -10,7 +10,7 @@ from examples.company.books import CompanyBooks, KeyReused, ToolRefused
 from examples.company.catalogue import TOOLS
 from examples.company.faults import ToolFault, ToolFaults
 from examples.company.over_mcp import KEY, schema_of
-from services.executor.core.tools.classes import by_name
+from services.executor.core.tools.classes import classify_by_name
 from shared.domain.exact_json import Json
 from shared.domain.words import ToolClass
 from tests.each_row import each_row
@@ -157,7 +157,7 @@ def test_names_annotations_and_schemas_are_honest() -> None:
     for name, tool in TOOLS.items():
         expected = ToolClass.READ if tool.hints.read_only else ToolClass.CHANGE
         expected = ToolClass.NOTIFY if name.startswith(("notify_", "send_")) else expected
-        assert (name, by_name(name).tool_class) == (name, expected)
+        assert (name, classify_by_name(name).tool_class) == (name, expected)
         assert tool.input_schema()["additionalProperties"] is False
 
 

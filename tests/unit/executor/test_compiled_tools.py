@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from services.executor.core.model.masking import mask_request
 from services.executor.core.model.model_calls import request_digest
-from services.executor.core.tools.toolbox import offered_tools, problems_with, toolbox
+from services.executor.core.tools.toolbox import build_toolbox, offered_tools, problems_with
 from services.executor.ports.tools import Tool
 from shared.contracts.tenant import CatalogueEntry, Connection
 from shared.domain.words import ToolClass
@@ -72,7 +72,7 @@ def test_a_tool_is_defined_and_its_schema_compiled_once() -> None:
     connection = Connection(id="books", url="http://books")
     schema: dict[str, object] = {"type": "object", "properties": {"amount": {"type": "number", "minimum": 1}}}
     tool = Tool("books", "pay", "Pays.", schema, ToolClass.CHANGE, "", CatalogueEntry())  # type: ignore[arg-type]
-    first, again = (offered_tools(toolbox([(connection, (tool,))]), ()) for _ in range(2))
+    first, again = (offered_tools(build_toolbox([(connection, (tool,))]), ()) for _ in range(2))
 
     assert first[0] is again[0]
     assert [problems_with({"amount": Decimal("0.5")}, tool) for _ in range(2)] == [

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from services.executor.core.session.dossier import Dossier
 from services.executor.core.session.values import Fact, NamedValue, Operand
-from services.executor.core.tools.toolbox import Toolbox, toolbox
+from services.executor.core.tools.toolbox import Toolbox, build_toolbox
 from services.executor.ports.tools import Tool
 from shared.contracts.approval import Approval
 from shared.contracts.ledger import LedgerEntry
@@ -74,7 +74,7 @@ def tool(name: str, tool_class: ToolClass, schema: JsonObject | None = None, con
 
 def tools(*some: Tool) -> Toolbox:
     ids = sorted({each.connection_id for each in some} | {"office"})
-    return toolbox(
+    return build_toolbox(
         (Connection(id=id_, url=f"http://{id_}"), [each for each in some if each.connection_id == id_]) for id_ in ids
     )
 

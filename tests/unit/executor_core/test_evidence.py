@@ -13,7 +13,7 @@ from services.executor.core.reflect.quality import (
 )
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.states.machine import GENERAL, ProcessTemplate
-from services.executor.core.tools.record_tree import found_nothing
+from services.executor.core.tools.record_tree import is_empty_result
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import ReadBack, WritePlan
 from shared.domain.exact_json import Json
@@ -128,7 +128,7 @@ def test_what_a_refusing_server_said_is_no_source_and_to_repeat_the_task_says_no
     ({"total": 0}, False),
 )
 def test_empty_data_is_recognised_in_any_wrapping(result: Json, empty: bool) -> None:
-    assert found_nothing(result) is empty
+    assert is_empty_result(result) is empty
 
 
 @pytest.mark.promise("reflect.outputs")

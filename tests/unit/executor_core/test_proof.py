@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from services.executor.core.figures.columns import shows_same_value
-from services.executor.core.tools.classes import participles
-from services.executor.core.tools.record_tree import names_a_record
+from services.executor.core.tools.classes import participles_of_verb
+from services.executor.core.tools.record_tree import is_id_name
 from services.executor.core.write.field_proof import WriteEvidence
-from services.executor.core.write.settling import judge_answered, judge_error, judge_lost
+from services.executor.core.write.settling import judge_answered_write, judge_failed_write, judge_unanswered_write
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import WriteStatus
 from tests.each_row import each_row
@@ -51,7 +51,7 @@ def evidence(
              {"invoice_id": 1, "paid": True}, "ok", {}, "invoice_id"),
 )  # fmt: skip
 def test_the_named_record_newly_showing_the_write_proves_it(shown: WriteEvidence) -> None:
-    assert judge_answered(shown).status is WriteStatus.VERIFIED
+    assert judge_answered_write(shown).status is WriteStatus.VERIFIED
 
 
 @pytest.mark.promise("I4.proof")
@@ -98,7 +98,7 @@ def test_the_named_record_newly_showing_the_write_proves_it(shown: WriteEvidence
     ],
 )  # fmt: skip
 def test_what_could_have_another_cause_proves_nothing(shown: WriteEvidence) -> None:
-    assert judge_answered(shown).status is WriteStatus.UNVERIFIED
+    assert judge_answered_write(shown).status is WriteStatus.UNVERIFIED
 
 
 OWNED_BY_1: JsonObject = {"id": "A-1", "owner_id": "E-1", "status": "assigned"}
@@ -133,7 +133,7 @@ def handed_over(after: Json) -> WriteEvidence:
     (handed_over({"id": "A-1", "owner_id": "E-1", "status": "reserved"}), WriteStatus.VERIFIED),
 )  # fmt: skip
 def test_a_lost_answer_is_settled_by_the_named_record_alone(shown: WriteEvidence, status: WriteStatus) -> None:
-    assert judge_lost(shown).status is status
+    assert judge_unanswered_write(shown).status is status
 
 
 RECORDS = st.lists(
@@ -153,7 +153,7 @@ def test_in_any_list_the_proof_is_the_named_record_becoming_so(
     target = {"id": "C-1", "status": "approved"}
     shown = evidence([dict(r) for r in before], [dict(r) for r in after])
 
-    proved = judge_answered(shown).status is WriteStatus.VERIFIED
+    proved = judge_answered_write(shown).status is WriteStatus.VERIFIED
     assert proved == (target in after and target not in before)
 
 
@@ -171,7 +171,7 @@ def test_sameness_has_no_direction(shown: Json, claimed: Json) -> None:
 def test_an_identifier_is_known_by_its_name_and_a_word_that_ends_like_one_is_none(
     keys: tuple[str, ...], is_one: bool
 ) -> None:
-    assert {key: names_a_record(key) for key in keys} == dict.fromkeys(keys, is_one)
+    assert {key: is_id_name(key) for key in keys} == dict.fromkeys(keys, is_one)
 
 
 @each_row(
@@ -180,8 +180,8 @@ def test_an_identifier_is_known_by_its_name_and_a_word_that_ends_like_one_is_non
      ("deny_x", "denied"), ("pay_invoice", "paid"), ("close_case", "closed")],
 )  # fmt: skip
 def test_what_a_verb_has_done_is_its_participle(tool: str, done: str) -> None:
-    assert done in participles(tool)
-    assert f"{done}_pending" not in participles(tool)
+    assert done in participles_of_verb(tool)
+    assert f"{done}_pending" not in participles_of_verb(tool)
 
 
 @pytest.mark.promise("I4.unverified_is_said")
@@ -197,7 +197,7 @@ def test_what_a_verb_has_done_is_its_participle(tool: str, done: str) -> None:
 def test_a_refusal_is_believed_unless_the_read_back_shows_the_write(
     read: WriteEvidence, status: WriteStatus, says: str
 ) -> None:
-    judgement = judge_error(DENIED, read)
+    judgement = judge_failed_write(DENIED, read)
     assert judgement.status is status
     assert "CONSTRAINT_VIOLATION" in judgement.note
     assert says in judgement.note

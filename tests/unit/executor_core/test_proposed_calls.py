@@ -14,7 +14,7 @@ from services.executor.core.plan.proposals import InvalidProposal, Proposal, Pro
 from services.executor.core.plan.sources import KnownSources, SourceFinder
 from services.executor.core.session.ledger import read_outcome
 from services.executor.core.session.values import PartOfTask
-from services.executor.core.tools.schema_drift import Corrections
+from services.executor.core.tools.schema_drift import NameCorrections
 from services.executor.core.tools.toolbox import problems_with
 from shared.contracts.plan import ReadBack, WritePlan
 from shared.contracts.policy import CallOutcome
@@ -39,7 +39,7 @@ TWO = (
 
 def proposed(*calls: Call, parts: Sequence[PartOfTask] = ONE) -> tuple[Proposal, ...]:
     """The calls of one reply, in their order."""
-    setting = ProposalContext(parts, Corrections(), reply=1)
+    setting = ProposalContext(parts, NameCorrections(), reply=1)
     made: list[Proposal] = []
     for number, (name, said) in enumerate(calls):
         made.append(

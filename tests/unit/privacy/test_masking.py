@@ -11,7 +11,7 @@ import structlog
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from services.executor.core.model.masking import MASKS_TOLD, mask_earlier_request, mask_request, restore_values
-from services.executor.core.reads.one_call import format_arguments
+from services.executor.core.reads.server_call import format_arguments
 from services.executor.core.states.prompts import load_prompts
 from services.learner.core.memory.lesson import lesson_of
 from shared.domain.answer import is_json_list

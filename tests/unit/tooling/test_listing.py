@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from services.executor.core.tools.listing import ListBounds, Listing, listing
-from services.executor.core.tools.paging import page_in
+from services.executor.core.tools.listing import ListBounds, PagedListing, open_paged_list
+from services.executor.core.tools.paging import read_list_page
 from services.executor.core.tools.toolbox import problems_with
 from services.executor.ports.tools import Tool
 from shared.contracts.tenant import CatalogueEntry
@@ -29,19 +29,19 @@ def things(count: int) -> list[Json]:
 
 def whole(
     answers: Callable[[JsonObject], Json], schema: JsonObject, asked: JsonObject, bounds: ListBounds = WIDE
-) -> tuple[Json, Listing | None]:
+) -> tuple[Json, PagedListing | None]:
     """Every call that the listing asks for, made; the merged answer."""
     tool = reader(schema)
     first = answers(asked)
-    found = listing(tool, asked, first, bounds)
+    found = open_paged_list(tool, asked, first, bounds)
     while found is not None and found.following is not None:
         assert problems_with(found.following, tool) is None
-        found.add(answers(found.following))
+        found.add_answer(answers(found.following))
     return (found.merge_rows(first) if found else first), found
 
 
 def rows_of(content: Json) -> list[Json]:
-    page = page_in(content)
+    page = read_list_page(content)
     assert page is not None
     return page.rows
 
@@ -138,14 +138,14 @@ def test_a_ceiling_is_said_and_the_answer_goes_on_saying_that_there_is_more(
     assert found is not None
     assert (len(rows_of(content)) >= rows, named in found.why_partial) == (True, True)
     assert (found.why_partial == "") is (named == "")
-    said = found.report
+    said = found.summary
     assert said.startswith("NOT all rows") if named else said == "All 100 rows, from 10 pages."
-    page = page_in(content)
+    page = read_list_page(content)
     assert page is not None
     if shape == "offset_has_more":
-        assert page.goes_on is bool(named)
+        assert page.has_more is bool(named)
     if shape == "cursor":
-        assert (page.following is not None) is bool(named)
+        assert (page.next_mark is not None) is bool(named)
 
 
 @pytest.mark.promise("pages.says_what_is_missing")
@@ -244,7 +244,7 @@ def test_no_answer_is_too_odd_to_be_read_to_an_end(answer: Json, shape: str) -> 
         return answer
 
     tool = reader(PagedList([], shape, 1, 1).schema)
-    found = listing(tool, {}, answers({}), WIDE)
+    found = open_paged_list(tool, {}, answers({}), WIDE)
     while found is not None and found.following is not None:
-        found.add(answers(found.following))
+        found.add_answer(answers(found.following))
     assert len(calls) < 10

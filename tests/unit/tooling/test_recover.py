@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from services.executor.core.tools import classes as verbs
-from services.executor.core.tools.failures import Failure, failure_of, with_wanted_types
-from services.executor.core.tools.recover import has_opposites, singles, synonyms
+from services.executor.core.tools.failures import ReadFailure, classify_failure, convert_to_wanted_types
+from services.executor.core.tools.recover import find_renamed_reads, find_single_reads, has_opposites
 from services.executor.ports.tools import ReadCall, Tool, ToolAnswer
 from shared.contracts.tenant import CatalogueEntry
 from shared.domain.exact_json import Json, JsonObject
@@ -36,42 +36,42 @@ def called(found: list[ReadCall]) -> list[tuple[str, JsonObject]]:
     (None, False, None),
     ({"found": False, "error": "no such claim"}, False, None),
     ({"id": "J-1", "error": "service unavailable"}, False, None),
-    ("Unknown tool: get_claim", True, Failure.TOOL_GONE),
-    ("There is no tool get_claim.", True, Failure.TOOL_GONE),
-    ("Tool 'get_claim' not found", True, Failure.TOOL_GONE),
-    ({"error": "tool get_claim has been removed"}, False, Failure.TOOL_GONE),
-    ("Method not found", True, Failure.TOOL_GONE),
-    ("claim C-1 not found", True, Failure.NOT_FOUND),
-    ("no such claim", True, Failure.NOT_FOUND),
-    ("HTTP 404", True, Failure.NOT_FOUND),
-    ("no such column: amount", True, Failure.OTHER),
-    ("column amount does not exist", True, Failure.OTHER),
-    ("Permission denied", True, Failure.NOT_PERMITTED),
-    ("HTTP 403", True, Failure.NOT_PERMITTED),
-    ("the tool get_claim is not available for your role", True, Failure.NOT_PERMITTED),
-    ({"error": "missing scope claims:read"}, False, Failure.NOT_PERMITTED),
-    ({"error": "insufficient privileges"}, False, Failure.NOT_PERMITTED),
-    ("the query timed out", True, Failure.FOR_THE_MOMENT),
-    ("context deadline exceeded", True, Failure.FOR_THE_MOMENT),
-    ("the contract timed its payments badly", True, Failure.OTHER),
-    ("claim_id must be an integer", True, Failure.WRONG_TYPE),
-    ("Input should be a valid string", True, Failure.WRONG_TYPE),
-    ("'7' is not of type 'integer'", True, Failure.WRONG_TYPE),
-    ("the number of the claim is closed", True, Failure.OTHER),
-    ("power tool storage is full", True, Failure.OTHER),
-    ("429 Too Many Requests", True, Failure.FOR_THE_MOMENT),
-    ({"error": "HTTP 503"}, False, Failure.FOR_THE_MOMENT),
-    ("temporarily unavailable, try again later", True, Failure.FOR_THE_MOMENT),
-    ("database is locked", True, Failure.FOR_THE_MOMENT),
-    ("at most 1 ids", True, Failure.TOO_MUCH),
-    ("CHECK constraint failed: amount", True, Failure.OTHER),
-    ("amount is required", True, Failure.OTHER),
-    ("order 503 is closed", True, Failure.OTHER),
+    ("Unknown tool: get_claim", True, ReadFailure.TOOL_GONE),
+    ("There is no tool get_claim.", True, ReadFailure.TOOL_GONE),
+    ("Tool 'get_claim' not found", True, ReadFailure.TOOL_GONE),
+    ({"error": "tool get_claim has been removed"}, False, ReadFailure.TOOL_GONE),
+    ("Method not found", True, ReadFailure.TOOL_GONE),
+    ("claim C-1 not found", True, ReadFailure.NOT_FOUND),
+    ("no such claim", True, ReadFailure.NOT_FOUND),
+    ("HTTP 404", True, ReadFailure.NOT_FOUND),
+    ("no such column: amount", True, ReadFailure.OTHER),
+    ("column amount does not exist", True, ReadFailure.OTHER),
+    ("Permission denied", True, ReadFailure.NOT_PERMITTED),
+    ("HTTP 403", True, ReadFailure.NOT_PERMITTED),
+    ("the tool get_claim is not available for your role", True, ReadFailure.NOT_PERMITTED),
+    ({"error": "missing scope claims:read"}, False, ReadFailure.NOT_PERMITTED),
+    ({"error": "insufficient privileges"}, False, ReadFailure.NOT_PERMITTED),
+    ("the query timed out", True, ReadFailure.FOR_THE_MOMENT),
+    ("context deadline exceeded", True, ReadFailure.FOR_THE_MOMENT),
+    ("the contract timed its payments badly", True, ReadFailure.OTHER),
+    ("claim_id must be an integer", True, ReadFailure.WRONG_TYPE),
+    ("Input should be a valid string", True, ReadFailure.WRONG_TYPE),
+    ("'7' is not of type 'integer'", True, ReadFailure.WRONG_TYPE),
+    ("the number of the claim is closed", True, ReadFailure.OTHER),
+    ("power tool storage is full", True, ReadFailure.OTHER),
+    ("429 Too Many Requests", True, ReadFailure.FOR_THE_MOMENT),
+    ({"error": "HTTP 503"}, False, ReadFailure.FOR_THE_MOMENT),
+    ("temporarily unavailable, try again later", True, ReadFailure.FOR_THE_MOMENT),
+    ("database is locked", True, ReadFailure.FOR_THE_MOMENT),
+    ("at most 1 ids", True, ReadFailure.TOO_MUCH),
+    ("CHECK constraint failed: amount", True, ReadFailure.OTHER),
+    ("amount is required", True, ReadFailure.OTHER),
+    ("order 503 is closed", True, ReadFailure.OTHER),
 )
 def test_a_failure_is_told_by_what_the_server_says_and_an_empty_answer_is_none(
-    content: Json, is_error: bool, kind: Failure | None
+    content: Json, is_error: bool, kind: ReadFailure | None
 ) -> None:
-    assert failure_of(ToolAnswer(content, is_error)) is kind
+    assert classify_failure(ToolAnswer(content, is_error)) is kind
 
 
 @pytest.mark.promise("recover.types")
@@ -99,7 +99,7 @@ def test_a_value_is_sent_in_the_type_that_the_server_names_if_it_stays_the_same(
     arguments: JsonObject, error: Json, mended: JsonObject | None
 ) -> None:
     said: Json = {"detail": error} if isinstance(error, list) else error
-    assert with_wanted_types(arguments, said) == mended
+    assert convert_to_wanted_types(arguments, said) == mended
 
 
 @pytest.mark.promise("recover.never_stronger")
@@ -120,7 +120,7 @@ def test_a_value_is_sent_in_the_type_that_the_server_names_if_it_stays_the_same(
 def test_no_opposite_and_no_write_stands_in(gone: str, other: str) -> None:
     """What the original did instead: it denied the request whose approval had failed, and said it was done."""
     for kind in ToolClass:
-        assert synonyms(tool(gone, "id"), {"id": 1}, [tool(other, "id", kind)]) == []
+        assert find_renamed_reads(tool(gone, "id"), {"id": 1}, [tool(other, "id", kind)]) == []
 
 
 @pytest.mark.promise("recover.synonyms")
@@ -133,7 +133,7 @@ def test_no_opposite_and_no_write_stands_in(gone: str, other: str) -> None:
     ("lookup_department", "get_dept", "claim_id"),
 )
 def test_a_read_of_the_same_under_another_name_stands_in(gone: str, other: str, fields: str) -> None:
-    found = synonyms(tool(gone, "claim_id"), {"claim_id": "C-1"}, [tool(other, fields)])
+    found = find_renamed_reads(tool(gone, "claim_id"), {"claim_id": "C-1"}, [tool(other, fields)])
     assert called(found) == ([(other, {fields: "C-1"})] if not other.endswith("_v") else [])
 
 
@@ -153,7 +153,7 @@ def test_a_read_of_the_same_under_another_name_stands_in(gone: str, other: str, 
     tool("get_claim", "claim_id"),
 )
 def test_what_asks_another_question_stands_not_in(other: Tool) -> None:
-    assert synonyms(tool("get_claim", "claim_id"), {"claim_id": "C-1"}, [other]) == []
+    assert find_renamed_reads(tool("get_claim", "claim_id"), {"claim_id": "C-1"}, [other]) == []
 
 
 @pytest.mark.promise("recover.one_by_one")
@@ -171,7 +171,7 @@ def test_what_asks_another_question_stands_not_in(other: Tool) -> None:
 def test_a_read_that_does_not_plainly_come_to_single_ones_is_not_taken_apart(
     arguments: JsonObject, fields: str
 ) -> None:
-    assert singles(tool("get_orders"), arguments, [tool("get_order", fields)]) == []
+    assert find_single_reads(tool("get_orders"), arguments, [tool("get_order", fields)]) == []
 
 
 WORDS = st.sampled_from(sorted(verbs.READ | verbs.CHANGE | verbs.AMBIGUOUS | {"claim", "order", "orders", "user"}))
@@ -186,9 +186,9 @@ def test_nothing_of_a_stronger_class_ever_stands_in_and_no_value_changes(
     gone: Tool, arguments: JsonObject, tools: list[Tool]
 ) -> None:
     asked = {repr(value) for value in arguments.values()}
-    for found in (*synonyms(gone, arguments, tools), *singles(gone, arguments, tools)):
+    for found in (*find_renamed_reads(gone, arguments, tools), *find_single_reads(gone, arguments, tools)):
         assert STRICTNESS.index(found.tool.tool_class) <= STRICTNESS.index(gone.tool_class)
         assert found.tool.tool_class is gone.tool_class is ToolClass.READ
         assert not has_opposites(gone.name.split("_"), found.tool.name.split("_"))
-    for found in synonyms(gone, arguments, tools):
+    for found in find_renamed_reads(gone, arguments, tools):
         assert {repr(value) for value in found.arguments.values()} == asked

@@ -5,8 +5,14 @@ from decimal import Decimal
 import pytest
 from hypothesis import given, strategies as st
 
-from services.executor.core.reads.one_call import read_told_record
-from services.executor.core.tools.failures import ErrorMeaning, classify_error, is_echo, says_absent, says_out_of_time
+from services.executor.core.reads.server_call import parse_clause_record
+from services.executor.core.tools.failures import (
+    ErrorMeaning,
+    classify_error,
+    echoes_call,
+    says_record_absent,
+    says_timed_out,
+)
 from shared.domain.exact_json import Json
 from tests.each_row import each_row
 
@@ -69,7 +75,7 @@ def test_one_word_of_a_failure_outweighs_every_reason_beside_it(reason: str, fau
     (None, False),
 )
 def test_a_read_that_finds_no_record_says_so(said: Json, absent: bool) -> None:
-    assert says_absent(said) is absent
+    assert says_record_absent(said) is absent
 
 
 @pytest.mark.promise("I4.unread_errors")
@@ -86,7 +92,7 @@ def test_a_read_that_finds_no_record_says_so(said: Json, absent: bool) -> None:
     ("Try again later.", False),
 )
 def test_an_error_says_that_its_time_ran_out(said: Json, is_out_of_time: bool) -> None:
-    assert says_out_of_time(said) is is_out_of_time
+    assert says_timed_out(said) is is_out_of_time
 
 
 @each_row(
@@ -96,7 +102,7 @@ def test_an_error_says_that_its_time_ran_out(said: Json, is_out_of_time: bool) -
     {"status": "ok", "tool": "pay", "params": {"amount": 5}, "session_id": "s"},
 )
 def test_tool_and_params_and_nothing_else_is_an_echo(content: Json) -> None:
-    assert is_echo("pay", content)
+    assert echoes_call("pay", content)
 
 
 @each_row(
@@ -111,12 +117,12 @@ def test_tool_and_params_and_nothing_else_is_an_echo(content: Json) -> None:
     "ok",
 )
 def test_an_answer_that_says_more_or_less_is_none(content: Json) -> None:
-    assert not is_echo("pay", content)
+    assert not echoes_call("pay", content)
 
 
 def test_clauses_are_fields_and_sentences_after_the_last_value_are_no_part_of_it() -> None:
     told = "This claim is on file: claimId is 1185305; estimate is 4320.50; holder is Ana Lind; opened is 2026-03-01."
-    assert read_told_record(told) == {
+    assert parse_clause_record(told) == {
         "told": "This claim is on file",
         "claimId": 1185305,
         "estimate": Decimal("4320.50"),
@@ -124,14 +130,14 @@ def test_clauses_are_fields_and_sentences_after_the_last_value_are_no_part_of_it
         "opened": "2026-03-01",
     }
     told = "On file: status is duplicate; note is Call first.; original is INV-7. One of its entries: line L1, price 5."
-    assert read_told_record(told) == {
+    assert parse_clause_record(told) == {
         "told": "On file. One of its entries: line L1, price 5",
         "status": "duplicate",
         "note": "Call first.",
         "original": "INV-7",
     }
     told = "id is 17; note is Please call. Nobody answers at noon."
-    assert read_told_record(told) == {"id": 17, "note": "Please call. Nobody answers at noon"}
+    assert parse_clause_record(told) == {"id": 17, "note": "Please call. Nobody answers at noon"}
 
 
 @each_row(
@@ -144,11 +150,16 @@ def test_clauses_are_fields_and_sentences_after_the_last_value_are_no_part_of_it
     None,
 )
 def test_anything_else_stays_as_it_is(content: object) -> None:
-    assert read_told_record(content) == content  # type: ignore[arg-type]
+    assert parse_clause_record(content) == content  # type: ignore[arg-type]
 
 
 def test_leading_zeros_are_kept_and_a_field_without_a_value_is_empty() -> None:
-    assert read_told_record("id is 007; total is 5") == {"id": "007", "total": 5}
+    assert parse_clause_record("id is 007; total is 5") == {"id": "007", "total": 5}
     told = "This account is on file: id is AC-1; balance is 49858; remarks is ."
-    assert read_told_record(told) == {"told": "This account is on file", "id": "AC-1", "balance": 49858, "remarks": ""}
-    assert read_told_record("id is 17; note is; total:") == {"id": 17, "note": "", "total": ""}
+    assert parse_clause_record(told) == {
+        "told": "This account is on file",
+        "id": "AC-1",
+        "balance": 49858,
+        "remarks": "",
+    }
+    assert parse_clause_record("id is 17; note is; total:") == {"id": 17, "note": "", "total": ""}

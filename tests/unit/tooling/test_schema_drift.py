@@ -3,18 +3,18 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from services.executor.core.reads.recovering import inquiries
-from services.executor.core.tools.failures import UnknownName, table_in, unknown_name
+from services.executor.core.reads.recovering import find_schema_reads
+from services.executor.core.tools.failures import UnknownName, find_unknown_name, table_named_in
 from services.executor.core.tools.schema_drift import (
     ALIASES,
+    add_old_names,
     columns_declared,
     columns_in,
     descriptions_in,
-    match,
-    matches,
-    names_in,
+    match_column,
+    match_columns,
+    names_in_arguments,
     rename_arguments,
-    under_both_names,
 )
 from services.executor.ports.tools import Tool
 from shared.contracts.tenant import CatalogueEntry
@@ -57,7 +57,7 @@ def tool(name: str, schema: JsonObject | None = None, kind: ToolClass = ToolClas
 def test_an_error_about_an_unknown_parameter_names_it_and_those_that_lack(
     error: Json, lacking: tuple[str, ...]
 ) -> None:
-    assert unknown_name(error) == UnknownName("amount", True, lacking)
+    assert find_unknown_name(error) == UnknownName("amount", True, lacking)
 
 
 @pytest.mark.promise("drift.recognised")
@@ -80,14 +80,14 @@ def test_an_error_about_an_unknown_parameter_names_it_and_those_that_lack(
     3,
 )
 def test_an_error_about_anything_else_is_no_drift(error: Json) -> None:
-    assert unknown_name(error) is None
+    assert find_unknown_name(error) is None
 
 
 @given(RECORDS)
 def test_no_answer_is_too_odd_to_be_looked_at(answer: Json) -> None:
-    unknown_name(answer)
+    find_unknown_name(answer)
     columns_in(answer)
-    table_in(answer)
+    table_named_in(answer)
 
 
 @pytest.mark.promise("drift.recovers")
@@ -139,7 +139,7 @@ def test_no_answer_is_too_odd_to_be_looked_at(answer: Json) -> None:
 def test_a_name_is_found_exactly_or_by_alias_and_only_if_one_fits(
     missing: str, columns: list[str], found: tuple[str, str] | None
 ) -> None:
-    assert match(missing.rpartition(".")[2], missing, columns) == found
+    assert match_column(missing.rpartition(".")[2], missing, columns) == found
 
 
 @pytest.mark.promise("drift.described")
@@ -156,7 +156,7 @@ def test_a_name_is_found_exactly_or_by_alias_and_only_if_one_fits(
 def test_a_column_is_found_by_what_the_server_says_of_it(
     missing: str, described: dict[str, str], found: str | None
 ) -> None:
-    new = match(missing, missing, [*described, "id"], described)
+    new = match_column(missing, missing, [*described, "id"], described)
     assert (new.name if new else None) == found
 
 
@@ -189,7 +189,7 @@ COLUMNS = st.lists(st.lists(WORDS, min_size=1, max_size=3).map("_".join), max_si
 def test_no_two_wanted_columns_become_one_and_none_becomes_another_that_is_wanted(
     wanted: list[str], columns: list[str]
 ) -> None:
-    found = {name: new.name for name, new in matches(wanted, columns).items()}
+    found = {name: new.name for name, new in match_columns(wanted, columns).items()}
     assert len(set(found.values())) == len(found)
     assert not set(found.values()) & set(wanted)
     assert set(found.values()) <= set(columns)
@@ -210,13 +210,13 @@ def _values(value: Json, key: str = "") -> list[str]:
         return [found for name, inner in value.items() for found in _values(inner, name)]
     if isinstance(value, list):
         return [found for inner in value for found in _values(inner, key)]
-    return [] if set(names_in({key: value})) - {key} else [repr(value)]
+    return [] if set(names_in_arguments({key: value})) - {key} else [repr(value)]
 
 
 def test_a_renamed_parameter_is_renamed_where_it_stands_as_one_and_takes_no_others_place() -> None:
     given: JsonObject = {"amount": 5, "columns": ["amount"], "filter": {"amount": 1}}
     assert rename_arguments(given, {"@amount": "total"}) == {"total": 5, "columns": ["amount"], "filter": {"amount": 1}}
-    assert under_both_names([{"total": 1}], {"@amount": "total"}) == [{"total": 1}]
+    assert add_old_names([{"total": 1}], {"@amount": "total"}) == [{"total": 1}]
     both: JsonObject = {"amount": 1, "total": 2}
     assert rename_arguments(both, {"amount": "total"}) == both
 
@@ -224,7 +224,7 @@ def test_a_renamed_parameter_is_renamed_where_it_stands_as_one_and_takes_no_othe
 @pytest.mark.promise("drift.recovers")
 @each_row(("usual", "variant"), [(usual, one) for usual, many in ALIASES.items() for one in many])
 def test_every_alias_is_found_both_ways(usual: str, variant: str) -> None:
-    back, forth = match(variant, variant, ["zz", usual]), match(usual, usual, ["zz", variant])
+    back, forth = match_column(variant, variant, ["zz", usual]), match_column(usual, usual, ["zz", variant])
     assert back is not None
     assert forth is not None
     assert (back.name, forth.name) == (usual, variant)
@@ -259,7 +259,7 @@ def test_names_are_corrected_and_values_are_not() -> None:
 @given(st.dictionaries(NAMES, RECORDS, max_size=4))
 def test_without_corrections_nothing_is_touched(arguments: JsonObject) -> None:
     assert rename_arguments(arguments, {}) == arguments
-    assert under_both_names(arguments, {}) == arguments
+    assert add_old_names(arguments, {}) == arguments
 
 
 @given(st.dictionaries(NAMES, SCALARS, max_size=4), NAMES, NAMES)
@@ -288,4 +288,4 @@ TABLE: JsonObject = {"type": "object", "properties": {"table": {"type": "string"
 
 
 def test_a_describing_tool_that_changes_something_is_not_asked() -> None:
-    assert inquiries([tool("describe_table", TABLE, ToolClass.CHANGE)], tool("list_expenses"), {}, "") == []
+    assert find_schema_reads([tool("describe_table", TABLE, ToolClass.CHANGE)], tool("list_expenses"), {}, "") == []

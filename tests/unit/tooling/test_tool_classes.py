@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from services.executor.core.tools import classes as verbs
-from services.executor.core.tools.classes import Annotations, by_name, classify
+from services.executor.core.tools.classes import ToolAnnotations, classify, classify_by_name
 from shared.contracts.tenant import CatalogueEntry
 from shared.domain.words import STRICTNESS, ToolClass
 from tests.each_row import each_row
@@ -40,7 +40,9 @@ CHANGE += " compare_and_swap list_orders_or_cancel quick_update_row is_it_then_p
 )
 def test_a_name_tells_the_class(names: str, expected: ToolClass) -> None:
     """Verbs in front and after conjunctions decide; nouns such as "refund" elsewhere do not."""
-    wrong = {name: by_name(name) for name in names.split() if by_name(name).tool_class is not expected}
+    wrong = {
+        name: classify_by_name(name) for name in names.split() if classify_by_name(name).tool_class is not expected
+    }
 
     assert not wrong
 
@@ -49,47 +51,47 @@ def test_a_name_tells_the_class(names: str, expected: ToolClass) -> None:
 @each_row("name", SEEN_AS_READS_BEFORE.split())
 def test_a_writing_tool_is_not_taken_for_a_read_because_of_how_its_name_ends(name: str) -> None:
     """Names that the original took for reads."""
-    assert by_name(name).tool_class is ToolClass.CHANGE
+    assert classify_by_name(name).tool_class is ToolClass.CHANGE
 
 
 @pytest.mark.promise("tools.unknown_changes")
 @each_row("name", ["", "_", "!!!", "и", "frobnicate_order", "processor", "орdеr_get", "get\u0435", "123"])
 def test_an_unknown_name_changes_whatever_the_annotation_says(name: str) -> None:
-    assert classify(name, Annotations(read_only=True), None).tool_class is ToolClass.CHANGE
+    assert classify(name, ToolAnnotations(read_only=True), None).tool_class is ToolClass.CHANGE
 
 
 @each_row(
     ("name", "said", "expected"),
-    ("delete_order", Annotations(read_only=True), ToolClass.CHANGE),
-    ("get_order", Annotations(read_only=False), ToolClass.CHANGE),
-    ("get_order", Annotations(read_only=True, destructive=True), ToolClass.CHANGE),
-    ("get_order", Annotations(read_only=True, destructive=False), ToolClass.READ),
-    ("calculate_tax", Annotations(read_only=True), ToolClass.COMPUTE),
-    ("calculate_tax", Annotations(read_only=False), ToolClass.CHANGE),
-    ("notify_employee", Annotations(read_only=False, destructive=False), ToolClass.NOTIFY),
-    ("notify_employee", Annotations(read_only=True), ToolClass.NOTIFY),
-    ("notify_employee", Annotations(read_only=False, destructive=True), ToolClass.CHANGE),
+    ("delete_order", ToolAnnotations(read_only=True), ToolClass.CHANGE),
+    ("get_order", ToolAnnotations(read_only=False), ToolClass.CHANGE),
+    ("get_order", ToolAnnotations(read_only=True, destructive=True), ToolClass.CHANGE),
+    ("get_order", ToolAnnotations(read_only=True, destructive=False), ToolClass.READ),
+    ("calculate_tax", ToolAnnotations(read_only=True), ToolClass.COMPUTE),
+    ("calculate_tax", ToolAnnotations(read_only=False), ToolClass.CHANGE),
+    ("notify_employee", ToolAnnotations(read_only=False, destructive=False), ToolClass.NOTIFY),
+    ("notify_employee", ToolAnnotations(read_only=True), ToolClass.NOTIFY),
+    ("notify_employee", ToolAnnotations(read_only=False, destructive=True), ToolClass.CHANGE),
     ("get_order", None, ToolClass.READ),
 )
-def test_an_annotation_raises_and_never_lowers(name: str, said: Annotations | None, expected: ToolClass) -> None:
+def test_an_annotation_raises_and_never_lowers(name: str, said: ToolAnnotations | None, expected: ToolClass) -> None:
     assert classify(name, said, None).tool_class is expected
 
 
 @pytest.mark.promise("tools.own_annotation")
 @each_row(
     ("name", "own", "said", "expected"),
-    ("ask_customer", True, Annotations(read_only=True), ToolClass.READ),
-    ("screen_party", True, Annotations(read_only=True), ToolClass.READ),
-    ("screen_party", False, Annotations(read_only=True), ToolClass.CHANGE),
-    ("screen_party", True, Annotations(read_only=True, destructive=True), ToolClass.CHANGE),
+    ("ask_customer", True, ToolAnnotations(read_only=True), ToolClass.READ),
+    ("screen_party", True, ToolAnnotations(read_only=True), ToolClass.READ),
+    ("screen_party", False, ToolAnnotations(read_only=True), ToolClass.CHANGE),
+    ("screen_party", True, ToolAnnotations(read_only=True, destructive=True), ToolClass.CHANGE),
     ("screen_party", True, None, ToolClass.CHANGE),
-    ("screen_and_delete_party", True, Annotations(read_only=True), ToolClass.CHANGE),
-    ("delete_party", True, Annotations(read_only=True), ToolClass.CHANGE),
-    ("book_slot", True, Annotations(read_only=True), ToolClass.CHANGE),
-    ("get\u0435", True, Annotations(read_only=True), ToolClass.CHANGE),
+    ("screen_and_delete_party", True, ToolAnnotations(read_only=True), ToolClass.CHANGE),
+    ("delete_party", True, ToolAnnotations(read_only=True), ToolClass.CHANGE),
+    ("book_slot", True, ToolAnnotations(read_only=True), ToolClass.CHANGE),
+    ("get\u0435", True, ToolAnnotations(read_only=True), ToolClass.CHANGE),
 )
 def test_where_a_name_says_nothing_the_tenants_own_server_may_say_that_it_only_reads(
-    name: str, own: bool, said: Annotations | None, expected: ToolClass
+    name: str, own: bool, said: ToolAnnotations | None, expected: ToolClass
 ) -> None:
     """Asking or checking may change something, until somebody who knows the server says that it does not."""
     assert classify(name, said, None, is_own=own).tool_class is expected
@@ -101,8 +103,8 @@ def test_the_catalogue_decides_outright(tool_class: ToolClass) -> None:
     """Whatever name and server say, the operator knows better, in both directions."""
     entry = CatalogueEntry(tool_class=tool_class)
 
-    assert classify("delete_everything", Annotations(destructive=True), entry).tool_class is tool_class
-    assert classify("get_order", Annotations(read_only=True), entry).tool_class is tool_class
+    assert classify("delete_everything", ToolAnnotations(destructive=True), entry).tool_class is tool_class
+    assert classify("get_order", ToolAnnotations(read_only=True), entry).tool_class is tool_class
 
 
 NAMES = st.lists(st.sampled_from(sorted(verbs.READ | verbs.CHANGE | verbs.AMBIGUOUS | verbs.MESSAGES | {"and", "zap"})))
@@ -117,7 +119,7 @@ def test_adding_an_annotation_never_lowers_a_class(
     name = "_".join(words)
 
     plain = classify(name, None, None).tool_class
-    annotated = classify(name, Annotations(read_only, destructive), None).tool_class
+    annotated = classify(name, ToolAnnotations(read_only, destructive), None).tool_class
 
     assert STRICTNESS.index(annotated) >= STRICTNESS.index(plain)
 
@@ -126,12 +128,12 @@ def test_adding_an_annotation_never_lowers_a_class(
 def test_an_unambiguous_verb_of_change_counts_wherever_it_stands(
     before: list[str], verb: str, after: list[str]
 ) -> None:
-    assert by_name("_".join([*before, verb, *after])).tool_class is ToolClass.CHANGE
+    assert classify_by_name("_".join([*before, verb, *after])).tool_class is ToolClass.CHANGE
 
 
 @given(name=st.text(max_size=40))
 def test_every_text_has_a_class_and_a_reason(name: str) -> None:
-    classified = by_name(name)
+    classified = classify_by_name(name)
 
     assert classified.why
     if not re.search("[a-zA-Z]", name):

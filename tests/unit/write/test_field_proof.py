@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from services.executor.core.write.field_proof import WriteEvidence, find_proof
-from services.executor.core.write.settling import judge_answered, judge_error, judge_lost
+from services.executor.core.write.settling import judge_answered_write, judge_failed_write, judge_unanswered_write
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import WriteStatus
 from tests.each_row import each_row
@@ -82,7 +82,7 @@ LINE: JsonObject = {"order_id": "O-1", "line_id": "L-2", "quantity": 5}
     (wrote("assign_order", {**SHOP, "clerk_id": "E-1"}, order(clerk_id=None), order(clerk_id="E-1")), VERIFIED),
 )  # fmt: skip
 def test_a_nested_field_is_proved_in_its_own_place(shown: WriteEvidence, status: WriteStatus) -> None:
-    assert judge_answered(shown).status is status
+    assert judge_answered_write(shown).status is status
 
 
 @each_row(
@@ -119,7 +119,7 @@ def test_a_field_counts_under_another_name_or_writing_where_it_changed(
     arguments: JsonObject, before: JsonObject, after: JsonObject, status: WriteStatus
 ) -> None:
     shown = wrote("update_order", {**SHOP, **arguments}, {"id": "O-1", **before}, {"id": "O-1", **after})
-    assert judge_answered(shown).status is status
+    assert judge_answered_write(shown).status is status
 
 
 def samples(zinc: int, iron: int) -> list[Json]:
@@ -145,7 +145,7 @@ def test_a_value_counts_under_any_name_where_the_named_record_changed_to_it_or_b
     arguments: JsonObject, before: JsonObject, after: JsonObject, status: WriteStatus
 ) -> None:
     shown = wrote("update_order", {**SHOP, **arguments}, {"id": "O-1", **before}, {"id": "O-1", **after})
-    assert judge_answered(shown).status is status
+    assert judge_answered_write(shown).status is status
 
 
 @each_row(
@@ -163,9 +163,9 @@ def test_a_value_counts_under_any_name_where_the_named_record_changed_to_it_or_b
 def test_a_call_that_names_a_record_alone_is_proved_by_the_state_in_which_it_left_it(
     tool: str, before: str, after: str, status: WriteStatus
 ) -> None:
-    assert judge_answered(wrote(tool, SHOP, order(status=before), order(status=after))).status is status
+    assert judge_answered_write(wrote(tool, SHOP, order(status=before), order(status=after))).status is status
     acknowledged = wrote(tool, SHOP, order(status=before), order(status=after))._replace(result={"status": "ok"})
-    assert judge_answered(acknowledged).status is status
+    assert judge_answered_write(acknowledged).status is status
 
 
 def test_a_record_is_the_same_one_though_one_of_its_ids_changed() -> None:
@@ -173,7 +173,7 @@ def test_a_record_is_the_same_one_though_one_of_its_ids_changed() -> None:
     changed, other = {**before, "clerk_id": "E-2"}, {**before, "order_id": "O-2", "clerk_id": "E-2"}
 
     def assigned(earlier: Json, later: Json) -> WriteStatus:
-        return judge_answered(wrote("assign_order", {**SHOP, "clerk_id": "E-2"}, earlier, later)).status
+        return judge_answered_write(wrote("assign_order", {**SHOP, "clerk_id": "E-2"}, earlier, later)).status
 
     assert assigned(before, changed) is VERIFIED
     assert assigned(before, before) is UNVERIFIED
@@ -200,7 +200,7 @@ LATE: JsonObject = {"id": 1, "text": "late"}
     (None, [LATE, {"id": 2, "text": "x"}], UNVERIFIED),
 )
 def test_what_was_made_is_exactly_one_more_record_than_before(before: Json, after: Json, status: WriteStatus) -> None:
-    assert judge_answered(wrote("add_note", NOTE, before, after)).status is status
+    assert judge_answered_write(wrote("add_note", NOTE, before, after)).status is status
 
 
 def test_what_a_call_without_any_id_makes_is_one_more_row() -> None:
@@ -208,12 +208,12 @@ def test_what_a_call_without_any_id_makes_is_one_more_row() -> None:
     for added, status in ((1, VERIFIED), (2, UNVERIFIED)):
         more: list[Json] = [{"id": 2 + place, "title": "x", "state": "open"} for place in range(added)]
         after: list[Json] = [*rows, *more]
-        assert judge_answered(wrote("create_ticket", {"title": "x"}, rows, after, None, {})).status is status
+        assert judge_answered_write(wrote("create_ticket", {"title": "x"}, rows, after, None, {})).status is status
 
 
 def test_an_answers_words_prove_a_new_record_only_under_the_id_that_it_gave() -> None:
     def answered(result: Json) -> WriteStatus:
-        return judge_answered(wrote("add_note", NOTE, [], [{"id": 1, "kind": "note"}], result)).status
+        return judge_answered_write(wrote("add_note", NOTE, [], [{"id": 1, "kind": "note"}], result)).status
 
     assert answered({"kind": "note"}) is UNVERIFIED
     assert answered({"id": 1, "kind": "note"}) is VERIFIED
@@ -221,7 +221,7 @@ def test_an_answers_words_prove_a_new_record_only_under_the_id_that_it_gave() ->
         made: JsonObject = {"id": 77, "room_id": 3, "guest": guest}
         asked: JsonObject = {"room_id": 3, "guest": "Ann"}
         shown = wrote("book_room", asked, None, made, {"booking": {"id": 77}}, {"booking_id": 77})
-        assert judge_answered(shown).status is status
+        assert judge_answered_write(shown).status is status
 
 
 @each_row(
@@ -250,7 +250,7 @@ def test_an_answers_words_prove_a_new_record_only_under_the_id_that_it_gave() ->
 def test_a_removal_is_proved_by_absence_after_presence(
     tool: str, arguments: JsonObject, before: Json, after: Json, status: WriteStatus
 ) -> None:
-    assert judge_answered(wrote(tool, arguments, before, after)).status is status
+    assert judge_answered_write(wrote(tool, arguments, before, after)).status is status
 
 
 REVIEWED = order(approved=False, review={"state": "open"}, lines=[{"line_id": "L-1", "status": "open"}])
@@ -267,7 +267,7 @@ REVIEWED = order(approved=False, review={"state": "open"}, lines=[{"line_id": "L
 def test_a_state_named_by_the_tools_verb_is_proof_on_the_record_itself(
     changed: JsonObject, status: WriteStatus
 ) -> None:
-    assert judge_answered(wrote("approve_order", SHOP, REVIEWED, {**REVIEWED, **changed})).status is status
+    assert judge_answered_write(wrote("approve_order", SHOP, REVIEWED, {**REVIEWED, **changed})).status is status
 
 
 @pytest.mark.promise("I4.unverified_is_said")
@@ -281,7 +281,7 @@ def test_only_of_fields_that_the_call_set_it_is_said_that_they_were_so_before(
     arguments: JsonObject, before: JsonObject, after: JsonObject, says: str
 ) -> None:
     shown = wrote("update_order", {**SHOP, **arguments}, {"id": "O-1", **before}, {"id": "O-1", **after})
-    assert says in judge_answered(shown).note
+    assert says in judge_answered_write(shown).note
 
 
 @pytest.mark.promise("notify.proved_only")
@@ -305,7 +305,7 @@ def test_only_of_fields_that_the_call_set_it_is_said_that_they_were_so_before(
 def test_a_read_contradicts_a_write_only_where_it_shows_something_else(
     shown: WriteEvidence, contradicted: bool
 ) -> None:
-    judgement = judge_answered(shown)
+    judgement = judge_answered_write(shown)
     assert (judgement.status, judgement.contradicted) == (UNVERIFIED, contradicted)
 
 
@@ -313,8 +313,8 @@ def test_a_read_that_says_yes_or_no_proves_what_the_operator_expects() -> None:
     given_: JsonObject = {"message_id": "M-1", "label": "done"}
     before, after = ({**given_, "present": present} for present in (False, True))
     shown = wrote("label_email", given_, before, after, {"message_id": "M-1"}, given_)
-    assert judge_answered(shown._replace(expect={"present": True})).status is VERIFIED
-    assert judge_answered(shown._replace(expect={"present": True}, after=before)).status is UNVERIFIED
+    assert judge_answered_write(shown._replace(expect={"present": True})).status is VERIFIED
+    assert judge_answered_write(shown._replace(expect={"present": True}, after=before)).status is UNVERIFIED
 
 
 WORDS = st.sampled_from(["a", "b", "c"])
@@ -327,8 +327,8 @@ def test_no_running_clock_proves_a_write(record: dict[str, Json], clocks: tuple[
     before: JsonObject = {"id": "O-1", **record, "read_at": clocks[0]}
     after: JsonObject = {"id": "O-1", **record, "read_at": clocks[1]}
     shown = wrote("update_order", {**SHOP, "city": "a", "level": "b"}, before, after)
-    assert judge_answered(shown).status is UNVERIFIED
-    assert judge_lost(shown).status is not VERIFIED
+    assert judge_answered_write(shown).status is UNVERIFIED
+    assert judge_unanswered_write(shown).status is not VERIFIED
 
 
 @given(arguments=st.dictionaries(NAMES, NESTED, min_size=1, max_size=3))
@@ -336,16 +336,16 @@ def test_a_server_that_stores_what_it_is_sent_is_proved_wherever_it_nests_it(arg
     before: JsonObject = {"data": {"order": {"id": "O-1", "kind": "x"}}}
     after: JsonObject = {"data": {"order": {"id": "O-1", "kind": "x", **arguments}}}
     shown = wrote("update_order", {**SHOP, **arguments}, before, after, None)
-    assert judge_answered(shown).status is VERIFIED
-    assert judge_lost(shown).status is VERIFIED
-    assert judge_error(DENIED, shown).status is WriteStatus.IN_DOUBT
+    assert judge_answered_write(shown).status is VERIFIED
+    assert judge_unanswered_write(shown).status is VERIFIED
+    assert judge_failed_write(DENIED, shown).status is WriteStatus.IN_DOUBT
 
 
 @each_row(("state", "status"), [("approved", VERIFIED), ("held", UNVERIFIED)])
 def test_what_only_the_answer_says_is_proved_by_a_read_that_shows_it(state: str, status: WriteStatus) -> None:
     """The call names the order alone; its server says what the order is now."""
     answer: JsonObject = {"id": "O-1", "status": "approved"}
-    assert judge_answered(wrote("approve_order", SHOP, order(), order(status=state), answer)).status is status
+    assert judge_answered_write(wrote("approve_order", SHOP, order(), order(status=state), answer)).status is status
 
 
 @given(arguments=st.dictionaries(NAMES, WORDS, min_size=1, max_size=3))
@@ -355,14 +355,14 @@ def test_a_server_that_only_repeats_what_it_is_asked_proves_nothing(arguments: d
     everything: JsonObject = {"status": "ok", "tool": "get_order", "params": given_}
     for before, after in ((None, echo), (echo, echo), (None, everything), ([], everything), (None, dict(SHOP))):
         answer: Json = {"status": "ok", "tool": "update_order", "params": given_}
-        assert judge_answered(wrote("update_order", given_, before, after, answer)).status is UNVERIFIED
+        assert judge_answered_write(wrote("update_order", given_, before, after, answer)).status is UNVERIFIED
 
 
 @given(rows=st.lists(WORDS, max_size=4), added=st.lists(WORDS, max_size=3))
 def test_of_any_list_exactly_one_more_row_that_shows_it_is_proof(rows: list[str], added: list[str]) -> None:
     before: Json = [{"id": place, "text": word} for place, word in enumerate(rows)]
     after: Json = [{"id": place, "text": word} for place, word in enumerate([*rows, *added])]
-    proved = judge_answered(wrote("add_note", {**SHOP, "text": "a"}, before, after, None)).status is VERIFIED
+    proved = judge_answered_write(wrote("add_note", {**SHOP, "text": "a"}, before, after, None)).status is VERIFIED
     assert proved == (added.count("a") == 1)
 
 
@@ -378,7 +378,7 @@ def test_only_the_named_row_of_a_table_proves_a_change(keyed: bool, before: list
         return [{"id": f"L-{place}", "quantity": value} for place, value in enumerate(values)]
 
     shown = wrote("set_quantity", {"line_id": "L-1", "quantity": 3}, table(before), table(after), asked={})
-    assert (judge_answered(shown).status is VERIFIED) == (before[1] != 3 and after[1] == 3)
+    assert (judge_answered_write(shown).status is VERIFIED) == (before[1] != 3 and after[1] == 3)
 
 
 @each_row(("boat", "status"), [(17, VERIFIED), (18, UNVERIFIED)])
@@ -389,4 +389,4 @@ def test_a_field_that_names_the_record_without_its_id_shows_what_the_call_named(
         return {"berth": {"id": 33, "pier": "C", "boat": who}}
 
     seen = wrote("assign_berth", {"boat_id": 17, "berth_id": 33}, berth(None), berth(boat), asked={"berth_id": 33})
-    assert judge_answered(seen).status is status
+    assert judge_answered_write(seen).status is status

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from services.executor.core.write.field_proof import WriteEvidence
-from services.executor.core.write.settling import can_show, was_so_before
+from services.executor.core.write.settling import can_read_show_write, was_shown_before
 from services.executor.ports.tools import ToolAnswer
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import ReadBack
@@ -48,7 +48,7 @@ def test_a_read_can_show_fields_that_it_showed_before_or_records_of_the_kind_tha
 ) -> None:
     """The read before the call tells it; where there was none, the one after it."""
     for first, then in ((before, None), (None, before)):
-        assert can_show(WriteEvidence(tool, arguments, {}, first, None, then, {}, reader)) is can
+        assert can_read_show_write(WriteEvidence(tool, arguments, {}, first, None, then, {}, reader)) is can
 
 
 def _orders(answer: Callable[[JsonObject], "Json | ToolAnswer"], read_back: str | None | bool = None) -> Stage:
@@ -115,4 +115,4 @@ _BOOK: tuple[str, JsonObject, JsonObject] = ("book_room", {"room": "R-9", "day":
 def test_only_a_record_that_has_all_of_it_shows_it(
     call: tuple[str, JsonObject, JsonObject], before: Json, shown: bool
 ) -> None:
-    assert was_so_before(_entry(*call, before)) is shown
+    assert was_shown_before(_entry(*call, before)) is shown

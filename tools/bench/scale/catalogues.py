@@ -1,6 +1,6 @@
 """What a task does with its tools, few and many, once their listing is known."""
 
-from services.executor.core.tools.toolbox import Toolbox, offered_tools, toolbox
+from services.executor.core.tools.toolbox import Toolbox, build_toolbox, offered_tools
 from services.executor.ports.tools import Tool
 from shared.contracts.tenant import CatalogueEntry, Connection
 from shared.domain.exact_json import Json
@@ -17,7 +17,7 @@ async def grow_tools(small: int, large: int, repeats: int) -> Growth:
     few, many = _listing(small), _listing(large)
 
     async def with_tools(listed: tuple[Tool, ...]) -> None:
-        box: Toolbox = toolbox([(_CONNECTION, listed)])
+        box: Toolbox = build_toolbox([(_CONNECTION, listed)])
         message = Message("user", (TextBlock("What is the amount of expense claim EXP-1?"),))
         encode_request("model", ModelRequest(Tier.SMALL, ("rules",), (message,), offered_tools(box, ())))
 

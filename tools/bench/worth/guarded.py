@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from services.executor.core.session.context import Limits, Ports
 from services.executor.core.states.prompts import Prompts
-from services.executor.core.tools.classes import Annotations, classify
+from services.executor.core.tools.classes import ToolAnnotations, classify
 from services.executor.core.turn.worker import Worker
 from services.executor.ports.policy import Tenants
 from services.executor.ports.tools import Tool, ToolAnswer, ToolServers
@@ -119,7 +119,7 @@ def _tool(listed: object, connection: Connection) -> Tool:
     known = cast("tuple[str, str, JsonObject, JsonObject | None]", listed)
     name, description, schema, hints = known
     entry = connection.catalogue.get(name, CatalogueEntry())
-    said = Annotations(
+    said = ToolAnnotations(
         cast("bool | None", (hints or {}).get("readOnlyHint")),
         cast("bool | None", (hints or {}).get("destructiveHint")),
     )

@@ -5,12 +5,12 @@ from datetime import datetime, timedelta
 
 from services.executor.core.process.figures import compute_figures
 from services.executor.core.process.rules import describe_unanswered_concern, describe_unknown_inputs
-from services.executor.core.reads.one_call import content_as_received
+from services.executor.core.reads.server_call import content_as_received
 from services.executor.core.records.references import referenced_calls
 from services.executor.core.session.dossier import Progress, binding_hash
 from services.executor.core.session.values import Fact, NamedValue
 from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys
-from services.executor.core.tools.shorten import beginning
+from services.executor.core.tools.shorten import shorten_to_first_rows
 from services.executor.ports.turns import Notice
 from shared.contracts.approval import (
     Approval,
@@ -96,7 +96,7 @@ def _describe_read(fact: Fact, sources: Sequence[ArgumentSource], values: Sequen
     figures = [one for one in values if any((of.source, of.ref) == ("result", fact.ref) for of in one.operands)]
     supports = (*(f"{one.call_id}.{one.argument}" for one in arguments), *(f"value {one.name}" for one in figures))
     most = _SHOWN if supports else _MENTIONED
-    seen, left_out = beginning(content_as_received(fact), most)
+    seen, left_out = shorten_to_first_rows(content_as_received(fact), most)
     shows = dumps(seen)
     return ReadGround(
         ref=fact.ref,

@@ -34,7 +34,7 @@ from services.executor.core.session.left_out import was_not_made
 from services.executor.core.session.ruled_tools import has_tool_rules
 from services.executor.core.session.values import Fact, NamedValue, ProcessFigures
 from services.executor.core.states.machine import Failed, ProcessTemplate, Rejected
-from services.executor.core.tools.classes import verb_of
+from services.executor.core.tools.classes import verb_of_tool
 from services.executor.core.tools.record_tree import RecordKeys
 from services.executor.ports.policy import PolicyUnavailable
 from shared.contracts import policy as contracts
@@ -351,7 +351,7 @@ def _executor_fields(call: PlannedCall, surroundings: _CallSurroundings, view: b
     known: JsonObject = {"figures": {**figures}} if figures else {}
     return {
         **known,
-        "verb": verb_of(call.tool),
+        "verb": verb_of_tool(call.tool),
         "tool_class": call.tool_class.value,
         "process_type": surroundings.process_type,
     }

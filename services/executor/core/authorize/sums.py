@@ -31,8 +31,8 @@ from services.executor.core.records.field_values import (
 )
 from services.executor.core.records.record_graph import GraphNode, build_record_graph
 from services.executor.core.session.values import Fact
-from services.executor.core.tools.near_names import words_of
-from services.executor.core.tools.record_tree import leaves_of, names_a_record
+from services.executor.core.tools.name_similarity import words_of
+from services.executor.core.tools.record_tree import find_leaves, is_id_name
 from services.executor.core.tools.toolbox import Toolbox
 from shared.contracts.plan import PlannedCall
 from shared.domain.exact_json import Json, JsonObject
@@ -240,7 +240,7 @@ class CallSums:
         if not self._is_additive(call, name) or "total" in called.singular_words(name):
             return 1
         most = 1
-        for leaf in leaves_of(given.naming):
+        for leaf in find_leaves(given.naming):
             items = leaf.value if isinstance(leaf.value, list) else []
             found = (called.reference_of(leaf.name, item, (), self._graph.keys) for item in items)
             most = max([most, *Counter(identifier_key(one.text) for one in found if one and one.is_id).values()])
@@ -278,7 +278,7 @@ class CallSums:
         return unit is not None and unit.measure in _OF_A_THING
 
     def _schema_of(self, call: PlannedCall, argument: str) -> JsonObject:
-        tool = self._toolbox.find(call.connection_id, call.tool)
+        tool = self._toolbox.find_tool(call.connection_id, call.tool)
         return tool.parameters.get(argument, {}) if tool else {}
 
     def _build_summand(self, figure: Decimal, row: CallRows, call: PlannedCall) -> _Summand:
@@ -336,7 +336,7 @@ class CallSums:
         """
         parties: dict[str, _Values] = {}
         ids: dict[str, _Values] = {}
-        for leaf in leaves_of(naming):
+        for leaf in find_leaves(naming):
             noun, schema = called.singular_words(leaf.name), self._schema_of(call, leaf.path[0])
             is_party = not _PARTIES.isdisjoint(
                 {*noun[-1:], *(word for name in leaf.names[:-1] for word in called.singular_words(name))}
@@ -348,7 +348,7 @@ class CallSums:
                     continue
                 name = "_".join(noun)
                 is_named = isinstance(value, str) and called.name_of_kind(noun) in called.COMMON_KINDS
-                if names_a_record(leaf.name):
+                if is_id_name(leaf.name):
                     ids[name] = ids.get(name, frozenset()) | {identifier_key(text)}
                 elif is_named or (is_party and not is_count):  # "Ann" may be Ann Lee
                     parties[name] = parties.get(name, frozenset()) | {(word,) for word in words_of(text)}

@@ -13,8 +13,8 @@ from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.left_out import append_remarks
 from services.executor.core.session.values import Fact, open_questions
 from services.executor.core.states.machine import NOTHING_WRITTEN, Failed
-from services.executor.core.tools.failures import Failure, failure_of
-from services.executor.core.tools.record_tree import found_nothing
+from services.executor.core.tools.failures import ReadFailure, classify_failure
+from services.executor.core.tools.record_tree import is_empty_result
 from services.executor.ports.tools import ToolAnswer
 from shared.contracts.ledger import LedgerEntry
 from shared.domain.answer import is_json_list, parse_list_answer
@@ -174,7 +174,7 @@ class AnswerChecks:
             return ""
         numbers = ", ".join(str(part.number) for part in questions)
         facts = [fact for fact in progress.dossier.facts if fact.ok]
-        shows = any(not found_nothing(fact.result) for fact in facts) and not any(map(_is_yes_or_no_result, facts))
+        shows = any(not is_empty_result(fact.result) for fact in facts) and not any(map(_is_yes_or_no_result, facts))
         if (
             shows
             and not self._untraced
@@ -232,7 +232,7 @@ def why_unanswered(text: str, ctx: TurnContext, dossier: Dossier) -> str:
     if not read or dossier.values or dossier.every_plan or ctx.files:
         return ""
     # That a server has nothing of a name is an answer, too.
-    if any(one.ok or failure_of(ToolAnswer(one.result, is_error=True)) is Failure.NOT_FOUND for one in read):
+    if any(one.ok or classify_failure(ToolAnswer(one.result, is_error=True)) is ReadFailure.NOT_FOUND for one in read):
         return ""
     return f"no read worked: {', '.join(dict.fromkeys(fact.tool for fact in read))}"
 

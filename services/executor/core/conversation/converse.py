@@ -48,7 +48,7 @@ from services.executor.core.session.values import (
     without_values,
 )
 from services.executor.core.states.machine import GENERAL, Failed, is_complex
-from services.executor.core.tools.toolbox import offered_tools, unwrap
+from services.executor.core.tools.toolbox import offered_tools, unwrap_use_tool
 from services.executor.ports.orchestrators import OrchestratorName
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import PastCall
@@ -161,7 +161,9 @@ class Conversation:
         closed, self._closed = self._closed, None
         if closed is None:
             raise Failed("no plan was closed")
-        self._reader.note_writes(past_calls_of_writes((await plan_entries(self.ctx.store, closed.plan)).values()))
+        self._reader.mark_outdated_by_writes(
+            past_calls_of_writes((await plan_entries(self.ctx.store, closed.plan)).values())
+        )
         self._has_outcomes = True
         self._written += await answers_as_facts(self.ctx, (closed.plan,))
         told = self._draft.record_outcomes(closed, outcomes, self._parts)
@@ -247,7 +249,7 @@ class Conversation:
 
     async def _read_and_calculate(self, uses: Sequence[ToolUse]) -> ReplyDispatch:
         """Carries out the reply's reads, then its local tools, and collects the writes that it proposes."""
-        if any(self.ctx.toolbox.reads(unwrap(use).name) for use in uses):
+        if any(self.ctx.toolbox.is_read_tool(unwrap_use_tool(use).name) for use in uses):
             await self._course.reach_state(self.ctx, FsmState.ASSESS)  # before the first of them goes out (I1)
         self._local.progress = self.progress
         dispatch = ReplyDispatch(self.ctx, self._reader, self.key, uses)
@@ -367,7 +369,7 @@ class Conversation:
         from it.
         """
         counted = self.progress.model_copy(
-            update={"repeated_calls": self._reader.repeated, "corrections": dict(self._reader.corrections.names)}
+            update={"repeated_calls": self._reader.repeated_reads, "corrections": dict(self._reader.corrections.names)}
         )
         learned = counted.update_dossier(
             facts=self._reader.facts,

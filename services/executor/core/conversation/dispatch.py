@@ -12,7 +12,7 @@ from services.executor.core.reads.reader import CallRefused, TaskReader
 from services.executor.core.session.context import TurnContext, run_side_by_side
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.shorten import shorten_result
-from services.executor.core.tools.toolbox import WRITES, unwrap
+from services.executor.core.tools.toolbox import WRITES, unwrap_use_tool
 from services.executor.ports.tools import Tool
 from shared.contracts.base import Contract
 from shared.contracts.plan import PlannedCall
@@ -58,13 +58,16 @@ class ReplyDispatch:
         self.writes: list[tuple[ToolUse, Tool]] = []  # that are not proposed yet
         self.others: list[ToolUse] = []  # that no server has: local tools, if there is such a tool at all
         self._reads: list[tuple[ToolUse, Tool | None]] = []  # no tool: it was a read when the reply was heard
-        self._sort_calls([unwrap(use) for use in uses if use.id not in self.proposed.use_ids])
+        self._sort_calls([unwrap_use_tool(use) for use in uses if use.id not in self.proposed.use_ids])
         self._new_reads = [use.name for use, tool in self._reads if tool and not reader.is_known(use, tool)]
 
     async def read_all(self, known: KnownSources) -> None:
         """Makes the reads in parallel; equal reads are made once. ``known``: the sources known before them."""
         refused_reads = self._find_refused_reads(known)
-        refs = [self._reader.reserve(use, tool) if tool else self._reader.restore(use) for use, tool in self._reads]
+        refs = [
+            self._reader.reserve_reference(use, tool) if tool else self._reader.restore_reference(use)
+            for use, tool in self._reads
+        ]
         firsts = {ref: place for place, ref in reversed(list(enumerate(refs)))}
         made = await run_side_by_side(
             self._make_read(place, refs[place], refused_reads) for place in sorted(firsts.values())
@@ -173,16 +176,16 @@ class ReplyDispatch:
         """
         use, tool = self._reads[place]
         if tool is None:
-            return self._reader.fact(ref) or f"Not called: {use.name} is not there any more."
+            return self._reader.find_fact(ref) or f"Not called: {use.name} is not there any more."
         key, most = self._read_key(use), self._ctx.limits.tool_calls
         try:
             if place >= most:
                 raise CallRefused(f"Not called: one reply makes {most} reads at most.")
             if use.id in refused_reads and self._ctx.journal.get(key) is None:
                 raise CallRefused(refused_reads[use.id])
-            return await self._reader.read(key, ref, use, tool)
+            return await self._reader.make_read(key, ref, use, tool)
         except CallRefused as why:
-            self._reader.forget(ref)
+            self._reader.drop_reference(ref)
             return str(why)
 
 

@@ -35,7 +35,7 @@ from services.executor.core.plan.sources import known_figures, user_texts
 from services.executor.core.session.context import TurnContext, files_to_look_at
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.values import Fact, NamedValue, Operand, PartOfTask
-from services.executor.core.tools.near_names import words_of
+from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import NoSuchPath
 from services.executor.core.tools.toolbox import FIND_TOOLS, LEAVE_PART, WHAT_WOULD_POLICY_SAY, find_tools
 from shared.contracts.made_tool import MadeTool

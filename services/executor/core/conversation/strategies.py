@@ -16,7 +16,7 @@ from services.executor.core.session.ledger import writes_as_json
 from services.executor.core.session.values import Fact
 from services.executor.core.states.prompts import render
 from services.executor.core.tools.shorten import shorten_result
-from services.executor.core.tools.toolbox import CALL, WRITES, unwrap
+from services.executor.core.tools.toolbox import CALL, WRITES, unwrap_use_tool
 from services.executor.ports.orchestrators import (
     Orchestrator,
     OrchestratorMessage,
@@ -202,7 +202,9 @@ class TwoDrafts(SingleDraft):
 
     def _is_local(self, reply: ModelReply) -> bool:
         """Whether the reply calls local tools only."""
-        return bool(reply.tool_uses) and not any(unwrap(use).name in self._ctx.toolbox.tools for use in reply.tool_uses)
+        return bool(reply.tool_uses) and not any(
+            unwrap_use_tool(use).name in self._ctx.toolbox.tools for use in reply.tool_uses
+        )
 
     async def _can_afford_drafts(self, talk: Talk, share: BudgetShare) -> bool:
         """Whether the budget allows both further drafts. Decided once and journaled, so that every attempt decides
@@ -264,7 +266,11 @@ def _do_drafts_agree(first: ModelReply, second: ModelReply, ctx: TurnContext) ->
 
 def _find_proposals(reply: ModelReply, ctx: TurnContext) -> list[ToolUse]:
     tools = ctx.toolbox.tools
-    return [use for use in map(unwrap, reply.tool_uses) if use.name in tools and tools[use.name].tool_class in WRITES]
+    return [
+        use
+        for use in map(unwrap_use_tool, reply.tool_uses)
+        if use.name in tools and tools[use.name].tool_class in WRITES
+    ]
 
 
 def _list_calls(reply: ModelReply, ctx: TurnContext) -> list[str]:

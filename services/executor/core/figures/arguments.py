@@ -11,8 +11,8 @@ from services.executor.core.figures.dates import read_possible_dates
 from services.executor.core.figures.identifiers import IdentifierForm, form_of_identifier
 from services.executor.core.figures.vocabulary import CURRENCIES, UNITS, Unit
 from services.executor.core.session.values import Fact
-from services.executor.core.tools.classes import ToolWords, identifies, subject_of, words_of_tool
-from services.executor.core.tools.near_names import words_of
+from services.executor.core.tools.classes import ToolWords, is_identifying_name, nouns_of_identifier, words_of_tool
+from services.executor.core.tools.name_similarity import words_of
 from shared.domain.exact_json import Json, JsonObject, loads
 
 
@@ -381,13 +381,13 @@ def _identify_record(item: JsonObject, path: str, name: str, about: ToolWords) -
 
 def _rate_identifier(key: str, about: ToolWords) -> int:
     """How surely an id is that of what a tool is about: ``standing_order_id`` for ``list_standing_orders``."""
-    subject = subject_of(key, frozenset())
+    subject = nouns_of_identifier(key, frozenset())
     return 2 * (subject == about.nouns) + (about.head in subject)
 
 
 def _names_own_record(name: str) -> bool:
     """Whether a field of this name identifies its own record, and not a person it is for, as ``assignee_id`` does."""
-    return identifies(name) and _RECIPIENT.isdisjoint(words_of(name))
+    return is_identifying_name(name) and _RECIPIENT.isdisjoint(words_of(name))
 
 
 def _is_table_key(name: str) -> bool:

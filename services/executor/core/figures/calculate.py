@@ -42,7 +42,7 @@ from services.executor.core.figures.operations import (
     takes_percent,
 )
 from services.executor.core.session.values import Fact, NamedValue, Operand, RowCondition
-from services.executor.core.tools.record_tree import NoSuchPath, is_empty
+from services.executor.core.tools.record_tree import NoSuchPath, is_empty_value
 from services.executor.core.tools.shorten import shorten_content
 from services.executor.core.tools.toolbox import define_local_tool
 from shared.domain.exact_json import Json, JsonObject, as_text, dumps, loads, loads_object
@@ -316,8 +316,8 @@ def _sort_rows(cells: list[Cell], name: str, *, descending: bool) -> list[Cell]:
     if not name:
         return cells
     found = [*zip(read_field_of_rows(cells, name, " to sort by"), cells, strict=True)]
-    having = [(value, cell) for value, cell in found if not is_empty(value)]
-    without = [cell for value, cell in found if is_empty(value)]
+    having = [(value, cell) for value, cell in found if not is_empty_value(value)]
+    without = [cell for value, cell in found if is_empty_value(value)]
     key = _build_sort_keys([value for value, _ in having])
     return [cell for _, cell in sorted(having, key=lambda pair: key[dumps(pair[0])], reverse=descending)] + without
 

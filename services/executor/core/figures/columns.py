@@ -21,8 +21,8 @@ from services.executor.core.figures.dates import (
 from services.executor.core.figures.numbers import WrittenAmount, read_amount, read_figure, read_number_word
 from services.executor.core.figures.vocabulary import TRUTHS, common_currency, is_currency
 from services.executor.core.session.values import Operand
-from services.executor.core.tools.near_names import words_of
-from services.executor.core.tools.record_tree import is_empty
+from services.executor.core.tools.name_similarity import words_of
+from services.executor.core.tools.record_tree import is_empty_value
 from shared.domain.exact_json import Json, JsonObject, as_text, dumps
 
 _CURRENCY = frozenset({"currency", "currency code", "currency iso", "iso currency", "ccy", "curr"})
@@ -211,7 +211,7 @@ def are_dates(cells: Sequence[Cell]) -> bool:
 def drop_empty_cells(column: ListColumn) -> ListColumn:
     """The column without its empty cells, which are counted as missing; money objects become their amounts."""
     cells = [unwrap_money(cell) for cell in column.cells]
-    present = [cell for cell in cells if not is_empty(cell.value)]
+    present = [cell for cell in cells if not is_empty_value(cell.value)]
     return column._replace(cells=present, missing=column.missing + len(cells) - len(present))
 
 
@@ -300,7 +300,7 @@ def _says_paid(name: str, value: Json) -> bool:
     if name in _FLAGS:
         return value is True or word in ("true", "yes", "paid")
     if name in _PAYMENT_TIMES:
-        return not is_empty(value)
+        return not is_empty_value(value)
     if name in _STATES:
         return word in _PAID_WORDS
     amount = read_amount(value) if name in _OWED else None
@@ -358,9 +358,9 @@ def equality_key(value: Json) -> Decimal | str | None:
 def _meets_condition(value: Json, sign: str, against: Json, order: DateOrder = "") -> bool:
     """Whether a value stands in the relation ``sign``, other than ``=`` and ``!=``, to the value ``against``."""
     if sign == IS_EMPTY:
-        return is_empty(value)
+        return is_empty_value(value)
     if sign == IS_NOT_EMPTY:
-        return not is_empty(value)
+        return not is_empty_value(value)
     if sign == CONTAINS and isinstance(value, list):
         return any(are_equal_values(item, against) for item in value)
     said = "" if against is None else as_text(against)
@@ -389,8 +389,8 @@ def are_equal_values(value: Json, other: Json, order: DateOrder = "", *, by_case
     """Whether two values are equal as numbers, dates, truth values or words. With ``by_case``, case counts, and two
     empty values are not equal.
     """
-    if is_empty(value) or is_empty(other):
-        return is_empty(value) and is_empty(other) and not by_case
+    if is_empty_value(value) or is_empty_value(other):
+        return is_empty_value(value) and is_empty_value(other) and not by_case
     compared = compare_values(value, other, order)
     if compared is not None:
         return compared == 0

@@ -43,7 +43,7 @@ from services.executor.core.figures.operations import (
 )
 from services.executor.core.figures.vocabulary import common_currency, is_currency
 from services.executor.core.session.values import NamedValue, Operand, RowCondition
-from services.executor.core.tools.record_tree import PARTIAL, NoSuchPath, is_empty
+from services.executor.core.tools.record_tree import PARTIAL, NoSuchPath, is_empty_value
 from shared.domain.exact_json import Json, as_text, dumps, loads_object
 
 _MOST_GROUPS = 500
@@ -228,7 +228,7 @@ def _find_comparison_values(cells: list[Cell], condition: RowCondition, sources:
 
 def _check_comparable(values: list[Json], against: list[Json], condition: RowCondition, order: DateOrder) -> None:
     """Raises ``CannotCalculate`` if no row can be compared, a date could be two, or the currencies differ."""
-    pairs = [(one, two) for one, two in zip(values, against, strict=True) if not is_empty(one)]
+    pairs = [(one, two) for one, two in zip(values, against, strict=True) if not is_empty_value(one)]
     doubtful = next((one for one, _ in pairs if len(read_possible_dates(one)) == 2 and not order), None)
     if doubtful is not None:
         raise CannotCalculate(
@@ -273,7 +273,7 @@ def _group_cells(column: ListColumn, by: str) -> Mapping[str, list[Cell]]:
     keys: dict[Decimal | str | None, str] = {}
     groups: dict[str, list[Cell]] = {}
     for cell, value in zip(column.cells, read_field_of_rows(column.cells, by, " to group by"), strict=True):
-        text = _NO_GROUP if is_empty(value) else as_text(value)
+        text = _NO_GROUP if is_empty_value(value) else as_text(value)
         groups.setdefault(keys.setdefault(equality_key(value), text), []).append(cell)
     if column.cells and groups.keys() == {_NO_GROUP}:
         rows = describe_fields(column.cells)

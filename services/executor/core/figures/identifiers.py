@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from services.executor.core.figures.vocabulary import fold_word
-from services.executor.core.tools.near_names import words_of
+from services.executor.core.tools.name_similarity import words_of
 from shared.domain.exact_json import JsonObject, walk_json
 
 

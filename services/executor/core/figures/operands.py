@@ -24,13 +24,13 @@ from services.executor.core.figures.mentions import find_amounts, find_stated_da
 from services.executor.core.figures.numbers import WrittenAmount, read_amount, read_number_word
 from services.executor.core.figures.vocabulary import common_currency, is_currency
 from services.executor.core.session.values import Fact, NamedValue, Operand
-from services.executor.core.tools.paging import page_in
+from services.executor.core.tools.paging import read_list_page
 from services.executor.core.tools.record_tree import (
     NoSuchPath,
-    is_empty,
-    is_keyed,
-    item_key,
-    list_names,
+    distinguishing_key,
+    is_empty_value,
+    is_keyed_table,
+    list_field_names,
     write_condition,
 )
 from shared.domain.exact_json import Json, as_text, dumps
@@ -132,7 +132,7 @@ def _find_rows(cell: Cell) -> list[Cell] | None:
     """The items of a list, or of the only list that an object holds; None if there is none."""
     if isinstance(cell.value, list):
         return [Cell(item, cell.records, cell.field) for item in cell.value]
-    page = page_in(cell.value)
+    page = read_list_page(cell.value)
     if page is None and isinstance(cell.value, dict):
         return _find_keyed_rows(cell)
     if page is None or not isinstance(cell.value, dict):
@@ -145,7 +145,11 @@ def _find_keyed_rows(cell: Cell) -> list[Cell] | None:
     if not isinstance(cell.value, dict):
         return None
     inner = {name: one for name, one in cell.value.items() if isinstance(one, dict)}
-    tables = {"": cell.value} if is_keyed(cell.value) else {name: one for name, one in inner.items() if is_keyed(one)}
+    tables = (
+        {"": cell.value}
+        if is_keyed_table(cell.value)
+        else {name: one for name, one in inner.items() if is_keyed_table(one)}
+    )
     if len(tables) != 1:
         return None
     [(name, table)] = tables.items()
@@ -185,7 +189,7 @@ def _open_lists(selection: ListColumn, inside: bool = False) -> ListColumn:
 
 def _refuse_path(selection: ListColumn, path: str, what: str) -> ListColumn:
     around = [row.value for cell in selection.cells[:50] for row in (_find_rows(cell) or [cell])[:50]]
-    names = list_names(around)
+    names = list_field_names(around)
     there = f"there are {names}" if names else f"there is {dumps(around[0])[:60]}" if around else "there is nothing"
     raise NoSuchPath(f"path {path!r}: no {what} there; {there}")
 
@@ -199,7 +203,7 @@ def read_field_of_rows(cells: Sequence[Cell], field: str, purpose: str = "") -> 
 
 
 def describe_fields(cells: Sequence[Cell]) -> str:
-    return list_names([cell.row for cell in cells[:50]])
+    return list_field_names([cell.row for cell in cells[:50]])
 
 
 def select_rows_by_condition(
@@ -215,7 +219,7 @@ def select_rows_by_condition(
 
 def _is_overdue(cell: Cell, due: Json, order: DateOrder, today: date) -> bool:
     day = read_date(due, order)
-    if day is None and not is_empty(due):
+    if day is None and not is_empty_value(due):
         raise CannotCalculate(f"{dumps(due)[:60]} is no due date, or one of two: say with date_order which")
     return day is not None and day < today and not is_paid(cell.row)
 
@@ -414,7 +418,7 @@ def _write_row_step(rows: Sequence[Json], index: int) -> str:
     """The path step that selects a row by an identifying field, valid in any order of the rows; empty if there is no
     such field.
     """
-    key, row = item_key(rows), rows[index]
+    key, row = distinguishing_key(rows), rows[index]
     value = row[key] if key and isinstance(row, dict) else None
     return f"[{write_condition(key, '=', value)}]" if key and not set(str(value)) & set("[]") else ""
 

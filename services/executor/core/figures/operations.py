@@ -44,7 +44,7 @@ from services.executor.core.figures.dates import DateOrder, has_time, move_day, 
 from services.executor.core.figures.finance import CALCULATORS, run_calculator
 from services.executor.core.figures.numbers import Number, WrittenAmount, read_amount
 from services.executor.core.figures.vocabulary import UNITS, currency_places, is_currency
-from services.executor.core.tools.record_tree import is_empty
+from services.executor.core.tools.record_tree import is_empty_value
 from shared.domain.exact_json import Json, as_text, dumps
 
 Value = Decimal | date | bool | str
@@ -513,7 +513,7 @@ def _combine_truth_values(call: CalculationCall) -> OperationResult:
 
 @_register_operation("is_empty", "field")
 def _are_cells_empty(call: CalculationCall) -> OperationResult:
-    return OperationResult(all(is_empty(cell.value) for cell in call.cells()))
+    return OperationResult(all(is_empty_value(cell.value) for cell in call.cells()))
 
 
 @_register_operation("is_overdue", "due date of a record")

@@ -20,8 +20,8 @@ from services.executor.core.plan.stated_amounts import find_wrong_amounts
 from services.executor.core.records.references import argument_at
 from services.executor.core.records.seen_records import singular_words
 from services.executor.core.tools.classes import EDITING, ToolWords, words_of_tool
-from services.executor.core.tools.near_names import words_of
-from services.executor.core.tools.record_tree import names_a_record
+from services.executor.core.tools.name_similarity import words_of
+from services.executor.core.tools.record_tree import is_id_name
 from services.executor.core.tools.toolbox import CALL
 from services.executor.ports.tools import Tool
 from shared.domain.exact_json import Json, JsonObject, as_text, loads_object
@@ -97,7 +97,7 @@ def changes_nothing(tool: Tool, arguments: JsonObject) -> bool:
     """
     if words_of_tool(tool.name).verb not in EDITING:
         return False
-    settable = [name for name in tool.parameters if not names_a_record(name)]
+    settable = [name for name in tool.parameters if not is_id_name(name)]
     return (
         bool(settable)
         and len(settable) < len(tool.parameters)
@@ -133,9 +133,7 @@ def _find_excluded_records(change: CheckedChange) -> Iterator[CallFault]:
     """Arguments with the identifier of a record that the user names as an exception: "all but not EXP-7"."""
     for path, value in ((one.path, one.value) for one in change.given):
         text = as_text(value)
-        if not any(mark.isdigit() for mark in text) or not (
-            names_a_record(field_name_of(path)) or isinstance(value, str)
-        ):
+        if not any(mark.isdigit() for mark in text) or not (is_id_name(field_name_of(path)) or isinstance(value, str)):
             continue
         if any(is_named_as_exception(text, field_name_of(path), mentions) for mentions in change.user_mentions):
             yield CallFault(path, f"{path} {text[:_SHOWN]}: the task names it as an exception")
@@ -161,7 +159,7 @@ def _find_conflicting_words(change: CheckedChange) -> Iterator[CallFault]:
     for path, kind, origin, value, *_ in change.given:
         if not isinstance(value, str) or origin not in _ASKED_OF or kind is ArgumentKind.FREE_TEXT or not value.strip():
             continue
-        if names_a_record(field_name_of(path)) or read_figure(value) is not None:
+        if is_id_name(field_name_of(path)) or read_figure(value) is not None:
             continue
         if (
             any(_has_words(text, value) for text in (quoted, *change.user_mentions))
@@ -190,7 +188,7 @@ def _find_unasked_fields(change: CheckedChange) -> Iterator[CallFault]:
     if words_of_tool(tool.name).verb not in EDITING:
         return
     said_words = {word for text in change.user_mentions for one in words_of(text.text) for word in singular_words(one)}
-    fields = [one for one in change.given if not names_a_record(field_name_of(one.path))]
+    fields = [one for one in change.given if not is_id_name(field_name_of(one.path))]
     told = [
         one
         for one in fields
@@ -215,7 +213,7 @@ def _find_unasked_fields(change: CheckedChange) -> Iterator[CallFault]:
 
 def _values_of_named_records(change: CheckedChange) -> frozenset[tuple[tuple[str, ...], str]]:
     """The values of the records that the call names, as read: the words of each field's name, and its value as text."""
-    named = {as_text(one.value) for one in change.given if names_a_record(field_name_of(one.path))}
+    named = {as_text(one.value) for one in change.given if is_id_name(field_name_of(one.path))}
     own = (
         field
         for field in fields_of_facts(change.facts)
@@ -263,7 +261,7 @@ def _find_swapped_values(change: CheckedChange) -> Iterator[CallFault]:
     }
     for record in change.given:
         place = spoken.get(record.path)
-        if place is None or not names_a_record(field_name_of(record.path)):
+        if place is None or not is_id_name(field_name_of(record.path)):
             continue
         for one in change.given:
             here = spoken.get(one.path) if one.path != record.path else None
@@ -330,7 +328,7 @@ def _is_tool_in_free_text(named: ToolWords, change: CheckedChange) -> bool:
     """Whether a text written by somebody mentions the tool, or its verb and a value that the call sets: "set it to
     granted".
     """
-    given = (one for one in change.given if not names_a_record(field_name_of(one.path)))
+    given = (one for one in change.given if not is_id_name(field_name_of(one.path)))
     sets = [str(one.value) for one in given if isinstance(one.value, str)]
     written = (field for field in fields_of_facts(change.facts) if field.nature is not FieldNature.STRUCTURED)
     for text in (str(field.value) for field in written):

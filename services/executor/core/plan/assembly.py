@@ -9,7 +9,7 @@ from typing import TypeAlias
 from services.executor.core.plan.notices import with_notice_sentences
 from services.executor.core.records.references import reference_to_made, referenced_calls
 from services.executor.core.states.machine import Escalated, ProcessTemplate
-from services.executor.core.tools.classes import identifies
+from services.executor.core.tools.classes import is_identifying_name
 from services.executor.core.tools.toolbox import Toolbox, key_field
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import PlannedCall, ReadBack, WritePlan
@@ -57,7 +57,7 @@ def with_read_backs(plan: WritePlan, toolbox: Toolbox, choose: ReadBackChoice) -
 
 
 def _add_read_back(call: PlannedCall, toolbox: Toolbox, choose: ReadBackChoice) -> PlannedCall:
-    tool = toolbox.find(call.connection_id, call.tool)
+    tool = toolbox.find_tool(call.connection_id, call.tool)
     if tool is None:
         return call
     undo = _add_read_back(call.compensation, toolbox, choose) if call.compensation else None
@@ -82,15 +82,15 @@ def _build_compensation(call: PlannedCall, toolbox: Toolbox) -> PlannedCall | No
     """The call that takes the change back; None if the catalogue names no such tool, or the server has none that
     changes.
     """
-    tool = toolbox.find(call.connection_id, call.tool)
-    undo = toolbox.find(call.connection_id, (tool.catalogue.compensated_by if tool else None) or "")
+    tool = toolbox.find_tool(call.connection_id, call.tool)
+    undo = toolbox.find_tool(call.connection_id, (tool.catalogue.compensated_by if tool else None) or "")
     if undo is None or undo.tool_class is not ToolClass.CHANGE:
         return None
     # What the call was given under the same names; what else is needed is what it answers with.
     arguments = {name: call.arguments[name] for name in undo.parameters if name in call.arguments}
     for name in sorted(undo.required - {key_field(undo)} - arguments.keys()):
         of_answer: JsonObject = {"$ref": f"{call.call_id}.{name}"}
-        arguments[name] = reference_to_made(call.call_id, name) if identifies(name) else of_answer
+        arguments[name] = reference_to_made(call.call_id, name) if is_identifying_name(name) else of_answer
     return PlannedCall(
         call_id=f"undo-{call.call_id}",
         connection_id=undo.connection_id,

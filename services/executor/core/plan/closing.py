@@ -42,7 +42,7 @@ from services.executor.core.session.left_out import OUTDATED
 from services.executor.core.session.values import NamedValue, without_values
 from services.executor.core.states.machine import Failed, Rejected
 from services.executor.core.states.prompts import COVERAGE_SCHEMA
-from services.executor.core.tools.near_names import words_of
+from services.executor.core.tools.name_similarity import words_of
 from services.executor.ports.tools import Tool
 from shared.contracts.base import Contract
 from shared.contracts.plan import PlannedCall, ReadBack, WritePlan
@@ -205,7 +205,7 @@ class PlanClosing:
             raise UnfitPlan(errors_by_call={call_id: f"Not made: {why}" for call_id, why in wrong.items()})
 
     def _choose_read_back(self, tool: Tool, call: PlannedCall) -> ReadBack | None:
-        facts, barred = self._reader.facts, self._reader.rules.barring_rule
+        facts, barred = self._reader.facts, self._reader.rules.find_barring_rule
         return choose_read_back(tool, call.arguments, self._ctx.toolbox, facts, call.call_id, barred)
 
     def _check_notice(self, progress: Progress, plan: WritePlan) -> None:

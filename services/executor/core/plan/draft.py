@@ -13,7 +13,7 @@ from services.executor.core.plan.outcomes import NOT_MADE, only_asks, outcome_of
 from services.executor.core.plan.proposals import Proposal, ProposalContext, call_number, why_part_unmet
 from services.executor.core.session.values import PartOfTask, parts_to_do
 from services.executor.core.states.machine import Failed
-from services.executor.core.tools.schema_drift import Corrections
+from services.executor.core.tools.schema_drift import NameCorrections
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import WritePlan
 from shared.contracts.policy import Verdict
@@ -67,7 +67,7 @@ class PlanDraft:
         return len(self.plans) + 1
 
     def build_proposal_context(
-        self, parts: Sequence[PartOfTask], corrections: Corrections, reply: int
+        self, parts: Sequence[PartOfTask], corrections: NameCorrections, reply: int
     ) -> ProposalContext:
         """What the proposals of a model's reply are read with; their numbers go on from those of the plans before."""
         last = max((call_number(call) for plan in self.plans for call in plan.calls), default=0)

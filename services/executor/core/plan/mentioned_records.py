@@ -24,8 +24,8 @@ from services.executor.core.records.seen_records import (
     singular_words,
 )
 from services.executor.core.session.values import Fact
-from services.executor.core.tools.near_names import words_of
-from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys, leaves_of
+from services.executor.core.tools.name_similarity import words_of
+from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys, find_leaves
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import PlannedCall
 from shared.domain.exact_json import Json, JsonObject, as_text, loads_object, walk_json
@@ -391,7 +391,7 @@ def _words_of_titles(node: GraphNode) -> set[str]:
 
 def _is_named_in_field(node: GraphNode, text: str) -> bool:
     """Whether the text has a full name that a field of the record holds, such as that of an account's holder."""
-    values = (leaf.value for leaf in leaves_of(node.record))
+    values = (leaf.value for leaf in find_leaves(node.record))
     names = (one for one in values if isinstance(one, str) and " " in one and one[:1].isupper())
     return any(_name_as_written(name, text) for name in names)
 

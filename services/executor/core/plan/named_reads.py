@@ -13,8 +13,8 @@ from services.executor.core.records.binding import refs_of_reads_around
 from services.executor.core.records.wanted_reads import missing_reads
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.values import Fact, PartOfTask
-from services.executor.core.tools.near_names import words_of
-from services.executor.core.tools.record_tree import RecordKeys, leaves_of, names_a_record, nodes_of
+from services.executor.core.tools.name_similarity import words_of
+from services.executor.core.tools.record_tree import RecordKeys, find_leaves, find_record_nodes, is_id_name
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_object
@@ -93,7 +93,7 @@ def _kinds_by_key(facts: Sequence[Fact], keys: RecordKeys) -> dict[_Key, set[_Ke
     """
     kinds: dict[_Key, set[_Key]] = {}
     for fact in facts:
-        for node in nodes_of(loads(fact.result_json)):
+        for node in find_record_nodes(loads(fact.result_json)):
             _add_kind(kinds, node.own, (fact.tool, *node.place))
             _add_kinds_of_fields(kinds, node.record, keys)
         asked = loads(fact.arguments_json)
@@ -103,7 +103,7 @@ def _kinds_by_key(facts: Sequence[Fact], keys: RecordKeys) -> dict[_Key, set[_Ke
 
 def _add_kinds_of_fields(kinds: dict[_Key, set[_Key]], record: JsonObject, keys: RecordKeys) -> None:
     for name, value in record.items():
-        if keys.kind_of(name) or (names_a_record(name) and len(words_of(name)) > 1):
+        if keys.kind_of(name) or (is_id_name(name) and len(words_of(name)) > 1):
             _add_kind(kinds, value, ("", *(keys.kind_of(name) or words_of(name))))
 
 
@@ -113,7 +113,7 @@ def _add_kind(kinds: dict[_Key, set[_Key]], value: Json, kind: _Key) -> None:
 
 
 def _identifier_keys_in(arguments: JsonObject) -> Iterator[_Key]:
-    for leaf in leaves_of(arguments):
+    for leaf in find_leaves(arguments):
         for value in leaf.value if isinstance(leaf.value, list) else [leaf.value]:
             yield identifier_key(str(value))
             yield from (identifier_key(code.text) for code in find_codes(str(value)))
@@ -146,13 +146,13 @@ class NamedReads:
         """Makes the reads, so that rules know the records; returns whether there were any."""
         for one in self._wanted:
             if one.tool is None:
-                self._reader.restore(one.use)
+                self._reader.restore_reference(one.use)
                 continue
-            ref = self._reader.reserve(one.use, one.tool, beside=True)
+            ref = self._reader.reserve_reference(one.use, one.tool, fresh=True)
             try:
-                await self._reader.read(one.key, ref, one.use, one.tool, by_machine=True)
+                await self._reader.make_read(one.key, ref, one.use, one.tool, by_machine=True)
             except CallRefused as why:
-                self._reader.note_unread(ref, str(why))
+                self._reader.mark_not_reread(ref, str(why))
         return bool(self._wanted)
 
     def _decide_reads(self, key: str, calls: Sequence[PlannedCall]) -> list[_NamedRead]:
@@ -161,7 +161,7 @@ class NamedReads:
             reads = missing_reads(plan, self._ctx.toolbox, self._reader.facts, self._ctx.policies)
             found: list[Json] = [[read.tool.connection_id, read.tool.name, read.arguments] for read in reads]
             # What rules may look at is read again once the task itself has written.
-            outdated = self._reader.outdated
+            outdated = self._reader.outdated_facts
             near = (
                 refs_of_reads_around(call, self._reader.facts, self._ctx.toolbox.keys)
                 for call in plan.changes
@@ -178,4 +178,4 @@ class NamedReads:
 
     def _read_named(self, key: str, connection: Json, name: Json, arguments: Json) -> _NamedRead:
         use = ToolUse(key, str(name), arguments if isinstance(arguments, dict) else {})
-        return _NamedRead(key, use, self._ctx.toolbox.find(str(connection), use.name))
+        return _NamedRead(key, use, self._ctx.toolbox.find_tool(str(connection), use.name))

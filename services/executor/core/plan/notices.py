@@ -14,7 +14,7 @@ from services.executor.core.session.dossier import Progress, TimedWait
 from services.executor.core.session.ledger import plan_entries, took_effect
 from services.executor.core.session.left_out import is_left_out, left_out_calls
 from services.executor.core.session.values import Fact
-from services.executor.core.tools.near_names import words_of
+from services.executor.core.tools.name_similarity import words_of
 from services.executor.ports.tools import Tool
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan

@@ -7,7 +7,7 @@ from services.executor.core.session.context import TurnContext
 from services.executor.core.session.ledger import list_entries, plan_entries
 from services.executor.core.session.values import Fact, PartOfTask
 from services.executor.core.tools.classes import words_of_tool
-from services.executor.core.tools.near_names import words_of
+from services.executor.core.tools.name_similarity import words_of
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain.exact_json import Json, JsonObject, loads

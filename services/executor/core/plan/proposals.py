@@ -6,7 +6,7 @@ from typing import NamedTuple, cast
 
 from services.executor.core.records.references import referenced_calls
 from services.executor.core.session.values import PartOfTask, parts_to_do
-from services.executor.core.tools.schema_drift import Corrections, rename_arguments
+from services.executor.core.tools.schema_drift import NameCorrections, rename_arguments
 from services.executor.core.tools.toolbox import CALL, key_field, problems_with
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import PlannedCall
@@ -60,7 +60,7 @@ class ProposalContext(NamedTuple):
     """
 
     parts: Sequence[PartOfTask]
-    corrections: Corrections
+    corrections: NameCorrections
     reply: int
     made: int = 0
     sent_back: frozenset[str] = frozenset()
@@ -165,7 +165,7 @@ def _set_at_path(value: Json, steps: Sequence[tuple[str, str]], leaf: Json) -> J
     return [*items[:place], _set_at_path(item, rest, leaf), *items[place + 1 :]]
 
 
-def _with_current_names(given: JsonObject, tool: Tool, corrections: Corrections) -> JsonObject:
+def _with_current_names(given: JsonObject, tool: Tool, corrections: NameCorrections) -> JsonObject:
     """The arguments under the names that the server's columns have now, if the tool's schema takes them."""
     corrected = rename_arguments(given, corrections.for_call(tool, given))
     return given if problems_with(corrected, tool) else corrected

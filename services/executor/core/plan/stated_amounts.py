@@ -15,7 +15,7 @@ from services.executor.core.records.references import argument_at
 from services.executor.core.records.seen_records import singular_words
 from services.executor.core.session.values import Fact, NamedValue, Operand
 from services.executor.core.tools.classes import EDITING, words_of_tool
-from services.executor.core.tools.record_tree import names_a_record
+from services.executor.core.tools.record_tree import is_id_name
 from shared.domain.exact_json import as_text
 
 _COMPARES = re.compile(
@@ -164,7 +164,7 @@ def _sums_to_stated(one: CheckedArgument, change: CheckedChange) -> bool:
     """Whether the values of all different calls of this tool on this call's record sum to a figure that the part
     states.
     """
-    named = {other.path: other.value for other in change.given if names_a_record(field_name_of(other.path))}
+    named = {other.path: other.value for other in change.given if is_id_name(field_name_of(other.path))}
     own = change.list_same_tool_arguments()
     same = (arguments for arguments in own if all(argument_at(arguments, key) == value for key, value in named.items()))
     amounts = {number for arguments in same if (number := read_figure(argument_at(arguments, one.path))) is not None}

@@ -27,8 +27,8 @@ from services.executor.core.states.machine import GENERAL, Failed, Processes
 from services.executor.core.states.prompts import Prompts
 from services.executor.core.tools import classes as verbs
 from services.executor.core.tools.classes import classify
-from services.executor.core.tools.near_names import words_of
-from services.executor.core.tools.toolbox import toolbox
+from services.executor.core.tools.name_similarity import words_of
+from services.executor.core.tools.toolbox import build_toolbox
 from services.executor.ports.policy import PolicyUnavailable, UnknownTenant
 from services.executor.ports.sessions import Work
 from services.executor.ports.tools import Tool, ToolServers, ToolSilent, ToolUnreachable
@@ -92,7 +92,7 @@ async def prime(equipment: WorkerEquipment, opened: OpenedTurn) -> TurnContext:
         turn=work.turn,
         tenant=tenant,
         policies=policies,
-        toolbox=with_ruled_reads(toolbox(servers, tenant.records), policies),
+        toolbox=with_ruled_reads(build_toolbox(servers, tenant.records), policies),
         session=session,
         experience=experience,
         sections={

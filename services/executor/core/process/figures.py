@@ -45,8 +45,8 @@ from services.executor.core.session.values import (
 )
 from services.executor.core.states.machine import Figure, Pattern, ProcessTemplate, Route, is_figure, parse_pattern
 from services.executor.core.states.prompts import render
-from services.executor.core.tools.near_names import words_of
-from services.executor.core.tools.record_tree import NoSuchPath, names_a_record
+from services.executor.core.tools.name_similarity import words_of
+from services.executor.core.tools.record_tree import NoSuchPath, is_id_name
 from shared.contracts.plan import WritePlan
 from shared.domain.answer import is_json_list
 from shared.domain.exact_json import Json, as_text
@@ -377,5 +377,5 @@ def _ids_of_row(record: SeenRecord) -> set[str]:
     return {
         as_text(value).casefold()
         for key, value in record.record.items()
-        if (key == record.id_field or names_a_record(key) or key.lower().endswith("email")) and value is not None
+        if (key == record.id_field or is_id_name(key) or key.lower().endswith("email")) and value is not None
     }

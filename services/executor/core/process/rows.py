@@ -12,7 +12,7 @@ from services.executor.core.records.record_graph import GraphNode, RecordGraph
 from services.executor.core.records.seen_records import SeenRecord, are_same_kind, occurs_in, singular_words
 from services.executor.core.session.values import Operand
 from services.executor.core.states.machine import OWN, Figure, Pattern, RouteChoice
-from services.executor.core.tools.record_tree import names_a_record, write_condition
+from services.executor.core.tools.record_tree import is_id_name, write_condition
 from shared.domain.exact_json import Json, as_text, dumps
 
 _HOPS = 4
@@ -375,7 +375,7 @@ def _write_owner_condition(records: Sequence[SeenRecord], anchor: SeenRecord) ->
     """The condition that a row belongs to the anchor; empty if the rows have no field for their owner."""
     for key in records[0].record:
         prefix = "_".join(singular_words(key)[:-1])
-        if names_a_record(key) and prefix and anchor.is_called(prefix) and anchor.id is not None:
+        if is_id_name(key) and prefix and anchor.is_called(prefix) and anchor.id is not None:
             return write_condition(key, "=", anchor.id)
     return ""
 

@@ -32,7 +32,7 @@ from services.executor.core.session.values import (
     find_figures_about,
 )
 from services.executor.core.states.machine import POLICY_MARK, Figure, GovernedArgument, ProcessTemplate, parse_governed
-from services.executor.core.tools.classes import verb_of
+from services.executor.core.tools.classes import verb_of_tool
 from services.executor.core.tools.record_tree import NO_KEYS, PARTIAL, RecordKeys
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Policy, Rule
@@ -55,8 +55,8 @@ def changes_needing_figure(figure: Figure, calls: Sequence[PlannedCall]) -> list
     if not figure.required:
         return []
     changes = [call for call in calls if call.tool_class is ToolClass.CHANGE]
-    of_verbs = [call for call in changes if not figure.required_for or verb_of(call.tool) in figure.required_for]
-    return [call for call in of_verbs if verb_of(call.tool) not in figure.not_required_for]
+    of_verbs = [call for call in changes if not figure.required_for or verb_of_tool(call.tool) in figure.required_for]
+    return [call for call in of_verbs if verb_of_tool(call.tool) not in figure.not_required_for]
 
 
 def named_record_ids(figure: Figure, arguments: JsonObject, ids: frozenset[str]) -> frozenset[str]:
@@ -145,10 +145,10 @@ def _unknown_inputs_of_figure(
     named = {call.call_id: named_record_ids(figure, call.arguments, ids) for call in changes}
     for call in changes:
         if why := _why_unknown(figure.name, call, named[call.call_id], subjects, found):
-            yield UnknownInput(figure.name, why, frozenset({verb_of(call.tool)}))
+            yield UnknownInput(figure.name, why, frozenset({verb_of_tool(call.tool)}))
     for shared, together in _find_joint_draws(figure, named.values(), found):
         if why := _why_too_much(figure, together, shared, found):
-            yield UnknownInput(figure.name, why, frozenset(verb_of(call.tool) for call in changes))
+            yield UnknownInput(figure.name, why, frozenset(verb_of_tool(call.tool) for call in changes))
 
 
 def _why_too_much(figure: Figure, together: Collection[str], shared: SharedOperand, found: FigureResults) -> str:
@@ -187,7 +187,7 @@ def _find_unread(
             names = wanted.split("|")
             if known.isdisjoint(names):
                 why = f"nothing was read that says the {' or '.join(names).replace('_', ' ')}"
-                yield UnknownInput(names[0], why, frozenset({verb_of(call.tool)}))
+                yield UnknownInput(names[0], why, frozenset({verb_of_tool(call.tool)}))
 
 
 def _join_by_name(asked: Sequence[UnknownInput]) -> list[UnknownInput]:

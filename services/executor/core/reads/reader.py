@@ -1,16 +1,16 @@
-"""The reads of a conversation: each is checked at dispatch and against the rules, made once, and kept as a fact."""
+"""The reads of a conversation: each is checked for permission and against the rules, made once, and kept as a fact."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from services.executor.core.reads.one_call import as_expected
-from services.executor.core.reads.recovering import read
+from services.executor.core.reads.recovering import read_with_recovery
+from services.executor.core.reads.server_call import with_expected_names
 from services.executor.core.session.context import DispatchRefused, TurnContext, require_permitted
 from services.executor.core.session.ledger import past_calls_of_session, read_outcome, rule_fields
 from services.executor.core.session.ruled_tools import has_tool_rules
 from services.executor.core.session.values import Fact
 from services.executor.core.states.machine import PERMITTED, Failed
-from services.executor.core.tools.schema_drift import Corrections
+from services.executor.core.tools.schema_drift import NameCorrections
 from services.executor.core.tools.toolbox import problems_with
 from services.executor.ports.policy import PolicyUnavailable
 from services.executor.ports.tools import Tool
@@ -31,9 +31,9 @@ class ReadRules:
         self._ctx = ctx
         self._tools = {allowance.tool: allowance for allowance in allowances.tools} if allowances else {}
 
-    async def refusal(self, key: str, tool: Tool, arguments: JsonObject, since: Sequence[PastCall]) -> str | None:
+    async def find_refusal(self, key: str, tool: Tool, arguments: JsonObject, since: Sequence[PastCall]) -> str | None:
         """Why policy forbids the call: the rule and its reason; None if it does not. ``since``: this task's calls so
-        far, those under way included.
+        far, also those under way.
         """
         allowance, journal = self._tools.get(tool.name), self._ctx.journal
         barred = journal.get(f"{key}:barred")
@@ -45,16 +45,16 @@ class ReadRules:
             return f"{bar.rule_id}: {bar.reason}"
         return await self._ask_verdict(key, tool, arguments, since) if allowance.ask else None
 
-    def barring_rule(self, tool: str) -> str | None:
-        """The rule, with its reason, that forbids every call of the tool, whatever was called before; None if there is
+    def find_barring_rule(self, tool: str) -> str | None:
+        """The rule, with its reason, that forbids every call of the tool regardless of earlier calls; None if there is
         none.
         """
         bars = self._tools[tool].bars if tool in self._tools else ()
         return f"{bars[0].rule_id}: {bars[0].reason}" if bars else None
 
     async def _ask_verdict(self, key: str, tool: Tool, arguments: JsonObject, since: Sequence[PastCall]) -> str | None:
-        """Why policy forbids this call, from a verdict of its own, for rules that look at the arguments; None if it
-        does not.
+        """Why policy forbids this call, by a verdict on this call alone, for rules that look at the arguments; None if
+        it does not.
         """
 
         ctx = self._ctx
@@ -78,8 +78,8 @@ class ReadRules:
 
 
 async def gather_read_rules(ctx: TurnContext) -> ReadRules:
-    """The rules for tools that may be read, fetched once in a turn as a journal step: others of the session may have
-    called since the last one. Raises ``Failed`` if they cannot be had.
+    """The rules for the tools that may be read, fetched once in a turn as a journal step, since other tasks of the
+    session may have made calls. Raises ``Failed`` if the policy service does not answer.
     """
     if not has_tool_rules(ctx.policies):
         return ReadRules(ctx, None)
@@ -116,20 +116,20 @@ class CallRefused(Exception):
 
 
 class TaskReader:
-    """Makes the reads of one task and keeps their results as facts, under the references r1, r2 ... in the order of
+    """Makes the reads of one task and keeps their results as facts, numbered r1, r2 and so on in the order of
     asking.
     """
 
     def __init__(
         self,
         ctx: TurnContext,
-        corrections: Corrections,
+        corrections: NameCorrections,
         rules: ReadRules,
         before: Iterable[Fact],
         called: Iterable[PastCall],
     ) -> None:
-        """``before``: what earlier attempts had read by their last checkpoint. ``called``: reads of an
-        orchestrator that thought before; rules about reads count them.
+        """``before``: the facts of earlier attempts, from their last checkpoint. ``called``: the reads of an
+        orchestrator that worked on the task before; rules about reads count them.
         """
         self._ctx = ctx
         self.rules = rules
@@ -146,8 +146,8 @@ class TaskReader:
         return tuple(fact for fact in self._facts.values() if fact.result_json)
 
     @property
-    def outdated(self) -> tuple[Fact, ...]:
-        """What was read before the task's last writes, and not again since."""
+    def outdated_facts(self) -> tuple[Fact, ...]:
+        """The facts that were read before the task's last writes, and not again since."""
         fresh = {fact.call for fact in self.facts if fact.ref not in self._stale}
         return tuple(fact for fact in self.facts if fact.ref in self._stale and fact.call not in fresh)
 
@@ -157,47 +157,48 @@ class TaskReader:
         return tuple(self._calls)
 
     @property
-    def repeated(self) -> int:
-        """How many reads were the same as an earlier one, argument for argument."""
+    def repeated_reads(self) -> int:
+        """How many reads had exactly the arguments of an earlier one."""
         return self._asked.total() - len(self._asked)
 
     def adopt_process(self, ctx: TurnContext) -> None:
-        """Takes the context with the task's process: facts read before now show the field names that it expects, like
-        all later reads.
+        """Takes the context with the task's process. Facts that were read before now show the field names that it
+        expects, as later reads will.
         """
         self._ctx = ctx
         for ref, fact in self._facts.items():
-            shown = as_expected(ctx, fact) if fact.ok and fact.result_json else None
+            shown = with_expected_names(ctx, fact) if fact.ok and fact.result_json else None
             if shown is not None:
                 note = " ".join(filter(None, (fact.note, shown.note)))
                 self._facts[ref] = fact.model_copy(update={"result_json": dumps(shown.content), "note": note})
 
     def is_known(self, use: ToolUse, tool: Tool) -> bool:
         """Whether the same read was made since the last writes, so that its fact is the answer."""
-        return self._find_made(use, tool) is not None
+        return self._find_current_fact(use, tool) is not None
 
-    def note_writes(self, calls: Iterable[PastCall]) -> None:
-        """Marks all facts as older than these writes, so that the same read is made again if it is asked for; rules
-        about reads count the writes.
+    def mark_outdated_by_writes(self, calls: Iterable[PastCall]) -> None:
+        """Marks all facts as older than these writes, so that a repeated read is made again; rules about reads count
+        the writes.
         """
         self._stale.update(self._facts)
         self._calls.extend(calls)
 
-    def reserve(self, use: ToolUse, tool: Tool, *, beside: bool = False) -> str:
-        """The reference for a read that is about to be made, given in the order of the model's calls; that of the same
-        read if there was one. ``beside``: not of one from before the last writes, which the model goes on to know.
+    def reserve_reference(self, use: ToolUse, tool: Tool, *, fresh: bool = False) -> str:
+        """The reference for a read that is about to be made, in the order of the model's calls; that of the same read
+        if it was made before. With ``fresh``, a read from before the last writes does not count, so that the model
+        keeps both.
         """
-        same = self._find_same(use, tool)
-        if known := next((one for one in same if not (beside and one.ref in self._stale)), None):
+        same = self._facts_of_same_read(use, tool)
+        if known := next((one for one in same if not (fresh and one.ref in self._stale)), None):
             return known.ref
         self._reserved += 1
         ref = f"r{self._reserved}"
-        self._facts[ref] = _build_unread(ref, use, tool)
+        self._facts[ref] = _build_reserved_fact(ref, use, tool)
         return ref
 
-    def restore(self, use: ToolUse) -> str:
-        """The reference of the same read by an earlier attempt, whose tool is gone by now or may change things. It
-        takes a number even if there was none.
+    def restore_reference(self, use: ToolUse) -> str:
+        """The reference that an earlier attempt gave this read, whose tool is gone by now or may change things. Takes
+        the next number also if there was no such read.
         """
         self._reserved += 1
         fact = self._before.get((use.name, dumps(use.input)))
@@ -206,33 +207,33 @@ class TaskReader:
         self._facts[fact.ref] = fact
         return fact.ref
 
-    def fact(self, ref: str) -> Fact | None:
+    def find_fact(self, ref: str) -> Fact | None:
         return self._facts.get(ref)
 
-    async def read(self, key: str, ref: str, use: ToolUse, tool: Tool, *, by_machine: bool = False) -> Fact:
-        """Makes one read, unless it is known already, and returns its fact.
+    async def make_read(self, key: str, ref: str, use: ToolUse, tool: Tool, *, by_machine: bool = False) -> Fact:
+        """Makes one read, unless its result is known, and returns its fact.
 
-        Raises ``CallRefused``, or ``Failed`` if the server does not answer. ``by_machine``: no model asked for it. A
-        model that asks for the same later is given this fact, and has read it then.
+        Raises ``CallRefused``, or ``Failed`` if the server does not answer. ``by_machine``: code asked for it, and no
+        model; a model that asks for the same later gets this fact, which then counts as read by the model.
         """
         self._asked[_key_of_call(use, tool)] += 1
-        made = self._find_made(use, tool)
+        made = self._find_current_fact(use, tool)
         if made is not None:
-            return made if by_machine or not made.by_machine else self._hand_over(made)
+            return made if by_machine or not made.by_machine else self._mark_read_by_model(made)
         if self._ctx.journal.get(key) is None:  # what was read is known, whatever its server takes by now
             self._refuse_forbidden(use, tool)
         mine = len(self._calls)
         self._calls.append(PastCall(tool=tool.name, outcome=CallOutcome.UNKNOWN, fields=rule_fields(use.input)))
         await self._refuse_by_rule(key, use, tool, mine)
-        reading = await read(self._ctx, key, tool, use.input, self.corrections)
+        reading = await read_with_recovery(self._ctx, key, tool, use.input, self.corrections)
         self.corrections = self.corrections.with_renames(tool, use.input, reading.learned)
-        fact = _build_unread(ref, use, tool).model_copy(
+        fact = _build_reserved_fact(ref, use, tool).model_copy(
             update={
                 "result_json": dumps(reading.answer.content),
-                "ok": reading.tells,
+                "ok": reading.is_source,
                 "note": reading.note,
                 "by_machine": by_machine,
-                "again": by_machine and any(one.ref != ref for one in self._find_same(use, tool)),
+                "again": by_machine and any(one.ref != ref for one in self._facts_of_same_read(use, tool)),
             }
         )
         if ref in self._stale:  # the latest sight is the last of the facts
@@ -242,26 +243,26 @@ class TaskReader:
         self._set_outcome(mine, read_outcome(fact))
         return fact
 
-    def _hand_over(self, fact: Fact) -> Fact:
-        """Marks a fact that the machine had read as read by the model, and counts the call."""
+    def _mark_read_by_model(self, fact: Fact) -> Fact:
+        """The fact that code had read, now marked as read by the model; its call is counted."""
         handed = fact.model_copy(update={"by_machine": False})
         self._facts[fact.ref] = handed
         asked = rule_fields(loads_object(fact.arguments_json))
         self._calls.append(PastCall(tool=fact.tool, outcome=read_outcome(handed), fields=asked))
         return handed
 
-    def forget(self, ref: str) -> None:
-        """Drops the reference of a read that was not made after all; it is not given to another."""
+    def drop_reference(self, ref: str) -> None:
+        """Drops the reference of a read that was not made after all; no other read gets it."""
         if ref in self._facts and not self._facts[ref].result_json:
             del self._facts[ref]
 
-    def note_unread(self, ref: str, why: str) -> None:
-        """Keeps that a read which was made before was not made again, so that what it showed counts no more; drops the
-        reference of another one.
+    def mark_not_reread(self, ref: str, why: str) -> None:
+        """Records that a read which was made before could not be repeated, so that its old result no longer counts. The
+        reference of a read that was never made is dropped.
         """
         key = self._facts[ref].call
         if sum(fact.call == key for fact in self._facts.values()) < _SIGHTS:
-            self.forget(ref)
+            self.drop_reference(ref)
         else:
             unread = {"result_json": dumps(why), "ok": False, "by_machine": True, "again": True}
             self._facts[ref] = self._facts[ref].model_copy(update=unread)
@@ -276,7 +277,7 @@ class TaskReader:
             raise CallRefused(f"Not called, the arguments do not fit: {problems}")
 
     async def _refuse_by_rule(self, key: str, use: ToolUse, tool: Tool, mine: int) -> None:
-        refused = await self.rules.refusal(key, tool, use.input, self._calls[:mine])
+        refused = await self.rules.find_refusal(key, tool, use.input, self._calls[:mine])
         if refused is not None:
             self._ctx.journal.tell("tool", tool=use.name, state=FsmState.ASSESS.value, refused=refused)
             self._set_outcome(mine, CallOutcome.UNSENT)
@@ -285,18 +286,18 @@ class TaskReader:
     def _set_outcome(self, mine: int, outcome: CallOutcome) -> None:
         self._calls[mine] = self._calls[mine].model_copy(update={"outcome": outcome})
 
-    def _find_same(self, use: ToolUse, tool: Tool) -> Iterator[Fact]:
+    def _facts_of_same_read(self, use: ToolUse, tool: Tool) -> Iterator[Fact]:
         """The facts of the same read, made or reserved."""
         key = _key_of_call(use, tool)
         return (one for one in self._facts.values() if one.call == key)
 
-    def _find_made(self, use: ToolUse, tool: Tool) -> Fact | None:
+    def _find_current_fact(self, use: ToolUse, tool: Tool) -> Fact | None:
         """The fact of the same read, if it was made since the last writes."""
-        same = self._find_same(use, tool)
+        same = self._facts_of_same_read(use, tool)
         return next((fact for fact in same if fact.result_json and fact.ref not in self._stale), None)
 
 
-def _build_unread(ref: str, use: ToolUse, tool: Tool) -> Fact:
+def _build_reserved_fact(ref: str, use: ToolUse, tool: Tool) -> Fact:
     connection, name, arguments = _key_of_call(use, tool)
     return Fact(ref=ref, connection_id=connection, tool=name, arguments_json=arguments, result_json="")
 

@@ -1,15 +1,15 @@
-"""One read and what is done about it when it fails, by the kind of its failure.
+"""Makes one read and, if it fails, recovers by the kind of its failure.
 
-A name that the server does not know any more is corrected. A tool that is gone is replaced by one that does the same,
-by single reads, or as a model advises. A value of the wrong type is sent once more in the type that the server names.
-What is not permitted or not found is said, and nothing is asked in its place.
+A name that the server no longer knows is corrected. A tool that is gone is replaced by one that asks the same, by
+single reads, or by what a model proposes. A value of the wrong type is sent once more in the type that the server
+wants. A read that is not permitted or finds nothing is reported, and nothing replaces it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from services.executor.core.model.model_calls import ModelQuestion, Unanswered, UnusableAnswer, ask_checked
-from services.executor.core.reads.one_call import as_expected, send_call
+from services.executor.core.reads.server_call import send_call, with_expected_names
 from services.executor.core.session.context import DispatchRefused, TurnContext, require_permitted
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.ruled_tools import has_tool_rules
@@ -18,20 +18,20 @@ from services.executor.core.states.machine import Failed
 from services.executor.core.states.prompts import STAND_IN_SCHEMA
 from services.executor.core.tools import schema_drift
 from services.executor.core.tools.failures import (
-    Failure,
+    ReadFailure,
     UnknownName,
-    failure_of,
+    classify_failure,
+    convert_to_wanted_types,
+    echoes_call,
+    find_unknown_name,
     has_failed,
-    is_echo,
-    table_in,
-    unknown_name,
-    with_wanted_types,
+    table_named_in,
 )
-from services.executor.core.tools.listing import listing
-from services.executor.core.tools.near_names import words_of
+from services.executor.core.tools.listing import open_paged_list
+from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import PARTIAL
-from services.executor.core.tools.recover import check_proposal, may_be_proposed, singles, synonyms
-from services.executor.core.tools.schema_drift import PARAMETER, TABLES, ColumnMatch, Corrections, rename_arguments
+from services.executor.core.tools.recover import check_stand_in, find_renamed_reads, find_single_reads, may_be_offered
+from services.executor.core.tools.schema_drift import PARAMETER, TABLES, ColumnMatch, NameCorrections, rename_arguments
 from services.executor.core.tools.toolbox import problems_with
 from services.executor.ports.tools import ReadCall, Tool, ToolAnswer
 from shared.contracts.base import Contract
@@ -43,23 +43,24 @@ _MOST_OFFERED = 30
 _SHOWN = 120  # characters of each failure that are told
 # What is said of a failure that is final; whoever reads it knows that asking again changes nothing.
 _SAID = {
-    Failure.NOT_PERMITTED: "{tool} is not permitted here; nothing was asked in its place.",
-    Failure.NOT_FOUND: "{tool} works, and has no such record.",
+    ReadFailure.NOT_PERMITTED: "{tool} is not permitted here; nothing was asked in its place.",
+    ReadFailure.NOT_FOUND: "{tool} works, and has no such record.",
 }
 
 
-def known_corrections(ctx: TurnContext, progress: Progress) -> Corrections:
+def known_corrections(ctx: TurnContext, progress: Progress) -> NameCorrections:
     """The renamed columns that the session knew when the turn began, and those that this task has learned since."""
-    return Corrections({**ctx.session.corrections, **progress.corrections})
+    return NameCorrections({**ctx.session.corrections, **progress.corrections})
 
 
-async def read(ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, corrections: Corrections) -> "ServerRead":
-    """Makes one journaled read. Raises ``Failed`` if the server does not answer: what it would have said is not
-    guessed.
+async def read_with_recovery(
+    ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, corrections: NameCorrections
+) -> "ServerRead":
+    """Makes one journaled read. Raises ``Failed`` if the server does not answer.
 
-    Where the server knows a column by another name, the call is corrected and made once more for that column. The
-    result then shows the column under the name that was asked for, too; so it does with a field that only changed its
-    name. A read whose tool is gone is put to one that asks the same, if there is one.
+    If the server calls a column by another name, the call is corrected and repeated for that column; the result then
+    also has the column under the name that was asked for, as it has fields that were only renamed. A read whose tool is
+    gone is made with a tool that asks the same, if there is one.
     """
     reading = ServerRead(ctx, key, tool, arguments, corrections.for_call(tool, arguments))
     await reading.send()
@@ -71,24 +72,31 @@ async def read(ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, co
 
 
 async def read_again(ctx: TurnContext, key: str, fact: Fact, progress: Progress) -> Fact:
-    """The fact read anew, as the journal step ``key``. Raises ``Failed`` if it cannot be."""
-    tool = ctx.toolbox.find(fact.connection_id, fact.tool)
+    """The fact read again, as the journal step ``key``. Raises ``Failed`` if that is not possible."""
+    tool = ctx.toolbox.find_tool(fact.connection_id, fact.tool)
     if tool is None:
         raise Failed(f"the tool {fact.tool} is gone, so the inputs cannot be read again; nothing was written")
     try:
         require_permitted(FsmState.APPROVAL_GATE, tool)  # MUTATE would let it pass, whatever it has become
     except DispatchRefused as error:
         raise Failed(f"the inputs cannot be read again, so nothing was written: {error}") from error
-    reading = await read(ctx, key, tool, loads_object(fact.arguments_json), known_corrections(ctx, progress))
-    renewed = {"result_json": dumps(reading.answer.content), "ok": reading.tells, "note": reading.note, "again": True}
+    reading = await read_with_recovery(
+        ctx, key, tool, loads_object(fact.arguments_json), known_corrections(ctx, progress)
+    )
+    renewed = {
+        "result_json": dumps(reading.answer.content),
+        "ok": reading.is_source,
+        "note": reading.note,
+        "again": True,
+    }
     return fact.model_copy(update=renewed)
 
 
 class ServerRead:
-    """One read as far as it has come: the ``tool`` and ``arguments`` that were called last, under the present
-    ``names`` by the old ones, and the ``answer``. Every call is a step of the journal.
+    """One read in progress: the ``tool`` and ``arguments`` that were called last, under the server's present ``names``
+    by the old ones, and the ``answer``. Every call is a step of the journal.
 
-    ``learned``: new names by the old ones that the read taught. ``echoes``: the answer only repeats the call.
+    ``learned``: the new names by the old ones that the read found out. ``echoes``: the answer only repeats the call.
     """
 
     def __init__(
@@ -102,124 +110,124 @@ class ServerRead:
         self._notes: list[str] = []
 
     @property
-    def tells(self) -> bool:
-        """Whether the answer is a source: a refusal is none, nor is an answer that only repeats the call."""
+    def is_source(self) -> bool:
+        """Whether the answer is a source of facts: not a refusal, and not just a repetition of the call."""
         return not (self.answer.is_error or self.echoes)
 
     @property
     def note(self) -> str:
-        """What is to be said of the answer. What is missing from a list is said first: who reads a note looks there."""
+        """The notes on the answer. What is missing from a list comes first, since readers of notes look there."""
         return " ".join(sorted(self._notes, key=lambda text: not text.startswith(PARTIAL)))
 
     async def send(self, step: str = "") -> None:
-        """Makes the call. ``step``: what the name of its step has after the read's own."""
+        """Makes the call. ``step``: the suffix of its journal step's name."""
         made = await send_call(self._ctx, f"{self._key}{step}", self.tool, self.arguments, self.names)
         self.answer, self.names = made.answer, made.names
 
     async def correct_names(self) -> None:
-        """Repeats a failed call under the names that the server has now, as far as these are plain; else the first
-        answer stands.
+        """Repeats a failed call under the server's present names, as far as these are clear; else the first answer
+        stands.
         """
         for number in range(1, _MOST_NAMES + 1):
-            found = await self._new_name()
+            found = await self._find_new_name()
             if found is None:
                 return
             old, new = found
             self.learned[old] = new.name
-            kind = "renamed_parameter" if schema_drift.is_parameter(old) else "renamed_column"
+            kind = "renamed_parameter" if schema_drift.is_parameter_name(old) else "renamed_column"
             told = {kind: old.removeprefix(PARAMETER), "now_called": new.name, "found_by": new.tier}
             self._ctx.journal.tell("note", tool=self.tool.name, **told)
             self.names = {**self.names, old: new.name}
             await self.send(f":renamed{number}")
 
-    async def _new_name(self) -> tuple[str, ColumnMatch] | None:
-        """The name that the server does not know and the column it is now; None if that is not plain or the call cannot
-        be corrected.
+    async def _find_new_name(self) -> tuple[str, ColumnMatch] | None:
+        """The name that the server does not know, and the column that it is now; None if that is unclear or the call
+        cannot be corrected.
         """
-        unknown = unknown_name(self.answer.content) if has_failed(self.answer) else None
+        unknown = find_unknown_name(self.answer.content) if has_failed(self.answer) else None
         if unknown is None:
             return None
-        mark, old = PARAMETER if unknown.is_parameter else "", schema_drift.bare_name(unknown.name)
+        mark, old = PARAMETER if unknown.is_parameter else "", schema_drift.unqualified_name(unknown.name)
         asked = next((name for name, used in self.names.items() if used == old and name.startswith(mark)), mark + old)
         if rename_arguments(self.arguments, {asked: ""}) == self.arguments:
             return None
         columns = await self._known_columns(unknown)
-        new = schema_drift.match(asked.removeprefix(PARAMETER), old, columns.names, columns.described)
+        new = schema_drift.match_column(asked.removeprefix(PARAMETER), old, columns.names, columns.described)
         if new is None:
             return None
-        present = {*schema_drift.names_in(rename_arguments(self.arguments, self.names))} - {old}
+        present = {*schema_drift.names_in_arguments(rename_arguments(self.arguments, self.names))} - {old}
         if new.name != asked.removeprefix(PARAMETER) and new.name in present:
             return None  # the call asks for that column already, under its own name or in the place of another
         again = rename_arguments(self.arguments, {**self.names, asked: new.name})
         return None if problems_with(again, self.tool) else (asked, new)
 
-    async def _known_columns(self, unknown: UnknownName) -> "_Columns":
-        """The columns that the server has, as listed by the error itself, by a describing tool or by the tool's own
-        schema; of an unknown parameter, the parameters that it may be.
+    async def _known_columns(self, unknown: UnknownName) -> "_KnownColumns":
+        """The columns that the server has, from the error itself, from a describing tool or from the tool's own schema;
+        for an unknown parameter, the parameters that it may be.
         """
         tool, error = self.tool, self.answer.content
         if unknown.is_parameter:
             free: JsonObject = {name: said for name, said in tool.parameters.items() if name not in self.arguments}
-            return _Columns(unknown.lacking or tuple(free), schema_drift.descriptions_in({"properties": free}))
+            return _KnownColumns(unknown.lacking or tuple(free), schema_drift.descriptions_in({"properties": free}))
         if listed := schema_drift.columns_in(error):
-            return _Columns(listed, schema_drift.descriptions_in(error))
-        asking = inquiries(self._ctx.toolbox.tools.values(), tool, self.arguments, error)
+            return _KnownColumns(listed, schema_drift.descriptions_in(error))
+        asking = find_schema_reads(self._ctx.toolbox.tools.values(), tool, self.arguments, error)
         for number, inquiry in enumerate(asking, 1):
             said = (await send_call(self._ctx, f"{self._key}:columns{number}", *inquiry, {})).answer
             if listed := () if said.is_error else schema_drift.columns_in(said.content):
-                return _Columns(listed, schema_drift.descriptions_in(said.content))
-        return _Columns(schema_drift.columns_declared(tool.input_schema))
+                return _KnownColumns(listed, schema_drift.descriptions_in(said.content))
+        return _KnownColumns(schema_drift.columns_declared(tool.input_schema))
 
     async def recover(self) -> None:
-        """Has the answer of a retry or another tool take the place of a failure, by its kind.
+        """Replaces a failed answer by that of a repeated call or another tool, depending on the kind of failure.
 
-        Where there are rules about tools nothing is replaced or repeated: they name what may be called, and how often.
+        Where there are rules about tools nothing is replaced or repeated: they say what may be called, and how often.
         """
-        kind = failure_of(self.answer) if self.tool.tool_class is ToolClass.READ else None
+        kind = classify_failure(self.answer) if self.tool.tool_class is ToolClass.READ else None
         is_ruled = has_tool_rules(self._ctx.policies)
         if kind in _SAID:
-            self._note(self.tool, _SAID[kind].format(tool=self.tool.name))
-        elif kind is Failure.WRONG_TYPE and not is_ruled:
+            self._note_recovery(self.tool, _SAID[kind].format(tool=self.tool.name))
+        elif kind is ReadFailure.WRONG_TYPE and not is_ruled:
             await self._retry_with_wanted_types()
-        elif kind in (Failure.TOOL_GONE, Failure.TOO_MUCH):
+        elif kind in (ReadFailure.TOOL_GONE, ReadFailure.TOO_MUCH):
             asked, tried = self.tool, list[str]()
-            found = None if is_ruled else await self._ask_stand_ins(kind, tried)
+            found = None if is_ruled else await self._try_stand_ins(kind, tried)
             if found is None:
                 self.answer = self.answer._replace(is_error=True)
                 what = f"tried instead: {'; '.join(tried)}" if tried else "nothing could stand in for it"
                 found = f"{asked.name} could not be read; {what}."
-            self._note(asked, found)
+            self._note_recovery(asked, found)
 
     async def _retry_with_wanted_types(self) -> None:
-        """Makes the call once more with the values in the types that the server named; the refusal stands as it came
-        if that fails too.
+        """Repeats the call with the values in the types that the server wants; if that fails, too, the first answer
+        stands.
         """
-        given, mended = self.arguments, with_wanted_types(self.arguments, self.answer.content)
+        given, mended = self.arguments, convert_to_wanted_types(self.arguments, self.answer.content)
         if mended is None:
             return
         again = ServerRead(self._ctx, self._key, self.tool, mended, self.names)
         await again.send(":types")
         if has_failed(again.answer):
             return
-        self._adopt(again)
+        self._take_over(again)
         changed = (
             name for name in mended if mended[name] != given[name] or type(mended[name]) is not type(given[name])
         )
-        self._note(self.tool, f"{', '.join(sorted(changed))}: sent in the type that {self.tool.name} takes.")
+        self._note_recovery(self.tool, f"{', '.join(sorted(changed))}: sent in the type that {self.tool.name} takes.")
 
-    async def _ask_stand_ins(self, kind: Failure, tried: list[str]) -> str | None:
-        """Has other reads of the same server answer in place of the failed one, and returns a note on it; None if none
-        did. ``tried`` gets the failures of those that did not.
+    async def _try_stand_ins(self, kind: ReadFailure, tried: list[str]) -> str | None:
+        """Has other reads of the same server answer in place of the failed one, and returns a note on it; None if all
+        failed. ``tried`` gets the failures of those that were tried.
         """
-        others, gone, is_gone = tuple(self._ctx.toolbox.tools.values()), self.tool, kind is Failure.TOOL_GONE
-        for number, instead in enumerate(synonyms(gone, self.arguments, others) if is_gone else (), 1):
+        others, gone, is_gone = tuple(self._ctx.toolbox.tools.values()), self.tool, kind is ReadFailure.TOOL_GONE
+        for number, instead in enumerate(find_renamed_reads(gone, self.arguments, others) if is_gone else (), 1):
             if found := await self._try_stand_in(f":instead{number}", instead, tried):
                 return found
-        if found := await self._read_one_by_one(singles(gone, self.arguments, others), tried):
+        if found := await self._read_one_by_one(find_single_reads(gone, self.arguments, others), tried):
             return found
         before = [said.partition(":")[0] for said in tried]
-        offered = [tool for tool in others if tool.name not in before and may_be_proposed(gone, tool)]
-        advised = await self._ask_advice(offered) if is_gone and offered else None
+        offered = [tool for tool in others if tool.name not in before and may_be_offered(gone, tool)]
+        advised = await self._ask_model_for_stand_in(offered) if is_gone and offered else None
         return await self._try_stand_in(":advised", advised, tried) if advised else None
 
     async def _try_stand_in(self, step: str, call: ReadCall, tried: list[str]) -> str | None:
@@ -230,11 +238,11 @@ class ServerRead:
             tried.append(_describe_failure(call.tool, other.answer))
             return None
         said = f"{self.tool.name} is gone; {call.tool.name} answered instead."
-        self._adopt(other)
+        self._take_over(other)
         return said
 
     async def _read_one_by_one(self, calls: Sequence[ReadCall], tried: list[str]) -> str | None:
-        """Makes single reads, whose rows in the order of the calls are the answer; None if not one could be made."""
+        """Makes single reads, whose results in order become the answer's rows; None if all of them failed."""
         rows: list[Json] = []
         missing: list[str] = []
         for number, call in enumerate(calls, 1):
@@ -250,9 +258,9 @@ class ServerRead:
         note = f"Read one by one with {self.tool.name}: {len(rows)} of {len(calls)}."
         return f"{PARTIAL}: {note} Not read: {'; '.join(missing[:3])}" if missing else note
 
-    async def _ask_advice(self, offered: Sequence[Tool]) -> ReadCall | None:
-        """The call that a model proposes in place of a tool that is gone; None if it knows none, or gives no usable
-        answer.
+    async def _ask_model_for_stand_in(self, offered: Sequence[Tool]) -> ReadCall | None:
+        """The call that a model proposes in place of a tool that is gone; None if it knows none, or its answer is
+        unusable.
         """
         ctx, gone, arguments = self._ctx, self.tool, self.arguments
         shown = {tool.name: tool for tool in offered[:_MOST_OFFERED]}
@@ -269,19 +277,19 @@ class ServerRead:
             max_tokens=512,
         )
 
-        def call(advice: Advice) -> ReadCall | None:
-            return _check_advice(advice, gone, arguments, shown.get(advice.tool or ""))
+        def call(advice: StandInAdvice) -> ReadCall | None:
+            return _check_stand_in_advice(advice, gone, arguments, shown.get(advice.tool or ""))
 
         try:
-            return (await ask_checked(ctx, question, Advice, call))[0]
+            return (await ask_checked(ctx, question, StandInAdvice, call))[0]
         except Unanswered as none:
             ctx.journal.tell("note", tool=gone.name, problem=none.reason)
             return None
 
     async def read_all_pages(self) -> None:
-        """Has the answer hold all rows of the list of which it is the first part."""
+        """If the answer is the first page of a list, reads the other pages and puts all rows into the answer."""
         ctx, failed = self._ctx, has_failed(self.answer)
-        found = None if failed else listing(self.tool, self.arguments, self.answer.content, ctx.limits.lists)
+        found = None if failed else open_paged_list(self.tool, self.arguments, self.answer.content, ctx.limits.lists)
         if found is None:
             return
 
@@ -289,48 +297,48 @@ class ServerRead:
             return (await send_call(ctx, f"{self._key}:page{found.pages + 1}", self.tool, following, self.names)).answer
 
         await found.read_to_end(ask)
-        if note := found.report:
+        if note := found.summary:
             more = found.why_partial
             ctx.journal.tell("note", tool=self.tool.name, pages=found.pages, rows=found.total, partial=more)
             self.answer = self.answer._replace(content=found.merge_rows(self.answer.content))
             self._notes.append(note)
 
     def show_expected_names(self) -> None:
-        """Has the content show renamed fields under the names that were asked for or are expected too; renames are
-        noted in the journal.
-        """
-        content = schema_drift.under_both_names(self.answer.content, self.names)
-        self.answer, self.echoes = self.answer._replace(content=content), is_echo(self.tool.name, content)
-        if not self.tells:
+        """Adds renamed fields under the names that were asked for or are expected; notes them in the journal."""
+        content = schema_drift.add_old_names(self.answer.content, self.names)
+        self.answer, self.echoes = self.answer._replace(content=content), echoes_call(self.tool.name, content)
+        if not self.is_source:
             return
         place = {"ref": "", "connection_id": self.tool.connection_id, "tool": self.tool.name, "arguments_json": "{}"}
-        shown = as_expected(self._ctx, Fact(**place, result_json=dumps(content)))
+        shown = with_expected_names(self._ctx, Fact(**place, result_json=dumps(content)))
         if shown is not None:
             self._ctx.journal.tell("note", tool=self.tool.name, renamed_fields=shown.note)
             self._notes.append(shown.note)
             self.answer = self.answer._replace(content=shown.content)
 
-    def _adopt(self, other: "ServerRead") -> None:
-        """Takes another call and its answer in place of its own."""
+    def _take_over(self, other: "ServerRead") -> None:
+        """Takes another read's call and answer in place of its own."""
         self.tool, self.arguments, self.names, self.answer = other.tool, other.arguments, other.names, other.answer
 
-    def _note(self, asked: Tool, said: str) -> None:
+    def _note_recovery(self, asked: Tool, said: str) -> None:
         """Notes how the read of the ``asked`` tool was recovered, or why not."""
         self._ctx.journal.tell("note", tool=asked.name, recovered=not self.answer.is_error, how=said)
         self._notes.append(said)
 
 
-class Advice(Contract):
+class StandInAdvice(Contract):
     tool: str | None
     arguments_json: str
     why: str
 
 
-def _check_advice(advice: Advice, gone: Tool, arguments: JsonObject, tool: Tool | None) -> ReadCall | None:
+def _check_stand_in_advice(
+    advice: StandInAdvice, gone: Tool, arguments: JsonObject, tool: Tool | None
+) -> ReadCall | None:
     if advice.tool is None:
         return None
     try:
-        instead = check_proposal(gone, arguments, tool, loads_object(advice.arguments_json))
+        instead = check_stand_in(gone, arguments, tool, loads_object(advice.arguments_json))
     except ValueError as error:
         raise UnusableAnswer(f"arguments_json is no JSON object: {error}") from error
     if instead is None:
@@ -349,14 +357,14 @@ _SAYING = frozenset("describe schema schemas column columns field fields introsp
 _MOST = 4
 
 
-class _Columns(NamedTuple):
+class _KnownColumns(NamedTuple):
     """The column names that a server has, with its descriptions of them."""
 
     names: tuple[str, ...] = ()
     described: Mapping[str, str] = schema_drift.NOTHING_SAID
 
 
-def inquiries(tools: Iterable[Tool], asked: Tool, arguments: JsonObject, error: Json) -> list[ReadCall]:
+def find_schema_reads(tools: Iterable[Tool], asked: Tool, arguments: JsonObject, error: Json) -> list[ReadCall]:
     """At most four reads that may show the columns which a failed call should have used, the likeliest first."""
     tables = list(dict.fromkeys(_guess_tables(asked, arguments, error)))
     beside = [tool for tool in tools if tool.connection_id == asked.connection_id and tool.name != asked.name]
@@ -372,7 +380,7 @@ def inquiries(tools: Iterable[Tool], asked: Tool, arguments: JsonObject, error: 
 
 def _guess_tables(asked: Tool, arguments: JsonObject, error: Json) -> Iterator[str]:
     """Yields possible names of the table: from the call, from the error, from the tool's name."""
-    for named in (schema_drift.table_of(arguments), table_in(error)):
+    for named in (schema_drift.table_of(arguments), table_named_in(error)):
         if named:
             yield named
     noun = words_of(asked.name)[1:]
@@ -382,7 +390,7 @@ def _guess_tables(asked: Tool, arguments: JsonObject, error: Json) -> Iterator[s
 
 
 def _arguments_by_table(tool: Tool, tables: Iterable[str]) -> list[JsonObject]:
-    """The table stands in the parameter of that name, else in the only one that is required."""
+    """The arguments to ask the tool about each table: in the parameter for a table, else in the only required one."""
     naming = [name for name in tool.parameters if "_".join(words_of(name)) in TABLES]
     parameter = next(iter([*naming, *(tool.required if len(tool.required) == 1 else [])]), None)
     return [{parameter: table} for table in tables] if parameter else [{}]

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from services.executor.core.records.field_values import Fields, fields_of_arguments
-from services.executor.core.tools.record_tree import is_keyed
+from services.executor.core.tools.record_tree import is_keyed_table
 from shared.domain.exact_json import Json, JsonObject
 
 
@@ -63,7 +63,9 @@ def _split_rows(alone: JsonObject, naming: JsonObject, key: str) -> CallRows:
 def _find_rows(value: JsonObject, path: tuple[str, ...]) -> Iterator[tuple[Sequence[_Placed], bool]]:
     """Yields each group of rows, and whether it is a list, or a table keyed by id or by words."""
     objects = {key: inner for key, inner in value.items() if isinstance(inner, dict)}
-    tables = {key: inner for key, inner in objects.items() if len(inner) > 1 and (is_keyed(inner) or _is_table(inner))}
+    tables = {
+        key: inner for key, inner in objects.items() if len(inner) > 1 and (is_keyed_table(inner) or _is_table(inner))
+    }
     beside = {key: inner for key, inner in objects.items() if key not in tables}
     if _are_alike(beside):
         yield [((*path, key), inner, "") for key, inner in beside.items()], False

@@ -11,7 +11,7 @@ from services.executor.core.figures.numbers import read_figure
 from services.executor.core.records.references import referenced_calls
 from services.executor.core.records.seen_records import Noun, are_same_kind, field_aliases, singular_words
 from services.executor.core.session.ledger import is_rule_value
-from services.executor.core.tools.classes import identifies
+from services.executor.core.tools.classes import is_identifying_name
 from shared.domain.exact_json import Json, JsonObject
 
 
@@ -61,7 +61,7 @@ def _is_sum_of(outer: Json, within: Sequence[FieldValue]) -> bool:
 
 def _exceeds_outer_value(name: str, value: FieldValue, outer: Json) -> bool:
     """Whether a nested figure is greater than the outer one, which then is no total but a default."""
-    if identifies(name):
+    if is_identifying_name(name):
         return False
     one, other = None if isinstance(value, UnknownValue) else read_figure(value), read_figure(outer)
     return one is not None and other is not None and abs(one) > abs(other)

@@ -9,9 +9,16 @@ from typing import NamedTuple
 from services.executor.core.records.references import REFERENCE, reference_to_made, referenced_calls
 from services.executor.core.records.seen_records import RecordReference, is_id_text
 from services.executor.core.session.values import Fact
-from services.executor.core.tools.classes import ToolWords, as_typed, identifies, noun_of, subject_of, words_of_tool
-from services.executor.core.tools.near_names import words_of
-from services.executor.core.tools.record_tree import RecordNode, leaves_of, names_a_record, nodes_of
+from services.executor.core.tools.classes import (
+    ToolWords,
+    convert_id_type,
+    is_identifying_name,
+    normalize_noun,
+    nouns_of_identifier,
+    words_of_tool,
+)
+from services.executor.core.tools.name_similarity import words_of
+from services.executor.core.tools.record_tree import RecordNode, find_leaves, find_record_nodes, is_id_name
 from services.executor.core.tools.toolbox import MOST_COMPILED, Toolbox, problems_with
 from services.executor.ports.tools import ReadCall, Tool
 from shared.contracts.plan import PlannedCall, ReadBack
@@ -38,12 +45,12 @@ class NamedId(NamedTuple):
 def _walk_ids(given: JsonObject, owner: frozenset[str]) -> Iterator[NamedId]:
     for name, value in given.items():
         if isinstance(value, dict) and set(value) != {REFERENCE}:
-            yield from _walk_ids(value, subject_of(name, owner))
+            yield from _walk_ids(value, nouns_of_identifier(name, owner))
         elif isinstance(value, list):
             for item in value:
                 yield from _walk_ids(item, owner) if isinstance(item, dict) else ()
-        elif value is not None and (identifies(name) or is_id_text(value)):
-            yield NamedId(name, subject_of(name, owner), value)
+        elif value is not None and (is_identifying_name(name) or is_id_text(value)):
+            yield NamedId(name, nouns_of_identifier(name, owner), value)
 
 
 _PAGING = frozenset("limit page size offset cursor count per start max sort order fields include expand".split())
@@ -80,7 +87,7 @@ class NamedWrite(NamedTuple):
         """Whether the call may make a record: its verb can, and none of its ids is of the kind that the tool
         is about.
         """
-        return self.words.may_make and not any(self.words.head in named.noun for named in self.ids)
+        return self.words.may_make_record and not any(self.words.head in named.noun for named in self.ids)
 
     def is_about(self, read: ToolWords) -> bool:
         """Whether a read is about the same kind of thing: ``revenue bookings`` are among the ``bookings``.
@@ -232,7 +239,9 @@ def _find_shown_id(write: NamedWrite, shown: "_ShownIds") -> tuple[int | None, b
     """The index of the first of the call's ids that a result shows, and whether it shows it as a record's own id."""
     for rank, named in enumerate(write.ids):
         keys = shown.keys_of.get(str(named.value), ()) if named.is_known else ()
-        alike = (words_of(key) == words_of(named.name) or subject_of(key, frozenset()) == named.noun for key in keys)
+        alike = (
+            words_of(key) == words_of(named.name) or nouns_of_identifier(key, frozenset()) == named.noun for key in keys
+        )
         if _OWN in keys or any(alike):
             return rank, _OWN in keys
     return None, False
@@ -270,7 +279,7 @@ def _compare_id_fields(node: RecordNode, named: NamedId) -> Iterator[bool]:
 def _has_field_for(node: RecordNode, named: NamedId) -> bool:
     """Whether the record has a field of that name, at any depth, other than its own id."""
     wanted = words_of(named.name)
-    return any(not leaf.items and words_of(leaf.name) == wanted for leaf in leaves_of(node.record))
+    return any(not leaf.items and words_of(leaf.name) == wanted for leaf in find_leaves(node.record))
 
 
 class _ShownIds(NamedTuple):
@@ -284,7 +293,7 @@ class _ShownIds(NamedTuple):
 
 @lru_cache(maxsize=256)  # every call of a plan asks of the same facts
 def _parse_record_nodes(result_json: str) -> Sequence[RecordNode]:
-    return nodes_of(loads(result_json))
+    return find_record_nodes(loads(result_json))
 
 
 @lru_cache(maxsize=256)
@@ -320,7 +329,7 @@ def _reads_by_ids(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[As
 def _rate_fit(write: NamedWrite, reader: ReadTool, given: JsonObject) -> int:
     """How well a read with these arguments of the write fits; 0 if not at all."""
     own = reader.words.nouns
-    akin = {word for word in own if word in write.words.nouns or write.words.is_akin_to(frozenset({word}))}
+    akin = {word for word in own if word in write.words.nouns or write.words.makes_by_verb(frozenset({word}))}
     if write.holder:
         akin = {*(own & write.holder)}
     spoken_of = {word for name in given for word in reader.identifiers.get(name, ())}
@@ -340,7 +349,7 @@ def _arguments_for(write: NamedWrite, reader: ReadTool) -> JsonObject:
         if value is None and name in reader.identifiers:
             value = _find_id_of_kind(reader.identifiers[name], write)
         if value is not None:
-            given[name] = as_typed(value, reader.tool, name)
+            given[name] = convert_id_type(value, reader.tool, name)
     return given
 
 
@@ -363,14 +372,14 @@ def _reads_by_answer(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator
 
 def _shows_what_is_made(reader: ReadTool, write: NamedWrite) -> bool:
     """Whether a read shows what the write's verb makes: ``book_room`` makes a booking."""
-    return write.words.may_make and write.words.is_akin_to(reader.words.nouns)
+    return write.words.may_make_record and write.words.makes_by_verb(reader.words.nouns)
 
 
 def _reference_to_made(write: NamedWrite, reader: ReadTool, name: str) -> JsonObject:
     """The reference to the id of what is made; a plain ``id`` is looked up by the name of what the read is about."""
     if len(words_of(name)) > 1:
         return reference_to_made(write.call_id, name)
-    noun = [word for word in words_of(reader.tool.name) if noun_of(word) in reader.words.nouns]
+    noun = [word for word in words_of(reader.tool.name) if normalize_noun(word) in reader.words.nouns]
     return reference_to_made(write.call_id, "_".join([*noun, name]))
 
 
@@ -417,9 +426,9 @@ _readers = IdentityCache(_index_readers, 64)
 def _describe_reader(tool: Tool) -> ReadTool:
     words, required, names = words_of_tool(tool.name), tool.required, list(tool.parameters)
     identifiers = {
-        name: subject_of(name, words.nouns)
+        name: nouns_of_identifier(name, words.nouns)
         for name in names
-        if names_a_record(name) or (name in required and identifies(name))
+        if is_id_name(name) or (name in required and is_identifying_name(name))
     }
     return ReadTool(tool, words, required, identifiers, {name: tuple(words_of(name)) for name in names})
 
@@ -429,7 +438,7 @@ _reader_of = IdentityCache(_describe_reader, MOST_COMPILED)  # a toolbox is made
 
 def proving_read(call: PlannedCall, toolbox: Toolbox, reference: RecordReference) -> ReadCall | None:
     """The read that the catalogue names as the write's proof, if it asks for this very record."""
-    write = toolbox.find(call.connection_id, call.tool)
+    write = toolbox.find_tool(call.connection_id, call.tool)
     if write is None or not write.catalogue.read_back:
         return None
     described = _describe_write(write, call.arguments, call.call_id)

@@ -27,8 +27,8 @@ from services.executor.core.records.seen_records import (
     singular_words,
 )
 from services.executor.core.session.values import Fact
-from services.executor.core.tools.classes import identifies
-from services.executor.core.tools.failures import Failure, failure_of
+from services.executor.core.tools.classes import is_identifying_name
+from services.executor.core.tools.failures import ReadFailure, classify_failure
 from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys
 from services.executor.ports.tools import ToolAnswer
 from shared.contracts.tenant import normalized_key_name
@@ -224,7 +224,7 @@ def found_no_record(fact: Fact) -> bool:
     if says_not_found(fact):
         return True
     if not fact.ok:
-        return failure_of(ToolAnswer(result, is_error=True)) is Failure.NOT_FOUND
+        return classify_failure(ToolAnswer(result, is_error=True)) is ReadFailure.NOT_FOUND
     return result in (None, "") or (isinstance(result, dict | list) and not find_records((fact,)))
 
 
@@ -306,7 +306,9 @@ def _only_number(node: GraphNode, kinds: Collection[Noun]) -> str | None:
     found = [
         one
         for key, value in node.record.items()
-        if identifies(key) and not node.keys.name_a_record(key) and (one := reference_of(key, value, (), node.keys))
+        if is_identifying_name(key)
+        and not node.keys.is_id_or_key(key)
+        and (one := reference_of(key, value, (), node.keys))
     ]
     asked = [one for one in found if any((one.noun, one.text) == (given.noun, given.text) for given in node.asked)]
     own = [

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from services.executor.core.figures.columns import shows_same_value
 from services.executor.core.figures.numbers import read_figure
 from services.executor.core.records.seen_records import is_id_text
-from services.executor.core.tools.near_names import may_be, words_of
-from services.executor.core.tools.record_tree import Leaf, RecordNode, leaves_of, names_a_record, nodes_of
+from services.executor.core.tools.name_similarity import may_mean_same, words_of
+from services.executor.core.tools.record_tree import Leaf, RecordNode, find_leaves, find_record_nodes, is_id_name
 from services.executor.core.tools.schema_drift import ALIASES
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.keywords import stem
@@ -29,7 +29,7 @@ def find_subjects(shown: Json, arguments: JsonObject, result: Json, asked: JsonO
     """The records of an answer that the call is about. The only record of an answer counts as named, unless its id is
     neither in the call nor in its result.
     """
-    nodes = nodes_of(shown)
+    nodes = find_record_nodes(shown)
     names = identifiers_in(arguments)
     if not names:
         return CallSubjects(nodes, ())
@@ -64,10 +64,10 @@ def identifiers_in(arguments: JsonObject) -> dict[str, Json]:
     """
     scalars: dict[str, Json] = {
         "_".join(leaf.names): leaf.value
-        for leaf in leaves_of(arguments)
+        for leaf in find_leaves(arguments)
         if leaf.value is not None and not isinstance(leaf.value, list) and not leaf.items
     }
-    by_key = {key: value for key, value in scalars.items() if names_a_record(key)}
+    by_key = {key: value for key, value in scalars.items() if is_id_name(key)}
     return by_key or {key: value for key, value in scalars.items() if is_id_text(value)}
 
 
@@ -90,7 +90,7 @@ def _shows_id(record: JsonObject, names: Mapping[str, Json]) -> bool:
 def _has_unrelated_id(node: RecordNode, arguments: JsonObject, result: Json) -> bool:
     if node.own is None:
         return False
-    given = [leaf.value for leaf in leaves_of(arguments)]
+    given = [leaf.value for leaf in find_leaves(arguments)]
     return not any(shows_same_value(node.own, value) for value in given) and str(node.own) not in dumps(result)
 
 
@@ -122,7 +122,7 @@ def has_similar_name(claim: Leaf, leaf: Leaf) -> bool:
     """Whether the field's name is near enough to the claim's for the call to have set it: ``newAmount``, ``amount``."""
     one, other = claim.name, leaf.name
     if (
-        may_be(one, other)
+        may_mean_same(one, other)
         or _telling_stems(one) == _telling_stems(other)
         or _are_aliases(one, other)
         or _differ_only_by_id(one, other)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
-from services.executor.core.tools.near_names import words_of
+from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import NoSuchPath
 from shared.domain.exact_json import Json, JsonObject, walk_json
 from shared.domain.keywords import stem

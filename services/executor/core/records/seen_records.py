@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 from services.executor.core.figures.numbers import looks_like_id_text, number_bearing_tokens, read_figure
 from services.executor.core.session.values import Fact
-from services.executor.core.tools.near_names import singular, words_of
+from services.executor.core.tools.name_similarity import singular, words_of
 from services.executor.core.tools.record_tree import (
     NO_KEYS,
     PARTIAL,
     RecordKeys,
-    is_keyed,
-    names_a_record,
+    is_id_name,
+    is_keyed_table,
     own_id,
     write_condition,
 )
@@ -67,7 +67,7 @@ class SeenRecord:
             return own
         if self.key is not None or self.is_part:
             return None
-        return next((key for key, value in self.record.items() if names_a_record(key) and _is_scalar(value)), None)
+        return next((key for key, value in self.record.items() if is_id_name(key) and _is_scalar(value)), None)
 
     @property
     def id(self) -> Json:
@@ -178,7 +178,7 @@ def _walk_records(
         return
     if not isinstance(value, dict):
         return
-    if is_keyed(value):
+    if is_keyed_table(value):
         for own, inner in value.items():
             yield from _walk_records(keys, fact, inner, f"{path}.{own}" if path else own, names, None, within, own)
         return
@@ -247,15 +247,15 @@ def _add_name_from_id(record: JsonObject, names: tuple["Noun", ...], keys: Recor
     """
     if own_id(record) is not None:
         return names
-    key = next((key for key in record if keys.name_a_record(key) or singular_words(key)[-1:] in _OWN_NUMBERS), "")
-    return (*names, singular_words(key)[:-1]) if names_a_record(key) and len(singular_words(key)) > 1 else names
+    key = next((key for key in record if keys.is_id_or_key(key) or singular_words(key)[-1:] in _OWN_NUMBERS), "")
+    return (*names, singular_words(key)[:-1]) if is_id_name(key) and len(singular_words(key)) > 1 else names
 
 
 def _is_envelope(value: JsonObject, names: tuple[tuple[str, ...], ...], keys: RecordKeys) -> bool:
     """Whether an answer only wraps what was asked for: a list, or one record beside fields about the
     request's status.
     """
-    if any(map(keys.name_a_record, value)):
+    if any(map(keys.is_id_or_key, value)):
         return False
     if _wraps_record(value, keys):
         return True
@@ -276,7 +276,7 @@ def _wraps_record(value: Json, keys: RecordKeys) -> bool:
     if len(held) != 1 or not all(set(singular_words(key)) <= _SAYS_NOTHING for key in value if key not in told):
         return False
     inner = held[0]
-    return isinstance(inner, dict) and (any(map(keys.name_a_record, inner)) or _wraps_record(inner, keys))
+    return isinstance(inner, dict) and (any(map(keys.is_id_or_key, inner)) or _wraps_record(inner, keys))
 
 
 def may_be_request_status(value: Json) -> bool:
@@ -407,7 +407,7 @@ def reference_of(
     noun, last = singular_words(key), singular_words(key)[-1:]
     if not noun or describes_request(noun, keys):
         return None
-    if names_a_record(key) or last[0] in _IDS:
+    if is_id_name(key) or last[0] in _IDS:
         own = noun[:-1] if last[0] in _IDS else (*noun[:-1], noun[-1].removesuffix("id"))
         own = () if set(own) <= _ANY_RECORD else _expand_noun(own, told)
         return RecordReference(own or about, text, value, is_number, True, must_exist=True)
@@ -464,7 +464,7 @@ def rank_own_name(key: str, kind: Noun) -> int | None:
         return 0
     if not noun:
         return None
-    if last == ("id",) or names_a_record(key):
+    if last == ("id",) or is_id_name(key):
         return 0 if are_same_kind(noun[:-1] or (noun[-1].removesuffix("id"),), kind) else None
     if last[0] in _MARKS:
         return 1 if not noun[:-1] or are_same_kind(noun[:-1], kind) else None
@@ -512,7 +512,7 @@ def _references_under(key: str, inner: Json, about: Noun, keys: RecordKeys, of_t
     if isinstance(inner, dict):
         noun = _expand_noun(singular_words(key), (of_tool,))
         within = about if set(noun) <= _SAYS_NOTHING | _ANY_RECORD else noun
-        for own in inner if is_keyed(inner) else ():
+        for own in inner if is_keyed_table(inner) else ():
             yield RecordReference(within, own.strip().casefold(), own, own.isdigit(), is_id=True, must_exist=False)
         yield from references_in(inner, within, keys, of_tool)
     elif isinstance(inner, list):

@@ -11,7 +11,7 @@ from services.executor.core.records.binding import call_view
 from services.executor.core.records.read_backs import proving_read
 from services.executor.core.records.record_graph import found_no_record
 from services.executor.core.session.values import Fact
-from services.executor.core.tools.classes import as_typed
+from services.executor.core.tools.classes import convert_id_type
 from services.executor.core.tools.record_tree import RecordKeys
 from services.executor.core.tools.toolbox import Toolbox
 from services.executor.ports.tools import ReadCall, Tool
@@ -115,7 +115,7 @@ def _reads_by_noun(call: PlannedCall, reference: called.RecordReference, toolbox
     for tools in (declared, *([tool] for tool in exact)):
         asked = [(tool, name) for tool in tools if (name := _find_identifier(tool, kind, reference.key, keys))]
         if asked:
-            return [ReadCall(tool, {name: as_typed(reference.value, tool, name)}) for tool, name in asked]
+            return [ReadCall(tool, {name: convert_id_type(reference.value, tool, name)}) for tool, name in asked]
     return [ReadCall(tool, {}) for tool in exact if not tool.required][:1]
 
 

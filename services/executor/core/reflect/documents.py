@@ -14,9 +14,9 @@ from pydantic import Field, JsonValue
 from services.executor.core.figures.dates import read_machine_moment
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.values import Fact
-from services.executor.core.tools.near_names import stems_of
-from services.executor.core.tools.paging import page_in
-from services.executor.core.tools.record_tree import found_nothing
+from services.executor.core.tools.name_similarity import stems_of
+from services.executor.core.tools.paging import read_list_page
+from services.executor.core.tools.record_tree import is_empty_result
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.base import Contract
 from shared.contracts.ledger import LedgerEntry
@@ -261,15 +261,15 @@ def _describe_read(fact: Fact) -> str:
     asked = f"{fact.tool} {fact.arguments_json}"
     if not fact.ok:
         return f"{asked}: it failed"
-    page = page_in(fact.result)
-    empty = "nothing was found" if found_nothing(fact.result) else "one record"
+    page = read_list_page(fact.result)
+    empty = "nothing was found" if is_empty_result(fact.result) else "one record"
     return " ".join(filter(None, (f"{asked}: {f'{len(page.rows)} rows' if page and page.rows else empty}", fact.note)))
 
 
 def _list_gaps(material: DocumentMaterial) -> Json:
     """The reads that failed or found nothing, and the unknown fields that rules needed."""
     facts, verdict = material.dossier.facts, material.dossier.verdict
-    said = [_describe_read(fact) for fact in facts if not fact.ok or found_nothing(fact.result)]
+    said = [_describe_read(fact) for fact in facts if not fact.ok or is_empty_result(fact.result)]
     said += [f"not known: {field}" for field in (verdict.indeterminate if verdict else ())]
     return [*dict.fromkeys(said)]
 

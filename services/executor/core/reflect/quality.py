@@ -16,8 +16,8 @@ from services.executor.core.figures.vocabulary import spaced_words
 from services.executor.core.reflect.documents import asked_documents
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.values import Fact
-from services.executor.core.tools.near_names import stems_of, words_of
-from services.executor.core.tools.record_tree import found_nothing, is_keyed
+from services.executor.core.tools.name_similarity import stems_of, words_of
+from services.executor.core.tools.record_tree import is_empty_result, is_keyed_table
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall
 from shared.domain.answer import is_json_list
@@ -212,7 +212,7 @@ def _find_scalars(value: Json) -> Iterator[NamedScalar]:
 def _find_tables(value: Json) -> Iterator[list[Json] | JsonObject]:
     """Yields every list, and every object that is a table keyed by id. An empty object counts as such a table."""
     for _, item in walk_json(value):
-        if isinstance(item, list) or (isinstance(item, dict) and (not item or is_keyed(item))):
+        if isinstance(item, list) or (isinstance(item, dict) and (not item or is_keyed_table(item))):
             yield item
 
 
@@ -289,7 +289,7 @@ def evidence(run: ReflectedRun) -> Evidence:
     )
     known = run.known
     changes = [call for call in (dossier.plan.calls if dossier.plan else ()) if call.tool_class is ToolClass.CHANGE]
-    nothing_found = bool(dossier.facts) and all(found_nothing(fact.result) for fact in dossier.facts if fact.ok)
+    nothing_found = bool(dossier.facts) and all(is_empty_result(fact.result) for fact in dossier.facts if fact.ok)
     return Evidence(
         state=run.state,
         exact_match=is_json_list(run.answer),

@@ -45,7 +45,7 @@ from services.executor.core.session.left_out import remarks_on_run
 from services.executor.core.session.values import Fact
 from services.executor.core.states.machine import Failed
 from services.executor.core.states.prompts import DOCUMENT_SCHEMA
-from services.executor.core.tools.shorten import beginning
+from services.executor.core.tools.shorten import shorten_to_first_rows
 from shared.contracts.task import Artifact
 from shared.domain.answer import is_json_list
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_object
@@ -286,6 +286,6 @@ async def _ask_optional(
 
 def _describe_fact(fact: Fact) -> Json:
     """A result for the model; of a long list only the beginning, with a note."""
-    seen, cut = beginning(fact.result)
+    seen, cut = shorten_to_first_rows(fact.result)
     said: JsonObject = {"note": " ".join(filter(None, (fact.note, cut)))} if fact.note or cut else {}
     return {"ref": fact.ref, "tool": fact.tool, "arguments": loads(fact.arguments_json), "result": seen, **said}

@@ -1,7 +1,7 @@
-"""What a tool's name says: what calling it may do, and what it is about (I1).
+"""What a tool's name says: the class of the tool, its verb, and what it is about (I1).
 
-The class is the strictest of annotation and name, and only the operator's catalogue lowers it. Where a name says
-nothing, a connection of the tenant's own may say that the tool only reads.
+A tool's class is the strictest of what its annotations and its name say; only the operator's catalogue lowers it. Where
+a name says nothing, a server that the tenant chose itself may say that its tool only reads.
 """
 
 import re
@@ -10,8 +10,8 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from services.executor.core.tools.near_names import singular, words_of
-from services.executor.core.tools.record_tree import names_a_record
+from services.executor.core.tools.name_similarity import singular, words_of
+from services.executor.core.tools.record_tree import is_id_name
 from services.executor.ports.tools import Tool
 from shared.contracts.tenant import CatalogueEntry
 from shared.domain.exact_json import Json
@@ -74,8 +74,10 @@ _NAMESPACE = re.compile(r"[./:]|__")
 _KNOWN = COMPUTE | READ | NOTIFY | DELIVER | RECORD | CHANGE | AMBIGUOUS
 
 
-class Annotations(NamedTuple):
-    """What a server says about its tool. It lowers a class only where an own server's tool has no telling name."""
+class ToolAnnotations(NamedTuple):
+    """What a server says about its tool. It lowers the class only for a tool with an unknown name on the tenant's own
+    server.
+    """
 
     read_only: bool | None = None
     destructive: bool | None = None
@@ -90,12 +92,14 @@ _UNKNOWN = ToolClassification(ToolClass.CHANGE, "its name begins with no known v
 
 
 def classify(
-    name: str, annotations: Annotations | None, catalogue: CatalogueEntry | None, *, is_own: bool = False
+    name: str, annotations: ToolAnnotations | None, catalogue: CatalogueEntry | None, *, is_own: bool = False
 ) -> ToolClassification:
-    """The class of a tool and, in a few words, what decided it. ``is_own``: the tenant itself chose its server."""
+    """The class of a tool, and in a few words what decided it. ``is_own``: the tenant itself chose the tool's
+    server.
+    """
     if catalogue is not None and catalogue.tool_class is not None:
         return ToolClassification(catalogue.tool_class, "the operator's catalogue says so")
-    said, named = annotations or Annotations(), by_name(name)
+    said, named = annotations or ToolAnnotations(), classify_by_name(name)
     only_reads = said.read_only and not said.destructive
     words = set(_split_words(name))
     if is_own and named is _UNKNOWN and only_reads and name.isascii() and words and words.isdisjoint(CHANGE):
@@ -112,26 +116,30 @@ def classify(
 
 
 @lru_cache(maxsize=8_192)
-def by_name(name: str) -> ToolClassification:
-    """The class that a name alone suggests; a name that is not understood means "changes"."""
+def classify_by_name(name: str) -> ToolClassification:
+    """The class that the name alone suggests; for an unknown name it is CHANGE."""
     if not name.isascii():  # letters that only look like those of a known verb
         return _UNKNOWN
     *namespaces, last = _split_name(name)
-    found = [_classify(clause) for clause in _split_clauses(last)] or [_UNKNOWN]
+    found = [_classify_clause(clause) for clause in _split_clauses(last)] or [_UNKNOWN]
     found += [_build_change(word) for part in namespaces for word in part if word in CHANGE]
     return max(found, key=lambda each: STRICTNESS.index(each.tool_class))
 
 
-def verb_of(name: str) -> str:
-    """The verb by which a tool's name is classed: the one that makes it as strict as it is; several such are joined."""
+def verb_of_tool(name: str) -> str:
+    """The verb that decides a tool's class: the strictest in its name; several equally strict ones are joined by
+    ``_and_``.
+    """
     clauses = _split_clauses(_split_name(name)[-1])
-    found = [(STRICTNESS.index(_classify(clause).tool_class), _find_effect(clause)) for clause in clauses if clause]
+    found = [
+        (STRICTNESS.index(_classify_clause(clause).tool_class), _find_effect(clause)) for clause in clauses if clause
+    ]
     strictest = [verb for strictness, verb in found if strictness == max(found)[0]]
     return "_and_".join([verb for verb in strictest if verb in _KNOWN] or strictest[:1])
 
 
 def _split_name(name: str) -> list[list[str]]:
-    """The words of a name's namespaces, and last those of the name itself."""
+    """The words of each namespace of a name, and last the words of the name itself."""
     return [words for part in _NAMESPACE.split(name) if (words := _split_words(part))] or [[]]
 
 
@@ -149,7 +157,7 @@ def _split_words(text: str) -> list[str]:
 
 
 def _split_clauses(words: Sequence[str]) -> list[Sequence[str]]:
-    """The parts of a name that begin with a verb: "get and delete order" has two, "terms and conditions" one."""
+    """The parts of a name that begin with a verb: two in "get and delete order", one in "terms and conditions"."""
     starts = [0, *(place + 1 for place, word in enumerate(words) if word in CONJUNCTIONS)]
     parts = [words[start : end - 1] for start, end in pairwise([*starts, len(words) + 1])]
     joints = ["", *(words[start - 1] for start in starts[1:])]
@@ -162,11 +170,11 @@ def _split_clauses(words: Sequence[str]) -> list[Sequence[str]]:
 
 
 def _is_lone_noun(part: Sequence[str], joint: str, previous: Sequence[str]) -> bool:
-    """Whether a part is a single unknown word after a full clause, and so no verb."""
+    """Whether a part is one unknown word after a full clause, and therefore no verb."""
     return len(part) == 1 and part[0] not in _KNOWN and joint != "then" and len(previous) > 1
 
 
-def _classify(words: Sequence[str]) -> ToolClassification:
+def _classify_clause(words: Sequence[str]) -> ToolClassification:
     verb, *rest = words
     if tuple(words[:2]) in PHRASAL:
         return _build_change(" ".join(words[:2]))
@@ -219,7 +227,9 @@ _IRREGULAR = {"hold": "held", "pay": "paid", "send": "sent", "set": "set", "spli
 
 
 class ToolWords(NamedTuple):
-    """A tool's verb, and the words for what it is about (``noun_of``); ``head`` is the last of them."""
+    """A tool's verb, and the nouns for what it is about, normalized by ``normalize_noun``; ``head`` is the
+    last noun.
+    """
 
     verb: str
     nouns: frozenset[str]
@@ -230,23 +240,25 @@ class ToolWords(NamedTuple):
         return self.verb in REMOVING
 
     @property
-    def may_make(self) -> bool:
+    def may_make_record(self) -> bool:
         return self.verb not in _ALTERING
 
-    def is_akin_to(self, nouns: frozenset[str]) -> bool:
-        """Whether the verb gives the thing its name: ``book`` a booking, ``register`` a registration."""
+    def makes_by_verb(self, nouns: frozenset[str]) -> bool:
+        """Whether the verb makes things of these nouns: ``book`` makes a booking, ``register`` a registration."""
         verb, roots = stem(self.verb), [stem(noun) for noun in nouns]
         return bool(roots) and all(root == verb or (len(verb) >= _ROOT and root.startswith(verb)) for root in roots)
 
 
-def noun_of(word: str) -> str:
-    """One form for the singular and the plural of a word; an applicant is no application, though their stems agree."""
+def normalize_noun(word: str) -> str:
+    """One form for the singular and the plural of a noun. It is no stem: an applicant is no application."""
     return singular(word).removesuffix("e")  # addresses, houses
 
 
 @lru_cache(maxsize=8192)
 def words_of_tool(name: str) -> ToolWords:
-    """The verb and nouns of a tool's name: ``crm.add_note_to_ticket`` adds a note, ``bookings.create`` a booking."""
+    """The verb and nouns of a tool's name: add and note for ``crm.add_note_to_ticket``, create and booking for
+    ``bookings.create``.
+    """
     *spaces, last = [part for part in _NAMESPACE.split(name) if words_of(part)] or [name]
     words = words_of(last) or [""]
     if len(words) == 1 and spaces:
@@ -255,38 +267,40 @@ def words_of_tool(name: str) -> ToolWords:
         words = [words[-1], *words[:-1]]
     verb, *rest = words
     about = next((rest[:place] for place, word in enumerate(rest) if place and word in _PREPOSITIONS), rest)
-    nouns = [noun_of(word) for word in about if word not in _FILLERS | _PREPOSITIONS]
+    nouns = [normalize_noun(word) for word in about if word not in _FILLERS | _PREPOSITIONS]
     return ToolWords(verb, frozenset(nouns), nouns[-1] if nouns else "")
 
 
-def participles(tool: str) -> frozenset[str]:
+def participles_of_verb(tool: str) -> frozenset[str]:
     """The past participles of a tool's verb in every possible spelling: ``canceled`` and ``cancelled``."""
     verb = words_of_tool(tool).verb
     regular = {f"{verb}d", f"{verb}ed", f"{verb}{verb[-1:]}ed", f"{verb[:-1]}ied"}
     return frozenset(regular | {_IRREGULAR.get(verb, verb + "ed")})
 
 
-def identifies(name: str) -> bool:
+def is_identifying_name(name: str) -> bool:
     """Whether a field or argument of this name identifies a record: ``claim_id``, ``orderNumber``, ``reference``."""
     *others, last = words_of(name) or [""]
-    return names_a_record(name) or (last in _NUMBERING and _NO_NUMBERING.isdisjoint(others))
+    return is_id_name(name) or (last in _NUMBERING and _NO_NUMBERING.isdisjoint(others))
 
 
 @lru_cache(maxsize=8192)
-def subject_of(name: str, own: frozenset[str]) -> frozenset[str]:
-    """The words for what an identifier identifies; for a plain ``id`` those of its owner."""
+def nouns_of_identifier(name: str, own: frozenset[str]) -> frozenset[str]:
+    """The nouns for what an identifier identifies; for a plain ``id`` those of its owner (``own``)."""
     words = words_of(name)
     if len(words) > 1 and words[-1] in _NUMBERING:
         words = words[:-1]
     elif len(words) == 1 and words[0] in _NUMBERING:
         return own
-    elif len(words) == 1 and words[0].endswith("id") and names_a_record(name):  # orderid
+    elif len(words) == 1 and words[0].endswith("id") and is_id_name(name):  # orderid
         words = [words[0].removesuffix("id")]
-    return frozenset(map(noun_of, words))
+    return frozenset(map(normalize_noun, words))
 
 
-def as_typed(value: Json, tool: Tool, name: str) -> Json:
-    """An id as the tool's schema wants it: some servers give numbers, and take them back as texts or the reverse."""
+def convert_id_type(value: Json, tool: Tool, name: str) -> Json:
+    """An id in the type of the tool's schema: some servers give ids as numbers and take them as texts, or the
+    reverse.
+    """
     kind = tool.parameters.get(name, {}).get("type")
     if kind == "string" and isinstance(value, int) and not isinstance(value, bool):
         return str(value)

@@ -1,7 +1,6 @@
-"""What an error answer says: what may be tried again or otherwise, what is final; a name that the server does not
-know, a type that a value must have.
+"""What an error answer means: whether the call may be repeated or changed, an unknown name, a wrong type.
 
-The wordings are those of databases, validators and people. A value is only written otherwise; nothing is lost by it.
+It knows the wordings of databases, validators and people. Values are only converted to another type, without loss.
 """
 
 import re
@@ -67,8 +66,8 @@ class ErrorMeaning(StrEnum):
     OPEN = "open"  # it may have been written all the same
 
 
-class Failure(StrEnum):
-    """A kind of failure of a read. ``found: false`` and an empty list are answers, and no failures."""
+class ReadFailure(StrEnum):
+    """The kind of a read's failure. ``found: false`` and an empty list are answers, and no failures."""
 
     FOR_THE_MOMENT = "for the moment"  # the server is busy, slow, limits calls, or had an error of its own
     NOT_PERMITTED = "not permitted"  # the caller may not: final, and nothing is asked in its place
@@ -79,7 +78,7 @@ class Failure(StrEnum):
     OTHER = "other"  # refused, or called wrongly: final, and the model is told the reason
 
 
-def _any_of(*patterns: str) -> re.Pattern[str]:
+def _compile_any_of(*patterns: str) -> re.Pattern[str]:
     return re.compile(rf"(?:{'|'.join(patterns)})", re.IGNORECASE)
 
 
@@ -87,7 +86,7 @@ def _any_of(*patterns: str) -> re.Pattern[str]:
 _MEANINGS: tuple[tuple[ErrorMeaning, re.Pattern[str]], ...] = (
     (
         ErrorMeaning.OPEN,
-        _any_of(
+        _compile_any_of(
             rf"\b{_STATUS}(?:408|409|429|5\d\d)\b",
             r"\btime[d-]?[ -]?out\b|\bdeadline exceeded\b|\bETIMEDOUT\b|\bbad gateway\b",
             r"\binternal\b.{0,20}\b(?:error|failure)\b|\bunexpected (?:error|failure|condition)\b",
@@ -103,7 +102,7 @@ _MEANINGS: tuple[tuple[ErrorMeaning, re.Pattern[str]], ...] = (
     ),
     (
         ErrorMeaning.REFUSED,
-        _any_of(
+        _compile_any_of(
             rf"\b{_STATUS}(?:400|401|402|403|404|405|406|410|411|413|414|415|422|451)\b",
             r"\bbad request\b|\bunauthori[sz]ed\b|\bforbidden\b|\bunprocessable\b|\b(?:permission|access) denied\b",
             r"\bvalidation\b|\binvalid\b|\bmalformed\b|\bnot a valid\b|\bmust (?:be|not|have|match|contain)\b",
@@ -118,34 +117,34 @@ _MEANINGS: tuple[tuple[ErrorMeaning, re.Pattern[str]], ...] = (
         ),
     ),
 )
-_REFUSED_BY_KIND = _any_of(
+_REFUSED_BY_KIND = _compile_any_of(
     r"\bnot[ _]found\b",
     r"\bno such\b",
     r"\bdoes(?: not|n't) exist\b",
     rf"\b{_STATUS}404\b",
     r"\bno \w+ with (?:the )?id\b",
 )
-_OUT_OF_TIME = _any_of(
+_OUT_OF_TIME = _compile_any_of(
     rf"\b{_STATUS}(?:408|504)\b",
     r"\btimed[ -]?out\b|\bdeadline exceeded\b|\bETIMEDOUT\b|^\W*time-?out\W*$",
     r"\b(?:gateway|upstream|backend|server|request|query|statement|connection|operation|lock wait) time-?out\b",
 )
-_OF_TOOL = _any_of(r"\b(?:tool|method|function|endpoint|operation|route|column|table|field)s?\b")
+_OF_TOOL = _compile_any_of(r"\b(?:tool|method|function|endpoint|operation|route|column|table|field)s?\b")
 
 
 def classify_error(error: Json) -> ErrorMeaning:
-    """What an error answer says of the write, by its words; words that repeat the call are ignored."""
+    """What an error answer says of the write, by its words, without those that only repeat the call."""
     said = _collect_text(error)
     return next((meaning for meaning, pattern in _MEANINGS if pattern.search(said)), ErrorMeaning.OPEN)
 
 
-def says_out_of_time(error: Json) -> bool:
-    """Whether an error says that somebody behind the server did not answer it in time, and may still act."""
+def says_timed_out(error: Json) -> bool:
+    """Whether an error says that a system behind the server did not answer in time, and may still act."""
     return bool(_OUT_OF_TIME.search(_collect_text(error)))
 
 
-def says_absent(error: Json) -> bool:
-    """Whether an error answer to a read says that the record is not there."""
+def says_record_absent(error: Json) -> bool:
+    """Whether an error answer to a read says that the record does not exist."""
     said = _collect_text(error)
     return bool(_REFUSED_BY_KIND.search(said)) and not _OF_TOOL.search(said)
 
@@ -168,10 +167,10 @@ def _list_texts(error: Json, name: str = "") -> Iterator[str]:
 
 
 _KINDS = (
-    (_BUSY, Failure.FOR_THE_MOMENT),
-    (_NOT_PERMITTED, Failure.NOT_PERMITTED),
-    (_GONE, Failure.TOOL_GONE),
-    (_TOO_MUCH, Failure.TOO_MUCH),
+    (_BUSY, ReadFailure.FOR_THE_MOMENT),
+    (_NOT_PERMITTED, ReadFailure.NOT_PERMITTED),
+    (_GONE, ReadFailure.TOOL_GONE),
+    (_TOO_MUCH, ReadFailure.TOO_MUCH),
 )
 
 
@@ -180,42 +179,42 @@ def has_failed(answer: ToolAnswer) -> bool:
     return answer.is_error or (isinstance(answer.content, dict) and bool(answer.content.get("error")))
 
 
-def failure_of(answer: ToolAnswer) -> Failure | None:
-    """The kind of failure; None for an answer, also for one that says that nothing was found."""
-    if not has_failed(answer) or _is_a_record(answer):
+def classify_failure(answer: ToolAnswer) -> ReadFailure | None:
+    """The kind of failure; None if the call did not fail, also if it found nothing."""
+    if not has_failed(answer) or _is_data_despite_error(answer):
         return None
-    said = _text_of(_error_content(answer.content))
+    said = _text_of(_select_error(answer.content))
     for pattern, kind in _KINDS:
         if pattern.search(said):
             return kind
     # The tool is there and answered: something was wrong with the call.
-    if unknown_name(answer.content) is not None:
-        return Failure.OTHER
+    if find_unknown_name(answer.content) is not None:
+        return ReadFailure.OTHER
     if _WANTED.search(said):
-        return Failure.WRONG_TYPE
-    return Failure.NOT_FOUND if _NOT_FOUND.search(said) else Failure.OTHER
+        return ReadFailure.WRONG_TYPE
+    return ReadFailure.NOT_FOUND if _NOT_FOUND.search(said) else ReadFailure.OTHER
 
 
-def _is_a_record(answer: ToolAnswer) -> bool:
-    """Whether an answer is data although it has an ``error``: a record, or text beside ``found: false``."""
+def _is_data_despite_error(answer: ToolAnswer) -> bool:
+    """Whether an answer is data although it has an ``error`` field: a record, or a text beside ``found: false``."""
     content = answer.content
     return not answer.is_error and isinstance(content, dict) and ("id" in content or content.get("found") is False)
 
 
-def _error_content(content: Json) -> Json:
-    """The error of an answer that has data beside it, else the whole answer: only the error is judged."""
+def _select_error(content: Json) -> Json:
+    """The error in an answer that has data beside it, else the whole answer."""
     return content if not isinstance(content, dict) or "error" not in content else {"error": content["error"]}
 
 
-def is_echo(tool: str, content: Json) -> bool:
-    """Whether an answer is ``{"status": ..., "tool": the tool, "params": what it was called with}``."""
+def echoes_call(tool: str, content: Json) -> bool:
+    """Whether an answer only repeats the call: ``{"status": ..., "tool": its name, "params": its arguments}``."""
     if not isinstance(content, dict) or content.get("tool") != tool:
         return False
     return isinstance(content.get("params"), dict) and set(content) <= {"status", "tool", "params", "session_id"}
 
 
 class UnknownName(NamedTuple):
-    """A name that a server refused. ``lacking``: the parameters that the same error says are required and missing."""
+    """A name that a server refused. ``lacking``: the required parameters that the same error calls missing."""
 
     name: str
     is_parameter: bool = False
@@ -272,9 +271,9 @@ _REQUIRED = frozenset("missing required missing_argument missing_keyword_only_ar
 _PLACES = frozenset("body query path params arguments input".split())
 
 
-def unknown_name(answer: Json) -> UnknownName | None:
-    """The name that an error calls unknown: a column's first, else a parameter's; None for any other error."""
-    text = "\n".join(texts(answer))
+def find_unknown_name(answer: Json) -> UnknownName | None:
+    """The name that an error calls unknown: a column's, else a parameter's; None for any other error."""
+    text = "\n".join(error_texts(answer))
     column = _find_first(_COLUMNS, text)
     if column is not None:
         return UnknownName(column)
@@ -287,22 +286,22 @@ def unknown_name(answer: Json) -> UnknownName | None:
     return UnknownName(extra, True, tuple(dict.fromkeys(lacking)))
 
 
-def table_in(error: Json) -> str | None:
-    """The table that an error names, directly or as the qualifier of the missing column; None if none."""
-    named = _TABLE.search("\n".join(texts(error)))
+def table_named_in(error: Json) -> str | None:
+    """The table that an error names, by itself or as the qualifier of the missing column; None if it names none."""
+    named = _TABLE.search("\n".join(error_texts(error)))
     return named[1] if named else None
 
 
-def texts(answer: Json) -> Iterator[str]:
-    """Yields the texts of an answer in which servers put the words of an error."""
+def error_texts(answer: Json) -> Iterator[str]:
+    """Yields the texts of an answer in which servers put an error's words."""
     if isinstance(answer, str):
         yield answer
     elif isinstance(answer, list):
         for item in answer:
-            yield from texts(item)
+            yield from error_texts(item)
     elif isinstance(answer, dict):
         for key in ("error", "errors", "message", "msg", "detail", "details", "hint"):
-            yield from texts(answer.get(key))
+            yield from error_texts(answer.get(key))
 
 
 def _find_first(patterns: tuple[re.Pattern[str], ...], text: str) -> str | None:
@@ -325,7 +324,7 @@ def _find_problems(answer: Json) -> Iterator[tuple[str, str]]:
 
 
 def _parameter_of(problem: JsonObject) -> str | None:
-    """The parameter that a problem of a validator is about; None if it names no single one."""
+    """The one parameter that a validator's problem is about; None if it names no single one."""
     params, place = problem.get("params"), problem.get("loc")
     if isinstance(params, dict):
         said = params.get("additionalProperty", params.get("missingProperty"))
@@ -352,8 +351,8 @@ _WANTED = re.compile(
 )
 
 
-def with_wanted_types(arguments: JsonObject, error: Json) -> JsonObject | None:
-    """The arguments with values written in the type that the error wants, ``"42"`` as 42; None if that is not plain."""
+def convert_to_wanted_types(arguments: JsonObject, error: Json) -> JsonObject | None:
+    """The arguments with values in the type that the error wants, 42 for ``"42"``; None if it is unclear which."""
     said = _text_of(error)
     found = _WANTED.search(said)
     if found is None:
@@ -362,16 +361,16 @@ def with_wanted_types(arguments: JsonObject, error: Json) -> JsonObject | None:
     whole = _WANTED.sub("", dumps(error))
     about = [name for name in arguments if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", whole)]
     names = about or ([*arguments] if len(arguments) == 1 else [])
-    changed = {name: new for name in names if (new := _convert(arguments[name], wanted)) is not None}
+    changed = {name: new for name in names if (new := _convert_to_type(arguments[name], wanted)) is not None}
     return {**arguments, **changed} if changed and len(changed) == len(names) else None
 
 
 def _text_of(error: Json) -> str:
-    return " ".join(texts(error))
+    return " ".join(error_texts(error))
 
 
-def _convert(value: Json, wanted: str) -> Json:
-    """The value in that type; None if it is of that type already, or would not stay the same."""
+def _convert_to_type(value: Json, wanted: str) -> Json:
+    """The value in the wanted type; None if it has that type already, or would lose something."""
     if isinstance(value, bool):
         return None
     if wanted == "array":
@@ -379,16 +378,16 @@ def _convert(value: Json, wanted: str) -> Json:
     if isinstance(value, list):
         if len(value) != 1 or isinstance(value[0], list | dict):
             return None
-        return value[0] if type(value[0]) in _OF_TYPE[wanted] else _convert(value[0], wanted)
+        return value[0] if type(value[0]) in _OF_TYPE[wanted] else _convert_to_type(value[0], wanted)
     if isinstance(value, str):
-        return _read_as(value.strip(), wanted)
+        return _parse_as_type(value.strip(), wanted)
     if isinstance(value, int | Decimal) and wanted == "string":
         return dumps(value)
     is_whole = isinstance(value, Decimal) and value == value.to_integral_value()
     return int(value) if isinstance(value, Decimal) and is_whole and wanted == "integer" else None
 
 
-def _read_as(text: str, wanted: str) -> Json:
+def _parse_as_type(text: str, wanted: str) -> Json:
     if wanted == "boolean":
         return {"true": True, "false": False}.get(text.lower())
     if wanted in ("integer", "number") and _INTEGER.fullmatch(text):

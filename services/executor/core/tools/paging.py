@@ -1,4 +1,4 @@
-"""Lists that come in parts: where an answer's rows stand, what it says of its list, which arguments ask for a part."""
+"""Lists that come in pages: where an answer's rows are, what it says about its list, which arguments ask for a page."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from yarl import URL
 
-from services.executor.core.tools.near_names import words_of
+from services.executor.core.tools.name_similarity import words_of
 from services.executor.ports.tools import Tool
 from shared.domain.exact_json import Json, JsonObject
 
@@ -19,7 +19,7 @@ _BESIDE = frozenset("errors warnings messages links columns facets filters field
 
 
 class PagingWord(StrEnum):
-    """What a name says about a list."""
+    """What a field's or argument's name says about a list."""
 
     PAGE = "page"  # a number of a page
     OFFSET = "offset"  # how many rows to pass over
@@ -35,7 +35,7 @@ class PagingWord(StrEnum):
 
 
 class PageMark(NamedTuple):
-    """One thing that an answer says about its list, with its place and value."""
+    """One field in which an answer says something about its list, with the field's path and value."""
 
     word: PagingWord
     path: tuple[str, ...]
@@ -43,7 +43,7 @@ class PageMark(NamedTuple):
 
 
 class ListPage(NamedTuple):
-    """One part of a list. ``place``: the keys that lead to its rows."""
+    """One page of a list. ``place``: the keys that lead to its rows."""
 
     place: tuple[str, ...]
     rows: list[Json]
@@ -52,34 +52,38 @@ class ListPage(NamedTuple):
     def marks_of(self, *words: PagingWord) -> Iterator[PageMark]:
         return (mark for word in words for mark in self.marks if mark.word is word)
 
-    def number(self, *words: PagingWord) -> int | None:
+    def find_number(self, *words: PagingWord) -> int | None:
         """The first whole number that the answer gives under these words; None if there is none."""
-        numbers = (_read_whole(mark.value) for mark in self.marks_of(*words))
+        numbers = (_read_integer(mark.value) for mark in self.marks_of(*words))
         return next((number for number in numbers if number is not None), None)
 
     @property
-    def goes_on(self) -> bool | None:
-        """Whether more rows follow, if the answer says so outright; else None."""
+    def has_more(self) -> bool | None:
+        """Whether more rows follow, if the answer says so or denies it; else None."""
         told = self.marks_of(PagingWord.MORE, PagingWord.LAST, PagingWord.PAGES)
         said = [mark.value is (mark.word is PagingWord.MORE) for mark in told if isinstance(mark.value, bool)]
         return any(said) if said else None
 
     @property
-    def following(self) -> PageMark | None:
-        """The mark that leads to the next part; a plain ``cursor``, which may only repeat the call's, counts last."""
-        plain = () if self.says_nothing_follows and not self.goes_on else (PagingWord.CURSOR,)
+    def next_mark(self) -> PageMark | None:
+        """The mark that leads to the next page. A plain ``cursor``, which may only repeat the call's, is the last
+        choice.
+        """
+        plain = () if self.says_no_more and not self.has_more else (PagingWord.CURSOR,)
         return next((mark for mark in self.marks_of(PagingWord.NEXT, *plain) if _leads_to_page(mark.value)), None)
 
     @property
-    def says_nothing_follows(self) -> bool:
-        """Whether the answer has a field for the next part, and it is empty."""
+    def says_no_more(self) -> bool:
+        """Whether the answer has a field for the next page, and it is empty."""
         named = [mark.value for mark in self.marks_of(PagingWord.NEXT)]
         return bool(named) and not any(_leads_to_page(value) for value in named)
 
     @property
     def total(self) -> int | None:
-        """How many rows the whole list has; a ``count`` counts only above this part's rows. None if unknown."""
-        total, count = self.number(PagingWord.TOTAL), self.number(PagingWord.COUNT)
+        """How many rows the whole list has; None if unknown. A ``count`` means the whole list only if it exceeds the
+        page's rows.
+        """
+        total, count = self.find_number(PagingWord.TOTAL), self.find_number(PagingWord.COUNT)
         return total if total is not None else count if (count or 0) > len(self.rows) else None
 
 
@@ -102,50 +106,54 @@ _NAMES: Mapping[PagingWord, str] = {
 _BY_NAME = {name: word for word, names in _NAMES.items() for name in names.split(",")}
 
 
-def word_of(name: str, parent: str = "") -> PagingWord | None:
-    """What a name says about a list; ``parent``: the name of the object around it."""
+def classify_paging_name(name: str, parent: str = "") -> PagingWord | None:
+    """What a name says about a list; None if nothing. ``parent``: the name of the object around it."""
     own = words_of(name)
     around = [word for word in words_of(parent) if word not in _KEEPERS]
     if own and own[-1] in _PART_OF_ANOTHER and around:
-        found = _find_word([*around, *own]) or _find_word([*own, *around])
+        found = _match_paging_word([*around, *own]) or _match_paging_word([*own, *around])
         if found is not None:
             return found
-    return _find_word(own)
+    return _match_paging_word(own)
 
 
-def _find_word(words: list[str]) -> PagingWord | None:
+def _match_paging_word(words: list[str]) -> PagingWord | None:
     if "next" in words and _NEXT.issuperset(words):
         return PagingWord.NEXT
     return _BY_NAME.get(" ".join(words))
 
 
-def page_in(content: Json) -> ListPage | None:
-    """The answer as a part of a list; None if it holds no list, or several of which none is plainly the one."""
+def read_list_page(content: Json) -> ListPage | None:
+    """The answer as a page of a list; None if it holds no list, or several and it is unclear which one is meant."""
     if isinstance(content, list):
         return ListPage((), content, ())
     if not isinstance(content, dict):
         return None
-    place = _find_place(content)
-    rows = value_at(content, place) if place else None
+    place = _find_list_path(content)
+    rows = nested_value(content, place) if place else None
     return ListPage(place, rows, tuple(_find_marks(content, place, ()))) if isinstance(rows, list) else None
 
 
-def value_at(content: Json, place: Iterable[str]) -> Json:
+def nested_value(content: Json, place: Iterable[str]) -> Json:
     """The value in nested objects under these keys; None if there is none."""
     for key in place:
         content = content.get(key) if isinstance(content, dict) else None
     return content
 
 
-def put(content: Json, place: tuple[str, ...], value: Json) -> Json:
-    """The content with another value at a place that it has."""
+def with_nested_value(content: Json, place: tuple[str, ...], value: Json) -> Json:
+    """The content with another value at an existing place."""
     if not place or not isinstance(content, dict):
         return value if not place else content
-    return {**content, place[0]: put(content[place[0]], place[1:], value)} if place[0] in content else content
+    return (
+        {**content, place[0]: with_nested_value(content[place[0]], place[1:], value)}
+        if place[0] in content
+        else content
+    )
 
 
-def _find_place(content: JsonObject) -> tuple[str, ...]:
-    """The keys to the list: the outermost one, by its usual name if there are several."""
+def _find_list_path(content: JsonObject) -> tuple[str, ...]:
+    """The keys to the outermost list; of several to the one with a usual name. Empty if that is unclear."""
     level: dict[tuple[str, ...], Json] = {(): content}
     for _ in range(_DEPTH):
         outer = [(path, value) for path, value in level.items() if isinstance(value, dict)]
@@ -160,10 +168,10 @@ def _find_place(content: JsonObject) -> tuple[str, ...]:
 
 
 def _find_marks(content: JsonObject, place: tuple[str, ...], path: tuple[str, ...]) -> Iterator[PageMark]:
-    """Yields what the answer says beside the rows, in this object and those within it."""
+    """Yields what the answer says about its list, in this object and those within it."""
     for key, value in content.items():
         here = (*path, key)
-        word = word_of(key, path[-1] if path else "")
+        word = classify_paging_name(key, path[-1] if path else "")
         if here == place:
             continue
         if isinstance(value, dict) and len(here) < _DEPTH:
@@ -179,7 +187,7 @@ def _leads_to_page(value: Json) -> bool:
     return not isinstance(value, bool) and value not in (None, "", 0) and isinstance(value, str | int)
 
 
-def _read_whole(value: Json) -> int | None:
+def _read_integer(value: Json) -> int | None:
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 16:
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
@@ -190,47 +198,47 @@ _CHOOSERS = (*_PLACES, PagingWord.SIZE)  # what an argument says of a part
 _ORDERS = frozenset("sort order sortby orderby sorting latest newest descending".split())
 
 
-class Paging(NamedTuple):
-    """The arguments of a tool that choose a part of a list, with their schemas."""
+class PagingArguments(NamedTuple):
+    """The arguments of a tool that select a part of a list, with their schemas."""
 
     names: Mapping[PagingWord, str]
     schemas: Mapping[str, JsonObject]
     is_open: bool  # whether the tool says nothing of its arguments
 
-    def whole_numbers(self, word: PagingWord) -> str | None:
-        """The name of the argument of that kind, if it takes whole numbers; else None."""
+    def integer_argument(self, word: PagingWord) -> str | None:
+        """The name of the argument with this meaning, if it takes integers; else None."""
         name = self.names.get(word)
         kind = self.schemas.get(name or "", {}).get("type", "integer")
         return name if kind in ("integer", "number") or (isinstance(kind, list) and "integer" in kind) else None
 
     @property
-    def has_place(self) -> bool:
+    def has_position(self) -> bool:
         return any(word in self.names for word in _PLACES)
 
     @property
-    def lowest_page(self) -> int | None:
+    def first_page_number(self) -> int | None:
         """The number of the first page, 0 or 1, if the schema says so; else None."""
         schema = self.schemas.get(self.names.get(PagingWord.PAGE, ""), {})
         said = (schema.get("minimum"), schema.get("default"))
         return next((number for number in said if number in (0, 1) and not isinstance(number, bool)), None)  # type: ignore[return-value]  # 0 or 1
 
 
-def paging_of(tool: Tool, arguments: JsonObject, page: ListPage) -> Paging:
-    """The paging arguments of a tool, by its schema, or else by the call and its answer."""
+def find_paging_arguments(tool: Tool, arguments: JsonObject, page: ListPage) -> PagingArguments:
+    """The paging arguments of a tool, from its schema, or if it has none, from the call and its answer."""
     if isinstance(tool.input_schema.get("properties"), dict):
-        return Paging(_arguments_by_word(tool.parameters), tool.parameters, is_open=False)
+        return PagingArguments(_arguments_by_word(tool.parameters), tool.parameters, is_open=False)
     echoed: dict[str, JsonObject] = {mark.path[-1]: {} for mark in page.marks_of(PagingWord.PAGE, PagingWord.OFFSET)}
     known: dict[str, JsonObject] = {name: {} for name in arguments}
     following = next((mark for mark in page.marks_of(PagingWord.NEXT) if isinstance(mark.value, str)), None)
-    implied: dict[str, JsonObject] = {_without_next(following): {}} if following else {}
-    return Paging(_arguments_by_word({**implied, **echoed, **known}), {}, is_open=True)
+    implied: dict[str, JsonObject] = {_argument_named_by_mark(following): {}} if following else {}
+    return PagingArguments(_arguments_by_word({**implied, **echoed, **known}), {}, is_open=True)
 
 
-def asks_for_a_part(paging: Paging, arguments: JsonObject) -> bool:
-    """Whether a call asks for another part than the first, or for the first few rows of an order."""
+def asks_for_part_of_list(paging: PagingArguments, arguments: JsonObject) -> bool:
+    """Whether a call itself asks for a later page, or for the first few rows in some order."""
     for word in _PLACES:
         given = arguments.get(paging.names.get(word, ""))
-        first_page = word is PagingWord.PAGE and given == 1 and paging.lowest_page != 0
+        first_page = word is PagingWord.PAGE and given == 1 and paging.first_page_number != 0
         if given not in (None, "", 0) and not first_page:
             return True
     ordered = any(_ORDERS & set(words_of(name)) for name, value in arguments.items() if value not in (None, ""))
@@ -239,33 +247,35 @@ def asks_for_a_part(paging: Paging, arguments: JsonObject) -> bool:
     return ordered and sized and not at_the_start
 
 
-def arguments_from_mark(paging: Paging, mark: PageMark) -> JsonObject:
-    """The next part's arguments that a mark gives, also in a link, which is never fetched; empty if none fit."""
+def arguments_from_mark(paging: PagingArguments, mark: PageMark) -> JsonObject:
+    """The arguments for the next page that a mark or the link in it gives; empty if none fit. The link is never
+    fetched.
+    """
     if isinstance(mark.value, str) and _is_link(mark.value):
-        return _of_link(paging, mark.value)
-    name = _argument_for(paging, mark)
+        return _arguments_from_link(paging, mark.value)
+    name = _argument_for_mark(paging, mark)
     return {name: _convert_type(mark.value, paging.schemas.get(name, {}))} if name else {}
 
 
-def _argument_for(paging: Paging, mark: PageMark) -> str | None:
+def _argument_for_mark(paging: PagingArguments, mark: PageMark) -> str | None:
     words = set(words_of(mark.path[-1]))
     is_number = isinstance(mark.value, int) or str(mark.value).isdigit()
     if is_number and words & {"offset", "skip", "start"}:
-        return paging.whole_numbers(PagingWord.OFFSET)
+        return paging.integer_argument(PagingWord.OFFSET)
     if is_number and not words & {"cursor", "token", "marker"}:
         if PagingWord.PAGE in paging.names:
-            return paging.whole_numbers(PagingWord.PAGE)
+            return paging.integer_argument(PagingWord.PAGE)
         if PagingWord.CURSOR not in paging.names:
-            return paging.whole_numbers(PagingWord.OFFSET)
+            return paging.integer_argument(PagingWord.OFFSET)
     return paging.names.get(PagingWord.CURSOR) or paging.names.get(PagingWord.AFTER)
 
 
-def _of_link(paging: Paging, link: str) -> JsonObject:
+def _arguments_from_link(paging: PagingArguments, link: str) -> JsonObject:
     query = dict(URL(f"?{link.partition('?')[2]}").query.items())  # the last of a name counts
     own = [name for name in query if name in paging.names.values()]
-    said = [name for name in query if paging.is_open and word_of(name) in _CHOOSERS]
+    said = [name for name in query if paging.is_open and classify_paging_name(name) in _CHOOSERS]
     places = {name: _convert_type(query[name], paging.schemas.get(name, {})) for name in (*own, *said)}
-    return places if any(word_of(name) in _PLACES for name in places) else {}
+    return places if any(classify_paging_name(name) in _PLACES for name in places) else {}
 
 
 def _is_link(text: str) -> bool:
@@ -273,7 +283,7 @@ def _is_link(text: str) -> bool:
 
 
 def _convert_type(value: Json, schema: JsonObject) -> Json:
-    """The value as the schema wants it: digits as a number, or a number as a text."""
+    """The value in the schema's type: digits as a number, or a number as a text."""
     kind = schema.get("type")
     if (
         isinstance(value, str)
@@ -285,10 +295,10 @@ def _convert_type(value: Json, schema: JsonObject) -> Json:
 
 
 def _arguments_by_word(schemas: Mapping[str, JsonObject]) -> dict[PagingWord, str]:
-    """The arguments by what they say about a list; dates are left out, since they are no place in it."""
+    """The arguments by what they say about a list, without dates, which are no position in it."""
     found: dict[PagingWord, str] = {}
     for name, schema in schemas.items():
-        word = word_of(name)
+        word = classify_paging_name(name)
         if word is PagingWord.NEXT:
             word = PagingWord.CURSOR
         if word in _CHOOSERS and "format" not in schema:
@@ -296,8 +306,8 @@ def _arguments_by_word(schemas: Mapping[str, JsonObject]) -> dict[PagingWord, st
     return found
 
 
-def _without_next(mark: PageMark) -> str:
-    """The argument for which a mark of an unknown tool is meant: ``cursor`` for ``next_cursor``."""
+def _argument_named_by_mark(mark: PageMark) -> str:
+    """The argument that a mark names, for a tool without a schema: ``cursor`` for ``next_cursor``."""
     name = mark.path[-1]
     short = name[4:].lstrip("_-") if name.lower().startswith("next") else name
     return (short[:1].lower() + short[1:]) or "cursor"

@@ -1,6 +1,6 @@
-"""Records as servers nest them: where each record stands, and its fields at any depth by their path.
+"""Records as servers nest them: where each record is, and its fields at any depth with their paths.
 
-Items of a list are known by their own ids, not by their positions; so are the entries of a table ``{"C-1": {...}}``.
+Items of a list are identified by their ids, not by their positions; so are the entries of a table ``{"C-1": {...}}``.
 """
 
 import re
@@ -16,15 +16,19 @@ _NO_IDS = frozenset("paid unpaid prepaid repaid valid invalid void avoid bid gri
 
 
 @lru_cache(maxsize=4_096)  # the same few names of fields, over and over
-def names_a_record(key: str) -> bool:
-    """Whether a field is an identifier by its name: ``id``, ``claim_id``, ``claimId``, ``orderid``; not ``paid``."""
+def is_id_name(key: str) -> bool:
+    """Whether a field is an identifier by its name: ``id``, ``claim_id``, ``claimId``, ``orderid``; but not
+    ``paid``.
+    """
     last = _WORD_ENDS.split(key)[-1].lower()
     return last.endswith("id") and last not in _NO_IDS
 
 
 class RecordKeys(NamedTuple):
-    """Declared keys: the words for the kind of each, by its name as it is compared, and by the read tools that show one
-    record by its key. ``readers``: the names of all tools that read.
+    """The key fields of records that a tenant declares.
+
+    ``kinds``: by a key's name in comparable form, the words of its record's kind; ``reads``: by the name of a read tool
+    that shows one record by its key, the same; ``readers``: the names of all read tools.
     """
 
     kinds: tuple[tuple[str, tuple[str, ...]], ...] = ()
@@ -32,16 +36,16 @@ class RecordKeys(NamedTuple):
     readers: frozenset[str] = frozenset()
 
     def kind_of(self, name: str) -> tuple[str, ...]:
-        """The kind whose key a field or argument of this name holds; empty where none is declared."""
+        """The kind whose declared key a field or argument of this name holds; empty if none is declared."""
         return dict(self.kinds).get(normalized_key_name(name), ()) if self.kinds else ()
 
     def kind_shown_by(self, tool: str) -> tuple[str, ...]:
         """The kind of which a read tool is declared to show one record; empty for any other tool."""
         return dict(self.reads).get(tool, ())
 
-    def name_a_record(self, name: str) -> bool:
-        """Whether a field is an identifier by its name, or as a declared key."""
-        return names_a_record(name) or self.kind_of(name) != ()
+    def is_id_or_key(self, name: str) -> bool:
+        """Whether a field is an identifier by its name, or a declared key."""
+        return is_id_name(name) or self.kind_of(name) != ()
 
 
 NO_KEYS = RecordKeys()
@@ -53,11 +57,11 @@ PARTIAL = "NOT all rows"  # how the note on a list begins of which rows are miss
 
 
 class NoSuchPath(LookupError):
-    """A value has nothing at the path; the message names the step that failed."""
+    """A value has nothing at a path; the message names the step that failed."""
 
 
 class RecordNode(NamedTuple):
-    """One record. ``place``: the names on the way to it; ``own``: its id; ``around``: those that it stands in."""
+    """One record. ``place``: the keys that lead to it; ``own``: its id; ``around``: the records that contain it."""
 
     record: JsonObject
     place: tuple[str, ...]
@@ -66,7 +70,10 @@ class RecordNode(NamedTuple):
 
 
 class Leaf(NamedTuple):
-    """A scalar, or a list of them, at a path's end. ``names``: without ids; ``items``: ids of list items, or ``[]``."""
+    """A scalar, or a list of scalars, at the end of a path.
+
+    ``names``: the path without ids; ``items``: the ids of the list items on the path, or ``[]``.
+    """
 
     path: tuple[str, ...]
     names: tuple[str, ...]
@@ -78,12 +85,12 @@ class Leaf(NamedTuple):
         return self.names[-1]
 
 
-def nodes_of(value: Json) -> list[RecordNode]:
+def find_record_nodes(value: Json) -> list[RecordNode]:
     """Every record in a value that has fields of its own, outermost first."""
     return list(_walk_nodes(value, (), None, ()))
 
 
-def leaves_of(record: JsonObject) -> list[Leaf]:
+def find_leaves(record: JsonObject) -> list[Leaf]:
     return list(_walk_leaves(record, (), (), frozenset()))
 
 
@@ -102,21 +109,21 @@ def _walk_nodes(value: Json, place: tuple[str, ...], key: Json, around: tuple[Re
             node = RecordNode(value, place, key if own is None else own, around)
             inside = (*around, node)
             yield node
-        table = is_keyed(value)
+        table = is_keyed_table(value)
         for name, item in value.items():
             yield from _walk_nodes(item, place if table else (*place, name), name if table else None, inside)
 
 
 def _walk_leaves(value: Json, path: tuple[str, ...], names: tuple[str, ...], items: frozenset[str]) -> Iterator[Leaf]:
     if isinstance(value, dict):
-        table = is_keyed(value)
+        table = is_keyed_table(value)
         for name, inner in value.items():
             if table:
                 yield from _walk_leaves(inner, (*path, name), names, items | {name})
             else:
                 yield from _walk_leaves(inner, (*path, name), (*names, name), items)
     elif isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
-        known_by = item_key(value)
+        known_by = distinguishing_key(value)
         for item in value:
             own = str(item[known_by]) if known_by and isinstance(item, dict) else _UNNAMED
             yield from _walk_leaves(item, (*path, own), names, items | {own})
@@ -130,13 +137,13 @@ def _is_field(value: Json) -> bool:
     return not isinstance(value, dict)
 
 
-def item_key(items: Sequence[Json]) -> str | None:
-    """The field by which the items of a list are told apart; None if no field has a different value in each."""
+def distinguishing_key(items: Sequence[Json]) -> str | None:
+    """The field with a different value in each item of a list; None if there is none."""
     records = [item for item in items if isinstance(item, dict)]
     if len(records) != len(items):
         return None
     first = records[0]
-    candidates = [key for key in first if key.lower() == "id"] + [key for key in first if names_a_record(key)]
+    candidates = [key for key in first if key.lower() == "id"] + [key for key in first if is_id_name(key)]
     for key in [*candidates, *(key for key in first if _WORD_ENDS.split(key)[-1].lower() in _ITEM)]:
         values = [str(record[key]) for record in records if isinstance(record.get(key), str | int)]
         if len(set(values)) == len(records):
@@ -144,7 +151,7 @@ def item_key(items: Sequence[Json]) -> str | None:
     return None
 
 
-def is_keyed(value: JsonObject) -> bool:
+def is_keyed_table(value: JsonObject) -> bool:
     """Whether an object is a table keyed by id: ``{"C-1": {...}, "C-2": {...}}``."""
     rows = [(key, row) for key, row in value.items() if isinstance(row, dict)]
     if not rows or len(rows) != len(value):
@@ -153,7 +160,7 @@ def is_keyed(value: JsonObject) -> bool:
 
 
 def map_objects(content: Json, change: Callable[[JsonObject], JsonObject]) -> Json:
-    """The content with every object in it changed, the outer ones first."""
+    """The content with ``change`` applied to every object in it, outer ones first."""
     if isinstance(content, list):
         return [map_objects(item, change) for item in content]
     if not isinstance(content, dict):
@@ -173,8 +180,8 @@ _MOST_NAMES = 12  # of fields in a message
 _ABOUT = frozenset({"status", "message", "note", "next", "cursor", "next_cursor", "next_page", "error", "detail"})
 
 
-def found_nothing(result: Json) -> bool:
-    """Whether a read found nothing: null, an empty list, ``{"found": false}``, or rows of which there are none."""
+def is_empty_result(result: Json) -> bool:
+    """Whether a read found nothing: null, an empty list, ``{"found": false}``, or an answer whose list is empty."""
     if not isinstance(result, dict):
         return result is None or result == "" or result == []
     lists = [item for item in result.values() if isinstance(item, list)]
@@ -184,12 +191,12 @@ def found_nothing(result: Json) -> bool:
     return bool(lists) and not any(lists) and not told
 
 
-def is_empty(value: Json) -> bool:
-    """Whether a field's value is null, empty or only white space."""
+def is_empty_value(value: Json) -> bool:
+    """Whether a value is null, empty or only white space."""
     return value is None or value in ("", [], {}) or (isinstance(value, str) and not value.strip())
 
 
-def list_names(records: Iterator[Json] | Sequence[Json]) -> str:
-    """The field names of the records as text for a message."""
+def list_field_names(records: Iterator[Json] | Sequence[Json]) -> str:
+    """The field names of the records, as text for a message."""
     names = dict.fromkeys(key for record in records if isinstance(record, dict) for key in record)
     return ", ".join([*list(names)[:_MOST_NAMES], *(["..."] if len(names) > _MOST_NAMES else [])])

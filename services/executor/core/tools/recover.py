@@ -1,14 +1,14 @@
-"""Finds what may be called in place of a read whose tool is gone: a tool of another name that asks the same.
+"""Finds what can replace a read whose tool is gone: a tool of another name that asks the same.
 
-Only reads are ever replaced, and only by reads of the same server that do the same; a write whose tool is gone is not
-made. Names and schemas alone decide what may stand in, so that a resumed run finds the same.
+Only reads are replaced, and only by reads of the same server that ask the same; a write whose tool is gone is not made.
+The choice depends on names and schemas alone, so that a resumed run makes the same one.
 """
 
 from collections.abc import Iterable, Sequence
 
-from services.executor.core.tools.classes import by_name
-from services.executor.core.tools.near_names import may_be, singular, words_of
-from services.executor.core.tools.schema_drift import matches
+from services.executor.core.tools.classes import classify_by_name
+from services.executor.core.tools.name_similarity import may_mean_same, singular, words_of
+from services.executor.core.tools.schema_drift import match_columns
 from services.executor.core.tools.toolbox import problems_with
 from services.executor.ports.tools import ReadCall, Tool
 from shared.domain.exact_json import Json, JsonObject, walk_json
@@ -53,33 +53,37 @@ _SAYS_NOTHING = frozenset("a an the by id ids for of details detail info informa
 
 
 def has_opposites(some: Iterable[str], others: Iterable[str]) -> bool:
-    """Whether any word of one is the opposite of a word of the other: by the table, or by a negating prefix."""
+    """Whether a word of one is the opposite of a word of the other, by a table or a negating prefix."""
     left, right = set(some), set(others)
-    return any(_are_opposed(one, other) for one in left - right for other in right - left)
+    return any(_are_opposites(one, other) for one in left - right for other in right - left)
 
 
 def may_stand_in(gone: Tool, other: Tool) -> bool:
-    """Whether a tool may stand in for another at all: both are reads of one server, of no opposite names."""
-    if any(each is not ToolClass.READ for tool in (gone, other) for each in (tool.tool_class, by_name(tool.name)[0])):
+    """Whether a tool may replace another: both are reads of one server, and their names have no opposite words."""
+    if any(
+        each is not ToolClass.READ
+        for tool in (gone, other)
+        for each in (tool.tool_class, classify_by_name(tool.name)[0])
+    ):
         return False
     is_another = other.connection_id == gone.connection_id and other.name != gone.name
     return is_another and not has_opposites(words_of(gone.name), words_of(other.name))
 
 
-def synonyms(gone: Tool, arguments: JsonObject, tools: Iterable[Tool]) -> list[ReadCall]:
-    """A few calls of the same read under another name, the most alike first."""
+def find_renamed_reads(gone: Tool, arguments: JsonObject, tools: Iterable[Tool]) -> list[ReadCall]:
+    """At most three calls of reads that ask the same under another name, the most similar first."""
     found = [
         (_find_noun(tool) != _find_noun(gone), tool.name, ReadCall(tool, given))
         for tool in tools
         if may_stand_in(gone, tool)
-        and _asks_the_same(gone, tool)
+        and _ask_the_same(gone, tool)
         and (given := _fit_arguments(tool, arguments)) is not None
     ]
     return [instead for _, _, instead in sorted(found, key=lambda each: each[:2])][:MOST_TRIED]
 
 
-def singles(bulk: Tool, arguments: JsonObject, tools: Iterable[Tool]) -> list[ReadCall]:
-    """The reads of single records that replace a read of several; empty if its arguments do not allow that."""
+def find_single_reads(bulk: Tool, arguments: JsonObject, tools: Iterable[Tool]) -> list[ReadCall]:
+    """The reads of single records that replace a read of several; empty if the arguments do not allow that."""
     lists = [key for key, value in arguments.items() if isinstance(value, list)]
     wanted = arguments.get(lists[0]) if len(lists) == 1 else None
     if not isinstance(wanted, list) or not 0 < len(wanted) <= MOST_SINGLES:
@@ -96,9 +100,11 @@ def singles(bulk: Tool, arguments: JsonObject, tools: Iterable[Tool]) -> list[Re
     return []
 
 
-def check_proposal(gone: Tool, arguments: JsonObject, tool: Tool | None, given: JsonObject) -> ReadCall | None:
-    """The proposed call, if it may stand in: every value in it is one of the call that it replaces; else None."""
-    if tool is None or not may_be_proposed(gone, tool) or problems_with(given, tool):
+def check_stand_in(gone: Tool, arguments: JsonObject, tool: Tool | None, given: JsonObject) -> ReadCall | None:
+    """The proposed call, if it may replace the other and has no values but those of the other's arguments;
+    else None.
+    """
+    if tool is None or not may_be_offered(gone, tool) or problems_with(given, tool):
         return None
     known = _list_values(arguments)
     declares = _declared_parameters(tool)
@@ -106,24 +112,24 @@ def check_proposal(gone: Tool, arguments: JsonObject, tool: Tool | None, given: 
     return ReadCall(tool, given) if fits and known >= _list_values(given) else None
 
 
-def may_be_proposed(gone: Tool, other: Tool) -> bool:
-    """Whether a tool may be offered to a model as a stand-in: a read about the same kind of record."""
+def may_be_offered(gone: Tool, other: Tool) -> bool:
+    """Whether a tool may be offered to a model as a replacement: it is a read about the same kind of record."""
     kinds = [_singularize(_find_noun(tool))[-1:] for tool in (gone, other)]
     return may_stand_in(gone, other) and bool(kinds[0]) and kinds[0] == kinds[1]
 
 
-def _are_opposed(one: str, other: str) -> bool:
+def _are_opposites(one: str, other: str) -> bool:
     short, long = sorted((one, other), key=len)
     negated = len(short) > 2 and any(long == prefix + short for prefix in _NEGATIONS)
     return negated or frozenset((one, other)) in _OPPOSED
 
 
-def _asks_the_same(gone: Tool, other: Tool) -> bool:
+def _ask_the_same(gone: Tool, other: Tool) -> bool:
     verbs, noun, another = {_find_verb(gone), _find_verb(other)}, _find_noun(gone), _find_noun(other)
     if not any(verbs <= line for line in _ALIKE) or not len(noun) == len(another) > 0:
         return False
     are_of_one_number = (noun == _singularize(noun)) == (another == _singularize(another))
-    return are_of_one_number and (noun == another or may_be("_".join(noun), "_".join(another)))
+    return are_of_one_number and (noun == another or may_mean_same("_".join(noun), "_".join(another)))
 
 
 def _fit_arguments(tool: Tool, arguments: JsonObject) -> JsonObject | None:
@@ -133,7 +139,7 @@ def _fit_arguments(tool: Tool, arguments: JsonObject) -> JsonObject | None:
         return arguments if problems_with(arguments, tool) is None else None
     free = [name for name in sorted(declared) if name not in arguments]
     strange = [key for key in arguments if key not in declared]
-    new = matches(strange, free)
+    new = match_columns(strange, free)
     if len(new) < len(strange):
         return None
     given: JsonObject = {new[key].name if key in new else key: value for key, value in arguments.items()}
@@ -141,7 +147,9 @@ def _fit_arguments(tool: Tool, arguments: JsonObject) -> JsonObject | None:
 
 
 def _build_single(tool: Tool, plural: str, value: Json, others: JsonObject) -> ReadCall | None:
-    """The read of one record, its id under the list's own name in the singular or ``id``; None if neither fits."""
+    """The read of one record, whose id goes under the list's name in the singular or as ``id``; None if
+    neither fits.
+    """
     noun, declared = "_".join(_find_noun(tool)), _declared_parameters(tool) or set()
     names = dict.fromkeys(["_".join(_singularize(words_of(plural))), f"{noun}_id", "id"])
     name = next((name for name in names if name in declared), None)

@@ -1,4 +1,5 @@
-"""Finds the name that a server has now for a column or a parameter, and uses it: pure text and tables.
+"""Finds the name that a server has now for a column or a parameter, and corrects calls and results. Makes no calls
+itself.
 
 Only names are corrected, never values: keys of arguments, and texts that are the whole value of a parameter for names.
 """
@@ -9,7 +10,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from services.executor.core.tools.near_names import plain_words, prefix_matches, same_words, similar_names, words_of
+from services.executor.core.tools.name_similarity import (
+    most_similar_names,
+    names_of_same_words,
+    normalized_words,
+    prefix_matches,
+    words_of,
+)
 from services.executor.core.tools.record_tree import map_objects
 from services.executor.ports.tools import Tool
 from shared.domain.exact_json import Json, JsonObject
@@ -62,7 +69,7 @@ class ColumnMatch(NamedTuple):
 
 
 def descriptions_in(described: Json) -> dict[str, str]:
-    """The server's description of each column, by its name, from the answer of a describing tool."""
+    """The server's description of each column, by the column's name, from the answer of a describing tool."""
     return {name: text for name, text in _list_columns(described) if text}
 
 
@@ -75,60 +82,66 @@ def columns_declared(schema: JsonObject) -> tuple[str, ...]:
     """The columns that a tool's own schema lists for a parameter that takes names; empty if it lists none."""
     declared = schema.get("properties")
     parameters = declared.items() if isinstance(declared, dict) else ()
-    listed = (_list_choices(shape) for name, shape in parameters if _takes_names(name))
+    listed = (_list_choices(shape) for name, shape in parameters if _takes_column_names(name))
     return tuple(dict.fromkeys(name for names in listed for name in names))
 
 
-def match(
+def match_column(
     asked: str, missing: str, columns: Sequence[str], described: Mapping[str, str] = NOTHING_SAID
 ) -> ColumnMatch | None:
-    """The one column that ``asked`` means now, by the server's names and words; else None."""
-    bare = bare_name(missing)
+    """The one column that ``asked`` means now, by the server's names and descriptions; else None."""
+    bare = unqualified_name(missing)
     if bare in columns:
         return None
     if asked in columns:
         return ColumnMatch(asked, "exact")
-    for tier, candidates in (("described", _match_names(described)), *TIERS, ("described", _match_words(described))):
+    for tier, candidates in (
+        ("described", _build_former_name_tier(described)),
+        *TIERS,
+        ("described", _build_description_tier(described)),
+    ):
         found = candidates(bare, columns)
         if found:
             return ColumnMatch(found[0], tier) if len(found) == 1 else None
     return None
 
 
-def matches(wanted: Sequence[str], columns: Sequence[str]) -> dict[str, ColumnMatch]:
-    """The columns that several names mean now, but for one that two names would become or that is wanted itself."""
+def match_columns(wanted: Sequence[str], columns: Sequence[str]) -> dict[str, ColumnMatch]:
+    """The columns that several names mean now, without a column that two names would get, or that is itself one of the
+    names.
+    """
     free = [column for column in columns if column not in wanted]
-    found = {name: new for name in wanted if name not in columns and (new := match(name, name, free))}
+    found = {name: new for name in wanted if name not in columns and (new := match_column(name, name, free))}
     times = Counter(new.name for new in found.values())
     return {name: new for name, new in found.items() if times[new.name] == 1}
 
 
-def is_parameter(old: str) -> bool:
-    """Whether an old name is that of a parameter of the call."""
+def is_parameter_name(old: str) -> bool:
+    """Whether an old name in the corrections is a parameter's, and not a column's."""
     return old.startswith(PARAMETER)
 
 
 def rename_arguments(arguments: JsonObject, names: Mapping[str, str]) -> JsonObject:
-    """The arguments under new names: of columns wherever they are names, of parameters only as keys."""
-    columns = {old: new for old, new in names.items() if not is_parameter(old)}
-    keys = {**columns, **{old.removeprefix(PARAMETER): new for old, new in names.items() if is_parameter(old)}}
-    return {_new_key(key, arguments, keys): _rename_value(key, value, columns) for key, value in arguments.items()}
+    """The arguments under new names: columns wherever they are used as names, parameters only as keys."""
+    columns = {old: new for old, new in names.items() if not is_parameter_name(old)}
+    keys = {**columns, **{old.removeprefix(PARAMETER): new for old, new in names.items() if is_parameter_name(old)}}
+    return {_rename_key(key, arguments, keys): _rename_value(key, value, columns) for key, value in arguments.items()}
 
 
-def names_in(arguments: JsonObject) -> Iterator[str]:
-    """Yields every name in a call: keys at any depth, and the columns in parameters for names."""
+def names_in_arguments(arguments: JsonObject) -> Iterator[str]:
+    """Yields every name in a call: keys at any depth, and the columns in parameters that take names."""
     for key, value in arguments.items():
         yield key
         for item in value if isinstance(value, list) else (value,):
             if isinstance(item, dict):
-                yield from names_in(item)
-            elif isinstance(item, str) and _takes_names(key) and _ONLY_NAMES.fullmatch(item):
-                yield from (bare_name(found) for found in _A_NAME.findall(item))
+                yield from names_in_arguments(item)
+            elif isinstance(item, str) and _takes_column_names(key) and _ONLY_NAMES.fullmatch(item):
+                yield from (unqualified_name(found) for found in _A_NAME.findall(item))
 
 
-def under_both_names(content: Json, names: Mapping[str, str]) -> Json:
-    """A result in which records have a renamed column under the name that was asked for, too."""
-    columns = {old: new for old, new in names.items() if not is_parameter(old)}
+def add_old_names(content: Json, names: Mapping[str, str]) -> Json:
+    """A result in which records have each renamed column also under the name that was asked for."""
+    columns = {old: new for old, new in names.items() if not is_parameter_name(old)}
 
     def with_old_names(record: JsonObject) -> JsonObject:
         asked = {old: record[new] for old, new in columns.items() if new in record and old not in record}
@@ -137,24 +150,24 @@ def under_both_names(content: Json, names: Mapping[str, str]) -> Json:
     return map_objects(content, with_old_names) if columns else content
 
 
-def bare_name(column: str) -> str:
+def unqualified_name(column: str) -> str:
     """A column's name without its table: ``amount`` for ``c.amount``."""
     return column.rpartition(".")[2]
 
 
-def _same_letters(missing: str, columns: Sequence[str]) -> Sequence[str]:
+def _match_letters(missing: str, columns: Sequence[str]) -> Sequence[str]:
     return [column for column in columns if "".join(words_of(column)) == "".join(words_of(missing))]
 
 
-def _find_aliases(missing: str, columns: Sequence[str]) -> Sequence[str]:
+def _match_aliases(missing: str, columns: Sequence[str]) -> Sequence[str]:
     """The columns that are aliases of the missing name: variants of the usual name, or the usual name of a variant."""
     known = "_".join(words_of(missing))
     others = ALIASES.get(known, frozenset()) | {usual for usual, variants in ALIASES.items() if known in variants}
     return [column for column in columns if "_".join(words_of(column)) in others]
 
 
-def _match_names(described: Mapping[str, str]) -> Tier:
-    """A tier that finds columns of which the server says that they had the missing name."""
+def _build_former_name_tier(described: Mapping[str, str]) -> Tier:
+    """A tier that finds columns whose description says that they had the missing name."""
 
     def tier(missing: str, columns: Sequence[str]) -> Sequence[str]:
         name = re.escape(missing)
@@ -164,12 +177,12 @@ def _match_names(described: Mapping[str, str]) -> Tier:
     return tier
 
 
-def _match_words(described: Mapping[str, str]) -> Tier:
-    """A tier for columns that the server explains in the missing name's words: "name of the customer"."""
+def _build_description_tier(described: Mapping[str, str]) -> Tier:
+    """A tier that finds columns whose description has just the words of the missing name: "name of the customer"."""
 
     def tier(missing: str, columns: Sequence[str]) -> Sequence[str]:
-        wanted = set(plain_words(missing))
-        told = {column: set(plain_words(described.get(column, ""))) - _LITTLE_WORDS for column in columns}
+        wanted = set(normalized_words(missing))
+        told = {column: set(normalized_words(described.get(column, ""))) - _LITTLE_WORDS for column in columns}
         return [column for column in columns if len(wanted) > 1 and told[column] == wanted]
 
     return tier
@@ -177,16 +190,16 @@ def _match_words(described: Mapping[str, str]) -> Tier:
 
 # The order in which a name is looked for; a tier that is less certain stands later.
 TIERS: tuple[tuple[str, Tier], ...] = (
-    ("exact", _same_letters),
-    ("alias", _find_aliases),
-    ("fuzzy", similar_names),
+    ("exact", _match_letters),
+    ("alias", _match_aliases),
+    ("fuzzy", most_similar_names),
     ("prefix", prefix_matches),
-    ("words", same_words),
+    ("words", names_of_same_words),
 )
 
 
 def _list_columns(described: Json) -> Iterator[tuple[str, str]]:
-    """Yields the name of each column, with its description if there is one."""
+    """Yields the name of each column, with its description or an empty text."""
     if isinstance(described, list):
         yield from ((name, _description_of(entry)) for entry in described if (name := _read_entry_name(entry)))
         return
@@ -218,8 +231,8 @@ def _read_entry_name(entry: Json) -> str | None:
     return entry if isinstance(entry, str) and re.fullmatch(r"[\w.]+", entry) else None
 
 
-def _new_key(key: str, arguments: JsonObject, names: Mapping[str, str]) -> str:
-    """The key's new name, unless another key has that name."""
+def _rename_key(key: str, arguments: JsonObject, names: Mapping[str, str]) -> str:
+    """The key's new name, unless another argument has that name."""
     new = names.get(key, key)
     return key if new in arguments else new
 
@@ -229,17 +242,17 @@ def _rename_value(key: str, value: Json, names: Mapping[str, str]) -> Json:
         return rename_arguments(value, names)
     if isinstance(value, list):
         return [_rename_value(key, item, names) for item in value]
-    if isinstance(value, str) and _takes_names(key) and _ONLY_NAMES.fullmatch(value):
-        return _A_NAME.sub(lambda found: _with_qualifier(found[0], names), value)
+    if isinstance(value, str) and _takes_column_names(key) and _ONLY_NAMES.fullmatch(value):
+        return _A_NAME.sub(lambda found: _rename_qualified(found[0], names), value)
     return value
 
 
-def _with_qualifier(column: str, names: Mapping[str, str]) -> str:
+def _rename_qualified(column: str, names: Mapping[str, str]) -> str:
     table, dot, name = column.rpartition(".")
     return f"{table}{dot}{names.get(name, name)}"
 
 
-def _takes_names(parameter: str) -> bool:
+def _takes_column_names(parameter: str) -> bool:
     words = words_of(parameter)
     return "_".join(words) in _ORDERS or "".join(words) in _ORDERS or bool(words and words[-1] in _NAMES_COLUMNS)
 
@@ -247,33 +260,35 @@ def _takes_names(parameter: str) -> bool:
 MOST_KEPT = 200
 
 
-class Corrections(NamedTuple):
-    """New names by ``connection/tool:column``, or ``connection/table:column``; a parameter is its tool's own."""
+class NameCorrections(NamedTuple):
+    """New names by ``connection/tool:column`` or ``connection/table:column``; those of parameters always by
+    the tool.
+    """
 
     names: Mapping[str, str] = {}
 
     def for_call(self, tool: Tool, arguments: JsonObject) -> dict[str, str]:
-        """New names by old ones, for one call."""
+        """The new names by old ones that apply to one call."""
         found: dict[str, str] = {}
-        for scope in dict.fromkeys((_build_scope(tool, arguments), _own_scope(tool))):
+        for scope in dict.fromkeys((_table_scope(tool, arguments), _tool_scope(tool))):
             known = {key.removeprefix(scope): new for key, new in self.names.items() if key.startswith(scope)}
             found |= {old: new for old, new in known.items() if scope == _scope_of(old, tool, arguments)}
         return {old: new for old, new in found.items() if old.removeprefix(PARAMETER) != new}
 
-    def with_renames(self, tool: Tool, arguments: JsonObject, names: Mapping[str, str]) -> "Corrections":
+    def with_renames(self, tool: Tool, arguments: JsonObject, names: Mapping[str, str]) -> "NameCorrections":
         """These corrections with the new names by old ones that one call taught."""
         known = self
         for old, new in names.items():
             known = known._with_rename(tool, arguments, old, new)
         return known
 
-    def _with_rename(self, tool: Tool, arguments: JsonObject, old: str, new: str) -> "Corrections":
-        """These corrections with one more; one that says that the new name is an old one no longer holds."""
+    def _with_rename(self, tool: Tool, arguments: JsonObject, old: str, new: str) -> "NameCorrections":
+        """These corrections with one more. A correction the other way round is dropped."""
         scope = _scope_of(old, tool, arguments)
         others = {key: name for key, name in self.names.items() if key != f"{scope}{old}"}
         back = {f"{scope}{new}": new} if f"{scope}{new}" in others else {}
         kept = list({**others, **back, f"{scope}{old}": new}.items())[-MOST_KEPT:]
-        return Corrections(dict(kept))
+        return NameCorrections(dict(kept))
 
 
 def table_of(arguments: JsonObject) -> str | None:
@@ -283,12 +298,12 @@ def table_of(arguments: JsonObject) -> str | None:
 
 
 def _scope_of(old: str, tool: Tool, arguments: JsonObject) -> str:
-    return _own_scope(tool) if is_parameter(old) else _build_scope(tool, arguments)
+    return _tool_scope(tool) if is_parameter_name(old) else _table_scope(tool, arguments)
 
 
-def _own_scope(tool: Tool) -> str:
+def _tool_scope(tool: Tool) -> str:
     return f"{tool.connection_id}/{tool.name}:"
 
 
-def _build_scope(tool: Tool, arguments: JsonObject) -> str:
+def _table_scope(tool: Tool, arguments: JsonObject) -> str:
     return f"{tool.connection_id}/{table_of(arguments) or tool.name}:"

@@ -1,7 +1,7 @@
-"""Results that are shown shortened: the first rows of a list, the beginnings of long texts, and a note on the rest."""
+"""Shortens results: the first rows of a list, the beginnings of long texts, and a note on what was left out."""
 
-from services.executor.core.tools.paging import ListPage, page_in, put
-from services.executor.core.tools.record_tree import list_names
+from services.executor.core.tools.paging import ListPage, read_list_page, with_nested_value
+from services.executor.core.tools.record_tree import list_field_names
 from shared.domain.exact_json import Json, dumps
 
 # Tried in turn until the whole fits: the longest text, and the most items of a list within.
@@ -12,11 +12,11 @@ _COMPUTED = "what is computed over them takes all."
 
 
 def shorten_content(content: Json, most: int) -> tuple[Json, str]:
-    """The content with long texts and lists cut, and a sentence that says so, which is empty if all fits."""
+    """The content with long texts and lists cut, and a sentence on that; the sentence is empty if nothing was cut."""
     if len(dumps(content)) <= most:
         return content, ""
     for text, items in _STEPS:
-        cut = _cut(content, text, items)
+        cut = _cut_nested(content, text, items)
         if len(dumps(cut)) <= most:
             what = f"texts over {text} characters and lists within it over {items} items"
             return cut, f"Not all of it is shown here: of {what} only the beginning; {_COMPUTED}"
@@ -25,11 +25,11 @@ def shorten_content(content: Json, most: int) -> tuple[Json, str]:
     return seen, f"Only the first {len(seen)} of {len(whole)} characters are shown here."
 
 
-def beginning(content: Json, most: int = MOST) -> tuple[Json, str]:
+def shorten_to_first_rows(content: Json, most: int = MOST) -> tuple[Json, str]:
     """The content with as many rows of its list as fit, or cut within, and a sentence on what was left out."""
     if len(dumps(content)) <= most:
         return content, ""
-    page = page_in(content)
+    page = read_list_page(content)
     if page is None or len(page.rows) < 2:
         return shorten_content(content, most)
     seen, cut = _first_rows(content, page, most)
@@ -38,28 +38,28 @@ def beginning(content: Json, most: int = MOST) -> tuple[Json, str]:
 
 
 def _cut_beginning(text: str, most: int) -> str:
-    """The beginning of the text that fits into ``most`` characters once it is quoted as a JSON string."""
+    """The beginning of the text that fits into ``most`` characters as a JSON string."""
     seen = text[:most]
     while len(dumps(seen)) > most:
         seen = seen[: len(seen) * most // (len(dumps(seen)) + 1)]
     return seen
 
 
-def _cut(content: Json, text: int, items: int) -> Json:
+def _cut_nested(content: Json, text: int, items: int) -> Json:
     match content:
         case str() if len(content) > text:
             return f"{content[:text]}... ({len(content) - text} more characters)"
         case list():
             rest: list[Json] = [f"... ({len(content) - items} more)"] if len(content) > items else []
-            return [*(_cut(item, text, items) for item in content[:items]), *rest]
+            return [*(_cut_nested(item, text, items) for item in content[:items]), *rest]
         case dict():
-            return {name: _cut(value, text, items) for name, value in content.items()}
+            return {name: _cut_nested(value, text, items) for name, value in content.items()}
         case _:
             return content
 
 
 def _first_rows(content: Json, page: ListPage, most: int) -> tuple[Json, str]:
-    kept, size = 0, len(dumps(put(content, page.place, [])))
+    kept, size = 0, len(dumps(with_nested_value(content, page.place, [])))
     while kept < len(page.rows) and size + len(dumps(page.rows[kept])) < most:
         size += len(dumps(page.rows[kept])) + 1
         kept += 1
@@ -67,18 +67,18 @@ def _first_rows(content: Json, page: ListPage, most: int) -> tuple[Json, str]:
     if kept == len(page.rows):
         return content, ""
     cut = f"Only the first {kept} of {len(page.rows)} rows are shown here; {_COMPUTED}"
-    return put(content, page.place, page.rows[:kept]), cut
+    return with_nested_value(content, page.place, page.rows[:kept]), cut
 
 
 def shorten_result(content: Json, most: int = MOST_OF_A_RESULT) -> tuple[Json, str]:
-    """The content within ``most`` characters, and a note on the rest, which is empty if all of it is shown."""
-    shown, cut = beginning(content, most)
+    """The content within ``most`` characters, and a note on the rest; the note is empty if all of it fits."""
+    shown, cut = shorten_to_first_rows(content, most)
     if not cut:
         return content, ""
-    page, part = page_in(content), page_in(shown)
+    page, part = read_list_page(content), read_list_page(shown)
     if page is None or part is None or len(page.rows) < 2:
         return shown, f"{cut} look shows the rest"
-    fields = list_names(page.rows[:50])
+    fields = list_field_names(page.rows[:50])
     place = f" in {'.'.join(page.place)}" if page.place else ""
     rows = f"{len(page.rows)} rows{place}, the first {min(len(part.rows), len(page.rows))} are shown"
     inside = "; long texts and lists in them are cut" if "within" in cut else ""

@@ -1,4 +1,6 @@
-"""The tools of one run: under unambiguous names, as a request offers them, and what arguments have to be."""
+"""The tools of one run: their unambiguous names, how a request to a model offers them, and what their arguments must
+be.
+"""
 
 import re
 from collections import Counter
@@ -15,7 +17,7 @@ from pydantic import JsonValue
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import EMPTY_REGISTRY
 
-from services.executor.core.tools.near_names import singular, stems_of, words_of
+from services.executor.core.tools.name_similarity import singular, stems_of, words_of
 from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys
 from services.executor.ports.tools import AGENT_TASK, CALL_ID, MESSAGE, PARTS, Tool
 from shared.contracts.ledger import LedgerEntry
@@ -30,9 +32,10 @@ MOST_COMPILED = 4_096  # tools of which is kept what was worked out once
 
 
 class Toolbox(NamedTuple):
-    """Tools by the name a model calls them by: their own, or ``connection__tool`` where two servers share one.
+    """Tools by the name that a model uses: the tool's own, or ``connection__tool`` where two servers have the same
+    name.
 
-    ``keys``: what is known of the keys of records that tools take and show.
+    ``keys``: the key fields of the records that tools take and show.
     """
 
     tools: Mapping[str, Tool]
@@ -41,16 +44,16 @@ class Toolbox(NamedTuple):
 
     @property
     def names(self) -> frozenset[str]:
-        """The names by which rules may name the tools; the empty name stands for any of them."""
+        """The names that rules may use for the tools; the empty name stands for any tool."""
         return _names_of(self.tools)
 
-    def reads(self, name: str) -> bool:
-        """Whether a call of this name is dispatched at once: the tool is known, and changes nothing."""
+    def is_read_tool(self, name: str) -> bool:
+        """Whether a call of this name is made at once: the tool is known, and changes nothing."""
         tool = self.tools.get(name)
         return tool is not None and tool.tool_class in (ToolClass.READ, ToolClass.COMPUTE)
 
-    def find(self, connection_id: str, name: str) -> Tool | None:
-        """The tool of that connection; with an empty connection, the only tool of that name. None if there is none."""
+    def find_tool(self, connection_id: str, name: str) -> Tool | None:
+        """The tool of that connection; without a connection, the only tool of that name. None if there is none."""
         found = [
             tool for tool in self.tools.values() if tool.name == name and connection_id in ("", tool.connection_id)
         ]
@@ -60,21 +63,23 @@ class Toolbox(NamedTuple):
         return self.connections[tool.connection_id]
 
 
-def toolbox(
+def build_toolbox(
     discovered: Iterable[tuple[Connection, Iterable[Tool]]], records: Mapping[str, RecordKind] = _NONE_DECLARED
 ) -> Toolbox:
-    """A toolbox of all servers' tools, sorted by name, then connection. ``records``: those that the tenant declares."""
+    """A toolbox of all servers' tools, sorted by name, then connection. ``records``: the records that the tenant
+    declares.
+    """
     connections: dict[str, Connection] = {}
     everything: list[Tool] = []
     for connection, tools in discovered:
         connections[connection.id] = connection
         everything += tools
-    named = _name_tools(_same_tools(tuple(everything)))
-    return Toolbox(named, connections, record_keys(records, named))
+    named = _assign_names(_same_tools(tuple(everything)))
+    return Toolbox(named, connections, build_record_keys(records, named))
 
 
-def record_keys(records: Mapping[str, RecordKind], tools: Mapping[str, Tool]) -> RecordKeys:
-    """What a tenant declares, with the words for each kind, and what its tools read."""
+def build_record_keys(records: Mapping[str, RecordKind], tools: Mapping[str, Tool]) -> RecordKeys:
+    """The key fields that a tenant declares, with the words for each kind, and the tools that read."""
     kinds = [(tuple(map(singular, words_of(kind))), one) for kind, one in records.items()]
     return RecordKeys(
         tuple((normalized_key_name(key), kind) for kind, one in kinds for key in one.keys),
@@ -84,7 +89,7 @@ def record_keys(records: Mapping[str, RecordKind], tools: Mapping[str, Tool]) ->
 
 
 def _reads_by_a_key(tool: Tool) -> bool:
-    """Whether a tool reads, and needs no more than a key: one that needs more may be called a read and be none."""
+    """Whether a read tool needs nothing but a key. One that needs more may be no read at all."""
     return tool.tool_class is ToolClass.READ and len(tool.required) <= 1
 
 
@@ -94,7 +99,7 @@ _names_of_readers = IdentityCache[Mapping[str, Tool], frozenset[str]](
 
 
 @cached_by_identity(64)  # by tools that were listed together: the same mapping for many tasks
-def _name_tools(tools: tuple[Tool, ...]) -> Mapping[str, Tool]:
+def _assign_names(tools: tuple[Tool, ...]) -> Mapping[str, Tool]:
     ordered = sorted(tools, key=lambda tool: (tool.name, tool.connection_id))
     times = Counter(tool.name for tool in ordered)
     names = [f"{tool.connection_id}__{tool.name}" if times[tool.name] > 1 else tool.name for tool in ordered]
@@ -115,16 +120,18 @@ _DECIMAL = re.compile(r"Decimal\('([^']*)'\)")
 
 
 def key_field(tool: Tool) -> str | None:
-    """The argument for our idempotency key, if the catalogue names it and the tool has it; else None."""
+    """The argument that takes the executor's idempotency key, if the catalogue names one that the tool has;
+    else None.
+    """
     name = tool.catalogue.idempotency_field
     return name if name and name in tool.parameters else None
 
 
 def arguments_to_send(entry: LedgerEntry, tool: Tool) -> JsonObject:
-    """The arguments as they are sent: the planned ones, with our idempotency key.
+    """The arguments to send: the planned ones, with the executor's idempotency key.
 
-    To a skill the key is our name for the message; a person's answer is sent in place of the planned arguments, to the
-    task that asked, under a name of its own.
+    For a skill the key is the id of the message. A person's answer to an agent is sent in place of the planned
+    arguments, to the agent's task that asked, with an id of its own.
     """
     arguments = loads_object(entry.arguments_json)
     if not tool.is_skill:
@@ -141,10 +148,9 @@ def arguments_to_send(entry: LedgerEntry, tool: Tool) -> JsonObject:
 def problems_with(arguments: JsonObject, tool: Tool) -> str | None:
     """What is wrong with the arguments, naming each field; None if they fit. Numbers are compared exactly (I8).
 
-    A write has no argument that its tool does not declare, unless its schema says that there may be others: a server
-    would pass over it, and rules would not. A schema that is itself invalid, endless or refers to what is not in it
-    counts as fitting: the server will judge the call. Nothing that a schema refers to is ever fetched. Our own key
-    counts as given.
+    A write may have no argument that its tool does not declare, unless the schema permits others: rules would not see
+    it. A schema that is invalid, endless or refers to something outside itself lets everything pass: the server will
+    judge. What a schema refers to is never fetched. The executor's idempotency key counts as given.
     """
     if (key := key_field(tool)) and key not in arguments:
         arguments = {**arguments, key: "key"}
@@ -170,12 +176,12 @@ _Exact = extend(Draft202012Validator, type_checker=_TYPES)  # type: ignore[no-un
 
 @cached_by_identity(MOST_COMPILED)
 def _validator_of(tool: Tool) -> Validator | None:
-    """The validator of the tool's arguments; None if its schema is itself invalid."""
+    """The validator of the tool's arguments; None if its schema is invalid."""
     try:
         Draft202012Validator.check_schema(tool.input_schema)
     except (SchemaError, Unresolvable, RecursionError):
         return None
-    schema = _close_whole(tool.input_schema) if tool.tool_class in WRITES else tool.input_schema
+    schema = _close_schema(tool.input_schema) if tool.tool_class in WRITES else tool.input_schema
     return cast(Validator, _Exact(schema, registry=EMPTY_REGISTRY))
 
 
@@ -186,49 +192,49 @@ _CHOICES = ("anyOf", "oneOf")
 _UNDER_NAMES = ("properties", "$defs", "definitions")
 
 
-def _close_whole(schema: JsonObject) -> JsonObject:
-    """The schema with no other fields than the declared ones in each object that declares some; as it is, where it puts
-    an object together from several.
+def _close_schema(schema: JsonObject) -> JsonObject:
+    """The schema, closed to undeclared fields in each object that declares some; unchanged where it composes an object
+    from several schemas.
     """
-    if any(isinstance(one, dict) and _puts_together(one) for _, one in walk_json(schema)):
+    if any(isinstance(one, dict) and _is_composed(one) for _, one in walk_json(schema)):
         return schema
     closed = _close_objects(schema)
     takes_nothing = schema.get("properties") == {} and closed == schema
     return {**closed, "additionalProperties": False} if takes_nothing else closed
 
 
-def _puts_together(schema: JsonObject) -> bool:
-    """Whether more of the same object is declared elsewhere."""
+def _is_composed(schema: JsonObject) -> bool:
+    """Whether further fields of the same object are declared elsewhere in the schema."""
     every = schema.get("allOf")
-    beside = any(name in schema for name in _MORE) or _count_declaring(schema.get("oneOf")) > 0
+    beside = any(name in schema for name in _MORE) or _count_with_fields(schema.get("oneOf")) > 0
     return ("properties" in schema and beside) or (isinstance(every, list) and len(every) > 1)
 
 
 def _close_objects(schema: JsonObject) -> JsonObject:
     closed: JsonObject = {}
     closing: tuple[str, ...] = ("items", "prefixItems", "additionalProperties")
-    declaring = sum(_count_declaring(schema.get(name)) for name in _CHOICES)
+    declaring = sum(_count_with_fields(schema.get(name)) for name in _CHOICES)
     has_own = bool(schema.get("properties"))
     if declaring == 1 and not has_own:
         closing = (*closing, *_CHOICES)
     for name, inner in schema.items():
         if name in _UNDER_NAMES and isinstance(inner, dict):
-            closed[name] = {key: _close_any(one) for key, one in inner.items()}
+            closed[name] = {key: _close_nested(one) for key, one in inner.items()}
         else:
-            closed[name] = _close_any(inner) if name in closing else inner
+            closed[name] = _close_nested(inner) if name in closing else inner
     is_open = any(name in schema for name in _OPEN) or declaring > 0
     return closed if is_open or not has_own else {**closed, "additionalProperties": False}
 
 
-def _count_declaring(choices: Json) -> int:
-    """How many of the alternatives for an object declare fields, or may."""
+def _count_with_fields(choices: Json) -> int:
+    """How many of an object's alternatives declare fields, or may."""
     items = choices if isinstance(choices, list) else []
     return sum(isinstance(one, dict) and ("properties" in one or "$ref" in one) for one in items)
 
 
-def _close_any(value: Json) -> Json:
+def _close_nested(value: Json) -> Json:
     if isinstance(value, list):
-        return [_close_any(item) for item in value]
+        return [_close_nested(item) for item in value]
     return _close_objects(value) if isinstance(value, dict) else value
 
 
@@ -300,10 +306,11 @@ Call a tool of the servers by its line: name(arguments): words of its descriptio
 def offered_tools(
     toolbox: Toolbox, local: Sequence[ToolDefinition], *, is_asked_only: bool = False, is_remote: bool = False
 ) -> tuple[ToolDefinition, ...]:
-    """The local tools, then all of the servers in one fixed order, or two that stand for all if these are long.
+    """The local tools, then the servers' tools in a fixed order, or two tools that stand for all of them if they are
+    long.
 
-    ``is_asked_only``: nothing can be proposed, so tools that write have their arguments by name alone, and none in a
-    line. ``is_remote``: an orchestrator is sent the tools once, and remembers them.
+    ``is_asked_only``: no write can be proposed, so writes are shown with only the names of their arguments, or only by
+    name. ``is_remote``: the model is an orchestrator, which is sent the tools once and remembers them.
     """
     tools = toolbox.tools
     if _length(tools) > (_MOST_REMOTE if is_remote else _MOST_WHOLE):
@@ -314,10 +321,14 @@ def offered_tools(
 
 
 def _define_use_tool(tools: Mapping[str, Tool], *, is_asked_only: bool) -> ToolDefinition:
-    """``use_tool`` with a line for each tool, with words of its description if they fit; without lines if none do."""
+    """``use_tool`` with a line for each tool, with words of its description if they fit; without lines if not even
+    those fit.
+    """
     calls = {name: _write_signature(name, tool, is_asked_only) for name, tool in tools.items()}
     told = {
-        name: call if is_asked_only and tools[name].tool_class in WRITES else f"{call}{_further_words(tools[name])}"
+        name: call
+        if is_asked_only and tools[name].tool_class in WRITES
+        else f"{call}{_words_beyond_signature(tools[name])}"
         for name, call in calls.items()
     }
     texts = ("\n".join(lines.values()) for lines in (told, calls))
@@ -326,7 +337,9 @@ def _define_use_tool(tools: Mapping[str, Tool], *, is_asked_only: bool) -> ToolD
 
 
 def _write_signature(name: str, tool: Tool, is_asked_only: bool) -> str:
-    """A tool's signature, ``!raise_fee(fee_id,amount:number,note?)``; the name of a write that cannot be proposed."""
+    """A tool's signature, ``!raise_fee(fee_id,amount:number,note?)``; for a write that cannot be proposed only its
+    name.
+    """
     writes = tool.tool_class in WRITES
     schema = _get_definition(name, tool).input_schema
     properties, required = schema.get("properties"), schema.get("required")
@@ -358,8 +371,8 @@ def _write_type(field: JsonValue) -> str:
     return f":{kind}" if isinstance(kind, str) else ""
 
 
-def _further_words(tool: Tool) -> str:
-    """The words of a description's first sentence that are not in the name and arguments, without filler."""
+def _words_beyond_signature(tool: Tool) -> str:
+    """The words of a description's first sentence that the name and arguments do not have, without filler words."""
     sentence = re.split(r"(?<=[.!?])\s", _in_one_line(tool.description), maxsplit=1)[0]
     known = stems_of(tool.name).union(*map(stems_of, tool.parameters))
     words = [word for word in _SAID.findall(sentence) if word.lower() not in _FILLER and not stems_of(word) <= known]
@@ -368,7 +381,7 @@ def _further_words(tool: Tool) -> str:
 
 
 def _in_one_line(text: object) -> str:
-    """The text in one line, so that no server's words look like another line."""
+    """The text in one line, so that no server's words can look like a line of their own."""
     return " ".join(str(text).split())
 
 
@@ -390,8 +403,8 @@ def find_tools(words: str, toolbox: Toolbox) -> list[Json]:
     ]
 
 
-def unwrap(use: ToolUse) -> ToolUse:
-    """The call itself; one that came by ``use_tool`` as the call of the tool that it names."""
+def unwrap_use_tool(use: ToolUse) -> ToolUse:
+    """The call itself; a call of ``use_tool`` as the call of the tool that it names."""
     if use.name != USE_TOOL.name:
         return use
     given = use.input.get("arguments")
@@ -411,11 +424,13 @@ def _get_definition(name: str, tool: Tool) -> ToolDefinition:
 
 def _define(name: str, tool: Tool) -> ToolDefinition:
     description = tool.description[:_DESCRIPTION_MOST]
-    return ToolDefinition(name, description, _with_call(tool) if tool.tool_class in WRITES else _wire_schema(tool))
+    return ToolDefinition(
+        name, description, _with_reserved_argument(tool) if tool.tool_class in WRITES else _wire_schema(tool)
+    )
 
 
 def _build_outline(name: str, tool: Tool) -> ToolDefinition:
-    """The definition of a tool for a task that can write nothing: a write without the types of its arguments."""
+    """The definition of a write without the types of its arguments, for a task that can write nothing."""
     whole = _get_definition(name, tool)
     if tool.tool_class not in WRITES:
         return whole
@@ -427,8 +442,10 @@ def _build_outline(name: str, tool: Tool) -> ToolDefinition:
     return whole._replace(input_schema=schema)
 
 
-def _with_call(tool: Tool) -> Mapping[str, JsonValue]:
-    """A write's schema with the reserved argument, and without the idempotency key, which the executor fills."""
+def _with_reserved_argument(tool: Tool) -> Mapping[str, JsonValue]:
+    """A write's schema with the executor's reserved argument, and without the idempotency key, which the executor
+    fills.
+    """
     schema = dict(_wire_schema(tool))
     properties = schema.get("properties")
     own = dict(properties) if isinstance(properties, dict) else {}
@@ -439,12 +456,14 @@ def _with_call(tool: Tool) -> Mapping[str, JsonValue]:
     return {**schema, "type": "object", "properties": {**own, CALL: cast(JsonValue, _CALL_SCHEMA)}}
 
 
-def _measure(tool: Tool) -> int:
+def _measure_description(tool: Tool) -> int:
     return len(tool.name) + min(len(tool.description), _DESCRIPTION_MOST) + len(dumps(tool.input_schema))
 
 
 # A listing is compiled to one toolbox, which many tasks have in common.
-_length: IdentityCache[Mapping[str, Tool], int] = IdentityCache(lambda tools: sum(map(_measure, tools.values())), 64)
+_length: IdentityCache[Mapping[str, Tool], int] = IdentityCache(
+    lambda tools: sum(map(_measure_description, tools.values())), 64
+)
 _definitions_of: IdentityCache[Mapping[str, Tool], tuple[ToolDefinition, ...]] = IdentityCache(
     lambda tools: tuple(_get_definition(name, tool) for name, tool in tools.items()), 64
 )

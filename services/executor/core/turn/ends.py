@@ -27,7 +27,7 @@ from services.executor.core.session.ledger import Doubtful, GivenUp, brief_opera
 from services.executor.core.session.values import parts_to_do
 from services.executor.core.states.machine import Canceled, EarlyEnd, Failed, Rejected
 from services.executor.core.turn.waits import StillInDoubt, StillWaiting
-from services.executor.core.write.agent_calls import AgentAsks, question_timer
+from services.executor.core.write.agent_calls import AgentNeedsAnswer, question_timer
 from services.executor.ports.turns import TurnStore
 from shared.contracts.approval import Approval
 from shared.contracts.ledger import LedgerEntry
@@ -35,8 +35,8 @@ from shared.domain import span_names as names
 from shared.domain.answer import is_json_list
 from shared.domain.words import DONE, UNDECIDED, FsmState, TaskState
 
-_WaitsForPerson: TypeAlias = StillWaiting | StillInDoubt | AgentAsks | Doubtful
-WAITS_FOR_PERSON = (StillWaiting, StillInDoubt, AgentAsks, Doubtful)  # the same, to be caught
+_WaitsForPerson: TypeAlias = StillWaiting | StillInDoubt | AgentNeedsAnswer | Doubtful
+WAITS_FOR_PERSON = (StillWaiting, StillInDoubt, AgentNeedsAnswer, Doubtful)  # the same, to be caught
 
 
 async def end_answered(ctx: TurnContext, done: ReviewedRun, not_done: str) -> RunEnd:
@@ -119,7 +119,7 @@ async def end_waiting(opened: OpenedTurn, waiting: _WaitsForPerson) -> RunEnd:
             return await _end_asking_approval(opened.store, waiting.approval, opened.journal.progress, waiting.note)
         case StillInDoubt():
             return await _end_in_doubt(opened, str(waiting))
-        case AgentAsks():
+        case AgentNeedsAnswer():
             return await _end_with_agent_question(opened, waiting.entry)
         case Doubtful():
             return await end_early(opened, Failed(IN_DOUBT))

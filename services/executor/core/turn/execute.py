@@ -25,7 +25,7 @@ from services.executor.core.session.dossier import (
 from services.executor.core.session.left_out import OUTDATED, left_out_calls
 from services.executor.core.states.machine import Failed, ModelTemporarilyAway
 from services.executor.core.turn.waits import wait_for_model
-from services.executor.core.write.carry_plan import carry_plan
+from services.executor.core.write.carry_plan import carry_out_plan
 from services.executor.ports.turns import JournalEntry
 from shared.contracts.plan import WritePlan
 from shared.domain.exact_json import Json, dumps, loads_object
@@ -94,7 +94,7 @@ async def _carry_closed_plan(ctx: TurnContext, closed: PlanClosed) -> _CarriedPl
     stored = ctx.journal.of_earlier_attempt(_OUTCOMES.format(closed.plan.round))
     if stored is not None:
         return _CarriedPlan(closed.progress, loads_object(stored))
-    match await carry_plan(ctx, closed.progress):
+    match await carry_out_plan(ctx, closed.progress):
         case WaitsForDecision() as waits:
             return waits._replace(why=_why_asked_again(ctx, closed.plan))
         case WaitsForTime() as resting:

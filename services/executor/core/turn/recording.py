@@ -16,7 +16,7 @@ from services.executor.core.session.context import AnswerRules, Limits, Ports
 from services.executor.core.session.dossier import RunEnd
 from services.executor.core.session.journal import Journal, current_step_key, early_end_note
 from services.executor.core.states.machine import EarlyEnd, Failed, FailedPart, ModelTemporarilyAway
-from services.executor.core.tools.failures import says_out_of_time
+from services.executor.core.tools.failures import says_timed_out
 from services.executor.ports.orchestrators import OrchestratorName
 from services.executor.ports.policy import PolicyService, PolicyUnavailable
 from services.executor.ports.sessions import Work
@@ -323,7 +323,7 @@ def _leaves_open(connection: Connection, tool: str, answer: ToolAnswer) -> bool:
     """Whether an error answer only reports a time-out, so that the call may still be carried out."""
     entry = connection.catalogue.get(tool)
     is_final = answer.not_begun or (entry is not None and entry.errors_change_nothing)
-    return answer.is_error and not is_final and says_out_of_time(answer.content)
+    return answer.is_error and not is_final and says_timed_out(answer.content)
 
 
 def tools_input_name(connection: Connection) -> str:

@@ -39,7 +39,7 @@ from services.executor.core.turn.ends import (
 )
 from services.executor.core.turn.execute import execute_task
 from services.executor.core.turn.waits import apply_turn, changes_nothing, recorded_approval
-from services.executor.core.write.one_write import settle_open
+from services.executor.core.write.one_write import settle_open_writes
 from services.executor.core.write.settling import settle_without_reading
 from services.executor.ports.sessions import TurnRunner, Work
 from services.executor.ports.turns import DayCharges, JournalEntry, LeaseLost, TurnStore
@@ -136,13 +136,13 @@ class Worker(TurnRunner):
             return await end_waiting(opened, waiting)
         except TenantStopped as stopped:
             if ctx is not None:
-                await settle_open(ctx, ends=False)
+                await settle_open_writes(ctx, ends=False)
             await _return_to_queue(opened, stopped)
             raise
         except EarlyEnd as early:
             recording.note_early_end(opened.journal, early)
             if ctx is not None:
-                await settle_open(ctx)
+                await settle_open_writes(ctx)
             else:
                 await settle_without_reading(opened.store, opened.journal, early.reason)
             return await end_early(opened, canceled or early)
@@ -210,7 +210,7 @@ class Worker(TurnRunner):
         entries, pulse = await run_together(store.journal(), store.pulse())
         await self._count_spending(work, entries)
         opened = self._open_turn(work, store, entries, pulse.now, TurnCounts(self._ports.meter), given_up=True)
-        await settle_open(await prime(self._equipment, opened))
+        await settle_open_writes(await prime(self._equipment, opened))
 
     async def _count_spending(self, work: Work, earlier: Sequence[JournalEntry]) -> None:
         """Counts the cost of a given-up turn's attempts in the tenant's days."""

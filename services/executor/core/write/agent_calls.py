@@ -1,4 +1,6 @@
-"""Calls of an agent's skill, which take their time: it is asked what became of one, answered, and told to stop."""
+"""Calls of an agent's skill, which take time: asks the agent for the outcome, passes on answers to it, and tells it to
+stop.
+"""
 
 import base64
 from datetime import timedelta
@@ -7,7 +9,7 @@ from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import TimedWait
 from services.executor.core.session.ledger import with_attempt
 from services.executor.core.tools.toolbox import MOST_SENDINGS, arguments_to_send
-from services.executor.core.write.settling import store_answer, store_status, store_unfinished, wait_until_closed
+from services.executor.core.write.settling import store_answer, store_status, store_unfinished, wait_until_call_is_over
 from services.executor.ports.tools import NEVER_TAKEN, PARTS, ToolAnswer, ToolSilent, ToolUnreachable
 from services.executor.ports.turns import Timer
 from shared.contracts.ledger import LedgerEntry
@@ -20,7 +22,7 @@ _FIRST_LOOK, _LONGEST_PAUSE = 2.0, 60.0  # seconds until an agent that is at wor
 UNSTOPPED = "the agent could not be told to stop"  # why a call that it asked about is in doubt
 
 
-class AgentAsks(Exception):
+class AgentNeedsAnswer(Exception):
     """The run cannot go on before a person has answered an agent's question."""
 
     def __init__(self, entry: LedgerEntry) -> None:
@@ -29,7 +31,7 @@ class AgentAsks(Exception):
 
 
 class AgentAtWork(Exception):
-    """The agent has not finished; ``rest`` says until when the task waits before it looks again."""
+    """The agent has not finished; ``rest`` says until when the task waits before it asks the agent again."""
 
     def __init__(self, rest: TimedWait) -> None:
         super().__init__(rest.why)
@@ -37,26 +39,26 @@ class AgentAtWork(Exception):
 
 
 def question_timer(entry: LedgerEntry) -> Timer | None:
-    """The timer that ends the wait for an answer to the entry's question; None if it waits without end."""
+    """The timer that ends the wait for an answer to the entry's question; None if the wait has no end."""
     return Timer(entry.decide_by, f"{_SUBJECT}{entry.question_id}") if entry.decide_by else None
 
 
 def is_with_agent(entry: LedgerEntry) -> bool:
-    """Whether an agent has the call and has not finished it, or is about to be given a person's answer."""
+    """Whether an agent has the call and has not finished it, or is about to get a person's answer."""
     waits = entry.status is WriteStatus.RESEND and entry.agent is not None and entry.agent.reply is not None
     return entry.status is WriteStatus.ASKED or waits or _is_at_work(entry)
 
 
 async def settle_by_agent(ctx: TurnContext, entry: LedgerEntry, *, may_resend: bool) -> LedgerEntry | None:
-    """Settles what is open about a call of an agent's skill by what the agent says of it; None if it says nothing, or
-    nothing is open with it.
+    """Settles an open call of an agent's skill by what the agent says of it; None if it says nothing, or nothing is
+    open.
 
     Without ``may_resend`` nothing more is sent, and an agent that has not finished is told to stop. Raises
     ``AgentAtWork``.
     """
     if entry.status is not WriteStatus.SENDING and (may_resend or not is_with_agent(entry)):
         return None
-    await wait_until_closed(ctx.store, ctx.journal, entry)
+    await wait_until_call_is_over(ctx.store, ctx.journal, entry)
     said = await _ask_outcome(ctx, entry, stop_agent=not may_resend)
     if said is None and entry.status is WriteStatus.ASKED:
         return await store_status(ctx, entry, WriteStatus.IN_DOUBT, UNSTOPPED)
@@ -69,15 +71,16 @@ def is_answer_overdue(ctx: TurnContext, entry: LedgerEntry) -> bool:
     return is_timer and ctx.turn.data.get("subject") == f"{_SUBJECT}{entry.question_id}"
 
 
-async def hear_reply(ctx: TurnContext, entry: LedgerEntry) -> LedgerEntry:
-    """The entry with this turn's answer, to be sent to the same task of the agent; ``AgentAsks`` while there is none.
+async def apply_reply(ctx: TurnContext, entry: LedgerEntry) -> LedgerEntry:
+    """The entry with this turn's answer, to be sent to the agent's task that asked. Raises ``AgentNeedsAnswer`` if the
+    turn brings none.
 
-    The turn in which the agent asked is no answer, also when it is tried again. Nobody but the requester answers.
+    The turn in which the agent asked is no answer, also when it is tried again. Only the requester may answer.
     """
     turn, agent = ctx.turn, entry.agent
     is_said = turn.kind in (TurnKind.MESSAGE, TurnKind.DECISION) and bool(turn.text.strip())
     if agent is None or not is_said or turn.turn_id == agent.asked_in or turn.principal.id != ctx.record.requester.id:
-        raise AgentAsks(entry)
+        raise AgentNeedsAnswer(entry)
     replied = agent.model_copy(update={"reply": turn.text, "reply_parts": turn.parts, "replies": agent.replies + 1})
     note = f"{turn.principal.id} answered what the agent asks"
     await store_status(ctx, entry.model_copy(update={"agent": replied}), WriteStatus.RESEND, note)
@@ -89,11 +92,11 @@ async def with_file_contents(ctx: TurnContext, arguments: JsonObject) -> JsonObj
     parts = arguments.get(PARTS)
     if not isinstance(parts, list):
         return arguments
-    return {**arguments, PARTS: [await _with_bytes(ctx, part) for part in parts]}
+    return {**arguments, PARTS: [await _with_file_bytes(ctx, part) for part in parts]}
 
 
-async def _with_bytes(ctx: TurnContext, part: Json) -> Json:
-    """The part with its file's bytes, or a text that names the file if it is no longer kept."""
+async def _with_file_bytes(ctx: TurnContext, part: Json) -> Json:
+    """The part with its file's bytes, or a text that names the file if it is no longer stored."""
     file_id = part.get(FILE_ID) if isinstance(part, dict) else None
     if not isinstance(part, dict) or not isinstance(file_id, str):
         return part
@@ -105,8 +108,8 @@ async def _with_bytes(ctx: TurnContext, part: Json) -> Json:
 
 
 async def _ask_outcome(ctx: TurnContext, entry: LedgerEntry, *, stop_agent: bool) -> LedgerEntry | None:
-    """The entry by what its agent says of the call; None if it cannot be asked, or does not know."""
-    tool = ctx.toolbox.find(entry.call.connection_id, entry.call.tool)
+    """The entry settled by what its agent says of the call; None if the agent cannot be asked, or does not know."""
+    tool = ctx.toolbox.find_tool(entry.call.connection_id, entry.call.tool)
     if tool is None:
         return None
     # An agent has as long as a decision may take.
@@ -119,12 +122,14 @@ async def _ask_outcome(ctx: TurnContext, entry: LedgerEntry, *, stop_agent: bool
     except (ToolUnreachable, ToolSilent) as error:
         ctx.journal.tell("note", call=entry.call.call_id, problem=f"the agent did not answer: {error}")
         if _is_at_work(entry) and not stop_agent:
-            raise AgentAtWork(_next_look(ctx, entry)) from error
+            raise AgentAtWork(_wait_for_next_check(ctx, entry)) from error
         return None
-    return await _as_agent_says(ctx, entry, answer, stop_agent=stop_agent) if answer is not None else None
+    return await _settle_by_answer(ctx, entry, answer, stop_agent=stop_agent) if answer is not None else None
 
 
-async def _as_agent_says(ctx: TurnContext, entry: LedgerEntry, answer: ToolAnswer, *, stop_agent: bool) -> LedgerEntry:
+async def _settle_by_answer(
+    ctx: TurnContext, entry: LedgerEntry, answer: ToolAnswer, *, stop_agent: bool
+) -> LedgerEntry:
     if answer == NEVER_TAKEN:
         return await _settle_never_taken(ctx, entry, may_resend=not stop_agent)
     if answer.unfinished is None:
@@ -133,7 +138,7 @@ async def _as_agent_says(ctx: TurnContext, entry: LedgerEntry, answer: ToolAnswe
         return await store_status(ctx, entry, WriteStatus.IN_DOUBT, "the agent was told to stop, and did not")
     stored = await store_unfinished(ctx, entry, answer.unfinished)
     if _is_at_work(stored):
-        raise AgentAtWork(_next_look(ctx, stored))
+        raise AgentAtWork(_wait_for_next_check(ctx, stored))
     return stored
 
 
@@ -145,8 +150,10 @@ async def _settle_never_taken(ctx: TurnContext, entry: LedgerEntry, *, may_resen
     return await store_status(ctx, entry, WriteStatus.REFUSED, note)
 
 
-def _next_look(ctx: TurnContext, entry: LedgerEntry) -> TimedWait:
-    """The wait until the agent is asked again, longer the longer it has been at work; it costs no working time."""
+def _wait_for_next_check(ctx: TurnContext, entry: LedgerEntry) -> TimedWait:
+    """The wait until the agent is asked again, longer the longer it has been at work; it uses up none of the task's
+    time.
+    """
     now = ctx.journal.now
     worked = (now - (entry.sending_at or now)).total_seconds()
     until = now + timedelta(seconds=min(max(_FIRST_LOOK, worked / 4), _LONGEST_PAUSE))

@@ -1,4 +1,4 @@
-"""A closed plan on its way: it is let through or waits, then its calls are made in order (I1, I2)."""
+"""Carries out a closed plan: it is released or waits for a person, then its calls are made in order (I1, I2)."""
 
 from collections.abc import Sequence
 
@@ -29,15 +29,17 @@ from services.executor.core.states import machine
 from services.executor.core.states.machine import EarlyEnd, Escalated, Failed, Rejected
 from services.executor.core.tools.record_tree import NoSuchPath
 from services.executor.core.write.agent_calls import AgentAtWork
-from services.executor.core.write.judged_again import why_barred_since
+from services.executor.core.write.change_recheck import why_barred_by_changes
 from services.executor.core.write.one_write import NotSent, PlannedWrite, make_and_settle
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain import span_names as names
 from shared.domain.words import DID_NOTHING, DONE, SENDABLE, FsmState, ToolClass
 
 
-async def carry_plan(ctx: TurnContext, progress: Progress) -> Progress | WaitsForDecision | WaitsForTime | StaleInputs:
-    """Carries out the plan from where it stands, until it is done, a person has to decide, or a time has to come."""
+async def carry_out_plan(
+    ctx: TurnContext, progress: Progress
+) -> Progress | WaitsForDecision | WaitsForTime | StaleInputs:
+    """Carries out the plan from its present state until it is done, a person has to decide, or it has to wait."""
     if progress.state not in machine.PLAN_STATES:
         progress = await enter_state(ctx, progress, machine.after_planning(progress.path))
     while not machine.is_end(progress.state):
@@ -50,7 +52,7 @@ async def carry_plan(ctx: TurnContext, progress: Progress) -> Progress | WaitsFo
             return WaitsForTime(progress, pause)
         try:
             with state_span(ctx, progress):
-                progress = await _work_in_state(ctx, progress)
+                progress = await _make_calls_of_state(ctx, progress)
         except AgentAtWork as busy:
             return WaitsForTime(progress, busy.rest)
         following = machine.state_after(progress.path, progress.state)
@@ -61,7 +63,7 @@ async def carry_plan(ctx: TurnContext, progress: Progress) -> Progress | WaitsFo
 
 
 async def _release_plan(ctx: TurnContext, progress: Progress) -> Progress | WaitsForDecision | StaleInputs:
-    """The progress if the plan may be carried out, on inputs that still hold; else what it waits for, or what has
+    """The progress, if the plan may be carried out on inputs that still hold; else what it waits for, or what has
     changed.
     """
     if progress.dossier.verdict is None:
@@ -81,10 +83,10 @@ async def _release_plan(ctx: TurnContext, progress: Progress) -> Progress | Wait
 
 
 async def _check_inputs_still_hold(ctx: TurnContext, progress: Progress) -> StaleInputs | None:
-    """None if the plan may still be made, else why not; also raises ``Rejected``. Its inputs are read again only if a
-    person has approved them.
+    """None if the plan may still be carried out, else why not; also raises ``Rejected``. The inputs are read again only
+    if a person has approved them.
 
-    Once a write of the plan has begun, its inputs change by our own doing: then only the verdict is renewed, before
+    Once a write of the plan has begun, its inputs change by the plan itself: then only the verdict is renewed, before
     each call that is sent (``one_write``).
     """
     plan = progress.dossier.present_plan
@@ -95,7 +97,7 @@ async def _check_inputs_still_hold(ctx: TurnContext, progress: Progress) -> Stal
         return None
     fresh = await _read_facts_again(ctx, progress) if seen_by_person else progress
     verdict = await renew_verdict(ctx, fresh)
-    if strange := _without_source(ctx, fresh, await answers_as_facts(ctx, progress.dossier.plans)):
+    if strange := _find_unsourced_arguments(ctx, fresh, await answers_as_facts(ctx, progress.dossier.plans)):
         return StaleInputs(fresh, "what the plan rests on changed since it was approved: " + "; ".join(strange))
     if count_persons_needed(ctx, fresh) > count_persons_needed(ctx, progress):
         return StaleInputs(fresh, "what was read since then asks for more people than have approved")
@@ -105,10 +107,10 @@ async def _check_inputs_still_hold(ctx: TurnContext, progress: Progress) -> Stal
 
 
 async def _read_facts_again(ctx: TurnContext, progress: Progress) -> Progress:
-    """The progress with its facts read anew, and its values computed again from them; also in a resumed turn: what the
-    journal holds may be from long before.
+    """The progress with its facts read again and its values computed from them; also in a resumed turn, since what the
+    journal holds may be old.
     """
-    key = _name_anew(ctx, progress)
+    key = _reread_step_prefix(ctx, progress)
     facts = await run_side_by_side(
         read_again(ctx, f"{key}:{fact.ref}", fact, progress) for fact in progress.dossier.facts
     )
@@ -124,28 +126,32 @@ async def _compute_again(
     made, known = MadeToolResults(progress.dossier.made), known_figures(ctx, facts)
     try:
         return await compute_with_tools(
-            ctx, _name_anew(ctx, progress), made, lambda: recompute_values(values, known, made)
+            ctx, _reread_step_prefix(ctx, progress), made, lambda: recompute_values(values, known, made)
         )
     except (CannotCalculate, NoSuchPath) as error:
         raise Failed(f"the inputs changed so that the plan's figures cannot be computed again: {error}") from error
 
 
-def _name_anew(ctx: TurnContext, progress: Progress) -> str:
-    """Begins the names of the steps in which this attempt at the turn reads and computes anew."""
+def _reread_step_prefix(ctx: TurnContext, progress: Progress) -> str:
+    """The prefix of the names of the journal steps in which this attempt at the turn reads and computes again."""
     return f"{progress.step}:again:{ctx.journal.began:%Y%m%dT%H%M%S.%f}"
 
 
-def _without_source(ctx: TurnContext, fresh: Progress, written: tuple[Fact, ...]) -> tuple[str, ...]:
-    """Sentences on arguments that are no longer where they were taken from. ``written``: earlier answers."""
+def _find_unsourced_arguments(ctx: TurnContext, fresh: Progress, written: tuple[Fact, ...]) -> tuple[str, ...]:
+    """Sentences on arguments that no longer have the source they were taken from. ``written``: answers of earlier
+    writes.
+    """
     dossier = fresh.dossier
     finder = SourceFinder(known_sources(ctx, (*dossier.facts, *written), dossier.values))
     calls = dossier.plan.every_call if dossier.plan else ()
-    tools = [(call, ctx.toolbox.find(call.connection_id, call.tool)) for call in calls]
+    tools = [(call, ctx.toolbox.find_tool(call.connection_id, call.tool)) for call in calls]
     return tuple(problem for call, tool in tools if tool for problem in finder.find_sources(call, tool).problems)
 
 
-async def _work_in_state(ctx: TurnContext, progress: Progress) -> Progress:
-    """Makes the plan's calls that the state is for; where the path has no state for notices, MUTATE is for them too."""
+async def _make_calls_of_state(ctx: TurnContext, progress: Progress) -> Progress:
+    """Makes the plan's calls that belong to this state. Where the path has no state for notices, MUTATE makes them,
+    too.
+    """
     if progress.state is FsmState.MUTATE and not is_plan_released(progress):
         raise Failed("the plan is not the one that was let through; nothing was written")
     changes, notices = (ToolClass.CHANGE,), (ToolClass.NOTIFY,)
@@ -160,29 +166,28 @@ async def _work_in_state(ctx: TurnContext, progress: Progress) -> Progress:
 
 
 async def _send_plan_calls(ctx: TurnContext, progress: Progress, tool_class: ToolClass) -> None:
-    """Carries out the plan's calls of a class in order, each at most once, whoever began it.
+    """Carries out the plan's calls of a class in order, each at most once over all attempts.
 
-    A call that fails for good stops those after it that share its part of the task or need its answer, unless the plan
-    says "continue"; where it says "compensate", what the calls before it did is taken back, and the run ends. A write
-    in doubt raises ``Doubtful``.
+    A call that fails for good stops the later calls of its part and those that need its answer, unless the plan says
+    "continue". If it says "compensate", the changes made before it are taken back, and the run ends. Raises
+    ``Doubtful`` for a write in doubt.
     """
     plan = progress.dossier.present_plan
     for call in plan.calls:
         if call.tool_class is not tool_class or is_left_out(ctx, plan, call):
             continue
-        if why := await _why_stopped(ctx, progress, plan, call):
+        if why := await _why_left_out(ctx, progress, plan, call):
             await leave_call_out(ctx, plan, call, why)
             continue
         write = PlannedWrite(ctx, progress, plan, call, progress.state)
         failure = await _carry_out_call(write)
         if failure is not None and call.on_failure == "compensate":
-            raise await _take_back(write, failure)
+            raise await _compensate_part(write, failure)
 
 
-async def _why_stopped(ctx: TurnContext, progress: Progress, plan: WritePlan, call: PlannedCall) -> str:
-    """Why a call that was not made is left out: it tells of a change that may not be done, an earlier call failed that
-    shares its part of the task or whose answer it needs, or rules say more of it by what earlier calls left. Empty if
-    it may go out.
+async def _why_left_out(ctx: TurnContext, progress: Progress, plan: WritePlan, call: PlannedCall) -> str:
+    """Why a call that was not made is left out: it tells of an unproved change, an earlier call failed that belongs to
+    its part or whose answer it needs, or rules now forbid it. Empty if it may be made.
     """
     entries = await plan_entries(ctx.store, plan)
     statuses = {call_id: entry.status for call_id, entry in entries.items()}
@@ -195,11 +200,11 @@ async def _why_stopped(ctx: TurnContext, progress: Progress, plan: WritePlan, ca
         failed = is_left_out(ctx, plan, one) or statuses.get(one.call_id) in DID_NOTHING
         if failed and (one.call_id in needed or (one.part == call.part and one.on_failure != "continue")):
             return f"{one.tool} before it was not carried out"
-    return await why_barred_since(ctx, progress, call, entries)
+    return await why_barred_by_changes(ctx, progress, call, entries)
 
 
 async def _carry_out_call(write: PlannedWrite) -> Failed | None:
-    """Makes the call, unless it was made, and settles it. Returns the failure if the call failed, else None."""
+    """Makes and settles the call, unless that was done before. Returns the failure if the call failed, else None."""
     ctx, call = write.ctx, write.call
     try:
         with ctx.ports.tracer.span(names.WRITE.format(tool=call.tool)) as span:
@@ -213,11 +218,11 @@ async def _carry_out_call(write: PlannedWrite) -> Failed | None:
     return Failed(f"{call.call_id} {call.tool}: {entry.note}") if entry.status in DID_NOTHING else None
 
 
-async def _take_back(write: PlannedWrite, failure: Failed) -> EarlyEnd:
-    """Compensates what the calls of its part before the failed one did, the latest first, and returns how the run ends.
+async def _compensate_part(write: PlannedWrite, failure: Failed) -> EarlyEnd:
+    """Takes back what the earlier calls of the failed call's part did, the latest first, and returns how the run ends.
 
-    Only what was proved, or what an operator said, counts as done: an unproved write is never taken back blindly. Stops
-    at the first compensation that fails: a person decides about the rest.
+    Only what a read proved, or an operator confirmed, is taken back. Stops at the first compensation that fails: a
+    person decides about the rest.
     """
     ctx, plan, failed = write.ctx, write.plan, write.call
     before = [call for call in plan.calls[: plan.calls.index(failed)] if call.part == failed.part]
@@ -242,7 +247,7 @@ async def _take_back(write: PlannedWrite, failure: Failed) -> EarlyEnd:
 
 
 async def _make_compensation(write: PlannedWrite, call: PlannedCall) -> str:
-    """Makes a compensation, once, like any write. Returns why it did not take hold; empty if it did."""
+    """Makes a compensation once, like any write. Returns why it had no effect; empty if it had."""
     try:
         entry = await make_and_settle(write._replace(call=call, state=FsmState.MUTATE))
     except (NotSent, Failed, Escalated, Rejected) as error:

@@ -1,6 +1,6 @@
-"""What proves a write: what the reads before and after it show of the fields that the call set, record by record (I4).
+"""Proves a write by comparing the reads before and after it, record by record, with the fields that the call set (I4).
 
-``find_proof`` is the list of rules; each is a function further down, in the same order.
+``find_proof`` lists the rules; each is a function further down, in the same order.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,10 +19,10 @@ from services.executor.core.records.record_match import (
     is_list_of_claim,
 )
 from services.executor.core.records.seen_records import is_id_text, may_be_request_status
-from services.executor.core.tools.classes import REMOVING, participles, words_of_tool
-from services.executor.core.tools.failures import is_echo
-from services.executor.core.tools.near_names import words_of
-from services.executor.core.tools.record_tree import Leaf, RecordNode, leaves_of, names_a_record, nodes_of
+from services.executor.core.tools.classes import REMOVING, participles_of_verb, words_of_tool
+from services.executor.core.tools.failures import echoes_call
+from services.executor.core.tools.name_similarity import words_of
+from services.executor.core.tools.record_tree import Leaf, RecordNode, find_leaves, find_record_nodes, is_id_name
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 _DELETING = frozenset("delete purge destroy erase wipe drop".split())
@@ -45,8 +45,8 @@ _UNDONE = frozenset(
 class WriteEvidence(NamedTuple):
     """What is known of one write.
 
-    ``result`` is None where the answer was lost, ``before`` where nothing was read. ``asked``: the read-back's own
-    arguments; ``reader``: its tool, empty without one.
+    ``result`` is None if no answer came, ``before`` if nothing was read. ``asked``: the read-back's own arguments;
+    ``reader``: its tool, empty without one.
     """
 
     tool: str
@@ -60,9 +60,11 @@ class WriteEvidence(NamedTuple):
 
 
 class ProofFinding(NamedTuple):
-    """What the reads tell of a write. ``shown``: what proves it, by ``rule``; ``also_before``: fields that the call
-    set, all of which were so before; ``too_many``: how many more records show it than before, if not one; ``denied``:
-    whether the reads show something else than what was to be written.
+    """What the reads show of a write.
+
+    ``shown``: what proves it, by ``rule``. ``also_before``: the fields that the call set, if all had their values
+    before. ``too_many``: how many more records than before show it, if not one. ``denied``: whether the reads show
+    other values.
     """
 
     shown: Sequence[str] = ()
@@ -73,12 +75,12 @@ class ProofFinding(NamedTuple):
 
 
 def find_proof(evidence: WriteEvidence) -> ProofFinding:
-    """What the first rule shows that proves the write; else what the reads tell against it."""
+    """The finding of the first rule that proves the write; else what the reads show against it."""
     rules: dict[str, Callable[[_ComparedReads], ProofFinding]] = {
-        "gone": _find_gone,  # delete_order(O-1): O-1 was there, and is there no more
-        "taken out": _find_taken_out,  # remove_tag(C-1, urgent): the tags of C-1 had it, and have it no more
-        "changed": _find_changed,  # set_limit(C-1, 50): C-1 shows limit=50, and showed something else
-        "made": _find_made,  # book_room(R-1, Monday): exactly one more booking than before shows R-1 and Monday
+        "gone": _find_removed_records,  # delete_order(O-1): O-1 was there, and is there no more
+        "taken out": _find_removed_values,  # remove_tag(C-1, urgent): the tags of C-1 had it, and have it no more
+        "changed": _find_changed_records,  # set_limit(C-1, 50): C-1 shows limit=50, and showed something else
+        "made": _find_new_record,  # book_room(R-1, Monday): exactly one more booking than before shows R-1 and Monday
         "done": _find_done_by_verb,  # approve_claim(C-1): a field of C-1 became "approved"
         "left in a status": _find_new_state,  # submit_claim(C-1), which sets no field: its status became "filed"
     }
@@ -92,74 +94,75 @@ def find_proof(evidence: WriteEvidence) -> ProofFinding:
             too_many=max(against.too_many, found.too_many),
             denied=against.denied or found.denied,
         )
-    return against._replace(denied=against.denied or _shows_otherwise(reads))
+    return against._replace(denied=against.denied or _contradicts_write(reads))
 
 
 def shows_already(evidence: WriteEvidence) -> bool:
-    """Whether the read before the call already shows all that it sets, or the status that its verb leads to."""
+    """Whether the read before the call already shows all that the call sets, or the status that its verb leads to."""
     if evidence.before is None:
         return False
     as_read = evidence._replace(result=None, after=evidence.before)
     if find_proof(as_read).also_before:
         return True
     reads = _ComparedReads(as_read)
-    return any(_says_done(leaf, reads.done) for node in reads.after.direct for leaf in reads.leaves_in_reach(node))
+    return any(_has_participle(leaf, reads.done) for node in reads.after.direct for leaf in reads.leaves_in_reach(node))
 
 
 class _ComparedReads:
-    """The reads of a write with what the rules ask of them.
+    """The reads of a write, prepared for the rules.
 
-    ``own``: the fields that the call set, or the operator expects; ``said``: what the answer said; ``ids``: the
-    identifiers among the arguments; ``exact``: names of fields that the call spells out as its argument, so that no
-    other field is meant. ``told``: records that the call is about and that say more than the question did.
+    ``claims``: the fields that the call set, or the operator expects; ``answer_claims``: what the answer said; ``ids``:
+    the identifiers among the arguments; ``exact``: names of fields that the call itself gives as an argument, so that
+    no other field is meant; ``telling_records``: records that the call is about and that have more than the read's own
+    arguments.
     """
 
     def __init__(self, evidence: WriteEvidence) -> None:
         self.evidence = evidence
         self.words = words_of_tool(evidence.tool)
-        self.done = participles(evidence.tool)
+        self.done = participles_of_verb(evidence.tool)
         self.ids = identifiers_in(evidence.arguments)
         by_name = _fields_set_by_name(evidence.arguments)
-        own = [*leaves_of(evidence.arguments), *leaves_of(evidence.expect)]
-        self.own = [*(leaf for leaf in own if leaf.value is not None), *by_name]
+        own = [*find_leaves(evidence.arguments), *find_leaves(evidence.expect)]
+        self.claims = [*(leaf for leaf in own if leaf.value is not None), *by_name]
         self.exact = frozenset((*(leaf.name for leaf in by_name), *(_VALUE_NAMED if by_name else ())))
-        is_repeated = is_echo(evidence.tool, evidence.result)
-        first = [] if is_repeated else nodes_of(evidence.result)[:1]
-        self.said = [leaf for node in first for leaf in leaves_of(node.record) if _may_confirm(leaf)]
+        is_repeated = echoes_call(evidence.tool, evidence.result)
+        first = [] if is_repeated else find_record_nodes(evidence.result)[:1]
+        self.answer_claims = [leaf for node in first for leaf in find_leaves(node.record) if _may_confirm(leaf)]
         self.before = self._find_subjects(evidence.before)
         self.after = self.before if evidence.after is evidence.before else self._find_subjects(evidence.after)
-        self.earlier = _EarlierRecords(nodes_of(evidence.before), nodes_of(evidence.after))
-        self.told = [node for node in self.after.direct if not self.repeats_question(node)]
-        self._items = {str(value) for value in (*self.ids.values(), *(claim.value for claim in self.own))}
+        self.earlier = _EarlierRecords(find_record_nodes(evidence.before), find_record_nodes(evidence.after))
+        self.telling_records = [node for node in self.after.direct if not self.repeats_question(node)]
+        self._items = {str(value) for value in (*self.ids.values(), *(claim.value for claim in self.claims))}
 
     def leaves_in_reach(self, node: RecordNode) -> list[Leaf]:
-        """The fields of the record itself, or of an item in it that the call names: not of its other items."""
-        sets = [claim.items for claim in self.own if claim.items]
-        return [leaf for leaf in leaves_of(node.record) if leaf.items <= self._items or leaf.items in sets]
+        """The fields of the record itself, and of those items in it that the call names."""
+        sets = [claim.items for claim in self.claims if claim.items]
+        return [leaf for leaf in find_leaves(node.record) if leaf.items <= self._items or leaf.items in sets]
 
     def is_named(self, node: RecordNode) -> bool:
         return node.own is not None and any(shows_same_value(node.own, value) for value in self.ids.values())
 
     def repeats_question(self, node: RecordNode) -> bool:
-        """Whether a record shows only what the read asked for: a server may repeat that without knowing anything."""
-        wanted = {claim.name for claim in self.own}
+        """Whether a record has only what the read asked for, which a server may repeat without knowing the record."""
+        wanted = {claim.name for claim in self.claims}
         beside = [key for key in node.record if key not in self.evidence.asked]
-        return not any(names_a_record(key) or key in wanted or _says_something(node.record[key]) for key in beside)
+        return not any(is_id_name(key) or key in wanted or _has_content(node.record[key]) for key in beside)
 
     def _find_subjects(self, shown: Json) -> CallSubjects:
-        if isinstance(shown, dict) and is_echo(str(shown.get("tool")), shown):
+        if isinstance(shown, dict) and echoes_call(str(shown.get("tool")), shown):
             return CallSubjects((), ())
         return find_subjects(shown, self.evidence.arguments, self.evidence.result, self.evidence.asked)
 
 
-def _shows_otherwise(reads: _ComparedReads) -> bool:
+def _contradicts_write(reads: _ComparedReads) -> bool:
     """Whether what was to be made is not there, or what was to be deleted still is."""
     evidence, words = reads.evidence, reads.words
     if words.removes:
         still = _find_named_targets(reads).items() if words.verb in _DELETING else ()
         left = (*reads.after.direct, *reads.after.within)
-        return any(_is_called(node, name, value) for node in left for name, value in still)
-    if not words.may_make or reads.before.direct or not isinstance(evidence.after, list):
+        return any(_has_id(node, name, value) for node in left for name, value in still)
+    if not words.may_make_record or reads.before.direct or not isinstance(evidence.after, list):
         return False
     return evidence.after == evidence.before or not evidence.after
 
@@ -167,7 +170,7 @@ def _shows_otherwise(reads: _ComparedReads) -> bool:
 def _fields_set_by_name(arguments: JsonObject) -> list[Leaf]:
     """The fields that pairs such as ``{"field": "status", "value": "closed"}`` set, at any depth."""
     found: list[Leaf] = []
-    for node in nodes_of(arguments):
+    for node in find_record_nodes(arguments):
         name = next((node.record[key] for key in _FIELD_NAMED if key in node.record), None)
         value = next((node.record[key] for key in _VALUE_NAMED if key in node.record), None)
         if isinstance(name, str) and words_of(name) and value is not None and not isinstance(value, dict):
@@ -176,19 +179,19 @@ def _fields_set_by_name(arguments: JsonObject) -> list[Leaf]:
 
 
 def _may_confirm(leaf: Leaf) -> bool:
-    """Whether a field of an answer tells what was written: it is a text, and no acknowledgement, time or id."""
+    """Whether a field of an answer can tell what was written: it is a text, and no acknowledgement, time or id."""
     acknowledges = leaf.name.lower() in ("status", "result") and str(leaf.value).lower() in ("ok", "success")
     is_text = isinstance(leaf.value, str) and not read_whole_days(leaf.value[:10])
-    return not leaf.items and is_text and not acknowledges and not names_a_record(leaf.name)
+    return not leaf.items and is_text and not acknowledges and not is_id_name(leaf.name)
 
 
-def _says_something(value: Json) -> bool:
-    """Whether a value can tell something: not an empty one, nor a yes or no such as ``found``."""
+def _has_content(value: Json) -> bool:
+    """Whether a value can tell something: it is not empty, and not true or false."""
     return value not in (None, "", [], {}) and not isinstance(value, bool)
 
 
-def _find_gone(reads: _ComparedReads) -> ProofFinding:
-    """What the call names and was to remove, or to end so that it is listed no more."""
+def _find_removed_records(reads: _ComparedReads) -> ProofFinding:
+    """Records that the call names and was to remove, or to end so that they are no longer listed, and that are gone."""
     evidence, words = reads.evidence, reads.words
     if evidence.before is None or evidence.after is None or not (words.removes or words.verb in _VANISHING):
         return ProofFinding()
@@ -196,13 +199,12 @@ def _find_gone(reads: _ComparedReads) -> ProofFinding:
     then = (*reads.before.direct, *reads.before.within)
     # ``{"order_id": "O-1", "found": false}`` is no order, but a read that says now what it said before shows no change.
     was = {dumps(node.record) for node in then}
-    shown = nodes_of(evidence.after)
+    shown = find_record_nodes(evidence.after)
     now = [node for node in shown if not reads.repeats_question(node) or dumps(node.record) in was]
     gone = [
         f"{name} {value} is there no more"
         for name, value in targets.items()
-        if any(_is_called(node, name, value) for node in then)
-        and not any(_is_called(node, name, value) for node in now)
+        if any(_has_id(node, name, value) for node in then) and not any(_has_id(node, name, value) for node in now)
     ]
     return ProofFinding(shown=gone)
 
@@ -217,22 +219,22 @@ def _find_named_targets(reads: _ComparedReads) -> Mapping[str, Json]:
     }
 
 
-def _is_called(node: RecordNode, name: str, value: Json) -> bool:
+def _has_id(node: RecordNode, name: str, value: Json) -> bool:
     if node.own is not None:
         return shows_same_value(node.own, value)
     return name in node.record and shows_same_value(node.record[name], value)
 
 
-def _find_taken_out(reads: _ComparedReads) -> ProofFinding:
-    """Values of the call that a list of the record had before and has no more: ``remove_tag``, ``unassign_user``."""
+def _find_removed_values(reads: _ComparedReads) -> ProofFinding:
+    """Values of the call that a list of the record had before and no longer has: ``remove_tag``, ``unassign_user``."""
     evidence, gone = reads.evidence, list[str]()
     if evidence.before is None or evidence.after is None or not reads.words.removes:
         return ProofFinding()
-    claims, then = leaves_of(evidence.arguments), _EarlierRecords(reads.before.direct, reads.after.direct)
+    claims, then = find_leaves(evidence.arguments), _EarlierRecords(reads.before.direct, reads.after.direct)
     for node in reads.after.direct:
-        earlier = then.find(node)
-        now = {leaf.path: leaf for leaf in leaves_of(node.record)}
-        for leaf in leaves_of(earlier.record) if earlier else ():
+        earlier = then.find_earlier(node)
+        now = {leaf.path: leaf for leaf in find_leaves(node.record)}
+        for leaf in find_leaves(earlier.record) if earlier else ():
             for claim in claims:
                 named = leaf.name == claim.name or is_list_of_claim(claim, leaf)
                 left = now.get(leaf.path)
@@ -241,17 +243,17 @@ def _find_taken_out(reads: _ComparedReads) -> ProofFinding:
     return ProofFinding(shown=gone)
 
 
-def _find_changed(reads: _ComparedReads) -> ProofFinding:
-    """What is shown by the records that were there before, or of which it is not known whether they were."""
-    nodes, is_read = reads.told, reads.evidence.before is not None
+def _find_changed_records(reads: _ComparedReads) -> ProofFinding:
+    """What the records show that existed before, or of which that is unknown."""
+    nodes, is_read = reads.telling_records, reads.evidence.before is not None
     also_before: Sequence[str] = ()
     denied = False
     for node in nodes:
-        old, is_meant = reads.earlier.find(node), len(nodes) == 1 or reads.is_named(node)
+        old, is_meant = reads.earlier.find_earlier(node), len(nodes) == 1 or reads.is_named(node)
         is_another = old is not None and old.record == node.record and not is_meant
         if (old is None and is_read) or is_another:
             continue
-        compared = _compare(reads, node, old, heard=True)
+        compared = _compare_record(reads, node, old, with_answer=True)
         if compared.new and not compared.denied and (is_read or is_meant):
             return ProofFinding(shown=_describe_fields(compared.new))
         denied = denied or (compared.denied and not compared.new)
@@ -261,8 +263,8 @@ def _find_changed(reads: _ComparedReads) -> ProofFinding:
 
 
 class _ComparedRecord(NamedTuple):
-    """How one record shows the fields that the call set: ``new`` since the call, ``old`` as before it, ``missing`` if
-    one is not shown, ``denied`` if one has another value.
+    """How one record shows the fields that the call set. ``new``: shown since the call; ``old``: shown before it, too;
+    ``missing``: whether a field is not shown; ``denied``: whether a field has another value.
     """
 
     new: Mapping[str, Leaf]
@@ -271,17 +273,19 @@ class _ComparedRecord(NamedTuple):
     denied: bool
 
 
-def _compare(reads: _ComparedReads, node: RecordNode, earlier: RecordNode | None, *, heard: bool) -> _ComparedRecord:
-    """Compares every field that the call set with the record as it is now and as it was.
+def _compare_record(
+    reads: _ComparedReads, node: RecordNode, earlier: RecordNode | None, *, with_answer: bool
+) -> _ComparedRecord:
+    """Compares every field that the call set with the record now and before.
 
-    ``heard``: whether what the answer said counts, where no field that the call set shows the write.
+    ``with_answer``: whether what the answer said counts, if no field that the call set shows the write.
     """
     leaves = reads.leaves_in_reach(node)
     old, changed = _find_changes(leaves, earlier)
     new: dict[str, Leaf] = {}
     kept: dict[str, Leaf] = {}
     missing = denied = False
-    for claim in reads.own:
+    for claim in reads.claims:
         if _is_id_of(claim, node):
             continue
         named = find_leaf_for_claim(claim, leaves) or next(
@@ -297,15 +301,15 @@ def _compare(reads: _ComparedReads, node: RecordNode, earlier: RecordNode | None
             missing = True
             # A mere ``id`` under which the record has another refers elsewhere, and denies nothing; nor do another
             # record's unchanged fields where the call may make one.
-            stays = reads.words.may_make and named not in changed
+            stays = reads.words.may_make_record and named not in changed
             denied = denied or (named is not None and claim.name.lower() != "id" and not stays)
             continue
         was = leaf.path in old and has_claimed_value(claim, leaf._replace(value=old[leaf.path]))
-        if not was and not (names_a_record(claim.name) and earlier is None):
+        if not was and not (is_id_name(claim.name) and earlier is None):
             new[claim.name] = leaf
-        elif was and not names_a_record(claim.name):
+        elif was and not is_id_name(claim.name):
             kept[claim.name] = leaf
-    for claim in reads.said if heard and not (new or denied) else ():
+    for claim in reads.answer_claims if with_answer and not (new or denied) else ():
         said = find_leaf_for_claim(claim, changed)
         if said is not None and has_claimed_value(claim, said):
             new[claim.name] = said
@@ -313,23 +317,23 @@ def _compare(reads: _ComparedReads, node: RecordNode, earlier: RecordNode | None
 
 
 def _find_changes(leaves: Sequence[Leaf], earlier: RecordNode | None) -> tuple[dict[tuple[str, ...], Json], list[Leaf]]:
-    """The values of the record as it was, by path, and those of its fields now that are new or have another value."""
-    old = {leaf.path: leaf.value for leaf in leaves_of(earlier.record)} if earlier else {}
+    """The values of the earlier record by path, and the fields that are new or have another value now."""
+    old = {leaf.path: leaf.value for leaf in find_leaves(earlier.record)} if earlier else {}
     return old, [leaf for leaf in leaves if leaf.path not in old or old[leaf.path] != leaf.value]
 
 
 def _find_by_value(claim: Leaf, changed: Sequence[Leaf], old: Mapping[tuple[str, ...], Json]) -> Leaf | None:
-    """The changed field that shows the claim under a name of its own; None if there is none, or several.
+    """The changed field that shows the claim under another name; None if there is none, or several.
 
-    It has the claimed value now (``paid`` for an ``amount``), moved by the claimed figure (a ``balance`` less by it),
+    It has the claimed value now (``paid`` for an ``amount``), changed by the claimed figure (a ``balance`` less by it),
     or belongs to an item that is new and has the claimed name.
     """
     steps = {step for path in old for step in path}
     if str(claim.value) not in steps and (item := [leaf for leaf in changed if str(claim.value) in leaf.path]):
         return item[0]
-    if names_a_record(claim.name):
+    if is_id_name(claim.name):
         return None
-    told = [leaf for leaf in changed if leaf.items or _is_telling(claim.value)]
+    told = [leaf for leaf in changed if leaf.items or _is_distinctive(claim.value)]
     alike = [leaf for leaf in told if has_claimed_value(claim, leaf)]
     moved = [
         leaf
@@ -340,29 +344,29 @@ def _find_by_value(claim: Leaf, changed: Sequence[Leaf], old: Mapping[tuple[str,
     return found[0] if found and len({leaf.path[-1] for leaf in found}) == 1 else None
 
 
-def _is_telling(value: Json) -> bool:
-    """Whether a value is no yes or no, and long enough that hardly anything else has it by chance."""
+def _is_distinctive(value: Json) -> bool:
+    """Whether a value is neither true nor false, and long enough that hardly another field has it by chance."""
     return not isinstance(value, bool | list) and len(str(value).lstrip("-")) >= _FEWEST_MARKS
 
 
 def _compute_distance(old: Json, leaf: Leaf) -> Json:
-    """How far a figure of the record moved; None if it was or is none."""
+    """By how much a figure of the record changed; None if it is or was no figure."""
     before, now = read_figure(old), read_figure(leaf.value)
     return None if before is None or now is None else abs(now - before)
 
 
 def _is_id_of(claim: Leaf, node: RecordNode) -> bool:
     """Whether the claim's value is the id of the record, or of one around it."""
-    is_id = names_a_record(claim.name) or is_id_text(claim.value)
+    is_id = is_id_name(claim.name) or is_id_text(claim.value)
     return is_id and any(one.own is not None and shows_same_value(one.own, claim.value) for one in (node, *node.around))
 
 
-def _find_made(reads: _ComparedReads) -> ProofFinding:
-    """What the records show that were not there before: ``too_many`` if they are more than one."""
+def _find_new_record(reads: _ComparedReads) -> ProofFinding:
+    """What the records show that did not exist before; ``too_many`` if they are more than one."""
     if reads.evidence.before is None:
         return ProofFinding()
-    inside = reads.after.within if reads.words.may_make else ()
-    new = [node for node in (*reads.told, *inside) if reads.earlier.find(node) is None]
+    inside = reads.after.within if reads.words.may_make_record else ()
+    new = [node for node in (*reads.telling_records, *inside) if reads.earlier.find_earlier(node) is None]
     made = [_compare_new_record(reads, node) for node in new]
     shown = next((found.shown for found in made if found.shown), ())
     return ProofFinding(shown=shown, too_many=max((found.too_many for found in made), default=0))
@@ -372,14 +376,14 @@ def _compare_new_record(reads: _ComparedReads, node: RecordNode) -> ProofFinding
     """A new record proves the write if exactly one more record than before has the call's fields."""
     evidence = reads.evidence
     heard = node.own is not None and str(node.own) in dumps(evidence.result)
-    compared = _compare(reads, node, None, heard=heard)
-    own_ids = [key for key in node.record if names_a_record(key) and key not in evidence.asked]
+    compared = _compare_record(reads, node, None, with_answer=heard)
+    own_ids = [key for key in node.record if is_id_name(key) and key not in evidence.asked]
     if not own_ids and node.own is None and set(compared.new) <= set(evidence.asked):
         return ProofFinding()  # a filter that is repeated
-    leaves = leaves_of(node.record)
-    named_leaves = [(one, find_leaf_for_claim(one, leaves)) for one in reads.own if names_a_record(one.name)]
+    leaves = find_leaves(node.record)
+    named_leaves = [(one, find_leaf_for_claim(one, leaves)) for one in reads.claims if is_id_name(one.name)]
     ids = [(claim, leaf) for claim, leaf in named_leaves if leaf is not None and has_claimed_value(claim, leaf)]
-    related = len(ids) > 1 and reads.words.may_make
+    related = len(ids) > 1 and reads.words.may_make_record
     if compared.denied or not (compared.new or related):
         return ProofFinding()
     fields = {leaf.path: leaf.value for leaf in (*compared.new.values(), *(leaf for _, leaf in ids))}
@@ -398,7 +402,7 @@ def _compare_new_record(reads: _ComparedReads, node: RecordNode) -> ProofFinding
 
 
 def _has_fields(node: RecordNode, fields: Mapping[tuple[str, ...], Json]) -> bool:
-    shown = {leaf.path: leaf.value for leaf in leaves_of(node.record)}
+    shown = {leaf.path: leaf.value for leaf in find_leaves(node.record)}
     return all(
         path in shown and (shown[path] == value or shows_same_value(shown[path], value))
         for path, value in fields.items()
@@ -406,18 +410,18 @@ def _has_fields(node: RecordNode, fields: Mapping[tuple[str, ...], Json]) -> boo
 
 
 def _find_done_by_verb(reads: _ComparedReads) -> ProofFinding:
-    """Fields that changed to a form of the tool's own verb: "approved"."""
+    """Fields that changed to a participle of the tool's verb: "approved"."""
     for changed in _fields_changed_by_call(reads):
-        if fields := {leaf.name: leaf for leaf in changed if _says_done(leaf, reads.done)}:
+        if fields := {leaf.name: leaf for leaf in changed if _has_participle(leaf, reads.done)}:
             return ProofFinding(shown=_describe_fields(fields))
     return ProofFinding()
 
 
 def _find_new_state(reads: _ComparedReads) -> ProofFinding:
-    """Where the call names a record and sets no field: a status that left what it was."""
-    if not all(names_a_record(claim.name) for claim in reads.own):
+    """For a call that names a record and sets no field: a status field that changed."""
+    if not all(is_id_name(claim.name) for claim in reads.claims):
         return ProofFinding()
-    said = {claim.name: claim for claim in reads.said if not may_be_request_status(claim.value)}
+    said = {claim.name: claim for claim in reads.answer_claims if not may_be_request_status(claim.value)}
     for changed in _fields_changed_by_call(reads):
         told = [leaf for leaf in changed if has_claimed_value(said.get(leaf.name, leaf), leaf)]
         if fields := {leaf.name: leaf for leaf in told if _is_new_state(leaf, reads.words.verb)}:
@@ -426,19 +430,19 @@ def _find_new_state(reads: _ComparedReads) -> ProofFinding:
 
 
 def _fields_changed_by_call(reads: _ComparedReads) -> Iterator[list[Leaf]]:
-    """Yields the changed fields of each earlier record, unless one has a value other than the call's for it."""
+    """Yields the changed fields of each earlier record, unless a field that the call sets got another value."""
     for node in reads.after.direct:
-        earlier = reads.earlier.find(node)
+        earlier = reads.earlier.find_earlier(node)
         if earlier is None:
             continue
         _, changed = _find_changes(reads.leaves_in_reach(node), earlier)
-        alike = ((leaf, claim) for leaf in changed for claim in reads.own if leaf.names == claim.names)
+        alike = ((leaf, claim) for leaf in changed for claim in reads.claims if leaf.names == claim.names)
         if all(has_claimed_value(claim, leaf) for leaf, claim in alike):
             yield changed
 
 
 def _is_new_state(leaf: Leaf, verb: str) -> bool:
-    """Whether a field is a status of no failing, waiting or, unless the verb ends something, ending."""
+    """Whether a field is a status that is neither failing nor waiting, nor, unless the verb ends something, an end."""
     words = frozenset(words_of(str(leaf.value)))
     if words_of(leaf.name)[-1:] not in (["status"], ["state"], ["stage"]) or not isinstance(leaf.value, str):
         return False
@@ -447,26 +451,26 @@ def _is_new_state(leaf: Leaf, verb: str) -> bool:
 
 
 class _EarlierRecords:
-    """The records of the read before, each found for the one that it is in the read after: by its place and ids.
+    """Pairs each record of the read after with the same record of the read before, by its place and its ids.
 
-    Of several ids one may be what the call changed: a record is the one before that has the most of its ids, and no two
-    records are the same one.
+    Of several ids the call may have changed one: a record is paired with the one that shares the most ids, and no
+    record is paired twice.
     """
 
     def __init__(self, before: Sequence[RecordNode], after: Sequence[RecordNode]) -> None:
         self._pairs: dict[int, RecordNode] = {}
         rest = self._pair_by_key(before, after, lambda node: (_identify_node(node), dumps(node.record)))
         rest = self._pair_by_key(*rest, _identify_node)
-        self._pair_by_shared(*rest)
+        self._pair_by_shared_ids(*rest)
 
-    def find(self, node: RecordNode) -> RecordNode | None:
-        """The record as it was before, or None."""
+    def find_earlier(self, node: RecordNode) -> RecordNode | None:
+        """The record as it was before; None if it did not exist."""
         return self._pairs.get(id(node.record))
 
     def _pair_by_key(
         self, before: Sequence[RecordNode], after: Sequence[RecordNode], key: Callable[[RecordNode], object]
     ) -> tuple[list[RecordNode], list[RecordNode]]:
-        """Pairs the records that agree in the key; returns those of both reads that are left."""
+        """Pairs the records that have the same key; returns the unpaired records of both reads."""
         same: dict[object, list[RecordNode]] = {}
         for node in reversed(before):
             same.setdefault(key(node), []).append(node)
@@ -479,13 +483,13 @@ class _EarlierRecords:
         taken = {id(node) for node in self._pairs.values()}
         return [node for node in before if id(node) not in taken], left
 
-    def _pair_by_shared(self, before: Sequence[RecordNode], after: Sequence[RecordNode]) -> None:
-        """Pairs records without an own id in the same place, those first that share the most ids."""
-        free = [(node, _ids_of(node)) for node in before if node.own is None]
+    def _pair_by_shared_ids(self, before: Sequence[RecordNode], after: Sequence[RecordNode]) -> None:
+        """Pairs records without an own id in the same place; pairs that share the most ids come first."""
+        free = [(node, _id_fields_of(node)) for node in before if node.own is None]
         shared = [
             (len(ids & earlier_ids), -place, -rank, node, earlier)
             for place, node in enumerate(after[:_MOST_PAIRED])
-            if node.own is None and (ids := _ids_of(node))
+            if node.own is None and (ids := _id_fields_of(node))
             for rank, (earlier, earlier_ids) in enumerate(free[:_MOST_PAIRED])
             if earlier.place == node.place and ids & earlier_ids
         ]
@@ -496,17 +500,17 @@ class _EarlierRecords:
                 taken.add(id(earlier))
 
 
-def _ids_of(node: RecordNode) -> frozenset[str]:
-    return frozenset(f"{key}={value}" for key, value in node.record.items() if names_a_record(key))
+def _id_fields_of(node: RecordNode) -> frozenset[str]:
+    return frozenset(f"{key}={value}" for key, value in node.record.items() if is_id_name(key))
 
 
 def _identify_node(node: RecordNode) -> tuple[tuple[str, ...], frozenset[str]]:
     """The record's place, and its own id or else all its ids."""
-    return node.place, _ids_of(node) if node.own is None else frozenset({str(node.own).strip().casefold()})
+    return node.place, _id_fields_of(node) if node.own is None else frozenset({str(node.own).strip().casefold()})
 
 
-def _says_done(leaf: Leaf, done: frozenset[str]) -> bool:
-    """Whether a field has a form of the verb as its value, "approved", or as its name with the value true."""
+def _has_participle(leaf: Leaf, done: frozenset[str]) -> bool:
+    """Whether a field has a participle of the verb as its value, "approved", or as its name with the value true."""
     return str(leaf.value).lower() in done or (leaf.value is True and leaf.name.lower().removeprefix("is_") in done)
 
 

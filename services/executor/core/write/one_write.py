@@ -1,6 +1,6 @@
-"""One write of a plan, step by step: what may hold it back, the read before it, intent, call, answer, proof (I3, I4).
+"""One write of a plan, step by step: what may stop it, the read before it, intent, call, answer, proof (I3, I4).
 
-``make_and_settle`` says which step follows from which status; below it the steps stand in their order.
+``make_and_settle`` says which step follows from which status; below it the steps are in their order.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from services.executor.core.authorize.persons import release_still_holds
 from services.executor.core.authorize.policy import has_fresh_verdict, renew_verdict
 from services.executor.core.plan.notices import append_sentence_at, check_notice_release, find_text_path
-from services.executor.core.reads.one_call import dispatch_call
+from services.executor.core.reads.server_call import dispatch_call
 from services.executor.core.records.references import resolve_references
 from services.executor.core.session.context import DispatchRefused, TurnContext, require_permitted
 from services.executor.core.session.dossier import Progress
@@ -25,12 +25,12 @@ from services.executor.core.session.ledger import (
     write_key,
 )
 from services.executor.core.states.machine import Escalated, Failed, Rejected
-from services.executor.core.tools.classes import identifies
+from services.executor.core.tools.classes import is_identifying_name
 from services.executor.core.tools.record_tree import NoSuchPath
 from services.executor.core.tools.toolbox import arguments_to_send, key_field, problems_with
 from services.executor.core.write.agent_calls import (
     UNSTOPPED,
-    hear_reply,
+    apply_reply,
     is_answer_overdue,
     is_with_agent,
     settle_by_agent,
@@ -43,7 +43,7 @@ from services.executor.core.write.settling import (
     settle_by_reading,
     store_answer,
     store_status,
-    was_so_before,
+    was_shown_before,
 )
 from services.executor.ports.tools import Tool, ToolSilent, ToolUnreachable
 from shared.contracts.ledger import LedgerEntry
@@ -57,9 +57,7 @@ _CONNECT_PAUSES = (0.2, 0.5, 1.0)  # seconds between attempts of a call that pro
 
 
 class NotSent(Exception):
-    """A call cannot be made as it was planned; the message says why. Nothing was sent, and the plan goes on without
-    it.
-    """
+    """A call cannot be made as planned; the message says why. Nothing was sent, and the plan goes on without it."""
 
 
 class PlannedWrite(NamedTuple):
@@ -83,59 +81,59 @@ class PreparedCall(NamedTuple):
 
 
 async def make_and_settle(write: PlannedWrite) -> LedgerEntry:
-    """Takes the call from its entry's status to one that is settled, and returns its entry; one that could not be sent
-    stays so. Raises ``Doubtful`` for a write in doubt.
+    """Takes the call from its entry's status to a settled one and returns the entry; a call that could not be sent
+    keeps its status. Raises ``Doubtful`` for a write in doubt.
     """
     ctx = write.ctx
     entry = (await ctx.store.ledger()).get(write_key(write.plan, write.call))
     while True:
         match entry:
             case None | LedgerEntry(status=WriteStatus.UNSENT | WriteStatus.RESEND):
-                entry = await _send(write, entry)
+                entry = await _prepare_and_send(write, entry)
                 if entry.status in SENDABLE:
                     return entry
             case LedgerEntry(status=WriteStatus.ASKED) if not is_answer_overdue(ctx, entry):
-                entry = await hear_reply(ctx, entry)
+                entry = await apply_reply(ctx, entry)
             case LedgerEntry(status=WriteStatus.ASKED):  # its agent is told to stop
-                entry = await _settle(ctx, entry, may_resend=False)
+                entry = await _settle_sent_call(ctx, entry, may_resend=False)
             case LedgerEntry(status=WriteStatus.SENDING | WriteStatus.DENIED) | LedgerEntry(waits_for_proof=True):
-                entry = await _settle(ctx, entry, may_resend=True)
+                entry = await _settle_sent_call(ctx, entry, may_resend=True)
             case LedgerEntry(status=WriteStatus.ABSENT | WriteStatus.IN_DOUBT):
                 raise Doubtful
             case _:
                 return entry
 
 
-async def _send(write: PlannedWrite, entry: LedgerEntry | None) -> LedgerEntry:
-    """Sends the call, unless something refuses it, or what became of an earlier sending; returns its entry."""
+async def _prepare_and_send(write: PlannedWrite, entry: LedgerEntry | None) -> LedgerEntry:
+    """Sends the call, unless something refuses it or an earlier sending is settled instead; returns its entry."""
     ctx, call = write.ctx, write.call
     if call in write.plan.calls and await _is_being_taken_back(ctx, write.plan):
         if entry is None:
             raise NotSent(f"{call.call_id}: {call.tool} could not be made, and is not made any more")
         return entry
     try:
-        await _refuse_too_early(write)
-        await _refuse_out_of_turn(write)
+        await _refuse_before_required_calls(write)
+        await _refuse_out_of_sequence(write)
         prepared = await _prepare(write, entry)
     except NotSent as unprepared:
         if entry is None or not is_resent_by_key(entry):
             raise
         note = f"no answer came, and it cannot be sent again: {unprepared}"
         return await store_status(ctx, entry, WriteStatus.IN_DOUBT, note)
-    if entry is not None and (settled := await _settle_instead(prepared, entry)):
+    if entry is not None and (settled := await _settle_without_sending(prepared, entry)):
         return settled
     return await _send_prepared(prepared)
 
 
 async def _is_being_taken_back(ctx: TurnContext, plan: WritePlan) -> bool:
-    """Whether an attempt has begun to take back what the plan did: then nothing of the plan itself is sent."""
+    """Whether some attempt has begun to compensate the plan's calls; then none of its own calls is sent any more."""
     return any(entry.compensates is not None for entry in (await plan_entries(ctx.store, plan)).values())
 
 
 async def _prepare(write: PlannedWrite, entry: LedgerEntry | None) -> PreparedCall:
     """Checks the call, resolves its arguments, reads the state before it; sends nothing. Raises ``NotSent``."""
     ctx, call = write.ctx, write.call
-    tool = ctx.toolbox.find(call.connection_id, call.tool)
+    tool = ctx.toolbox.find_tool(call.connection_id, call.tool)
     if tool is None:
         raise NotSent(f"{call.call_id}: the tool {call.tool} is gone; it was not called")
     try:
@@ -150,7 +148,7 @@ async def _prepare(write: PlannedWrite, entry: LedgerEntry | None) -> PreparedCa
 
 
 async def _with_notice_sentence(write: PlannedWrite, tool: Tool, arguments: JsonObject) -> JsonObject:
-    """A notice's arguments, with its frozen sentence where that is needed. Raises ``NotSent``."""
+    """A notice's arguments, with its frozen sentence if that is needed. Raises ``NotSent``."""
     ctx, plan, call = write.ctx, write.plan, write.call
     if not call.if_acknowledged:
         return arguments
@@ -165,7 +163,9 @@ async def _with_notice_sentence(write: PlannedWrite, tool: Tool, arguments: Json
 
 
 async def _state_before(write: PlannedWrite, entry: LedgerEntry | None) -> str:
-    """What the read-back shows before the call, as JSON; before the first sending, for a resend under our key."""
+    """What the read-back shows before the call, as JSON; for a repetition under the idempotency key, before the first
+    sending.
+    """
     if entry is not None and is_resent_by_key(entry) and entry.before_json is not None:
         return entry.before_json
     if write.call.read_back is not None:
@@ -173,11 +173,11 @@ async def _state_before(write: PlannedWrite, entry: LedgerEntry | None) -> str:
     return dumps(await read_state_before(write.ctx, write.plan, write.call))
 
 
-async def _settle_instead(prepared: PreparedCall, entry: LedgerEntry) -> LedgerEntry | None:
+async def _settle_without_sending(prepared: PreparedCall, entry: LedgerEntry) -> LedgerEntry | None:
     """The settled entry of a write that was sent before and must not be sent again; None if it may.
 
-    A resend under our key has to carry it as the first sending did: to an agent only what it never had goes out again,
-    or a person's answer for the first time. What an operator wants sent again must not have taken hold since.
+    A repetition needs the idempotency key of the first sending; to an agent goes only what it never had, or a person's
+    answer for the first time. A repetition that an operator asked for is not made if the write took effect since.
     """
     ctx, tool, read = prepared.write.ctx, prepared.tool, prepared.before_json
     has_key = tool.is_skill or (entry.idempotency_field is not None and entry.idempotency_field == key_field(tool))
@@ -193,7 +193,7 @@ async def _settle_instead(prepared: PreparedCall, entry: LedgerEntry) -> LedgerE
 
 
 async def _send_prepared(prepared: PreparedCall) -> LedgerEntry:
-    """Stores the intent, makes the call and stores the answer. Repeats it only while no connection could be made."""
+    """Stores the intent, makes the call and stores the answer. Repeats it only while no connection can be made."""
     for pause in _CONNECT_PAUSES:
         entry = await _send_once(prepared, is_last=False)
         if entry.status not in SENDABLE:
@@ -204,14 +204,14 @@ async def _send_prepared(prepared: PreparedCall) -> LedgerEntry:
 
 
 async def _send_once(prepared: PreparedCall, *, is_last: bool) -> LedgerEntry:
-    """One attempt at the call. No intent is stored on an old verdict: the read before it may have taken its time."""
+    """One attempt at the call. The verdict is renewed first if the read before the call took so long that it is old."""
     ctx, tool = prepared.write.ctx, prepared.tool
     await ctx.journal.check_may_go_on()
-    await _renew_if_old(prepared.write)
+    await _renew_old_verdict(prepared.write)
     opening = asyncio.get_running_loop().time()
-    entry = await _open(prepared)
+    entry = await _store_intent(prepared)
     try:
-        _refuse_if_held_up(ctx, opening)
+        _refuse_if_delayed(ctx, opening)
         answer = await dispatch_call(
             ctx, tool, await with_file_contents(ctx, arguments_to_send(entry, tool)), reads=False
         )
@@ -223,10 +223,10 @@ async def _send_once(prepared: PreparedCall, *, is_last: bool) -> LedgerEntry:
     return await store_answer(ctx, entry, answer)
 
 
-async def _renew_if_old(write: PlannedWrite) -> None:
-    """Asks for the verdict again before an intent is stored, unless it was had within ``verdict_seconds`` (I2).
+async def _renew_old_verdict(write: PlannedWrite) -> None:
+    """Renews the verdict before an intent is stored, unless the last one came within ``verdict_seconds`` (I2).
 
-    Raises if the plan may not go on: ``Escalated`` if a part of it is done already, else ``Failed`` or ``Rejected``.
+    Raises ``Escalated`` if the plan may not go on and a part of it is done, else ``Failed`` or ``Rejected``.
     """
     ctx, progress = write.ctx, write.progress
     if has_fresh_verdict(ctx, write.plan.hash):
@@ -241,7 +241,7 @@ async def _renew_if_old(write: PlannedWrite) -> None:
         raise Escalated(f"the plan is half done, and its remaining calls were not sent: {why}") from error
 
 
-async def _open(prepared: PreparedCall) -> LedgerEntry:
+async def _store_intent(prepared: PreparedCall) -> LedgerEntry:
     ctx, _, plan, call, _ = prepared.write
     hold, earlier = ctx.limits.tool_seconds + ctx.limits.settle_margin_seconds, prepared.entry
     over = earlier is not None and bool(earlier.earlier) and earlier.earlier[-1].number == earlier.attempt
@@ -263,27 +263,29 @@ async def _open(prepared: PreparedCall) -> LedgerEntry:
         resolutions=earlier.resolutions if earlier else (),
         agent=earlier.agent if earlier else None,
     )
-    entry = entry.model_copy(update={"shown_before": was_so_before(entry)})
+    entry = entry.model_copy(update={"shown_before": was_shown_before(entry)})
     await ctx.journal.open_write(entry, hold)
     return entry
 
 
 def _is_replanned(write: PlannedWrite) -> bool:
-    """Whether an earlier plan of the task has a call of the same tool: each plan sends under keys of its own."""
+    """Whether an earlier plan of the task has a call of the same tool; each plan sends under keys of its own."""
     before = [plan for plan in write.progress.dossier.every_plan if plan.round < write.plan.round]
     called = (write.call.connection_id, write.call.tool)
     return any((one.connection_id, one.tool) == called for plan in before for one in plan.every_call)
 
 
-def _refuse_if_held_up(ctx: TurnContext, opening: float) -> None:
-    """Raises ``ToolUnreachable`` if the process was frozen since the intent: another may have judged the call."""
+def _refuse_if_delayed(ctx: TurnContext, opening: float) -> None:
+    """Raises ``ToolUnreachable`` if this process stood still since the intent was stored: another may have settled the
+    call.
+    """
     late = asyncio.get_running_loop().time() - opening
     if late > max(ctx.limits.settle_margin_seconds, _HELD_UP_SECONDS):
         raise ToolUnreachable(f"this process was held up for {late:.1f} s before the request, which was not made")
 
 
 async def _store_unsent(prepared: PreparedCall, entry: LedgerEntry, why: str, *, is_last: bool) -> LedgerEntry:
-    """Stores that nothing went out this time. What became of an earlier sending stays open."""
+    """Stores that nothing was sent this time. The outcome of an earlier sending stays open."""
     ctx = prepared.write.ctx
     if not is_resent_by_key(prepared.entry):
         return await store_status(ctx, entry, WriteStatus.UNSENT, f"no connection was made: {why}")
@@ -293,11 +295,11 @@ async def _store_unsent(prepared: PreparedCall, entry: LedgerEntry, why: str, *,
     )
 
 
-async def _settle(ctx: TurnContext, entry: LedgerEntry, *, may_resend: bool) -> LedgerEntry:
-    """Settles what is open about a call that was sent: by its agent's word if an agent has it, else by reading, which
-    is the proof of an ordinary write. Returns its entry. Without ``may_resend`` nothing more is sent.
+async def _settle_sent_call(ctx: TurnContext, entry: LedgerEntry, *, may_resend: bool) -> LedgerEntry:
+    """Settles a call that was sent: by what its agent says, if an agent has it, else by reading, which is the proof of
+    an ordinary write. Returns its entry. Without ``may_resend`` nothing more is sent.
     """
-    tool = ctx.toolbox.find(entry.call.connection_id, entry.call.tool)
+    tool = ctx.toolbox.find_tool(entry.call.connection_id, entry.call.tool)
     if tool is not None and tool.is_skill:
         settled = await settle_by_agent(ctx, entry, may_resend=may_resend)
         if settled is not None:
@@ -307,18 +309,18 @@ async def _settle(ctx: TurnContext, entry: LedgerEntry, *, may_resend: bool) -> 
     return await settle_by_reading(ctx, entry, may_resend=may_resend)
 
 
-async def settle_open(ctx: TurnContext, *, ends: bool = True) -> None:
+async def settle_open_writes(ctx: TurnContext, *, ends: bool = True) -> None:
     """Settles every write that is still in flight, so that none is left undecided whatever happens to the task.
 
-    An agent that is at work or asks is told to stop where the task ``ends``.
+    If the task ``ends``, an agent that is at work or waits for an answer is told to stop.
     """
     for entry in (await ctx.store.ledger()).values():
         if ends or not is_with_agent(entry):
-            await _settle(ctx, entry, may_resend=False)
+            await _settle_sent_call(ctx, entry, may_resend=False)
 
 
-async def _refuse_too_early(write: PlannedWrite) -> None:
-    """Raises ``NotSent``, naming the rule, if a call that a rule wants made first did not succeed."""
+async def _refuse_before_required_calls(write: PlannedWrite) -> None:
+    """Raises ``NotSent``, naming the rule, if a call that a rule requires before this one did not succeed."""
     call, verdict = write.call, write.progress.dossier.verdict
     needs = [need for need in verdict.needs if need.call_id == call.call_id] if verdict else []
     if not needs:
@@ -330,18 +332,22 @@ async def _refuse_too_early(write: PlannedWrite) -> None:
             raise NotSent(f"{call.call_id}: {call.tool} was not called: {need.rule_id}: {need.reason}")
 
 
-async def _refuse_out_of_turn(write: PlannedWrite) -> None:
-    """Raises ``NotSent`` if a change before this one is not verified, and no operator said that it may go on.
+async def _refuse_out_of_sequence(write: PlannedWrite) -> None:
+    """Raises ``NotSent`` if a change before this one is not proved, and no operator let the plan continue.
 
-    The change before may stand in an earlier plan. What did nothing there may be made good: the same change, proposed
-    again, takes its place.
+    Changes of earlier plans count, too. One that had no effect may be made good: the same change, proposed again, takes
+    its place.
     """
     call = write.call
     if not write.progress.template.sequence or call.tool_class is not ToolClass.CHANGE:
         return
     before = await _changes_before(write)
-    place = next((at for at, one in enumerate(before) if one.did_nothing and _makes_good(call, one.call)), len(before))
-    open_one = next((one for at, one in enumerate(before[:place]) if not _is_done(one, before[at + 1 :])), None)
+    place = next(
+        (at for at, one in enumerate(before) if one.did_nothing and _repeats_failed_change(call, one.call)), len(before)
+    )
+    open_one = next(
+        (one for at, one in enumerate(before[:place]) if not _is_done_or_repeated(one, before[at + 1 :])), None
+    )
     if open_one is not None:
         entry, failed = open_one.entry, open_one.call
         standing = f"{entry.status.value.replace('_', ' ')} ({entry.note})" if entry else "not made"
@@ -349,15 +355,15 @@ async def _refuse_out_of_turn(write: PlannedWrite) -> None:
         raise NotSent(f"{call.call_id}: {call.tool} was not called: this process goes step by step, and {told}")
 
 
-class _Change(NamedTuple):
+class _PlannedChange(NamedTuple):
     """A change of any plan of the task, with its ledger entry if it was begun."""
 
     call: PlannedCall
     entry: LedgerEntry | None
 
     @property
-    def lets_go_on(self) -> bool:
-        """Whether the change is proved, or an operator said that it took hold or that the plan goes on without it."""
+    def lets_plan_continue(self) -> bool:
+        """Whether the change is proved, or an operator confirmed it or let the plan continue without it."""
         word = self.entry.resolved if self.entry else None
         return took_effect(self.entry) or (word is not None and word.resolution is Resolution.SKIP)
 
@@ -366,27 +372,27 @@ class _Change(NamedTuple):
         return self.entry is None or self.entry.status in DID_NOTHING
 
 
-async def _changes_before(write: PlannedWrite) -> list[_Change]:
-    """The changes of all the task's plans up to the call; empty for a compensation, which stands in none of them."""
-    found: list[_Change] = []
+async def _changes_before(write: PlannedWrite) -> list[_PlannedChange]:
+    """The changes of all the task's plans up to the call; empty for a compensation, which belongs to none of them."""
+    found: list[_PlannedChange] = []
     for plan in write.progress.dossier.every_plan:
         entries = await plan_entries(write.ctx.store, plan)
         for one in plan.changes:
             if one == write.call:
                 return found
-            found.append(_Change(one, entries.get(one.call_id)))
+            found.append(_PlannedChange(one, entries.get(one.call_id)))
     return []
 
 
-def _is_done(change: _Change, later: Sequence[_Change]) -> bool:
-    """Whether the change lets what follows go out, or a later one that does makes it good."""
-    made_good = (one.lets_go_on for one in later if _makes_good(one.call, change.call))
-    return change.lets_go_on or (change.did_nothing and any(made_good))
+def _is_done_or_repeated(change: _PlannedChange, later: Sequence[_PlannedChange]) -> bool:
+    """Whether the change lets later calls be made, or a later change that does so repeats it."""
+    made_good = (one.lets_plan_continue for one in later if _repeats_failed_change(one.call, change.call))
+    return change.lets_plan_continue or (change.did_nothing and any(made_good))
 
 
-def _makes_good(call: PlannedCall, failed: PlannedCall) -> bool:
-    """Whether the call is the failed change made once more: same tool, part and record, perhaps with other details."""
+def _repeats_failed_change(call: PlannedCall, failed: PlannedCall) -> bool:
+    """Whether the call is the failed change once more: same tool, part and record, perhaps with other details."""
     if (call.connection_id, call.tool, call.part) != (failed.connection_id, failed.tool, failed.part):
         return False
-    named = {name for name in (*call.arguments, *failed.arguments) if identifies(name)}
+    named = {name for name in (*call.arguments, *failed.arguments) if is_identifying_name(name)}
     return all(call.arguments.get(name) == failed.arguments.get(name) for name in named)

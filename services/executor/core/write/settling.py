@@ -1,6 +1,6 @@
-"""Finds out what became of a call that was sent: by its answer and by reading, never by sending it again (I3, I4).
+"""Finds out what became of a call that was sent: from its answer and by reading, never by sending it again (I3, I4).
 
-``judge`` says what each combination of answer and read means; what a read shows, ``field_proof.find_proof`` says.
+``judge_write`` says what each combination of answer and read means; ``field_proof.find_proof`` what a read shows.
 """
 
 import asyncio
@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
-from services.executor.core.reads.one_call import dispatch_call
+from services.executor.core.reads.server_call import dispatch_call
 from services.executor.core.records.record_match import (
     find_leaf_for_claim,
     find_subjects,
@@ -20,11 +20,18 @@ from services.executor.core.records.seen_records import is_id_text
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.journal import Journal
 from services.executor.core.session.ledger import plan_results, with_attempt
-from services.executor.core.tools.classes import STATES, ToolWords, noun_of, participles, subject_of, words_of_tool
-from services.executor.core.tools.failures import ErrorMeaning, classify_error, failure_of, says_absent
-from services.executor.core.tools.listing import listing
-from services.executor.core.tools.near_names import words_of
-from services.executor.core.tools.record_tree import Leaf, NoSuchPath, leaves_of, names_a_record
+from services.executor.core.tools.classes import (
+    STATES,
+    ToolWords,
+    normalize_noun,
+    nouns_of_identifier,
+    participles_of_verb,
+    words_of_tool,
+)
+from services.executor.core.tools.failures import ErrorMeaning, classify_error, classify_failure, says_record_absent
+from services.executor.core.tools.listing import open_paged_list
+from services.executor.core.tools.name_similarity import words_of
+from services.executor.core.tools.record_tree import Leaf, NoSuchPath, find_leaves, is_id_name
 from services.executor.core.tools.toolbox import MOST_SENDINGS
 from services.executor.core.write.field_proof import WriteEvidence, find_proof, shows_already
 from services.executor.ports.tools import Tool, ToolAnswer, ToolSilent, ToolUnreachable, Unfinished
@@ -38,8 +45,8 @@ _CANNOT_TELL = "the read-back has no field that the call sets, nor shows what it
 
 
 class WriteJudgement(NamedTuple):
-    """The status of a write, with a note. ``contradicted``: a read shows something else than what was to be written,
-    and not merely nothing of it.
+    """The status of a write, with a note. ``contradicted``: a read shows other values than those that were to be
+    written.
     """
 
     status: WriteStatus
@@ -47,7 +54,7 @@ class WriteJudgement(NamedTuple):
     contradicted: bool = False
 
 
-def judge(entry: LedgerEntry, after: Json) -> WriteJudgement:
+def judge_write(entry: LedgerEntry, after: Json) -> WriteJudgement:
     """Judges a write by how it was answered, and by what its read-back shows after it:
 
     | the read-back shows           | an answer                | an error             | no answer |
@@ -62,11 +69,11 @@ def judge(entry: LedgerEntry, after: Json) -> WriteJudgement:
     """
     evidence = evidence_of_write(entry, after)
     if entry.refusal is not None:
-        return judge_error(entry, evidence)
-    return judge_lost(evidence) if entry.result_json is None else judge_answered(evidence)
+        return judge_failed_write(entry, evidence)
+    return judge_unanswered_write(evidence) if entry.result_json is None else judge_answered_write(evidence)
 
 
-def judge_answered(evidence: WriteEvidence) -> WriteJudgement:
+def judge_answered_write(evidence: WriteEvidence) -> WriteJudgement:
     """An answer alone proves nothing."""
     if not evidence.reader:
         return WriteJudgement(WriteStatus.UNVERIFIED, "no read tool can show it")
@@ -80,21 +87,21 @@ def judge_answered(evidence: WriteEvidence) -> WriteJudgement:
         note = f"the read-back shows it, but it did so before the call as well: {', '.join(found.also_before)}"
     elif found.denied:
         note = "the read-back shows something else"
-    elif can_show(evidence):
+    elif can_read_show_write(evidence):
         note = "the read-back does not show what was written"
     else:
         note = f"no read can show it: {_CANNOT_TELL}"
     return WriteJudgement(WriteStatus.UNVERIFIED, note, contradicted=found.denied and not found.also_before)
 
 
-def judge_lost(evidence: WriteEvidence) -> WriteJudgement:
-    """A lost answer is settled by the difference between the reads alone."""
+def judge_unanswered_write(evidence: WriteEvidence) -> WriteJudgement:
+    """If no answer came, the difference between the reads alone decides."""
     status, why = WriteStatus.IN_DOUBT, "and what the read-back shows may have another cause"
     if not evidence.reader:
         why = "and no read tool can show it"
     elif evidence.before is None:
         why = "and nothing is known of the state before the call"
-    elif evidence.after == evidence.before and can_show(evidence):
+    elif evidence.after == evidence.before and can_read_show_write(evidence):
         status, why = WriteStatus.ABSENT, "and the read-back shows no change"
     elif evidence.after == evidence.before:
         why = f"and nothing can tell: {_CANNOT_TELL}"
@@ -103,22 +110,24 @@ def judge_lost(evidence: WriteEvidence) -> WriteJudgement:
     return WriteJudgement(status, f"no answer came, {why}")
 
 
-def judge_error(entry: LedgerEntry, evidence: WriteEvidence) -> WriteJudgement:
+def judge_failed_write(entry: LedgerEntry, evidence: WriteEvidence) -> WriteJudgement:
     """An error is believed unless the read-back shows the write, which the server may have made all the same.
 
     Where no read can tell, the protocol, the operator's catalogue or a clear reason has to say that nothing was
-    written, and no earlier sending may be lost. A notice is not read back, and counts as refused.
+    written, and no earlier sending may be undecided. A notice is not read back, and counts as refused.
     """
     is_read, is_known = bool(evidence.reader) and evidence.after is not None, evidence.before is not None
     shown = find_proof(evidence).shown if is_read else ()
-    is_clear = entry.call.tool_class is not ToolClass.CHANGE or (entry.not_begun and not _was_lost_before(entry))
+    is_clear = entry.call.tool_class is not ToolClass.CHANGE or (
+        entry.not_begun and not _may_have_taken_effect_before(entry)
+    )
     if shown:
         earlier = "" if is_known else ", and nothing is known of the state before"
         why = f"but the read-back shows it: {', '.join(shown)}{earlier}"
     elif is_read and (entry.earlier or not is_known) and shows_already(evidence._replace(before=evidence.after)):
         cause = "an earlier sending may have done it" if is_known else "nothing is known of the state before"
         why = f"but the read-back shows it, and {cause}"
-    elif is_clear or (is_read and can_show(evidence)):
+    elif is_clear or (is_read and can_read_show_write(evidence)):
         return WriteJudgement(WriteStatus.REFUSED, f"the server refused: {entry.refusal or ''}")
     else:
         why = "and no read shows whether it was written all the same"
@@ -129,45 +138,47 @@ def judge_error(entry: LedgerEntry, evidence: WriteEvidence) -> WriteJudgement:
 _SETTING = frozenset("update change set edit modify correct adjust amend patch replace overwrite".split())
 
 
-def can_show(evidence: WriteEvidence) -> bool:
-    """Whether that read could show the write: before the call it showed a field that the call sets, of a record that
-    the call names; or it shows records of the kind that the call makes. The silence of one that cannot says nothing.
+def can_read_show_write(evidence: WriteEvidence) -> bool:
+    """Whether this read-back could show the write at all; if it could not, its silence means nothing.
+
+    It could if, before the call, it showed a field that the call sets of a record that the call names, or if it shows
+    records of the kind that the call makes.
     """
     before = evidence.after if evidence.before is None else evidence.before
     words, shown = words_of_tool(evidence.tool), words_of_tool(evidence.reader)
     records = [node.record for node in find_subjects(before, evidence.arguments, None, evidence.asked).direct]
     if words.removes:
         return bool(records)
-    if words.may_make and _shows_made_kind(words, shown, evidence, records):
+    if words.may_make_record and _shows_made_kind(words, shown, evidence, records):
         return True
-    set_fields = [leaf for leaf in leaves_of({**evidence.arguments, **evidence.expect}) if _is_set_by(leaf)]
-    leaves = [leaf for record in records for leaf in leaves_of(record)]
+    set_fields = [leaf for leaf in find_leaves({**evidence.arguments, **evidence.expect}) if _is_settable_field(leaf)]
+    leaves = [leaf for record in records for leaf in find_leaves(record)]
     if any(
         find_leaf_for_claim(field, leaves) or any(has_similar_name(field, leaf) for leaf in leaves)
         for field in set_fields
     ):
         return True
-    if set_fields and (words.may_make or words.verb in _SETTING):
+    if set_fields and (words.may_make_record or words.verb in _SETTING):
         return False
-    done = STATES | participles(evidence.tool)
+    done = STATES | participles_of_verb(evidence.tool)
     return any(not done.isdisjoint(words_of(leaf.name)) for leaf in leaves)
 
 
 def _shows_made_kind(
     words: ToolWords, shown: ToolWords, evidence: WriteEvidence, records: Sequence[JsonObject]
 ) -> bool:
-    """Whether the read is of what the call makes, or its records have a list of that: ``notes`` for ``add_note``."""
-    if words.is_akin_to(shown.nouns):
+    """Whether the read is about what the call makes, or its records have a list of that: ``notes`` for ``add_note``."""
+    if words.makes_by_verb(shown.nouns):
         return True
-    ids = [name for name in identifiers_in(evidence.arguments) if words.head in subject_of(name, words.nouns)]
+    ids = [name for name in identifiers_in(evidence.arguments) if words.head in nouns_of_identifier(name, words.nouns)]
     if ids and records:  # the call names the thing itself, which is there: it makes none
         return False
-    kept = {noun_of(word) for record in records for key in record for word in words_of(key)}
+    kept = {normalize_noun(word) for record in records for key in record for word in words_of(key)}
     return words.head in {shown.head, *kept}
 
 
-def _is_set_by(leaf: Leaf) -> bool:
-    return leaf.value is not None and not names_a_record(leaf.name) and not is_id_text(leaf.value)
+def _is_settable_field(leaf: Leaf) -> bool:
+    return leaf.value is not None and not is_id_name(leaf.name) and not is_id_text(leaf.value)
 
 
 def evidence_of_write(entry: LedgerEntry, after: Json) -> WriteEvidence:
@@ -185,8 +196,8 @@ def evidence_of_write(entry: LedgerEntry, after: Json) -> WriteEvidence:
     )
 
 
-def was_so_before(entry: LedgerEntry) -> bool:
-    """Whether the read before the call shows all that the call sets: by chance, or it had been made before."""
+def was_shown_before(entry: LedgerEntry) -> bool:
+    """Whether the read before the call shows all that the call sets: by chance, or because it was made before."""
     return shows_already(evidence_of_write(entry, None))
 
 
@@ -196,7 +207,7 @@ async def read_state_before(ctx: TurnContext, plan: WritePlan, call: PlannedCall
 
 
 async def read_state_after(ctx: TurnContext, entry: LedgerEntry) -> Json:
-    """What the read-back shows after the call: ``[]`` if it says that there is no such record.
+    """What the read-back shows after the call; ``[]`` if it says that there is no such record.
 
     None if it cannot be made or gets no answer.
     """
@@ -208,7 +219,7 @@ async def read_state_after(ctx: TurnContext, entry: LedgerEntry) -> Json:
 
 async def _read_back(ctx: TurnContext, call: PlannedCall, results: Mapping[str, Json]) -> Json:
     """The answer of the call's read-back, whose arguments may refer to ``results``, by call id."""
-    reader = ctx.toolbox.find(call.connection_id, call.read_back.tool) if call.read_back else None
+    reader = ctx.toolbox.find_tool(call.connection_id, call.read_back.tool) if call.read_back else None
     # The class of the reading tool may have changed.
     if call.read_back is None or reader is None or reader.tool_class is not ToolClass.READ:
         return None
@@ -218,8 +229,8 @@ async def _read_back(ctx: TurnContext, call: PlannedCall, results: Mapping[str, 
         return None
     try:
         answer = await dispatch_call(ctx, reader, arguments, reads=True)
-        if failure_of(answer) is not None:
-            return [] if says_absent(answer.content) else None
+        if classify_failure(answer) is not None:
+            return [] if says_record_absent(answer.content) else None
         return [] if answer.content is None else await _read_all_rows(ctx, call, reader, arguments, answer.content)
     except (ToolUnreachable, ToolSilent) as error:
         ctx.journal.tell("note", call=call.call_id, problem=f"the read-back did not answer: {error}")
@@ -227,8 +238,8 @@ async def _read_back(ctx: TurnContext, call: PlannedCall, results: Mapping[str, 
 
 
 async def _read_all_rows(ctx: TurnContext, call: PlannedCall, reader: Tool, arguments: JsonObject, first: Json) -> Json:
-    """All rows of a list that comes in parts; None if not all can be read: a part proves neither yes nor no."""
-    found = listing(reader, arguments, first, ctx.limits.lists)
+    """All rows of a list that comes in pages; None if not all can be read, since a part proves nothing."""
+    found = open_paged_list(reader, arguments, first, ctx.limits.lists)
     if found is None:
         return first
     await found.read_to_end(lambda following: dispatch_call(ctx, reader, following, reads=True))
@@ -239,7 +250,7 @@ async def _read_all_rows(ctx: TurnContext, call: PlannedCall, reader: Tool, argu
 
 
 async def store_answer(ctx: TurnContext, entry: LedgerEntry, answer: ToolAnswer) -> LedgerEntry:
-    """Stores the server's answer before anything is concluded from it, so that a later attempt knows it too."""
+    """Stores the server's answer before anything is concluded from it, so that a later attempt knows it, too."""
     if answer.unfinished is not None:
         return await store_unfinished(ctx, entry, answer.unfinished)
     if not answer.is_error:
@@ -247,18 +258,18 @@ async def store_answer(ctx: TurnContext, entry: LedgerEntry, answer: ToolAnswer)
         return await store_status(ctx, sent, WriteStatus.SENT, "the server answered")
     said = as_text(answer.content)
     # The protocol, the operator's catalogue or a clear reason may say that nothing was written.
-    tool = ctx.toolbox.find(entry.call.connection_id, entry.call.tool)
+    tool = ctx.toolbox.find_tool(entry.call.connection_id, entry.call.tool)
     by_operator = tool is not None and tool.catalogue.errors_change_nothing
     not_begun = answer.not_begun or by_operator or classify_error(answer.content) is ErrorMeaning.REFUSED
     refused = entry.model_copy(update={"refusal": said, "not_begun": not_begun})
     if _can_be_read_back(entry):
         return await store_status(ctx, refused, WriteStatus.DENIED, f"the server answered with an error: {said}")
-    judgement = judge(refused, None)
+    judgement = judge_write(refused, None)
     return await store_status(ctx, refused, judgement.status, judgement.note)
 
 
 async def store_unfinished(ctx: TurnContext, entry: LedgerEntry, unfinished: Unfinished) -> LedgerEntry:
-    """Stores which of the agent's tasks the call is, and what it asks; without a question it is at work."""
+    """Stores which of the agent's tasks the call is, and its question; without a question the agent is at work."""
     replies = entry.agent.replies if entry.agent else 0
     if not unfinished.question:
         before = entry.agent or AgentCall(task="")
@@ -273,19 +284,20 @@ async def store_unfinished(ctx: TurnContext, entry: LedgerEntry, unfinished: Unf
 
 
 async def settle_by_reading(ctx: TurnContext, entry: LedgerEntry, *, may_resend: bool) -> LedgerEntry:
-    """Settles what is open about a write (a lost answer, a proof, a refusal) and returns its entry.
+    """Settles an open write (no answer, an answer without proof, an error) and returns its entry.
 
-    ``may_resend``: a lost call whose server honours our key comes back as ``RESEND``, while sendings are left.
+    With ``may_resend``, a call without an answer whose server honours the idempotency key comes back as ``RESEND``,
+    while sendings are left.
     """
     if is_resent_by_key(entry) and not may_resend:
         before = (entry.earlier[-1].note if entry.earlier else "") or "no answer came"
         return await store_status(ctx, entry, WriteStatus.IN_DOUBT, f"{before}; it was not sent again")
     if entry.status is WriteStatus.SENDING:
-        await wait_until_closed(ctx.store, ctx.journal, entry)
+        await wait_until_call_is_over(ctx.store, ctx.journal, entry)
     elif not entry.waits_for_proof and entry.status is not WriteStatus.DENIED:
         return entry
     after = await read_state_after(ctx, entry) if _can_be_read_back(entry) else None
-    status, note, contradicted = judge(entry, after)
+    status, note, contradicted = judge_write(entry, after)
     read = entry.model_copy(update={"contradicted": contradicted})
     if _can_be_read_back(entry):
         read = read.model_copy(update={"proof_json": dumps(after)})
@@ -297,63 +309,67 @@ async def settle_by_reading(ctx: TurnContext, entry: LedgerEntry, *, may_resend:
 
 
 async def store_status(ctx: TurnContext, entry: LedgerEntry, status: WriteStatus, note: str) -> LedgerEntry:
-    """Stores a write's new status and note; of a doubt or question also the time by which somebody decides."""
+    """Stores a write's new status and note; for a doubt or a question also the time by which somebody has to decide."""
     return await _store_entry(ctx.journal, entry, status, note, ctx.tenant.approval_hours)
 
 
 async def settle_without_reading(store: TurnStore, journal: Journal, why: str) -> None:
-    """Settles writes that are in flight where no tool server can be asked: none becomes verified, and nothing is
-    guessed.
+    """Settles writes in flight where no tool server can be asked: none becomes verified, and nothing is guessed.
 
     The tenant's record is not read either: how long a doubt waits was stored when its call was sent.
     """
     for entry in (await store.ledger()).values():
-        status = _status_unread(entry)
+        status = _status_without_reading(entry)
         if status is not None:
-            await wait_until_closed(store, journal, entry)
+            await wait_until_call_is_over(store, journal, entry)
             note = f"{entry.note or 'no answer came'}, and nothing could be read: {why}"
             await _store_entry(journal, entry, status, note, entry.decide_hours)
 
 
 def is_resent_by_key(entry: LedgerEntry | None) -> bool:
-    """Whether it may be sent again because the server honours our key, and not on an operator's word."""
+    """Whether the call may be sent again because the server honours the idempotency key, and not because an operator
+    said so.
+    """
     return entry is not None and entry.status is WriteStatus.RESEND and entry.resolved is None
 
 
 def judge_before_resend(entry: LedgerEntry, now_json: str) -> WriteJudgement | None:
-    """For a write that an operator wants sent again: verified, if a read shows now that it took hold after all; in
-    doubt, if one does and none had an answer when the operator spoke. None if it may be sent.
+    """The judgement on a write that an operator wants sent again: verified, if a read now shows that it took effect
+    after all; in doubt, if a read shows it now and none had an answer when the operator decided. None if it may be
+    sent.
 
-    Only what a read shows beyond what the operator was shown counts.
+    Only what a read shows beyond what the operator saw counts.
     """
     if entry.status is not WriteStatus.RESEND or entry.resolved is None:
         return None
-    shown = _read_when_decided(entry)
+    shown = _read_at_decision(entry)
     if shown is None:
-        is_shown = was_so_before(entry.model_copy(update={"before_json": now_json}))
+        is_shown = was_shown_before(entry.model_copy(update={"before_json": now_json}))
         why = "a read shows it by now, and none had an answer when the operator spoke"
         return WriteJudgement(WriteStatus.IN_DOUBT, why) if is_shown else None
     if now_json == dumps(None):
         return None
-    judgement = judge_lost(evidence_of_write(entry.model_copy(update={"before_json": shown}), loads(now_json)))
+    judgement = judge_unanswered_write(
+        evidence_of_write(entry.model_copy(update={"before_json": shown}), loads(now_json))
+    )
     return judgement if judgement.status is WriteStatus.VERIFIED else None
 
 
-def _read_when_decided(entry: LedgerEntry) -> str | None:
+def _read_at_decision(entry: LedgerEntry) -> str | None:
     """What a read had shown, as JSON, when an operator decided; None if no read had an answer."""
     return next((text for text in (entry.proof_json, entry.before_json) if text not in (None, dumps(None))), None)
 
 
-def _was_lost_before(entry: LedgerEntry) -> bool:
-    """Whether an earlier sending may have taken hold, and no operator has decided about it."""
+def _may_have_taken_effect_before(entry: LedgerEntry) -> bool:
+    """Whether an earlier sending may have taken effect, and no operator has decided about it."""
     spoken_of = {word.doubt for word in entry.resolutions}
     return any(f"{entry.key}:{attempt.number}" not in spoken_of for attempt in entry.earlier)
 
 
-def _status_unread(entry: LedgerEntry) -> WriteStatus | None:
-    """The status of an open write that cannot be read; None for one that is not open."""
+def _status_without_reading(entry: LedgerEntry) -> WriteStatus | None:
+    """The status of an open write that cannot be read back; None for one that is not open."""
     if entry.waits_for_proof or entry.status is WriteStatus.DENIED:
-        return judge(entry, None).status
+        return judge_write(entry, None).status
     is_open = entry.status in (WriteStatus.SENDING, WriteStatus.ASKED) or is_resent_by_key(entry)
     return WriteStatus.IN_DOUBT if is_open else None
 
@@ -370,7 +386,7 @@ async def _store_entry(
     return settled
 
 
-async def wait_until_closed(store: TurnStore, journal: Journal, entry: LedgerEntry) -> None:
+async def wait_until_call_is_over(store: TurnStore, journal: Journal, entry: LedgerEntry) -> None:
     """Waits until the call's time has passed by the store's clock; the heartbeat keeps the lease alive meanwhile."""
     journal.note_time(await store.pulse())
     if entry.open_until is not None:

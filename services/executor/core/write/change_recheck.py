@@ -1,4 +1,4 @@
-"""A change is judged again where changes of its own plan before it may have changed what rules look at (I2)."""
+"""Judges a change again, if earlier changes of its own plan may have changed what rules look at (I2)."""
 
 from collections.abc import Mapping, Sequence
 
@@ -23,11 +23,11 @@ from shared.domain.words import RuleAction
 _PROPOSE_AGAIN = "Propose it again if it is still right"
 
 
-async def why_barred_since(
+async def why_barred_by_changes(
     ctx: TurnContext, progress: Progress, call: PlannedCall, entries: Mapping[str, LedgerEntry]
 ) -> str:
-    """Why a change of the plan in hand may not be made any more: by what its changes before it left, rules say more of
-    it than they said of the plan. Empty if it may; decided once for all attempts. ``entries``: the plan's, by call id.
+    """Why a change of the present plan may no longer be made: after the plan's earlier changes, rules demand more than
+    they did of the plan. Empty if it may be made; every attempt gets the same. ``entries``: the plan's, by call id.
     """
     plan, facts = progress.dossier.present_plan, progress.dossier.facts
     rules, template = ctx.policies, progress.template
@@ -35,7 +35,7 @@ async def why_barred_since(
         return ""
     before = plan.changes[: plan.changes.index(call)]
     made = [one for one in before if one.call_id in entries and has_begun(entries[one.call_id])]
-    refs = _find_touched(ctx.toolbox.keys, progress, call, made) if made else frozenset[str]()
+    refs = _find_refs_to_reread(ctx.toolbox.keys, progress, call, made) if made else frozenset[str]()
     touched, key = [fact for fact in facts if fact.ref in refs], f"{left_out_key(plan, call)}:again:verdict"
     if not touched:
         return ""
@@ -44,21 +44,21 @@ async def why_barred_since(
         tools = ", ".join(dict.fromkeys(one.tool for one in made))
         try:
             fresh = await run_side_by_side(read_again(ctx, f"{key}:{one.ref}", one, progress) for one in touched)
-            alone = _plan_alone(ctx, progress, call, fresh)
+            alone = _isolate_call(ctx, progress, call, fresh)
             verdict = await request_verdict(ctx, alone.template, alone.dossier, plan)
         except Failed as failed:
             return f"what {tools} left of it is not known: {failed.reason}. {_PROPOSE_AGAIN}"
-        said = _new_demands(ctx, progress, alone.update_dossier(verdict=verdict))
+        said = _find_new_demands(ctx, progress, alone.update_dossier(verdict=verdict))
         return f"since {tools} was made, rules say of it: {'; '.join(said)} {_PROPOSE_AGAIN}" if said else ""
 
     return await ctx.journal.note_step(key, decide)
 
 
-def _find_touched(
+def _find_refs_to_reread(
     keys: RecordKeys, progress: Progress, call: PlannedCall, made: Sequence[PlannedCall]
 ) -> frozenset[str]:
-    """The references of the reads at which rules about the call may look, also by way of a figure; none unless one of
-    the calls that were made has to do with a record around it.
+    """The references of the reads on which rules about the call may depend, also by way of a figure; empty unless one
+    of the calls that were made concerns a record around it.
     """
     facts, values = progress.dossier.facts, progress.dossier.values
     under = {operand.ref for value in values if value.figure for operand in value.operands}
@@ -66,9 +66,9 @@ def _find_touched(
     return refs_of_reads_around(call, facts, keys, made) | (near_made & under)
 
 
-def _plan_alone(ctx: TurnContext, progress: Progress, call: PlannedCall, fresh: Sequence[Fact]) -> Progress:
-    """The progress with the call as a plan of its own, after the others of its plan. Figures are those of the ``fresh``
-    facts; a calculated value that rests on what was read anew is not known any more.
+def _isolate_call(ctx: TurnContext, progress: Progress, call: PlannedCall, fresh: Sequence[Fact]) -> Progress:
+    """The progress with the call as a plan of its own, after the other calls of its plan. Figures are computed from the
+    ``fresh`` facts; calculated values that rest on what has changed since are dropped.
     """
     dossier = progress.dossier
     plan, anew = dossier.present_plan, {fact.ref: fact for fact in fresh}
@@ -77,7 +77,7 @@ def _plan_alone(ctx: TurnContext, progress: Progress, call: PlannedCall, fresh: 
     others = plan.model_copy(update={"calls": tuple(one for one in plan.calls if one != call)})
     by_name = {value.name: value for value in dossier.values}
     before = {fact.ref: fact for fact in dossier.facts}
-    still = [one for one in dossier.values if all(_is_as_before(each, by_name, before, anew) for each in one.operands)]
+    still = [one for one in dossier.values if all(_is_unchanged(each, by_name, before, anew) for each in one.operands)]
     return progress.update_dossier(
         facts=facts,
         values=with_figures(still, compute_figures(progress.template, facts, ctx.task)),
@@ -87,12 +87,12 @@ def _plan_alone(ctx: TurnContext, progress: Progress, call: PlannedCall, fresh: 
     )
 
 
-def _is_as_before(
+def _is_unchanged(
     operand: Operand, values: Mapping[str, NamedValue], before: Mapping[str, Fact], anew: Mapping[str, Fact]
 ) -> bool:
-    """Whether an operand is the same in what was read anew, also by way of other values."""
+    """Whether an operand has the same value in the fresh facts, also by way of other values."""
     if operand.source == "value" and operand.ref in values:
-        return all(_is_as_before(each, values, before, anew) for each in values[operand.ref].operands)
+        return all(_is_unchanged(each, values, before, anew) for each in values[operand.ref].operands)
     if operand.source != "result" or operand.ref not in anew:
         return True
     try:
@@ -102,22 +102,24 @@ def _is_as_before(
     return [cell.value for cell in was.cells] == [cell.value for cell in now.cells]
 
 
-def _new_demands(ctx: TurnContext, before: Progress, alone: Progress) -> list[str]:
-    """What rules say of a call ``alone`` that they did not say when its plan was let through."""
+def _find_new_demands(ctx: TurnContext, before: Progress, alone: Progress) -> list[str]:
+    """What rules demand for the call alone (``alone``) that they did not when its plan was released (``before``)."""
     earlier, verdict = before.dossier.verdict, alone.dossier.verdict
     if earlier is None or verdict is None:
         raise Failed("there is no verdict on the plan; nothing was written")
-    known = {_key_of(rule) for rule in earlier.triggered_rules}
+    known = {_key_of_rule(rule) for rule in earlier.triggered_rules}
     said = [problem.message for problem in verdict.problems]
     said += [refusal.sentence for refusal in verdict.refusals]
-    said += [rule.sentence for rule in verdict.triggered_rules if _key_of(rule) not in known]
+    said += [rule.sentence for rule in verdict.triggered_rules if _key_of_rule(rule) not in known]
     said += () if before.dossier.by_person else reasons_to_ask_a_person(ctx, alone)
     if count_persons_needed(ctx, alone) > count_persons_needed(ctx, before):
         said.append("it takes more people")
     return list(dict.fromkeys(said))
 
 
-def _key_of(rule: TriggeredRule) -> tuple[object, ...]:
-    """What tells a demand from others: a block that was undecided is none yet."""
+def _key_of_rule(rule: TriggeredRule) -> tuple[object, ...]:
+    """What tells a rule's demand from others. A block that lacked a field is another demand than one that is
+    certain.
+    """
     is_undecided = rule.indeterminate and rule.action is RuleAction.BLOCK
     return (rule.policy_id, rule.rule_id, rule.call_id, rule.action, is_undecided)

@@ -1,5 +1,5 @@
-"""One call to a server, of a read or a write: sent, repeated where a read may be, and kept as a journal step; and its
-answer with fields under the names that were expected.
+"""One call to a server, of a read or a write, sent and journaled as a step; and the fields of its answer under the
+names that rules and the task expect.
 """
 
 import asyncio
@@ -17,10 +17,10 @@ from services.executor.core.session.context import TurnContext
 from services.executor.core.session.ruled_tools import has_tool_rules
 from services.executor.core.session.values import Fact
 from services.executor.core.states.machine import Failed, is_figure, parse_pattern
-from services.executor.core.tools.failures import Failure, failure_of
-from services.executor.core.tools.near_names import words_of
+from services.executor.core.tools.failures import ReadFailure, classify_failure
+from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import map_objects
-from services.executor.core.tools.schema_drift import ALIASES, ColumnMatch, match, rename_arguments
+from services.executor.core.tools.schema_drift import ALIASES, ColumnMatch, match_column, rename_arguments
 from services.executor.ports.tools import Tool, ToolAnswer, ToolSilent, ToolUnreachable
 from shared.domain import span_names as names
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_object
@@ -40,11 +40,12 @@ _FEWEST = 2
 _HEADING = "told"
 
 
-def read_told_record(content: Json) -> Json:
-    """The fields of a text that consists of ``name is value`` clauses only, as an object; any other content as it is.
+def parse_clause_record(content: Json) -> Json:
+    """A text that consists only of ``name is value`` clauses as an object with these fields; any other content
+    unchanged.
 
-    Numbers are read as numbers where they are written plainly, and a clause without a value as an empty text. What
-    stands before the first clause, and sentences after the single word of the last one, are kept as ``told``.
+    Plainly written numbers become numbers, a clause without a value an empty text. What stands before the first clause,
+    and sentences after a last clause of one word, are kept as the field ``told``.
     """
     if not isinstance(content, str) or ";" not in content:
         return content
@@ -56,11 +57,11 @@ def read_told_record(content: Json) -> Json:
 
 
 async def dispatch_call(ctx: TurnContext, tool: Tool, arguments: JsonObject, *, reads: bool) -> ToolAnswer:
-    """What the server answered; raises ``ToolUnreachable`` and ``ToolSilent``. ``reads``: it may be asked again."""
+    """The server's answer; raises ``ToolUnreachable`` and ``ToolSilent``. ``reads``: the call may be repeated."""
     ask = ctx.ports.tools.read if reads else ctx.ports.tools.call
     connection = ctx.toolbox.connection_of(tool)
     with ctx.ports.tracer.span(names.TOOL_OPERATION, SpanKind.CLIENT) as span:
-        _note_tool(span, tool)
+        _annotate_span(span, tool)
         try:
             answer = await ask(connection, tool.name, arguments, ctx.limits.tool_seconds, ctx.record.session_id)
         except (ToolUnreachable, ToolSilent) as error:
@@ -70,11 +71,11 @@ async def dispatch_call(ctx: TurnContext, tool: Tool, arguments: JsonObject, *, 
             span.note({names.TOOL_OUTCOME: "error" if answer.is_error else "ok"})
         if answer.is_error:
             span.record_failure("tool_error")
-        return answer._replace(content=read_told_record(answer.content)) if reads else answer
+        return answer._replace(content=parse_clause_record(answer.content)) if reads else answer
 
 
 def _parse_clauses(text: str, told: list[str]) -> dict[str, Json] | None:
-    """The fields of a text of clauses, None for any other text. What follows the last clause is added to ``told``."""
+    """The fields of a text of clauses; None for any other text. What follows the last clause is added to ``told``."""
     clauses = [_CLAUSE.fullmatch(part.strip()) for part in _PARTS.split(text) if part.strip()]
     found: dict[str, Json] = {}
     for place, clause in enumerate(clauses, 1):
@@ -89,7 +90,7 @@ def _parse_clauses(text: str, told: list[str]) -> dict[str, Json] | None:
     return found if len(found) >= _FEWEST else None
 
 
-def _note_tool(span: Span, tool: Tool) -> None:
+def _annotate_span(span: Span, tool: Tool) -> None:
     if not span.is_recording:
         return
     span.rename(names.TOOL.format(tool=tool.name))
@@ -112,9 +113,8 @@ async def send_call(
 ) -> AnsweredCall:
     """The server's answer to a call.
 
-    A read that it could not serve for the moment is made again a bounded number of times, and one that it did not
-    answer once; neither where there are rules about tools, which may allow a single call. Raises ``Failed`` if the
-    server does not answer at all: what it would have said is not guessed.
+    A read is repeated a few times if the server could not serve it for the moment, and once if no answer came; never
+    where there are rules about tools, which may allow a single call. Raises ``Failed`` if no answer comes at all.
     """
     repeats = tool.tool_class is ToolClass.READ and not has_tool_rules(ctx.policies)
     made = await _send_once(ctx, key, tool, arguments, names, may_be_silent=repeats)
@@ -123,7 +123,7 @@ async def send_call(
     left = ctx.limits.tool_seconds if repeats else 0.0
     for number, pause in enumerate(_PAUSES, 1):
         left -= pause
-        if left <= 0 or failure_of(made.answer) is not Failure.FOR_THE_MOMENT:
+        if left <= 0 or classify_failure(made.answer) is not ReadFailure.FOR_THE_MOMENT:
             break
         again = f"{key}:again{number}"
         if ctx.journal.get(again) is None:
@@ -133,8 +133,8 @@ async def send_call(
 
 
 def format_arguments(arguments: JsonObject, hidden: Mapping[str, MarkKind]) -> str:
-    """The arguments as JSON for people who watch, cut to 200 characters. Marked values are taken out before the cut,
-    since half of a number would not be recognized.
+    """The arguments as JSON for people, cut to 200 characters. Hidden values are removed before the cut, since half of
+    one would not be recognized.
     """
     return dumps(redact_json(arguments, hidden))[:_TOLD]
 
@@ -148,8 +148,8 @@ async def _send_once(
     *,
     may_be_silent: bool = False,
 ) -> AnsweredCall:
-    """The answer to the call, as a journal step. Raises ``Failed`` if the server cannot be reached, or is silent and
-    may not be.
+    """The answer to the call, as a journal step. Raises ``Failed`` if the server cannot be reached, or if no answer
+    comes and the call may not be repeated (``may_be_silent``).
     """
 
     async def call() -> str:
@@ -188,7 +188,9 @@ _TAKEN_NAMES = re.compile(r"the server sent no (\S+): (\S+) is taken for it\.")
 
 
 class WantedField(NamedTuple):
-    """Possible names of one field. ``kinds``: the records that have it; if empty, the records that the task names."""
+    """Possible names of one field. ``kinds``: the kinds of record that have it; if empty, the records that the task
+    names.
+    """
 
     fields: tuple[str, ...]
     kinds: tuple[str, ...] = ()
@@ -200,12 +202,12 @@ class ShownContent(NamedTuple):
 
 
 def wanted_fields(ctx: TurnContext) -> tuple[WantedField, ...]:
-    """The fields that the rules, the figures of the process and the task's own text name."""
+    """The fields that the rules, the process's figures and the task's text name."""
     template = ctx.template
     conditions = [rule.condition for policy in ctx.policies for rule in policy.rules]
     about = tuple(dict.fromkeys(kind for one in template.figures if one.about for kind in one.kinds))
     tools = {tool.name for tool in ctx.toolbox.tools.values()}
-    words = (word for condition in conditions for word in _names_of_records(ctx, condition))
+    words = (word for condition in conditions for word in _record_names_in_condition(ctx, condition))
     named = [WantedField((word,), about) for word in words if word not in _WORDS]
     asked = [WantedField((name,)) for name in _FIELD.findall(ctx.task) if name not in tools]
     operands = (parse_pattern(one) for figure in template.figures for one in figure.operands if not is_figure(one))
@@ -213,9 +215,9 @@ def wanted_fields(ctx: TurnContext) -> tuple[WantedField, ...]:
     return tuple(dict.fromkeys((*computed, *named, *asked)))
 
 
-def _names_of_records(ctx: TurnContext, condition: str) -> Iterator[str]:
-    """Yields the names in a rule's condition, but for those that are arguments of the tools that it names: their values
-    are the call's own, and no record is asked for them.
+def _record_names_in_condition(ctx: TurnContext, condition: str) -> Iterator[str]:
+    """Yields the names in a rule's condition, without those that are arguments of the tools that the condition names:
+    their values come from the call, and not from a record.
     """
     quoted = {text[1:-1] for text in _QUOTED.findall(condition)}
     named = [tool for tool in ctx.toolbox.tools.values() if tool.name in quoted]
@@ -224,8 +226,10 @@ def _names_of_records(ctx: TurnContext, condition: str) -> Iterator[str]:
             yield word
 
 
-def as_expected(ctx: TurnContext, fact: Fact) -> ShownContent | None:
-    """A fact's content with renamed fields under both names, and a note that says so; None if it has none."""
+def with_expected_names(ctx: TurnContext, fact: Fact) -> ShownContent | None:
+    """A fact's content with its renamed fields also under the expected names, and a note on that; None if it
+    has none.
+    """
     fields, once = wanted_fields(ctx), ParsedFact.model_validate(dict(fact))
     added: dict[int, JsonObject] = {}
     told: dict[str, str] = {}
@@ -242,7 +246,7 @@ def as_expected(ctx: TurnContext, fact: Fact) -> ShownContent | None:
 
 
 def content_as_received(fact: Fact) -> Json:
-    """What the server sent: the fact's content without the names under which ``as_expected`` shows fields besides."""
+    """The fact's content as the server sent it, without the names that ``with_expected_names`` added."""
     names = dict(_TAKEN_NAMES.findall(fact.note))
 
     def without_old_names(record: JsonObject) -> JsonObject:
@@ -253,11 +257,11 @@ def content_as_received(fact: Fact) -> Json:
 
 
 def _find_renames(record: SeenRecord, fields: Sequence[WantedField], task: str) -> Mapping[str, str]:
-    """New names by expected ones. A column that matches two expected names, or is itself expected, is left out."""
-    mine = tuple(field for field in fields if _is_about(field, record, task))
+    """New names by expected ones, without columns that match two expected names or are themselves expected."""
+    mine = tuple(field for field in fields if _may_have_field(field, record, task))
     told = ((name, value) for name, value in record.record.items() if value is not None)
     valued = tuple(name for name, value in told if not isinstance(value, dict | list))
-    names = _plain_renames(mine, tuple(record.record), valued) if mine else {}
+    names = _find_unique_renames(mine, tuple(record.record), valued) if mine else {}
     figures = ALIASES[_FIGURE]
     return {
         old: new
@@ -267,7 +271,7 @@ def _find_renames(record: SeenRecord, fields: Sequence[WantedField], task: str) 
 
 
 @lru_cache(maxsize=512)  # the rows of a list have the same names
-def _plain_renames(
+def _find_unique_renames(
     fields: tuple[WantedField, ...], names: tuple[str, ...], valued: tuple[str, ...]
 ) -> Mapping[str, str]:
     found: dict[str, set[str]] = {}
@@ -286,16 +290,16 @@ def _plain_renames(
 
 
 def _matching_column(field: WantedField, name: str, free: Sequence[str]) -> ColumnMatch | None:
-    """The column that the field is called by now. A synonym counts only if the record's kind is known or the names
+    """The column that is this field's present name. An alias counts only if the record's kind is known or the names
     share a word.
     """
-    found = match(name, name, free)
+    found = match_column(name, name, free)
     if found is None or found.tier != "alias" or field.kinds:
         return found
     return found if {*words_of(name)} & {*words_of(found.name)} else None
 
 
-def _is_about(field: WantedField, record: SeenRecord, task: str) -> bool:
+def _may_have_field(field: WantedField, record: SeenRecord, task: str) -> bool:
     if field.kinds:
         return any(record.is_called(kind) for kind in field.kinds)
     return _names_one_kind(task) and is_named_in_task(record, task)

@@ -1,7 +1,7 @@
-"""Tells which similar names may mean the same, and which only look alike (``date`` is no ``rate``).
+"""Tells which similar names may mean the same, and which only look alike: ``date`` is no ``rate``.
 
-A likeness of the letters ranks names; the words in them decide. Every word must have its partner, and a word that makes
-another thing of the name (``start`` and ``end``, ``payer`` and ``payee``, ``amount`` and ``amount_cents``) has none.
+Names are ranked by their letters; their words decide. Every word must have a partner in the other name, and a word that
+changes the meaning has none: ``start`` and ``end``, ``payer`` and ``payee``, ``amount`` and ``amount_cents``.
 """
 
 import re
@@ -69,9 +69,13 @@ def singular(word: str) -> str:
     return word[:-1] if word.endswith("s") and not word.endswith(("ss", "us", "is")) and len(word) > 3 else word
 
 
-def similar_names(missing: str, names: Sequence[str]) -> list[str]:
-    """The name that is most like the missing one; several if none clearly is; empty if none is like it."""
-    scored = sorted(((_rate_likeness(missing, name), name) for name in names if may_be(missing, name)), reverse=True)
+def most_similar_names(missing: str, names: Sequence[str]) -> list[str]:
+    """The name that is most like the missing one; several if none is clearly the most similar; empty if none is
+    similar.
+    """
+    scored = sorted(
+        ((_rate_likeness(missing, name), name) for name in names if may_mean_same(missing, name)), reverse=True
+    )
     ranked = [(score, name) for score, name in scored if score >= RANKED]
     if not ranked or ranked[0][0] < ACCEPTED:
         return []
@@ -79,23 +83,25 @@ def similar_names(missing: str, names: Sequence[str]) -> list[str]:
 
 
 def prefix_matches(missing: str, names: Sequence[str]) -> list[str]:
-    """The names that begin with the missing one, or with which it begins, by whole words or as a short form."""
+    """The names that begin with the missing one, or the reverse, by whole words or as a short form."""
     return [name for name in names if _begins_alike(words_of(missing), words_of(name))]
 
 
-def plain_words(name: str) -> tuple[str, ...]:
-    """The words of a name written out and sorted, with one word for each party: customer, name for ``cust_nm``."""
+def normalized_words(name: str) -> tuple[str, ...]:
+    """The words of a name, with short forms written out and synonyms of a party replaced, sorted: customer, name for
+    ``cust_nm``.
+    """
     written = (word for short in words_of(name) for word in _SHORT.get(short, short).split())
     return tuple(sorted(_SAME_PARTY.get(word, word) for word in written))
 
 
-def same_words(missing: str, names: Sequence[str]) -> list[str]:
-    """The names with the same words in other short forms: ``client_name`` for ``cust_nm``."""
-    wanted = plain_words(missing)
-    return [name for name in names if wanted and plain_words(name) == wanted]
+def names_of_same_words(missing: str, names: Sequence[str]) -> list[str]:
+    """The names with the same words, if short forms are written out: ``client_name`` for ``cust_nm``."""
+    wanted = normalized_words(missing)
+    return [name for name in names if wanted and normalized_words(name) == wanted]
 
 
-def may_be(one: str, other: str) -> bool:
+def may_mean_same(one: str, other: str) -> bool:
     """Whether two names may mean the same: every word of either has a partner in the other."""
     left, right = _expand_words(one), _expand_words(other)
     for word in list(left):
@@ -106,7 +112,7 @@ def may_be(one: str, other: str) -> bool:
 
 
 def _rate_likeness(one: str, other: str) -> float:
-    """How alike two names are, from 0 to 100, whatever the order of their words (``date_due``, ``due_date``)."""
+    """How alike two names are, from 0 to 100, regardless of the order of their words."""
     return fuzz.token_sort_ratio(" ".join(_expand_words(one)), " ".join(_expand_words(other)))
 
 
@@ -125,7 +131,7 @@ def _begins_alike(one: list[str], other: list[str]) -> bool:
 
 
 def _is_same_word(one: str, other: str) -> bool:
-    """Whether two words are forms of one word: an ending, a short form, or a doubled letter."""
+    """Whether two words are forms of one word: with another ending, a short form, or a doubled letter."""
     short, long = sorted((one, other), key=len)
     if not (short.isalpha() and long.isalpha()) or len(short) < 3:
         return short == long
@@ -137,7 +143,7 @@ def _is_same_word(one: str, other: str) -> bool:
 
 
 def _is_short_form(short: str, long: str) -> bool:
-    """Whether a word abbreviates the other: ``dep`` and ``dept`` for ``department``, no ``pay`` for ``payer``."""
+    """Whether a word abbreviates the other: ``dep`` and ``dept`` for ``department``; but not ``pay`` for ``payer``."""
     if len(short) > 4 or len(long) <= len(short):
         return False
     added = long.removeprefix(short)
@@ -145,10 +151,10 @@ def _is_short_form(short: str, long: str) -> bool:
         return added not in _ROLES and not (added[0] == short[-1] and added[1:] in _ROLES)
     skips_vowels = not set("aeiou") & set(short[1:]) and short[0] == long[0]
     begins = len(short) == 4 and long.startswith(short[:3])
-    return (skips_vowels or begins) and short[-1] == long[-1] and _in_order(short, long)
+    return (skips_vowels or begins) and short[-1] == long[-1] and _has_letters_in_order(short, long)
 
 
-def _in_order(short: str, long: str) -> bool:
+def _has_letters_in_order(short: str, long: str) -> bool:
     letters = iter(long)
     return all(letter in letters for letter in short)
 
