@@ -9,7 +9,7 @@ import pytest
 
 from services.executor.core.session.context import Limits, Ports
 from services.executor.core.states.prompts import load_prompts
-from services.executor.core.tools.classes import classify
+from services.executor.core.tools.classes import classify_tool
 from services.executor.core.turn.worker import Worker
 from services.executor.ports.tools import ToolAnswer
 from shared.domain.exact_json import Json, JsonObject, plain
@@ -62,7 +62,7 @@ async def _end_of(world: World, model: Model, limits: Limits | None = None) -> l
 def _servers(world: World) -> FakeToolServers:
     servers = FakeToolServers()
     for tool in (*world.readers, *world.writers):
-        tool_class, _ = classify(tool.name, None, None)
+        tool_class, _ = classify_tool(tool.name, None, None)
         servers.add(tool.name, _handler(world, tool), tool_class, _schema(tool), tool.description)
     return servers
 

@@ -21,7 +21,7 @@ from mcp.types import (
 )
 from pydantic import ValidationError
 
-from services.executor.core.tools.classes import ToolAnnotations, classify
+from services.executor.core.tools.classes import ToolAnnotations, classify_tool
 from services.executor.ports.tools import Tool, ToolAnswer, ToolSilent
 from shared.contracts.base import first_fault
 from shared.contracts.tenant import CatalogueEntry, Connection
@@ -176,7 +176,7 @@ def _build_tool(connection: Connection, tool: ListedTool) -> Tool:
     said = tool.annotations
     annotations = ToolAnnotations(said.read_only_hint, said.destructive_hint) if said else None
     is_own = not connection.from_request
-    classified = classify(tool.name, annotations, entry, is_own=is_own)
+    classified = classify_tool(tool.name, annotations, entry, is_own=is_own)
     return Tool(
         connection_id=connection.id,
         name=tool.name,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from services.executor.core.tools import classes as verbs
-from services.executor.core.tools.classes import ToolAnnotations, classify, classify_by_name
+from services.executor.core.tools.classes import ToolAnnotations, classify_by_name, classify_tool
 from shared.contracts.tenant import CatalogueEntry
 from shared.domain.words import STRICTNESS, ToolClass
 from tests.each_row import each_row
@@ -57,7 +57,7 @@ def test_a_writing_tool_is_not_taken_for_a_read_because_of_how_its_name_ends(nam
 @pytest.mark.promise("tools.unknown_changes")
 @each_row("name", ["", "_", "!!!", "и", "frobnicate_order", "processor", "орdеr_get", "get\u0435", "123"])
 def test_an_unknown_name_changes_whatever_the_annotation_says(name: str) -> None:
-    assert classify(name, ToolAnnotations(read_only=True), None).tool_class is ToolClass.CHANGE
+    assert classify_tool(name, ToolAnnotations(read_only=True), None).tool_class is ToolClass.CHANGE
 
 
 @each_row(
@@ -74,7 +74,7 @@ def test_an_unknown_name_changes_whatever_the_annotation_says(name: str) -> None
     ("get_order", None, ToolClass.READ),
 )
 def test_an_annotation_raises_and_never_lowers(name: str, said: ToolAnnotations | None, expected: ToolClass) -> None:
-    assert classify(name, said, None).tool_class is expected
+    assert classify_tool(name, said, None).tool_class is expected
 
 
 @pytest.mark.promise("tools.own_annotation")
@@ -94,7 +94,7 @@ def test_where_a_name_says_nothing_the_tenants_own_server_may_say_that_it_only_r
     name: str, own: bool, said: ToolAnnotations | None, expected: ToolClass
 ) -> None:
     """Asking or checking may change something, until somebody who knows the server says that it does not."""
-    assert classify(name, said, None, is_own=own).tool_class is expected
+    assert classify_tool(name, said, None, is_own=own).tool_class is expected
 
 
 @pytest.mark.promise("tools.catalogue_lowers")
@@ -103,8 +103,8 @@ def test_the_catalogue_decides_outright(tool_class: ToolClass) -> None:
     """Whatever name and server say, the operator knows better, in both directions."""
     entry = CatalogueEntry(tool_class=tool_class)
 
-    assert classify("delete_everything", ToolAnnotations(destructive=True), entry).tool_class is tool_class
-    assert classify("get_order", ToolAnnotations(read_only=True), entry).tool_class is tool_class
+    assert classify_tool("delete_everything", ToolAnnotations(destructive=True), entry).tool_class is tool_class
+    assert classify_tool("get_order", ToolAnnotations(read_only=True), entry).tool_class is tool_class
 
 
 NAMES = st.lists(st.sampled_from(sorted(verbs.READ | verbs.CHANGE | verbs.AMBIGUOUS | verbs.MESSAGES | {"and", "zap"})))
@@ -118,8 +118,8 @@ def test_adding_an_annotation_never_lowers_a_class(
 ) -> None:
     name = "_".join(words)
 
-    plain = classify(name, None, None).tool_class
-    annotated = classify(name, ToolAnnotations(read_only, destructive), None).tool_class
+    plain = classify_tool(name, None, None).tool_class
+    annotated = classify_tool(name, ToolAnnotations(read_only, destructive), None).tool_class
 
     assert STRICTNESS.index(annotated) >= STRICTNESS.index(plain)
 

@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from services.executor.core.session.context import Limits, Ports
 from services.executor.core.states.prompts import Prompts
-from services.executor.core.tools.classes import ToolAnnotations, classify
+from services.executor.core.tools.classes import ToolAnnotations, classify_tool
 from services.executor.core.turn.worker import Worker
 from services.executor.ports.policy import Tenants
 from services.executor.ports.tools import Tool, ToolAnswer, ToolServers
@@ -123,7 +123,7 @@ def _tool(listed: object, connection: Connection) -> Tool:
         cast("bool | None", (hints or {}).get("readOnlyHint")),
         cast("bool | None", (hints or {}).get("destructiveHint")),
     )
-    found = classify(name, said, entry)
+    found = classify_tool(name, said, entry)
     exact = cast(JsonObject, loads(json.dumps(schema)))
     return Tool(connection.id, name, description, exact, found.tool_class, found.why, entry)
 

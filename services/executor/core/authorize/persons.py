@@ -149,7 +149,7 @@ def release_plan(progress: Progress, note: str, *, by_person: bool = False, leve
     )
 
 
-def is_waiting_for(approval: Approval, progress: Progress) -> bool:
+def is_approval_awaited(approval: Approval, progress: Progress) -> bool:
     """Whether the progress waits for exactly this approval: same plan, same verdict, same confirmation step (I7)."""
     plan, verdict = progress.dossier.plan, progress.dossier.verdict
     if progress.state is not FsmState.APPROVAL_GATE or progress.dossier.approved_hash is not None:

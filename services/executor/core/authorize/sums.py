@@ -162,7 +162,7 @@ class CallSums:
         sums: JsonObject = {}
         for name in dict.fromkeys((*given, *asked)):
             own = [*self._summands_of_call(call, name, view)]
-            if not own or self._identifies_or_measures(name, own[0].figure, call):
+            if not own or self._is_id_or_measure(name, own[0].figure, call):
                 continue
             every = [*own, *(share for one in others for share in self._summands_of_call(one, name, view))]
             added = [[one.figure for one in every if one.may_concern_same_record(share)] for share in own]
@@ -261,7 +261,7 @@ class CallSums:
         """Whether one limit covers both calls: they use the same tool, or two tools that one rule names."""
         return one.tool == call.tool or any({one.tool, call.tool} <= names for names in self._together)
 
-    def _identifies_or_measures(self, name: str, value: Decimal, call: PlannedCall) -> bool:
+    def _is_id_or_measure(self, name: str, value: Decimal, call: PlannedCall) -> bool:
         """Whether a figure is a record's identifier, or a measure such as the weight of the record that the
         call makes.
         """

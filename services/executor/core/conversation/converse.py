@@ -27,7 +27,7 @@ from services.executor.core.model.made_tools import add_made_tools
 from services.executor.core.model.talk import PendingResults, Talk, opening_sections
 from services.executor.core.plan.agreement import asks_for_several
 from services.executor.core.plan.closing import PlanClosing, PlanSentBack
-from services.executor.core.plan.draft import ClosedPlan, PlanDraft, answer_held, answer_outcome
+from services.executor.core.plan.draft import ClosedPlan, PlanDraft, answer_held_proposal, answer_with_outcome
 from services.executor.core.plan.named_reads import NamedReads, listed_ids_without_call
 from services.executor.core.plan.outcomes import answers_as_facts, parts_not_done
 from services.executor.core.plan.sources import KnownSources, known_sources
@@ -167,7 +167,7 @@ class Conversation:
         self._has_outcomes = True
         self._written += await answers_as_facts(self.ctx, (closed.plan,))
         told = self._draft.record_outcomes(closed, outcomes, self._parts)
-        self._pending.close_with_outcomes([answer_outcome(one, outcome) for one, outcome in told])
+        self._pending.close_with_outcomes([answer_with_outcome(one, outcome) for one, outcome in told])
         self._talk.so_far += [{**one.as_json(), "result": outcome} for one, outcome in told]
 
     async def _handle_reply(self, reply: ModelReply) -> AnswerFound | PlanClosed | None:
@@ -302,7 +302,7 @@ class Conversation:
         is_whole = not fresh or not self._draft.parts_without_calls(self._parts)
         if self._draft.held and is_whole and not is_cut:
             return await self._close_plan()
-        self._pending.add_results(answer_held(one, one) for one in fresh)
+        self._pending.add_results(answer_held_proposal(one, one) for one in fresh)
         self._answer_calls()
         return None
 

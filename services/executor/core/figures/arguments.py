@@ -266,7 +266,7 @@ class ReadField(NamedTuple):
         return _join_names(self.parent, self.name)
 
     @property
-    def field(self) -> str:
+    def field_name(self) -> str:
         """The name of the field, without list positions."""
         return self.path.rpartition(".")[2].partition("[")[0]
 

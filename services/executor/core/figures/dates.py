@@ -322,7 +322,7 @@ class DateMention(NamedTuple):
     offset_from: tuple[Period, ...] = ()
 
 
-class _Word(NamedTuple):
+class _GrammarWord(NamedTuple):
     sign: str
     value: int
     start: int
@@ -362,7 +362,7 @@ def find_dates(
     numeric = [one for match in _NUMERIC.finditer(text) if (one := _read_numeric(match, today)) is not None]
     words = _build_words(text, tokens, spelled, numeric)
     signs = "".join(word.sign for word in words)
-    found = sorted([*numeric, *_read_words(words, signs, today)])
+    found = sorted([*numeric, *_match_date_patterns(words, signs, today)])
     found = _shift_by_offsets(text, words, signs, found)
     of_week = [*_find_days_of_week(text, found, today)]
     found = [one for one in found if all(one.start != other.start for other in of_week)]
@@ -427,13 +427,13 @@ def _find_days_without_month(text: str, found: Sequence[DateMention], today: dat
 
 def _build_words(
     text: str, tokens: Sequence[WrittenToken], spelled: Sequence[SpelledNumber], numeric: Sequence[DateMention]
-) -> list[_Word]:
+) -> list[_GrammarWord]:
     """The tokens as role characters for the patterns; ``.`` stands for any other word, ``|`` for the end of a
     phrase.
     """
     numbers = {number.first: number for number in spelled if number.value <= _MOST_SPELLED_DAYS}
     starts = [mention.start for mention in numeric]
-    words: list[_Word] = []
+    words: list[_GrammarWord] = []
     place = end = 0
     while place < len(tokens):
         token = tokens[place]
@@ -443,11 +443,11 @@ def _build_words(
         end = tokens[after - 1].end
         if number is not None and number.is_ordinal and after < len(tokens) and tokens[after].folded in _QUARTERS:
             after, end = after + 1, tokens[after].end  # "second quarter"
-            words.append(_Word("q", int(number.value), token.start, end))
+            words.append(_GrammarWord("q", int(number.value), token.start, end))
         elif _lies_in_mention(token.start, starts, numeric) or _ends_identifier(text, tokens, place):
-            words.append(_Word("#", 0, token.start, end))
+            words.append(_GrammarWord("#", 0, token.start, end))
         else:
-            words += [_Word(role.sign, role.value, token.start, end) for role in _find_roles(token, number)]
+            words += [_GrammarWord(role.sign, role.value, token.start, end) for role in _find_date_roles(token, number)]
         place = after
     return words
 
@@ -467,7 +467,7 @@ def _lies_in_mention(place: int, starts: Sequence[int], mentions: Sequence[DateM
     return before >= 0 and place < mentions[before].end
 
 
-def _find_roles(token: WrittenToken, number: SpelledNumber | None) -> Sequence[WordRole]:
+def _find_date_roles(token: WrittenToken, number: SpelledNumber | None) -> Sequence[WordRole]:
     known = date_roles_by_word().get(token.folded)
     if number is not None and (known is None or number.after > number.first + 1):
         return (WordRole("N", int(number.value)),)
@@ -477,16 +477,18 @@ def _find_roles(token: WrittenToken, number: SpelledNumber | None) -> Sequence[W
     return known or (WordRole("."),)
 
 
-def _read_gap_between_words(gap: str, start: int, before: Sequence[_Word], after: WrittenToken) -> list[_Word]:
+def _read_gap_between_words(
+    gap: str, start: int, before: Sequence[_GrammarWord], after: WrittenToken
+) -> list[_GrammarWord]:
     joins_month = (before[-1].sign == "N" and after.written.isalpha()) if before else False
     if gap == "-" and before and (joins_month or (before[-1].sign == "M" and len(after.written) == 4)):
         return []  # "12-Mar-2026"
     if _RANGE_GAP.fullmatch(gap):
-        return [_Word("r", 0, start, start + len(gap))]
+        return [_GrammarWord("r", 0, start, start + len(gap))]
     is_soft = _SOFT_GAP.fullmatch(gap) is not None
     if is_soft and _SENTENCE_END.search(gap):  # "4. März" goes on where "on 4 March. Two" does not
         is_soft = bool(before) and before[-1].sign == "N" and not after.written.isdecimal() and "\n" not in gap
-    return [] if is_soft else [_Word("|", 0, start, start + len(gap))]
+    return [] if is_soft else [_GrammarWord("|", 0, start, start + len(gap))]
 
 
 _OFFSET = re.compile(r"(?P<N>N)?(?P<w>w?)(?P<u>[DKHJ])w?o*(?P<side>[fpv])o*$")
@@ -496,14 +498,14 @@ _BETWEEN = re.compile(r"o*[r&]o*")
 _REPEATED = re.compile(r"so*(?:N)?(?P<w>w?)(?P<u>[DKHJ])w?|so*(?P<day>W)")
 
 
-def _read_words(words: Sequence[_Word], signs: str, today: date) -> Iterator[DateMention]:
+def _match_date_patterns(words: Sequence[_GrammarWord], signs: str, today: date) -> Iterator[DateMention]:
     taken = bytearray(len(signs))
     for pattern, read, is_relative in _GRAMMAR:
         for match in pattern.finditer(signs):
             first, after = match.span()
             if any(taken[first:after]):
                 continue
-            periods = read(_group_words(match, words, today))
+            periods = read(_words_of_match(match, words, today))
             if periods:
                 taken[first:after] = b"\1" * (after - first)
                 yield _build_mention(words, (first, after), tuple(dict.fromkeys(periods)), is_relative)
@@ -512,19 +514,21 @@ def _read_words(words: Sequence[_Word], signs: str, today: date) -> Iterator[Dat
 _ALIASES = {"V": "W", "U": "W", "L": "N", "K": "N"}
 
 
-def _group_words(match: re.Match[str], words: Sequence[_Word], today: date) -> _DateWords:
+def _words_of_match(match: re.Match[str], words: Sequence[_GrammarWord], today: date) -> _DateWords:
     values = {_ALIASES.get(key, key): words[match.start(key)].value for key, part in match.groupdict().items() if part}
     return _DateWords(match[0], values, today)
 
 
 def _build_mention(
-    words: Sequence[_Word], span: tuple[int, int], periods: tuple[Period, ...], is_relative: bool, step: str = ""
+    words: Sequence[_GrammarWord], span: tuple[int, int], periods: tuple[Period, ...], is_relative: bool, step: str = ""
 ) -> DateMention:
     start, end = words[span[0]].start, words[span[1] - 1].end
     return DateMention(start, end, periods, is_relative, step)
 
 
-def _shift_by_offsets(text: str, words: Sequence[_Word], signs: str, found: Sequence[DateMention]) -> list[DateMention]:
+def _shift_by_offsets(
+    text: str, words: Sequence[_GrammarWord], signs: str, found: Sequence[DateMention]
+) -> list[DateMention]:
     """The dates, each moved by the offset next to it in the text: ``two days before 4 March``, ``Montag in einer
     Woche``.
     """
@@ -547,7 +551,7 @@ def _offset_before(signs: str, backwards: str, place: int) -> re.Match[str] | No
     return _OFFSET.match(signs, len(signs) - found.end(), place) if found else None
 
 
-def _offset_after(text: str, words: Sequence[_Word], signs: str, place: int) -> re.Match[str] | None:
+def _offset_after(text: str, words: Sequence[_GrammarWord], signs: str, place: int) -> re.Match[str] | None:
     """The offset directly after a weekday or a day such as today, ``heute in 14 Tagen``; else None."""
     if not 0 < place < len(words) or signs[place - 1] not in "TW":
         return None
@@ -555,7 +559,7 @@ def _offset_after(text: str, words: Sequence[_Word], signs: str, place: int) -> 
     return _OFFSET_AFTER.match(signs, place) if is_joined else None
 
 
-def _shift_mention(words: Sequence[_Word], mention: DateMention, offset: re.Match[str]) -> DateMention:
+def _shift_mention(words: Sequence[_GrammarWord], mention: DateMention, offset: re.Match[str]) -> DateMention:
     count = words[offset.start("N")].value if offset["N"] else 1
     count = -count if offset["side"] and offset["side"] in "pv" else count
     days = [move_day(one.first, count, offset["u"], is_working=bool(offset["w"])) for one in mention.periods]
@@ -565,7 +569,7 @@ def _shift_mention(words: Sequence[_Word], mention: DateMention, offset: re.Matc
     return DateMention(start, end, periods, mention.is_relative, "", mention.periods)
 
 
-def _join_ranges(words: Sequence[_Word], signs: str, found: Sequence[DateMention]) -> Iterator[DateMention]:
+def _join_ranges(words: Sequence[_GrammarWord], signs: str, found: Sequence[DateMention]) -> Iterator[DateMention]:
     """Yields the periods between two dates: ``from Monday to Friday``, ``4 March - 2 April``."""
     starts = [word.start for word in words]
     for one, other in pairwise(found):
@@ -585,7 +589,7 @@ def _end_of_range(end: Period, start: Period) -> date:
     return end.last + timedelta(weeks=1) if is_within_a_week else end.last
 
 
-def _find_repetitions(words: Sequence[_Word], signs: str) -> Iterator[DateMention]:
+def _find_repetitions(words: Sequence[_GrammarWord], signs: str) -> Iterator[DateMention]:
     """Yields repetitions, which have a step between days instead of days: ``every Monday``, ``one per working day``."""
     for match in _REPEATED.finditer(signs):
         step = "K" if match["day"] else "w" if match["w"] else match["u"]

@@ -22,7 +22,7 @@ from services.executor.core.figures.numbers import (
     NumberMention,
     find_numbers_in_digits,
     find_numbers_in_words,
-    join_major_and_minor,
+    join_major_and_minor_amounts,
     read_amount,
     read_number_word,
 )
@@ -296,7 +296,7 @@ def find_mentions(text: str, now: datetime, *, relative: bool = True) -> Mention
     days += [day for day, _ in moments]
     lengths = _find_lengths_in_dates(numbers, days)
     counted = free.claim_mentions(sorted(numbers, key=lambda one: (one.start, -one.end)))  # "2 dozen" before "2"
-    counted += join_major_and_minor(text, counted)
+    counted += join_major_and_minor_amounts(text, counted)
     if relative:
         soon = [*_find_moments_from_now(text, counted, now)]
         days, times = [*days, *(day for day, _ in soon)], [*times, *(hour for _, hour in soon)]

@@ -265,7 +265,7 @@ def find_numbers(text: str) -> list[NumberMention]:
     languages = likely_languages(token.folded for token in tokens)
     spelled = read_spelled_numbers(text, tokens, languages)
     found = [*find_numbers_in_digits(text, languages[0]), *find_numbers_in_words(text, tokens, spelled)]
-    return [*found, *join_major_and_minor(text, sorted(found, key=lambda one: one.start))]
+    return [*found, *join_major_and_minor_amounts(text, sorted(found, key=lambda one: one.start))]
 
 
 def find_numbers_in_digits(text: str, language: str, *, m_is_million: bool = False) -> Iterator[NumberMention]:
@@ -276,7 +276,7 @@ def find_numbers_in_digits(text: str, language: str, *, m_is_million: bool = Fal
             yield NumberMention(*match.span(), match[0], (whole + Fraction(over, under),))
     yield from _find_ranges(text)
     for match in _DIGITS.finditer(text):
-        if (mention := _read_match(text, match, language, m_is_million)) is not None:
+        if (mention := _read_number_match(text, match, language, m_is_million)) is not None:
             yield mention
     for place, mark in enumerate(text):
         if mark in "½¼¾⅓⅔⅛" and not text[place - 1 : place].isdecimal():
@@ -293,7 +293,7 @@ def _find_ranges(text: str) -> Iterator[NumberMention]:
                 yield NumberMention(start, end, text[start:end], (value,), suffix.money, suffix.unit)
 
 
-def _read_match(text: str, match: re.Match[str], language: str, m_is_million: bool) -> NumberMention | None:
+def _read_number_match(text: str, match: re.Match[str], language: str, m_is_million: bool) -> NumberMention | None:
     values: tuple[Number, ...] = _read_digits(match["body"], "de" if match["dash"] else language)
     if not values or len(match["body"]) > _MOST_DIGITS or (match["minus"] and match["later"]):
         return None
@@ -421,7 +421,7 @@ def find_numbers_in_words(
         place = after
 
 
-def join_major_and_minor(text: str, numbers: Sequence[NumberMention]) -> Iterator[NumberMention]:
+def join_major_and_minor_amounts(text: str, numbers: Sequence[NumberMention]) -> Iterator[NumberMention]:
     """Yields amounts in two units as one amount: ``five euros and fifty cents``."""
     for major, minor in pairwise(numbers):
         is_pair = major.money and minor.money and minor.money.is_minor and not major.money.is_minor

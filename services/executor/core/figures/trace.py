@@ -634,7 +634,7 @@ def _is_valid_source(origin: ReadField, kind: ArgumentKind) -> bool:
     """
     if not origin.is_whole or origin.nature is not FieldNature.STRUCTURED:
         return False
-    return kind not in _CLASHES or kind_of_argument(origin.field, {}, origin.value) not in _CLASHES[kind]
+    return kind not in _CLASHES or kind_of_argument(origin.field_name, {}, origin.value) not in _CLASHES[kind]
 
 
 def _find_calculated_name(value: Json, hints: ArgumentHints, sources: TraceSources) -> str | None:

@@ -101,7 +101,7 @@ class PlanDraft:
             known = None if twin else next((entry for entry in made if _covers_proposal(entry, one)), None)
             is_repeated = twin and twin.reply == one.reply and asks_to_repeat(quotes.get(one.call.part or 0, ""))
             if twin and not is_repeated:
-                answered.append(answer_held(one, twin, _HELD_ALREADY))
+                answered.append(answer_held_proposal(one, twin, _HELD_ALREADY))
             elif known:
                 answered.append(ToolResult(one.use_id, dumps(outcome_of_call(known))))
             else:
@@ -180,12 +180,12 @@ def _covers_proposal(entry: LedgerEntry, one: Proposal) -> bool:
     return one.call.arguments in (entry.call.arguments, loads(entry.arguments_json))
 
 
-def answer_held(one: Proposal, held: Proposal, note: str = _HELD) -> ToolResult:
+def answer_held_proposal(one: Proposal, held: Proposal, note: str = _HELD) -> ToolResult:
     """The result for a call that is already held as a proposal: it waits until the task's other calls are proposed."""
     return ToolResult(one.use_id, dumps({"held": held.name, "note": note}))
 
 
-def answer_outcome(one: Proposal, outcome: Json) -> CallAnswer:
+def answer_with_outcome(one: Proposal, outcome: Json) -> CallAnswer:
     return CallAnswer(ToolResult(one.use_id, dumps(outcome)), one.describe_outcome(outcome))
 
 

@@ -58,7 +58,8 @@ class CheckedArgument(NamedTuple):
     """A scalar argument of a proposed call.
 
     ``origin``: the kind of its source; ``figure``: the calculated value that it is, if any; ``is_minor``: whether it is
-    an amount in cents or the like; ``now``: what the records that the call names have in the field of the same name.
+    an amount in cents or the like; ``recorded_numbers``: what the records that the call names have in the field of the
+    same name.
     """
 
     path: str
@@ -67,7 +68,7 @@ class CheckedArgument(NamedTuple):
     value: Json
     figure: str = ""
     is_minor: bool = False
-    now: tuple[Decimal, ...] = ()
+    recorded_numbers: tuple[Decimal, ...] = ()
 
 
 class CheckedChange(NamedTuple):

@@ -119,7 +119,7 @@ def user_refers_to_text(said: Iterable[str], path: str, tool: str) -> bool:
     if tool == FILE:
         return any(not _FILES.isdisjoint(singular_words(text.casefold())) for text in said)
     names = _names_of_text(path, tool)
-    return any(_refers_to(tuple(_WORD.findall(text.casefold())), names) for text in said)
+    return any(_words_refer_to(tuple(_WORD.findall(text.casefold())), names) for text in said)
 
 
 def _names_of_text(path: str, tool: str) -> frozenset[str]:
@@ -134,7 +134,7 @@ def _names_of_text(path: str, tool: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=256)
-def _refers_to(said: Sequence[str], names: frozenset[str]) -> bool:
+def _words_refer_to(said: Sequence[str], names: frozenset[str]) -> bool:
     places = [place for place, word in enumerate(said) if names.intersection(singular_words(word) or (word,))]
     return any(_is_reference_at(said, place) for place in places)
 

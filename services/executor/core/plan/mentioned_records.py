@@ -98,7 +98,7 @@ class MentionedRecords:
         calculated = {str(one).casefold() for one in self._sources.calculated.values()}
         if named is None or named.text in calculated:
             return False
-        nodes = [node for node in self._read_nodes if node.names[0] and are_same_kind(named.noun, node.kind)]
+        nodes = [node for node in self._nodes_read_by_model if node.names[0] and are_same_kind(named.noun, node.kind)]
         own = [node for node in nodes if named.text in node.names[0]]
         meant = self.list_meant_records(part)
         given = {str(one).casefold() for one in call.arguments.values()}
@@ -120,7 +120,7 @@ class MentionedRecords:
         text = self._words_for_part(part)
         if occurs_in(name, " ".join(self._told)):
             return False
-        own = [node for node in self._read_nodes if name.casefold() in node.names[0]]
+        own = [node for node in self._nodes_read_by_model if name.casefold() in node.names[0]]
         given = {as_text(one).casefold() for _, one in walk_json(call.arguments) if not isinstance(one, dict | list)}
         given |= {title.casefold() for one in [*given] for title in self.titles_by_id.get(one, ())}
         kinds, mine = {node.kind for node in own}, {key for node in own for key in _mentioned_values(node.record, text)}
@@ -190,7 +190,7 @@ class MentionedRecords:
     def _list_mentioned_records(self, text: str) -> Sequence[tuple[GraphNode, Set[tuple[str, str]]]]:
         """The records that a text mentions, and not as an exception, each with its values that the text has."""
         if text not in self._told_by_words:
-            told = ((node, {*_mentioned_values(node.record, text)}) for node in self._read_nodes)
+            told = ((node, {*_mentioned_values(node.record, text)}) for node in self._nodes_read_by_model)
             self._told_by_words[text] = [
                 (node, values)
                 for node, values in told
@@ -238,7 +238,7 @@ class MentionedRecords:
         if not leaves_choice_open(quote):
             return False
         said = {word for one in quote.split() for word in singular_words(one)}
-        kinds = {node.kind[-1] for node in self._read_nodes if node.kind} & said
+        kinds = {node.kind[-1] for node in self._nodes_read_by_model if node.kind} & said
         return not kinds or any(node.kind[-1:] and node.kind[-1] in kinds for node in nodes)
 
     def _is_mentioned(self, node: GraphNode, others: Sequence[GraphNode]) -> bool:
@@ -263,7 +263,7 @@ class MentionedRecords:
         return build_record_graph(tuple(self._facts), self._keys)
 
     @cached_property
-    def _read_nodes(self) -> Sequence[GraphNode]:
+    def _nodes_read_by_model(self) -> Sequence[GraphNode]:
         """The records that the model itself asked for."""
         return build_record_graph(tuple(fact for fact in self._facts if not fact.by_machine), self._keys).nodes
 

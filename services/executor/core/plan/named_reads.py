@@ -174,8 +174,8 @@ class NamedReads:
 
         stored = loads(self._ctx.journal.decide_once(key, missing))
         rows = [row for row in stored if isinstance(row, list)] if isinstance(stored, list) else []
-        return [self._read_named(f"{key}:{place}", *row) for place, row in enumerate(rows)]
+        return [self._build_named_read(f"{key}:{place}", *row) for place, row in enumerate(rows)]
 
-    def _read_named(self, key: str, connection: Json, name: Json, arguments: Json) -> _NamedRead:
+    def _build_named_read(self, key: str, connection: Json, name: Json, arguments: Json) -> _NamedRead:
         use = ToolUse(key, str(name), arguments if isinstance(arguments, dict) else {})
         return _NamedRead(key, use, self._ctx.toolbox.find_tool(str(connection), use.name))

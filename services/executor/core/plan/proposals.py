@@ -66,21 +66,21 @@ class ProposalContext(NamedTuple):
     sent_back: frozenset[str] = frozenset()
 
 
-def build_proposal(use: ToolUse, tool: Tool, before: Sequence[Proposal], setting: ProposalContext) -> Proposal:
-    """The model's call as a proposal, numbered after those ``before`` it. Raises ``InvalidProposal``."""
-    parts, corrections, reply = setting.parts, setting.corrections, setting.reply
+def build_proposal(use: ToolUse, tool: Tool, earlier: Sequence[Proposal], context: ProposalContext) -> Proposal:
+    """The model's call as a proposal, numbered after those ``earlier`` it. Raises ``InvalidProposal``."""
+    parts, corrections, reply = context.parts, context.corrections, context.reply
     said, sources = _read_reserved_argument(use.input.get(CALL))
     part = _find_part(said, parts)
     given: JsonObject = {name: value for name, value in use.input.items() if name != CALL}
     arguments = _with_current_names(given, tool, corrections)
-    arguments = _with_references(arguments, sources, [one for one in before if one.reply == reply])
+    arguments = _with_references(arguments, sources, [one for one in earlier if one.reply == reply])
     if (field := key_field(tool)) and field in arguments:
         raise InvalidProposal(f"{field} is not for you to fill: leave it out")
     if not any(referenced_calls(arguments)) and (problems := problems_with(arguments, tool)):
         raise InvalidProposal(f"the arguments do not fit: {problems}")
-    number = max((one.number for one in before), default=0) + 1
+    number = max((one.number for one in earlier), default=0) + 1
     call = PlannedCall(
-        call_id=f"c{setting.made + number}",
+        call_id=f"c{context.made + number}",
         connection_id=tool.connection_id,
         tool=tool.name,
         tool_class=tool.tool_class,

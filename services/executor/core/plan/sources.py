@@ -169,7 +169,7 @@ class SourceFinder:
             self._find_unsourced_texts,
             self._find_doubtful_values,
         )
-        return _with_faults(traced, [fault for check in checks for fault in check(traced)])
+        return _apply_faults(traced, [fault for check in checks for fault in check(traced)])
 
     def _trace_arguments(self, call: PlannedCall, tool: Tool) -> tuple[ArgumentTrace, ...]:
         """The scalars of the call's arguments with their sources, without those that earlier answers will fill."""
@@ -244,7 +244,9 @@ class SourceFinder:
         if not owners or "" in owners or owners & named:
             return ""
         own = [
-            one for name in named for one in self._derived.values_by_record_field.get((name, leaf.origins[0].field), [])
+            one
+            for name in named
+            for one in self._derived.values_by_record_field.get((name, leaf.origins[0].field_name), [])
         ]
         if not own:
             return ""
@@ -304,7 +306,7 @@ class SourceFinder:
                 value=traced.value_of(leaf),
                 figure=leaf.where if leaf.origin is OriginKind.CALCULATED else "",
                 is_minor=_is_in_minor_units(leaf, traced.tool),
-                now=tuple(self._recorded_numbers(leaf, traced.call)),
+                recorded_numbers=tuple(self._recorded_numbers(leaf, traced.call)),
             )
             for leaf in traced.leaves
         ]
@@ -357,46 +359,50 @@ class SourceFinder:
             value = traced.value_of(leaf)
             if leaf.kind in STRICT or not isinstance(value, str):
                 continue
-            why = self._why_text_unsourced(value, is_told=traced.call.tool_class is ToolClass.NOTIFY)
+            why = self._why_text_unsourced(value, is_sent=traced.call.tool_class is ToolClass.NOTIFY)
             if not why and leaf.kind is ArgumentKind.FREE_TEXT:
                 why = self._why_moment_differs(value, traced.part_mentions)
             if why:
                 yield CallFault(leaf.path, f"{leaf.path}: {why}")
 
-    def _why_text_unsourced(self, text: str, *, is_told: bool) -> str:
-        """A sentence on the accounts, cards and addresses in a text that have no source. ``is_told``: the text is sent
+    def _why_text_unsourced(self, text: str, *, is_sent: bool) -> str:
+        """A sentence on the accounts, cards and addresses in a text that have no source. ``is_sent``: the text is sent
         to somebody.
         """
         for mark in find_secret_values(text):
             writings = (mark.value, _GAPS.sub("", mark.value))
-            if mark.kind in _ACCOUNTS and not self._has_source("account", *writings, is_told=is_told):
+            if mark.kind in _ACCOUNTS and not self._has_source("account", *writings, is_sent=is_sent):
                 return f"no source has the {_ACCOUNTS[mark.kind]} in its text"
         addresses = (one for one in find_special_identifiers(text) if one.form in ADDRESSES)
-        if any(not self._has_source("url", one.text, is_told=is_told) for one in addresses):
+        if any(not self._has_source("url", one.text, is_sent=is_sent) for one in addresses):
             return "no source has the address in its text"
         return ""
 
-    def _why_moment_differs(self, text: str, quoted: Mentions) -> str:
+    def _why_moment_differs(self, text: str, part_mentions: Mentions) -> str:
         """A sentence if the text has another day or hour than the part states; empty if not, or if the part states
         none.
         """
-        if not (quoted.days or quoted.times):
+        if not (part_mentions.days or part_mentions.times):
             return ""
         written = find_mentions(text, self._sources.now, relative=False)
         days = {period.first for one in written.dates for period in one.periods if period.first == period.last}
-        if quoted.days and any(not self._has_source("date", day.isoformat()) for day in days):
+        if part_mentions.days and any(not self._has_source("date", day.isoformat()) for day in days):
             return "its text names a day that no source has, and this part says another one"
-        if quoted.times_of_day and written.times_of_day and written.times_of_day.isdisjoint(quoted.times_of_day):
+        if (
+            part_mentions.times_of_day
+            and written.times_of_day
+            and written.times_of_day.isdisjoint(part_mentions.times_of_day)
+        ):
             return "its text names another time of day than this part"
         return ""
 
-    def _has_source(self, name: str, *texts: str, is_told: bool = False) -> bool:
-        """Whether a value has a source, in one of its notations. ``is_told``: it is sent to somebody, so that a free
+    def _has_source(self, name: str, *texts: str, is_sent: bool = False) -> bool:
+        """Whether a value has a source, in one of its notations. ``is_sent``: it is sent to somebody, so that a free
         text alone is no source.
         """
         traced = [trace_scalar(name, {}, text, self._sources) for text in texts]
         found = [one for one in traced if one.origin is not OriginKind.NONE]
-        return any(not is_told or one.strictness_met or self._free.has_allowed_origin(one.origins) for one in found)
+        return any(not is_sent or one.strictness_met or self._free.has_allowed_origin(one.origins) for one in found)
 
     def _find_doubtful_values(self, traced: TracedCall) -> Iterator[CallFault]:
         """Numbers, days and hours that no source states and that follow from none."""
@@ -458,7 +464,7 @@ def _is_small_whole(value: Json) -> bool:
     return not is_code or all(int(digits) <= _MOST_CHOSEN for digits in _DIGITS.findall(str(value)))
 
 
-def _with_faults(traced: TracedCall, faults: Sequence[CallFault]) -> SourcedCall:
+def _apply_faults(traced: TracedCall, faults: Sequence[CallFault]) -> SourcedCall:
     """The call with the consequences of its faults. An argument with a graver fault is not also reported as
     doubtful.
     """
@@ -470,7 +476,7 @@ def _with_faults(traced: TracedCall, faults: Sequence[CallFault]) -> SourcedCall
         reasons.setdefault(one.argument or traced.leaves[0].path, one.why)
     untold_paths = {one.argument for one in untold}
     origins = [
-        _build_origin(leaf, is_untold=leaf.path in untold_paths, against=reasons.get(leaf.path, ""))
+        _build_origin(leaf, is_unmentioned=leaf.path in untold_paths, against=reasons.get(leaf.path, ""))
         for leaf in traced.leaves
     ]
     doubts = [one.why for one in doubtful if one.argument not in reasons] + [one.why for one in untold]
@@ -483,10 +489,10 @@ def _with_faults(traced: TracedCall, faults: Sequence[CallFault]) -> SourcedCall
     )
 
 
-def _build_origin(leaf: ArgumentTrace, *, is_untold: bool, against: str) -> Origin:
+def _build_origin(leaf: ArgumentTrace, *, is_unmentioned: bool, against: str) -> Origin:
     sources = {OriginKind.FACT: "result", OriginKind.CALCULATED: "value", OriginKind.TASK: "task"}
     free = leaf.free_text_only and leaf.kind in _FOR_A_PERSON
-    marks = {"free_text": free, "untold": is_untold, "against": against}
+    marks = {"free_text": free, "untold": is_unmentioned, "against": against}
     source = sources.get(leaf.origin, "none")
     return Origin.model_validate({"argument": leaf.path, "source": source, "ref": leaf.where, **marks})
 

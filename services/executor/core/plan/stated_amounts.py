@@ -94,11 +94,11 @@ def _find_other_amount(one: CheckedArgument, change: CheckedChange) -> Iterator[
         yield CallFault(one.path, f"{one.path} {as_text(one.value)}: this part says {told}")
 
 
-def _find_beyond_limit(one: CheckedArgument, quoted: Mentions) -> Iterator[CallFault]:
+def _find_beyond_limit(one: CheckedArgument, part_mentions: Mentions) -> Iterator[CallFault]:
     """An amount above the limit that the part states."""
-    for mention in quoted.numbers:
-        before = quoted.text[max(0, mention.start - 30) : mention.start]
-        if mention.money is None or not _AT_MOST.search(before) or _SHARES.search(quoted.text):
+    for mention in part_mentions.numbers:
+        before = part_mentions.text[max(0, mention.start - 30) : mention.start]
+        if mention.money is None or not _AT_MOST.search(before) or _SHARES.search(part_mentions.text):
             continue
         likeliest, *_ = _convert_to_unit(one, mention)
         if all(likeliest > whole for whole in mention.values):
@@ -114,7 +114,7 @@ def _find_wrong_difference(one: CheckedArgument, change: CheckedChange) -> Itera
     is_exact = not _ROUNDED.search(quoted.text)
     if (
         number is None
-        or not (one.now and is_exact and (is_up or is_down))
+        or not (one.recorded_numbers and is_exact and (is_up or is_down))
         or words_of_tool(change.tool.name).verb not in EDITING
     ):
         return
@@ -125,12 +125,12 @@ def _find_wrong_difference(one: CheckedArgument, change: CheckedChange) -> Itera
         factor = 100 if one.is_minor and mention.money and not mention.money.is_minor else 1
         steps = [
             (Fraction(now), _read_share(mention, said) * Fraction(now) or Fraction(said) * factor)
-            for now in one.now
+            for now in one.recorded_numbers
             for said in mention.values
         ]
         is_known = mention.unit is None or mention.unit == PERCENT
         if is_known and not any(is_rounding_of(number, now + sign * step) for now, step in steps for sign in signs):
-            told = f"by {mention.text}, and the record has {', '.join(map(str, one.now))}"
+            told = f"by {mention.text}, and the record has {', '.join(map(str, one.recorded_numbers))}"
             yield CallFault(one.path, f"{one.path} {as_text(one.value)}: this part says {told}")
 
 
@@ -215,11 +215,11 @@ def _is_fraction(mention: NumberMention) -> bool:
     return isinstance(mention.values[0], Fraction) or mention.unit == PERCENT
 
 
-def find_stated_figures(quoted: Mentions, facts: tuple[Fact, ...]) -> tuple[NumberMention, ...]:
+def find_stated_figures(part_mentions: Mentions, facts: tuple[Fact, ...]) -> tuple[NumberMention, ...]:
     """The numbers of a part that are figures to act with: not limits, conditions, small numbers in words, shares,
     terms, former values, counts or parts of names.
     """
-    return tuple(one for one in quoted.numbers if _is_stated_figure(one, quoted.text, facts))
+    return tuple(one for one in part_mentions.numbers if _is_stated_figure(one, part_mentions.text, facts))
 
 
 def _is_stated_figure(mention: NumberMention, text: str, facts: tuple[Fact, ...]) -> bool:

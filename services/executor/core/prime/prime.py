@@ -26,7 +26,7 @@ from services.executor.core.session.ruled_tools import rules_about_unknown_tools
 from services.executor.core.states.machine import GENERAL, Failed, Processes
 from services.executor.core.states.prompts import Prompts
 from services.executor.core.tools import classes as verbs
-from services.executor.core.tools.classes import classify
+from services.executor.core.tools.classes import classify_tool
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.toolbox import build_toolbox
 from services.executor.ports.policy import PolicyUnavailable, UnknownTenant
@@ -250,7 +250,7 @@ def _find_names(text: str) -> Iterator[str]:
 
 def _build_tool(name: str, connection: Connection) -> Tool:
     entry = connection.catalogue.get(name, _NO_ENTRY)
-    classified = classify(name, None, entry)
+    classified = classify_tool(name, None, entry)
     return Tool(
         connection_id=connection.id,
         name=name,

@@ -140,7 +140,7 @@ def _find_subjects(figure: Figure, links: RecordLinks, task: str) -> list[_Figur
     """
     wanted, records = figure.kinds, links.records
     of_kind: dict[str, list[SeenRecord]] = {}
-    for record in (one for one in records if any(one.is_called(kind) for kind in wanted)):
+    for record in (one for one in records if any(one.name_ends_in(kind) for kind in wanted)):
         of_kind.setdefault(record.identity, []).append(record)
     named = {identity: same for identity, same in of_kind.items() if any(is_named_in_task(one, task) for one in same)}
     if not named and len(of_kind) == 1:
@@ -162,7 +162,7 @@ def _is_amount_stated(
     """
     amounts = {amount for token in number_bearing_tokens(task) if (amount := plain_figure(token)) is not None}
     wanted = [parse_pattern(text) for text in figure.operands if not is_figure(text)]
-    own = [one for one in wanted if any(record.is_called(kind) for record in same for kind in one.kinds)]
+    own = [one for one in wanted if any(record.name_ends_in(kind) for record in same for kind in one.kinds)]
     given = [
         record.record[field] for record in same for one in own if (field := record.find_field(one.fields)) is not None
     ]

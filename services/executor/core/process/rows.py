@@ -119,7 +119,7 @@ class AmbiguousOperand(LookupError):
 def ids_of_figure_kind(figure: Figure, records: Sequence[SeenRecord]) -> frozenset[str]:
     """The ids of those of the records that are of the figure's kind."""
     wanted = figure.kinds
-    of_kind = (record for record in records if any(record.is_called(kind) for kind in wanted))
+    of_kind = (record for record in records if any(record.name_ends_in(kind) for kind in wanted))
     return frozenset(str(record.id).casefold() for record in of_kind if record.id is not None)
 
 
@@ -174,8 +174,8 @@ def find_pattern_operands(pattern: Pattern, inputs: FigureInputs, operation: str
 
 def build_kind_test(records: Sequence[SeenRecord], kinds: Sequence[str]) -> Callable[[SeenRecord], bool]:
     """A test of whether a record is of one of the kinds; if no record is, of whether its name contains the kind."""
-    if any(record.is_called(kind) for record in records for kind in kinds):
-        return lambda record: any(record.is_called(kind) for kind in kinds)
+    if any(record.name_ends_in(kind) for record in records for kind in kinds):
+        return lambda record: any(record.name_ends_in(kind) for kind in kinds)
     return lambda record: any(record.has_kind_in_name(kind) for kind in kinds)
 
 
@@ -375,7 +375,7 @@ def _write_owner_condition(records: Sequence[SeenRecord], anchor: SeenRecord) ->
     """The condition that a row belongs to the anchor; empty if the rows have no field for their owner."""
     for key in records[0].record:
         prefix = "_".join(singular_words(key)[:-1])
-        if is_id_name(key) and prefix and anchor.is_called(prefix) and anchor.id is not None:
+        if is_id_name(key) and prefix and anchor.name_ends_in(prefix) and anchor.id is not None:
             return write_condition(key, "=", anchor.id)
     return ""
 

@@ -261,16 +261,16 @@ def read_definitions(content: JsonValue) -> Mapping[str, ProcessTemplate]:
     return good
 
 
-def _read_template(name: str, told: JsonValue) -> ProcessTemplate:
+def _read_template(name: str, fields: JsonValue) -> ProcessTemplate:
     if name in TEMPLATES:
         raise BadTemplate("a process of that name is built in")
     if process_name(name) != name:
         raise BadTemplate("its name is none that a task could be given: a few words of letters in snake case")
-    if not isinstance(told, dict):
+    if not isinstance(fields, dict):
         raise BadTemplate("it is no object")
-    whole = told.get("template")
+    whole = fields.get("template")
     if not isinstance(whole, dict):
-        return build_template(name, _parse_proposal(told), example="")
+        return build_template(name, _parse_proposal(fields), example="")
     try:
         text = dumps(plain(whole))
     except ValueError as error:
@@ -278,15 +278,15 @@ def _read_template(name: str, told: JsonValue) -> ProcessTemplate:
     return parse_stored_template(name, text)
 
 
-def _parse_proposal(told: Mapping[str, JsonValue]) -> ProposedProcess:
+def _parse_proposal(fields: Mapping[str, JsonValue]) -> ProposedProcess:
     """The file's fields as if a model had proposed them; an approval is wanted unless the file says otherwise."""
-    instructions = told.get("state_instructions") or {}
+    instructions = fields.get("state_instructions") or {}
     if not isinstance(instructions, dict):
         raise BadTemplate("state_instructions is no object")
     said = {
-        "states": told.get("states"),
-        "risk": told.get("risk_level", "medium"),
-        "approval_wanted": told.get("hitl_required") is not False,
+        "states": fields.get("states"),
+        "risk": fields.get("risk_level", "medium"),
+        "approval_wanted": fields.get("hitl_required") is not False,
         "instructions": [
             {"state": state, "text": str(text)[:_INSTRUCTION_MOST]} for state, text in instructions.items()
         ],

@@ -276,15 +276,15 @@ class TaskReader:
         if problems := problems_with(use.input, tool):
             raise CallRefused(f"Not called, the arguments do not fit: {problems}")
 
-    async def _refuse_by_rule(self, key: str, use: ToolUse, tool: Tool, mine: int) -> None:
-        refused = await self.rules.find_refusal(key, tool, use.input, self._calls[:mine])
+    async def _refuse_by_rule(self, key: str, use: ToolUse, tool: Tool, index: int) -> None:
+        refused = await self.rules.find_refusal(key, tool, use.input, self._calls[:index])
         if refused is not None:
             self._ctx.journal.tell("tool", tool=use.name, state=FsmState.ASSESS.value, refused=refused)
-            self._set_outcome(mine, CallOutcome.UNSENT)
+            self._set_outcome(index, CallOutcome.UNSENT)
             raise CallRefused(f"Refused by policy rule {refused}. It was not called.")
 
-    def _set_outcome(self, mine: int, outcome: CallOutcome) -> None:
-        self._calls[mine] = self._calls[mine].model_copy(update={"outcome": outcome})
+    def _set_outcome(self, index: int, outcome: CallOutcome) -> None:
+        self._calls[index] = self._calls[index].model_copy(update={"outcome": outcome})
 
     def _facts_of_same_read(self, use: ToolUse, tool: Tool) -> Iterator[Fact]:
         """The facts of the same read, made or reserved."""

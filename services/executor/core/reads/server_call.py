@@ -301,7 +301,7 @@ def _matching_column(field: WantedField, name: str, free: Sequence[str]) -> Colu
 
 def _may_have_field(field: WantedField, record: SeenRecord, task: str) -> bool:
     if field.kinds:
-        return any(record.is_called(kind) for kind in field.kinds)
+        return any(record.name_ends_in(kind) for kind in field.kinds)
     return _names_one_kind(task) and is_named_in_task(record, task)
 
 

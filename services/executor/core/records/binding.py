@@ -224,7 +224,7 @@ class CallView:
         self._named = named_records(tool, arguments, graph)
         self._references = [*references_in(arguments, self._about, graph.keys)]
         self._arguments, self._edited = fields_of_arguments(arguments), [*edited_fields(arguments)]
-        shapes = [shape for node in self._named.subjects for shape in node.shapes]
+        shapes = [shape for node in self._named.subjects for shape in node.id_patterns]
         self._shapes = {*shapes, *(id_pattern_of(one.text) for one in self._named.unread_subjects)} - {""}
         self.ids = self._named.ids
         self._strange: dict[int, bool] = {}
@@ -558,7 +558,7 @@ class CallView:
         """Whether the record is another one of the called kind, by its name or by the pattern of its id."""
         if self.is_named_record(node):
             return False
-        return self._is_of_called_kind(node) or not node.shapes.isdisjoint(self._shapes)
+        return self._is_of_called_kind(node) or not node.id_patterns.isdisjoint(self._shapes)
 
     def _is_of_called_kind(self, node: GraphNode) -> bool:
         is_own = self.is_named_record(node) or self._is_only_part_of_named(node)

@@ -21,7 +21,7 @@ def values_as_fields(
     """The values that rules see as fields of the call. A value must rest on what was read, and have neither the name of
     a record's field nor that of a policy's constant.
     """
-    free = () if view.names_unread_record else _values_without_field(values, view, constants)
+    free = () if view.names_unread_record else _values_not_in_records(values, view, constants)
     return {value.name: rule_field_value(value) for value in free if is_value_about_call(value, values, view)}
 
 
@@ -32,13 +32,13 @@ def values_from_words(
     read. They may trigger a rule.
     """
     known = {one.name: one for one in values}
-    free = _values_without_field(values, view, constants)
+    free = _values_not_in_records(values, view, constants)
     return {
         one.name: rule_field_value(one) for one in free if view.names_unread_record or not _rests_on_reads(one, known)
     }
 
 
-def _values_without_field(
+def _values_not_in_records(
     values: Sequence[NamedValue], view: CallView, constants: Container[str]
 ) -> Iterator[NamedValue]:
     own = (value for value in values if not value.about or value.about.casefold() in view.ids)
@@ -75,7 +75,7 @@ def is_value_about_call(value: NamedValue, values: Sequence[NamedValue], view: C
     known = {one.name: one for one in values}
     if not _rests_on_reads(value, known):
         return False
-    touched = [*_records_behind(value, known, view)]
+    touched = [*_records_behind_value(value, known, view)]
     of_kind = [node for node in touched if view.is_named_record(node) or view.is_other_of_called_kind(node)]
     if of_kind:
         return any(view.is_named_record(node) for node in of_kind)
@@ -84,20 +84,20 @@ def is_value_about_call(value: NamedValue, values: Sequence[NamedValue], view: C
 
 def _rests_on_reads(value: NamedValue, known: Mapping[str, NamedValue]) -> bool:
     """Whether an operand of the value, also by way of earlier values, comes from a result."""
-    return any(operand.source == "result" for operand in _operands_behind(value, known))
+    return any(operand.source == "result" for operand in _operands_behind_value(value, known))
 
 
-def _operands_behind(value: NamedValue, known: Mapping[str, NamedValue]) -> Iterator[Operand]:
+def _operands_behind_value(value: NamedValue, known: Mapping[str, NamedValue]) -> Iterator[Operand]:
     for operand in value.operands:
         if operand.source == "value" and operand.ref in known and operand.ref != value.name:
             rest = {name: one for name, one in known.items() if name != value.name}
-            yield from _operands_behind(known[operand.ref], rest)
+            yield from _operands_behind_value(known[operand.ref], rest)
         else:
             yield operand
 
 
-def _records_behind(value: NamedValue, known: Mapping[str, NamedValue], view: CallView) -> Iterator[GraphNode]:
+def _records_behind_value(value: NamedValue, known: Mapping[str, NamedValue], view: CallView) -> Iterator[GraphNode]:
     """Every record that contains an operand of the value, also by way of earlier values."""
-    for operand in _operands_behind(value, known):
+    for operand in _operands_behind_value(value, known):
         if operand.source == "result":
             yield from view.records_at(operand.ref, operand.path)

@@ -67,23 +67,23 @@ def _find_rows(value: JsonObject, path: tuple[str, ...]) -> Iterator[tuple[Seque
         key: inner for key, inner in objects.items() if len(inner) > 1 and (is_keyed_table(inner) or _is_table(inner))
     }
     beside = {key: inner for key, inner in objects.items() if key not in tables}
-    if _are_alike(beside):
+    if _have_common_field(beside):
         yield [((*path, key), inner, "") for key, inner in beside.items()], False
     for key, inner in value.items():
         here = (*path, key)
         if key in tables:
             yield [(here, {name: one}, name) for name, one in tables[key].items()], True
-        elif isinstance(inner, dict) and not _are_alike(beside):
+        elif isinstance(inner, dict) and not _have_common_field(beside):
             yield from _find_rows(inner, here)
         elif isinstance(inner, list) and any(isinstance(item, dict) for item in inner):
             yield [(here, item, "") for item in inner], True
 
 
 def _is_table(value: JsonObject) -> bool:
-    return all(isinstance(one, dict) for one in value.values()) and _are_alike(value)
+    return all(isinstance(one, dict) for one in value.values()) and _have_common_field(value)
 
 
-def _are_alike(objects: Mapping[str, Json]) -> bool:
+def _have_common_field(objects: Mapping[str, Json]) -> bool:
     """Whether there are several objects, and all of them have a plain field in common."""
     fields = [
         {key for key, value in one.items() if not isinstance(value, dict | list)}

@@ -122,7 +122,7 @@ def choose_read_back(
     """
     if not _has_read_back(tool):
         return None
-    write = _put_holder_first(_describe_write(tool, arguments, call_id), facts)
+    write = _put_holding_record_first(_build_named_write(tool, arguments, call_id), facts)
     readers = [reader for reader in _readers(toolbox.tools).get(tool.connection_id, ()) if not barred(reader.tool.name)]
     asked = _first_fitting_read(_candidate_reads(write, readers, facts))
     if asked is None:
@@ -160,7 +160,7 @@ def predict_proving_read(tool: Tool, tools: Iterable[Tool]) -> PredictedProof | 
     """What ``choose_read_back`` would choose for a call with all arguments of the schema, before anything was read."""
     if not _has_read_back(tool):
         return None
-    write = _describe_write(tool, dict.fromkeys(tool.parameters, "x"), "c1")
+    write = _build_named_write(tool, dict.fromkeys(tool.parameters, "x"), "c1")
     beside = {one.name: one for one in tools if one.connection_id == tool.connection_id}
     readers = _index_readers(beside).get(tool.connection_id, ())
     asked = next(_candidate_reads(write, readers, ()), None)
@@ -247,7 +247,7 @@ def _find_shown_id(write: NamedWrite, shown: "_ShownIds") -> tuple[int | None, b
     return None, False
 
 
-def _put_holder_first(write: NamedWrite, facts: Sequence[Fact]) -> NamedWrite:
+def _put_holding_record_first(write: NamedWrite, facts: Sequence[Fact]) -> NamedWrite:
     """The write with that id first whose record holds the others as fields: a booking has the ``room_id`` that is set.
 
     That record must have been read in this task; if there is none, or more than one, the write is unchanged.
@@ -397,7 +397,7 @@ def _list_reads(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[Aske
     yield from (asked for *_, asked in sorted(found, key=lambda one: one[:3]))
 
 
-def _describe_write(tool: Tool, arguments: JsonObject, call_id: str) -> NamedWrite:
+def _build_named_write(tool: Tool, arguments: JsonObject, call_id: str) -> NamedWrite:
     scalars = {name: value for name, value in arguments.items() if value is not None and not isinstance(value, list)}
     by_words = {
         tuple(words_of(name)): value
@@ -423,7 +423,7 @@ def _index_readers(tools: Mapping[str, Tool]) -> Mapping[str, Sequence[ReadTool]
 _readers = IdentityCache(_index_readers, 64)
 
 
-def _describe_reader(tool: Tool) -> ReadTool:
+def _build_read_tool(tool: Tool) -> ReadTool:
     words, required, names = words_of_tool(tool.name), tool.required, list(tool.parameters)
     identifiers = {
         name: nouns_of_identifier(name, words.nouns)
@@ -433,7 +433,7 @@ def _describe_reader(tool: Tool) -> ReadTool:
     return ReadTool(tool, words, required, identifiers, {name: tuple(words_of(name)) for name in names})
 
 
-_reader_of = IdentityCache(_describe_reader, MOST_COMPILED)  # a toolbox is made for each task, of tools that last
+_reader_of = IdentityCache(_build_read_tool, MOST_COMPILED)  # a toolbox is made for each task, of tools that last
 
 
 def proving_read(call: PlannedCall, toolbox: Toolbox, reference: RecordReference) -> ReadCall | None:
@@ -441,7 +441,7 @@ def proving_read(call: PlannedCall, toolbox: Toolbox, reference: RecordReference
     write = toolbox.find_tool(call.connection_id, call.tool)
     if write is None or not write.catalogue.read_back:
         return None
-    described = _describe_write(write, call.arguments, call.call_id)
+    described = _build_named_write(write, call.arguments, call.call_id)
     asked = _first_fitting_read(
         _reads_named_by_operator(described, _readers(toolbox.tools).get(call.connection_id, ()))
     )

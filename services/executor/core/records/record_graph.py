@@ -86,7 +86,7 @@ class GraphNode:
         return dumps(self.record)
 
     @cached_property
-    def shapes(self) -> frozenset[str]:
+    def id_patterns(self) -> frozenset[str]:
         return frozenset(filter(None, map(id_pattern_of, self.names[0])))
 
 

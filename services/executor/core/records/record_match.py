@@ -123,12 +123,12 @@ def has_similar_name(claim: Leaf, leaf: Leaf) -> bool:
     one, other = claim.name, leaf.name
     if (
         may_mean_same(one, other)
-        or _telling_stems(one) == _telling_stems(other)
+        or _distinctive_stems(one) == _distinctive_stems(other)
         or _are_aliases(one, other)
         or _differ_only_by_id(one, other)
     ):
         return True
-    return len(leaf.names) > 1 and _telling_stems(one) == _telling_stems(" ".join(leaf.names[-2:]))
+    return len(leaf.names) > 1 and _distinctive_stems(one) == _distinctive_stems(" ".join(leaf.names[-2:]))
 
 
 def has_claimed_value(claim: Leaf, leaf: Leaf) -> bool:
@@ -172,7 +172,7 @@ def _is_percent(leaf: Leaf) -> bool:
     return not _PERCENT.isdisjoint(words_of(leaf.name)) or "%" in str(leaf.value)
 
 
-def _telling_stems(name: str) -> frozenset[str]:
+def _distinctive_stems(name: str) -> frozenset[str]:
     words = words_of(name)
     kept = [word for word in words if word not in _ADDED] or words
     return frozenset(map(stem, [word for word in kept if word not in _UNITS] or kept))

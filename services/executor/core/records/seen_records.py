@@ -100,7 +100,7 @@ class SeenRecord:
     def is_fully_read(self) -> bool:
         return not self.fact.note.startswith(PARTIAL)
 
-    def is_called(self, kind: str) -> bool:
+    def name_ends_in(self, kind: str) -> bool:
         """Whether the record's name ends in the kind: ``purchase_order`` ends in ``order``, and ``order_line`` does
         not.
         """
@@ -296,15 +296,15 @@ def is_named_in_task(record: SeenRecord, task: str) -> bool:
     return any(isinstance(value, str) and value.strip() and occurs_in(value, task) for _, value in named)
 
 
-def occurs_in(value: str, task: str) -> bool:
-    """Whether the text (``task``) contains these words or this identifier; a plain figure never counts."""
+def occurs_in(value: str, text: str) -> bool:
+    """Whether the text (``text``) contains these words or this identifier; a plain figure never counts."""
     wanted = value.strip()
-    said, tokens = _task_words(task)
+    said, tokens = _task_words(text)
     if wanted.casefold() not in said or read_figure(wanted) is not None:
         return False
     if " " not in wanted and any(mark.isdigit() for mark in wanted):
         return wanted.casefold() in tokens
-    return re.search(rf"(?<!\w){re.escape(wanted)}(?!\w)", task, re.IGNORECASE) is not None
+    return re.search(rf"(?<!\w){re.escape(wanted)}(?!\w)", text, re.IGNORECASE) is not None
 
 
 @lru_cache(maxsize=16)

@@ -91,7 +91,7 @@ class ToolClassification(NamedTuple):
 _UNKNOWN = ToolClassification(ToolClass.CHANGE, "its name begins with no known verb")
 
 
-def classify(
+def classify_tool(
     name: str, annotations: ToolAnnotations | None, catalogue: CatalogueEntry | None, *, is_own: bool = False
 ) -> ToolClassification:
     """The class of a tool, and in a few words what decided it. ``is_own``: the tenant itself chose the tool's
@@ -122,7 +122,7 @@ def classify_by_name(name: str) -> ToolClassification:
         return _UNKNOWN
     *namespaces, last = _split_name(name)
     found = [_classify_clause(clause) for clause in _split_clauses(last)] or [_UNKNOWN]
-    found += [_build_change(word) for part in namespaces for word in part if word in CHANGE]
+    found += [_build_change_class(word) for part in namespaces for word in part if word in CHANGE]
     return max(found, key=lambda each: STRICTNESS.index(each.tool_class))
 
 
@@ -148,7 +148,7 @@ def _find_effect(clause: Sequence[str]) -> str:
     return clause[-1] if clause[0] == "create" and clause[-1] in CHANGE | AMBIGUOUS else clause[0]
 
 
-def _build_change(word: str) -> ToolClassification:
+def _build_change_class(word: str) -> ToolClassification:
     return ToolClassification(ToolClass.CHANGE, f"{word!r} in its name changes something")
 
 
@@ -177,17 +177,17 @@ def _is_lone_noun(part: Sequence[str], joint: str, previous: Sequence[str]) -> b
 def _classify_clause(words: Sequence[str]) -> ToolClassification:
     verb, *rest = words
     if tuple(words[:2]) in PHRASAL:
-        return _build_change(" ".join(words[:2]))
+        return _build_change_class(" ".join(words[:2]))
     for word in rest:
         if word in CHANGE:
-            return _build_change(word)
+            return _build_change_class(word)
     if _tells_somebody(verb, frozenset(rest)):
         return ToolClassification(ToolClass.NOTIFY, f"{verb!r} in its name tells somebody")
     if verb in READ:
         return ToolClassification(ToolClass.READ, f"{verb!r} in its name reads")
     if verb in COMPUTE:
         return ToolClassification(ToolClass.COMPUTE, f"{verb!r} in its name computes")
-    return _build_change(verb) if verb in _KNOWN else _UNKNOWN
+    return _build_change_class(verb) if verb in _KNOWN else _UNKNOWN
 
 
 def _tells_somebody(verb: str, rest: frozenset[str]) -> bool:

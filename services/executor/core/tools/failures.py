@@ -274,11 +274,11 @@ _PLACES = frozenset("body query path params arguments input".split())
 def find_unknown_name(answer: Json) -> UnknownName | None:
     """The name that an error calls unknown: a column's, else a parameter's; None for any other error."""
     text = "\n".join(error_texts(answer))
-    column = _find_first(_COLUMNS, text)
+    column = _find_first_match(_COLUMNS, text)
     if column is not None:
         return UnknownName(column)
     entries = tuple(_find_problems(answer))
-    extra = next((name for kind, name in entries if kind in _EXTRA), None) or _find_first(_PARAMETERS, text)
+    extra = next((name for kind, name in entries if kind in _EXTRA), None) or _find_first_match(_PARAMETERS, text)
     if extra is None:
         return None
     lacking = [name for kind, name in entries if kind in _REQUIRED]
@@ -304,7 +304,7 @@ def error_texts(answer: Json) -> Iterator[str]:
             yield from error_texts(answer.get(key))
 
 
-def _find_first(patterns: tuple[re.Pattern[str], ...], text: str) -> str | None:
+def _find_first_match(patterns: tuple[re.Pattern[str], ...], text: str) -> str | None:
     found = next((match for pattern in patterns if (match := pattern.search(text))), None)
     return found[1] if found else None
 

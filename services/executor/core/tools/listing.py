@@ -213,19 +213,19 @@ class PagedListing:
             return mark.word in (PagingWord.LAST, PagingWord.PAGES)
         return self.total if mark.word is PagingWord.COUNT and isinstance(mark.value, int) else mark.value
 
-    def _plan_next_page(self, fresh: int) -> JsonObject | None:
-        """The arguments for the next page; None at the end or at a bound. ``fresh``: how many new rows the last page
+    def _plan_next_page(self, new_rows: int) -> JsonObject | None:
+        """The arguments for the next page; None at the end or at a bound. ``new_rows``: how many new rows the last page
         had.
         """
         if self._stop_if_beyond_bounds():
             return None
-        self._barren = 0 if fresh else self._barren + 1
-        found = self._next_arguments(fresh)
+        self._barren = 0 if new_rows else self._barren + 1
+        found = self._next_arguments(new_rows)
         if found is None:
             self._explain_missing_rows()
         return found
 
-    def _next_arguments(self, fresh: int) -> JsonObject | None:
+    def _next_arguments(self, new_rows: int) -> JsonObject | None:
         """The arguments for the next page: those that the server names, else by counting; None at the end."""
         page, mark = self._page, self._page.next_mark
         if mark is not None and page.has_more is not False and self._is_unvisited(mark):
@@ -237,7 +237,7 @@ class PagedListing:
                 return {**self._asked, **pointed}
         elif mark is not None and not self._can_continue_by_counting:
             return None
-        return None if self._has_ended else self._counted_arguments(fresh)
+        return None if self._has_ended else self._counted_arguments(new_rows)
 
     def _is_unvisited(self, mark: PageMark) -> bool:
         """Whether a mark leads to a page that was not read yet."""
@@ -266,13 +266,13 @@ class PagedListing:
             return number >= pages
         return page.says_no_more
 
-    def _counted_arguments(self, fresh: int) -> JsonObject | None:
+    def _counted_arguments(self, new_rows: int) -> JsonObject | None:
         """The arguments for the next page by counting; None if the tool cannot count, or the last page had no
         new rows.
         """
         if self._number is not None and (self._offset is None or self._number in self._asked):
-            return self._next_page_arguments(self._number, fresh)
-        if not fresh:
+            return self._next_page_arguments(self._number, new_rows)
+        if not new_rows:
             return None
         if self._offset is not None:
             said, given = self._page.find_number(PagingWord.OFFSET), self._asked.get(self._offset)
@@ -284,13 +284,13 @@ class PagedListing:
             return {**self._asked, after: self._rows.last_id}
         return None
 
-    def _next_page_arguments(self, name: str, fresh: int) -> JsonObject | None:
+    def _next_page_arguments(self, name: str, new_rows: int) -> JsonObject | None:
         """The arguments with the next page number. If it is unknown whether pages count from 0 or 1, page 1 is asked
         for.
         """
         asked, said = self._asked.get(name), self._page.find_number(PagingWord.PAGE)
         probed, self._probing = self._probing, False
-        if not fresh and not probed:
+        if not new_rows and not probed:
             return None
         if isinstance(asked, int) and not isinstance(asked, bool):
             number = asked + 1

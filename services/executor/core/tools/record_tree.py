@@ -105,7 +105,7 @@ def _walk_nodes(value: Json, place: tuple[str, ...], key: Json, around: tuple[Re
     elif isinstance(value, dict):
         inside = around
         own = own_id(value)
-        if any(_is_field(item) for item in value.values()):
+        if any(_is_field_value(item) for item in value.values()):
             node = RecordNode(value, place, key if own is None else own, around)
             inside = (*around, node)
             yield node
@@ -131,7 +131,7 @@ def _walk_leaves(value: Json, path: tuple[str, ...], names: tuple[str, ...], ite
         yield Leaf(path, names, items, value)
 
 
-def _is_field(value: Json) -> bool:
+def _is_field_value(value: Json) -> bool:
     if isinstance(value, list):
         return not any(isinstance(item, dict | list) for item in value)
     return not isinstance(value, dict)

@@ -272,7 +272,7 @@ class NameCorrections(NamedTuple):
         found: dict[str, str] = {}
         for scope in dict.fromkeys((_table_scope(tool, arguments), _tool_scope(tool))):
             known = {key.removeprefix(scope): new for key, new in self.names.items() if key.startswith(scope)}
-            found |= {old: new for old, new in known.items() if scope == _scope_of(old, tool, arguments)}
+            found |= {old: new for old, new in known.items() if scope == _scope_of_name(old, tool, arguments)}
         return {old: new for old, new in found.items() if old.removeprefix(PARAMETER) != new}
 
     def with_renames(self, tool: Tool, arguments: JsonObject, names: Mapping[str, str]) -> "NameCorrections":
@@ -284,7 +284,7 @@ class NameCorrections(NamedTuple):
 
     def _with_rename(self, tool: Tool, arguments: JsonObject, old: str, new: str) -> "NameCorrections":
         """These corrections with one more. A correction the other way round is dropped."""
-        scope = _scope_of(old, tool, arguments)
+        scope = _scope_of_name(old, tool, arguments)
         others = {key: name for key, name in self.names.items() if key != f"{scope}{old}"}
         back = {f"{scope}{new}": new} if f"{scope}{new}" in others else {}
         kept = list({**others, **back, f"{scope}{old}": new}.items())[-MOST_KEPT:]
@@ -297,7 +297,7 @@ def table_of(arguments: JsonObject) -> str | None:
     return next((value for value in named if isinstance(value, str) and value), None)
 
 
-def _scope_of(old: str, tool: Tool, arguments: JsonObject) -> str:
+def _scope_of_name(old: str, tool: Tool, arguments: JsonObject) -> str:
     return _tool_scope(tool) if is_parameter_name(old) else _table_scope(tool, arguments)
 
 

@@ -74,7 +74,7 @@ def build_toolbox(
     for connection, tools in discovered:
         connections[connection.id] = connection
         everything += tools
-    named = _assign_names(_same_tools(tuple(everything)))
+    named = _assign_unique_names(_same_tools(tuple(everything)))
     return Toolbox(named, connections, build_record_keys(records, named))
 
 
@@ -99,7 +99,7 @@ _names_of_readers = IdentityCache[Mapping[str, Tool], frozenset[str]](
 
 
 @cached_by_identity(64)  # by tools that were listed together: the same mapping for many tasks
-def _assign_names(tools: tuple[Tool, ...]) -> Mapping[str, Tool]:
+def _assign_unique_names(tools: tuple[Tool, ...]) -> Mapping[str, Tool]:
     ordered = sorted(tools, key=lambda tool: (tool.name, tool.connection_id))
     times = Counter(tool.name for tool in ordered)
     names = [f"{tool.connection_id}__{tool.name}" if times[tool.name] > 1 else tool.name for tool in ordered]
@@ -418,11 +418,11 @@ def _get_definition(name: str, tool: Tool) -> ToolDefinition:
     """The definition of a tool under a name, the same object each time."""
     made = _definitions(tool)
     if name not in made:
-        made[name] = _define(name, tool)
+        made[name] = _build_definition(name, tool)
     return made[name]
 
 
-def _define(name: str, tool: Tool) -> ToolDefinition:
+def _build_definition(name: str, tool: Tool) -> ToolDefinition:
     description = tool.description[:_DESCRIPTION_MOST]
     return ToolDefinition(
         name, description, _with_reserved_argument(tool) if tool.tool_class in WRITES else _wire_schema(tool)

@@ -11,7 +11,7 @@ from services.executor.core.authorize.approval import (
     escalate_approval,
     is_expired,
 )
-from services.executor.core.authorize.persons import apply_approval, is_plan_released, is_waiting_for
+from services.executor.core.authorize.persons import apply_approval, is_approval_awaited, is_plan_released
 from services.executor.core.prime.prime import OpenedTurn
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import TimedWait
@@ -61,7 +61,7 @@ async def apply_turn(opened: OpenedTurn, asked: Approval | None) -> None:
         return
     accepted = journal.began - timedelta(microseconds=max(0, work.waited_us))  # by the store's clock
     await _answer_doubts(opened.store, journal, work.turn, accepted)
-    if latest is not None and asked is not None and is_waiting_for(asked, latest):
+    if latest is not None and asked is not None and is_approval_awaited(asked, latest):
         passed = apply_approval(latest, await _answer_approval(journal, work.turn, asked, accepted))
         opened.journal.save_progress(passed, "approved" if is_plan_released(passed) else "entered")
 

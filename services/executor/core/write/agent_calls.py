@@ -131,7 +131,7 @@ async def _settle_by_answer(
     ctx: TurnContext, entry: LedgerEntry, answer: ToolAnswer, *, stop_agent: bool
 ) -> LedgerEntry:
     if answer == NEVER_TAKEN:
-        return await _settle_never_taken(ctx, entry, may_resend=not stop_agent)
+        return await _settle_untaken_call(ctx, entry, may_resend=not stop_agent)
     if answer.unfinished is None:
         return await store_answer(ctx, entry, answer)
     if stop_agent:
@@ -142,7 +142,7 @@ async def _settle_by_answer(
     return stored
 
 
-async def _settle_never_taken(ctx: TurnContext, entry: LedgerEntry, *, may_resend: bool) -> LedgerEntry:
+async def _settle_untaken_call(ctx: TurnContext, entry: LedgerEntry, *, may_resend: bool) -> LedgerEntry:
     note = "no answer came, and the agent never took the message"
     if may_resend and entry.attempt < MOST_SENDINGS:
         once_more = with_attempt(entry, WriteStatus.ABSENT, note)

@@ -105,7 +105,7 @@ def shows_already(evidence: WriteEvidence) -> bool:
     if find_proof(as_read).also_before:
         return True
     reads = _ComparedReads(as_read)
-    return any(_has_participle(leaf, reads.done) for node in reads.after.direct for leaf in reads.leaves_in_reach(node))
+    return any(_has_participle(leaf, reads.done) for node in reads.after.direct for leaf in reads.relevant_leaves(node))
 
 
 class _ComparedReads:
@@ -135,7 +135,7 @@ class _ComparedReads:
         self.telling_records = [node for node in self.after.direct if not self.repeats_question(node)]
         self._items = {str(value) for value in (*self.ids.values(), *(claim.value for claim in self.claims))}
 
-    def leaves_in_reach(self, node: RecordNode) -> list[Leaf]:
+    def relevant_leaves(self, node: RecordNode) -> list[Leaf]:
         """The fields of the record itself, and of those items in it that the call names."""
         sets = [claim.items for claim in self.claims if claim.items]
         return [leaf for leaf in find_leaves(node.record) if leaf.items <= self._items or leaf.items in sets]
@@ -280,7 +280,7 @@ def _compare_record(
 
     ``with_answer``: whether what the answer said counts, if no field that the call set shows the write.
     """
-    leaves = reads.leaves_in_reach(node)
+    leaves = reads.relevant_leaves(node)
     old, changed = _find_changes(leaves, earlier)
     new: dict[str, Leaf] = {}
     kept: dict[str, Leaf] = {}
@@ -296,7 +296,7 @@ def _compare_record(
             (one for one in changed if has_similar_name(claim, one) and has_claimed_value(claim, one)), None
         )
         if leaf is None and earlier is not None and claim.name not in reads.exact:
-            leaf = _find_by_value(claim, changed, old)
+            leaf = _find_claim_by_value(claim, changed, old)
         if leaf is None:
             missing = True
             # A mere ``id`` under which the record has another refers elsewhere, and denies nothing; nor do another
@@ -322,7 +322,7 @@ def _find_changes(leaves: Sequence[Leaf], earlier: RecordNode | None) -> tuple[d
     return old, [leaf for leaf in leaves if leaf.path not in old or old[leaf.path] != leaf.value]
 
 
-def _find_by_value(claim: Leaf, changed: Sequence[Leaf], old: Mapping[tuple[str, ...], Json]) -> Leaf | None:
+def _find_claim_by_value(claim: Leaf, changed: Sequence[Leaf], old: Mapping[tuple[str, ...], Json]) -> Leaf | None:
     """The changed field that shows the claim under another name; None if there is none, or several.
 
     It has the claimed value now (``paid`` for an ``amount``), changed by the claimed figure (a ``balance`` less by it),
@@ -435,7 +435,7 @@ def _fields_changed_by_call(reads: _ComparedReads) -> Iterator[list[Leaf]]:
         earlier = reads.earlier.find_earlier(node)
         if earlier is None:
             continue
-        _, changed = _find_changes(reads.leaves_in_reach(node), earlier)
+        _, changed = _find_changes(reads.relevant_leaves(node), earlier)
         alike = ((leaf, claim) for leaf in changed for claim in reads.claims if leaf.names == claim.names)
         if all(has_claimed_value(claim, leaf) for leaf, claim in alike):
             yield changed

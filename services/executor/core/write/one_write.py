@@ -107,14 +107,14 @@ async def make_and_settle(write: PlannedWrite) -> LedgerEntry:
 async def _prepare_and_send(write: PlannedWrite, entry: LedgerEntry | None) -> LedgerEntry:
     """Sends the call, unless something refuses it or an earlier sending is settled instead; returns its entry."""
     ctx, call = write.ctx, write.call
-    if call in write.plan.calls and await _is_being_taken_back(ctx, write.plan):
+    if call in write.plan.calls and await _is_being_compensated(ctx, write.plan):
         if entry is None:
             raise NotSent(f"{call.call_id}: {call.tool} could not be made, and is not made any more")
         return entry
     try:
         await _refuse_before_required_calls(write)
         await _refuse_out_of_sequence(write)
-        prepared = await _prepare(write, entry)
+        prepared = await _prepare_call(write, entry)
     except NotSent as unprepared:
         if entry is None or not is_resent_by_key(entry):
             raise
@@ -125,12 +125,12 @@ async def _prepare_and_send(write: PlannedWrite, entry: LedgerEntry | None) -> L
     return await _send_prepared(prepared)
 
 
-async def _is_being_taken_back(ctx: TurnContext, plan: WritePlan) -> bool:
+async def _is_being_compensated(ctx: TurnContext, plan: WritePlan) -> bool:
     """Whether some attempt has begun to compensate the plan's calls; then none of its own calls is sent any more."""
     return any(entry.compensates is not None for entry in (await plan_entries(ctx.store, plan)).values())
 
 
-async def _prepare(write: PlannedWrite, entry: LedgerEntry | None) -> PreparedCall:
+async def _prepare_call(write: PlannedWrite, entry: LedgerEntry | None) -> PreparedCall:
     """Checks the call, resolves its arguments, reads the state before it; sends nothing. Raises ``NotSent``."""
     ctx, call = write.ctx, write.call
     tool = ctx.toolbox.find_tool(call.connection_id, call.tool)
