@@ -19,7 +19,7 @@ from services.executor.core.figures.arguments import (
 )
 from services.executor.core.figures.identifiers import form_of_identifier, identifier_key
 from services.executor.core.figures.numbers import read_figure
-from services.executor.core.records import seen_records as called
+from services.executor.core.records import seen_records
 from services.executor.core.records.binding import CallView, put_field
 from services.executor.core.records.call_rows import ArgumentRows, CallRows, rows_of_call
 from services.executor.core.records.field_values import (
@@ -52,16 +52,16 @@ class _NamingArgument(NamedTuple):
     """An argument's value that may name a record. ``nodes``: the records read so far that have this value as a name."""
 
     argument: str
-    reference: called.RecordReference
+    reference: seen_records.RecordReference
     nodes: Sequence[GraphNode]
 
     @property
     def names(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         """Yields every name of the record: a word for its kind, and an identifier in comparable form."""
-        yield called.name_of_kind(self.reference.noun), identifier_key(self.reference.text)
+        yield seen_records.name_of_kind(self.reference.noun), identifier_key(self.reference.text)
         for node in self.nodes:
             yield from (
-                (called.name_of_kind(node.kind), identifier_key(one)) for one in (*node.names[0], *node.names[1])
+                (seen_records.name_of_kind(node.kind), identifier_key(one)) for one in (*node.names[0], *node.names[1])
             )
 
     @property
@@ -70,7 +70,7 @@ class _NamingArgument(NamedTuple):
         one = self.reference
         if self.nodes:
             return True
-        if called.may_describe_request(one.noun):
+        if seen_records.may_describe_request(one.noun):
             return False
         if one.must_exist and (one.is_id or not one.is_number):
             return True
@@ -89,7 +89,7 @@ class _RecordNames(NamedTuple):
     """
 
     names: _Names
-    sure: frozenset[tuple[str, called.Noun, bool]]
+    sure: frozenset[tuple[str, seen_records.Noun, bool]]
 
 
 class _CallRecords(NamedTuple):
@@ -237,12 +237,12 @@ class CallSums:
         """How often one id occurs in a list of ids among the arguments: an amount beside the list counts once
         for each.
         """
-        if not self._is_additive(call, name) or "total" in called.singular_words(name):
+        if not self._is_additive(call, name) or "total" in seen_records.singular_words(name):
             return 1
         most = 1
         for leaf in find_leaves(given.naming):
             items = leaf.value if isinstance(leaf.value, list) else []
-            found = (called.reference_of(leaf.name, item, (), self._graph.keys) for item in items)
+            found = (seen_records.reference_of(leaf.name, item, (), self._graph.keys) for item in items)
             most = max([most, *Counter(identifier_key(one.text) for one in found if one and one.is_id).values()])
         return most
 
@@ -250,7 +250,7 @@ class CallSums:
         """Whether figures of this name can be added over rows: amounts and counts can; unit prices, shares and years
         cannot.
         """
-        said = called.singular_words(name.rpartition(".")[2])
+        said = seen_records.singular_words(name.rpartition(".")[2])
         hints = hints_of_argument(name.rpartition(".")[2], self._schema_of(call, name), 1)
         is_money = hints.is_in_minor_units or hints.is_in_major_units  # then a value is an amount: ``value_cents``
         of_one = _OF_ONE - {"value", "share"} if is_money else _OF_ONE
@@ -265,7 +265,7 @@ class CallSums:
         """Whether a figure is a record's identifier, or a measure such as the weight of the record that the
         call makes.
         """
-        reference = called.reference_of(name.rpartition(".")[2], int(value), (), self._graph.keys)
+        reference = seen_records.reference_of(name.rpartition(".")[2], int(value), (), self._graph.keys)
         if (
             reference is not None
             and reference.must_exist
@@ -273,7 +273,9 @@ class CallSums:
         ):
             return True
         unit = (
-            hints_of_argument(name, self._schema_of(call, name), value).unit if called.makes_record(call.tool) else None
+            hints_of_argument(name, self._schema_of(call, name), value).unit
+            if seen_records.makes_record(call.tool)
+            else None
         )
         return unit is not None and unit.measure in _OF_A_THING
 
@@ -292,14 +294,14 @@ class CallSums:
     def _find_call_records(self, call: PlannedCall, naming: JsonObject, row_key: str = "") -> _CallRecords:
         key = (call.tool, id(naming))  # which lasts as long as this object: ``_given`` holds it
         if key not in self._records:
-            about, makes = called.noun_of_tool(call.tool, self._graph.keys), called.makes_record(call.tool)
+            about, makes = seen_records.noun_of_tool(call.tool, self._graph.keys), seen_records.makes_record(call.tool)
             told = [*self._find_naming_arguments(call, naming, about)]
-            own = [one for one in told if any(called.are_same_kind(node.kind, about) for node in one.nodes)]
-            own = own or [one for one in told if any(called.is_aspect_of(node.kind, about) for node in one.nodes)]
+            own = [one for one in told if any(seen_records.are_same_kind(node.kind, about) for node in one.nodes)]
+            own = own or [one for one in told if any(seen_records.is_aspect_of(node.kind, about) for node in one.nodes)]
             others = told
             if makes:  # the keys of what is made tell of nobody for whom it is
                 others, own = (
-                    [one for one in told if one.nodes or not called.are_same_kind(one.reference.noun, about)],
+                    [one for one in told if one.nodes or not seen_records.are_same_kind(one.reference.noun, about)],
                     [],
                 )
             parties, ids = self._find_parties(call, naming)
@@ -311,14 +313,14 @@ class CallSums:
         return self._records[key]
 
     def _find_naming_arguments(
-        self, call: PlannedCall, naming: JsonObject, about: called.Noun
+        self, call: PlannedCall, naming: JsonObject, about: seen_records.Noun
     ) -> Iterator[_NamingArgument]:
         """Yields the arguments' values that may name a record. Prose is left out, and so are words of a closed list,
         unless a record of that name was read.
         """
         for argument, value in naming.items():
             is_choice = not self._schema_of(call, argument).keys().isdisjoint(("enum", "const"))
-            for one in called.references_in({argument: value}, about, self._graph.keys):
+            for one in seen_records.references_in({argument: value}, about, self._graph.keys):
                 told = _NamingArgument(
                     "" if isinstance(value, dict) else argument, one, self._graph.find_referenced(one)
                 )
@@ -337,37 +339,37 @@ class CallSums:
         parties: dict[str, _Values] = {}
         ids: dict[str, _Values] = {}
         for leaf in find_leaves(naming):
-            noun, schema = called.singular_words(leaf.name), self._schema_of(call, leaf.path[0])
+            noun, schema = seen_records.singular_words(leaf.name), self._schema_of(call, leaf.path[0])
             is_party = not _PARTIES.isdisjoint(
-                {*noun[-1:], *(word for name in leaf.names[:-1] for word in called.singular_words(name))}
+                {*noun[-1:], *(word for name in leaf.names[:-1] for word in seen_records.singular_words(name))}
             )
             for value in leaf.value if isinstance(leaf.value, list) else [leaf.value]:
-                text, is_count = called.comparable_id(value), isinstance(value, int) and len(noun) > 1
+                text, is_count = seen_records.comparable_id(value), isinstance(value, int) and len(noun) > 1
                 is_length = text is not None and text[:1].isdecimal() and " " in text
                 if text is None or is_length or kind_of_argument(leaf.name, schema, value) in _NO_PARTY:
                     continue
                 name = "_".join(noun)
-                is_named = isinstance(value, str) and called.name_of_kind(noun) in called.COMMON_KINDS
+                is_named = isinstance(value, str) and seen_records.name_of_kind(noun) in seen_records.COMMON_KINDS
                 if is_id_name(leaf.name):
                     ids[name] = ids.get(name, frozenset()) | {identifier_key(text)}
                 elif is_named or (is_party and not is_count):  # "Ann" may be Ann Lee
                     parties[name] = parties.get(name, frozenset()) | {(word,) for word in words_of(text)}
         return parties, ids
 
-    def _may_name_record(self, reference: called.RecordReference, about: called.Noun) -> bool:
+    def _may_name_record(self, reference: seen_records.RecordReference, about: seen_records.Noun) -> bool:
         """Whether a value may name a record although only its argument's name says so. A number under the name of what
         the tool is about may be an amount.
         """
-        kind = called.name_of_kind(reference.noun)
+        kind = seen_records.name_of_kind(reference.noun)
         if reference.is_number:
-            return kind in self._record_kinds and not called.are_same_kind(reference.noun, about)
-        return kind in self._record_kinds or kind in called.COMMON_KINDS
+            return kind in self._record_kinds and not seen_records.are_same_kind(reference.noun, about)
+        return kind in self._record_kinds or kind in seen_records.COMMON_KINDS
 
     @cached_property
     def _record_kinds(self) -> frozenset[str]:
         """One word for each kind of record that was read or that a tool is about."""
-        nouns = [called.noun_of_tool(tool.name, self._graph.keys) for tool in self._toolbox.tools.values()]
-        return frozenset(map(called.name_of_kind, (*nouns, *(node.kind for node in self._graph.nodes)))) - {""}
+        nouns = [seen_records.noun_of_tool(tool.name, self._graph.keys) for tool in self._toolbox.tools.values()]
+        return frozenset(map(seen_records.name_of_kind, (*nouns, *(node.kind for node in self._graph.nodes)))) - {""}
 
 
 def _merge_by_names(rows: Iterable[_Summand]) -> list[_Summand]:

@@ -59,7 +59,7 @@ class ReplyDispatch:
         self.others: list[ToolUse] = []  # that no server has: local tools, if there is such a tool at all
         self._reads: list[tuple[ToolUse, Tool | None]] = []  # no tool: it was a read when the reply was heard
         self._sort_calls([unwrap_use_tool(use) for use in uses if use.id not in self.proposed.use_ids])
-        self._new_reads = [use.name for use, tool in self._reads if tool and not reader.is_known(use, tool)]
+        self._new_reads = [use.name for use, tool in self._reads if tool and not reader.has_current_result(use, tool)]
 
     async def read_all(self, known: KnownSources) -> None:
         """Makes the reads in parallel; equal reads are made once. ``known``: the sources known before them."""

@@ -26,7 +26,7 @@ from services.executor.core.figures.finance import CALCULATORS
 from services.executor.core.figures.numbers import read_amount
 from services.executor.core.figures.operands import (
     KnownFigures,
-    OperandSources,
+    OperandFinder,
     open_single_list,
     read_field_of_rows,
     read_operand_texts,
@@ -110,7 +110,7 @@ def calculate(given: JsonObject, known: KnownFigures, made: MadeToolResults = NO
     run first.
     """
     operation = _read_operation(given.get("operation"), made)
-    sources = OperandSources(known)
+    sources = OperandFinder(known)
     try:
         operands = _read_operands(given.get("operands"), operation, sources)
         asked = NamedValue(
@@ -151,7 +151,7 @@ def _read_operation(given: Json, made: MadeToolResults) -> str:
     )
 
 
-def _read_operands(given: Json, operation: str, sources: OperandSources) -> tuple[Operand, ...]:
+def _read_operands(given: Json, operation: str, sources: OperandFinder) -> tuple[Operand, ...]:
     texts = [text for text in read_operand_texts(_parse_list_text(given)) if text.strip()]
     if not texts:
         raise CannotCalculate(
@@ -194,7 +194,7 @@ def read_conditions(given: Json) -> Iterator[tuple[str, str, str]]:
         yield field, sign, text
 
 
-def _read_comparison_operand(sign: str, value: str, operands: Iterable[Operand], sources: OperandSources) -> Operand:
+def _read_comparison_operand(sign: str, value: str, operands: Iterable[Operand], sources: OperandFinder) -> Operand:
     """What a condition compares rows with: for an ordering such as ``>`` a figure that has a source, or another field
     of the row; for other signs also a plain word.
     """
@@ -207,7 +207,7 @@ def _read_comparison_operand(sign: str, value: str, operands: Iterable[Operand],
     return named or Operand(source="constant", literal=value)
 
 
-def _is_row_field(name: str, operands: Iterable[Operand], sources: OperandSources) -> bool:
+def _is_row_field(name: str, operands: Iterable[Operand], sources: OperandFinder) -> bool:
     listed = [one for one in operands if one.source == "result"]
     found = [open_single_list(select_cells(sources.find_result(one.ref), one.path)) for one in listed]
     cells = [cell for selection in found for cell in selection.cells[:50]]

@@ -292,10 +292,10 @@ _OWED = frozenset({"balance", "balance due", "amount due", "outstanding", "amoun
 
 def is_paid(record: Mapping[str, Json]) -> bool:
     """Whether a record says that nothing is owed: by a flag, a payment date, a status, or a balance of 0."""
-    return any(_says_paid(plain_name(name), value) for name, value in record.items())
+    return any(_is_sign_of_payment(plain_name(name), value) for name, value in record.items())
 
 
-def _says_paid(name: str, value: Json) -> bool:
+def _is_sign_of_payment(name: str, value: Json) -> bool:
     word = value.strip().casefold() if isinstance(value, str) else ""
     if name in _FLAGS:
         return value is True or word in ("true", "yes", "paid")

@@ -58,7 +58,7 @@ def _make_date(year: int, month: int, day: int) -> date | None:
         return None
 
 
-def _select_near(periods: Iterable[Period], today: date) -> list[Period]:
+def _select_periods_near(periods: Iterable[Period], today: date) -> list[Period]:
     return [period for period in periods if abs(period.first - today) <= _NEAR]
 
 
@@ -71,7 +71,7 @@ def _nearest_days(written: Sequence[tuple[int, int]], today: date) -> list[Perio
     close, too.
     """
     days = _list_single_days([(year, month, day) for month, day in written for year in _years_around(today)])
-    return _select_near(days, today) or days[:1]
+    return _select_periods_near(days, today) or days[:1]
 
 
 def _list_months(written: Sequence[tuple[int, int]]) -> list[Period]:
@@ -114,7 +114,7 @@ def _read_month(group: _DateWords) -> Sequence[Period]:
             for one in _list_months([(year, month) for year in years])
             if ("n" in group.signs) == (one.first > today)
         ][:1]
-    near = _select_near(_list_months([(year, month) for year in _years_around(today)]), today)
+    near = _select_periods_near(_list_months([(year, month) for year in _years_around(today)]), today)
     return sorted(near, key=lambda one: one.last < today)
 
 

@@ -22,7 +22,7 @@ from services.executor.core.figures.dates import DateOrder, find_date_order, rea
 from services.executor.core.figures.numbers import read_amount
 from services.executor.core.figures.operands import (
     KnownFigures,
-    OperandSources,
+    OperandFinder,
     describe_fields,
     open_single_list,
     read_field_of_rows,
@@ -51,7 +51,7 @@ _NO_GROUP = "(none)"
 _AS_IT_IS = Context(prec=1000)
 
 
-def evaluate_value(sources: OperandSources, asked: NamedValue, made: MadeToolResults = NOTHING) -> NamedValue:
+def evaluate_value(sources: OperandFinder, asked: NamedValue, made: MadeToolResults = NOTHING) -> NamedValue:
     """The value ``asked`` with its result filled in from its operands.
 
     Raises ``CannotCalculate`` or ``NoSuchPath``, whose message names what does not fit, and ``MadeToolNotRun`` if a
@@ -84,7 +84,7 @@ def recheck_figures(
     ``known.values`` are taken as right.
     """
     wrong: dict[str, str] = {}
-    sources = OperandSources(known)
+    sources = OperandFinder(known)
     for value in values:
         try:
             problem = _recheck_value(value, sources, made)
@@ -103,7 +103,7 @@ def recompute_values(
     """The values computed again, in order, over other facts; one whose result is equal keeps its text. Raises what
     ``evaluate_value`` raises.
     """
-    sources = OperandSources(known)
+    sources = OperandFinder(known)
     for value in values:
         fresh = evaluate_value(sources, value, made)
         is_same = fresh.kind == value.kind and _are_equal_results(fresh, value)
@@ -115,7 +115,7 @@ def operation_takes_lists(operation: str) -> bool:
     return operation in OPERATIONS and OPERATIONS[operation].takes_lists
 
 
-def _recheck_value(value: NamedValue, sources: OperandSources, made: MadeToolResults) -> str:
+def _recheck_value(value: NamedValue, sources: OperandFinder, made: MadeToolResults) -> str:
     known = sources.known
     if any(one.name == value.name for one in known.values):
         return f"{value.name}: named twice"
@@ -138,14 +138,14 @@ def _are_equal_results(one: NamedValue, other: NamedValue) -> bool:
     return one.value == other.value
 
 
-def _read_column(operand: Operand, place: int, asked: NamedValue, sources: OperandSources) -> ListColumn:
+def _read_column(operand: Operand, place: int, asked: NamedValue, sources: OperandFinder) -> ListColumn:
     if operand.source == "constant":
         _check_constant(operand.literal, place, asked)
     column = _read_operand(operand, sources)
     return open_single_list(column) if operand.source == "result" and operation_takes_lists(asked.operation) else column
 
 
-def _read_operand(operand: Operand, sources: OperandSources) -> ListColumn:
+def _read_operand(operand: Operand, sources: OperandFinder) -> ListColumn:
     match operand.source:
         case "value":
             return _read_value_column(operand, sources.known)
@@ -195,7 +195,7 @@ def _check_constant(literal: str, place: int, asked: NamedValue) -> None:
         raise CannotCalculate(f"nothing states the figure {literal!r}")
 
 
-def _filter_column(column: ListColumn, asked: NamedValue, sources: OperandSources) -> ListColumn:
+def _filter_column(column: ListColumn, asked: NamedValue, sources: OperandFinder) -> ListColumn:
     """The column with only those cells of a list whose rows meet all conditions; a column that is no list is
     unchanged.
     """
@@ -204,7 +204,7 @@ def _filter_column(column: ListColumn, asked: NamedValue, sources: OperandSource
     return column
 
 
-def _select_cells(cells: list[Cell], condition: RowCondition, stated: DateOrder, sources: OperandSources) -> list[Cell]:
+def _select_cells(cells: list[Cell], condition: RowCondition, stated: DateOrder, sources: OperandFinder) -> list[Cell]:
     values = read_field_of_rows(cells, condition.field)
     against = _find_comparison_values(cells, condition, sources)
     order = stated or find_date_order(values)
@@ -216,7 +216,7 @@ def _select_cells(cells: list[Cell], condition: RowCondition, stated: DateOrder,
     return select_rows_by_condition(cells, values, condition.sign, against, order, sources.known.today)
 
 
-def _find_comparison_values(cells: list[Cell], condition: RowCondition, sources: OperandSources) -> list[Json]:
+def _find_comparison_values(cells: list[Cell], condition: RowCondition, sources: OperandFinder) -> list[Json]:
     """For each row, the value that the condition compares it with."""
     if condition.sign in (IS_EMPTY, IS_NOT_EMPTY, OVERDUE):
         return [None] * len(cells)

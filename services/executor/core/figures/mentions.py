@@ -249,11 +249,11 @@ class Mentions:
 
     @cached_property
     def _inside_identifiers(self) -> bytearray:
-        return _mark_inside(len(self.text), self.identifiers)
+        return _mark_positions_inside(len(self.text), self.identifiers)
 
     @cached_property
     def _inside_mentions(self) -> bytearray:
-        return _mark_inside(len(self.text), (*self.identifiers, *self.numbers, *self.dates, *self.times))
+        return _mark_positions_inside(len(self.text), (*self.identifiers, *self.numbers, *self.dates, *self.times))
 
     @cached_property
     def _spaced_text(self) -> tuple[str, Sequence[int], Sequence[int]]:
@@ -262,7 +262,7 @@ class Mentions:
         return f" {' '.join(pieces)} ", [start for start, _ in spans], [end for _, end in spans]
 
 
-def _mark_inside(length: int, spans: Iterable[Mention]) -> bytearray:
+def _mark_positions_inside(length: int, spans: Iterable[Mention]) -> bytearray:
     """For each position of a text of that length, one byte that says whether it lies within one of the spans, not at an
     edge.
     """
@@ -347,7 +347,7 @@ def find_amounts(text: str, today: date = date.min) -> Mapping[Fraction, tuple[s
     """
     found: dict[Fraction, dict[str, None]] = {}
     for mention in find_mentions_on_day(text, today).numbers:
-        if not (mention.text.casefold() == "one" and mention.is_everyday):
+        if not (mention.text.casefold() == "one" and mention.is_small_number_word):
             number, alone = mention.values[0], read_amount(mention.text)
             if alone is not None:
                 found.setdefault(Fraction(alone.number), {})[mention.text] = None

@@ -47,7 +47,7 @@ class NumberMention(NamedTuple):
     is_spelled: bool = False
 
     @property
-    def is_everyday(self) -> bool:
+    def is_small_number_word(self) -> bool:
         """Whether it is a small number in words, as in "one of the two records"."""
         return self.is_spelled and -EVERYDAY < self.values[0] < EVERYDAY
 

@@ -250,16 +250,16 @@ class KnownFigures(NamedTuple):
         return next((value for value in self.values if plain_name(value.name) == plain_name(name)), None)
 
 
-class OperandSources:
+class OperandFinder:
     """Finds the operands of calculations in what is known; parses each result only once."""
 
-    def __init__(self, known: KnownFigures, read: "OperandSources | None" = None) -> None:
+    def __init__(self, known: KnownFigures, read: "OperandFinder | None" = None) -> None:
         self.known = known
         self._results: dict[str, Json] = read._results if read is not None else {}
 
-    def with_value(self, value: NamedValue) -> "OperandSources":
+    def with_value(self, value: NamedValue) -> "OperandFinder":
         """The same sources with one more earlier value."""
-        return OperandSources(self.known._replace(values=(*self.known.values, value)), self)
+        return OperandFinder(self.known._replace(values=(*self.known.values, value)), self)
 
     def find_result(self, ref: str) -> Json:
         """The result with that reference; raises ``CannotCalculate`` if there is none."""

@@ -116,11 +116,11 @@ def _may_fill_argument(mention: NumberMention, hints: ArgumentHints) -> bool:
     spelled out.
     """
     if hints.kind in (ArgumentKind.IDENTIFIER, ArgumentKind.ACCOUNT):
-        is_word = mention.is_everyday or (mention.is_spelled and hints.kind is ArgumentKind.ACCOUNT)
+        is_word = mention.is_small_number_word or (mention.is_spelled and hints.kind is ArgumentKind.ACCOUNT)
         return not (is_word or mention.unit or mention.money)
     if hints.kind is not ArgumentKind.AMOUNT:
         return True
-    if mention.is_everyday and not mention.money:
+    if mention.is_small_number_word and not mention.money:
         return False
     return mention.unit is None or (mention.unit.measure == "percent" and not hints.is_plain_money)
 
@@ -502,7 +502,7 @@ def numbers_of_answer(text: str, now: datetime) -> list[NumberMention | WrittenI
 
 
 def _is_figure(mention: NumberMention, text: str) -> bool:
-    if mention.is_everyday:
+    if mention.is_small_number_word:
         return mention.money is not None or mention.unit is not None
     before = text[max(0, mention.start - 12) : mention.start]
     return not (_VERSION_BEFORE.search(before) or _COUNTED.search(before))

@@ -181,8 +181,10 @@ def _find_conflicting_words(change: CheckedChange) -> Iterator[CallFault]:
 
 
 def _find_unasked_fields(change: CheckedChange) -> Iterator[CallFault]:
-    """Fields that an edit sets although the user mentions neither their name nor their value: beside a field that the
-    user does mention, or with a text of several words. A field that keeps its recorded value does not count.
+    """Fields that an edit sets although the user mentions neither their names nor their values.
+
+    They count only beside a field that the user does mention, or with a text of several words. A field that keeps its
+    recorded value does not count.
     """
     tool = change.tool
     if words_of_tool(tool.name).verb not in EDITING:

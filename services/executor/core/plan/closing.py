@@ -364,11 +364,13 @@ def _find_blocked_calls(plan: WritePlan, verdict: Verdict) -> dict[str, str]:
         ):
             why[call.call_id] = "not made: another call of its part is blocked by policy"
     if any(call.call_id in why for call in plan.changes):
-        why |= {call.call_id: _TELLS_OF_BLOCKED for call in plan.calls if _may_tell_of_blocked(call, plan, why)}
+        why |= {
+            call.call_id: _TELLS_OF_BLOCKED for call in plan.calls if _may_announce_blocked_changes(call, plan, why)
+        }
     return why
 
 
-def _may_tell_of_blocked(notice: PlannedCall, plan: WritePlan, barred: Mapping[str, str]) -> bool:
+def _may_announce_blocked_changes(notice: PlannedCall, plan: WritePlan, barred: Mapping[str, str]) -> bool:
     """Whether a call is a notice or letter that may tell of blocked changes: no change of its own part remains."""
     if notice.call_id in barred or not (notice.tool_class is ToolClass.NOTIFY or _writes_to_somebody(notice)):
         return False

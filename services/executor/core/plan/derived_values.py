@@ -187,7 +187,7 @@ def _list_distances(number: NumberMention, text: str) -> Sequence[timedelta]:
     """The lengths of time, forward or back, that a number can mean; only one direction if the word after it or the verb
     before it says which.
     """
-    length = duration_of(number) or _read_nights(number, text)
+    length = duration_of(number) or _read_length_of_stay(number, text)
     begins = max(text.rfind(mark, 0, number.start) for mark in _ENDS) + 1
     said = text[max(begins, number.start - _LOOKED_BACK) : number.start]
     is_later = _LATER.match(text, number.end) is not None or _PUTS_OFF.search(said) is not None
@@ -197,7 +197,7 @@ def _list_distances(number: NumberMention, text: str) -> Sequence[timedelta]:
     return ([length] if is_later or not is_earlier else []) + ([-length] if is_earlier or not is_later else [])
 
 
-def _read_nights(number: NumberMention, text: str) -> timedelta | None:
+def _read_length_of_stay(number: NumberMention, text: str) -> timedelta | None:
     """The length of a stay: "1 more night"; else None."""
     is_of_nights = _NIGHTS.match(text, number.end) and number.values[0] in range(1, _LONGEST_TERM)
     return timedelta(days=int(number.values[0])) if is_of_nights else None

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from services.executor.core.model.talk import PROPOSE_AGAIN, CallAnswer
 from services.executor.core.plan.agreement import asks_to_repeat
-from services.executor.core.plan.outcomes import NOT_MADE, only_asks, outcome_of_call
+from services.executor.core.plan.outcomes import NOT_MADE, is_only_a_question, outcome_of_call
 from services.executor.core.plan.proposals import Proposal, ProposalContext, call_number, why_part_unmet
 from services.executor.core.session.values import PartOfTask, parts_to_do
 from services.executor.core.states.machine import Failed
@@ -159,7 +159,7 @@ class PlanDraft:
         for call in closed.plan.calls:
             outcome = outcomes[call.call_id]
             is_verified = isinstance(outcome, dict) and outcome.get("status") == WriteStatus.VERIFIED.value
-            if call.part is not None and (is_verified or not only_asks(call, quotes.get(call.part, ""))):
+            if call.part is not None and (is_verified or not is_only_a_question(call, quotes.get(call.part, ""))):
                 self._parts_acted_on.add(call.part)
         told = {use_id: outcomes[call_id] for use_id, call_id in closed.calls.items()}
         told |= {use_id: {"status": NOT_MADE, "note": why} for use_id, why in closed.barred.items()}

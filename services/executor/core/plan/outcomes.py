@@ -115,7 +115,7 @@ def _describe_undone_call(one: _MadeCall, reasons: Mapping[str, str]) -> str:
     return (one.entry.note if one.entry else None) or (f"{NOT_MADE}: {why}" if why else NOT_MADE)
 
 
-def only_asks(call: PlannedCall, quote: str) -> bool:
+def is_only_a_question(call: PlannedCall, quote: str) -> bool:
     """Whether a call only asks something and changes nothing, by its verb; false if asking that is what the
     part wants.
     """
@@ -125,7 +125,7 @@ def only_asks(call: PlannedCall, quote: str) -> bool:
 
 def _why_without_effect(part: PartOfTask, calls: Sequence[_MadeCall]) -> str | None:
     """Why a part is not done although its calls were made: they only ask, and no read shows a change; else None."""
-    acts = (not only_asks(one.call, part.quote) for one in calls)
+    acts = (not is_only_a_question(one.call, part.quote) for one in calls)
     if any(acts) or any(one.entry is not None and one.entry.status is WriteStatus.VERIFIED for one in calls):
         return None
     return f"{calls[-1].call.tool} only asks, and no read shows that it changed anything"

@@ -17,7 +17,7 @@ from services.executor.core.figures.identifiers import (
 )
 from services.executor.core.figures.mentions import Mentions, find_mentions
 from services.executor.core.figures.numbers import read_figure
-from services.executor.core.figures.operands import KnownFigures, OperandSources
+from services.executor.core.figures.operands import KnownFigures, OperandFinder
 from services.executor.core.figures.trace import ArgumentTrace, OriginKind, index_facts, trace_argument, trace_scalar
 from services.executor.core.model.talk import local_now
 from services.executor.core.plan.agreement import changes_nothing, find_disagreements, find_forbidden_notice
@@ -348,8 +348,8 @@ class SourceFinder:
                 yield CallFault(leaf.path, why)
 
     @cached_property
-    def _user_figures(self) -> OperandSources:
-        return OperandSources(KnownFigures((), (), self._told, self._sources.now.date()))
+    def _user_figures(self) -> OperandFinder:
+        return OperandFinder(KnownFigures((), (), self._told, self._sources.now.date()))
 
     def _find_unsourced_texts(self, traced: TracedCall) -> Iterator[CallFault]:
         """Texts with an account, a card or an address that has no source, or with another day or hour than the part

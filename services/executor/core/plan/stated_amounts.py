@@ -227,7 +227,7 @@ def _is_stated_figure(mention: NumberMention, text: str, facts: tuple[Fact, ...]
     before = text[max(0, mention.start - _NEAR) : mention.start]
     ends = _CLAUSE_END.search(text, mention.end, mention.end + _LONGEST_CLAUSE)
     clause = text[mention.end : ends.start() if ends else mention.end + _LONGEST_CLAUSE]
-    if not is_plain or mention.is_everyday or _COMPARES.search(before) or _WAS_BEFORE.search(clause):
+    if not is_plain or mention.is_small_number_word or _COMPARES.search(before) or _WAS_BEFORE.search(clause):
         return False
     if mention.money is not None:
         return True

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from services.executor.core.figures.calculator import CannotCalculate, decimal_text
 from services.executor.core.figures.evaluate import evaluate_value
 from services.executor.core.figures.numbers import number_bearing_tokens, read_figure as plain_figure
-from services.executor.core.figures.operands import KnownFigures, OperandSources, select_cells
+from services.executor.core.figures.operands import KnownFigures, OperandFinder, select_cells
 from services.executor.core.process.rows import (
     AmbiguousOperand,
     ChosenRows,
@@ -73,7 +73,7 @@ def compute_figures(template: ProcessTemplate, facts: Sequence[Fact], task: str)
 
 @lru_cache(maxsize=8)  # each state of a run asks for the same
 def _compute_figures(figures: tuple[Figure, ...], given: tuple[Fact, ...], task: str) -> FigureResults:
-    links, sources = RecordLinks(build_record_graph(given)), OperandSources(KnownFigures(given, (), (task,)))
+    links, sources = RecordLinks(build_record_graph(given)), OperandFinder(KnownFigures(given, (), (task,)))
     records = links.records
     known: dict[str, NamedValue] = {}
     missing: dict[tuple[str, str], MissingFigure] = {}
@@ -172,7 +172,7 @@ def _is_amount_stated(
 
 
 def _compute_values(
-    figure: Figure, inputs: FigureInputs, subject_id: str, given: OperandSources, known: Mapping[str, NamedValue]
+    figure: Figure, inputs: FigureInputs, subject_id: str, given: OperandFinder, known: Mapping[str, NamedValue]
 ) -> list[NamedValue]:
     wanted = [_find_earlier_figure(text, known, subject_id) or parse_pattern(text) for text in figure.operands]
     sources = [choose_rows(one, inputs) if isinstance(one, Pattern) and one.rows else one for one in wanted]

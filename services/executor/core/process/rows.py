@@ -328,7 +328,7 @@ def _values_as_written(field: str, choice: RouteChoice, records: Sequence[SeenRe
     """The values of the choice as the rows write them, regardless of case; if no row has any, the pattern's first
     value.
     """
-    present = {_fold_value(record.record.get(field)): record.record.get(field) for record in records}
+    present = {_fold_case(record.record.get(field)): record.record.get(field) for record in records}
     wanted = [value.replace("_", " ") for value in choice.values]
     found = [value for text, value in present.items() if text.replace("_", " ") in wanted]
     return found or [choice.values[0]]
@@ -345,7 +345,7 @@ def _anchor_value(choice: RouteChoice, inputs: FigureInputs) -> Json:
 def _conditions_from_task(field: str | None, records: Sequence[SeenRecord], task: str) -> list[tuple[str, ...]]:
     if field is None:
         return [()]
-    present = {_fold_value(record.record.get(field)): record.record.get(field) for record in records}
+    present = {_fold_case(record.record.get(field)): record.record.get(field) for record in records}
     months = [f"{year}-{_MONTHS.index(month.lower()) + 1:02d}" for month, year in _MONTH.findall(task)]
     said = " ".join([task, *months])
     named = [value for text, value in present.items() if text and occurs_in(text, said)]
@@ -384,5 +384,5 @@ def _describe_kind(pattern: Pattern) -> str:
     return pattern.kinds[0].replace("_", " ")
 
 
-def _fold_value(value: Json) -> str:
+def _fold_case(value: Json) -> str:
     return as_text(value).strip().casefold()

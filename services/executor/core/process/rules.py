@@ -294,7 +294,7 @@ def _ask_about_unknown(
     plan, facts = dossier.plan, dossier.facts
     if plan is None or not _has_change(plan):
         return
-    level = _find_level(template)
+    level = _find_approval_level(template)
     for need in unknown_inputs(template, plan.every_call, found, facts, dossier.values, keys):
         yield _build_approval_rule(f"needs-{need.name}", need.why, level, sorted(need.verbs))
     partial = [fact.tool for fact in facts if fact.note.startswith(PARTIAL)] if template.whole_lists else []
@@ -310,7 +310,7 @@ def _ask_about_deviations(template: ProcessTemplate, plan: WritePlan | None, fou
     """
     if plan is None or not _has_change(plan):
         return
-    level = _find_level(template)
+    level = _find_approval_level(template)
     for name, said in find_deviations(template.figures, plan.every_call, found.values).items():
         yield _build_approval_rule(f"governed-by-{name}", "; ".join(said), level)
     # Perhaps the same change is wanted more than once, and a person can tell.
@@ -326,7 +326,7 @@ def _has_change(plan: WritePlan) -> bool:
     return any(call.tool_class is ToolClass.CHANGE for call in plan.every_call)
 
 
-def _find_level(template: ProcessTemplate) -> str:
+def _find_approval_level(template: ProcessTemplate) -> str:
     """The level that is asked where too little is known: the highest in the process's rules, else manager."""
     named = [Level.parse(rule.level) for rule in template.rules if rule.level]
     return max(named, default=Level.MANAGER).word

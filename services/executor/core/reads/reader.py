@@ -172,7 +172,7 @@ class TaskReader:
                 note = " ".join(filter(None, (fact.note, shown.note)))
                 self._facts[ref] = fact.model_copy(update={"result_json": dumps(shown.content), "note": note})
 
-    def is_known(self, use: ToolUse, tool: Tool) -> bool:
+    def has_current_result(self, use: ToolUse, tool: Tool) -> bool:
         """Whether the same read was made since the last writes, so that its fact is the answer."""
         return self._find_current_fact(use, tool) is not None
 

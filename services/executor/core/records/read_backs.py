@@ -98,7 +98,7 @@ class NamedWrite(NamedTuple):
         return read.head == self.words.head != "" and not read.nouns - self.words.nouns - named
 
 
-class AskedRead(NamedTuple):
+class ReadToolCall(NamedTuple):
     """A read tool with the arguments to call it with."""
 
     reader: ReadTool
@@ -136,7 +136,7 @@ def _has_read_back(tool: Tool) -> bool:
     return tool.tool_class is ToolClass.CHANGE and tool.catalogue.read_back is not False
 
 
-def _first_fitting_read(ways: Iterable[AskedRead]) -> AskedRead | None:
+def _first_fitting_read(ways: Iterable[ReadToolCall]) -> ReadToolCall | None:
     """The first of the reads whose arguments, as far as they are known, fit its schema; else None."""
     fitting = (
         one
@@ -175,24 +175,24 @@ def predict_proving_read(tool: Tool, tools: Iterable[Tool]) -> PredictedProof | 
     return PredictedProof(name, f"it takes the same {given}" if given else "it lists them all", by_operator=False)
 
 
-def _candidate_reads(write: NamedWrite, readers: Sequence[ReadTool], facts: Sequence[Fact]) -> Iterator[AskedRead]:
+def _candidate_reads(write: NamedWrite, readers: Sequence[ReadTool], facts: Sequence[Fact]) -> Iterator[ReadToolCall]:
     """Yields every read that may prove the write, the best first."""
     yield from _reads_named_by_operator(write, readers)
     if write.may_make_record:
         made = [reader for reader in readers if write.is_about(reader.words)]
         yield from _reads_by_ids(write, made)
         yield from _reads_by_answer(write, readers)
-        yield from _list_reads(write, made)
+        yield from _reads_of_lists(write, made)
     shown = _reads_that_showed(write, readers, facts)
     yield from (fact.asked for fact in shown if fact.is_own and not fact.selects)
     yield from _reads_by_ids(write, readers)
     yield from (fact.asked for fact in shown if not fact.is_own and not fact.selects)
     yield from (fact.asked for fact in shown if fact.selects)
     yield from _reads_by_answer(write, readers)
-    yield from _list_reads(write, readers)
+    yield from _reads_of_lists(write, readers)
 
 
-def _reads_named_by_operator(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[AskedRead]:
+def _reads_named_by_operator(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[ReadToolCall]:
     """Yields the catalogue's read, with arguments from the call, or else with the id from its answer."""
     for reader in readers:
         if reader.tool.name == write.tool.catalogue.read_back:
@@ -200,10 +200,10 @@ def _reads_named_by_operator(write: NamedWrite, readers: Iterable[ReadTool]) -> 
             missing = sorted(reader.required.difference(given))
             if len(missing) <= 1:
                 made = {name: _reference_to_made(write, reader, name) for name in missing}
-                yield AskedRead(reader, {**given, **made})
+                yield ReadToolCall(reader, {**given, **made})
 
 
-class _ShowingRead(NamedTuple):
+class _ReadShowingRecord(NamedTuple):
     """A read of this task that showed a record which the call names.
 
     ``is_own``: it showed that record itself, not others that refer to it. ``selects``: it asked for a selection.
@@ -212,15 +212,17 @@ class _ShowingRead(NamedTuple):
     """
 
     order: tuple[bool, int, int, int]
-    asked: AskedRead
+    asked: ReadToolCall
     is_own: bool
     selects: bool
 
 
-def _reads_that_showed(write: NamedWrite, readers: Sequence[ReadTool], facts: Sequence[Fact]) -> list[_ShowingRead]:
+def _reads_that_showed(
+    write: NamedWrite, readers: Sequence[ReadTool], facts: Sequence[Fact]
+) -> list[_ReadShowingRecord]:
     """Reads of this task that showed a record which the call names, the best first."""
     by_name = {reader.tool.name: reader for reader in readers}
-    found: list[_ShowingRead] = []
+    found: list[_ReadShowingRecord] = []
     for place, fact in enumerate(facts):
         reader = by_name.get(fact.tool)
         if reader is None or not fact.ok or fact.connection_id != write.tool.connection_id:
@@ -228,10 +230,10 @@ def _reads_that_showed(write: NamedWrite, readers: Sequence[ReadTool], facts: Se
         shown = _index_ids(fact.result_json)
         rank, is_own = _find_shown_id(write, shown)
         if rank is not None:
-            asked = AskedRead(reader, loads_object(fact.arguments_json))
+            asked = ReadToolCall(reader, loads_object(fact.arguments_json))
             is_other = not write.ids[rank].noun & (write.holder or write.words.nouns)
             order = (is_other, rank, shown.records, -place)
-            found.append(_ShowingRead(order, asked, is_own, _asks_beyond_ids(asked.arguments, write)))
+            found.append(_ReadShowingRecord(order, asked, is_own, _asks_beyond_ids(asked.arguments, write)))
     return sorted(found, key=lambda one: one.order)
 
 
@@ -316,13 +318,13 @@ def _asks_beyond_ids(asked: JsonObject, write: NamedWrite) -> bool:
     )
 
 
-def _reads_by_ids(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[AskedRead]:
+def _reads_by_ids(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[ReadToolCall]:
     """Yields reads of what the call names, with arguments of the call; the best fitting first."""
-    fitting: list[tuple[int, int, str, AskedRead]] = []
+    fitting: list[tuple[int, int, str, ReadToolCall]] = []
     for reader in readers:
         given = _arguments_for(write, reader)
         if given and reader.required.issubset(given) and (fit := _rate_fit(write, reader, given)):
-            fitting.append((-fit, len(reader.argument_words), reader.tool.name, AskedRead(reader, given)))
+            fitting.append((-fit, len(reader.argument_words), reader.tool.name, ReadToolCall(reader, given)))
     yield from (found for *_, found in sorted(fitting, key=lambda one: one[:3]))
 
 
@@ -359,7 +361,7 @@ def _find_id_of_kind(noun: frozenset[str], write: NamedWrite) -> Json:
     return values[0] if values and all(value == values[0] for value in values) else None
 
 
-def _reads_by_answer(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[AskedRead]:
+def _reads_by_answer(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[ReadToolCall]:
     """Yields reads that need one id which only the call's answer gives: that of what it makes."""
     for reader in readers:
         if not (write.is_about(reader.words) or _shows_what_is_made(reader, write)):
@@ -367,7 +369,7 @@ def _reads_by_answer(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator
         given = _arguments_for(write, reader)
         missing = sorted(reader.required.difference(given))
         if len(missing) == 1 and reader.identifiers.get(missing[0]) == reader.words.nouns:
-            yield AskedRead(reader, {**given, missing[0]: _reference_to_made(write, reader, missing[0])})
+            yield ReadToolCall(reader, {**given, missing[0]: _reference_to_made(write, reader, missing[0])})
 
 
 def _shows_what_is_made(reader: ReadTool, write: NamedWrite) -> bool:
@@ -383,13 +385,13 @@ def _reference_to_made(write: NamedWrite, reader: ReadTool, name: str) -> JsonOb
     return reference_to_made(write.call_id, "_".join([*noun, name]))
 
 
-def _list_reads(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[AskedRead]:
+def _reads_of_lists(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[ReadToolCall]:
     """Yields reads of all records of a kind, whose rows before and after are compared; those of the write's own kind
     first.
     """
     named = [one.noun for one in write.ids]
     found = [
-        (not write.is_about(reader.words), len(reader.argument_words), reader.tool.name, AskedRead(reader, given))
+        (not write.is_about(reader.words), len(reader.argument_words), reader.tool.name, ReadToolCall(reader, given))
         for reader in readers
         if write.is_about(reader.words) or _shows_what_is_made(reader, write) or reader.words.nouns in named
         if reader.required.issubset(given := _arguments_for(write, reader))

@@ -436,7 +436,9 @@ def describes_request(noun: Noun, keys: RecordKeys) -> bool:
 
 def has_read_tool(noun: Noun, keys: RecordKeys, *, in_full: bool = False) -> bool:
     """Whether a tool here reads records of that name; ``in_full``: of exactly that name."""
-    return noun in _nouns_of_readers(keys.readers) if in_full else noun[-1:] in _last_words_of_readers(keys.readers)
+    return (
+        noun in _nouns_of_readers(keys.readers) if in_full else noun[-1:] in _last_noun_words_of_readers(keys.readers)
+    )
 
 
 @lru_cache(maxsize=64)
@@ -445,7 +447,7 @@ def _nouns_of_readers(readers: frozenset[str]) -> frozenset[Noun]:
 
 
 @lru_cache(maxsize=64)
-def _last_words_of_readers(readers: frozenset[str]) -> frozenset[Noun]:
+def _last_noun_words_of_readers(readers: frozenset[str]) -> frozenset[Noun]:
     return frozenset(noun[-1:] for noun in _nouns_of_readers(readers))
 
 

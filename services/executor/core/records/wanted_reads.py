@@ -5,7 +5,7 @@ field that rules ask for.
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
-from services.executor.core.records import seen_records as called
+from services.executor.core.records import seen_records
 from services.executor.core.records.asked_fields import fields_asked_of
 from services.executor.core.records.binding import call_view
 from services.executor.core.records.read_backs import proving_read
@@ -41,7 +41,7 @@ def missing_reads(
     made = {fact.call for fact in facts}
     for call in changes:
         fresh = (one for one in _reads_for_rules(call, toolbox, facts, policies) if _key_of_read(one) not in made)
-        wanted += islice(fresh, _MOST_NEAR + sum(1 for _ in called.references_in(call.arguments)))
+        wanted += islice(fresh, _MOST_NEAR + sum(1 for _ in seen_records.references_in(call.arguments)))
     found = {_key_of_read(read): read for read in wanted}
     return tuple(read for key, read in found.items() if key not in made)
 
@@ -69,7 +69,9 @@ def records_not_found(plan: WritePlan, toolbox: Toolbox, facts: Sequence[Fact]) 
     return found
 
 
-def _reads_of_reference(call: PlannedCall, reference: called.RecordReference, toolbox: Toolbox) -> Sequence[ReadCall]:
+def _reads_of_reference(
+    call: PlannedCall, reference: seen_records.RecordReference, toolbox: Toolbox
+) -> Sequence[ReadCall]:
     """The read that proves the write, if it shows such a record or no other does; else those of the record's kind."""
     proving = proving_read(call, toolbox, reference)
     if proving and _shows_kind(proving.tool, _kind_of_reference(call, reference, toolbox), toolbox.keys):
@@ -77,12 +79,14 @@ def _reads_of_reference(call: PlannedCall, reference: called.RecordReference, to
     return _reads_by_noun(call, reference, toolbox) or ([proving] if proving else [])
 
 
-def _kind_of_reference(call: PlannedCall, reference: called.RecordReference, toolbox: Toolbox) -> called.Noun:
-    return reference.noun or called.noun_of_tool(call.tool, toolbox.keys)
+def _kind_of_reference(
+    call: PlannedCall, reference: seen_records.RecordReference, toolbox: Toolbox
+) -> seen_records.Noun:
+    return reference.noun or seen_records.noun_of_tool(call.tool, toolbox.keys)
 
 
-def _shows_kind(tool: Tool, kind: called.Noun, keys: RecordKeys) -> bool:
-    return called.are_same_kind(kind, called.noun_of_tool(tool.name, keys)) or called.are_same_kind(
+def _shows_kind(tool: Tool, kind: seen_records.Noun, keys: RecordKeys) -> bool:
+    return seen_records.are_same_kind(kind, seen_records.noun_of_tool(tool.name, keys)) or seen_records.are_same_kind(
         kind, keys.kind_shown_by(tool.name)
     )
 
@@ -102,16 +106,16 @@ def _list_readers(call: PlannedCall, toolbox: Toolbox) -> list[Tool]:
     return [tool for tool in tools if tool.tool_class is ToolClass.READ]
 
 
-def _reads_by_noun(call: PlannedCall, reference: called.RecordReference, toolbox: Toolbox) -> list[ReadCall]:
+def _reads_by_noun(call: PlannedCall, reference: seen_records.RecordReference, toolbox: Toolbox) -> list[ReadCall]:
     """The reads that are declared to show one record of that kind; else the one of that name that needs only the
     identifier; else the list of all.
     """
     keys, readers = toolbox.keys, _list_readers(call, toolbox)
     kind = _kind_of_reference(call, reference, toolbox)
-    nouns = {tool.name: called.noun_of_tool(tool.name, keys) for tool in readers}
-    fitting = [tool for tool in readers if called.are_same_kind(kind, nouns[tool.name])]
+    nouns = {tool.name: seen_records.noun_of_tool(tool.name, keys) for tool in readers}
+    fitting = [tool for tool in readers if seen_records.are_same_kind(kind, nouns[tool.name])]
     exact = sorted(fitting, key=lambda tool: (nouns[tool.name] != kind, len(nouns[tool.name]), tool.name))
-    declared = [tool for tool in readers if called.are_same_kind(kind, keys.kind_shown_by(tool.name))]
+    declared = [tool for tool in readers if seen_records.are_same_kind(kind, keys.kind_shown_by(tool.name))]
     for tools in (declared, *([tool] for tool in exact)):
         asked = [(tool, name) for tool in tools if (name := _find_identifier(tool, kind, reference.key, keys))]
         if asked:
@@ -128,7 +132,9 @@ def _find_identifier(tool: Tool, kind: tuple[str, ...], key: str, keys: RecordKe
 
 
 def _identifies_kind(name: str, kind: tuple[str, ...], key: str, keys: RecordKeys) -> bool:
-    found = called.reference_of(name, "x-1", kind, keys)
+    found = seen_records.reference_of(name, "x-1", kind, keys)
     if found is None or (key and found.key and found.key != key):
         return False
-    return called.are_same_kind(found.noun, kind) and (found.is_id or called.singular_words(name)[-1:] == kind[-1:])
+    return seen_records.are_same_kind(found.noun, kind) and (
+        found.is_id or seen_records.singular_words(name)[-1:] == kind[-1:]
+    )

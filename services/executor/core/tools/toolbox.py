@@ -386,7 +386,9 @@ def _in_one_line(text: object) -> str:
 
 
 def find_tools(words: str, toolbox: Toolbox) -> list[Json]:
-    """The tools that are named, else those whose names and descriptions have the most of the words, the best first."""
+    """The tools that the words name, else those whose names and descriptions have the most of the words, the best
+    first.
+    """
     said = frozenset(words.replace(",", " ").split())
     named = [name for name in toolbox.tools if name in said]
     wanted = stems_of(words)

@@ -140,7 +140,7 @@ class _ComparedReads:
         sets = [claim.items for claim in self.claims if claim.items]
         return [leaf for leaf in find_leaves(node.record) if leaf.items <= self._items or leaf.items in sets]
 
-    def is_named(self, node: RecordNode) -> bool:
+    def is_named_by_call(self, node: RecordNode) -> bool:
         return node.own is not None and any(shows_same_value(node.own, value) for value in self.ids.values())
 
     def repeats_question(self, node: RecordNode) -> bool:
@@ -249,7 +249,7 @@ def _find_changed_records(reads: _ComparedReads) -> ProofFinding:
     also_before: Sequence[str] = ()
     denied = False
     for node in nodes:
-        old, is_meant = reads.earlier.find_earlier(node), len(nodes) == 1 or reads.is_named(node)
+        old, is_meant = reads.earlier.find_earlier(node), len(nodes) == 1 or reads.is_named_by_call(node)
         is_another = old is not None and old.record == node.record and not is_meant
         if (old is None and is_read) or is_another:
             continue
@@ -387,7 +387,7 @@ def _compare_new_record(reads: _ComparedReads, node: RecordNode) -> ProofFinding
     if compared.denied or not (compared.new or related):
         return ProofFinding()
     fields = {leaf.path: leaf.value for leaf in (*compared.new.values(), *(leaf for _, leaf in ids))}
-    named = reads.is_named(node)
+    named = reads.is_named_by_call(node)
     now, then = (
         sum(
             _has_fields(one, fields)
@@ -442,7 +442,9 @@ def _fields_changed_by_call(reads: _ComparedReads) -> Iterator[list[Leaf]]:
 
 
 def _is_new_state(leaf: Leaf, verb: str) -> bool:
-    """Whether a field is a status that is neither failing nor waiting, nor, unless the verb ends something, an end."""
+    """Whether a field is a status that means neither failure nor waiting. Only a verb that ends something may lead to a
+    status that means an end.
+    """
     words = frozenset(words_of(str(leaf.value)))
     if words_of(leaf.name)[-1:] not in (["status"], ["state"], ["stage"]) or not isinstance(leaf.value, str):
         return False

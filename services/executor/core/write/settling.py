@@ -74,7 +74,7 @@ def judge_write(entry: LedgerEntry, after: Json) -> WriteJudgement:
 
 
 def judge_answered_write(evidence: WriteEvidence) -> WriteJudgement:
-    """An answer alone proves nothing."""
+    """Judges a write that the server answered: the answer alone proves nothing, so the reads decide."""
     if not evidence.reader:
         return WriteJudgement(WriteStatus.UNVERIFIED, "no read tool can show it")
     found = find_proof(evidence)
@@ -95,7 +95,7 @@ def judge_answered_write(evidence: WriteEvidence) -> WriteJudgement:
 
 
 def judge_unanswered_write(evidence: WriteEvidence) -> WriteJudgement:
-    """If no answer came, the difference between the reads alone decides."""
+    """Judges a write that got no answer, by the difference between the reads before and after it."""
     status, why = WriteStatus.IN_DOUBT, "and what the read-back shows may have another cause"
     if not evidence.reader:
         why = "and no read tool can show it"
@@ -111,7 +111,8 @@ def judge_unanswered_write(evidence: WriteEvidence) -> WriteJudgement:
 
 
 def judge_failed_write(entry: LedgerEntry, evidence: WriteEvidence) -> WriteJudgement:
-    """An error is believed unless the read-back shows the write, which the server may have made all the same.
+    """Judges a write that the server answered with an error. The error is believed unless the read-back shows the
+    write.
 
     Where no read can tell, the protocol, the operator's catalogue or a clear reason has to say that nothing was
     written, and no earlier sending may be undecided. A notice is not read back, and counts as refused.
