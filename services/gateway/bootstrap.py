@@ -38,10 +38,10 @@ from services.gateway.features.learning.routes import LearningEndpoints
 from services.gateway.features.learning.store import LearningFiles, RedisStatistics
 from services.gateway.features.made_tools import MadeToolEndpoints, MadeToolRepository
 from services.gateway.features.memory.routes import MemoryEndpoints
-from services.gateway.features.memory.store import Forgets, Memories
-from services.gateway.features.records.policy_check import find_problems
+from services.gateway.features.memory.store import ForgetRequests, TenantMemories
+from services.gateway.features.records.policy_check import find_policy_problems
 from services.gateway.features.records.routes import RecordEndpoints
-from services.gateway.features.records.service import Addresses, RecordService
+from services.gateway.features.records.service import PermittedAddresses, RecordService
 from services.gateway.features.services import FeatureServices
 from services.gateway.features.solver.routes import SolverEndpoint
 from services.gateway.features.streams.routes import RestEndpoints
@@ -58,7 +58,7 @@ from services.gateway.features.tenants.store import TenantStates
 from services.gateway.features.webhooks.routes import WebhookEndpoints
 from services.gateway.features.webhooks.service import WebhookService
 from services.gateway.first_key import new_key_values
-from services.gateway.openapi.document import DescribedApp, answer_docs
+from services.gateway.openapi.document import DescribedApp, docs_page
 from services.gateway.optional_parts import BuildPart, GatewayPart, PartHost
 from services.gateway.settings import GatewaySettings
 from services.gateway.wiring import (
@@ -118,7 +118,7 @@ def build_app(settings: GatewaySettings, shutdown: ShutdownState | None = None, 
         app.router.routes.extend(router.routes)
     for part in parts:
         app.router.routes.extend(part.routes)
-    app.add_api_route("/docs", lambda: answer_docs(app.openapi()), include_in_schema=False, response_model=None)
+    app.add_api_route("/docs", lambda: docs_page(app.openapi()), include_in_schema=False, response_model=None)
     app.entry = _add_middleware(app, settings, opened, shutdown, rpc)
     return app
 
@@ -184,7 +184,7 @@ def _build_services(
         statistics=RedisStatistics(state),
         webhooks=WebhookService(tasks.read, opened.webhooks.registrar),
         dead_letters=DeadLetters(state, stored, wakes, utc_now),
-        memory=Memories(state),
+        memory=TenantMemories(state),
         audit=AuditExport(state, stored, RedisTaskLists(state), ArchivedTaskReader(kept) if kept else None),
         assessments=AssessmentRepository(state),
     )
@@ -223,8 +223,10 @@ def _own_routers(settings: GatewaySettings, opened: _Connections, services: Feat
     """The routers of the gateway's own API, with the services that only they use."""
     identity, state = opened.identity.identity, opened.state
     own = ApiRouterFactory(identity, settings.max_body_bytes)
-    addresses = Addresses(operators_reach(settings.tools_allowed_hosts), opened.webhooks.reach)
-    records = RecordService(RedisTenantRecords(state), partial(find_problems, settings.policy_url), addresses, utc_now)
+    addresses = PermittedAddresses(operators_reach(settings.tools_allowed_hosts), opened.webhooks.reach)
+    records = RecordService(
+        RedisTenantRecords(state), partial(find_policy_problems, settings.policy_url), addresses, utc_now
+    )
     return [
         resolve_routes(services.signals, settings.model_notice, own),
         TenantEndpoints(services.tenants).routes(own),
@@ -232,7 +234,7 @@ def _own_routers(settings: GatewaySettings, opened: _Connections, services: Feat
         DeadLetterEndpoints(services.dead_letters).routes(own),
         KeyEndpoints(Keyring(state), new_key_values).routes(own),
         MadeToolEndpoints(MadeToolRepository(state)).routes(own),
-        MemoryEndpoints(services.memory, Forgets(state)).routes(own),
+        MemoryEndpoints(services.memory, ForgetRequests(state)).routes(own),
         LearningEndpoints(LearningFiles(state), services.statistics).routes(own),
         RecordEndpoints(records).routes(own),
         WebhookEndpoints(services.webhooks).routes(own),

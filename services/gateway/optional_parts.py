@@ -1,4 +1,4 @@
-"""The interface of optional parts: what the gateway gives them, and what they give back."""
+"""The interface of the gateway's optional parts: what they are given, and what they provide."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -16,7 +16,7 @@ from services.gateway.settings import GatewaySettings
 
 @dataclass(frozen=True)
 class PartHost:
-    """What the gateway gives a part. ``state``: the Redis of durable state."""
+    """What the gateway gives to an optional part. ``state``: the Redis of durable state."""
 
     settings: GatewaySettings
     state: Redis
@@ -26,7 +26,7 @@ class PartHost:
 
 
 class GatewayPart(NamedTuple):
-    """A part of the gateway. ``routes`` come after all others; ``open`` is entered while the gateway runs."""
+    """An optional part of the gateway. ``routes``: matched last; ``open``: entered while the gateway runs."""
 
     routes: Sequence[BaseRoute]
     open: Callable[[], AbstractAsyncContextManager[None]] = nullcontext

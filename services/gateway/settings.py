@@ -20,7 +20,7 @@ from shared.infra.service_settings import HostList, SentFileSettings, ServiceSet
 
 
 class AssessmentSettings(Settings):
-    """The keys that encrypt access to assessed worlds."""
+    """The setting of the keys that encrypt the keys to assessments' worlds."""
 
     assessment_key: str = Field(
         default="",
@@ -73,11 +73,11 @@ class CardSettings(Settings):
     @classmethod
     def _are_keys(cls, value: str) -> str:
         if value:
-            read_card_keys(card_keys_pem(value), "")
+            read_card_keys(load_card_keys_pem(value), "")
         return value
 
     @model_validator(mode="after")
-    def _provider_is_whole(self) -> Self:
+    def _is_provider_complete(self) -> Self:
         if bool(self.a2a_provider) != bool(self.a2a_provider_url):
             raise PydanticCustomError("provider", "A2A_PROVIDER and A2A_PROVIDER_URL must be set together, or neither.")
         return self
@@ -89,8 +89,8 @@ class CardSettings(Settings):
         )
 
 
-def card_keys_pem(value: str) -> str:
-    """The keys in PEM, as given or from the named file; raises ``ValueError``."""
+def load_card_keys_pem(value: str) -> str:
+    """The PEM text of the card's keys: the value itself, or the content of the file it names; raises ``ValueError``."""
     if value.lstrip().startswith("-----BEGIN"):
         return value.replace("\\n", "\n")
     try:
@@ -99,8 +99,8 @@ def card_keys_pem(value: str) -> str:
         raise ValueError(f"the file of the card's keys cannot be read ({type(error).__name__})") from None
 
 
-class LeavingSettings(Settings):
-    """How a replica stops. While it drains, ``/ready`` says no."""
+class ShutdownSettings(Settings):
+    """Settings of a replica's shutdown. ``drain_seconds``: how long ``/ready`` says no before it stops serving."""
 
     drain_seconds: float = Field(
         default=3,
@@ -149,7 +149,7 @@ class GatewaySettings(
     PushSettings,
     ArchiveSettings,
     SentFileSettings,
-    LeavingSettings,
+    ShutdownSettings,
     AssessmentSettings,
     QueueSettings,
     ServiceSettings,
@@ -223,7 +223,7 @@ class GatewaySettings(
         return check_parts("gateway", value)
 
     @model_validator(mode="after")
-    def _name_authentication(self) -> Self:
+    def _set_default_authentication(self) -> Self:
         if self.profile == "production" and not self.authentication:
             raise PydanticCustomError(
                 "authentication",
@@ -233,7 +233,7 @@ class GatewaySettings(
         return self
 
     @model_validator(mode="after")
-    def _is_open_by_name(self) -> Self:
+    def _check_open_is_allowed(self) -> Self:
         why = why_not_open(self.host, self.authentication, allow_open=self.allow_open)
         if self.profile == "embedded" and why:
             raise PydanticCustomError("open", "{why}", {"why": why})
@@ -266,11 +266,11 @@ class GatewaySettings(
 
     @property
     def card_keys(self) -> CardKeys | None:
-        return read_card_keys(card_keys_pem(self.a2a_card_keys), self.card_url) if self.a2a_card_keys else None
+        return read_card_keys(load_card_keys_pem(self.a2a_card_keys), self.card_url) if self.a2a_card_keys else None
 
     @property
     def card_url(self) -> str:
-        """The URL at which clients reach the gateway; if none is set, the address it binds to."""
+        """The URL at which clients reach the gateway: as set, else of the address it listens on."""
         if self.purple_agent_card_url:
             return self.purple_agent_card_url
         host = "localhost" if self.host in {"0.0.0.0", "::"} else self.host  # noqa: S104 - shown, not bound

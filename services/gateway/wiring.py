@@ -26,7 +26,7 @@ from services.gateway.features.identity.settings import IdentitySettings
 from services.gateway.features.identity.signing_keys import HttpJwks, RenewalTimes, SigningKeys
 from services.gateway.features.identity.throttle import FailureLimit, parse_networks
 from services.gateway.features.identity.tokens import JwtIdentity, TokenRequirements
-from services.gateway.features.participation.service import ParticipationService, refuse_assessment
+from services.gateway.features.participation.service import ParticipationService, refuse_assessments
 from services.gateway.features.participation.store import RedisParticipations
 from services.gateway.features.tasks.service import ReadAssessment
 from services.gateway.features.tasks.store import RedisTaskLists
@@ -35,7 +35,7 @@ from services.gateway.features.webhooks.settings import PushSettings
 from services.gateway.features.webhooks.store import RedisWebhooks
 from services.gateway.settings import GatewaySettings
 from services.gateway.worlds.addresses import world_endpoint
-from services.gateway.worlds.calls import read_words
+from services.gateway.worlds.calls import read_user_messages
 from shared.domain.outgoing import files_reach, tools_reach, webhook_reach
 from shared.infra.guard import Guard
 from shared.infra.installation import InstallationReading
@@ -168,7 +168,7 @@ async def run_notifier(push: WebhookWiring, state: Redis, live: ChannelListener,
 
 def assessment_reader(settings: GatewaySettings, state: Redis, tasks: Tasks) -> ReadAssessment:
     if not (keys := settings.world_sealing_keys):
-        return refuse_assessment
+        return refuse_assessments
     reach = tools_reach(settings.tools_allowed_hosts, loopback=settings.profile == "embedded")
     service = ParticipationService(
         participations=RedisParticipations(state, keys),
@@ -177,7 +177,7 @@ def assessment_reader(settings: GatewaySettings, state: Redis, tasks: Tasks) -> 
         clock=utc_now,
         new_id=lambda: str(uuid4()),
         worlds=reach,
-        read_words=partial(read_words, Guard(reach)),
+        read_user_messages=partial(read_user_messages, Guard(reach)),
         endpoint=partial(world_endpoint, settings.worlds_base),
     )
     return service.read_assessment

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from redis.asyncio import Redis
 
-from services.gateway.features.memory.store import Forgets, Memories
+from services.gateway.features.memory.store import ForgetRequests, TenantMemories
 from services.learner.adapters.redis_budgets import RedisTenantBudgets
 from services.learner.adapters.redis_forgetting import RedisForgetting
 from services.learner.adapters.redis_knowledge import RedisFactRepository, RedisKnowledge
@@ -43,8 +43,8 @@ class MemoryStage:
     def __init__(self, redis: Redis, say: Callable[[JsonObject], Sequence[RawFact]] | None = None) -> None:
         self.redis = redis
         self.facts = ScriptedFacts(say or (lambda _: [TERMS]))
-        self.memories = Memories(redis)
-        self.forgets = Forgets(redis)
+        self.memories = TenantMemories(redis)
+        self.forgets = ForgetRequests(redis)
         self.learner = Learner(RedisOutcomes(redis, "one", LEASE), RedisLessons(redis))
         self.rememberer = Rememberer(RedisKnowledge(redis), wants_facts=True)
         self.follower = self.a_follower("one")
@@ -89,7 +89,7 @@ class MemoryStage:
             asked_by="olga",
             asked_at=datetime.now(UTC),
         )
-        await self.forgets.ask(request)
+        await self.forgets.submit(request)
         return await self.goes_on(request)
 
     async def goes_on(self, request: ForgetRequest) -> ForgetRequest:
@@ -99,7 +99,7 @@ class MemoryStage:
         return found
 
     async def entities(self, tenant: str = "acme") -> dict[str, int]:
-        things = (await self.memories.read_memory(tenant)).things
+        things = (await self.memories.read_memory(tenant)).linked_entities
         return {thing.entity.value: thing.entity.seen for thing in things}
 
     async def texts(self, tenant: str = "acme") -> list[str]:

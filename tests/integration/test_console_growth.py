@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 
 from services.executor.adapters.redis_ended import RedisEndedTasks
 from services.executor.core.turn.archiving import Archiver
-from services.gateway.features.tenants.service import DaySpent
+from services.gateway.features.tenants.service import DailySpending
 from services.gateway.features.tenants.store import TenantStates
 from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact, TaskSource
 from shared.domain.partition import PARTITIONS
@@ -120,7 +120,7 @@ async def test_an_operator_puts_a_dead_letter_back_and_repeats_writes_only_on_pu
 async def test_days_are_told_as_the_executor_has_paid_for_them(redis: Redis) -> None:
     await redis.hset(keys.spend_key("acme", "2026-11-22"), mapping={"tokens": 5, "nanos": 7, "calls": 1})  # type: ignore[misc]  # sync or async
     found = await TenantStates(redis).spending_of("acme", ["2026-11-21", "2026-11-22"])
-    assert found == [DaySpent("2026-11-21"), DaySpent("2026-11-22", 5, 7, 1)]
+    assert found == [DailySpending("2026-11-21"), DailySpending("2026-11-22", 5, 7, 1)]
 
 
 async def test_spoiled_statistics_spoil_no_page_but_their_own(redis: Redis, house: House) -> None:

@@ -17,7 +17,7 @@ from services.gateway.features.assessments.service import KeptAssessment
 from services.gateway.features.assessments.store import AssessmentRepository
 from services.gateway.features.console.sessions import form_token
 from services.gateway.features.identity.model import Caller
-from services.gateway.features.participation.service import BegunByOther, NoKey, Participation
+from services.gateway.features.participation.service import BegunByOther, Participation, UndecryptableKey
 from services.gateway.features.participation.store import RedisParticipations
 from services.gateway.parts.worlds import find_world
 from services.gateway.settings import GatewaySettings
@@ -269,7 +269,7 @@ async def test_what_an_older_key_sealed_is_opened_until_that_key_is_dropped(redi
     begun = await RedisParticipations(redis, [OLD]).begin("acme", _beginning(), "the-key")
 
     assert RedisParticipations(redis, [NEW, OLD]).key_of(begun) == "the-key"
-    with pytest.raises(NoKey, match="ASSESSMENT_KEY"):
+    with pytest.raises(UndecryptableKey, match="ASSESSMENT_KEY"):
         RedisParticipations(redis, [NEW]).key_of(begun)
 
 

@@ -66,7 +66,7 @@ async def test_an_entity_is_counted_once_a_task_with_what_it_stood_with(redis: R
     stage = MemoryStage(redis)
     await leave(redis, [an_outcome_of(f"{_TEXT}. Initech Ltd wrote.", 1), an_outcome_of("the bill from Initech", 2)])
     await stage.remembers()
-    things = {thing.entity.value: thing for thing in (await stage.memories.read_memory("acme")).things}
+    things = {thing.entity.value: thing for thing in (await stage.memories.read_memory("acme")).linked_entities}
     vendor = things["Initech Ltd"]
     assert (vendor.entity.seen, things["INV-7"].entity.seen) == (2, 1)
     assert set(vendor.links.together) == {"reference:inv-7", "amount:1200 eur"}

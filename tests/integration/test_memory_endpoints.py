@@ -180,7 +180,7 @@ async def test_what_came_before_a_request_is_told_by_one_clock(redis: Redis) -> 
         asked_by="olga",
         asked_at=datetime(2026, 1, 1, tzinfo=UTC),
     )
-    await stage.forgets.ask(asked)
+    await stage.forgets.submit(asked)
     assert (await stage.goes_on(asked)).state is ForgetState.WORKING
 
 

@@ -141,7 +141,7 @@ async def test_means_and_arms_worked_out_as_the_page_says_are_those_of_the_gatew
     judged = sum(int(counts.get(kind, 0)) for kind in ("success", "partial", "failure"))
     mean = int(counts["quality_units"]) / 10_000 / judged
     value = int(arms["expense_approval:fsm:units"]) / 10_000 / int(arms["expense_approval:fsm:n"])
-    shown = learning_view(await RedisStatistics(redis).learning("acme"))
+    shown = learning_view(await RedisStatistics(redis).totals("acme"))
     log, bandit = cast("dict[str, object]", shown["case_log"]), cast("dict[str, dict[str, object]]", shown["bandit"])
     assert log["mean_quality"] == pytest.approx(mean) == pytest.approx(0.6)
     assert log["total"] == int(counts["events"]) == 3

@@ -9,7 +9,7 @@ import pytest
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_sessions import RedisSessions
-from services.gateway.features.tasks.listing import Page, WantedTasks
+from services.gateway.features.tasks.listing import TaskListPage, WantedTasks
 from services.gateway.features.tasks.store import RedisTaskLists
 from shared.contracts.task import Principal, TaskRecord, TaskRequest, TurnKind
 from shared.domain.words import TaskState
@@ -36,7 +36,7 @@ async def _end(sessions: RedisSessions, session_id: str = "s1", state: TaskState
     assert await sessions.begin_next_turn(begun.lease) is None
 
 
-def _ids(page: Page) -> list[str]:
+def _ids(page: TaskListPage) -> list[str]:
     return [record.task_id for record in page.records]
 
 

@@ -28,7 +28,7 @@ from services.gateway.features.deliveries.service import ClockAndRandom, Deliver
 from services.gateway.features.deliveries.store import RedisDeliveryQueue
 from services.gateway.features.streams.updates import ArtifactUpdate
 from services.gateway.features.webhooks.model import DeliveryProgress, FailingDelivery, SignedPost, TaskWebhook
-from services.gateway.features.webhooks.rows import FailingWebhooks
+from services.gateway.features.webhooks.rows import FailingDeliveries
 from services.gateway.features.webhooks.secrets import read_secrets
 from services.gateway.features.webhooks.store import RedisWebhooks
 from shared.contracts.task import TaskRecord
@@ -312,7 +312,7 @@ async def test_so_many_failures_are_shown_and_no_more(redis: Redis) -> None:
         FailingDelivery(
             subject="T1", config_id="c1", host="a.example", error="it answered 500", tries=1, disabled=False
         ),
-        FailingWebhooks(Scripts(redis)),
+        FailingDeliveries(Scripts(redis)),
     )
     await redis.hset(keys.failing_key("acme"), mapping={f"m{n}": _row(failing) for n in range(1000)})  # type: ignore[misc]  # redis-py
     await notes.note("acme", "one more", failing)

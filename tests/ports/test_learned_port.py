@@ -151,7 +151,7 @@ async def test_of_many_executors_that_keep_a_process_at_once_one_decides(redis: 
     kept = [one.keep_process("acme", "badge_renewal", str(number)) for number, one in enumerate(executors)]
     assert len(set(await asyncio.gather(*kept))) == 1
     assert await redis.ttl(keys.learned_keys("acme").synthesized) == -1
-    assert (await RedisStatistics(redis).learning("acme")).synthesized == 1
+    assert (await RedisStatistics(redis).totals("acme")).synthesized == 1
 
 
 async def test_a_tenant_with_very_many_processes_keeps_no_more(redis: Redis) -> None:

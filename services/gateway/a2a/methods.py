@@ -18,7 +18,7 @@ from services.gateway.edge.replies import write_json
 from services.gateway.features.identity.model import Caller, Identity
 from services.gateway.features.services import FeatureServices
 from services.gateway.features.streams.service import Streams
-from services.gateway.features.tasks.message import metadata_of, read_message
+from services.gateway.features.tasks.message import merged_metadata, read_message
 from services.gateway.features.tasks.options import history_length, list_options, send_options
 from services.gateway.features.webhooks.model import read_webhook
 from shared.contracts.task import TaskRecord
@@ -91,7 +91,7 @@ class A2aMethods:
     async def tasks(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.Answer:
         """ListTasks: the tasks that the caller may see, the last changed first, page by page."""
         caller, options = self.identify_caller(call, answer_format), list_options(call.params)
-        page = await self._services.lists.tasks(options.query, caller)
+        page = await self._services.lists.list_tasks(options.query, caller)
         view = ClientView(self._notice, "", options.history_length, options.artifacts)
         return {
             "tasks": [answer_format.task(one, view) for one in page.records],
@@ -112,7 +112,7 @@ class A2aMethods:
         path, shown_id = f"{answer_format.prefix}pushNotificationConfig", task_id if answer_format is LEGACY else None
         read = read_webhook(call.params, path, answer_format.dialect, shown_id)
         webhook = read.model_copy(update={"config_id": read.config_id or task_id})
-        await self._services.webhooks.enter(task_id, webhook, caller)
+        await self._services.webhooks.register(task_id, webhook, caller)
         return answer_format.webhook(webhook, task_id, webhook.token)  # only whoever has just set it is told it again
 
     async def webhook(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.Answer:
@@ -148,7 +148,7 @@ class A2aMethods:
 
     def identify_caller(self, call: streams.MethodCall, answer_format: AnswerFormat) -> Caller:
         """The caller. Raises ``InvalidField`` if the request names another tenant than the caller's."""
-        caller = self._identity.caller_of(call.authenticated, metadata_of(call.params))
+        caller = self._identity.caller_of(call.authenticated, merged_metadata(call.params))
         names_tenant = answer_format.dialect is not Dialect.LEGACY
         if names_tenant and text_at(call.params, "tenant", "tenant") not in (None, "", caller.tenant):
             raise InvalidField("tenant", "is not the tenant that the request was let into")
@@ -163,7 +163,7 @@ class A2aMethods:
             raise Unsupported(NO_STREAMS)
 
     def _webhook_task_and_caller(self, call: streams.MethodCall, answer_format: AnswerFormat) -> tuple[str, Caller]:
-        if not self._services.webhooks.offered:
+        if not self._services.webhooks.are_offered:
             raise PushUnsupported
         return required_id_at(call.params, "taskId", "taskId"), self.identify_caller(call, answer_format)
 

@@ -19,7 +19,7 @@ from services.gateway.edge.errors import GatewayRefusal
 from services.gateway.edge.keep_alive import SSE_BEAT, KeepAliveResponse
 from services.gateway.edge.replies import rpc_error_of, write_json
 from services.gateway.features.identity.middleware import caller_of_request
-from services.gateway.features.streams.service import TaskStream, ToldUpdate
+from services.gateway.features.streams.service import NumberedUpdate, TaskStream
 from services.gateway.features.streams.updates import LAST_EVENT_ID, Snapshot
 from services.gateway.features.tasks.service import TaskService, Ticket
 from shared.domain.exact_json import JsonObject
@@ -53,7 +53,7 @@ class PendingAnswer:
 
     async def wait_for_answer(self) -> Shown:
         """Wait for the end of the message's turn; returns the task, or for some completed tasks a message."""
-        record = self._record = await self._tasks.wait(self._ticket)
+        record = self._record = await self._tasks.wait_for_answer(self._ticket)
         is_reply = record.answers_as == "message" and record.state is TaskState.COMPLETED
         if self._answer_format.fills_files:
             record = await self._tasks.files.add_contents(record)
@@ -75,7 +75,7 @@ class StreamAnswer(NamedTuple):
     answer_format: AnswerFormat
     view: ClientView
 
-    def format_update(self, told: ToldUpdate) -> Shown:
+    def format_update(self, told: NumberedUpdate) -> Shown:
         return self.answer_format.update(told.update, told.event_id, self.stream.record, self.view)
 
 
@@ -139,7 +139,7 @@ async def _sse_frames(answer: StreamAnswer, envelope: Envelope) -> AsyncGenerato
         yield f"data: {write_json(error)}\n\n".encode()  # without an id: who goes on gets what is missing
 
 
-def _sse_frame(numbered: ToldUpdate, data: JsonValue) -> bytes:
+def _sse_frame(numbered: NumberedUpdate, data: JsonValue) -> bytes:
     """The bytes of an SSE event. A gap before it is also named in a comment, for clients that ignore metadata."""
     gap = numbered.update.lost_after if isinstance(numbered.update, Snapshot) else None
     comment = "" if gap is None else f": gap, the events after {gap} are kept no longer\n"

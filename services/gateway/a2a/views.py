@@ -18,8 +18,8 @@ from typing_extensions import override
 from services.gateway.a2a.card_keys import CardKeys
 from services.gateway.features.streams import updates
 from services.gateway.features.streams.updates import Snapshot, StatusUpdate, Update
-from services.gateway.features.tasks.views import answer_of, artifacts_of, legacy_view, metadata_of
-from services.gateway.features.webhooks.model import TaskWebhook, legacy_shape, shape_of_1_0
+from services.gateway.features.tasks.views import answer_of, artifacts_of, client_metadata, legacy_view
+from services.gateway.features.webhooks.model import TaskWebhook, legacy_webhook_view, webhook_view_1_0
 from shared.contracts.task import FILE_ID, Artifact, HistoryMessage, TaskRecord
 from shared.domain.words import Dialect, TaskState
 
@@ -35,7 +35,7 @@ def task_view(record: TaskRecord, notice: str, history_length: int | None = None
         status=_status_view(record, record.state, record.reason, record.updated_at, "status"),
         artifacts=_artifact_views(record) if artifacts else [],
         history=[_message_view(record, item) for item in kept],
-        metadata=_metadata_view(metadata_of(record, notice)),
+        metadata=_metadata_view(client_metadata(record, notice)),
     )
 
 
@@ -48,7 +48,7 @@ def reply_view(record: TaskRecord, notice: str) -> Shown:
         "contextId": record.session_id,
         "role": "ROLE_AGENT",
         "parts": [{"text": answer.text if answer else ""}, *data],
-        "metadata": _metadata_view(metadata_of(record, notice)),
+        "metadata": _metadata_view(client_metadata(record, notice)),
     }
 
 
@@ -69,12 +69,12 @@ def update_view(update: Update, name: str, record: TaskRecord, notice: str, leng
 
 def _snapshot_view(update: Snapshot, notice: str, length: int | None) -> Shown:
     gap: Shown = {} if update.lost_after is None else {"gap": {"lostAfter": update.lost_after}}
-    metadata = _metadata_view({**metadata_of(update.record, notice), **gap})
+    metadata = _metadata_view({**client_metadata(update.record, notice), **gap})
     return {**task_view(update.record, notice, length), "metadata": metadata}
 
 
 def _status_update_view(update: StatusUpdate, name: str, record: TaskRecord, notice: str) -> Shown:
-    metadata = metadata_of(update.record, notice) if update.record else update.metadata
+    metadata = client_metadata(update.record, notice) if update.record else update.metadata
     status = _status_view(record, update.state, update.text, update.at, name)
     return {**_ids_of_task(record), "status": status, **_drop_empty(metadata=_metadata_view(metadata))}
 
@@ -241,7 +241,7 @@ class AnswerFormat:
 
     def webhook(self, webhook: TaskWebhook, task_id: str, token: str) -> Shown:
         """A webhook as JSON. ``token``: shown unless it is empty."""
-        return {**shape_of_1_0(webhook, task_id), **_drop_empty(token=token)}
+        return {**webhook_view_1_0(webhook, task_id), **_drop_empty(token=token)}
 
     def webhooks(self, configs: list[JsonValue], token: str) -> JsonValue:
         return {"configs": configs, "nextPageToken": token}
@@ -266,7 +266,7 @@ class JsonRpc03Format(AnswerFormat):
 
     @override
     def webhook(self, webhook: TaskWebhook, task_id: str, token: str) -> Shown:
-        config: JsonValue = {"id": webhook.config_id, **legacy_shape(webhook), **_drop_empty(token=token)}
+        config: JsonValue = {"id": webhook.config_id, **legacy_webhook_view(webhook), **_drop_empty(token=token)}
         return {"taskId": task_id, "pushNotificationConfig": config}
 
     @override
@@ -320,7 +320,7 @@ class LegacyFormat(AnswerFormat):
 
     @override
     def webhook(self, webhook: TaskWebhook, task_id: str, token: str) -> Shown:
-        return {"id": task_id, "pushNotificationConfig": {**legacy_shape(webhook), **_drop_empty(token=token)}}
+        return {"id": task_id, "pushNotificationConfig": {**legacy_webhook_view(webhook), **_drop_empty(token=token)}}
 
 
 NEW, OLD, OLD_REST, LEGACY = AnswerFormat(), JsonRpc03Format(), Rest03Format(), LegacyFormat()

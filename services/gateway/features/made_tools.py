@@ -1,4 +1,4 @@
-"""``/tools/made``: an operator lists, reads and removes the calculators that were made at run time for the tenant."""
+"""``/tools/made``: operators list, show and remove the calculators that were made at run time for their tenant."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -17,16 +17,16 @@ _LONG = frozenset({"v", "code", "cases"})
 
 
 class MadeToolRepository(ScriptedStore):
-    """The calculators in state Redis. Both methods may raise ``StoreUnavailable`` and may be repeated."""
+    """The calculators of tenants, in Redis. Both methods may raise ``StoreUnavailable`` and may be repeated."""
 
     async def tools_of(self, tenant: str) -> Sequence[MadeTool]:
-        """Every version that ever was, by name and version; removed ones have no code."""
+        """All versions that were ever made, by name and version; removed ones have no code."""
         rows = cast("list[str]", await self._scripts.command("HVALS", keys.learned_keys(tenant).made))
         tools = [MadeTool.model_validate_json(row) for row in rows]
         return sorted(tools, key=lambda tool: (tool.name, tool.version))
 
     async def remove(self, tenant: str, tool: MadeTool) -> None:
-        """Overwrite a version by its removed form; the executor never writes an existing one, so nothing is lost."""
+        """Overwrite a version with its removed form. This cannot collide: executors never write an existing version."""
         field = keys.made_tool_field(tool.name, tool.version)
         await self._scripts.command("HSET", keys.learned_keys(tenant).made, field, tool.model_dump_json())
 
@@ -44,18 +44,18 @@ class MadeToolEndpoints:
         )
 
     async def list_all(self, call: ApiCall) -> JsonValue:
-        """List the calculators that were made at run time, every version, without code."""
+        """List all versions of the calculators that were made at run time, without code."""
         tools = await self._made_tools.tools_of(call.caller.tenant)
         return {"tools": [tool.model_dump(mode="json", exclude={*_LONG}) for tool in tools]}
 
     async def show(self, call: ApiCall) -> JsonValue:
-        """Show all versions of one made calculator, with code and cases."""
+        """Show all versions of one calculator, with code and test cases."""
         versions = await self._find_versions(call)
         shown = [one.model_dump(mode="json", exclude={"v": True, "cases": {"__all__": {"v"}}}) for one in versions]
         return {"versions": [*shown]}
 
     async def remove(self, call: ApiCall) -> JsonValue:
-        """Take a made calculator from use, in all its versions."""
+        """Remove all versions of a calculator from use."""
         # Its versions and hashes stay known, and the same code is not accepted again. A repeat changes nothing.
         tenant, who = call.caller.tenant, call.caller.principal.id
         for tool in await self._find_versions(call):

@@ -1,4 +1,4 @@
-"""The services of the features together, for parts of the gateway that use many of them."""
+"""The features' services in one object, for parts of the gateway that use many of them."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from services.gateway.features.assessments.store import AssessmentRepository
 from services.gateway.features.audit.store import AuditExport
 from services.gateway.features.dead_letters.store import DeadLetters
 from services.gateway.features.learning.service import LearningStatistics
-from services.gateway.features.memory.store import Memories
+from services.gateway.features.memory.store import TenantMemories
 from services.gateway.features.tasks.listing import TaskListService
 from services.gateway.features.tasks.service import TaskService
 from services.gateway.features.tasks.signals import TaskSignals
@@ -25,6 +25,6 @@ class FeatureServices:
     statistics: LearningStatistics
     webhooks: WebhookService
     dead_letters: DeadLetters
-    memory: Memories
+    memory: TenantMemories
     audit: AuditExport
     assessments: AssessmentRepository

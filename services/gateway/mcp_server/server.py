@@ -1,4 +1,4 @@
-"""The gateway as an MCP server, stateless: send and read tasks, decide approvals, under the caller's own key."""
+"""The gateway as a stateless MCP server, with tools that send and read tasks and decide approvals as the caller."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -33,18 +33,18 @@ _ID = Field(min_length=1, max_length=256)
 
 
 class ToolCall(BaseModel):
-    """The arguments of one MCP tool. ``name``: the tool's; ``reads``: it changes nothing."""
+    """The arguments of one MCP tool. ``name``, ``description``, ``is_read_only``: of the tool."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     name: ClassVar[str]
-    about: ClassVar[str]
-    reads: ClassVar[bool] = False
+    description: ClassVar[str]
+    is_read_only: ClassVar[bool] = False
 
 
 class SendTask(ToolCall):
     name = "send_task"
-    about = (
+    description = (
         "Give the agent a task in plain words, or a message in a task that waits for input. It may read and change "
         "business records through its tenant's tools; what needs an approval waits for one."
     )
@@ -69,16 +69,18 @@ class SendTask(ToolCall):
 
 class GetTask(ToolCall):
     name = "get_task"
-    about = "How a task stands: its state, answer or question, its writes with their proof, and what it waits for."
-    reads = True
+    description = (
+        "How a task stands: its state, answer or question, its writes with their proof, and what it waits for."
+    )
+    is_read_only = True
 
     task_id: str = _ID
 
 
 class ListTasks(ToolCall):
     name = "list_tasks"
-    about = "The tasks that the caller may see, the last changed first."
-    reads = True
+    description = "The tasks that the caller may see, the last changed first."
+    is_read_only = True
 
     session_id: str | None = Field(default=None, min_length=1, max_length=256)
     page_size: int = Field(default=20, ge=1, le=100)
@@ -87,13 +89,15 @@ class ListTasks(ToolCall):
 
 class ListApprovals(ToolCall):
     name = "list_approvals"
-    about = "The approvals that wait, the nearest deadline first: calls, reasons, and whether the caller may decide."
-    reads = True
+    description = (
+        "The approvals that wait, the nearest deadline first: calls, reasons, and whether the caller may decide."
+    )
+    is_read_only = True
 
 
 class DecideApproval(ToolCall):
     name = "decide_approval"
-    about = (
+    description = (
         "Approve or reject the calls of one approval, as list_approvals shows it. It takes an approver's key; nobody "
         "approves what they asked for themselves."
     )
@@ -113,9 +117,9 @@ Result = dict[str, JsonValue]
 
 
 class McpEndpoint:
-    """The MCP endpoint.
+    """The MCP endpoint. ``route`` serves requests while the context of ``open`` lasts.
 
-    ``route`` answers inside ``open``. ``notice``: the note about the model, shown with each task.
+    ``notice``: the text about the model that is shown with each task.
     """
 
     def __init__(self, services: FeatureServices, identity: Identity, notice: str) -> None:
@@ -135,26 +139,26 @@ class McpEndpoint:
         self, context: ServerRequestContext[object], params: types.CallToolRequestParams
     ) -> types.CallToolResult:
         try:
-            call = _read_call(params)
+            call = _parse_call(params)
             request = cast(Request, context.request)
             if isinstance(call, SendTask):
                 await count_message(request)
-            result = await self._answer(call, self._identity.caller_of(caller_of_request(request), {}))
+            result = await self._dispatch(call, self._identity.caller_of(caller_of_request(request), {}))
         except ValidationError as error:
-            return _refuse_call(_describe_fault(error))
+            return _error_result(_describe_validation_error(error))
         except (GatewayRefusal, StoreUnavailable) as fault:
-            return _refuse_call(str(fault))
+            return _error_result(str(fault))
         except Exception:  # the outermost edge of a request: the client is owed an answer
             log.exception("request_failed", path=PATH)
-            return _refuse_call(FAILED)
+            return _error_result(FAILED)
         return types.CallToolResult(content=[types.TextContent(text=dumps(plain(result)))], structured_content=result)
 
-    async def _answer(self, call: ToolCall, caller: Caller) -> Result:
+    async def _dispatch(self, call: ToolCall, caller: Caller) -> Result:
         match call:
             case SendTask():
                 return await self._send_task(call, caller)
             case GetTask():
-                return self._show_record(await self._services.tasks.read(call.task_id, caller))
+                return self._task_result(await self._services.tasks.read(call.task_id, caller))
             case ListTasks():
                 return await self._list_tasks(call, caller)
             case ListApprovals():
@@ -162,7 +166,7 @@ class McpEndpoint:
                 views: list[JsonValue] = [self._services.approvals.view(question, caller) for question in waiting]
                 return {"approvals": views}
             case DecideApproval():
-                return await self._decide(call, caller)
+                return await self._decide_approval(call, caller)
             case _:
                 raise TypeError(f"{call.name} has no answer")
 
@@ -172,21 +176,21 @@ class McpEndpoint:
         message |= {name: value for name, value in named.items() if value is not None}
         ticket = await self._services.tasks.submit(read_message({"message": message}, Dialect.A2A_1_0), caller)
         if not call.wait:
-            return self._show_record(ticket.record)
-        return self._show_record(await self._services.tasks.wait(ticket))
+            return self._task_result(ticket.record)
+        return self._task_result(await self._services.tasks.wait_for_answer(ticket))
 
     async def _list_tasks(self, call: ListTasks, caller: Caller) -> Result:
         query = TaskQuery(session=call.session_id, size=call.page_size, token=call.page_token)
-        page = await self._services.lists.tasks(query, caller)
-        shown: list[JsonValue] = [_brief(record) for record in page.records]
+        page = await self._services.lists.list_tasks(query, caller)
+        shown: list[JsonValue] = [_summarize_task(record) for record in page.records]
         return {"tasks": shown, "next_page_token": page.next_token, "total": page.total}
 
-    async def _decide(self, call: DecideApproval, caller: Caller) -> Result:
+    async def _decide_approval(self, call: DecideApproval, caller: Caller) -> Result:
         answer = ApproverAnswer(call.decision, call.comment)
         question, heeded = await self._services.approvals.answer(call.approval_id, answer, caller)
         return {**self._services.approvals.view(question, caller), "heeded": heeded}
 
-    def _show_record(self, record: TaskRecord) -> Result:
+    def _task_result(self, record: TaskRecord) -> Result:
         return {name: value for name, value in public_view(record, self._notice).items() if name != "history"}
 
 
@@ -195,13 +199,15 @@ async def _list_tools(_: object, __: types.PaginatedRequestParams | None) -> typ
 
 
 def _describe_tool(call: type[ToolCall]) -> types.Tool:
-    hints = types.ToolAnnotations(read_only_hint=call.reads, destructive_hint=not call.reads, open_world_hint=False)
+    hints = types.ToolAnnotations(
+        read_only_hint=call.is_read_only, destructive_hint=not call.is_read_only, open_world_hint=False
+    )
     schema = {name: value for name, value in call.model_json_schema().items() if name != "title"}
-    return types.Tool(name=call.name, description=call.about, input_schema=schema, annotations=hints)
+    return types.Tool(name=call.name, description=call.description, input_schema=schema, annotations=hints)
 
 
-def _read_call(params: types.CallToolRequestParams) -> ToolCall:
-    """Parse a call; raises ``ValidationError``, and ``UnknownMcpTool`` for a name that is no tool here."""
+def _parse_call(params: types.CallToolRequestParams) -> ToolCall:
+    """Parse a call of a tool; raises ``ValidationError``, and ``UnknownMcpTool`` for an unknown tool."""
     known: Mapping[str, type[ToolCall]] = {call.name: call for call in CALLS}
     if params.name not in known:
         raise UnknownMcpTool(params.name)
@@ -213,7 +219,7 @@ class UnknownMcpTool(GatewayRefusal):
         super().__init__(f"there is no tool {name[:100]!r}; there are {', '.join(call.name for call in CALLS)}")
 
 
-def _brief(record: TaskRecord) -> JsonValue:
+def _summarize_task(record: TaskRecord) -> JsonValue:
     return {
         "task_id": record.task_id,
         "session_id": record.session_id,
@@ -223,11 +229,11 @@ def _brief(record: TaskRecord) -> JsonValue:
     }
 
 
-def _describe_fault(error: ValidationError) -> str:
-    """Each invalid field with its path and error, but not its value."""
+def _describe_validation_error(error: ValidationError) -> str:
+    """The path and error of each invalid field, without its value."""
     faults = error.errors(include_input=False, include_url=False)
     return "; ".join(f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}" for one in faults)
 
 
-def _refuse_call(why: str) -> types.CallToolResult:
+def _error_result(why: str) -> types.CallToolResult:
     return types.CallToolResult(content=[types.TextContent(text=why)], is_error=True)

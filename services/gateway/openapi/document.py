@@ -1,4 +1,4 @@
-"""Makes ``/openapi.json``: each path with its parameters, bodies and every answer it gives."""
+"""Builds ``/openapi.json`` and the page ``/docs``: each path with its parameters, body and responses."""
 
 import base64
 import hashlib
@@ -17,7 +17,7 @@ from typing_extensions import override
 
 from services.gateway.features.identity.api_paths import CALLERS
 from services.gateway.openapi.paths import OPERATIONS, OWN, ParameterPlace, PathShape, callers_of
-from services.gateway.openapi.schemas import Schema, reference, schemas
+from services.gateway.openapi.schemas import Schema, all_schemas, reference
 from shared.domain.version import VERSION
 
 _REASONS = {
@@ -50,10 +50,10 @@ _WITH_BODY = (408, 413, 415)
 
 
 class DescribedApp(FastAPI):
-    """An application whose OpenAPI document says what its paths take and answer.
+    """A FastAPI application with the complete OpenAPI document, and with its own middleware in front.
 
-    ``entry``: the ASGI application that each request enters, which leads on to ``serve_routes``. Starlette's own stack
-    of middleware, which wraps each message of each request four times, is used only for requests that a route answers.
+    ``entry``: the outermost middleware, which passes requests on to ``serve_routes``. It takes the place of Starlette's
+    middleware stack, which would wrap each message of each request four times.
     """
 
     entry: ASGIApp | None = None
@@ -71,19 +71,19 @@ class DescribedApp(FastAPI):
     @override
     def openapi(self) -> Schema:
         if not self.openapi_schema:
-            self.openapi_schema = cast("dict[str, object]", _describe(self))
+            self.openapi_schema = cast("dict[str, object]", _build_document(self))
         return cast(Schema, self.openapi_schema)
 
 
-def _describe(app: FastAPI) -> Schema:
+def _build_document(app: FastAPI) -> Schema:
     found = get_openapi(title=app.title, version=VERSION, routes=app.routes)
     paths = {path: _describe_path(path, operations) for path, operations in found["paths"].items()}
-    return {**found, "paths": paths, "components": {"schemas": schemas()}}
+    return {**found, "paths": paths, "components": {"schemas": all_schemas()}}
 
 
 def _describe_path(path: str, operations: Mapping[str, Mapping[str, JsonValue]]) -> Schema:
     return {
-        method: _describe_operation(method, path, _with_names(path, dict(operation)))
+        method: _describe_operation(method, path, _add_path_parameters(path, dict(operation)))
         for method, operation in operations.items()
     }
 
@@ -114,8 +114,8 @@ def _summary_of(description: JsonValue) -> str:
     return text.partition(". ")[0].rstrip(".")
 
 
-def _with_names(path: str, found: Schema) -> Schema:
-    """The operation with its path's parameters, also if its endpoint reads them from the request."""
+def _add_path_parameters(path: str, found: Schema) -> Schema:
+    """The operation with its path parameters, which FastAPI does not know if the endpoint reads them itself."""
     if "parameters" in found:
         return deepcopy(found)
     names = re.findall(r"{(\w+)}", path)
@@ -130,22 +130,22 @@ def _describe_parameter(place: ParameterPlace, where: str) -> JsonValue:
 
 
 def _describe_responses(said: PathShape, *, takes_body: bool) -> Schema:
-    """The answers of a path: refusals before it is reached in the common words, its own in its protocol's."""
+    """The responses of a path: its answers, and errors, which are of its protocol's or of the common schema."""
     refused = (*_ALWAYS, *_OF_IDENTITY, *said.refusals, *(_WITH_BODY if takes_body else ()))
     names = tuple(dict.fromkeys((said.errors, "Refusal")))
-    answers: Schema = {str(status): _answer(status, {"application/json": names}) for status in refused}
-    answers |= {str(status): _answer(status, media) for status, media in said.answers.items()}
+    answers: Schema = {str(status): _response_schema(status, {"application/json": names}) for status in refused}
+    answers |= {str(status): _response_schema(status, media) for status, media in said.answers.items()}
     if said.unready:
-        answers["503"] = _answer(503, {"application/json": ("Anything",)})
+        answers["503"] = _response_schema(503, {"application/json": ("Anything",)})
     return dict(sorted(answers.items()))
 
 
-def _answer(status: int, media: Mapping[str, tuple[str, ...]]) -> Schema:
-    content: Schema = {kind: {"schema": _any_of(names)} for kind, names in media.items()}
+def _response_schema(status: int, media: Mapping[str, tuple[str, ...]]) -> Schema:
+    content: Schema = {kind: {"schema": _any_of_schemas(names)} for kind, names in media.items()}
     return {"description": _REASONS[status], **({"content": content} if content else {})}
 
 
-def _any_of(names: tuple[str, ...]) -> Schema:
+def _any_of_schemas(names: tuple[str, ...]) -> Schema:
     if names == ("text",):
         return {"description": "Server-sent events; the data of each is JSON."}
     return reference(names[0]) if len(names) == 1 else {"anyOf": [reference(name) for name in names]}
@@ -166,9 +166,9 @@ _HEADERS = {
 }
 
 
-def answer_docs(description: Schema) -> HTMLResponse:
-    """A page with each path, what it does, what it takes and who may call it."""
-    sections = "".join(_write_sections(cast("Mapping[str, Mapping[str, Schema]]", description["paths"])))
+def docs_page(description: Schema) -> HTMLResponse:
+    """An HTML page with each path: what it does, its parameters, and who may call it."""
+    sections = "".join(_path_sections(cast("Mapping[str, Mapping[str, Schema]]", description["paths"])))
     body = (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Purple Agent: HTTP paths</title>'
         f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head><body>'
@@ -178,11 +178,11 @@ def answer_docs(description: Schema) -> HTMLResponse:
     return HTMLResponse(body, headers=_HEADERS)
 
 
-def _write_sections(paths: Mapping[str, Mapping[str, Schema]]) -> Iterator[str]:
+def _path_sections(paths: Mapping[str, Mapping[str, Schema]]) -> Iterator[str]:
     for path, operations in sorted(paths.items()):
         for method, said in operations.items():
             more = str(said.get("description") or "").removeprefix(str(said["summary"])).strip(" .\n")
-            taken = "".join(_write_parameters(cast("list[Schema]", said.get("parameters", []))))
+            taken = "".join(_parameter_items(cast("list[Schema]", said.get("parameters", []))))
             yield (
                 f"<section><h2><b>{escape(method.upper())}</b><code>{escape(path)}</code></h2>"
                 f"<p>{escape(str(said['summary']))}.</p>{f'<p>{escape(more)}.</p>' if more else ''}"
@@ -190,7 +190,7 @@ def _write_sections(paths: Mapping[str, Mapping[str, Schema]]) -> Iterator[str]:
             )
 
 
-def _write_parameters(parameters: list[Schema]) -> Iterator[str]:
+def _parameter_items(parameters: list[Schema]) -> Iterator[str]:
     for one in parameters:
         needed = "" if one.get("required") else ", may be left out"
         yield f"<li><code>{escape(str(one['name']))}</code> ({escape(str(one['in']))}{needed})</li>"

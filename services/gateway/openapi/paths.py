@@ -1,4 +1,4 @@
-"""The paths as data: what each takes beside its path parameters, and what it answers."""
+"""The paths as data for the OpenAPI document: their query, headers, body, answers and error statuses."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -25,9 +25,9 @@ _JSON_OBJECT: Mapping[str, tuple[str, ...]] = {_JSON: ("Anything",)}
 
 
 class PathShape(NamedTuple):
-    """What a path takes and answers. ``errors``: the schema of its refusals; ``body``: that of what it reads, if any.
+    """What a path takes and answers. ``errors``, ``body``: names of the schemas of its errors and its body.
 
-    ``refusals``: statuses beside the usual ones.
+    ``refusals``: error statuses in addition to the common ones.
     """
 
     answers: Answers = MappingProxyType({200: _JSON_OBJECT})
@@ -68,12 +68,12 @@ _AUDIT = (
 OWN = PathShape(refusals=(409,))
 
 
-def _shape_new(schema: str, body: str = "Anything", query: tuple[ParameterPlace, ...] = ()) -> PathShape:
+def _shape_1_0(schema: str, body: str = "Anything", query: tuple[ParameterPlace, ...] = ()) -> PathShape:
     answers = {200: {MEDIA_TYPE: (schema,), _JSON: (schema,)}}
     return PathShape(answers, _ERROR_1_0, body, body not in ("", "Anything"), query, (_NEW,))
 
 
-def _shape_old(*schemas: str, body: str = "Anything", query: tuple[ParameterPlace, ...] = ()) -> PathShape:
+def _shape_0_3(*schemas: str, body: str = "Anything", query: tuple[ParameterPlace, ...] = ()) -> PathShape:
     return PathShape({200: {_JSON: schemas}}, _ERROR_0_3, body, body not in ("", "Anything"), query, (_OLD,), (409,))
 
 
@@ -94,29 +94,29 @@ OPERATIONS: Mapping[tuple[str, str], PathShape] = {
     ("GET", "/.well-known/agent-card.json"): _CARD,
     ("GET", "/.well-known/agent.json"): _CARD,
     ("GET", "/.well-known/jwks.json"): PathShape(body=""),
-    ("GET", "/extendedAgentCard"): _shape_new("AgentCard", body=""),
-    ("GET", "/v1/card"): _shape_old("Anything", body=""),
-    ("POST", "/message:send"): _shape_new("SendMessageResponse", body="SendMessageRequest"),
+    ("GET", "/extendedAgentCard"): _shape_1_0("AgentCard", body=""),
+    ("GET", "/v1/card"): _shape_0_3("Anything", body=""),
+    ("POST", "/message:send"): _shape_1_0("SendMessageResponse", body="SendMessageRequest"),
     ("POST", "/message:stream"): _shape_stream(_ERROR_1_0, _NEW, "SendMessageRequest"),
-    ("GET", "/tasks"): _shape_new("ListTasksResponse", body="", query=_LIST),
-    ("POST", "/tasks/{task_id}:cancel"): _shape_new("Task"),
+    ("GET", "/tasks"): _shape_1_0("ListTasksResponse", body="", query=_LIST),
+    ("POST", "/tasks/{task_id}:cancel"): _shape_1_0("Task"),
     ("GET", "/tasks/{task_id}:subscribe"): _shape_stream(_ERROR_1_0, _NEW, ""),
     ("POST", "/tasks/{task_id}:subscribe"): _shape_stream(_ERROR_1_0, _NEW, ""),
-    ("POST", _ALL): _shape_new(_WEBHOOK, body=_WEBHOOK),
-    ("GET", _ALL): _shape_new(_WEBHOOKS, body=""),
-    ("GET", _ONE): _shape_new(_WEBHOOK, body=""),
-    ("DELETE", _ONE): _shape_new("Anything", body=""),
-    ("POST", "/v1/message:send"): _shape_old("V03SendMessageResponse", "Anything", body="V03SendMessageRequest"),
+    ("POST", _ALL): _shape_1_0(_WEBHOOK, body=_WEBHOOK),
+    ("GET", _ALL): _shape_1_0(_WEBHOOKS, body=""),
+    ("GET", _ONE): _shape_1_0(_WEBHOOK, body=""),
+    ("DELETE", _ONE): _shape_1_0("Anything", body=""),
+    ("POST", "/v1/message:send"): _shape_0_3("V03SendMessageResponse", "Anything", body="V03SendMessageRequest"),
     ("POST", "/v1/message:stream"): _shape_stream(_ERROR_0_3, _OLD, "V03SendMessageRequest"),
-    ("GET", "/v1/tasks"): _shape_old("V03Tasks", body="", query=_LIST),
-    ("GET", "/v1/tasks/{task_id}"): _shape_old("V03Task", body="", query=(_LENGTH,)),
-    ("POST", "/v1/tasks/{task_id}:cancel"): _shape_old("V03Task"),
+    ("GET", "/v1/tasks"): _shape_0_3("V03Tasks", body="", query=_LIST),
+    ("GET", "/v1/tasks/{task_id}"): _shape_0_3("V03Task", body="", query=(_LENGTH,)),
+    ("POST", "/v1/tasks/{task_id}:cancel"): _shape_0_3("V03Task"),
     ("GET", "/v1/tasks/{task_id}:subscribe"): _shape_stream(_ERROR_0_3, _OLD, ""),
     ("POST", "/v1/tasks/{task_id}:subscribe"): _shape_stream(_ERROR_0_3, _OLD, ""),
-    ("POST", f"/v1{_ALL}"): _shape_old("V03Webhook", body="Anything"),
-    ("GET", f"/v1{_ALL}"): _shape_old("V03Webhooks", body=""),
-    ("GET", f"/v1{_ONE}"): _shape_old("V03Webhook", body=""),
-    ("DELETE", f"/v1{_ONE}"): _shape_old("Anything", body=""),
+    ("POST", f"/v1{_ALL}"): _shape_0_3("V03Webhook", body="Anything"),
+    ("GET", f"/v1{_ALL}"): _shape_0_3("V03Webhooks", body=""),
+    ("GET", f"/v1{_ONE}"): _shape_0_3("V03Webhook", body=""),
+    ("DELETE", f"/v1{_ONE}"): _shape_0_3("Anything", body=""),
     ("GET", "/tasks/{task_id}"): PathShape(
         {200: {_JSON: ("TaskRecord",), MEDIA_TYPE: ("Task",)}}, _ERROR_1_0, "", query=(_LENGTH,), headers=(_MAYBE_NEW,)
     ),
@@ -161,6 +161,6 @@ _CALLERS: tuple[tuple[str, str, str], ...] = (  # method or any, how the path be
 
 
 def callers_of(method: str, path: str) -> str:
-    """Who may call a path whose router does not say it, in words."""
+    """Who may call a path, as a phrase; for paths whose router does not say it."""
     fits = (who for verb, begin, who in _CALLERS if verb in ("", method) and path.startswith(begin))
     return next(fits, _REST)

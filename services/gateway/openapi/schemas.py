@@ -17,8 +17,8 @@ _WELL_KNOWN: dict[str, Schema] = {
 }
 
 
-def components(prefix: str, *roots: Descriptor) -> dict[str, JsonValue]:
-    """The schemas of message types and of all types they contain, by ``prefix`` and name."""
+def message_schemas(prefix: str, *roots: Descriptor) -> dict[str, JsonValue]:
+    """JSON schemas of protobuf message types and of all types in them, by ``prefix`` and name."""
     found: dict[str, JsonValue] = {}
     waiting = list(roots)
     while waiting:
@@ -26,7 +26,7 @@ def components(prefix: str, *roots: Descriptor) -> dict[str, JsonValue]:
         if prefix + kind.name in found:
             continue
         fields = [field for field in kind.fields if not _is_well_known(field)]
-        found[prefix + kind.name] = _message_object(kind, prefix)
+        found[prefix + kind.name] = _message_schema(kind, prefix)
         waiting += [_value_type(field) for field in fields if field.message_type]
     return found
 
@@ -35,19 +35,19 @@ def reference(name: str) -> Schema:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def _message_object(kind: Descriptor, prefix: str) -> Schema:
-    properties: Schema = {field.json_name: _describe_field(field, prefix) for field in kind.fields}
+def _message_schema(kind: Descriptor, prefix: str) -> Schema:
+    properties: Schema = {field.json_name: _field_schema(field, prefix) for field in kind.fields}
     return {"type": "object", "properties": properties}
 
 
-def _describe_field(field: FieldDescriptor, prefix: str) -> Schema:
+def _field_schema(field: FieldDescriptor, prefix: str) -> Schema:
     if _is_map(field):
-        return {"type": "object", "additionalProperties": _describe_single(_value_of(field), prefix)}
-    single = _describe_single(field, prefix)
+        return {"type": "object", "additionalProperties": _element_schema(_map_value_field(field), prefix)}
+    single = _element_schema(field, prefix)
     return {"type": "array", "items": single} if field.is_repeated else single
 
 
-def _describe_single(field: FieldDescriptor, prefix: str) -> Schema:
+def _element_schema(field: FieldDescriptor, prefix: str) -> Schema:
     if field.type == FieldDescriptor.TYPE_MESSAGE:
         known = _WELL_KNOWN.get(field.message_type.full_name)
         return reference(prefix + field.message_type.name) if known is None else known
@@ -64,7 +64,7 @@ def _is_map(field: FieldDescriptor) -> bool:
     return bool(field.message_type and field.message_type.GetOptions().map_entry)
 
 
-def _value_of(field: FieldDescriptor) -> FieldDescriptor:
+def _map_value_field(field: FieldDescriptor) -> FieldDescriptor:
     return field.message_type.fields_by_name["value"]
 
 
@@ -74,8 +74,8 @@ def _is_well_known(field: FieldDescriptor) -> bool:
 
 def _value_type(field: FieldDescriptor) -> Descriptor:
     """The type of a field's values; for a map, of the map's values."""
-    if _is_map(field) and _value_of(field).message_type:
-        return _value_of(field).message_type
+    if _is_map(field) and _map_value_field(field).message_type:
+        return _map_value_field(field).message_type
     return field.message_type
 
 
@@ -84,8 +84,8 @@ _ANYTHING: Schema = {"type": "object"}
 _CODE: Schema = {"type": "integer"}
 
 
-def schemas() -> dict[str, JsonValue]:
-    return {**components("", *_NEW), **components("V03", *_OLD), **_REQUESTS, **_OWN}
+def all_schemas() -> dict[str, JsonValue]:
+    return {**message_schemas("", *_NEW), **message_schemas("V03", *_OLD), **_REQUESTS, **_OWN}
 
 
 _NEW = (
@@ -98,19 +98,19 @@ _NEW = (
 _OLD = (old.SendMessageRequest.DESCRIPTOR, old.SendMessageResponse.DESCRIPTOR)
 
 
-def _describe_object(needed: tuple[str, ...] = (), **properties: JsonValue) -> Schema:
+def _object_schema(needed: tuple[str, ...] = (), **properties: JsonValue) -> Schema:
     found: Schema = {"type": "object", "properties": properties}
     return {**found, "required": list(needed)} if needed else found
 
 
-_STATUS = _describe_object(
+_STATUS = _object_schema(
     ("code", "status", "message", "details"),
     code=_CODE,
     status=_TEXT,
     message=_TEXT,
     details={"type": "array", "items": _ANYTHING},
 )
-_RPC_ERROR = _describe_object(("code", "message"), code=_CODE, message=_TEXT)
+_RPC_ERROR = _object_schema(("code", "message"), code=_CODE, message=_TEXT)
 _CALL_ID: Schema = {"type": ["string", "integer", "null"]}
 _VERSION: Schema = {"const": "2.0"}
 _MESSAGE: JsonValue = {
@@ -119,14 +119,14 @@ _MESSAGE: JsonValue = {
     "properties": {"role": {"const": "ROLE_USER"}, "parts": {"minItems": 1}},
 }
 _REQUESTS: Schema = {
-    "SendMessageRequest": _describe_object(
+    "SendMessageRequest": _object_schema(
         ("message",),
         tenant=_TEXT,
         message=_MESSAGE,
         configuration=reference("SendMessageConfiguration"),
         metadata=_ANYTHING,
     ),
-    "RpcCall": _describe_object(
+    "RpcCall": _object_schema(
         ("jsonrpc", "method"),
         jsonrpc=_VERSION,
         id=_CALL_ID,
@@ -136,20 +136,20 @@ _REQUESTS: Schema = {
 }
 _OWN: Schema = {
     "Anything": _ANYTHING,
-    "Refusal": _describe_object(("error",), error=_TEXT),
-    "Status": _describe_object(("error",), error=_STATUS),
-    "V03Error": _describe_object(("code", "message"), code=_CODE, message=_TEXT, type=_TEXT),
-    "V03Webhook": _describe_object(("name", "pushNotificationConfig"), name=_TEXT, pushNotificationConfig=_ANYTHING),
-    "V03Webhooks": _describe_object(("configs",), configs={"type": "array", "items": reference("V03Webhook")}),
-    "V03Tasks": _describe_object(
+    "Refusal": _object_schema(("error",), error=_TEXT),
+    "Status": _object_schema(("error",), error=_STATUS),
+    "V03Error": _object_schema(("code", "message"), code=_CODE, message=_TEXT, type=_TEXT),
+    "V03Webhook": _object_schema(("name", "pushNotificationConfig"), name=_TEXT, pushNotificationConfig=_ANYTHING),
+    "V03Webhooks": _object_schema(("configs",), configs={"type": "array", "items": reference("V03Webhook")}),
+    "V03Tasks": _object_schema(
         ("tasks", "nextPageToken", "pageSize", "totalSize"),
         tasks={"type": "array", "items": reference("V03Task")},
         nextPageToken=_TEXT,
         pageSize=_CODE,
         totalSize=_CODE,
     ),
-    "RpcReply": _describe_object(("jsonrpc", "id"), jsonrpc=_VERSION, id=_CALL_ID, result={}, error=_RPC_ERROR),
-    "TaskRecord": _describe_object(
+    "RpcReply": _object_schema(("jsonrpc", "id"), jsonrpc=_VERSION, id=_CALL_ID, result={}, error=_RPC_ERROR),
+    "TaskRecord": _object_schema(
         ("task_id", "session_id", "state", "metadata"),
         task_id=_TEXT,
         session_id=_TEXT,

@@ -1,8 +1,8 @@
-"""The part ``worlds``: simulated worlds as MCP servers, those of assessments that run here and any other."""
+"""The part ``worlds``: simulated worlds as MCP servers, those of running assessments and any other."""
 
 from functools import partial
 
-from services.gateway.features.participation.service import NoKey, Participations
+from services.gateway.features.participation.service import Participations, UndecryptableKey
 from services.gateway.features.participation.store import RedisParticipations
 from services.gateway.optional_parts import GatewayPart, PartHost
 from services.gateway.worlds.calls import BridgedWorld, WorldCalls
@@ -12,13 +12,13 @@ from shared.infra.guard import Guard
 
 
 async def find_world(kept: Participations | None, tenant: str, session_id: str, assessment: str) -> BridgedWorld | None:
-    """The world of an assessment that this gateway takes part in."""
+    """The world of a running assessment; None if it no longer runs."""
     found = await kept.find(tenant, session_id) if kept else None
     if kept is None or found is None or found.assessment != assessment:
         return None
     try:
         return BridgedWorld(found.ues_url, kept.key_of(found))
-    except NoKey:
+    except UndecryptableKey:
         return None
 
 

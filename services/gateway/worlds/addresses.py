@@ -1,4 +1,4 @@
-"""The URL of an assessment's world as an MCP server, without importing MCP's library."""
+"""The URL of an assessment's world; a module of its own, so that its users need not import MCP's library."""
 
 from functools import partial
 from urllib.parse import quote
@@ -10,6 +10,6 @@ _quote = partial(quote, safe="")
 
 
 def world_endpoint(base: str, tenant: str, session_id: str, assessment: str) -> str:
-    """The URL of an assessment's world. ``base``: the gateway's URL."""
+    """The URL of an assessment's world as an MCP server. ``base``: the gateway's URL."""
     path = ASSESSED_WORLD.format(tenant=_quote(tenant), session=_quote(session_id), assessment=_quote(assessment))
     return base.rstrip("/") + path

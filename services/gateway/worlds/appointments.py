@@ -10,7 +10,7 @@ from services.gateway.worlds.world import (
     WorldEdit,
     WorldRead,
     created_ids,
-    page,
+    list_page,
     record_fields,
     row_fields,
 )
@@ -35,7 +35,7 @@ class GetCalendars(WorldRead):
 class ListCalendarEvents(WorldRead):
     """Appointments that touch a span of time or have words in them, in order; every date of those that recur.
 
-    What is as usual is not told: confirmed, takes time, of the user's own calendar.
+    Fields at their usual values are left out: confirmed, takes time, in the user's own calendar.
     """
 
     tool, permission = "list_calendar_events", "calendar:query"
@@ -50,7 +50,7 @@ class ListCalendarEvents(WorldRead):
         spans = True if self.start is not None and self.end is not None else None
         asked = self.model_dump(exclude_none=True)
         found = await world.ues.calendar.query(expand_recurring=spans, **asked)
-        return page("events", [_build_row(one) for one in found.events], found.total_count)
+        return list_page("events", [_build_row(one) for one in found.events], found.total_count)
 
 
 class GetCalendarEvent(WorldRead):
@@ -76,7 +76,7 @@ class FindCalendarEvents(WorldRead):
         wanted = self.title.strip().casefold()
         events = (await world.ues.calendar.get_state()).events.values()
         rows = [_describe_event(one) for one in events if one.title.strip().casefold() == wanted and not one.deleted_at]
-        return page("events", rows, len(rows))
+        return list_page("events", rows, len(rows))
 
 
 class GetInvitationResponse(WorldRead):
@@ -92,13 +92,13 @@ class GetInvitationResponse(WorldRead):
         return {"event_id": self.event_id, **(record_fields(mine[0], "email") if mine else {"invited": False})}
 
 
-class _Fields(WorldEdit):
+class _CalendarEventFields(WorldEdit):
     description: str | None = None
     location: str | None = None
     attendee_emails: tuple[str, ...] | None = Field(None, description="mail addresses of all who are invited")
 
 
-class CreateCalendarEvent(_Fields):
+class CreateCalendarEvent(_CalendarEventFields):
     """Enter an appointment into the user's calendar and invite whom it names."""
 
     tool, permission, read_back = "create_calendar_event", "calendar:create", "find_calendar_events"
@@ -118,11 +118,11 @@ class CreateCalendarEvent(_Fields):
             description=self.description,
             location=self.location,
         )
-        done = await world.act(create)
+        done = await world.carry_out_change(create)
         return created_ids(done, "event_id")
 
 
-class UpdateCalendarEvent(_Fields):
+class UpdateCalendarEvent(_CalendarEventFields):
     """Change an appointment; what is left out stays as it is. ``attendee_emails`` names all who are invited then."""
 
     tool, permission, read_back = "update_calendar_event", "calendar:update", "get_calendar_event"
@@ -145,8 +145,8 @@ class UpdateCalendarEvent(_Fields):
             description=self.description,
             location=self.location,
         )
-        await world.act(update)
-        invited: JsonObject = {"invited": _join_emails(emails)} if emails is not None else {}
+        await world.carry_out_change(update)
+        invited: JsonObject = {"invited": _join_addresses(emails)} if emails is not None else {}
         return {"event_id": self.event_id, **invited}
 
 
@@ -159,7 +159,7 @@ class DeleteCalendarEvent(WorldEdit):
     event_id: str
 
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
-        await world.act(world.ues.calendar.delete(self.event_id))
+        await world.carry_out_change(world.ues.calendar.delete(self.event_id))
         return {"event_id": self.event_id, "exists": False}
 
 
@@ -174,24 +174,26 @@ class RespondToInvitation(WorldEdit):
 
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         user = await world.user_address()
-        await world.act(world.ues.calendar.respond_to_event(self.event_id, user, self.response, self.comment))
+        await world.carry_out_change(
+            world.ues.calendar.respond_to_event(self.event_id, user, self.response, self.comment)
+        )
         return {"event_id": self.event_id, "response": self.response}
 
 
 def _describe_event(event: CalendarEvent) -> JsonObject:
-    return {**record_fields(event), "invited": _join_emails(tuple(one.email for one in event.attendees))}
+    return {**record_fields(event), "invited": _join_addresses(tuple(one.email for one in event.attendees))}
 
 
 def _build_row(event: CalendarEvent) -> JsonObject:
-    """An appointment as a list shows it. Times are in UTC, so a zone is given only if it is another one."""
+    """An appointment as a row of a list. Times are in UTC, so the time zone is shown only if it is another one."""
     zone = ("timezone",) if event.timezone == _UTC else ()
     row = row_fields(event, "created_at", "updated_at", *zone)
     guests: list[Json] = [row_fields(guest) for guest in event.attendees]
     return {**row, **({"attendees": guests} if guests else {})}
 
 
-def _join_emails(emails: tuple[str, ...]) -> str:
-    """The addresses as one text, so that a read-back can show it."""
+def _join_addresses(emails: tuple[str, ...]) -> str:
+    """The addresses as one text, which a read-back can compare."""
     return ", ".join(sorted(email.casefold() for email in emails)) or "nobody"
 
 

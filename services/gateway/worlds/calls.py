@@ -1,4 +1,4 @@
-"""Carries out one call of a world's tool, on any simulator that speaks the interface (UES)."""
+"""Carries out calls of a world's tools, on any simulator with the UES interface; the tools for chat and time."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -10,7 +10,7 @@ import httpx
 from pydantic import Field, ValidationError
 from typing_extensions import override
 
-from services.gateway.features.participation.service import UserUnheard
+from services.gateway.features.participation.service import UserMessagesUnavailable
 from services.gateway.worlds.appointments import APPOINTMENTS
 from services.gateway.worlds.mail import MAIL
 from services.gateway.worlds.texts import TEXTS
@@ -22,7 +22,7 @@ from services.gateway.worlds.world import (
     WorldRead,
     WorldRefused,
     created_ids,
-    page,
+    list_page,
 )
 from shared.contracts.base import first_fault
 from shared.contracts.ues.modalities import ChatMessage
@@ -47,7 +47,7 @@ class ListChatMessages(WorldRead):
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         asked = self.model_dump(exclude_none=True)
         found = await world.ues.chat.query(conversation_id=USERS_CHAT, sort_by="timestamp", sort_order="asc", **asked)
-        return page("messages", [_describe_message(one) for one in found.messages], found.total_count)
+        return list_page("messages", [_describe_message(one) for one in found.messages], found.total_count)
 
 
 class FindChatAnswers(WorldRead):
@@ -60,7 +60,7 @@ class FindChatAnswers(WorldRead):
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         found = await world.ues.chat.query(conversation_id=USERS_CHAT, role="assistant", limit=1000)
         rows = [_describe_message(one) for one in found.messages if one.text.strip() == self.content.strip()]
-        return page("messages", rows, len(rows))
+        return list_page("messages", rows, len(rows))
 
 
 class SendChatMessage(WorldEdit):
@@ -71,7 +71,9 @@ class SendChatMessage(WorldEdit):
     content: str = Field(min_length=1)
 
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
-        return created_ids(await world.act(world.ues.chat.send("assistant", self.content, USERS_CHAT)), "message_id")
+        return created_ids(
+            await world.carry_out_change(world.ues.chat.send("assistant", self.content, USERS_CHAT)), "message_id"
+        )
 
 
 class GetChat(WorldRead):
@@ -116,7 +118,7 @@ _INSTEAD = "(the key)"
 
 
 class CallResult(Enum):
-    """Whether a call was carried out. ``NOTHING``: certainly not; ``UNKNOWN``: nobody can say."""
+    """Whether a call was carried out. ``NOTHING``: certainly not; ``UNKNOWN``: it may or may not have been."""
 
     DONE = "done"
     NOTHING = "nothing"
@@ -139,8 +141,8 @@ class WorldCalls:
     """Calls tools of worlds over one pool of connections. Use it as an async context manager."""
 
     def __init__(self, guard: Guard | None = None, transport: httpx.AsyncBaseTransport | None = None) -> None:
-        """``guard``: limits where it connects; without one, anywhere. ``transport``: replaces its own."""
-        self._line = SharedLine(transport or _open_transport(guard))
+        """``guard``: limits the addresses that may be called; ``transport``: replaces the HTTP transport."""
+        self._line = SharedTransport(transport or _open_transport(guard))
 
     async def __aenter__(self) -> Self:
         return self
@@ -149,7 +151,7 @@ class WorldCalls:
         await self._line.close()
 
     async def call(self, world: BridgedWorld, tool: str, arguments: JsonObject, timeout: float) -> WorldReply:
-        """Call a tool of a world. The key is removed from the reply."""
+        """Call a tool of a world, within ``timeout`` seconds. The world's key is removed from the reply."""
         asked = _parse_operation(tool, arguments)
         if isinstance(asked, WorldReply):
             return asked
@@ -164,14 +166,14 @@ def _open_transport(guard: Guard | None) -> httpx.AsyncBaseTransport:
 
 
 async def _run_operation(world: ConnectedWorld, asked: Operation, timeout: float) -> WorldReply:
-    """Carry out an operation, which makes at most one change, as its last step."""
+    """Carry out an operation, whose only change, if any, is its last step; errors become the reply."""
     try:
         async with asyncio.timeout(timeout):
             return WorldReply(CallResult.DONE, await asked.carry_out(world))
     except WorldRefused as error:
         return WorldReply(CallResult.NOTHING, str(error))
     except APIError as error:
-        return _said_no(error, world)
+        return _reply_to_error_answer(error, world)
     except TimeoutError:
         return _report_failure(asked, world, f"no answer within {timeout:g} seconds")
     except UESError as error:
@@ -183,14 +185,14 @@ async def _run_operation(world: ConnectedWorld, asked: Operation, timeout: float
 
 
 def _report_failure(asked: Operation, world: ConnectedWorld, why: str) -> WorldReply:
-    """The reply to a failure. A change that failed before it was sent certainly did nothing."""
+    """The reply for a failure: ``NOTHING`` if a change was not sent yet, else ``UNKNOWN``."""
     if asked.is_change and not world.has_acted:
         return WorldReply(CallResult.NOTHING, f"{asked.tool} was not sent: {why}")
     return WorldReply(CallResult.UNKNOWN, f"{asked.tool}: {why}")
 
 
-def _said_no(error: APIError, world: ConnectedWorld) -> WorldReply:
-    """The reply to an error answer. A client error means nothing was done; after a server error it is unknown."""
+def _reply_to_error_answer(error: APIError, world: ConnectedWorld) -> WorldReply:
+    """The reply for an HTTP error: ``UNKNOWN`` for a server error after a change was sent, else ``NOTHING``."""
     why = "; the assessment is over, or its key was revoked" if error.status_code == _CLOSED else ""
     is_open = isinstance(error, ServerError) and world.has_acted
     return WorldReply(CallResult.UNKNOWN if is_open else CallResult.NOTHING, f"HTTP {error.status_code}: {error}{why}")
@@ -207,7 +209,7 @@ def _parse_operation(tool: str, arguments: JsonObject) -> Operation | WorldReply
 
 
 def _redact_key(content: Json, key: str) -> Json:
-    """The content without the key, which a world may repeat: answers are journaled and archived."""
+    """The content with the key removed, which a world may repeat; replies are journaled and archived."""
     text = dumps(content)
     return loads(text.replace(key, _INSTEAD)) if key and key in text else content
 
@@ -215,8 +217,8 @@ def _redact_key(content: Json, key: str) -> Json:
 MAX_ANSWER_BYTES = 16 * 1024 * 1024  # a whole mailbox
 
 
-class SharedLine(httpx.AsyncBaseTransport):
-    """A transport that stays open when a client using it is closed."""
+class SharedTransport(httpx.AsyncBaseTransport):
+    """A transport for several clients, which stays open when one of them is closed; it limits the size of answers."""
 
     def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
         self._inner = inner
@@ -225,14 +227,14 @@ class SharedLine(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         response = await self._inner.handle_async_request(request)
         if isinstance(response.stream, httpx.AsyncByteStream):
-            response.stream = _Counted(response.stream)
+            response.stream = _SizeLimitedStream(response.stream)
         return response
 
     async def close(self) -> None:
         await self._inner.aclose()
 
 
-class _Counted(httpx.AsyncByteStream):
+class _SizeLimitedStream(httpx.AsyncByteStream):
     def __init__(self, inner: httpx.AsyncByteStream) -> None:
         self._inner = inner
 
@@ -255,17 +257,17 @@ _MOST = 1000  # messages
 _LONGEST = 20_000  # characters
 
 
-async def read_words(guard: Guard, ues_url: str, key: str) -> str:
-    """What the user said in the chat of a world, in order. Raises ``UserUnheard``."""
+async def read_user_messages(guard: Guard, ues_url: str, key: str) -> str:
+    """Read the user's chat messages in a world, in order, as one text. Raises ``UserMessagesUnavailable``."""
     async with WorldCalls(guard) as calls:
         reply = await calls.call(BridgedWorld(ues_url, key), _TOOL, {"limit": _MOST}, CALL_SECONDS)
     if reply.result is not CallResult.DONE:
-        raise UserUnheard(f"the assessed world cannot be asked: {reply.content}")
-    return users_words(reply.content)
+        raise UserMessagesUnavailable(f"the assessed world cannot be asked: {reply.content}")
+    return user_messages_text(reply.content)
 
 
-def users_words(chat: Json) -> str:
-    """What the user said in the chat, in order; only the end of a very long chat."""
+def user_messages_text(chat: Json) -> str:
+    """The user's messages in a chat, in order, as one text; only the end of a very long chat."""
     rows = objects_in(as_object(chat).get("messages"))
     said = [str(row.get("content", "")).strip() for row in rows if row.get("role") == "user"]
     return "\n\n".join(filter(None, said))[-_LONGEST:]

@@ -14,7 +14,7 @@ from services.gateway.worlds.world import (
     WorldRead,
     WorldRefused,
     created_ids,
-    page,
+    list_page,
     record_fields,
     row_fields,
 )
@@ -46,7 +46,7 @@ class GetMailbox(WorldRead):
 class ListEmails(WorldRead):
     """Mails that fit all that is given, newest first, with all of their text. Addresses and words match as parts.
 
-    What is as usual is not told: not starred, of normal priority, of no thread, sent when it was received.
+    Fields at their usual values are left out: not starred, normal priority, no thread, sent when it was received.
     """
 
     tool, permission = "list_emails", "email:query"
@@ -71,7 +71,7 @@ class ListEmails(WorldRead):
         found = await world.ues.email.query(labels=labels, **asked)
         talks = Counter(mail.thread_id for mail in found.emails)
         rows = [_build_row(mail, is_alone=talks[mail.thread_id] == 1) for mail in found.emails]
-        return page("emails", rows, found.total_count)
+        return list_page("emails", rows, found.total_count)
 
 
 class GetEmail(WorldRead):
@@ -109,7 +109,7 @@ class FindSentEmails(WorldRead):
 
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         found = await world.ues.email.query(folder="sent", subject_contains=self.subject.strip(), limit=100)
-        return page("emails", [_describe_mail(mail) for mail in found.emails], found.total_count)
+        return list_page("emails", [_describe_mail(mail) for mail in found.emails], found.total_count)
 
 
 class FindEmailReplies(WorldRead):
@@ -123,7 +123,7 @@ class FindEmailReplies(WorldRead):
         found = await world.ues.email.query(folder="sent", limit=1000)
         mine = [mail for mail in found.emails if mail.in_reply_to == self.message_id]
         rows = [{"reply_id": mail.message_id, **record_fields(mail, "message_id", *_HIDDEN)} for mail in mine]
-        return page("replies", rows, len(rows))
+        return list_page("replies", rows, len(rows))
 
 
 class SendEmail(WorldEdit):
@@ -146,7 +146,7 @@ class SendEmail(WorldEdit):
             cc_addresses=self.cc_addresses or None,
             bcc_addresses=self.bcc_addresses or None,
         )
-        return created_ids(await world.act(sent), "message_id")
+        return created_ids(await world.carry_out_change(sent), "message_id")
 
 
 class ReplyToEmail(WorldEdit):
@@ -176,24 +176,24 @@ class ReplyToEmail(WorldEdit):
             in_reply_to=asked.message_id,
             references=[*asked.references, asked.message_id],
         )
-        return created_ids(await world.act(sent), "reply_id")
+        return created_ids(await world.carry_out_change(sent), "reply_id")
 
 
-class _OneEmail(WorldEdit):
+class _EmailChange(WorldEdit):
     read_back = "get_email"
 
     message_id: str
 
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
-        await world.act(self.change(world.ues.email, [self.message_id]))
+        await world.carry_out_change(self.change(world.ues.email, [self.message_id]))
         return {"message_id": self.message_id, **self.expect}  # type: ignore[dict-item]  # scalars, as written below
 
     @abstractmethod
     def change(self, endpoints: EmailEndpoints, mails: Sequence[str]) -> Awaitable[ActionDone]: ...
 
 
-class _MarkedEmail(_OneEmail):
-    """A change that takes nothing but mails. ``marks``: its endpoint."""
+class _EmailFlagChange(_EmailChange):
+    """A change of one mail without further arguments. ``marks``: the name of its endpoint."""
 
     marks: ClassVar[Callable[[EmailEndpoints, Sequence[str]], Awaitable[ActionDone]]]
 
@@ -201,43 +201,43 @@ class _MarkedEmail(_OneEmail):
         return type(self).marks(endpoints, mails)
 
 
-class MarkEmailRead(_MarkedEmail):
+class MarkEmailRead(_EmailFlagChange):
     """Mark a mail as read."""
 
     tool, permission, expect, marks = "mark_email_read", "email:read", {"is_read": True}, EmailEndpoints.read
 
 
-class MarkEmailUnread(_MarkedEmail):
+class MarkEmailUnread(_EmailFlagChange):
     """Mark a mail as unread."""
 
     tool, permission, expect, marks = "mark_email_unread", "email:unread", {"is_read": False}, EmailEndpoints.unread
 
 
-class StarEmail(_MarkedEmail):
+class StarEmail(_EmailFlagChange):
     """Star a mail."""
 
     tool, permission, expect, marks = "star_email", "email:star", {"is_starred": True}, EmailEndpoints.star
 
 
-class UnstarEmail(_MarkedEmail):
+class UnstarEmail(_EmailFlagChange):
     """Take a mail's star away."""
 
     tool, permission, expect, marks = "unstar_email", "email:unstar", {"is_starred": False}, EmailEndpoints.unstar
 
 
-class ArchiveEmail(_MarkedEmail):
+class ArchiveEmail(_EmailFlagChange):
     """Move a mail into the archive."""
 
     tool, permission, expect, marks = "archive_email", "email:archive", {"folder": "archive"}, EmailEndpoints.archive
 
 
-class DeleteEmail(_MarkedEmail):
+class DeleteEmail(_EmailFlagChange):
     """Delete a mail: it goes into the trash."""
 
     tool, permission, expect, marks = "delete_email", "email:delete", {"folder": "trash"}, EmailEndpoints.delete
 
 
-class MoveEmail(_OneEmail):
+class MoveEmail(_EmailChange):
     """Move a mail into a folder, such as spam or inbox; a folder that is not there is made."""
 
     tool, permission = "move_email", "email:move"
@@ -248,7 +248,7 @@ class MoveEmail(_OneEmail):
         return endpoints.move(mails, self.folder)
 
 
-class LabelEmail(_OneEmail):
+class LabelEmail(_EmailChange):
     """Give a mail a label."""
 
     tool, permission, expect, read_back = "label_email", "email:label", {"present": True}, "get_email_label"
@@ -259,7 +259,7 @@ class LabelEmail(_OneEmail):
         return endpoints.label(mails, [self.label])
 
 
-class UnlabelEmail(_OneEmail):
+class UnlabelEmail(_EmailChange):
     """Take a label from a mail."""
 
     tool, permission, expect, read_back = "unlabel_email", "email:unlabel", {"present": False}, "get_email_label"
@@ -271,18 +271,18 @@ class UnlabelEmail(_OneEmail):
 
 
 def _describe_mail(mail: Email) -> JsonObject:
-    return record_fields(mail, *_name_hidden(mail))
+    return record_fields(mail, *_hidden_fields(mail))
 
 
 def _build_row(mail: Email, *, is_alone: bool) -> JsonObject:
-    """A mail as a list shows it. ``is_alone``: no other mail of the list belongs to its thread."""
+    """A mail as a row of a list. ``is_alone``: whether no other mail in the list belongs to its thread."""
     alone = ("thread_id",) if is_alone and mail.thread_id == f"thread-{mail.message_id}" else ()
     sent = ("sent_at",) if mail.sent_at == mail.received_at else ()
-    return row_fields(mail, *_name_hidden(mail), *alone, *sent)
+    return row_fields(mail, *_hidden_fields(mail), *alone, *sent)
 
 
-def _name_hidden(mail: Email) -> tuple[str, ...]:
-    """The fields to hide. ``reply_to_address`` is shown only if an answer would not go to the sender."""
+def _hidden_fields(mail: Email) -> tuple[str, ...]:
+    """The fields to leave out; ``reply_to_address`` is shown only if an answer would not go to the sender."""
     misled = mail.reply_to_address and mail.reply_to_address.casefold() != mail.from_address.casefold()
     return _HIDDEN[:1] if misled else _HIDDEN
 

@@ -1,8 +1,8 @@
-"""The bridge: a simulated world (UES) as an MCP server, whose writes name the read that proves them.
+"""Simulated worlds (UES) as MCP servers, whose writing tools name the read that proves a write.
 
-``/worlds/TENANT/SESSION/ASSESSMENT/mcp`` is the world of an assessment that runs here, opened by the key that its start
-brought. ``/bridge/mcp`` is any world: the headers ``X-UES-URL`` and ``X-UES-Key`` name it with each request. Streamable
-HTTP, stateless, with JSON answers: any replica answers any request.
+``/worlds/TENANT/SESSION/ASSESSMENT/mcp`` is the world of a running assessment, with the key from its start message.
+``/bridge/mcp`` is any world: the headers ``X-UES-URL`` and ``X-UES-Key`` of each request name it. Streamable HTTP,
+stateless, with JSON answers: any replica can answer any request.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -36,7 +36,10 @@ FindWorld: TypeAlias = Callable[[str, str, str], Awaitable[BridgedWorld | None]]
 
 
 class WorldsEndpoint:
-    """The MCP endpoint of worlds. ``routes`` answer inside ``open``. ``seconds``: how long a call may take."""
+    """The MCP endpoints of worlds. ``routes`` serve requests while the context of ``open`` lasts.
+
+    ``seconds``: how long a call may take.
+    """
 
     def __init__(self, find: FindWorld, calls: WorldCalls, seconds: float = CALL_SECONDS) -> None:
         self._find, self._calls, self._seconds = find, calls, seconds
@@ -58,7 +61,7 @@ class WorldsEndpoint:
     async def _call_tool(
         self, context: ServerRequestContext[object], params: types.CallToolRequestParams
     ) -> types.CallToolResult:
-        """Call a tool. Only if certainly nothing was done is the error one of the parameters."""
+        """Call a tool. The error is one of the parameters if certainly nothing was done, else an internal one."""
         world = await self._find_world(cast(Request, context.request))
         arguments: JsonObject = loads_object(dumps(cast(JsonObject, params.arguments or {})))
         reply = await self._calls.call(world, params.name, arguments, self._seconds)
@@ -88,13 +91,13 @@ async def _list_tools(_: object, __: types.PaginatedRequestParams | None) -> typ
 
 
 def _describe_tool(kind: type[Operation]) -> types.Tool:
-    """An operation as an MCP tool. Every change counts as destructive, so that it is planned, ruled and read back."""
+    """An operation as an MCP tool. Every change is marked destructive, so that workers plan it and read it back."""
     proof = {"read_back": kind.read_back, "expect": dict(kind.expect)} if kind.read_back else None
     return types.Tool.model_validate(
         {
             "name": kind.tool,
             "description": " ".join((kind.__doc__ or "").split()),
-            "inputSchema": cast("dict[str, JsonValue]", wire(schema_of(kind))),
+            "inputSchema": cast("dict[str, JsonValue]", wire(input_schema_of(kind))),
             "annotations": types.ToolAnnotations(
                 read_only_hint=not kind.is_change, destructive_hint=kind.is_change, open_world_hint=False
             ),
@@ -108,15 +111,18 @@ _IDLE = frozenset({"title", "default"})
 
 
 @cache
-def schema_of(kind: type[Operation]) -> JsonObject:
-    """The input schema of an operation, without titles and defaults; optional fields are of one type, never null."""
+def input_schema_of(kind: type[Operation]) -> JsonObject:
+    """The input schema of an operation, without titles and defaults; optional fields are not nullable."""
     given = cast(JsonObject, plain(kind.model_json_schema()))
     properties = cast("dict[str, JsonObject]", given.get("properties", {}))
-    schema: JsonObject = {"type": "object", "properties": {name: _merge_field(one) for name, one in properties.items()}}
+    schema: JsonObject = {
+        "type": "object",
+        "properties": {name: _simplify_field(one) for name, one in properties.items()},
+    }
     return {**schema, "required": given.get("required", []), "additionalProperties": False}
 
 
-def _merge_field(given: JsonObject) -> Json:
+def _simplify_field(given: JsonObject) -> Json:
     options = given.get("anyOf")
     kept = [one for one in options if one != _NULL] if isinstance(options, list) else []
     only = kept[0] if len(kept) == 1 else {}

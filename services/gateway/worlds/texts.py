@@ -11,7 +11,7 @@ from services.gateway.worlds.world import (
     WorldEdit,
     WorldRead,
     created_ids,
-    page,
+    list_page,
     record_fields,
     row_fields,
 )
@@ -42,7 +42,7 @@ class GetPhone(WorldRead):
 
 
 class ListTexts(WorldRead):
-    """Text messages (SMS) that fit all that is given, newest first. What is usual is not told: delivered, no spam."""
+    """Text messages (SMS) that fit all that is given, newest first. Usual values are left out: delivered, no spam."""
 
     tool, permission = "list_texts", "sms:query"
 
@@ -59,7 +59,7 @@ class ListTexts(WorldRead):
 
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         found = await world.ues.sms.query(**self.model_dump(exclude_none=True))
-        return page("texts", [_build_row(text) for text in found.messages], found.total_count)
+        return list_page("texts", [_build_row(text) for text in found.messages], found.total_count)
 
 
 class GetText(WorldRead):
@@ -83,7 +83,7 @@ class FindSentTexts(WorldRead):
 
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         found = await world.ues.sms.query(direction="outgoing", body_contains=self.body.strip(), limit=100)
-        return page("texts", [record_fields(text) for text in found.messages], found.total_count)
+        return list_page("texts", [record_fields(text) for text in found.messages], found.total_count)
 
 
 class GetTextReaction(WorldRead):
@@ -113,11 +113,11 @@ class SendText(WorldEdit):
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         number = await world.user_number()
         sent = world.ues.sms.send(from_number=number, to_numbers=self.to_numbers, body=self.body)
-        return created_ids(await world.act(sent), "message_id")
+        return created_ids(await world.carry_out_change(sent), "message_id")
 
 
-class _MarkedText(WorldEdit):
-    """A change that takes nothing but texts. ``marks``: its endpoint."""
+class _TextFlagChange(WorldEdit):
+    """A change of one text message without further arguments. ``marks``: the name of its endpoint."""
 
     read_back = "get_text"
     marks: ClassVar[Callable[[SmsEndpoints, Sequence[str]], Awaitable[ActionDone]]]
@@ -125,23 +125,23 @@ class _MarkedText(WorldEdit):
     message_id: str
 
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
-        await world.act(type(self).marks(world.ues.sms, [self.message_id]))
+        await world.carry_out_change(type(self).marks(world.ues.sms, [self.message_id]))
         return {"message_id": self.message_id, **self.expect}  # type: ignore[dict-item]  # scalars, as written below
 
 
-class MarkTextRead(_MarkedText):
+class MarkTextRead(_TextFlagChange):
     """Mark a text message as read."""
 
     tool, permission, expect, marks = "mark_text_read", "sms:read", {"is_read": True}, SmsEndpoints.read
 
 
-class MarkTextUnread(_MarkedText):
+class MarkTextUnread(_TextFlagChange):
     """Mark a text message as unread."""
 
     tool, permission, expect, marks = "mark_text_unread", "sms:unread", {"is_read": False}, SmsEndpoints.unread
 
 
-class DeleteText(_MarkedText):
+class DeleteText(_TextFlagChange):
     """Delete a text message."""
 
     tool, permission, expect, marks = "delete_text", "sms:delete", {"is_deleted": True}, SmsEndpoints.delete
@@ -157,7 +157,7 @@ class ReactToText(WorldEdit):
 
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         number = await world.user_number()
-        await world.act(world.ues.sms.react(self.message_id, number, self.emoji))
+        await world.carry_out_change(world.ues.sms.react(self.message_id, number, self.emoji))
         return {"message_id": self.message_id, "emoji": self.emoji, "present": True}
 
 

@@ -1,4 +1,4 @@
-"""One simulated world as a participant's key opens it, and the base of all operations on it."""
+"""A client of one simulated world, and the base classes of the operations that become its tools."""
 
 from abc import abstractmethod
 from collections.abc import Awaitable
@@ -17,18 +17,18 @@ USERS_CHAT = "user-assistant"  # the conversation in which the user speaks with 
 
 
 class WorldRefused(Exception):
-    """The world refused an action; nothing was changed."""
+    """The world refused an action; it was not changed."""
 
 
 class ConnectedWorld:
-    """A client of one world. ``has_acted``: whether something was sent that may have changed it."""
+    """A client of one world. ``has_acted``: whether a request was sent that may have changed the world."""
 
     def __init__(self, client: AsyncUESClient) -> None:
         self.ues = client
         self.has_acted = False
 
-    async def act(self, action: Awaitable[ActionDone]) -> ActionDone:
-        """Carry out the one change of an operation; raises ``WorldRefused`` if it failed."""
+    async def carry_out_change(self, action: Awaitable[ActionDone]) -> ActionDone:
+        """Await the request that makes an operation's change; raises ``WorldRefused`` if it failed."""
         self.has_acted = True
         done = await action
         if done.status == "failed":
@@ -51,7 +51,7 @@ class ConnectedWorld:
 
 
 class Operation(BaseModel):
-    """One tool: its fields are its arguments, its docstring is its description."""
+    """An operation on a world, offered as a tool: its fields are the arguments, its docstring the description."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -71,33 +71,33 @@ class WorldRead(Operation):
 
 
 class WorldEdit(Operation):
-    """Sending a mail or a text is a change like any other: it is what the user asked for, and can be read back."""
+    """An operation that changes the world, which includes sending mails and texts."""
 
     is_change = True
 
 
 def record_fields(answer: UesAnswer, *left_out: str) -> JsonObject:
-    """A record as JSON without empty fields."""
+    """The answer's fields as JSON, without empty ones and those left out."""
     given = answer.model_dump(mode="json", exclude_none=True, exclude=set(left_out))
-    return {name: value for name, value in as_exact(given).items() if value not in ([], {}, "")}
+    return {name: value for name, value in to_exact_json(given).items() if value not in ([], {}, "")}
 
 
 def row_fields(answer: UesAnswer, *left_out: str) -> JsonObject:
-    """A record as a list shows it: without empty fields and those at their defaults. Single records show all."""
+    """The answer's fields for a row of a list: without empty ones, those at their defaults and those left out."""
     fields = type(answer).model_fields.items()
     usual = (name for name, field in fields if name not in _TOLD and getattr(answer, name) == field.default)
     return record_fields(answer, *left_out, *usual)
 
 
-def page(name: str, rows: list[JsonObject], total: int) -> JsonObject:
-    """One page of a list, with its counts, as the worker's paging expects it."""
+def list_page(name: str, rows: list[JsonObject], total: int) -> JsonObject:
+    """A page of a list under ``name``, with the total and returned counts that the worker's paging expects."""
     return {name: cast(Json, rows), "total_count": total, "returned_count": len(rows)}
 
 
-def as_exact(given: dict[str, JsonValue]) -> JsonObject:
+def to_exact_json(given: dict[str, JsonValue]) -> JsonObject:
     return cast(JsonObject, plain(given))
 
 
 def created_ids(done: ActionDone, name: str) -> JsonObject:
-    """The id of what an action made, as ``id`` and under its own name; ``accepted`` if an old server gives none."""
+    """The id of what an action created, as ``id`` and under ``name``; ``accepted`` if the server returns no id."""
     return {"id": done.entity_id, name: done.entity_id} if done.entity_id else {"accepted": True}

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime
 from services.executor.core.figures.mentions import find_amounts, find_mentions
 from services.executor.core.prime.prime import named_tools
 from services.executor.core.records.asked_fields import asked_fields
-from services.gateway.features.solver.service import answers_in
+from services.gateway.features.solver.service import extract_answers
 from shared.contracts.policy import Policy, Rule
 from shared.contracts.tenant import Connection
 from tests.each_row import each_row
@@ -41,7 +41,7 @@ def test_tools_that_a_long_text_names_are_found() -> None:
 
 
 def test_an_answer_with_a_long_gap_is_split() -> None:
-    assert answers_in(f"Paris{' ' * LONG},Berlin", "list", in_given_order=True) == ("Paris", "Berlin")
+    assert extract_answers(f"Paris{' ' * LONG},Berlin", "list", in_given_order=True) == ("Paris", "Berlin")
 
 
 def test_fields_of_a_condition_whose_quotes_nobody_closes_are_found() -> None:

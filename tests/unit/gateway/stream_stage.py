@@ -5,7 +5,7 @@ from contextlib import aclosing
 from datetime import UTC, datetime
 
 from services.gateway.features.identity.model import Caller
-from services.gateway.features.streams.service import Streams, TaskStream, ToldUpdate
+from services.gateway.features.streams.service import NumberedUpdate, Streams, TaskStream
 from services.gateway.features.tasks.checks import MessageRules
 from services.gateway.features.tasks.intake import IntakeTime
 from services.gateway.features.tasks.message import ClientMessage, read_message
@@ -70,9 +70,9 @@ def message(text: str, dialect: Dialect = Dialect.A2A_1_0, **more: str) -> Clien
     return read_message({"message": parts}, dialect)
 
 
-async def read(stream: TaskStream, most: int | None = None) -> list[ToldUpdate]:
+async def read(stream: TaskStream, most: int | None = None) -> list[NumberedUpdate]:
     """What a client gets of a stream: all of it, or as much as comes before its connection is cut."""
-    told: list[ToldUpdate] = []
+    told: list[NumberedUpdate] = []
     if most == 0:
         return told
     async with aclosing(stream.updates()) as updates:

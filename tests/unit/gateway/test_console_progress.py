@@ -15,10 +15,10 @@ from services.gateway.features.console.views import health, memory
 from services.gateway.features.console.views.evidence import policy_evidence, usage_by_tier, write_lines
 from services.gateway.features.console.views.progress import build_process_cards, quality_over_time, quality_trend
 from services.gateway.features.identity.model import Caller
-from services.gateway.features.learning.service import Learning, LearningHistory, LearningStatistics
-from services.gateway.features.memory.service import Thing
-from services.gateway.features.tasks.listing import ListPlace, Page, TaskLists, TaskListService, WantedTasks
-from services.gateway.features.tenants.service import DaySpent, TenantState
+from services.gateway.features.learning.service import LearningHistory, LearningStatistics, LearningTotals
+from services.gateway.features.memory.service import LinkedEntity
+from services.gateway.features.tasks.listing import TaskListPage, TaskListPlace, TaskLists, TaskListService, WantedTasks
+from services.gateway.features.tenants.service import DailySpending, TenantState
 from shared.contracts.knowledge import Accuracy, EntityLinks, KnownEntity, KnownFact
 from shared.contracts.task import Principal, TaskEvent, TaskRecord, Turn
 from shared.domain.bandit import Arm
@@ -116,10 +116,12 @@ def test_what_needs_somebody_is_counted_and_leads_there() -> None:
 
 @pytest.mark.promise("console.first_screen")
 def test_what_today_and_the_week_have_cost() -> None:
-    spent = [DaySpent("2026-11-20", 10, 2_000_000_000, 5), DaySpent("2026-11-22", 10, 500_000_000, 4)]
+    spent = [DailySpending("2026-11-20", 10, 2_000_000_000, 5), DailySpending("2026-11-22", 10, 500_000_000, 4)]
     tile = health.cost_tile(spent, [health.DayCounts("2026-11-22", events=10)], NOON.date())
     assert (tile.value, tile.remark) == ("$0.50", "today: 4 model calls, $0.05 a task; $2.50 in 7 days")
-    assert health.cost_tile([DaySpent("2026-11-22")], [], NOON.date()).remark == "no model was asked in the last days"
+    assert (
+        health.cost_tile([DailySpending("2026-11-22")], [], NOON.date()).remark == "no model was asked in the last days"
+    )
 
 
 @pytest.mark.promise("console.operations")
@@ -167,7 +169,7 @@ def test_days_are_told_in_order_with_the_mean_quality_of_judged_tasks_and_one_wi
     counted = {"2026-11-22": {"events": 3, "success": 1, "partial": 1, "quality_units": 12_000}, "2026-11-21": {}}
     days = health.day_counts(counted)
     assert [(day.date, day.events, day.quality) for day in days] == [("2026-11-21", 0, ""), ("2026-11-22", 3, "0.60")]
-    assert health.mean_cost_of_tasks([DaySpent("2026-11-22", nanos=9)], days) == 3
+    assert health.mean_cost_of_tasks([DailySpending("2026-11-22", nanos=9)], days) == 3
     drawn = days_chart([health.DayCounts("2026-02-27", 2), health.DayCounts("2026-03-02", 4)])
     heights = [float(one) for one in re.findall(r'<rect x="[^"]+" y="[^"]+" width="[^"]+" height="([^"]+)"', drawn)]
     assert [height > 0 for height in heights[-4:]] == [True, False, False, True]
@@ -220,11 +222,11 @@ def test_a_fact_that_was_contradicted_and_a_prediction_that_drifts_say_so() -> N
 
 @pytest.mark.promise("console.memory")
 def test_entities_are_shown_with_what_they_stood_with_as_it_was_written() -> None:
-    acme = Thing(
+    acme = LinkedEntity(
         KnownEntity(kind="vendor", value="Acme Ltd", seen=3, last_seen=NOON),
         EntityLinks(together=("reference:po-1", "amount:5 usd")),
     )
-    order = Thing(KnownEntity(kind="reference", value="PO-1", seen=1, last_seen=NOON))
+    order = LinkedEntity(KnownEntity(kind="reference", value="PO-1", seen=1, last_seen=NOON))
     found = memory.entities_page([acme, order], memory.MemoryQuery("po-1"))
     assert [(row.entity.value, row.links.together) for row in found.rows] == [
         ("Acme Ltd", ("PO-1", "5 usd")),
@@ -283,9 +285,9 @@ class Store(TaskLists, Approvals, LearningStatistics):
         self.asked: list[tuple[str, str | None]] = []
 
     @override
-    async def page(self, wanted: WantedTasks, size: int, after: ListPlace | None) -> Page:
+    async def page(self, wanted: WantedTasks, size: int, after: TaskListPlace | None) -> TaskListPage:
         self.asked.append((wanted.tenant, wanted.owner))
-        return Page((), None, 0)
+        return TaskListPage((), None, 0)
 
     @override
     async def waiting(self, tenant: str) -> Sequence[ApprovalRequest]:
@@ -296,8 +298,8 @@ class Store(TaskLists, Approvals, LearningStatistics):
         return None
 
     @override
-    async def learning(self, tenant: str) -> Learning:
-        return Learning()
+    async def totals(self, tenant: str) -> LearningTotals:
+        return LearningTotals()
 
     @override
     async def history(self, tenant: str) -> LearningHistory:

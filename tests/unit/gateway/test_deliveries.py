@@ -17,12 +17,12 @@ from services.gateway.features.webhooks.model import (
     DeliveryProgress,
     SignedPost,
     TaskWebhook,
-    checked_headers,
-    legacy_shape,
+    check_headers,
+    legacy_webhook_view,
     read_webhook,
-    shape_of_1_0,
+    webhook_view_1_0,
 )
-from services.gateway.features.webhooks.secrets import delivery_id, read_secrets, sign_body
+from services.gateway.features.webhooks.secrets import derive_delivery_id, read_secrets, sign_body
 from services.gateway.features.webhooks.settings import PushSettings
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import Dialect
@@ -176,7 +176,7 @@ def _read(change: JsonObject, dialect: Dialect = Dialect.LEGACY) -> TaskWebhook:
 @pytest.mark.promise("push.secrets")
 def test_what_is_shown_has_no_secret_and_what_was_kept_is_opened_after_a_change_of_secret() -> None:
     webhook = _read({"token": "t0k", "authentication": {"schemes": ["Bearer"], "credentials": "s3cret"}})
-    shown = f"{legacy_shape(webhook)}{shape_of_1_0(webhook, 'T1')}"
+    shown = f"{legacy_webhook_view(webhook)}{webhook_view_1_0(webhook, 'T1')}"
     assert "Bearer" in shown
     assert "t0k" not in shown
     assert "s3cret" not in shown
@@ -217,7 +217,7 @@ def test_what_would_forge_a_header_is_refused_by_its_name_and_without_its_value(
 @each_row("headers", [{"X Y": "a"}, {"X:": "a"}, {"X": "a\nb"}, {"X": "ä"}, {"": "a"}])
 def test_headers_of_a_notice_are_as_safe(headers: dict[str, str]) -> None:
     with pytest.raises(InvalidField):
-        checked_headers(headers)
+        check_headers(headers)
 
 
 OLD, NEW = "whsec_" + "b2xk" * 8, "bmV3" * 8
@@ -249,7 +249,7 @@ def test_none_and_a_fernet_key_are_read() -> None:
 
 
 def test_a_delivery_has_one_id() -> None:
-    assert delivery_id("a", "b") == delivery_id("a", "b") != delivery_id("ab", "")
+    assert derive_delivery_id("a", "b") == derive_delivery_id("a", "b") != derive_delivery_id("ab", "")
 
 
 @pytest.mark.promise("push.off")

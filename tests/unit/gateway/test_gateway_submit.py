@@ -8,7 +8,7 @@ import pytest
 from services.gateway.a2a.schema import read_message_0_3
 from services.gateway.edge.errors import InvalidField
 from services.gateway.features.identity.model import Caller
-from services.gateway.features.tasks.intake import Accept, IntakeTime, Signal, fingerprint_of, take_in
+from services.gateway.features.tasks.intake import AcceptTurn, IntakeTime, SignalTurn, decide_intake, fingerprint_of
 from services.gateway.features.tasks.message import ClientMessage, read_message
 from services.gateway.features.tasks.model import FoundTask, MessageKey
 from services.gateway.features.tasks.signals import TaskSignals
@@ -30,10 +30,10 @@ def _legacy(text: str = "hello", **metadata: str) -> ClientMessage:
     return read_message({"id": "t1", "message": parts, "metadata": {**metadata}}, Dialect.LEGACY)
 
 
-def _accept(message: ClientMessage, answered: str = "", fresh_id: str = "fresh") -> Accept:
+def _accept(message: ClientMessage, answered: str = "", fresh_id: str = "fresh") -> AcceptTurn:
     key = KEY._replace(fingerprint=fingerprint_of(message, ANNA))
-    intake = take_in(message, ANNA, FoundTask(key, answered=answered), IntakeTime(NOW, fresh_id))
-    assert isinstance(intake, Accept)
+    intake = decide_intake(message, ANNA, FoundTask(key, answered=answered), IntakeTime(NOW, fresh_id))
+    assert isinstance(intake, AcceptTurn)
     return intake
 
 
@@ -41,8 +41,8 @@ def _decide(message: ClientMessage, caller: Caller = BOSS) -> Turn:
     """The message's turn, to a task that asks q2."""
     waits = {"state": TaskState.INPUT_REQUIRED, "metadata": {"approval_id": "q2"}}
     waiting = _accept(_legacy()).record.model_copy(update=waits)
-    intake = take_in(message, caller, FoundTask(KEY, waiting), IntakeTime(NOW, "x"))
-    assert isinstance(intake, Signal)
+    intake = decide_intake(message, caller, FoundTask(KEY, waiting), IntakeTime(NOW, "x"))
+    assert isinstance(intake, SignalTurn)
     return intake.turn
 
 

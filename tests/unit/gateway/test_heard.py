@@ -3,7 +3,12 @@
 import pytest
 
 from services.gateway.edge.errors import InvalidField
-from services.gateway.features.participation.service import WordKind, read_assessment_word, start_of, turn_of
+from services.gateway.features.participation.service import (
+    AssessorMessageKind,
+    find_assessor_message,
+    parse_start,
+    parse_turn,
+)
 from services.gateway.features.tasks.message import ClientMessage
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.words import Dialect
@@ -41,21 +46,24 @@ def _bare(data: JsonObject) -> JsonObject:
     _message("", {"message_type": "assessment_begin", **_bare(START)}),
 )
 def test_a_start_is_found_in_every_shape(message: ClientMessage) -> None:
-    found = read_assessment_word(message)
+    found = find_assessor_message(message)
 
     assert found is not None
-    assert (found.kind, found.guessed) == (WordKind.START, False)
+    assert (found.kind, found.guessed) == (AssessorMessageKind.START, False)
 
 
 @pytest.mark.promise("participant.shapes")
 def test_what_does_not_say_what_it_is_is_only_a_guess() -> None:
     """So that a business task with such fields stays one where no assessment runs."""
-    turn, end = read_assessment_word(_message("", _bare(TURN))), read_assessment_word(_message('{"reason": "timeout"}'))
+    turn, end = (
+        find_assessor_message(_message("", _bare(TURN))),
+        find_assessor_message(_message('{"reason": "timeout"}')),
+    )
 
     assert turn is not None
     assert end is not None
-    assert (turn.kind, turn.guessed) == (WordKind.TURN, True)
-    assert (end.kind, end.guessed) == (WordKind.COMPLETE, True)
+    assert (turn.kind, turn.guessed) == (AssessorMessageKind.TURN, True)
+    assert (end.kind, end.guessed) == (AssessorMessageKind.COMPLETE, True)
 
 
 @pytest.mark.promise("participant.shapes")
@@ -69,7 +77,7 @@ def test_what_does_not_say_what_it_is_is_only_a_guess() -> None:
     _message("Rotate the api_key of the payment gateway"),
 )
 def test_other_messages_are_tasks(message: ClientMessage) -> None:
-    assert read_assessment_word(message) is None
+    assert find_assessor_message(message) is None
 
 
 @pytest.mark.promise("participant.no_echo")
@@ -85,7 +93,7 @@ def test_other_messages_are_tasks(message: ClientMessage) -> None:
 )
 def test_a_key_in_the_wrong_place_is_never_taken_for_a_task(message: ClientMessage) -> None:
     with pytest.raises(InvalidField) as refused:
-        read_assessment_word(message)
+        find_assessor_message(message)
 
     assert SECRET not in str(refused.value)
     assert "assessment_start" in str(refused.value)
@@ -107,7 +115,7 @@ def test_a_key_in_the_wrong_place_is_never_taken_for_a_task(message: ClientMessa
 )
 def test_a_start_that_cannot_be_read_names_its_field_and_tells_no_value(wrong: JsonObject, field: str) -> None:
     with pytest.raises(InvalidField) as refused:
-        start_of({**START, **wrong})
+        parse_start({**START, **wrong})
 
     assert refused.value.field.startswith(field)
     assert SECRET[:16] not in str(refused.value)
@@ -115,12 +123,12 @@ def test_a_start_that_cannot_be_read_names_its_field_and_tells_no_value(wrong: J
 
 @pytest.mark.promise("participant.shapes")
 def test_a_start_needs_no_summary_of_the_world() -> None:
-    assert start_of(START).api_key == SECRET
-    assert start_of(_bare(START)).ues_url == "http://127.0.0.1:8080"
+    assert parse_start(START).api_key == SECRET
+    assert parse_start(_bare(START)).ues_url == "http://127.0.0.1:8080"
 
 
 @pytest.mark.promise("participant.turn")
 @each_row("wrong", [{"turn_number": 0}, {"turn_number": "x"}, {"current_time": "noon"}])
 def test_a_turn_that_cannot_be_read_names_its_field(wrong: JsonObject) -> None:
     with pytest.raises(InvalidField, match=f"turn_start.{next(iter(wrong))}"):
-        turn_of({**TURN, **wrong})
+        parse_turn({**TURN, **wrong})

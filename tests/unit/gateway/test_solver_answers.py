@@ -5,13 +5,13 @@ from hypothesis import given, strategies as st
 from pydantic import JsonValue
 
 from services.gateway.features.solver.service import (
-    Ask,
     Format,
-    answers_in,
-    asks_for_an_order,
-    read_solver,
+    SolverCall,
+    asks_for_given_order,
+    extract_answers,
+    http_status_of,
+    parse_solver_call,
     solver_view,
-    status_of,
 )
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import dumps
@@ -39,7 +39,7 @@ from tests.each_row import each_row
 )
 def test_a_list_is_found_in_each_of_its_forms(text: str, answers: tuple[str, ...]) -> None:
     """A JSON array first, then numbered and bulleted lines, then commas and semicolons, then the text itself."""
-    assert answers_in(text, "list", in_given_order=False) == answers
+    assert extract_answers(text, "list", in_given_order=False) == answers
 
 
 REFUSALS = (
@@ -69,13 +69,13 @@ LISTS = (
 @pytest.mark.parametrize("text", REFUSALS)
 @pytest.mark.parametrize("wanted", ["list", "json", "single"])
 def test_a_refusal_is_one_text_however_many_commas_it_has(text: str, wanted: Format) -> None:
-    assert answers_in(text, wanted, in_given_order=False) == (text,)
+    assert extract_answers(text, wanted, in_given_order=False) == (text,)
 
 
 @pytest.mark.promise("solver.refusals_whole")
 @each_row(("text", "answers"), LISTS)
 def test_a_list_in_which_such_words_stand_is_a_list(text: str, answers: tuple[str, ...]) -> None:
-    assert answers_in(text, "list", in_given_order=False) == answers
+    assert extract_answers(text, "list", in_given_order=False) == answers
 
 
 @each_row(
@@ -87,7 +87,7 @@ def test_a_list_in_which_such_words_stand_is_a_list(text: str, answers: tuple[st
     ("json", "- a", ("a",)),
 )
 def test_the_expected_format_decides_what_one_answer_is(wanted: Format, text: str, answers: tuple[str, ...]) -> None:
-    assert answers_in(text, wanted, in_given_order=False) == answers
+    assert extract_answers(text, wanted, in_given_order=False) == answers
 
 
 @each_row(
@@ -100,22 +100,22 @@ def test_the_expected_format_decides_what_one_answer_is(wanted: Format, text: st
     ("List the orders of customer C-9.", False),
 )
 def test_an_order_that_the_task_asks_for_is_kept(task: str, asked: bool) -> None:
-    assert asks_for_an_order(task) is asked
-    answers = answers_in('["b", "a"]', "list", in_given_order=asks_for_an_order(task))
+    assert asks_for_given_order(task) is asked
+    answers = extract_answers('["b", "a"]', "list", in_given_order=asks_for_given_order(task))
     assert answers == (("b", "a") if asked else ("a", "b"))
 
 
 @given(st.lists(st.text(min_size=1).map(str.strip).filter(bool), min_size=1))
 def test_any_array_of_texts_comes_back_whole(items: list[str]) -> None:
     """Nothing is lost, added or changed, whatever the texts hold."""
-    assert sorted(answers_in(dumps(list(items)), "list", in_given_order=True)) == sorted(items)
+    assert sorted(extract_answers(dumps(list(items)), "list", in_given_order=True)) == sorted(items)
 
 
 @given(st.text())
 def test_any_text_has_an_answer_in_any_format(text: str) -> None:
     """No text makes the chain fail."""
     for wanted in ("list", "single", "json"):
-        answers_in(text, wanted, in_given_order=False)
+        extract_answers(text, wanted, in_given_order=False)
 
 
 @pytest.mark.promise("solver.endpoint")
@@ -132,14 +132,14 @@ def test_any_text_has_an_answer_in_any_format(text: str) -> None:
 )
 def test_what_is_no_answer_has_no_200(state: TaskState, metadata: dict[str, JsonValue], status: int) -> None:
     """Not either what is left when a budget is spent: its sentences are no list of answers."""
-    assert status_of(_record(state, metadata)) == status
+    assert http_status_of(_record(state, metadata)) == status
 
 
 @pytest.mark.promise("prose.said")
 @each_row(("metadata", "said"), [({"policy_unenforced": "It only advised."}, "It only advised."), ({}, None)])
 def test_the_metadata_says_what_of_a_policy_was_not_enforced(metadata: dict[str, JsonValue], said: str | None) -> None:
     """Beside the answers, which stay as they are."""
-    ask: Ask = read_solver({"task_id": "t", "task": "Which cities?"})
+    ask: SolverCall = parse_solver_call({"task_id": "t", "task": "Which cities?"})
     view = solver_view(ask, _record(TaskState.COMPLETED, metadata).model_copy(update={"answer": "Paris, Berlin"}))
     told = view["metadata"]
     assert isinstance(told, dict)

@@ -12,7 +12,7 @@ from services.gateway.a2a.streams import BARE, Envelope, StreamAnswer, rpc_envel
 from services.gateway.a2a.views import ANSWER_FORMATS, ClientView
 from services.gateway.edge.errors import InvalidField, Unsupported
 from services.gateway.edge.keep_alive import KeepAliveResponse
-from services.gateway.features.streams.service import TaskStream, ToldUpdate
+from services.gateway.features.streams.service import NumberedUpdate, TaskStream
 from services.gateway.features.streams.updates import ArtifactUpdate, Snapshot, StatusUpdate
 from shared.contracts.task import Artifact, ArtifactChunk, TaskRecord
 from shared.domain.exact_json import JsonObject, loads_object
@@ -45,9 +45,9 @@ async def _play(kinds: list[str], documents: int) -> tuple[Played, TaskRecord]:
     return played, record
 
 
-async def _in_pieces(played: Played, record: TaskRecord, lengths: list[int]) -> list[ToldUpdate]:
+async def _in_pieces(played: Played, record: TaskRecord, lengths: list[int]) -> list[NumberedUpdate]:
     """The stream of a client that is cut off after so many updates each, every time by another replica."""
-    told: list[ToldUpdate] = []
+    told: list[NumberedUpdate] = []
     seen = "1-0"
     for length in [*lengths, None]:
         try:

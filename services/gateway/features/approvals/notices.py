@@ -19,7 +19,7 @@ from services.gateway.features.approvals.service import (
 from services.gateway.features.approvals.views import ApprovalRequest
 from services.gateway.features.deliveries.model import DeliverySink
 from services.gateway.features.webhooks.model import SignedPost
-from services.gateway.features.webhooks.secrets import delivery_id, is_secret
+from services.gateway.features.webhooks.secrets import derive_delivery_id, is_secret
 from shared.contracts.approval import Approval, NoticeEvent, NoticeTarget
 from shared.contracts.plan import PlannedCall
 from shared.domain.exact_json import JsonObject, dumps, i_json, loads_object
@@ -61,7 +61,7 @@ def build_signed_post(news: ApprovalNews, addressed: AddressedTarget, console: s
     body = _slack_body(news, link) if slack else _generic_body(news, link, now)
     return SignedPost(
         tenant=record.tenant,
-        delivery_id=delivery_id(*parts),
+        delivery_id=derive_delivery_id(*parts),
         subject=f"{news.event.value} {approval.approval_id}",
         url=addressed.url,
         body=dumps(body),

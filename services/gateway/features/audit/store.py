@@ -19,7 +19,7 @@ from services.gateway.features.audit.service import (
     parse_page_place,
 )
 from services.gateway.features.identity.model import Caller
-from services.gateway.features.tasks.listing import ListPlace, TaskLists, WantedTasks
+from services.gateway.features.tasks.listing import TaskListPlace, TaskLists, WantedTasks
 from shared.contracts.approval import Approval
 from shared.contracts.archive import ArchivedTask, read_archived
 from shared.contracts.task import TaskEvent, TaskRecord
@@ -197,9 +197,9 @@ def _build_details(record: TaskRecord, ledger: dict[str, str], approvals: dict[s
     return ArchivedTask(record=record, ledger=entries, approvals=ordered)
 
 
-def _parse_live_place(after: str) -> ListPlace | None:
+def _parse_live_place(after: str) -> TaskListPlace | None:
     """Parse a page's place in the list of stored tasks; None for the start. Raises ``ValueError``."""
     if not after:
         return None
     micros, _, task = after.partition(" ")
-    return ListPlace(int(micros), task)
+    return TaskListPlace(int(micros), task)

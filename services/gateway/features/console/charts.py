@@ -17,7 +17,7 @@ from markupsafe import Markup, escape
 from services.gateway.features.console.views.health import DayCounts
 from services.gateway.features.console.views.progress import ProcessCard, QualityHistory
 from services.gateway.features.console.views.tasks import format_dollars
-from services.gateway.features.tenants.service import DaySpent
+from services.gateway.features.tenants.service import DailySpending
 
 theme.margin = 0.0
 theme.title_font_family = theme.axis_font_family = theme.tick_font_family = "inherit"
@@ -142,7 +142,7 @@ def arms_chart(card: ProcessCard) -> Markup:
     return line_chart(drawn, f"{card.title}. {card.words}", ChartFrame(*_HALF, _HALVES))
 
 
-def spend_chart(days: Sequence[DaySpent], *, small: bool = False) -> Markup:
+def spend_chart(days: Sequence[DailySpending], *, small: bool = False) -> Markup:
     """The chart of each day's cost, or of its tokens if the model costs nothing."""
     paid = any(day.nanos for day in days)
     rows = [ChartBar(day.date, day.nanos / _NANO if paid else float(day.tokens)) for day in days]

@@ -20,7 +20,7 @@ from services.gateway.features.identity.model import Caller, check_operator
 from services.gateway.features.identity.throttle import Network, client_address
 from services.gateway.features.learning.service import LearningStatistics
 from services.gateway.features.services import FeatureServices
-from services.gateway.features.tasks.listing import TaskListService, TaskQuery, owner_shown
+from services.gateway.features.tasks.listing import TaskListService, TaskQuery, visible_owner
 from services.gateway.features.tenants.service import TenantState
 from shared.domain.lru_cache import LruCache
 from shared.domain.words import TaskState
@@ -69,14 +69,14 @@ class InboxCache:
         return snapshot
 
     async def _newest_change(self, caller: Caller) -> str:
-        found = await self._lists.tasks(TaskQuery(size=1), caller)
+        found = await self._lists.list_tasks(TaskQuery(size=1), caller)
         learned = await self._count_learned(caller.tenant)
         told = [f"{one.task_id} {one.state} {one.updated_at}" for one in found.records]
         return " ".join([*told, str(found.total), learned])
 
     async def _count_learned(self, tenant: str) -> str:
         try:
-            return str((await self._statistics.learning(tenant)).counts.get("events", 0))
+            return str((await self._statistics.totals(tenant)).counts.get("events", 0))
         except StoreUnavailable:  # spoiled statistics are no reason to show no approvals
             return ""
 
@@ -90,7 +90,7 @@ class InboxCache:
 
 
 def _cache_key(caller: Caller) -> _CacheKey:
-    return caller.tenant, owner_shown(caller)
+    return caller.tenant, visible_owner(caller)
 
 
 def _hash_version(questions: Sequence[ApprovalRequest], newest: str) -> str:
@@ -143,7 +143,7 @@ class ConsoleContext:
     async def count_ended(self, caller: Caller, since: datetime) -> Mapping[TaskState, int]:
         """Count the tasks that the caller may see and that have ended since then, by end state."""
         ends = {state: TaskQuery(states=(state,), since=since, size=1) for state in ENDS}
-        return {state: (await self.services.lists.tasks(query, caller)).total for state, query in ends.items()}
+        return {state: (await self.services.lists.list_tasks(query, caller)).total for state, query in ends.items()}
 
     async def is_stuck(self, caller: Caller, state: TenantState) -> bool:
         """Whether tasks have waited for over 15 seconds and no session is worked on, as if no executor ran."""
@@ -151,7 +151,7 @@ class ConsoleContext:
             return False
         every = TaskQuery(states=(TaskState.SUBMITTED,), size=1)
         fresh = every._replace(since=self.inbox_cache.clock() - _TAKEN_UP)
-        totals = [(await self.services.lists.tasks(query, caller)).total for query in (every, fresh)]
+        totals = [(await self.services.lists.list_tasks(query, caller)).total for query in (every, fresh)]
         return totals[0] > totals[1]
 
     def client_address(self, request: Request) -> str:

@@ -27,7 +27,7 @@ from services.gateway.features.console.views.progress import build_process_cards
 from services.gateway.features.console.views.tasks import RUNNING, writes_in_doubt
 from services.gateway.features.learning.service import LearningHistory
 from services.gateway.features.tasks.listing import TaskQuery
-from services.gateway.features.tenants.service import DaySpent, TenantState
+from services.gateway.features.tenants.service import DailySpending, TenantState
 from shared.contracts.task import TaskRecord
 from shared.domain.words import Role, TaskState
 from shared.ports.tasks import SessionBelongsToOther, TaskEnded, TenantIsStopped
@@ -49,7 +49,7 @@ class _OverviewData(NamedTuple):
     waiting: Sequence[ApprovalRequest]
     mine: Sequence[ApprovalRequest]
     state: TenantState | None = None
-    spent: Sequence[DaySpent] = ()
+    spent: Sequence[DailySpending] = ()
     doubted: Sequence[TaskRecord] = ()
     letters: int = 0
     hooks: int = 0
@@ -82,7 +82,7 @@ class OverviewPage(PageGroup):
     async def _build_tiles(self, visitor: Visitor, seen: _OverviewData) -> list[health.Tile]:
         now, caller = self._context.inbox_cache.clock(), visitor.caller
         totals = await self._context.count_ended(caller, now - _DAY)
-        running = (await self._context.services.lists.tasks(TaskQuery(states=RUNNING, size=1), caller)).total
+        running = (await self._context.services.lists.list_tasks(TaskQuery(states=RUNNING, size=1), caller)).total
         is_stuck = await self._context.is_stuck(caller, seen.state) if seen.state else False
         tiles = [
             health.working_tile(totals, running, seen.state, is_stuck=is_stuck),
@@ -105,7 +105,7 @@ class OverviewPage(PageGroup):
         )
         if not visitor.has_any_role(Role.OPERATOR):
             return seen
-        failing = await services.webhooks.failing(caller) if services.webhooks.offered else ()
+        failing = await services.webhooks.failing(caller) if services.webhooks.are_offered else ()
         return seen._replace(
             state=await services.tenants.state(caller.tenant, now),
             spent=health.drop_unbegun_day(
@@ -122,7 +122,7 @@ class OverviewPage(PageGroup):
         return [one for one in waiting if writes_in_doubt(one)]
 
     async def _list_tasks(self, visitor: Visitor, query: TaskQuery) -> Sequence[TaskRecord]:
-        return (await self._context.services.lists.tasks(query, visitor.caller)).records
+        return (await self._context.services.lists.list_tasks(query, visitor.caller)).records
 
 
 class WebhookPage(PageGroup):
@@ -140,7 +140,7 @@ class LearningPages(PageGroup):
     async def show_progress(self, request: Request, visitor: Visitor) -> Response:
         """The page on learning. It shows numbers only, so it is for all visitors of the tenant."""
         services, tenant = self._context.services, visitor.caller.tenant
-        learning, history = await services.statistics.learning(tenant), await services.statistics.history(tenant)
+        learning, history = await services.statistics.totals(tenant), await services.statistics.history(tenant)
         cards = build_process_cards(learning.arms, history.arms)
         found = quality_over_time(history.quality)
         return await self._context.render_page(
@@ -177,7 +177,7 @@ class LearningPages(PageGroup):
 
     async def show_entities(self, request: Request, visitor: Visitor) -> Response:
         remembered = await self._context.services.memory.read_memory(visitor.caller.tenant)
-        found = memory.entities_page(remembered.things, _read_memory_query(request))
+        found = memory.entities_page(remembered.linked_entities, _read_memory_query(request))
         return await self._context.render_page(
             request, "entities.html", visitor, tabs=visible_tabs(LEARNING, visitor), found=found
         )
@@ -210,7 +210,7 @@ class OperationsPages(PageGroup):
             await services.tenants.state(caller.tenant, now),
             await services.statistics.history(caller.tenant),
         )
-        ended = await services.lists.tasks(TaskQuery(states=health.ENDS, since=now - _DAY, size=_SAMPLE), caller)
+        ended = await services.lists.list_tasks(TaskQuery(states=health.ENDS, since=now - _DAY, size=_SAMPLE), caller)
         spent = health.drop_unbegun_day(
             await services.tenants.spending_of(caller.tenant, health.dates_until_tomorrow(now.date(), _DAYS))
         )
@@ -267,5 +267,5 @@ class OperationsPages(PageGroup):
         return await self._context.render_page(request, "letters.html", visitor, status, **values, done=done)
 
     def _visible_tabs(self, visitor: Visitor) -> tuple[Tab, ...]:
-        hooks = (WEBHOOKS,) if self._context.services.webhooks.offered else ()
+        hooks = (WEBHOOKS,) if self._context.services.webhooks.are_offered else ()
         return visible_tabs((*OPERATIONS, *hooks), visitor)

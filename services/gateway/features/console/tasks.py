@@ -22,7 +22,7 @@ from services.gateway.features.console.views.timeline import TimedEvents, build_
 from services.gateway.features.identity.model import may_stop
 from services.gateway.features.tasks.listing import TaskQuery
 from services.gateway.features.tasks.service import ends_task
-from services.gateway.features.tasks.signals import read_word
+from services.gateway.features.tasks.signals import parse_resolution
 from services.gateway.features.webhooks.model import RegisteredWebhook
 from shared.contracts.archive import ArchivedTask
 from shared.contracts.task import TaskRecord
@@ -128,7 +128,7 @@ class TaskPages(PageGroup):
         """Send an operator's decision on a write in doubt to its task."""
         task_id = request.path_params["task_id"]
         try:
-            word = read_word({name: fields.get(name, "") for name in ("call", "resolution", "comment")})
+            word = parse_resolution({name: fields.get(name, "") for name in ("call", "resolution", "comment")})
             await self._context.services.signals.resolve(task_id, word, visitor.caller)
         except (InvalidField, NothingToResolve) as fault:
             return await self.show_page(request, visitor, f"Nothing was changed. {fault}", 409)
@@ -137,7 +137,7 @@ class TaskPages(PageGroup):
     async def _render_list(self, request: Request, visitor: Visitor, missed: str = "") -> Response:
         shown, token = views.find_filter(request.query_params.get("state", "")), request.query_params.get("page", "")
         query = TaskQuery(states=shown.states, size=_SIZE, token=token)
-        found = await self._context.services.lists.tasks(query, visitor.caller)
+        found = await self._context.services.lists.list_tasks(query, visitor.caller)
         values = {"rows": found.records, "total": found.total, "more": found.next_token, "token": token}
         asked = {"filters": views.FILTERS, "shown": shown, "missed": missed}
         return await self._context.render_page(
@@ -187,4 +187,4 @@ class TaskPages(PageGroup):
 
     async def _list_webhooks(self, record: TaskRecord, visitor: Visitor) -> Sequence[RegisteredWebhook]:
         webhooks = self._context.services.webhooks
-        return await webhooks.list_webhooks(record.task_id, visitor.caller) if webhooks.offered else ()
+        return await webhooks.list_webhooks(record.task_id, visitor.caller) if webhooks.are_offered else ()

@@ -179,7 +179,7 @@ def _advance_cursor(event_id: str, parts: Sequence[_EventPart], progress: Delive
 def _event_parts(event: TaskEvent, record: TaskRecord, state: str, dialect: Dialect) -> Iterator[_EventPart]:
     """Yields an event's updates for the webhook, with numbers that are the same each time."""
     ends = ends_task(event)
-    for part in updates.parts_of(event, record, final=ends):
+    for part in updates.updates_of_event(event, record, final=ends):
         if _is_for_webhooks(part.update, state, dialect):
             yield _EventPart(part.number or _STATUS, part.update)
     if ends and dialect is Dialect.A2A_1_0:

@@ -10,8 +10,8 @@ import structlog
 
 from services.gateway.edge.errors import InvalidField
 from services.gateway.features.deliveries import model as deliveries
-from services.gateway.features.webhooks.model import DeliveryProgress, TaskWebhook, checked_headers
-from services.gateway.features.webhooks.secrets import WebhookSecrets, delivery_id, sign_body
+from services.gateway.features.webhooks.model import DeliveryProgress, TaskWebhook, check_headers
+from services.gateway.features.webhooks.secrets import WebhookSecrets, derive_delivery_id, sign_body
 
 _LONGEST = 64
 
@@ -148,7 +148,7 @@ class DeliveryService:
             return
         secrets, headers = self._secrets.secrets_of(claim.tenant), _build_headers(work.webhook)
         for update in deliveries.pending_updates(work):
-            name = delivery_id(claim.member, work.webhook.url, update.name)
+            name = derive_delivery_id(claim.member, work.webhook.url, update.name)
             yield _PreparedPost(
                 name, work.webhook.url, headers, self._write_body(work, update), secrets, update.progress
             )
@@ -156,7 +156,7 @@ class DeliveryService:
     async def _send_post(self, prepared: _PreparedPost) -> _PostOutcome:
         stamp = sign_body(prepared.delivery_id, prepared.body, prepared.secrets, self._clock_and_random.now())
         try:
-            headers = checked_headers({**_JSON, **prepared.headers, **stamp})
+            headers = check_headers({**_JSON, **prepared.headers, **stamp})
             status, retry_after = await self._post.post(prepared.url, headers, prepared.body.encode())
         except (deliveries.Undelivered, InvalidField) as why:
             return _PostOutcome(str(why))

@@ -42,7 +42,7 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
     def __init__(self, redis: Redis, seal: SecretCipher, meter: Meter = NO_METER) -> None:
         self._scripts = Scripts(redis)
         self._seal, self._meter = seal, meter
-        self._failing = rows.FailingWebhooks(self._scripts)
+        self._failing = rows.FailingDeliveries(self._scripts)
 
     async def enqueue(self, delivery: SignedPost) -> None:
         member = keys.PostMember(delivery.tenant, delivery.delivery_id)
@@ -119,7 +119,7 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
 
     async def _read_row(self, member: keys.WebhookMember | keys.PostMember) -> rows.DeliveryRow | None:
         text = await self._scripts.command("HGET", _line_keys(member).hash, keys.pack(member))
-        return None if text is None else rows.read_row(str(text))
+        return None if text is None else rows.parse_row(str(text))
 
     async def _read_post(
         self, member: keys.PostMember

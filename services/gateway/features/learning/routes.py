@@ -1,4 +1,4 @@
-"""What is learned of a tenant, over HTTP."""
+"""``/learn`` and ``/rl``: exports and imports what was learned for a tenant, and shows its strategies."""
 
 from fastapi import APIRouter
 from pydantic import JsonValue
@@ -23,7 +23,7 @@ class LearningEndpoints:
         return files
 
     async def export(self, call: ApiCall) -> JsonValue:
-        """Export what was learned of the caller's tenant, as ``{"files": {name: content}}``."""
+        """Export what was learned for the caller's tenant, as ``{"files": {name: content}}``."""
         return {
             "files": {file.value: content for file, content in (await self._files.export(call.caller.tenant)).items()}
         }
@@ -31,15 +31,15 @@ class LearningEndpoints:
     async def import_file(self, call: ApiCall) -> JsonValue:
         """Import one file of learned data: ``{"file", "content", "dry_run"}``.
 
-        With ``problems`` in the answer nothing of the file was taken.
+        If the answer has ``problems``, nothing of the file was imported.
         """
-        file, content, dry_run = learning.read_import(call.body)
-        report = await self._files.bring(call.caller.tenant, file, content, dry_run=dry_run)
+        file, content, dry_run = learning.parse_import(call.body)
+        report = await self._files.import_file(call.caller.tenant, file, content, dry_run=dry_run)
         if report is None:
             said = f"nobody has answered for {file.value} in time: whether it was imported is not known; repeat it"
             raise Unavailable(said)
         return report.model_dump(mode="json", exclude={"v"})
 
     async def rl_status(self, call: ApiCall) -> JsonValue:
-        """Show how strategies fare now: uses, mean quality and the next choice, by process type."""
-        return learning.learning_view(await self._statistics.learning(call.caller.tenant))
+        """Show the strategies of each process type: uses, mean reward and UCB1 score; and counts of all tasks."""
+        return learning.learning_view(await self._statistics.totals(call.caller.tenant))

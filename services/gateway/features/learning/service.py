@@ -1,4 +1,4 @@
-"""What is learned of a tenant, as statistics and as files that can be exported and imported."""
+"""What was learned for a tenant: its statistics as JSON, and the parsing of files to import."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -15,11 +15,11 @@ from shared.domain.estimates import TrendPoint
 from shared.domain.exact_json import Json, JsonObject
 
 
-class Learning(NamedTuple):
-    """What was learned for one tenant.
+class LearningTotals(NamedTuple):
+    """What was learned for one tenant, in numbers.
 
-    The number of cases, counts over all ended tasks, arms by process type and strategy, and how many tools and
-    synthesized processes there are.
+    ``cases``: the size of the case log; ``counts``: over all ended tasks; ``arms``: by process type and strategy;
+    ``tools``, ``synthesized``: how many tools and synthesized processes are known.
     """
 
     cases: int = 0
@@ -30,9 +30,9 @@ class Learning(NamedTuple):
 
 
 class LearningHistory(NamedTuple):
-    """Learning over time: the quality of all tasks, each arm by process type and strategy, and counts by day (UTC).
+    """Learning over time: ``quality`` of all tasks, ``arms`` by process type and strategy, counts by day (UTC).
 
-    Days are in order, without those on which no task ended.
+    ``days`` are in order, without those on which no task ended.
     """
 
     quality: tuple[TrendPoint, ...] = ()
@@ -41,30 +41,30 @@ class LearningHistory(NamedTuple):
 
 
 class LearningStatistics(Protocol):
-    async def learning(self, tenant: str) -> Learning:
+    async def totals(self, tenant: str) -> LearningTotals:
         """The tenant's statistics now; may raise ``StoreUnavailable``."""
 
     async def history(self, tenant: str) -> LearningHistory:
         """The tenant's statistics over time; may raise ``StoreUnavailable``."""
 
 
-def learning_view(learning: Learning) -> dict[str, JsonValue]:
-    """The statistics as JSON. Of each arm: ``n`` pulls, ``q`` the mean reward, ``ucb`` its score; null if untried."""
+def learning_view(learning: LearningTotals) -> dict[str, JsonValue]:
+    """The statistics as JSON. For each arm: ``n``: pulls, ``q``: mean reward, ``ucb``: UCB1 score, null if untried."""
     return {
-        "case_log": _case_log(learning),
+        "case_log": _case_log_view(learning),
         "bandit": {process_type: _arms_view(arms) for process_type, arms in sorted(learning.arms.items())},
         "tool_registry": {"size": learning.tools},
         "fsm_synthesis_cache": {"size": learning.synthesized},
     }
 
 
-def _case_log(learning: Learning) -> dict[str, JsonValue]:
-    """The case log as JSON. ``size`` and ``cap`` are the log's; the rest counts every task that ever ended."""
+def _case_log_view(learning: LearningTotals) -> dict[str, JsonValue]:
+    """The case log's ``size`` and ``cap`` as JSON, with counts of all tasks that ever ended."""
     return {"size": learning.cases, "cap": CASES_KEPT, **_count_view(learning.counts)}
 
 
 def _count_view(counts: Mapping[str, int]) -> dict[str, JsonValue]:
-    """Counts as JSON. A dry run counts in ``total`` and has no quality."""
+    """Counts of tasks as JSON. Dry runs are included in ``total``, and have no quality."""
     judged = {outcome.value: counts.get(outcome.value, 0) for outcome in CaseOutcome}
     cases = sum(judged.values())
     quality = round(counts.get("quality_units", 0) / (cases * REWARD_UNITS), 4) if cases else None
@@ -80,7 +80,7 @@ def _arm_view(arm: Arm, score: float | None) -> dict[str, JsonValue]:
     return {"n": arm.n, "q": round(arm.mean_reward, 4), "ucb": None if score is None else round(score, 4)}
 
 
-def read_import(body: JsonObject) -> tuple[LearningFile, Json, bool]:
+def parse_import(body: JsonObject) -> tuple[LearningFile, Json, bool]:
     """Parse ``{"file", "content", "dry_run"}``; raises ``InvalidField``."""
     file, dry_run = choice_at(body, "file", LearningFile), body.get("dry_run", False)
     if not isinstance(dry_run, bool):

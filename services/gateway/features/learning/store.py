@@ -1,4 +1,4 @@
-"""What is learned of a tenant, in Redis: its statistics, and as files."""
+"""What was learned for a tenant, in Redis: its statistics, and its learning files."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from typing import cast
 from pydantic import JsonValue, ValidationError
 from redis.asyncio import Redis
 
-from services.gateway.features.learning.service import Learning, LearningHistory, LearningStatistics
+from services.gateway.features.learning.service import LearningHistory, LearningStatistics, LearningTotals
 from shared.contracts.learning_files import FileReport, LearningFile
 from shared.domain.estimates import TrendPoint, read_points, trend_points
 from shared.domain.exact_json import Json, dumps
@@ -19,7 +19,7 @@ from shared.ports.store import StoreUnavailable
 
 
 class RedisStatistics(ScriptedStore, LearningStatistics):
-    async def learning(self, tenant: str) -> Learning:
+    async def totals(self, tenant: str) -> LearningTotals:
         names = keys.learned_keys(tenant)
         found = await self._scripts.commands(
             ("LLEN", names.cases),
@@ -31,7 +31,7 @@ class RedisStatistics(ScriptedStore, LearningStatistics):
         cases, counts, arms, tools, synthesized = cast("tuple[int, dict[str, str], dict[str, str], int, int]", found)
         try:
             numbers = {name: int(count) for name, count in counts.items()}
-            return Learning(cases, numbers, read_arms(arms), tools, synthesized)
+            return LearningTotals(cases, numbers, read_arms(arms), tools, synthesized)
         except ValueError as error:
             raise StoreUnavailable(f"the statistics are spoiled: {error}") from error
 
@@ -67,17 +67,17 @@ _IMPORT_SECONDS = 20.0
 
 
 class LearningFiles:
-    """The learning files of tenants. Both methods may raise ``StoreUnavailable``."""
+    """Exports and imports tenants' learning files. Both methods may raise ``StoreUnavailable``."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
 
     async def export(self, tenant: str) -> Mapping[LearningFile, JsonValue]:
-        """The present content of each file."""
+        """The tenant's learning files with their present contents."""
         return await learned_files(self._redis, tenant)
 
-    async def bring(self, tenant: str, file: LearningFile, content: Json, *, dry_run: bool) -> FileReport | None:
-        """Have the responsible service import a file; None if it does not answer in time. It may be repeated."""
+    async def import_file(self, tenant: str, file: LearningFile, content: Json, *, dry_run: bool) -> FileReport | None:
+        """Have the learner or the executor import a file; returns its report, None if it does not answer in time."""
         doer = "executor" if file is LearningFile.SYNTHESIZED else "learner"
         request: Json = {"tenant": tenant, "file": file.value, "content": content, "dry_run": dry_run}
         answer = await RpcQueue(self._redis, doer).ask(dumps(request), _IMPORT_SECONDS)

@@ -1,4 +1,4 @@
-"""``/memory``: an operator looks at what tasks have left for later ones, and has something forgotten."""
+"""``/memory``: operators read what was remembered of their tenant's tasks, and ask to have it forgotten."""
 
 from datetime import UTC, datetime
 from secrets import token_hex
@@ -9,11 +9,11 @@ from pydantic import JsonValue
 from services.gateway.edge.errors import NotFound
 from services.gateway.features.identity.api_paths import ApiCall, ApiPath, ApiRouterFactory, PathRules
 from services.gateway.features.memory import service as memory
-from services.gateway.features.memory.store import Forgets, Memories
+from services.gateway.features.memory.store import ForgetRequests, TenantMemories
 
 
 class MemoryEndpoints:
-    def __init__(self, memories: Memories, forgets: Forgets) -> None:
+    def __init__(self, memories: TenantMemories, forgets: ForgetRequests) -> None:
         self._memories, self._forgets = memories, forgets
 
     def routes(self, own: ApiRouterFactory) -> APIRouter:
@@ -33,21 +33,21 @@ class MemoryEndpoints:
         return memory.cases_view(await self._memories.cases(call.caller.tenant))
 
     async def facts(self, call: ApiCall) -> JsonValue:
-        """List the facts, the newest first, also those that a newer one contradicts; and what finding them cost."""
+        """List the facts, the newest first, superseded ones too, and what extracting them cost."""
         return memory.facts_view(await self._memories.read_memory(call.caller.tenant))
 
     async def entities(self, call: ApiCall) -> JsonValue:
-        """List what tasks named, the most often seen first, with what it was named together with."""
+        """List the entities that tasks named, the most frequent first, with those named together with them."""
         return memory.entities_view(await self._memories.read_memory(call.caller.tenant))
 
     async def accuracy(self, call: ApiCall) -> JsonValue:
-        """Show how often predicted limits and figures held, by process type and kind."""
+        """Show how often predicted limits and figures were right, by process type and kind."""
         return memory.accuracy_view(await self._memories.read_memory(call.caller.tenant))
 
     async def forget(self, call: ApiCall) -> JsonValue:
-        """Ask that something be forgotten: ``scope`` is entity, session or tenant, ``subject`` which one."""
-        request = memory.read_forget(call.body, call.caller, datetime.now(UTC), token_hex(16))
-        await self._forgets.ask(request)  # a learner does it soon: ``progress`` tells how far it is
+        """Request that memory is deleted: ``scope`` is entity, session or tenant, ``subject`` names which one."""
+        request = memory.parse_forget_request(call.body, call.caller, datetime.now(UTC), token_hex(16))
+        await self._forgets.submit(request)  # a learner does it soon: ``progress`` tells how far it is
         return memory.describe_forget_request(request)
 
     async def requests(self, call: ApiCall) -> JsonValue:
@@ -59,7 +59,7 @@ class MemoryEndpoints:
         }
 
     async def progress(self, call: ApiCall) -> JsonValue:
-        """Show how far a request to forget is."""
+        """Show the state of a request to forget."""
         request_id = call.path_value("request_id")
         found = await self._forgets.find(call.caller.tenant, request_id)
         if found is None:

@@ -1,4 +1,4 @@
-"""Operators' view of a tenant's memory, and requests to forget."""
+"""A tenant's memory as JSON for operators, and the parsing of requests to forget."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -16,22 +16,22 @@ from shared.domain.estimates import confidence, count_recent, judge_trust
 from shared.domain.exact_json import JsonObject
 
 
-class Thing(NamedTuple):
-    """An entity, with those it was named together with and the last tasks that named it."""
+class LinkedEntity(NamedTuple):
+    """An entity, with the entities named together with it and the last tasks that named it."""
 
     entity: KnownEntity
     links: EntityLinks = EntityLinks()
 
 
 class TenantMemory(NamedTuple):
-    """What a tenant's tasks taught.
+    """What was remembered of a tenant's tasks.
 
-    ``facts``: newest first, superseded ones too; ``accuracy``: by process type and kind.
-    ``finding``: what finding facts cost, as the tenant's key ``memory`` has it.
+    ``facts``: newest first, superseded ones too; ``accuracy``: of predictions, by process type and kind;
+    ``finding``: counters of what extracting facts cost (tasks, calls, tokens, nano-dollars).
     """
 
     facts: tuple[KnownFact, ...] = ()
-    things: tuple[Thing, ...] = ()
+    linked_entities: tuple[LinkedEntity, ...] = ()
     accuracy: Mapping[tuple[str, str], Accuracy] = MappingProxyType({})
     finding: Mapping[str, int] = MappingProxyType({})
 
@@ -40,19 +40,19 @@ def cases_view(cases: Sequence[CaseEntry]) -> dict[str, JsonValue]:
     return {"cases": [case.model_dump(mode="json", exclude={"v"}) for case in cases]}
 
 
-def facts_view(remembered: TenantMemory) -> dict[str, JsonValue]:
-    """The facts as JSON. ``holds``: no newer fact contradicts it. ``finding``: what extracting the facts cost."""
-    finding: dict[str, JsonValue] = {name: count for name, count in remembered.finding.items() if name != "version"}
-    return {"facts": [_describe_fact(fact) for fact in remembered.facts], "finding": finding}
+def facts_view(memory: TenantMemory) -> dict[str, JsonValue]:
+    """The facts as JSON. ``holds``: whether no newer fact supersedes it; ``finding``: what extracting facts cost."""
+    finding: dict[str, JsonValue] = {name: count for name, count in memory.finding.items() if name != "version"}
+    return {"facts": [_describe_fact(fact) for fact in memory.facts], "finding": finding}
 
 
-def entities_view(remembered: TenantMemory) -> dict[str, JsonValue]:
-    return {"entities": [_describe_thing(thing) for thing in remembered.things]}
+def entities_view(memory: TenantMemory) -> dict[str, JsonValue]:
+    return {"entities": [_describe_entity(thing) for thing in memory.linked_entities]}
 
 
-def accuracy_view(remembered: TenantMemory) -> dict[str, JsonValue]:
-    """The accuracy of predictions as JSON. ``trust`` is what tasks are told: trust, verify, drift, or nothing yet."""
-    rows = sorted(remembered.accuracy.items())
+def accuracy_view(memory: TenantMemory) -> dict[str, JsonValue]:
+    """The accuracy of predictions as JSON. ``trust``: how tasks are to take them: none, trust, verify or drift."""
+    rows = sorted(memory.accuracy.items())
     return {"accuracy": [_describe_accuracy(process, kind, row) for (process, kind), row in rows]}
 
 
@@ -66,7 +66,7 @@ def _describe_fact(fact: KnownFact) -> JsonValue:
     return {**said, "holds": fact.superseded_at is None}
 
 
-def _describe_thing(thing: Thing) -> JsonValue:
+def _describe_entity(thing: LinkedEntity) -> JsonValue:
     said: dict[str, JsonValue] = thing.entity.model_dump(mode="json", exclude={"v"})
     tasks: list[JsonValue] = [task.model_dump(mode="json", exclude={"v"}) for task in thing.links.tasks]
     return {**said, "together": list(thing.links.together), "tasks": tasks}
@@ -88,7 +88,7 @@ def _describe_accuracy(process_type: str, kind: str, row: Accuracy) -> JsonValue
     }
 
 
-def read_forget(body: JsonObject, caller: Caller, now: datetime, request_id: str) -> ForgetRequest:
+def parse_forget_request(body: JsonObject, caller: Caller, now: datetime, request_id: str) -> ForgetRequest:
     """Parse ``{"scope", "subject"}`` into a request to forget; raises ``InvalidField``."""
     scope, subject = choice_at(body, "scope", ForgetScope), (text_at(body, "subject", "subject") or "").strip()
     if (scope is ForgetScope.TENANT) is bool(subject):

@@ -1,10 +1,10 @@
-"""A tenant's memory on Redis, read as the learner wrote it, and the requests to forget."""
+"""Tenants' memory in Redis, as the learner writes it, and requests to forget."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import cast
 
-from services.gateway.features.memory.service import TenantMemory, Thing
+from services.gateway.features.memory.service import LinkedEntity, TenantMemory
 from shared.contracts.knowledge import Accuracy, CaseEntry, EntityLinks, KnownEntity, KnownFact
 from shared.contracts.learning_files import ForgetRequest
 from shared.domain.cases import CASES_KEPT
@@ -14,8 +14,8 @@ from shared.infra.learned_files import read_rows
 from shared.infra.lua import ScriptedStore
 
 
-class Memories(ScriptedStore):
-    """Reads tenants' memories; unreadable rows are left out. Both methods may raise ``StoreUnavailable``."""
+class TenantMemories(ScriptedStore):
+    """Reads tenants' memory; rows that cannot be parsed are left out. Both methods may raise ``StoreUnavailable``."""
 
     async def cases(self, tenant: str) -> Sequence[CaseEntry]:
         """The case log, newest first."""
@@ -32,17 +32,17 @@ class Memories(ScriptedStore):
         )
         return TenantMemory(
             tuple(read_rows(KnownFact, enumerate(facts)).values()),
-            _read_things(things, links),
+            _read_entities(things, links),
             {keys.unpack_accuracy_field(field): row for field, row in read_rows(Accuracy, accuracy.items()).items()},
             {name: int(count) for name, count in finding.items() if count.isdecimal()},
         )
 
 
-class Forgets(ScriptedStore):
-    """Requests to forget, which the learner carries out. All methods may raise ``StoreUnavailable``."""
+class ForgetRequests(ScriptedStore):
+    """Stores requests to forget, which the learner carries out. All methods may raise ``StoreUnavailable``."""
 
-    async def ask(self, request: ForgetRequest) -> None:
-        """Store the request, then the mark by which a learner finds it. It may be repeated, which mends a lost mark."""
+    async def submit(self, request: ForgetRequest) -> None:
+        """Store the request and queue it for a learner. It may be repeated, which restores a lost queue entry."""
         name = keys.learned_keys(request.tenant).forgets
         row = request.model_copy(update={"asked_at": await self._read_clock()}).model_dump_json()
         await self._scripts.command("HSETNX", name, request.request_id, row)
@@ -50,7 +50,7 @@ class Forgets(ScriptedStore):
         await self._scripts.command("ZADD", keys.FORGETTING, "NX", 0, member)
 
     async def _read_clock(self) -> datetime:
-        """The time by the clock that stamps outcomes, so that those before and after the request can be told apart."""
+        """The time by the same server's clock that stamps outcomes, so that the two can be compared."""
         now_ms = cast(str, await self._scripts.run("queue_due", [keys.FORGETTING], ["NX", 0]))
         return datetime.fromtimestamp(int(now_ms) / 1000, UTC)
 
@@ -65,8 +65,8 @@ class Forgets(ScriptedStore):
         return sorted(requests, key=lambda request: request.asked_at, reverse=True)
 
 
-def _read_things(entities: Mapping[str, str], links: Mapping[str, str]) -> tuple[Thing, ...]:
+def _read_entities(entities: Mapping[str, str], links: Mapping[str, str]) -> tuple[LinkedEntity, ...]:
     """The entities with their links, the most often seen first."""
     linked, known = read_rows(EntityLinks, links.items()), read_rows(KnownEntity, entities.items())
-    found = [Thing(row, linked.get(field, EntityLinks())) for field, row in known.items()]
+    found = [LinkedEntity(row, linked.get(field, EntityLinks())) for field, row in known.items()]
     return tuple(sorted(found, key=lambda thing: (-thing.entity.seen, -thing.entity.last_seen.timestamp())))

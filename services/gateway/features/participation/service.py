@@ -1,4 +1,7 @@
-"""Assessments that measure this worker: their beginning, each turn as a task of their session, and their end."""
+"""Lets assessors measure this worker: handles their messages, which start an assessment, take turns, and end it.
+
+Each turn becomes a task in the assessment's session.
+"""
 
 import re
 from collections.abc import Awaitable, Callable
@@ -14,9 +17,9 @@ from services.gateway.edge.ids import derive_id
 from services.gateway.features.identity.model import Caller, check_client
 from services.gateway.features.tasks.intake import IntakeTime
 from services.gateway.features.tasks.listing import TaskLists, WantedTasks
-from services.gateway.features.tasks.message import ClientMessage, plain_values
+from services.gateway.features.tasks.message import ClientMessage, to_json_values
 from services.gateway.features.tasks.signals import cancel_turn
-from services.gateway.features.tasks.views import is_turn
+from services.gateway.features.tasks.views import is_assessment_turn
 from shared.contracts.assessment.messages import (
     DEFAULT_ASSESSMENT_INSTRUCTIONS,
     AssessmentMessage,
@@ -32,7 +35,7 @@ from shared.ports.tasks import Tasks
 
 
 class Participation(Contract):
-    """An assessment that a caller began in a session. ``sealed_key``: the key to its world, encrypted where stored."""
+    """A running assessment. ``ues_url``: its simulated world; ``sealed_key``: the world's key, encrypted."""
 
     assessment: str  # names this beginning, a repeat too; another one in the same session has another name
     session_id: str
@@ -45,35 +48,35 @@ class Participation(Contract):
 
 
 class BegunByOther(Exception):
-    """Another principal's assessment runs in that session; nothing was stored."""
+    """Another principal's assessment already runs in the session; nothing was stored."""
 
 
-class NoKey(Exception):
-    """The key to the assessed world cannot be decrypted: ``ASSESSMENT_KEY`` is another than it was sealed with."""
+class UndecryptableKey(Exception):
+    """The key to the assessment's world cannot be decrypted, since ``ASSESSMENT_KEY`` has changed."""
 
 
 class Participations(Protocol):
-    """The assessments that run. Every method may raise ``StoreUnavailable``."""
+    """The running assessments. Every method may raise ``StoreUnavailable``."""
 
     async def begin(self, tenant: str, begun: Participation, api_key: str) -> Participation:
-        """Store an assessment as its session's and its caller's latest, replacing the caller's earlier one there.
+        """Store an assessment as its session's, and as its caller's latest; it replaces the caller's earlier one there.
 
-        ``api_key`` is stored encrypted, in what is returned too. Raises ``BegunByOther``.
+        ``api_key``: the world's key, which is stored encrypted. Raises ``BegunByOther``.
         """
 
     async def find(self, tenant: str, session_id: str) -> Participation | None: ...
 
     async def latest(self, tenant: str, caller: str) -> Participation | None:
-        """The caller's last begun assessment that still runs; None if there is none."""
+        """The assessment that the caller began last, if it still runs; else None."""
 
     async def renew(self, tenant: str, participation: Participation, turn_number: int) -> bool:
-        """Note that a turn begins, and keep the assessment for another day; False if it no longer runs."""
+        """Record that a turn begins, and extend the assessment's time to live; False if it no longer runs."""
 
     async def drop(self, tenant: str, participation: Participation) -> None:
-        """Delete an assessment and its key; another that replaced it stays."""
+        """Delete an assessment and its key, unless another has replaced it."""
 
     def key_of(self, participation: Participation) -> str:
-        """The decrypted key to the world, for one call: never store it. Raises ``NoKey``."""
+        """Decrypt the key to the world, which callers must not store. Raises ``UndecryptableKey``."""
 
 
 _T = TypeVar("_T", bound=AssessmentMessage)
@@ -84,47 +87,49 @@ _STARTS = re.compile(r"ues_?url|assessment_?start", re.IGNORECASE)
 _FENCE = re.compile(r"```(?:json)?\s*(?P<inside>\{.*\})\s*```", re.IGNORECASE | re.DOTALL)
 
 
-class WordKind(StrEnum):
+class AssessorMessageKind(StrEnum):
     START = "assessment_start"
     TURN = "turn_start"
     COMPLETE = "assessment_complete"
 
 
-class AssessmentWord(NamedTuple):
-    """An assessor's message. ``guessed``: its type is not given, and it counts only where an assessment runs."""
+class AssessorMessage(NamedTuple):
+    """An assessor's message. ``guessed``: it has no type, and is taken for one only while an assessment runs."""
 
-    kind: WordKind
+    kind: AssessorMessageKind
     data: JsonObject
     guessed: bool = False
 
 
-def read_assessment_word(message: ClientMessage) -> AssessmentWord | None:
-    """The assessor's message in a client's; None if there is none.
+def find_assessor_message(message: ClientMessage) -> AssessorMessage | None:
+    """Find the assessor's message in a client's message; None if there is none.
 
-    Raises ``InvalidField`` for a key in the wrong place.
+    Raises ``InvalidField`` if the text or metadata seems to contain a start message with a key, which would be stored.
     """
-    found = None if message.solver else next(filter(None, map(_parse_word, _list_objects(message))), None)
-    if found is None or found.kind is not WordKind.START:
+    found = (
+        None if message.solver else next(filter(None, map(_parse_assessor_message, _message_objects(message))), None)
+    )
+    if found is None or found.kind is not AssessorMessageKind.START:
         _check_no_key(message, "task" if message.solver else "message.parts")
     return found
 
 
-def start_of(data: JsonObject) -> AssessmentStart:
-    """The start message in ``data``. Raises ``InvalidField``, which repeats no values."""
-    start = _check_shape(AssessmentStart, {"initial_state_summary": {}, **data})
+def parse_start(data: JsonObject) -> AssessmentStart:
+    """Parse a start message; raises ``InvalidField``, without the invalid values."""
+    start = _validate(AssessmentStart, {"initial_state_summary": {}, **data})
     if not (start.api_key.isascii() and start.api_key.isprintable() and 0 < len(start.api_key) <= 4096):
-        raise InvalidField(f"{WordKind.START}.api_key", "must be 1 to 4096 printable characters of ASCII")
+        raise InvalidField(f"{AssessorMessageKind.START}.api_key", "must be 1 to 4096 printable characters of ASCII")
     return start
 
 
-def turn_of(data: JsonObject) -> TurnStart:
-    """The turn message in ``data``. Raises ``InvalidField``."""
-    return _check_shape(TurnStart, data)
+def parse_turn(data: JsonObject) -> TurnStart:
+    """Parse a turn message; raises ``InvalidField``."""
+    return _validate(TurnStart, data)
 
 
-def _list_objects(message: ClientMessage) -> list[JsonObject]:
-    """The data parts, and the text if it is a JSON object."""
-    parts = [_unwrap(part) for part in message.data]
+def _message_objects(message: ClientMessage) -> list[JsonObject]:
+    """The message's data parts, and its text if that is a JSON object."""
+    parts = [_unwrap_data(part) for part in message.data]
     text = message.text.strip()
     if fenced := _FENCE.fullmatch(text):
         text = fenced["inside"]
@@ -134,41 +139,39 @@ def _list_objects(message: ClientMessage) -> list[JsonObject]:
         return parts
 
 
-def _unwrap(part: JsonObject) -> JsonObject:
+def _unwrap_data(part: JsonObject) -> JsonObject:
     inner = part.get("data")
     return inner if len(part) == 1 and isinstance(inner, dict) else part
 
 
-def _parse_word(data: JsonObject) -> AssessmentWord | None:
+def _parse_assessor_message(data: JsonObject) -> AssessorMessage | None:
     said = data.get("message_type")
-    if said in tuple(WordKind):
-        return AssessmentWord(WordKind(str(said)), data)
+    if said in tuple(AssessorMessageKind):
+        return AssessorMessage(AssessorMessageKind(str(said)), data)
     if "api_key" in data and any(name in data for name in _WORLD):
-        return AssessmentWord(WordKind.START, data)
-    return _guess_word(data) if said is None else None
+        return AssessorMessage(AssessorMessageKind.START, data)
+    return _guess_assessor_message(data) if said is None else None
 
 
-def _guess_word(data: JsonObject) -> AssessmentWord | None:
+def _guess_assessor_message(data: JsonObject) -> AssessorMessage | None:
     if {"turn_number", "current_time"} <= data.keys():
-        return AssessmentWord(WordKind.TURN, data, guessed=True)
+        return AssessorMessage(AssessorMessageKind.TURN, data, guessed=True)
     if list(data) == ["reason"] and data["reason"] in _REASONS:
-        return AssessmentWord(WordKind.COMPLETE, data, guessed=True)
+        return AssessorMessage(AssessorMessageKind.COMPLETE, data, guessed=True)
     return None
 
 
 def _check_no_key(message: ClientMessage, field: str) -> None:
     for written in (message.whole_text, dumps(message.metadata)):
         if _KEY.search(written) and _STARTS.search(written):
-            cause = (
-                f"there seems to be an {WordKind.START} in it, with a key: send it as one data part, or as JSON alone"
-            )
-            raise InvalidField(field, cause)
+            found = f"there seems to be an {AssessorMessageKind.START} in it, with a key"
+            raise InvalidField(field, f"{found}: send it as one data part, or as JSON alone")
 
 
-def _check_shape(shape: type[_T], data: JsonObject) -> _T:
+def _validate(shape: type[_T], data: JsonObject) -> _T:
     kind: Json = shape.model_fields["message_type"].default
     try:
-        return shape.model_validate(plain_values({"message_type": kind, **data}))
+        return shape.model_validate(to_json_values({"message_type": kind, **data}))
     except ValidationError as error:
         raise to_invalid_field(error, str(kind)) from None
 
@@ -183,16 +186,16 @@ _NO_ASSESSMENT = (
 OVER = "The assessment is over; the key to its world is forgotten."
 
 
-class UserUnheard(Exception):
-    """The user's messages in a world cannot be read; the message says why."""
+class UserMessagesUnavailable(Exception):
+    """The user's chat messages in the world cannot be read; the message says why."""
 
 
 ReadWords = Callable[[str, str], Awaitable[str]]  # what the user said in the chat of a world, by its URL and key
 
 
-async def refuse_assessment(message: ClientMessage, caller: Caller) -> ClientMessage:
-    """The message, unless it is an assessor's: for a gateway without a key to encrypt with."""
-    found = read_assessment_word(message)
+async def refuse_assessments(message: ClientMessage, caller: Caller) -> ClientMessage:
+    """Returns the message; raises ``Unsupported`` for an assessor's, for gateways without ``ASSESSMENT_KEY``."""
+    found = find_assessor_message(message)
     if found is None or found.guessed:
         return message
     check_client(caller)
@@ -200,9 +203,10 @@ async def refuse_assessment(message: ClientMessage, caller: Caller) -> ClientMes
 
 
 class ParticipationService:
-    """Lets this worker take part in assessments: handles the assessors' messages.
+    """Handles assessors' messages.
 
-    ``worlds``: where a world may be. ``endpoint``: the URL at which executors find that of a session and assessment.
+    ``worlds``: the addresses that worlds may have. ``endpoint``: gives the URL of an assessment's world for executors,
+    by tenant, session and assessment.
     """
 
     def __init__(
@@ -213,33 +217,33 @@ class ParticipationService:
         clock: Callable[[], datetime],
         new_id: Callable[[], str],
         worlds: Reach,
-        read_words: ReadWords,
+        read_user_messages: ReadWords,
         endpoint: Callable[[str, str, str], str],
     ) -> None:
         self._kept, self._tasks, self._lists = participations, tasks, lists
         self._clock, self._new_id, self._worlds = clock, new_id, worlds
-        self._read_words, self._endpoint = read_words, endpoint
+        self._read_user_messages, self._endpoint = read_user_messages, endpoint
 
     async def read_assessment(self, message: ClientMessage, caller: Caller) -> ClientMessage | TaskRecord:
-        found = read_assessment_word(message)
+        found = find_assessor_message(message)
         if found is None:
             return message
         check_client(caller)
-        if found.kind is WordKind.START:
+        if found.kind is AssessorMessageKind.START:
             return await self._begin(found, message, caller)
         running = await self._find_running(message, caller)
         if found.guessed and running is None:
             return message
-        if found.kind is WordKind.COMPLETE:
+        if found.kind is AssessorMessageKind.COMPLETE:
             return await self._complete(message, caller, running)
         return await self._take_turn(found, message, caller, running)
 
-    async def _begin(self, found: AssessmentWord, message: ClientMessage, caller: Caller) -> TaskRecord:
-        """Begin an assessment. Without a context it gets its own session, and the caller's earlier such one ends."""
-        start, now = start_of(found.data), self._clock()
+    async def _begin(self, found: AssessorMessage, message: ClientMessage, caller: Caller) -> TaskRecord:
+        """Begin an assessment. Without a context id it gets a session of its own, and ends the caller's earlier one."""
+        start, now = parse_start(found.data), self._clock()
         self._check_world_url(start.ues_url)
         name = _derive_id(caller, "assessment", message.message_id or self._new_id())
-        session = message.session_id or own_session(caller, name)
+        session = message.session_id or session_without_context(caller, name)
         kept, owner = self._kept, (caller.tenant, caller.principal.id)
         before = await (kept.find(caller.tenant, session) if message.session_id else kept.latest(*owner))
         begun = Participation(
@@ -254,24 +258,24 @@ class ParticipationService:
             begun = await kept.begin(caller.tenant, begun, start.api_key)
         except BegunByOther:
             raise InvalidField("message.contextId", "another principal's assessment runs in this context") from None
-        if before and before.assessment != begun.assessment and _gives_way(before, caller, begun):
+        if before and before.assessment != begun.assessment and _is_replaced(before, caller, begun):
             await self._end(before, caller)
         return self._taskless_answer(message, caller, session, BEGUN)
 
     async def _take_turn(
-        self, found: AssessmentWord, message: ClientMessage, caller: Caller, running: Participation | None
+        self, found: AssessorMessage, message: ClientMessage, caller: Caller, running: Participation | None
     ) -> ClientMessage | TaskRecord:
-        """Make a turn a task, whose text is the user's words in the chat; a repeated turn is the same task.
+        """Turn a turn message into a task's message, with the user's chat messages as text; a repeat is the same task.
 
-        If the words cannot be read, the turn is answered with the reason at once.
+        If these cannot be read, it returns a failed task with the reason.
         """
-        turn = turn_of(found.data)
+        turn = parse_turn(found.data)
         if running is None or not await self._kept.renew(caller.tenant, running, turn.turn_number):
             raise Unsupported(_NO_ASSESSMENT)
-        practice = brief_turn(turn.turn_number, turn.current_time, running.first)
+        practice = build_practice(turn.turn_number, turn.current_time, running.first)
         try:
-            words = await self._read_words(running.ues_url, self._kept.key_of(running))
-        except (UserUnheard, NoKey) as error:
+            words = await self._read_user_messages(running.ues_url, self._kept.key_of(running))
+        except (UserMessagesUnavailable, UndecryptableKey) as error:
             return self._fail_turn(message, caller, running.session_id, practice, str(error))
         legacy = message.dialect is Dialect.LEGACY
         return message._replace(
@@ -285,14 +289,14 @@ class ParticipationService:
         )
 
     async def _complete(self, message: ClientMessage, caller: Caller, running: Participation | None) -> TaskRecord:
-        """End an assessment; it may be told twice, or have ended by itself."""
+        """End an assessment, if it still runs, and confirm it."""
         if running:
             await self._end(running, caller)
         session = running.session_id if running else message.session_id
         return self._taskless_answer(message, caller, session or self._new_id(), OVER)
 
     async def _end(self, participation: Participation, caller: Caller) -> None:
-        """Drop the key first, so that nothing more can be done in the world, then stop the open turns."""
+        """Delete the world's key, so that nothing more can be done there, then cancel the open turns."""
         await self._kept.drop(caller.tenant, participation)
         wanted = WantedTasks(caller.tenant, session=participation.session_id, states=_OPEN)
         for record in (await self._lists.page(wanted, _MOST_OPEN, None)).records:
@@ -301,18 +305,18 @@ class ParticipationService:
                 await self._tasks.signal(record.tenant, record.session_id, turn)
 
     async def _find_running(self, message: ClientMessage, caller: Caller) -> Participation | None:
-        """The assessment of the message's context, or the caller's latest if it has no context."""
+        """The caller's assessment in the message's context, or the latest one if the message has no context id."""
         if message.session_id is None:
             return await self._kept.latest(caller.tenant, caller.principal.id)
         found = await self._kept.find(caller.tenant, message.session_id)
         return found if found and found.caller == caller.principal.id else None
 
     def _check_world_url(self, url: str) -> None:
-        """Raises ``InvalidField`` for a world that may not be named; executors check its address again."""
+        """Raises ``InvalidField`` for a URL that worlds may not have; executors check it again."""
         try:
             check_url(url, self._worlds)
         except Refused as error:
-            raise InvalidField(f"{WordKind.START}.ues_url", error.message) from None
+            raise InvalidField(f"{AssessorMessageKind.START}.ues_url", error.message) from None
 
     def _taskless_answer(self, message: ClientMessage, caller: Caller, session: str, text: str) -> TaskRecord:
         now = self._clock()
@@ -333,26 +337,26 @@ class ParticipationService:
     def _fail_turn(
         self, message: ClientMessage, caller: Caller, session: str, practice: Practice, why: str
     ) -> TaskRecord:
-        """A failed task, which is not stored, as the answer to a turn."""
+        """A failed task as the answer to a turn; it is not stored."""
         record = self._taskless_answer(message, caller, session, why)
         update = {"state": TaskState.FAILED, "reason": why, "answer": None, "answers_as": "task"}
         request = record.request.model_copy(update={"practice": practice})
         return record.model_copy(update={**update, "request": request})
 
 
-def own_session(caller: Caller, assessment: str) -> str:
-    """The session of an assessment that began without a context."""
+def session_without_context(caller: Caller, assessment: str) -> str:
+    """The id of the session of an assessment that began without a context id."""
     return _derive_id(caller, "assessed", assessment)
 
 
-def _gives_way(before: Participation, caller: Caller, begun: Participation) -> bool:
+def _is_replaced(before: Participation, caller: Caller, begun: Participation) -> bool:
     same_place = before.session_id == begun.session_id
-    return same_place or before.session_id == own_session(caller, before.assessment)
+    return same_place or before.session_id == session_without_context(caller, before.assessment)
 
 
 def _is_turn_of(record: TaskRecord, participation: Participation) -> bool:
     named = (record.request.tools_endpoint or "").rstrip("/").split("/")
-    return is_turn(record) and participation.assessment in named
+    return is_assessment_turn(record) and participation.assessment in named
 
 
 def _derive_id(caller: Caller, *parts: str) -> str:
@@ -375,6 +379,6 @@ _ASSISTANT = (
 )
 
 
-def brief_turn(number: int, now: datetime, first: datetime) -> Practice:
-    """How a turn is practised. ``first``: when the first turn began, by the world's time."""
+def build_practice(number: int, now: datetime, first: datetime) -> Practice:
+    """The instructions for a turn in the simulated world. ``now``, ``first``: the world's time now and at its start."""
     return Practice(current_time=now, instructions=_ASSISTANT, turn=number, began=first)

@@ -1,18 +1,23 @@
-"""Assessments that this worker takes part in, in state Redis; keys to their worlds are encrypted (I12)."""
+"""Running assessments of this worker, in Redis; the keys to their worlds are encrypted."""
 
 from collections.abc import Sequence
 from typing import cast
 
 from redis.asyncio import Redis
 
-from services.gateway.features.participation.service import BegunByOther, NoKey, Participation, Participations
+from services.gateway.features.participation.service import (
+    BegunByOther,
+    Participation,
+    Participations,
+    UndecryptableKey,
+)
 from shared.infra.keys import PARTICIPATION_SECONDS, participant_key, participation_key
 from shared.infra.lua import Scripts
 from shared.infra.sealed import CannotDecrypt, SecretCipher
 
 
 class RedisParticipations(Participations):
-    """Stores participations. ``keys``: Fernet keys, newest first; at least one."""
+    """The running assessments in Redis. ``keys``: at least one Fernet key, the newest first."""
 
     def __init__(self, redis: Redis, keys: Sequence[str], seconds: int = PARTICIPATION_SECONDS) -> None:
         self._scripts, self._seal, self._seconds = Scripts(redis), SecretCipher(keys), seconds
@@ -57,4 +62,4 @@ class RedisParticipations(Participations):
         try:
             return self._seal.decrypt(participation.sealed_key)
         except CannotDecrypt as error:
-            raise NoKey("no key of ASSESSMENT_KEY opens the key to the assessed world") from error
+            raise UndecryptableKey("no key of ASSESSMENT_KEY opens the key to the assessed world") from error

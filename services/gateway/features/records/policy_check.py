@@ -1,4 +1,4 @@
-"""Has the policy service, which will apply them, check whether a record's rules are valid."""
+"""Asks the policy service whether the rules in a tenant's record are valid."""
 
 from collections.abc import Sequence
 
@@ -12,10 +12,10 @@ from shared.infra.tls import trusted_certificates
 _TIMEOUT = httpx.Timeout(5.0, connect=2.0)
 
 
-async def find_problems(url: str, policies: Sequence[Policy]) -> tuple[FieldProblem, ...]:
-    """What is wrong with the policies' rules; raises ``Unavailable``. ``url``: the policy service's.
+async def find_policy_problems(url: str, policies: Sequence[Policy]) -> tuple[FieldProblem, ...]:
+    """The errors in the policies' rules. ``url``: the policy service's; if empty, rules are not checked.
 
-    Without a policy service nothing is: an invalid rule then blocks when it is applied.
+    An unchecked invalid rule blocks the tasks to which it is applied. Raises ``Unavailable``.
     """
     if not policies or not url:
         return ()

@@ -1,4 +1,4 @@
-"""``/tenants/{tenant}/record``: an operator reads and replaces what the tenant says, version by version."""
+"""``/tenants/{tenant}/record``: operators read, replace and restore their tenant's record."""
 
 from collections.abc import Awaitable, Mapping
 
@@ -29,48 +29,51 @@ class RecordEndpoints:
         )
 
     async def get(self, call: ApiCall) -> Response:
-        """Show the tenant's record as it holds, with its version as ``ETag``; secrets stand in it as references."""
+        """Show the tenant's present record, with its version as ``ETag``. It contains references to secrets only."""
         tenant = call.path_value("tenant")
         return _version_reply(tenant, await self._service.show(tenant, None))
 
     async def show(self, call: ApiCall) -> Response:
-        """Show the tenant's record, or the earlier ``version`` in the body. A POST, since the body says who asks."""
+        """Show the tenant's record, or an earlier one: ``{"version"}``. A POST, since the body may name the caller."""
         tenant, number = (
             call.path_value("tenant"),
-            records.read_number(call.body) if call.body.get("version") is not None else None,
+            records.parse_version_number(call.body) if call.body.get("version") is not None else None,
         )
         return _version_reply(tenant, await self._service.show(tenant, number))
 
     async def put(self, call: ApiCall) -> Response:
         """Replace the tenant's record.
 
-        ``{"record", "comment", "metadata"}`` with ``If-Match``; 200 with the new version, which holds from the next
-        turn on. 400 names each field that is wrong, 412 the version that somebody else has stored meanwhile.
+        ``{"record", "comment", "metadata"}`` with ``If-Match``; 200 with the new version, which tasks use from their
+        next turn on. 400 names each invalid field, 412 the version that was stored meanwhile.
         """
-        tenant, change = call.path_value("tenant"), records.read_change(call.body, call.request.headers.get("if-match"))
+        tenant, change = (
+            call.path_value("tenant"),
+            records.parse_change(call.body, call.request.headers.get("if-match")),
+        )
         return await _answer_change(tenant, self._service.put(tenant, change, call.caller))
 
     async def history(self, call: ApiCall) -> Response:
-        """List who changed the tenant's record, what and when, the newest first."""
+        """List the versions of the tenant's record, the newest first: who stored each, when, and what changed."""
         tenant = call.path_value("tenant")
         return _answer_json(records.history_view(tenant, await self._service.history(tenant)))
 
     async def restore(self, call: ApiCall) -> Response:
         """Restore an earlier version of the tenant's record: ``{"version", "comment"}``; 200 with the new version."""
-        tenant, base = call.path_value("tenant"), records.read_base(call.request.headers.get("if-match"))
-        number, comment = records.read_number(call.body), records.read_comment(call.body)
+        tenant, base = call.path_value("tenant"), records.parse_if_match(call.request.headers.get("if-match"))
+        number, comment = records.parse_version_number(call.body), records.read_comment(call.body)
         return await _answer_change(tenant, self._service.restore(tenant, number, base, comment, call.caller))
 
     async def withdraw(self, call: ApiCall) -> Response:
-        """Withdraw the tenant's stored record: that of TENANT_FILE holds again."""
-        tenant, base = call.path_value("tenant"), records.read_base(call.request.headers.get("if-match"))
+        """Withdraw the tenant's stored record: executors use that of their TENANT_FILE again."""
+        tenant, base = call.path_value("tenant"), records.parse_if_match(call.request.headers.get("if-match"))
         return await _answer_change(
             tenant, self._service.withdraw(tenant, base, records.read_comment(call.body), call.caller)
         )
 
 
 async def _answer_change(tenant: str, change: Awaitable[TenantVersion]) -> Response:
-    """The reply to a change: the new version, or why there is none."""
+    """The response to a change: the new version, or an error with the reason."""
     try:
         return _version_reply(tenant, await change)
     except BadRecord as bad:
@@ -86,7 +89,7 @@ def _version_reply(tenant: str, version: TenantVersion) -> Response:
 
 
 def _answer_json(value: Json, headers: Mapping[str, str] | None = None) -> Response:
-    """A JSON reply with exact numbers."""
+    """A JSON response that keeps numbers exact."""
     return Response(dumps(value), media_type="application/json", headers=dict(headers or {}))
 
 

@@ -1,4 +1,4 @@
-"""Operators' actions on a tenant's record: read, replace, look back, restore, withdraw."""
+"""Operators' actions on a tenant's record: read, replace, list versions, restore, withdraw."""
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import datetime
@@ -35,7 +35,7 @@ class NoRecord(GatewayRefusal):
         super().__init__(said)
 
 
-class BaseNeeded(GatewayRefusal):
+class MissingBaseVersion(GatewayRefusal):
     status = 428
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class BaseNeeded(GatewayRefusal):
 
 
 class RecordChange(NamedTuple):
-    """A document to replace version ``base``. ``restored``: the version that it repeats."""
+    """A document to replace version ``base``. ``restored``: the earlier version that it repeats, if any."""
 
     document: JsonObject
     base: int
@@ -53,18 +53,22 @@ class RecordChange(NamedTuple):
     restored: int | None = None
 
 
-class Addresses(NamedTuple):
-    """Where a record's addresses may lead: those of tool servers and tokens, and those of notices."""
+class PermittedAddresses(NamedTuple):
+    """The addresses that a record may name: ``servers``: of tool servers and their tokens, ``notices``: of notices."""
 
     servers: Reach
     notices: Reach
 
 
 class RecordService:
-    """Operators' actions on the record of their tenant."""
+    """Reads and changes tenants' records. Each change is stored as a new version."""
 
     def __init__(
-        self, records: TenantRecords, check_policies: PolicyCheck, addresses: Addresses, clock: Callable[[], datetime]
+        self,
+        records: TenantRecords,
+        check_policies: PolicyCheck,
+        addresses: PermittedAddresses,
+        clock: Callable[[], datetime],
     ) -> None:
         self._records, self._check_policies, self._addresses, self._clock = records, check_policies, addresses, clock
 
@@ -101,10 +105,10 @@ class RecordService:
             record = read_owned_record(document, tenant)
         except BadRecord as bad:
             return bad.problems
-        return tuple(_misplaced_addresses(record, self._addresses))
+        return tuple(_refused_addresses(record, self._addresses))
 
     async def _all_problems(self, document: JsonObject, tenant: str) -> tuple[FieldProblem, ...]:
-        """What is wrong with the record's fields and rules; where the rules cannot be checked now, bad fields alone."""
+        """The errors in the record's fields and rules. Raises ``Unavailable`` if the rules alone cannot be checked."""
         fields = self._field_problems(document, tenant)
         try:
             return (*fields, *await self._check_policies(readable_policies(document)))
@@ -114,13 +118,13 @@ class RecordService:
             raise
 
     async def restore(self, tenant: str, number: int, base: int | None, comment: str, caller: Caller) -> TenantVersion:
-        """Store an earlier version as a new one; it is checked again, since rules may have become stricter."""
+        """Store an earlier version as a new one; it is validated again, since rules may have become stricter."""
         before = await self.show(tenant, number)
         base = await self._records.latest(tenant) if base is None else base
         return await self.put(tenant, RecordChange(before.document, base, comment, number), caller)
 
     async def withdraw(self, tenant: str, base: int | None, comment: str, caller: Caller) -> TenantVersion:
-        """Withdraw the tenant's stored record; earlier versions can be restored. Raises ``NoRecord``."""
+        """Withdraw the tenant's stored record, as a new version without document. Raises ``NoRecord``."""
         now = await self.show(tenant, None)
         version = TenantVersion(
             version=(now.version if base is None else base) + 1,
@@ -137,8 +141,8 @@ class RecordService:
         return await self._records.version(tenant, number) if number else None
 
 
-def _misplaced_addresses(record: TenantRecord, addresses: Addresses) -> Iterator[FieldProblem]:
-    """Yields the addresses that would never be called, by their text; an executor checks again when it connects."""
+def _refused_addresses(record: TenantRecord, addresses: PermittedAddresses) -> Iterator[FieldProblem]:
+    """Yields a problem for each address that is not permitted; executors check again when they connect."""
     for place, one in enumerate(record.connections):
         token_url = one.credential.token_url if one.credential else ""
         for name, url in (("url", one.url), ("credential.token_url", token_url)):
@@ -149,15 +153,15 @@ def _misplaced_addresses(record: TenantRecord, addresses: Addresses) -> Iterator
             yield FieldProblem(f"notices.{place}.url", problem)
 
 
-def read_change(body: JsonObject, if_match: str | None) -> RecordChange:
-    """Parse ``{"record", "comment"}``; raises ``InvalidField`` and ``BaseNeeded``."""
+def parse_change(body: JsonObject, if_match: str | None) -> RecordChange:
+    """Parse ``{"record", "comment"}`` and ``If-Match``; raises ``InvalidField`` and ``MissingBaseVersion``."""
     document = body.get("record")
     if not isinstance(document, dict):
         raise InvalidField("record", "must be an object: the tenant's record")
-    base = read_base(if_match)
-    base = _read_number(document.get("version")) if base is None else base
+    base = parse_if_match(if_match)
+    base = _parse_number(document.get("version")) if base is None else base
     if base is None:
-        raise BaseNeeded
+        raise MissingBaseVersion
     return RecordChange(document, base, read_comment(body))
 
 
@@ -165,7 +169,7 @@ def read_comment(body: JsonObject) -> str:
     return short_text_at(body, "comment", _LONGEST_COMMENT)
 
 
-def read_number(body: JsonObject) -> int:
+def parse_version_number(body: JsonObject) -> int:
     """Parse ``{"version"}``; raises ``InvalidField``."""
     number = count_at(body, "version", "version")
     if not number:
@@ -173,17 +177,17 @@ def read_number(body: JsonObject) -> int:
     return number
 
 
-def read_base(if_match: str | None) -> int | None:
-    """The version in an ``If-Match`` header; None without one. Raises ``InvalidField``."""
+def parse_if_match(if_match: str | None) -> int | None:
+    """The version in an ``If-Match`` header; None without the header. Raises ``InvalidField``."""
     if if_match is None:
         return None
-    number = _read_number(if_match.strip().removeprefix("W/").strip('"'))
+    number = _parse_number(if_match.strip().removeprefix("W/").strip('"'))
     if number is None:
         raise InvalidField("If-Match", 'must be the number of a version, such as "3"')
     return number
 
 
-def _read_number(value: Json) -> int | None:
+def _parse_number(value: Json) -> int | None:
     text = str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
     return int(text) if text.isdecimal() and text.isascii() and len(text) <= 9 else None
 
@@ -193,7 +197,7 @@ def version_view(tenant: str, version: TenantVersion) -> dict[str, Json]:
 
 
 def history_view(tenant: str, versions: Sequence[TenantVersion]) -> dict[str, Json]:
-    """Who changed what and when, as JSON, newest first. ``changed``: the parts that differ from the version before."""
+    """The versions as JSON, newest first. ``changed``: the fields that differ from the version before."""
     before = [one.document for one in versions[1:]]
     rows: list[Json] = []
     for place, version in enumerate(versions):

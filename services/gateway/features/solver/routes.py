@@ -1,6 +1,7 @@
-"""``POST /api/a2a/purple-agent``: a question in, its answers out, in one plain HTTP call.
+"""``POST /api/a2a/purple-agent``: a task and its answers in one plain HTTP call.
 
-The status tells how it went, so it is sent only at the end: an idle time-out in front must exceed ``BLOCKING_LIMIT``.
+The response begins only when the task has ended, since its status depends on that; idle time-outs of proxies must
+exceed ``BLOCKING_LIMIT``.
 """
 
 import structlog
@@ -12,8 +13,14 @@ from services.gateway.edge.errors import GatewayRefusal, InvalidField, StoppedTe
 from services.gateway.edge.replies import FAILED
 from services.gateway.features.identity.middleware import caller_of_request
 from services.gateway.features.identity.model import Caller, Identity
-from services.gateway.features.solver.service import Ask, metadata_of, read_solver, solver_view, status_of
-from services.gateway.features.tasks.intake import own_id
+from services.gateway.features.solver.service import (
+    SolverCall,
+    http_status_of,
+    parse_solver_call,
+    solver_metadata,
+    solver_view,
+)
+from services.gateway.features.tasks.intake import caller_scoped_id
 from services.gateway.features.tasks.message import ClientMessage
 from services.gateway.features.tasks.service import TaskService
 from services.gateway.features.tasks.views import answer_of
@@ -36,47 +43,47 @@ class SolverEndpoint:
         return router
 
     async def solve(self, request: Request) -> JSONResponse:
-        """The answers to one task, checked against the policy that came with it.
+        """Solve one task; returns its answers, checked against the policy in the request.
 
-        400 for what is not JSON, 422 for a wrong field, 502 if a model or tool server failed, 504 if it takes longer
-        than this gateway waits: the same request again then finds the same task.
+        400 if the body is not JSON, 422 for an invalid field, 502 if a model or tool server failed, 504 if the task
+        takes longer than the gateway waits; the same request again then waits for the same task.
         """
         try:
             body = await read_object(request, self._max_body)
-            return await self._solve(read_solver(body), self._identity.caller_of(caller_of_request(request), {}))
+            return await self._solve(parse_solver_call(body), self._identity.caller_of(caller_of_request(request), {}))
         except (BadCall, StoppedTenant, TooManyRequests, StoreUnavailable):
             raise  # answered here as on every path of our own
         except InvalidField as fault:
             return _field_error(fault)
         except GatewayRefusal as fault:
-            return _answer_error(409, str(fault))
+            return _error_response(409, str(fault))
         except Exception:  # the outermost edge of a request: the client is owed an answer
             log.exception("request_failed", path=PATH)
-            return _answer_error(500, FAILED)
+            return _error_response(500, FAILED)
 
-    async def _solve(self, ask: Ask, caller: Caller) -> JSONResponse:
-        ticket = await self._tasks.submit(_in_own_session(ask.message, caller), caller)
-        record = await self._tasks.wait(ticket)
+    async def _solve(self, call: SolverCall, caller: Caller) -> JSONResponse:
+        ticket = await self._tasks.submit(_scope_session_to_caller(call.message, caller), caller)
+        record = await self._tasks.wait_for_answer(ticket)
         await self._tasks.note_answer(ticket, record)
-        return _answer_task(ask, record)
+        return _build_response(call, record)
 
 
-def _in_own_session(message: ClientMessage, caller: Caller) -> ClientMessage:
-    """The message with a session that no other verified caller has: two clients of a tenant may ask the same."""
+def _scope_session_to_caller(message: ClientMessage, caller: Caller) -> ClientMessage:
+    """The message with a session id of its own for each verified caller, since two may send the same request."""
     session = message.session_id or ""
-    return message._replace(session_id=own_id(session, caller)) if caller.principal.verified else message
+    return message._replace(session_id=caller_scoped_id(session, caller)) if caller.principal.verified else message
 
 
-def _answer_task(ask: Ask, record: TaskRecord) -> JSONResponse:
-    status = status_of(record)
+def _build_response(call: SolverCall, record: TaskRecord) -> JSONResponse:
+    status = http_status_of(record)
     if status == 200:
-        return JSONResponse(solver_view(ask, record))
-    told = {"task_id": ask.task_id, "state": record.state.value, "error": _error_of(record)}
-    return JSONResponse({**told, "metadata": metadata_of(record)} if record.state.is_terminal else told, status)
+        return JSONResponse(solver_view(call, record))
+    told = {"task_id": call.task_id, "state": record.state.value, "error": _describe_missing_answers(record)}
+    return JSONResponse({**told, "metadata": solver_metadata(record)} if record.state.is_terminal else told, status)
 
 
-def _error_of(record: TaskRecord) -> str:
-    """Why there are no answers: what the task says of itself, and its reason, which no bare list holds."""
+def _describe_missing_answers(record: TaskRecord) -> str:
+    """Why there are no answers: the task's answer text or its reason; for an answer that is a list, both."""
     said = answer_of(record)
     if said is None:
         return "the task is being worked on; send the same request again to wait on"
@@ -87,9 +94,9 @@ def _error_of(record: TaskRecord) -> str:
 
 def _field_error(fault: InvalidField) -> JSONResponse:
     if fault.field == "metadata.session_id":  # the session is named after the content: another one is under way
-        return _answer_error(409, "task_id: a task of this id with another content is open; use another id")
+        return _error_response(409, "task_id: a task of this id with another content is open; use another id")
     return JSONResponse({"error": str(fault), "field": fault.field}, 422)
 
 
-def _answer_error(status: int, error: str) -> JSONResponse:
+def _error_response(status: int, error: str) -> JSONResponse:
     return JSONResponse({"error": error}, status)

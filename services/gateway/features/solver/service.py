@@ -1,4 +1,4 @@
-"""The solver endpoint's request and response, as its clients write them."""
+"""The solver endpoint: parses its request, and extracts the list of answers from the worker's text."""
 
 import json
 import re
@@ -17,8 +17,8 @@ from shared.domain.exact_json import Json, JsonObject, as_object, as_text, diges
 from shared.domain.words import Dialect, TaskState
 
 
-def refuse_unreadable(document: Json, path: str) -> None:
-    """Raises ``InvalidField`` for rules, or a text that contains some, that cannot be read. Prose is accepted."""
+def check_policy_document(document: Json, path: str) -> None:
+    """Raises ``InvalidField`` for a policy document with invalid rules, also in a text; prose is accepted."""
     try:
         found = rules_in_text(document) if isinstance(document, str) else document
         if found and isinstance(found, dict | list):
@@ -59,13 +59,13 @@ _TRIES = 100  # brackets of a text that are looked at
 _DECODER = json.JSONDecoder(parse_float=Decimal)
 
 
-def asks_for_an_order(task: str) -> bool:
-    """Whether the task asks for its answers in a certain order, which sorting would destroy."""
+def asks_for_given_order(task: str) -> bool:
+    """Whether the task's text asks for answers in a certain order, so that they must not be sorted."""
     return _ORDER.search(task) is not None
 
 
-def answers_in(text: str, wanted: Format, *, in_given_order: bool) -> tuple[str, ...]:
-    """The answers in a text, sorted alphabetically unless they keep their order; empty if there are none."""
+def extract_answers(text: str, wanted: Format, *, in_given_order: bool) -> tuple[str, ...]:
+    """Extract the answers from a text; sorted alphabetically unless ``in_given_order``; empty if there are none."""
     found = tuple(filter(None, (item.strip() for item in _find_answers(text.strip(), wanted))))
     return found if in_given_order else tuple(sorted(found, key=lambda item: (item.casefold(), item)))
 
@@ -81,8 +81,8 @@ def _find_answers(text: str, wanted: Format) -> tuple[str, ...]:
 
 
 def _list_items(text: str) -> tuple[str, ...]:
-    """The items of a JSON array, else of a numbered or bulleted list, else of a list with commas or semicolons."""
-    array = _array_in(text)
+    """The items of a JSON array, else of a numbered or bulleted list, else the parts between commas or semicolons."""
+    array = _find_answer_array(text)
     if array is not None:
         return tuple(map(as_text, array))
     items = tuple(_ITEM.finditer(text))
@@ -98,9 +98,9 @@ def _split_items(text: str) -> tuple[str, ...]:
 
 
 def _is_refusal(text: str) -> bool:
-    """Whether a text says why there is no answer; it is then one answer, however many commas it has.
+    """Whether a text says why there is no answer; it is then one answer, even if it contains commas.
 
-    Words that may also be states ("Rejected, Approved") count only if most of the text's parts have one.
+    Words that may also be states ("Rejected, Approved") count only if most parts of the text contain one.
     """
     plain = text.replace("’", "'").strip()
     parts = [part.strip() for part in _BETWEEN.split(plain) if part.strip()]
@@ -120,8 +120,8 @@ def _whole_json(text: str) -> tuple[str, ...]:
     return (dumps(value),) if isinstance(value, dict) else ()
 
 
-def _array_in(text: str) -> list[Json] | None:
-    """The text as a JSON array, or the first array of texts in it; a bare ``[1]`` in prose is a footnote. Else None."""
+def _find_answer_array(text: str) -> list[Json] | None:
+    """The text as a JSON array, else the first array in it with a string, else None (``[1]`` is a footnote)."""
     whole = _parse_json(text)
     if isinstance(whole, list):
         return whole
@@ -133,13 +133,13 @@ def _find_arrays(text: str) -> Iterator[list[Json]]:
     for _ in range(_TRIES):
         if start < 0:
             return
-        array, end = _array_at(text, start)
+        array, end = _decode_array_at(text, start)
         if array is not None:
             yield array
         start = text.find("[", end)
 
 
-def _array_at(text: str, start: int) -> tuple[list[Json] | None, int]:
+def _decode_array_at(text: str, start: int) -> tuple[list[Json] | None, int]:
     try:
         array, end = _DECODER.raw_decode(text, start)
     except (ValueError, RecursionError):
@@ -158,23 +158,23 @@ _FORMATS = ("list", "single", "json")
 _ROLES = ("user", "assistant")
 
 
-class Ask(NamedTuple):
-    """One request of the solver endpoint. ``message``: for the task service; its session is named after its content."""
+class SolverCall(NamedTuple):
+    """A request to the solver endpoint. ``message``: for the task service; its session id derives from its content."""
 
     task_id: str
     wanted: Format
     message: ClientMessage
 
 
-def read_solver(body: JsonObject) -> Ask:
-    """Parse the body of a request; raises ``InvalidField``."""
+def parse_solver_call(body: JsonObject) -> SolverCall:
+    """Parse the body of a request to the solver endpoint; raises ``InvalidField``."""
     task_id = required_id_at(body, "task_id", "task_id")
     task = _required_text(body, "task")
     context = text_at(body, "context", "context")
     wanted = _read_format(body)
     solver = SolverRequest(history=_read_history(body), expected_format=wanted)
     policy = body.get("policy_doc")
-    refuse_unreadable(policy, "policy_doc")
+    check_policy_document(policy, "policy_doc")
     message = ClientMessage(
         dialect=Dialect.LEGACY,
         task_id=task_id,
@@ -187,21 +187,21 @@ def read_solver(body: JsonObject) -> Ask:
         metadata={},
         solver=solver,
     )
-    return Ask(task_id, wanted, message)
+    return SolverCall(task_id, wanted, message)
 
 
-def solver_view(ask: Ask, record: TaskRecord) -> dict[str, JsonValue]:
-    """The response for an ended task; without answers unless the task was completed."""
+def solver_view(call: SolverCall, record: TaskRecord) -> dict[str, JsonValue]:
+    """The response for an ended task, as JSON; without answers unless the task was completed."""
     said = record.answer if record.state is TaskState.COMPLETED else None
-    ordered = asks_for_an_order(ask.message.text)
-    answers = answers_in(said or "", ask.wanted, in_given_order=ordered)
-    return {"task_id": ask.task_id, "answers": list(answers), "metadata": metadata_of(record)}
+    ordered = asks_for_given_order(call.message.text)
+    answers = extract_answers(said or "", call.wanted, in_given_order=ordered)
+    return {"task_id": call.task_id, "answers": list(answers), "metadata": solver_metadata(record)}
 
 
-def status_of(record: TaskRecord) -> int:
-    """The HTTP status: 200 for an answer or a refusal by policy, 202 while it waits for a person, 504 while it runs.
+def http_status_of(record: TaskRecord) -> int:
+    """The HTTP status for a task: 200 if completed or rejected, 202 while it waits for a person, 504 while it runs.
 
-    502 if a model or server failed, else 500, as for a partial answer when a budget is spent.
+    502 if a model or tool server failed; 500 for other failures, and for a partial answer when a budget was spent.
     """
     if not record.state.is_terminal:
         return 202 if record.state is TaskState.INPUT_REQUIRED else 504
@@ -212,8 +212,8 @@ def status_of(record: TaskRecord) -> int:
     return 502 if record.metadata.get("failed_part") else 500
 
 
-def metadata_of(record: TaskRecord) -> dict[str, JsonValue]:
-    """What was found of the policy and the history, whatever became of the task."""
+def solver_metadata(record: TaskRecord) -> dict[str, JsonValue]:
+    """The response's metadata: whether the answer complies with the policy, and the summary of the history."""
     checked, memory = (
         cast("dict[str, JsonValue]", as_object(record.metadata.get(name))) for name in ("text_policy", "memory")
     )

@@ -1,4 +1,4 @@
-"""Plain HTTP routes: tasks, their events, health and readiness."""
+"""The gateway's own HTTP routes for tasks, their events and files, and for health and readiness."""
 
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -24,62 +24,61 @@ from shared.ports.tasks import EventsLost, TaskSnapshot
 log = structlog.get_logger()
 
 
-async def story(
-    tasks: TaskService, standing: TaskSnapshot, seen: updates.SeenEvents | None, notice: str, *, follow: bool
+async def event_frames(
+    tasks: TaskService, task_snapshot: TaskSnapshot, seen: updates.SeenEvents | None, notice: str, *, follow: bool
 ) -> AsyncGenerator[bytes, None]:
-    """Yields the events that a reader lacks; ends with the current turn, unless ``follow`` is set.
+    """Yields a task's events after ``seen`` as SSE frames, to the end of the current turn or, if ``follow``, the task.
 
-    A reader who has seen an ended task's last event gets nothing. One who lacks events that were dropped gets an event
-    ``snapshot`` with the task and the gap, and what comes after it.
+    If events that the client lacks have been dropped, an event ``snapshot`` with the task and the gap comes first.
     """
     try:
-        found = updates.resumption(seen, standing)
+        found = updates.find_resumption(seen, task_snapshot)
         while True:
             if found.lost_after is not None:
-                yield _write_gap(standing, found.lost_after, notice)
+                yield _gap_frame(task_snapshot, found.lost_after, notice)
             try:
-                async with aclosing(_write_frames(tasks, standing, found, follow=follow)) as frames:
+                async with aclosing(_later_frames(tasks, task_snapshot, found, follow=follow)) as frames:
                     async for item in frames:
                         yield item
                 return
             except EventsLost as lost:
-                standing, found = await tasks.snapshot(standing.record), updates.Resumption(None, lost.after)
+                task_snapshot, found = await tasks.snapshot(task_snapshot.record), updates.Resumption(None, lost.after)
     except StoreUnavailable as fault:
-        log.warning("story_broken", task_id=standing.record.task_id, error=str(fault))
+        log.warning("story_broken", task_id=task_snapshot.record.task_id, error=str(fault))
         yield f"event: error\ndata: {json.dumps({'error': str(fault)})}\n\n".encode()
 
 
-async def _write_frames(
-    tasks: TaskService, standing: TaskSnapshot, found: updates.Resumption, *, follow: bool
+async def _later_frames(
+    tasks: TaskService, task_snapshot: TaskSnapshot, found: updates.Resumption, *, follow: bool
 ) -> AsyncGenerator[bytes, None]:
-    record, newest = standing.record, updates.SeenEvents(updates.EventPlace.parse(standing.newest or "0-0"))
+    record, newest = task_snapshot.record, updates.SeenEvents(updates.EventPlace.parse(task_snapshot.newest or "0-0"))
     start = found.seen or (newest if found.lost_after else updates.SeenEvents(updates.EventPlace(0, 0)))
     if record.state.is_terminal and start.place >= newest.place and start.part is None:
         return
     past = _past_turns(record)
-    async with aclosing(tasks.watch(record, start.after)) as events:
+    async with aclosing(tasks.watch(record, start.read_after)) as events:
         async for stream_id, event in events:
-            yield frame(stream_id, event)
+            yield event_frame(stream_id, event)
             if ends_task(event) or (
-                not follow and updates.leaves_waiting(event) and event.data.get("turn_id") not in past
+                not follow and updates.leaves_task_waiting(event) and event.data.get("turn_id") not in past
             ):
                 return
             if record.state.is_terminal and updates.EventPlace.parse(stream_id) >= newest.place:
                 return
 
 
-def _write_gap(standing: TaskSnapshot, lost_after: str, notice: str) -> bytes:
-    data = {"kind": "snapshot", "gap": {"lost_after": lost_after}, "task": public_view(standing.record, notice)}
-    return f"id: {standing.newest or '0-0'}\nevent: snapshot\ndata: {json.dumps(data)}\n\n".encode()
+def _gap_frame(task_snapshot: TaskSnapshot, lost_after: str, notice: str) -> bytes:
+    data = {"kind": "snapshot", "gap": {"lost_after": lost_after}, "task": public_view(task_snapshot.record, notice)}
+    return f"id: {task_snapshot.newest or '0-0'}\nevent: snapshot\ndata: {json.dumps(data)}\n\n".encode()
 
 
-def frame(stream_id: str, event: TaskEvent) -> bytes:
+def event_frame(stream_id: str, event: TaskEvent) -> bytes:
     data = event.model_dump_json(include={"kind", "at", "data"})
     return f"id: {stream_id}\nevent: {event.kind}\ndata: {data}\n\n".encode()
 
 
 def _past_turns(record: TaskRecord) -> frozenset[str]:
-    """Turns that are over and were not the last: a stream does not stop at their ends."""
+    """The turns at whose ends a stream does not stop: all that are over, but the last if the task rests."""
     return frozenset(record.turns_done[:-1] if updates.is_at_rest(record) else record.turns_done)
 
 
@@ -104,29 +103,29 @@ class RestEndpoints:
         return router
 
     async def task(self, task_id: str, request: Request) -> Response:
-        """The task's record as JSON; a client that says protocol 1.0 gets the task in the words of that protocol."""
+        """Show the task in the gateway's own form or, for requests of protocol 1.0, as an A2A task."""
         if asks_for_1_0(request):
             return await self._task_of_1_0(request)
         return JSONResponse(public_view(await self._tasks.read(task_id, self._identify_caller(request)), self._notice))
 
     async def events(self, task_id: str, request: Request, follow: bool = False) -> Response:
-        """The task's events, live, each with its id; ``Last-Event-ID`` goes on after that one."""
-        seen = updates.read_seen(request.headers.get(updates.LAST_EVENT_ID))
-        standing = await self._tasks.snapshot(await self._tasks.read(task_id, self._identify_caller(request)))
-        frames = story(self._tasks, standing, seen, self._notice, follow=follow)
+        """Stream the task's events as server-sent events; with ``Last-Event-ID`` those after that event."""
+        seen = updates.parse_last_event_id(request.headers.get(updates.LAST_EVENT_ID))
+        task_snapshot = await self._tasks.snapshot(await self._tasks.read(task_id, self._identify_caller(request)))
+        frames = event_frames(self._tasks, task_snapshot, seen, self._notice, follow=follow)
         return KeepAliveResponse(frames, "text/event-stream", SSE_BEAT)
 
     async def file(self, task_id: str, file_id: str, request: Request) -> Response:
-        """A file of the task's messages, to be saved and never shown as a page of ours."""
+        """Download a file of the task's messages."""
         record = await self._tasks.read(task_id, self._identify_caller(request))
         return file_reply(*await self._tasks.files.find(record, file_id))
 
     async def health(self) -> dict[str, JsonValue]:
-        """Whether the process lives; asks nobody else."""
+        """Whether the process is alive, without asking any other service."""
         return {"status": "ok", "service": "gateway", "version": VERSION, "model": self._notice or None}
 
     async def ready(self) -> Response:
-        """Whether requests should come here; 503 with the reasons otherwise."""
+        """Whether this replica can serve requests; 503 with the reasons otherwise."""
         if problems := await self._problems():
             return JSONResponse({"status": "not ready", "problems": list(problems)}, 503, RETRY_LATER)
         return JSONResponse({"status": "ready"})

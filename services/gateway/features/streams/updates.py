@@ -1,7 +1,7 @@
-"""A task's updates, whatever the protocol, and their places in its event stream.
+"""The updates of a task that clients receive, in any protocol, and the ids by which a stream is resumed.
 
-A place's id is that of the stored event (``1700000000000-0``). If one stored event is told as several updates, all but
-the last also carry a part (``1700000000000-0.2``: the first two parts of that event were told).
+An update's id is that of its stored event (``1700000000000-0``). If an event leads to several updates, all but the last
+have a part in their id (``1700000000000-0.2``: the second update of that event).
 """
 
 import re
@@ -14,7 +14,13 @@ from typing import NamedTuple, TypeAlias
 from pydantic import JsonValue
 
 from services.gateway.edge.errors import InvalidField
-from services.gateway.features.tasks.views import answer_of, artifacts_of, legacy_artifact, legacy_status, metadata_of
+from services.gateway.features.tasks.views import (
+    answer_of,
+    artifacts_of,
+    client_metadata,
+    legacy_artifact,
+    legacy_status,
+)
 from shared.contracts.task import Artifact, ArtifactChunk, TaskEvent, TaskRecord
 from shared.domain.words import Phase, TaskState
 from shared.ports.tasks import TaskSnapshot
@@ -26,7 +32,7 @@ _LAST_SEQ = 2**64 - 1
 
 @dataclass(frozen=True, order=True)
 class EventPlace:
-    """The place of an event in a stream."""
+    """The place of an event in a task's event stream (a Redis stream id)."""
 
     ms: int
     seq: int
@@ -38,7 +44,7 @@ class EventPlace:
 
     @property
     def before(self) -> "EventPlace":
-        """The last place before this one that an event could have."""
+        """The last possible place before this one."""
         if self.seq:
             return EventPlace(self.ms, self.seq - 1)
         return EventPlace(self.ms - 1, _LAST_SEQ) if self.ms else self
@@ -48,22 +54,22 @@ class EventPlace:
 
 
 class SeenEvents(NamedTuple):
-    """What a client has: everything up to ``place``, or of that event only the parts up to ``part``."""
+    """The events that a client has: all up to ``place``; if ``part`` is given, of that event only so many updates."""
 
     place: EventPlace
     part: int | None = None
 
     @property
-    def after(self) -> str:
-        """The stream id after which to read on."""
+    def read_after(self) -> str:
+        """The stream id after which events are to be read."""
         return str(self.place if self.part is None else self.place.before)
 
     @property
     def event_id(self) -> str:
         return event_id(str(self.place), self.part)
 
-    def has(self, stream_id: str, part: int | None) -> bool:
-        """Whether the client has that part of an event; ``part`` None is the event's last part."""
+    def includes(self, stream_id: str, part: int | None) -> bool:
+        """Whether the client has the update ``part`` of an event; None is the event's last update."""
         if self.part is None or EventPlace.parse(stream_id) != self.place:
             return EventPlace.parse(stream_id) <= self.place
         return part is not None and part <= self.part
@@ -73,8 +79,8 @@ def event_id(stream_id: str, part: int | None) -> str:
     return stream_id if part is None else f"{stream_id}.{part}"
 
 
-def read_seen(text: str | None) -> SeenEvents | None:
-    """Parse a ``Last-Event-ID``; None if it is empty or 0. Raises ``InvalidField`` for an id that no stream gave."""
+def parse_last_event_id(text: str | None) -> SeenEvents | None:
+    """Parse a ``Last-Event-ID``; None if it is empty or 0. Raises ``InvalidField`` for an invalid id."""
     if not text or text == "0":
         return None
     found = _ID.fullmatch(text)
@@ -85,27 +91,31 @@ def read_seen(text: str | None) -> SeenEvents | None:
 
 
 class Resumption(NamedTuple):
-    """Where a stream resumes. ``seen``: None if the client has nothing of what is still stored.
+    """Where a stream resumes. ``seen``: the events that the client has; None if none of them is still stored.
 
-    ``lost_after``: the client's last id, if events after it were dropped.
+    ``lost_after``: the client's last id, if events after it have been dropped.
     """
 
     seen: SeenEvents | None
     lost_after: str | None = None
 
 
-def resumption(seen: SeenEvents | None, standing: TaskSnapshot) -> Resumption:
-    """Where the stream of a task resumes for a client that has seen so much.
+def find_resumption(seen: SeenEvents | None, task_snapshot: TaskSnapshot) -> Resumption:
+    """Find where a task's stream resumes for a client that has the events ``seen``.
 
-    An id from before the stream's first event is from another stream: the client then has nothing and lacks nothing.
+    An id from before the stream's first event belongs to another stream; the client then starts from the beginning.
     """
     if seen is None:
         return Resumption(None)
-    if standing.oldest is None or standing.newest is None or seen.place > EventPlace.parse(standing.newest):
+    if (
+        task_snapshot.oldest is None
+        or task_snapshot.newest is None
+        or seen.place > EventPlace.parse(task_snapshot.newest)
+    ):
         return Resumption(None, seen.event_id)
-    if seen.place >= EventPlace.parse(standing.oldest):
+    if seen.place >= EventPlace.parse(task_snapshot.oldest):
         return Resumption(seen)
-    return Resumption(None, None if standing.whole else seen.event_id)
+    return Resumption(None, None if task_snapshot.whole else seen.event_id)
 
 
 _NOTHING: Mapping[str, JsonValue] = MappingProxyType({})
@@ -118,9 +128,9 @@ _PHASES = {
 
 
 class Snapshot(NamedTuple):
-    """The whole task. ``lost_after``: the id after which events were dropped, if there is such a gap.
+    """An update with the whole task. ``lost_after``: the id after which events were dropped, if there is such a gap.
 
-    ``final``: nothing more comes.
+    ``final``: whether it is the last update of the stream.
     """
 
     record: TaskRecord
@@ -129,13 +139,13 @@ class Snapshot(NamedTuple):
 
 
 class TasklessReply(NamedTuple):
-    """An answer without a task, and all that its stream tells. The record is not stored."""
+    """An answer without a task, which is the only update of its stream. ``record``: not stored."""
 
     record: TaskRecord
 
 
 class StatusUpdate(NamedTuple):
-    """The task's status. ``record``: the task as its newest turn left it, at the end of that turn."""
+    """A change of the task's status. ``record``: the task at the end of its newest turn; None within a turn."""
 
     state: TaskState
     at: datetime
@@ -146,7 +156,7 @@ class StatusUpdate(NamedTuple):
 
 
 class ArtifactUpdate(NamedTuple):
-    """A result or a chunk of one. ``place``: its number among the task's results; 0 for the answer."""
+    """A result, or a chunk of one. ``place``: its number among the task's results, from 1; 0 for the answer."""
 
     place: int
     artifact: Artifact
@@ -157,28 +167,28 @@ class ArtifactUpdate(NamedTuple):
 Update: TypeAlias = Snapshot | TasklessReply | StatusUpdate | ArtifactUpdate
 
 
-class Part(NamedTuple):
-    """One update of a stored event. ``number`` distinguishes it from the event's others; the last has none."""
+class UpdatePart(NamedTuple):
+    """One of the updates that a stored event leads to. ``number``: its place among them; None for the last."""
 
     number: int | None
     update: Update
 
 
-def parts_of(event: TaskEvent, record: TaskRecord | None, *, final: bool) -> Iterator[Part]:
-    """Yields the updates that an event tells clients, often none. ``record``: the task by then, for a turn's end."""
+def updates_of_event(event: TaskEvent, record: TaskRecord | None, *, final: bool) -> Iterator[UpdatePart]:
+    """Yields the updates that an event leads to, often none. ``record``: the task, if the event ends a turn."""
     match event.kind:
         case "artifact":
             chunk = ArtifactChunk.model_validate(event.data)
-            yield Part(None, ArtifactUpdate(chunk.index, chunk.artifact, chunk.append, chunk.last_chunk))
+            yield UpdatePart(None, ArtifactUpdate(chunk.index, chunk.artifact, chunk.append, chunk.last_chunk))
         case "turn_finished":
-            yield from _end_of_turn(event, record, final=final)
+            yield from _turn_end_updates(event, record, final=final)
         case _:
             if (status := _progress_status(event)) is not None:
-                yield Part(None, status)
+                yield UpdatePart(None, status)
 
 
 def is_newest_turn(event: TaskEvent, record: TaskRecord) -> bool:
-    """Whether no later turn has ended since the one that this event ends."""
+    """Whether the turn that this event ends is the last one that has ended."""
     return record.turns_done[-1:] == (event.data.get("turn_id"),)
 
 
@@ -191,13 +201,13 @@ def _is_waiting(state: object, until: object) -> bool:
     return state == TaskState.INPUT_REQUIRED or bool(until)
 
 
-def leaves_waiting(event: TaskEvent) -> bool:
-    """Whether the event ends a turn that leaves its task to a person or to a time."""
+def leaves_task_waiting(event: TaskEvent) -> bool:
+    """Whether the event ends a turn that leaves its task waiting for a person or for a time."""
     return event.kind == "turn_finished" and _is_waiting(event.data.get("state"), event.data.get("waits_until"))
 
 
 def results_of(record: TaskRecord, state: TaskState) -> Iterator[tuple[int, Artifact]]:
-    """Yields the results to tell at the end of a turn that left the task in that state, each with its place."""
+    """Yields the results to send at the end of a turn that left the task in ``state``, each with its place."""
     record = record.model_copy(update={"state": state})
     answer = answer_of(record)
     said = [(ANSWER_PLACE, Artifact(name=answer.name, text=answer.text))] if answer else []
@@ -205,15 +215,15 @@ def results_of(record: TaskRecord, state: TaskState) -> Iterator[tuple[int, Arti
     yield from (*said, *made) if answer and answer.is_given else (*made, *said)
 
 
-def _end_of_turn(event: TaskEvent, record: TaskRecord | None, *, final: bool) -> Iterator[Part]:
-    """Yields a turn's results and status; only the status, if other turns have ended since."""
+def _turn_end_updates(event: TaskEvent, record: TaskRecord | None, *, final: bool) -> Iterator[UpdatePart]:
+    """Yields the results and the status of an ended turn; the status alone if later turns have ended since."""
     state = TaskState(str(event.data["state"]))
     if record is None or not is_newest_turn(event, record):
-        yield Part(None, StatusUpdate(state, event.at, final=final))
+        yield UpdatePart(None, StatusUpdate(state, event.at, final=final))
         return
     for index, artifact in results_of(record, state):
-        yield Part(index + 1, ArtifactUpdate(index, artifact))
-    yield Part(None, StatusUpdate(state, event.at, record.reason, record=record, final=final))
+        yield UpdatePart(index + 1, ArtifactUpdate(index, artifact))
+    yield UpdatePart(None, StatusUpdate(state, event.at, record.reason, record=record, final=final))
 
 
 def _progress_status(event: TaskEvent) -> StatusUpdate | None:
@@ -228,7 +238,7 @@ def _progress_status(event: TaskEvent) -> StatusUpdate | None:
         case "approval" if "by" in data:
             return _describe_progress(event, f"The approval was {data.get('status')} by {data.get('by')}")
         case "status":
-            return _between_turns(event)
+            return _status_between_turns(event)
         case _:
             return None
 
@@ -237,8 +247,8 @@ def _describe_progress(event: TaskEvent, text: str) -> StatusUpdate:
     return StatusUpdate(TaskState.WORKING, event.at, text, {"progress": {"kind": event.kind, **event.data}})
 
 
-def _between_turns(event: TaskEvent) -> StatusUpdate | None:
-    """The status of an event between turns; None for one that ends a turn, which is told with the turn's end."""
+def _status_between_turns(event: TaskEvent) -> StatusUpdate | None:
+    """The status update of an event between turns; None for a status that the end of the turn repeats."""
     state = TaskState(str(event.data["state"]))
     if state not in (TaskState.SUBMITTED, TaskState.WORKING):
         return None
@@ -247,19 +257,19 @@ def _between_turns(event: TaskEvent) -> StatusUpdate | None:
 
 
 def legacy_update(update: Update, shown_id: str, notice: str) -> dict[str, JsonValue]:
-    """``{id, status, final}`` or ``{id, artifact}``, under the id that the client chose."""
+    """An update in the early protocol: ``{id, status, final}`` or ``{id, artifact}``, with the client's own task id."""
     match update:
         case Snapshot(record, lost_after, final):
             gap: dict[str, JsonValue] = {} if lost_after is None else {"gap": {"lost_after": lost_after}}
             status = legacy_status(record.state, record.reason, record.updated_at)
-            metadata = {**metadata_of(record, notice), **gap}
+            metadata = {**client_metadata(record, notice), **gap}
             return {"id": shown_id, "status": status, "final": final, "metadata": metadata}
         case TasklessReply(record):
             status = legacy_status(record.state, record.answer, record.updated_at)
-            return {"id": shown_id, "status": status, "final": True, "metadata": metadata_of(record, notice)}
+            return {"id": shown_id, "status": status, "final": True, "metadata": client_metadata(record, notice)}
         case StatusUpdate():
             status = legacy_status(update.state, update.text, update.at)
-            metadata = metadata_of(update.record, notice) if update.record else dict(update.metadata)
+            metadata = client_metadata(update.record, notice) if update.record else dict(update.metadata)
             return {"id": shown_id, "status": status, "final": update.final, "metadata": metadata}
         case ArtifactUpdate():
             artifact = legacy_artifact(update.place, update.artifact)

@@ -1,4 +1,4 @@
-"""What a message may bring with it, and how much: texts, files, a tool server, a webhook."""
+"""Checks of a client's message: its size, its files, its tool server and its webhook."""
 
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ from shared.ports.tenant_records import TenantRecords
 
 
 class MessageLimits(NamedTuple):
-    """Limits of a message. ``text_characters``: all texts and data together, earlier turns included.
+    """Limits of a message. ``text_characters``: of all texts and data together, earlier turns included.
 
     ``metadata_characters``: of the metadata as JSON.
     """
@@ -25,9 +25,10 @@ class MessageLimits(NamedTuple):
 
 
 class MessageRules(NamedTuple):
-    """``endpoints``: where tool servers may be, beside the connections of a tenant's record.
+    """The rules for messages. ``endpoints``: addresses of tool servers, in addition to those of a tenant's record.
 
-    ``webhooks``: None if none are offered. ``known_by_id``: a message with the id of an earlier one is the same.
+    ``webhooks``: None if webhooks are not offered. ``known_by_id``: whether a message with the id of an earlier one is
+    a repeat of it.
     """
 
     limits: MessageLimits = MessageLimits()
@@ -38,7 +39,10 @@ class MessageRules(NamedTuple):
     known_by_id: bool = True
 
     async def check(self, message: ClientMessage, caller: Caller) -> None:
-        """Before anything is stored; raises ``InvalidField``, ``PushUnsupported`` and ``UnsupportedContent``."""
+        """Check a message's tool server, webhook and files.
+
+        Raises ``InvalidField``, ``PushUnsupported`` and ``UnsupportedContent``.
+        """
         url = message.tools_endpoint
         problem = why_refused(url, self.endpoints) if url else None  # the executor checks the address again
         if url and problem and not await self._has_connection(caller.tenant, url):
@@ -60,7 +64,7 @@ class MessageRules(NamedTuple):
 
 
 def check_size(message: ClientMessage, limits: MessageLimits) -> None:
-    """Raises ``InvalidField``, which names what is too large and the limit."""
+    """Raises ``InvalidField`` if the message exceeds a limit, which the error names."""
     parts = "task" if message.solver else "message.parts"
     if message.part_count > limits.parts:
         raise InvalidField(parts, f"there are {message.part_count} parts; at most {limits.parts} are taken")

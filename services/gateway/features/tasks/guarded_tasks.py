@@ -1,4 +1,4 @@
-"""The task store as the gateway uses it: with wakes, which may fail, load shedding, counters and traces."""
+"""The task store as the gateway uses it: it also wakes executors, sheds load, and records metrics and traces."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -28,7 +28,7 @@ log = structlog.get_logger()
 
 
 class GuardedTasks(ports.Tasks):
-    """What is accepted or signalled here also wakes an executor."""
+    """A task store that wakes an executor for each accepted or signalled turn."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class GuardedTasks(ports.Tasks):
         return self._tasks.watch(tenant, task_id, after, session_id)
 
     async def _accept_in_span(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> ports.Accepted:
-        """Accept in a span, which ends at once, so that later spans have a finished parent."""
+        """Accept a turn within a span of its own, so that the spans of its execution have a finished parent."""
         if not self._tracer.is_on:
             return await self._tasks.accept(record, turn, dedupe)
         with self._tracer.span(spans.ACCEPT, SpanKind.PRODUCER) as span:

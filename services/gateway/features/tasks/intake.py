@@ -1,4 +1,4 @@
-"""Turns a client's message into what is stored: a turn of a new task, of a known one, or a decision."""
+"""Decides what to store for a client's message: a new task, a turn of a known task, a decision, or nothing."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from typing_extensions import override
 from services.gateway.edge.errors import InvalidField, NoVisibleTask, TaskHasEnded
 from services.gateway.edge.ids import derive_id
 from services.gateway.features.identity.model import Caller, check_client, may_decide, may_read
-from services.gateway.features.tasks.message import ClientMessage, DecisionWord, decision_in
+from services.gateway.features.tasks.message import ClientMessage, MessageDecision, parse_decision
 from services.gateway.features.tasks.model import FoundTask
 from shared.contracts.task import HistoryMessage, SentFile, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.domain.exact_json import Json, digest
@@ -16,62 +16,64 @@ from shared.domain.words import Dialect, TaskState
 
 
 class IntakeTime(NamedTuple):
-    """The time, and an unused id."""
+    """The present time and an unused id, for what a message becomes."""
 
     now: datetime
     fresh_id: str
 
 
-class Accept(NamedTuple):
-    """A turn to store among its session's messages, with its task if that is new."""
+class AcceptTurn(NamedTuple):
+    """A turn to queue in its session, with its task's record, which is stored too if the task is new."""
 
     record: TaskRecord
     turn: Turn
     dedupe: str
 
 
-class Signal(NamedTuple):
-    """A turn to store ahead of its session's messages."""
+class SignalTurn(NamedTuple):
+    """A turn, such as a decision, to store ahead of the messages that are queued in its session."""
 
     record: TaskRecord
     turn: Turn
 
 
-class Join(NamedTuple):
-    """A repeat of an earlier message: nothing is stored, and its turn is waited for."""
+class JoinTurn(NamedTuple):
+    """A repeat of an earlier message: nothing is stored, and the client waits for that message's turn."""
 
     record: TaskRecord
     turn_id: str
 
 
-Intake = Accept | Signal | Join
+Intake = AcceptTurn | SignalTurn | JoinTurn
 
 
-def take_in(message: ClientMessage, caller: Caller, found: FoundTask, moment: IntakeTime) -> Intake:
-    """Decide what a message is. ``found``: where its task id leads.
+def decide_intake(message: ClientMessage, caller: Caller, found: FoundTask, moment: IntakeTime) -> Intake:
+    """Decide what a message becomes. ``found``: the task that its task id leads to, if any.
 
     Raises ``NoVisibleTask``, ``TaskHasEnded``, ``NotAClient`` and ``InvalidField``.
     """
-    names, known = names_of(message.dialect), found.record
+    names, known = naming_of(message.dialect), found.record
     same = digest(["same", found.key.fingerprint]) if message.same_as else None
-    dedupe = same or names.identify(message, found, moment.fresh_id)
-    arrival = _Arrival(message, caller, moment, dedupe, derive_id("turn", caller.tenant, dedupe))
+    dedupe = same or names.dedupe_key(message, found, moment.fresh_id)
+    arrival = _IncomingMessage(message, caller, moment, dedupe, derive_id("turn", caller.tenant, dedupe))
     if known is None:
         check_client(caller)
-        return arrival.begin(names.name_task(arrival, found))
+        return arrival.begin_task(names.ids_of_new_task(arrival, found))
     if arrival.turn_id in (*known.turns_done, found.signalled):
-        return Join(known, arrival.turn_id)
-    decision = decision_in(message) if known.state is TaskState.INPUT_REQUIRED else None
+        return JoinTurn(known, arrival.turn_id)
+    decision = parse_decision(message) if known.state is TaskState.INPUT_REQUIRED else None
     if not (decision and may_decide(caller.principal, known)):
-        _check_own(message, caller, known)
+        _check_is_requester(message, caller, known)
     if not decision:
         check_client(caller)
     if known.state.is_terminal:
-        return arrival.begin(names.name_task(arrival, found))
+        return arrival.begin_task(names.ids_of_new_task(arrival, found))
     if message.session_id not in (None, known.session_id):
         raise InvalidField(names.session_field, f"task {message.task_id!r} belongs to session {known.session_id!r}")
-    turn = arrival.build_turn(known.task_id).model_copy(update={"files": _list_files(message)})
-    return Signal(known, _decide_by(turn, decision, known)) if decision else Accept(known, turn, arrival.dedupe)
+    turn = arrival.build_turn(known.task_id).model_copy(update={"files": _sent_files(message)})
+    return (
+        SignalTurn(known, _as_decision(turn, decision, known)) if decision else AcceptTurn(known, turn, arrival.dedupe)
+    )
 
 
 class TaskIds(NamedTuple):
@@ -81,8 +83,8 @@ class TaskIds(NamedTuple):
     session_id: str
 
 
-class _Arrival(NamedTuple):
-    """A message that has come, and the key by which it is recognised when it is sent again."""
+class _IncomingMessage(NamedTuple):
+    """A message with its sender. ``dedupe``: the key by which a repeat of it is recognised."""
 
     message: ClientMessage
     caller: Caller
@@ -102,8 +104,8 @@ class _Arrival(NamedTuple):
             parts=self.message.parts,
         )
 
-    def begin(self, ids: TaskIds) -> Accept:
-        """The message's turn as the first of a new task."""
+    def begin_task(self, ids: TaskIds) -> AcceptTurn:
+        """Build a new task with the message's turn as its first."""
         message, turn, now = self.message, self.build_turn(ids.task_id), self.moment.now
         named = message.message_id or self.turn_id
         said = HistoryMessage(role="user", text=turn.text, message_id=named, at=now, parts=turn.parts)
@@ -119,30 +121,34 @@ class _Arrival(NamedTuple):
                 tools_endpoint=message.tools_endpoint,
                 metadata=message.request_metadata,
                 solver=message.solver,
-                files=_list_files(message),
+                files=_sent_files(message),
                 practice=message.practice,
             ),
             history=(said,),
             accepted_at=now,
             updated_at=now,
         )
-        return Accept(record, turn, self.dedupe)
+        return AcceptTurn(record, turn, self.dedupe)
 
 
-class ClientNames:
-    """How clients of protocols 0.3 and 1.0 name things: tasks by the ids that we give, messages by ids of their own."""
+class ClientNaming:
+    """How clients of protocols 0.3 and 1.0 name tasks and messages.
+
+    They use the gateway's ids for tasks, and their own ids for messages.
+    """
 
     task_field, session_field = "message.taskId", "message.contextId"
     answer_counts = False  # whether a message that comes again is a new one if its answer was received
 
-    def identify(self, message: ClientMessage, found: FoundTask, fresh_id: str) -> str:
-        """The key by which a message is recognised when it is sent again: its id; without one, it never is."""
+    def dedupe_key(self, message: ClientMessage, found: FoundTask, fresh_id: str) -> str:
+        """The key by which a repeat of the message is recognised: its id; without one, no message is a repeat."""
         return digest(["a2a", found.key.fingerprint if message.message_id and not message.is_always_new else fresh_id])
 
-    def name_task(self, arrival: _Arrival, found: FoundTask) -> TaskIds:
-        """The ids of the task that a message begins, since its task id leads to none, or to one that has ended.
+    def ids_of_new_task(self, arrival: _IncomingMessage, found: FoundTask) -> TaskIds:
+        """The ids of the new task that a message begins.
 
-        Raises ``NoVisibleTask`` and ``TaskHasEnded``.
+        Raises ``NoVisibleTask`` if the message names a task that does not exist, ``TaskHasEnded`` for one that has
+        ended.
         """
         if found.record is not None:
             raise TaskHasEnded(found.record.task_id, found.record.state.value)
@@ -152,38 +158,40 @@ class ClientNames:
         return TaskIds(arrival.moment.fresh_id, session)
 
 
-class LegacyNames(ClientNames):
-    """How clients of the early protocol name things: tasks as they like, and messages not at all.
+class LegacyNaming(ClientNaming):
+    """How clients of the early protocol name tasks and messages: they choose task ids, and messages have none.
 
-    A task's name leads to the newest one of that name; after its end the name begins another in the same session. What
-    is sent again under a name is the same message until its answer was received.
+    A task id leads to the newest task with it; after that has ended, the id begins another task in the same session. An
+    equal message with the same task id is a repeat until the client has received its answer.
     """
 
     task_field, session_field = "params.id", "metadata.session_id"
     answer_counts = True
 
     @override
-    def identify(self, message: ClientMessage, found: FoundTask, fresh_id: str) -> str:
+    def dedupe_key(self, message: ClientMessage, found: FoundTask, fresh_id: str) -> str:
         return digest(["legacy", found.key.alias, found.key.fingerprint, found.answered])
 
     @override
-    def name_task(self, arrival: _Arrival, found: FoundTask) -> TaskIds:
-        """A first task without a session gets one of its name, which no other verified caller's session has."""
+    def ids_of_new_task(self, arrival: _IncomingMessage, found: FoundTask) -> TaskIds:
+        """As in ``ClientNaming``. A first task without session id gets its own id as one, made unique per caller."""
         named, alias = arrival.message.session_id, found.key.alias
         if found.record is not None:
             return TaskIds(arrival.moment.fresh_id, named or found.record.session_id)
-        return TaskIds(alias, named or (own_id(alias, arrival.caller) if arrival.caller.principal.verified else alias))
+        return TaskIds(
+            alias, named or (caller_scoped_id(alias, arrival.caller) if arrival.caller.principal.verified else alias)
+        )
 
 
-_NAMES, _LEGACY_NAMES = ClientNames(), LegacyNames()
+_NAMES, _LEGACY_NAMES = ClientNaming(), LegacyNaming()
 
 
-def names_of(dialect: Dialect) -> ClientNames:
+def naming_of(dialect: Dialect) -> ClientNaming:
     return _LEGACY_NAMES if dialect is Dialect.LEGACY else _NAMES
 
 
-def own_id(task_id: str, caller: Caller) -> str:
-    """The id that replaces a client's task id which another client's task, not visible to it, has already.
+def caller_scoped_id(task_id: str, caller: Caller) -> str:
+    """An id that replaces a client's task id if a task that the client may not see has that id already.
 
     So clients that number their tasks do not collide, and no answer reveals that an id is taken.
     """
@@ -191,7 +199,7 @@ def own_id(task_id: str, caller: Caller) -> str:
 
 
 def fingerprint_of(message: ClientMessage, caller: Caller) -> str:
-    """What identifies a message: its sender and its id, or without an id its content."""
+    """A hash that identifies a message: of its sender and its id or, without an id, its content."""
     if name := message.same_as or message.message_id:
         return digest([caller.principal.id, "id", name])
     solver = (message.solver.model_dump_json(),) if message.solver else ()
@@ -200,23 +208,23 @@ def fingerprint_of(message: ClientMessage, caller: Caller) -> str:
     return digest([caller.principal.id, *content])
 
 
-def _decide_by(turn: Turn, decision: DecisionWord, known: TaskRecord) -> Turn:
-    """A message's turn as the decision that it makes: on the question that it names, or else the one that stands."""
+def _as_decision(turn: Turn, decision: MessageDecision, known: TaskRecord) -> Turn:
+    """The turn as a decision on the approval that the message names, else on the one that the task waits for."""
     asked = decision.approval_id or known.metadata.get("approval_id")
     data = {"decision": decision.decision, "comment": decision.comment, "approval_id": asked}
     decided = {"kind": TurnKind.DECISION, "message_id": None, "text": decision.decision, "data": data}
     return turn.model_copy(update=decided)
 
 
-def _list_files(message: ClientMessage) -> tuple[SentFile, ...]:
+def _sent_files(message: ClientMessage) -> tuple[SentFile, ...]:
     return tuple(file.file for file in message.files)
 
 
-def _check_own(message: ClientMessage, caller: Caller, known: TaskRecord) -> None:
-    """Raises ``InvalidField`` or ``NoVisibleTask`` unless the task is the caller's own."""
+def _check_is_requester(message: ClientMessage, caller: Caller, known: TaskRecord) -> None:
+    """Raises ``InvalidField`` or ``NoVisibleTask`` unless the caller is the task's requester."""
     if caller.principal.id == known.requester.id:
         return
     if may_read(caller.principal, known):
         cause = "the task belongs to another principal; an approver may only decide it"
-        raise InvalidField(names_of(message.dialect).task_field, cause)
+        raise InvalidField(naming_of(message.dialect).task_field, cause)
     raise NoVisibleTask(message.task_id or known.task_id)

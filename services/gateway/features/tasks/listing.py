@@ -15,15 +15,15 @@ USUAL = 50
 _EVERY_STATE = tuple(TaskState)
 
 
-class ListPlace(NamedTuple):
-    """A task's place in a list: when it last changed (microseconds), and its name."""
+class TaskListPlace(NamedTuple):
+    """A task's place in the list: when it last changed (microseconds), and its key in the store's list."""
 
     micros: int
     task: str
 
 
 class WantedTasks(NamedTuple):
-    """Which tasks to list: of one owner (None: everybody), of one session, in some states, changed since a time."""
+    """Which tasks to list: of ``owner`` (None: of all), of ``session``, in one of ``states``, changed since a time."""
 
     tenant: str
     owner: str | None = None
@@ -32,26 +32,26 @@ class WantedTasks(NamedTuple):
     since: datetime | None = None
 
 
-class Page(NamedTuple):
-    """A page of tasks. ``after``: where the next page begins; ``total``: how many there are over all pages."""
+class TaskListPage(NamedTuple):
+    """A page of tasks. ``after``: the last task's place, None on the last page; ``total``: over all pages."""
 
     records: Sequence[TaskRecord]
-    after: ListPlace | None
+    after: TaskListPlace | None
     total: int
 
     @property
     def next_token(self) -> str:
-        """What asks for the next page; empty on the last one."""
+        """The token for the next page; empty on the last page."""
         return encode_page_token(str(self.after.micros), self.after.task) if self.after else ""
 
 
 class TaskLists(Protocol):
-    async def page(self, wanted: WantedTasks, size: int, after: ListPlace | None) -> Page:
-        """At most ``size`` tasks after a place; may raise ``StoreUnavailable``, and may be repeated."""
+    async def page(self, wanted: WantedTasks, size: int, after: TaskListPlace | None) -> TaskListPage:
+        """At most ``size`` of the wanted tasks after a place; may raise ``StoreUnavailable``."""
 
 
 class TaskQuery(NamedTuple):
-    """What a caller asks for. ``token``: what the page before gave for this one."""
+    """Which tasks a caller wants to see. ``token``: from the page before; empty for the first page."""
 
     session: str | None = None
     states: tuple[TaskState, ...] = _EVERY_STATE
@@ -64,25 +64,25 @@ class TaskListService:
     def __init__(self, lists: TaskLists) -> None:
         self._lists = lists
 
-    async def tasks(self, query: TaskQuery, caller: Caller) -> Page:
+    async def list_tasks(self, query: TaskQuery, caller: Caller) -> TaskListPage:
         """One page of the tasks that the caller may see; raises ``InvalidField`` and ``StoreUnavailable``."""
-        wanted = WantedTasks(caller.tenant, owner_shown(caller), query.session, query.states, query.since)
+        wanted = WantedTasks(caller.tenant, visible_owner(caller), query.session, query.states, query.since)
         page = await self._lists.page(wanted, query.size, _parse_token(query.token))
         seen = [record for record in page.records if may_read(caller.principal, record)]
         if len(seen) < len(page.records):  # the session asked for is another's: not even how much is in it is told
-            return Page((), None, 0)
+            return TaskListPage((), None, 0)
         return page._replace(records=seen)
 
 
-def owner_shown(caller: Caller) -> str | None:
-    """Whose tasks a caller sees: its own; None for everybody's (approvers, operators, unverified callers)."""
+def visible_owner(caller: Caller) -> str | None:
+    """The owner whose tasks the caller may see; None if it may see all (approvers, operators, unverified callers)."""
     return None if sees_all(caller.principal) else caller.principal.id
 
 
-def _parse_token(token: str) -> ListPlace | None:
+def _parse_token(token: str) -> TaskListPlace | None:
     if not token:
         return None
     micros, task = decode_page_token(token)
     if not (micros.isascii() and micros.isdecimal() and task):
         raise InvalidField("pageToken", "is none that this server gave")
-    return ListPlace(int(micros), task)
+    return TaskListPlace(int(micros), task)

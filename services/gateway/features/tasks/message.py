@@ -1,4 +1,4 @@
-"""Parses a client's message of any protocol into one form; every refusal names its field."""
+"""Parses clients' messages of all protocols into one form; errors name the field."""
 
 from collections.abc import Sequence
 from decimal import Decimal
@@ -17,7 +17,7 @@ from services.gateway.edge.fields import (
     to_invalid_field,
 )
 from services.gateway.features.files.service import ClientFile, is_file, read_file
-from services.gateway.features.webhooks.model import TaskWebhook, webhook_in_send
+from services.gateway.features.webhooks.model import TaskWebhook, webhook_of_message
 from shared.contracts.task import Practice, SolverRequest
 from shared.domain.exact_json import Json, JsonObject, dumps, wire
 from shared.domain.words import Dialect
@@ -27,10 +27,10 @@ _OWN_METADATA = frozenset({"policy_doc", "tools_endpoint", "principal", "session
 
 
 class ClientMessage(NamedTuple):
-    """A client's message. ``task_id``: new or known in the early protocol, known in the others.
+    """A client's message. ``task_id``: of a known task; in the early protocol it may be a new one.
 
-    ``same_as``: messages with equal values are the same one, whatever their ids. ``parts``: as sent, if there is more
-    than one text. ``is_always_new``: its id does not make it equal to an earlier message.
+    ``same_as``: messages with the same value are repeats of one, whatever their ids. ``parts``: as sent, if there is
+    more than text. ``is_always_new``: whether it is never a repeat of a message with the same id.
     """
 
     dialect: Dialect
@@ -53,14 +53,14 @@ class ClientMessage(NamedTuple):
 
     @property
     def whole_text(self) -> str:
-        """The text that the worker reads: the texts, then data parts as JSON; for files alone their names."""
+        """The text for the worker: text parts, then data parts as JSON; if there are only files, their names."""
         said = "\n".join(filter(None, [self.text, *(dumps(part) for part in self.data)]))
         return said if said.strip() else "Attached: " + ", ".join(file.file.shown_name for file in self.files)
 
     @property
     def request_metadata(self) -> dict[str, JsonValue]:
-        """The client's metadata, without entries that have a field of their own."""
-        return plain_values(self.other_metadata)
+        """The client's metadata, without the entries that are fields of the task's request."""
+        return to_json_values(self.other_metadata)
 
     @property
     def other_metadata(self) -> JsonObject:
@@ -68,7 +68,7 @@ class ClientMessage(NamedTuple):
 
 
 def read_message(params: JsonObject, dialect: Dialect) -> ClientMessage:
-    """Parse a ``tasks/send`` (early), ``message/send`` (0.3) or ``SendMessage`` (1.0)."""
+    """Parse the parameters of ``tasks/send`` (early), ``message/send`` (0.3) or ``SendMessage`` (1.0)."""
     if dialect is Dialect.LEGACY:
         task_id: str | None = required_id_at(params, "id", "params.id")
         session, message, message_id = id_at(params, "sessionId", "params.sessionId"), _read_message(params), None
@@ -77,7 +77,7 @@ def read_message(params: JsonObject, dialect: Dialect) -> ClientMessage:
         message_id = required_id_at(message, "messageId", "message.messageId")
         task_id = id_at(message, "taskId", "message.taskId")
         session = id_at(message, "contextId", "message.contextId")
-    metadata, parts = metadata_of(params), list_at(message, "parts", "message.parts")
+    metadata, parts = merged_metadata(params), list_at(message, "parts", "message.parts")
     text, data, files = _sort_parts(parts)
     return ClientMessage(
         dialect=dialect,
@@ -93,31 +93,31 @@ def read_message(params: JsonObject, dialect: Dialect) -> ClientMessage:
         part_count=len(parts),
         parts=_parts_for_history(parts, files) if data or files else (),
         files=files,
-        webhook=webhook_in_send(params, dialect),
+        webhook=webhook_of_message(params, dialect),
     )
 
 
-def metadata_of(params: JsonObject) -> JsonObject:
-    """The metadata of the request and of its message; the request's win. Clients of 0.3 and 1.0 use either."""
+def merged_metadata(params: JsonObject) -> JsonObject:
+    """The metadata of the message, overridden by that of the request: clients use either."""
     inner = object_at(params, "message", "params.message").get("metadata")
     if inner is not None and not isinstance(inner, dict):
         raise InvalidField("message.metadata", f"must be an object, not {json_type_name(inner)}")
     return {**(inner or {}), **object_at(params, "metadata", "metadata")}
 
 
-def plain_values(value: JsonObject) -> dict[str, JsonValue]:
+def to_json_values(value: JsonObject) -> dict[str, JsonValue]:
     return cast(dict[str, JsonValue], wire(value))
 
 
 def _read_practice(metadata: JsonObject) -> Practice | None:
-    """The metadata's ``practice``: ``true``, or an object with the world's ``current_time`` and ``instructions``."""
+    """Parse ``practice`` in the metadata: ``true``, or an object with ``current_time`` and ``instructions``."""
     given = metadata.get("practice")
     if given in (None, False):
         return None
     if given is not True and not isinstance(given, dict):
         raise InvalidField("metadata.practice", f"must be true or an object, not {json_type_name(given)}")
     try:
-        return Practice() if given is True else Practice.model_validate({**plain_values(given), "turn": 0})
+        return Practice() if given is True else Practice.model_validate({**to_json_values(given), "turn": 0})
     except ValidationError as error:
         raise to_invalid_field(error, "metadata.practice") from None
 
@@ -163,18 +163,18 @@ def _sort_parts(parts: list[Json]) -> tuple[str, tuple[JsonObject, ...], tuple[C
 
 
 def _parts_for_history(parts: list[Json], files: Sequence[ClientFile]) -> tuple[dict[str, JsonValue], ...]:
-    """The parts as history shows them: the fields that it knows, and of a file what is kept of it."""
+    """The parts as the task's history stores them: with known fields only, and files without their bytes."""
     objects, file = [part for part in parts if isinstance(part, dict)], iter(files)
-    shown = [plain_values({key: value for key, value in part.items() if key in _SHOWN}) for part in objects]
+    shown = [to_json_values({key: value for key, value in part.items() if key in _SHOWN}) for part in objects]
     return tuple(
         {**one, **next(file).stored_part} if is_file(part) else one for part, one in zip(objects, shown, strict=True)
     )
 
 
 def policy_document(value: Json, path: str) -> str | dict[str, JsonValue] | None:
-    """The policy document as sent; as JSON text if binary floats would change its numbers."""
+    """The policy document as sent; if floats would change its numbers, as JSON text. Raises ``InvalidField``."""
     if isinstance(value, dict):
-        return plain_values(value) if _survives_floats(value) else dumps(value)
+        return to_json_values(value) if _survives_floats(value) else dumps(value)
     if value is None or isinstance(value, str):
         return value or None
     raise InvalidField(path, f"must be a string or an object, not {json_type_name(value)}")
@@ -195,20 +195,20 @@ def _survives_floats(value: Json) -> bool:
 WORDS = ("approve", "reject")
 
 
-class DecisionWord(NamedTuple):
-    """A decision in a message. ``approval_id``: the approval that it names; None for the present one."""
+class MessageDecision(NamedTuple):
+    """A decision on an approval in a message. ``approval_id``: None for the one that the task waits for."""
 
     decision: str
     comment: str = ""
     approval_id: str | None = None
 
 
-def decision_in(message: ClientMessage) -> DecisionWord | None:
-    """The decision in a message: the bare word, or one data part with ``decision``, ``comment`` and ``approval_id``."""
+def parse_decision(message: ClientMessage) -> MessageDecision | None:
+    """The decision in a message: its text ``approve`` or ``reject``, or a data part with ``decision``; None if none."""
     claims = [part for part in message.data if "decision" in part]
     if not claims:
         word = message.text.strip().lower()
-        return DecisionWord(word) if word in WORDS and not message.data else None
+        return MessageDecision(word) if word in WORDS and not message.data else None
     path = "message.parts.data.decision"
     if len(claims) > 1:
         raise InvalidField(path, "there must be one decision in a message")
@@ -216,4 +216,4 @@ def decision_in(message: ClientMessage) -> DecisionWord | None:
     if word not in WORDS:
         raise InvalidField(path, "must be approve or reject")
     comment = text_at(claims[0], "comment", "message.parts.data.comment") or ""
-    return DecisionWord(word, comment, id_at(claims[0], "approval_id", "message.parts.data.approval_id"))
+    return MessageDecision(word, comment, id_at(claims[0], "approval_id", "message.parts.data.approval_id"))

@@ -1,4 +1,4 @@
-"""The gateway's port to clients' own ids."""
+"""The port for clients' own task ids, and for recognising repeated messages."""
 
 from typing import NamedTuple, Protocol
 
@@ -6,7 +6,7 @@ from shared.contracts.task import TaskRecord
 
 
 class MessageKey(NamedTuple):
-    """Under what is noted what became of a message: what its client calls the task, and the message's fingerprint."""
+    """Identifies a message of a task. ``alias``: the client's id of the task; ``fingerprint``: of the message."""
 
     tenant: str
     alias: str
@@ -14,10 +14,10 @@ class MessageKey(NamedTuple):
 
 
 class FoundTask(NamedTuple):
-    """The newest task that a client's id leads to, and what is noted of one message under that id.
+    """The newest task with a client's id, and what is recorded of one message with that id.
 
-    ``signalled``: the decision already passed on. ``answered``: the last turn whose answer the client received; until
-    then the same message is the same turn.
+    ``signalled``: the turn of a decision that was already stored. ``answered``: the last turn whose answer the client
+    has received; before that, an equal message is a repeat.
     """
 
     key: MessageKey
@@ -27,7 +27,7 @@ class FoundTask(NamedTuple):
 
 
 class ClientIds(Protocol):
-    """Where clients' own task ids lead, and what became of messages. All methods may raise ``StoreUnavailable``."""
+    """Maps clients' own task ids to tasks, and records messages' turns. All methods may raise ``StoreUnavailable``."""
 
     async def find(self, key: MessageKey) -> FoundTask: ...
 

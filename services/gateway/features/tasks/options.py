@@ -1,4 +1,4 @@
-"""Options of A2A requests beside their message: the form of the answer, and the page of a list."""
+"""Parses options of A2A requests: how a message is answered, and which page of a list is wanted."""
 
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ _NO_SUCH_TASKS = {"TASK_STATE_AUTH_REQUIRED"}  # a state of the protocol that no
 
 
 class SendOptions(NamedTuple):
-    """How a message is answered. ``history_length``: the most messages of history in the answer; all if None."""
+    """How a message is answered. ``wait``: only after its turn; ``history_length``: of the answer, all if None."""
 
     wait: bool = True
     history_length: int | None = None
@@ -28,9 +28,9 @@ class ListOptions(NamedTuple):
 
 
 def send_options(params: JsonObject, dialect: Dialect) -> SendOptions:
-    """The ``configuration`` of a message; raises ``InvalidField``.
+    """Parse the ``configuration`` of a message; raises ``InvalidField``.
 
-    Raises ``UnsupportedContent`` for output modes that the worker does not have.
+    Raises ``UnsupportedContent`` if the worker can produce none of the accepted output modes.
     """
     if dialect is Dialect.LEGACY:
         return SendOptions(history_length=history_length(params, "params.historyLength", dialect))
@@ -43,16 +43,16 @@ def send_options(params: JsonObject, dialect: Dialect) -> SendOptions:
     return SendOptions(flag_at(said, "blocking", "configuration.blocking"), length)
 
 
-def history_length(said: JsonObject, path: str, dialect: Dialect) -> int | None:
-    """The most messages of history; None for all of them (in the early protocol: none). In 0.3 zero means all, too."""
-    length = count_at(said, "historyLength", path)
+def history_length(source: JsonObject, path: str, dialect: Dialect) -> int | None:
+    """Parse ``historyLength``. None means all messages, in the early protocol none; in 0.3, zero means all, too."""
+    length = count_at(source, "historyLength", path)
     if length is not None and length >= 2**31 and dialect is not Dialect.LEGACY:
         raise InvalidField(path, "is too large")
     return length if dialect is Dialect.A2A_1_0 else length or None
 
 
 def list_options(params: JsonObject) -> ListOptions:
-    """The parameters of ListTasks; raises ``InvalidField``."""
+    """Parse the parameters of ListTasks; raises ``InvalidField``."""
     query = TaskQuery(
         session=id_at(params, "contextId", "contextId"),
         states=_parse_states(text_at(params, "status", "status")),
@@ -64,8 +64,8 @@ def list_options(params: JsonObject) -> ListOptions:
     return ListOptions(query, length, flag_at(params, "includeArtifacts", "includeArtifacts"))
 
 
-def flag_at(said: JsonObject, key: str, path: str) -> bool:
-    value = said.get(key)
+def flag_at(source: JsonObject, key: str, path: str) -> bool:
+    value = source.get(key)
     if value is None:
         return False
     if not isinstance(value, bool):
@@ -80,11 +80,11 @@ def _check_role(params: JsonObject) -> None:
         raise InvalidField("message.role", "is required: ROLE_USER")
 
 
-def _check_modes(said: JsonObject) -> None:
+def _check_modes(configuration: JsonObject) -> None:
     key, path = "acceptedOutputModes", "configuration.acceptedOutputModes"
-    if not said.get(key):
+    if not configuration.get(key):
         return
-    modes = [_media_type(item, path) for item in list_at(said, key, path)]
+    modes = [_media_type(item, path) for item in list_at(configuration, key, path)]
     if not _UNDERSTOOD.intersection(modes):
         raise UnsupportedContent(path, f"the worker answers in {' or '.join(OUTPUT_MODES)}, and in none of these")
 

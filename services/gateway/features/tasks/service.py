@@ -1,4 +1,4 @@
-"""Tasks: accept messages, wait for their turns, read tasks. The same for every protocol."""
+"""The task service, for all protocols: accepts messages, waits for their turns, reads and watches tasks."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing, suppress
@@ -9,19 +9,19 @@ from services.gateway.edge.shutdown import ShutdownState
 from services.gateway.features.identity.model import Caller, may_read, may_set_webhooks
 from services.gateway.features.tasks.checks import MessageRules, check_size
 from services.gateway.features.tasks.intake import (
-    Accept,
+    AcceptTurn,
     Intake,
     IntakeTime,
-    Join,
-    Signal,
+    JoinTurn,
+    SignalTurn,
+    caller_scoped_id,
+    decide_intake,
     fingerprint_of,
-    names_of,
-    own_id,
-    take_in,
+    naming_of,
 )
 from services.gateway.features.tasks.message import ClientMessage
 from services.gateway.features.tasks.model import ClientIds, FoundTask, MessageKey
-from services.gateway.features.tasks.views import is_turn
+from services.gateway.features.tasks.views import is_assessment_turn
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.words import TaskState
 from shared.ports.store import StoreUnavailable
@@ -32,7 +32,7 @@ from shared.ports.tasks import EventsLost, SessionBelongsToOther, TaskEnded, Tas
 ReadAssessment = Callable[[ClientMessage, Caller], Awaitable[ClientMessage | TaskRecord]]
 
 
-async def read_no_assessment(message: ClientMessage, _: Caller) -> ClientMessage:
+async def pass_message_on(message: ClientMessage, _: Caller) -> ClientMessage:
     return message
 
 
@@ -42,8 +42,9 @@ _ASSESSED_SECONDS = 600.0  # an assessor asks for a turn's task only once
 class Ticket(NamedTuple):
     """An accepted message: its task, and the turn that answers it.
 
-    ``shown_id``: the task's id in the client's words. ``key``: under what it is noted that the client has its answer;
-    None where that changes nothing. ``is_reply``: there is no task, and the record, which is not stored, is the answer.
+    ``shown_id``: the task's id as the client knows it. ``key``: under which the client's receipt of the answer is
+    recorded; None if that has no effect. ``is_reply``: there is no task, and ``record``, which is not stored, is the
+    answer.
     """
 
     record: TaskRecord
@@ -54,7 +55,7 @@ class Ticket(NamedTuple):
 
 
 class TaskService:
-    """``wait_seconds``: for how long a client waits for a turn."""
+    """Accepts messages and reads tasks. ``wait_seconds``: how long a client may wait for the end of a turn."""
 
     def __init__(
         self,
@@ -64,7 +65,7 @@ class TaskService:
         rules: MessageRules,
         wait_seconds: float = 85,
         shutdown: ShutdownState | None = None,
-        read_assessment: ReadAssessment = read_no_assessment,
+        read_assessment: ReadAssessment = pass_message_on,
     ) -> None:
         self._tasks, self._client_ids, self._moment = tasks, client_ids, moment
         self._rules, self._webhooks, self.files = rules, rules.webhooks, rules.files
@@ -72,7 +73,7 @@ class TaskService:
         self._read_assessment = read_assessment
 
     async def submit(self, message: ClientMessage, caller: Caller) -> Ticket:
-        """Accept a message durably, once; raises ``GatewayRefusal`` or ``StoreUnavailable``."""
+        """Store a message durably, a repeated one only once; raises ``GatewayRefusal`` or ``StoreUnavailable``."""
         check_size(message, self._rules.limits)
         message = message._replace(is_always_new=not self._rules.known_by_id)
         meant = await self._read_assessment(message, caller)
@@ -88,63 +89,63 @@ class TaskService:
             raise TaskHasEnded(str(meant.task_id), TaskState.FAILED.value) from None
         except SessionBelongsToOther:
             cause = f"session {meant.session_id or meant.task_id!r} belongs to another principal"
-            raise InvalidField(names_of(meant.dialect).session_field, cause) from None
+            raise InvalidField(naming_of(meant.dialect).session_field, cause) from None
 
     async def _submit_once(self, message: ClientMessage, caller: Caller) -> Ticket:
-        """Look where the message's task id leads, store what the message is, and note where the id leads now."""
+        """Find the message's task, store what the message becomes, and record where the client's task id leads."""
         key = MessageKey(caller.tenant, message.task_id or "", fingerprint_of(message, caller))
         found = await self._find_task(key, caller) if message.task_id else FoundTask(key)
-        intake = take_in(message, caller, found, self._moment())
+        intake = decide_intake(message, caller, found, self._moment())
         known = found.record
         goes_on = known is not None and intake.record.task_id == known.task_id
         if goes_on:
-            await self._enter_webhook(intake.record, message, caller)
+            await self._register_webhook(intake.record, message, caller)
         record, turn_id = await self._store(intake)
         if not goes_on:
-            await self._enter_webhook(record, message, caller, from_start=True)
+            await self._register_webhook(record, message, caller, from_start=True)
         key = found.key if message.task_id else key._replace(alias=record.task_id)
-        if isinstance(intake, Signal):
+        if isinstance(intake, SignalTurn):
             await self._client_ids.note_signal(key, turn_id)
         if record.task_id != key.alias and (known is None or record.accepted_at > known.accepted_at):
             await self._client_ids.note_task(key, record.task_id)
-        answer_counts = names_of(message.dialect).answer_counts
+        answer_counts = naming_of(message.dialect).answer_counts
         return Ticket(record, turn_id, message.task_id or record.task_id, key if answer_counts else None)
 
     async def _store(self, intake: Intake) -> tuple[TaskRecord, str]:
         match intake:
-            case Join(record, turn_id):
+            case JoinTurn(record, turn_id):
                 return record, turn_id
-            case Signal(record, turn):
+            case SignalTurn(record, turn):
                 if not await self._tasks.signal(record.tenant, record.session_id, turn):
-                    raise TaskHasEnded(record.task_id, (await self.now(record)).state.value)
+                    raise TaskHasEnded(record.task_id, (await self.refresh(record)).state.value)
                 return record, turn.turn_id
-            case Accept(record, turn, dedupe):
+            case AcceptTurn(record, turn, dedupe):
                 accepted = await self._tasks.accept(record, turn, dedupe)
                 return accepted.record, accepted.turn_id
 
-    async def wait(self, ticket: Ticket) -> TaskRecord:
-        """The task once the ticket's turn is over, or as it is when the client has waited long enough."""
+    async def wait_for_answer(self, ticket: Ticket) -> TaskRecord:
+        """Wait for the end of the ticket's turn, at most for the time limit; returns the task as it is then."""
         if ticket.is_reply:
             return ticket.record
         try:
             if ticket.turn_id not in ticket.record.turns_done:
-                limit = _ASSESSED_SECONDS if is_turn(ticket.record) else self._wait_seconds
-                await self.wait_for_end(ticket.record, ticket.turn_id, limit)
-            return await self.now(ticket.record)
+                limit = _ASSESSED_SECONDS if is_assessment_turn(ticket.record) else self._wait_seconds
+                await self.wait_for_turn_end(ticket.record, ticket.turn_id, limit)
+            return await self.refresh(ticket.record)
         except StoreUnavailable as error:
             known = f"task {ticket.shown_id!r} was accepted, but its end could not be followed"
             raise StoreUnavailable(f"{known}: {error}") from error
 
-    async def wait_for_end(self, record: TaskRecord, turn_id: str, limit: float) -> None:
-        """Wait until a turn of the task is over, but no longer than the limit (seconds)."""
+    async def wait_for_turn_end(self, record: TaskRecord, turn_id: str, limit: float) -> None:
+        """Wait until a turn of the task is over, at most ``limit`` seconds."""
         try:
             async with self._shutdown.limit_wait(limit):
                 after = "0"  # of a task that was just accepted all events are new
                 if record.state is not TaskState.SUBMITTED or record.turns_done:
-                    standing = await self.snapshot(record)
-                    if standing.record.state.is_terminal or turn_id in standing.record.turns_done:
+                    task_snapshot = await self.snapshot(record)
+                    if task_snapshot.record.state.is_terminal or turn_id in task_snapshot.record.turns_done:
                         return
-                    after = standing.newest or "0"
+                    after = task_snapshot.newest or "0"
                 async with aclosing(self.watch(record, after)) as events:
                     async for _, event in events:
                         if is_end_of(event, turn_id):
@@ -153,26 +154,26 @@ class TaskService:
             return  # the client is told how the task stands
 
     async def note_answer(self, ticket: Ticket, record: TaskRecord) -> None:
-        """Note that the client received the turn's answer, so that the same message is a new one from now on."""
+        """Record that the client has received the turn's answer, so that an equal message is a new one from now on."""
         if ticket.key and (ticket.turn_id in record.turns_done or record.state.is_terminal):
             await self._client_ids.note_answer(ticket.key, ticket.turn_id)
 
     async def read(self, task_id: str, caller: Caller) -> TaskRecord:
-        """The newest task of that id; raises ``NoVisibleTask`` if there is none that the caller may see."""
+        """Read the newest task with that id; raises ``NoVisibleTask`` if there is none that the caller may see."""
         record = (await self._find_task(MessageKey(caller.tenant, task_id), caller)).record
         if record is None or not may_read(caller.principal, record):
             raise NoVisibleTask(task_id)
         return record
 
     async def snapshot(self, record: TaskRecord) -> TaskSnapshot:
-        """The present state of a task read before, and the ends of its event stream."""
+        """Read a task again, with the first and last ids of its event stream."""
         found = await self._tasks.snapshot(record.tenant, record.task_id, record.session_id)
         if found is None:
             raise NoVisibleTask(record.task_id)
         return found
 
-    async def now(self, record: TaskRecord) -> TaskRecord:
-        """The present state of a task read before."""
+    async def refresh(self, record: TaskRecord) -> TaskRecord:
+        """Read a task again."""
         found = await self._tasks.record(record.tenant, record.task_id, record.session_id)
         if found is None:
             raise NoVisibleTask(record.task_id)
@@ -182,23 +183,20 @@ class TaskService:
         return self._tasks.watch(record.tenant, record.task_id, after, record.session_id)
 
     async def _find_task(self, key: MessageKey, caller: Caller) -> FoundTask:
-        """The task that a client means. A task of that id that it may not see is passed over."""
+        """Find the task with a client's id; one that the caller may not see is skipped."""
         found = await self._client_ids.find(key)
         if found.record is None or may_read(caller.principal, found.record):
             return found
-        return await self._client_ids.find(key._replace(alias=own_id(key.alias, caller)))
+        return await self._client_ids.find(key._replace(alias=caller_scoped_id(key.alias, caller)))
 
-    async def _enter_webhook(
+    async def _register_webhook(
         self, record: TaskRecord, message: ClientMessage, caller: Caller, *, from_start: bool = False
     ) -> None:
-        """Register the message's webhook before its turn begins, so that it misses nothing.
-
-        ``from_start``: of a new task, from its start.
-        """
+        """Register the message's webhook. ``from_start``: for all updates since the task's start, as for a new task."""
         if message.webhook and self._webhooks:
             if not may_set_webhooks(caller.principal, record):
                 raise InvalidField("pushNotificationConfig", "only who began the task, or an operator, may set one")
-            await self._webhooks.enter(record, message.webhook, from_start=from_start)
+            await self._webhooks.register(record, message.webhook, from_start=from_start)
 
 
 def is_end_of(event: TaskEvent, turn_id: str) -> bool:

@@ -1,4 +1,7 @@
-"""What goes ahead of a session's messages: a cancel, an approver's answer, a decision on a write in doubt."""
+"""Signals: turns that are handled before the queued messages of their session.
+
+These are cancels, approvers' answers, and decisions on writes in doubt.
+"""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -18,25 +21,25 @@ from shared.ports.tasks import Tasks
 _LONGEST_COMMENT = 2000
 
 
-class ResolutionWord(NamedTuple):
-    """A decision on a write in doubt. ``call``: the call's id in the plan."""
+class WriteResolution(NamedTuple):
+    """An operator's decision on a write in doubt. ``call``: the id of the write's call in the plan."""
 
     call: str
     resolution: Resolution
     comment: str = ""
 
 
-def read_word(body: JsonObject) -> ResolutionWord:
+def parse_resolution(body: JsonObject) -> WriteResolution:
     """Parse ``{"call", "resolution", "comment"}``; raises ``InvalidField``."""
     resolution, comment = choice_at(body, "resolution", Resolution), short_text_at(body, "comment", _LONGEST_COMMENT)
-    return ResolutionWord(required_id_at(body, "call", "call"), resolution, comment)
+    return WriteResolution(required_id_at(body, "call", "call"), resolution, comment)
 
 
 _SECONDS = 15.0  # that a client waits until what it sent has taken effect
 
 
 class TaskSignals:
-    """Passes signals to tasks. ``limit``: for how long a client waits until its signal has taken effect (seconds)."""
+    """Sends signals to tasks. ``limit``: the seconds that a client waits for its signal to take effect."""
 
     def __init__(
         self, tasks: Tasks, service: TaskService, moment: Callable[[], IntakeTime], limit: float = _SECONDS
@@ -46,58 +49,57 @@ class TaskSignals:
     async def cancel(self, task_id: str, caller: Caller) -> TaskRecord:
         """Cancel a task and wait a little for its end; raises ``NotCancelable`` if it had ended.
 
-        A Redis that lost its last writes may have lost the signal, so if the wait ends before the signal took effect,
-        it is sent once more, as the same turn: what is acknowledged is stored at that time.
+        If the signal has not taken effect by then, it is sent once more, as the same turn, in case Redis has lost it in
+        a failover.
         """
         record = await self._service.read(task_id, caller)
         if not may_stop(caller.principal, record):
             raise NoVisibleTask(task_id)
         turn = cancel_turn(record, caller, self._moment())
-        after = None if record.state.is_terminal else await self._send(record, turn)
+        after = None if record.state.is_terminal else await self._signal_and_wait(record, turn)
         if after is None:
-            raise NotCancelable(task_id, (await self._service.now(record)).state.value)
+            raise NotCancelable(task_id, (await self._service.refresh(record)).state.value)
         is_over = after.state.is_terminal or turn.turn_id in after.turns_done
         if not is_over and not await self._tasks.signal(record.tenant, record.session_id, turn):
-            after = await self._service.now(record)
+            after = await self._service.refresh(record)
         if after.state.is_terminal and after.state is not TaskState.CANCELED:
             raise NotCancelable(task_id, after.state.value)
         return after
 
-    async def resolve(self, task_id: str, word: ResolutionWord, caller: Caller) -> tuple[TaskRecord, bool]:
-        """Pass an operator's decision on a write in doubt to its task, and wait a little.
+    async def resolve(self, task_id: str, resolution: WriteResolution, caller: Caller) -> tuple[TaskRecord, bool]:
+        """Send an operator's decision on a write in doubt to its task, and wait a little.
 
-        Returns the task, and whether the decision has taken effect; if not, it will. Raises ``NotAnOperator``,
-        ``NoVisibleTask`` and ``NothingToResolve``. The same decision of the same operator is the same turn, however
-        often it is sent.
+        Returns the task, and whether the decision has taken effect yet. A repeat of the decision by the same operator
+        is the same turn. Raises ``NotAnOperator``, ``NoVisibleTask`` and ``NothingToResolve``.
         """
         check_operator(caller)
         record = await self._service.read(task_id, caller)
-        doubt = _doubt_of(record, word.call)
+        doubt = _find_doubt(record, resolution.call)
         if doubt is None:
-            if _is_heeded(record, word, caller):
+            if _has_taken_effect(record, resolution, caller):
                 return record, True
-            raise NothingToResolve(record.task_id, word.call, _why_not(record, word.call))
-        turn = _resolution_turn(record, word, doubt, caller, self._moment().now)
-        after = await self._send(record, turn)
+            raise NothingToResolve(record.task_id, resolution.call, _why_not_resolvable(record, resolution.call))
+        turn = _resolution_turn(record, resolution, doubt, caller, self._moment().now)
+        after = await self._signal_and_wait(record, turn)
         if after is None:
-            raise NothingToResolve(task_id, word.call, "the task has ended")
-        heeded = _is_heeded(after, word, caller)
+            raise NothingToResolve(task_id, resolution.call, "the task has ended")
+        heeded = _has_taken_effect(after, resolution, caller)
         if not heeded:
-            _check_not_refused(after, turn, word)
+            _check_not_refused(after, turn, resolution)
         return after, heeded
 
     async def send_signal(self, record: TaskRecord, turn: Turn) -> TaskRecord:
-        """Put a turn ahead of the session's messages, wait a little for its end, and return the task."""
+        """Store a turn ahead of its session's queued messages, wait a little for its end, and return the task."""
         is_new = turn.turn_id not in record.turns_done
-        after = await self._send(record, turn) if is_new else None
-        return after or await self._service.now(record)
+        after = await self._signal_and_wait(record, turn) if is_new else None
+        return after or await self._service.refresh(record)
 
-    async def _send(self, record: TaskRecord, turn: Turn) -> TaskRecord | None:
-        """The task after the turn's end, or after a little while; None if it had ended."""
+    async def _signal_and_wait(self, record: TaskRecord, turn: Turn) -> TaskRecord | None:
+        """Store the turn and wait for its end, up to the limit; returns the task then, None if it had already ended."""
         if not await self._tasks.signal(record.tenant, record.session_id, turn):
             return None
-        await self._service.wait_for_end(record, turn.turn_id, self._limit)
-        return await self._service.now(record)
+        await self._service.wait_for_turn_end(record, turn.turn_id, self._limit)
+        return await self._service.refresh(record)
 
 
 def cancel_turn(record: TaskRecord, caller: Caller, moment: IntakeTime) -> Turn:
@@ -111,34 +113,46 @@ def cancel_turn(record: TaskRecord, caller: Caller, moment: IntakeTime) -> Turn:
     )
 
 
-def _resolution_turn(record: TaskRecord, word: ResolutionWord, doubt: str, caller: Caller, now: datetime) -> Turn:
+def _resolution_turn(
+    record: TaskRecord, resolution: WriteResolution, doubt: str, caller: Caller, now: datetime
+) -> Turn:
     return Turn(
-        turn_id=derive_id("resolution", caller.tenant, record.task_id, doubt, word.resolution, caller.principal.id),
+        turn_id=derive_id(
+            "resolution", caller.tenant, record.task_id, doubt, resolution.resolution, caller.principal.id
+        ),
         task_id=record.task_id,
         kind=TurnKind.RESOLUTION,
         principal=caller.principal,
         received_at=now,
-        text=word.resolution.value,
-        data={"doubt": doubt, "call_id": word.call, "resolution": word.resolution.value, "comment": word.comment},
+        text=resolution.resolution.value,
+        data={
+            "doubt": doubt,
+            "call_id": resolution.call,
+            "resolution": resolution.resolution.value,
+            "comment": resolution.comment,
+        },
     )
 
 
-def _is_heeded(record: TaskRecord, word: ResolutionWord, caller: Caller) -> bool:
-    """Whether the last decision on the call is this one, by this operator."""
-    last = _last_resolution(record, word.call)
-    return last is not None and (last.get("resolution"), last.get("by")) == (word.resolution.value, caller.principal.id)
+def _has_taken_effect(record: TaskRecord, resolution: WriteResolution, caller: Caller) -> bool:
+    """Whether the last recorded decision on the call is this one, by this operator."""
+    last = _last_resolution(record, resolution.call)
+    return last is not None and (last.get("resolution"), last.get("by")) == (
+        resolution.resolution.value,
+        caller.principal.id,
+    )
 
 
-def _check_not_refused(record: TaskRecord, turn: Turn, word: ResolutionWord) -> None:
-    """Raises ``NothingToResolve`` if a decision that has not taken effect never will, with the reason."""
-    last = _last_resolution(record, word.call)
+def _check_not_refused(record: TaskRecord, turn: Turn, resolution: WriteResolution) -> None:
+    """Raises ``NothingToResolve``, with the reason, if a decision can no longer take effect."""
+    last = _last_resolution(record, resolution.call)
     if record.state.is_terminal or (last is not None and last.get("doubt") == turn.data["doubt"]):
-        raise NothingToResolve(record.task_id, word.call, _why_not(record, word.call))
+        raise NothingToResolve(record.task_id, resolution.call, _why_not_resolvable(record, resolution.call))
     if turn.turn_id in record.turns_done:
-        raise NothingToResolve(record.task_id, word.call, record.reason or "the word did not count")
+        raise NothingToResolve(record.task_id, resolution.call, record.reason or "the word did not count")
 
 
-def _doubt_of(record: TaskRecord, call: str) -> str | None:
+def _find_doubt(record: TaskRecord, call: str) -> str | None:
     doubts = objects_in(record.metadata.get("doubts")) if not record.state.is_terminal else []
     return next((str(item["doubt"]) for item in doubts if item.get("call_id") == call), None)
 
@@ -148,7 +162,7 @@ def _last_resolution(record: TaskRecord, call: str) -> JsonObject | None:
     return next((item for item in said if item.get("call_id") == call), None)
 
 
-def _why_not(record: TaskRecord, call: str) -> str:
+def _why_not_resolvable(record: TaskRecord, call: str) -> str:
     last = _last_resolution(record, call)
     if last is not None:
         return f"{last.get('by')} said {last.get('resolution')!r} of it at {last.get('at')}"

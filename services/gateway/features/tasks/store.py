@@ -1,4 +1,4 @@
-"""Reads of tasks in Redis: lists, events, clients' own ids."""
+"""Clients' own task ids, lists of tasks, and readiness checks, in Redis."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -8,7 +8,7 @@ from redis.asyncio import Redis
 from typing_extensions import override
 
 from services.gateway.edge.shutdown import ShutdownState
-from services.gateway.features.tasks.listing import ListPlace, Page, TaskLists, WantedTasks
+from services.gateway.features.tasks.listing import TaskListPage, TaskListPlace, TaskLists, WantedTasks
 from services.gateway.features.tasks.model import ClientIds, FoundTask, MessageKey
 from shared.contracts.task import TaskRecord
 from shared.domain.lru_cache import LruCache
@@ -29,7 +29,7 @@ MOST = 4096  # notes under one id: a client that uses one id for ever must not f
 
 
 class _KnownTask(NamedTuple):
-    """The place of a task that was found under its own id, and its record as last read, if that is cached."""
+    """A cache entry of a task: where it is stored, the prepared commands that read it, and its record as last read."""
 
     session_id: str
     place: str
@@ -43,7 +43,7 @@ def _note_fields(fingerprint: str) -> list[str]:
 
 
 def _packed_reads(key: MessageKey, session_id: str) -> PackedReads:
-    """The reads of what is noted under a task's id, where the id leads, and the record."""
+    """The commands that read what is recorded under a task's id, the task's place, and its record."""
     return PackedReads.pack(
         ("HMGET", thread_key(key.tenant, key.alias), *_note_fields(key.fingerprint)),
         ("GET", keys.alias_key(key.tenant, key.alias)),
@@ -52,7 +52,7 @@ def _packed_reads(key: MessageKey, session_id: str) -> PackedReads:
 
 
 class RedisClientIds(ScriptedStore, ClientIds):
-    """Clients' own task ids on Redis. Every method may raise ``StoreUnavailable``."""
+    """Clients' own task ids in Redis. Every method may raise ``StoreUnavailable``."""
 
     def __init__(self, redis: Redis, reads: Reads, tasks: Tasks) -> None:
         super().__init__(redis)
@@ -61,35 +61,35 @@ class RedisClientIds(ScriptedStore, ClientIds):
 
     @override
     async def find(self, key: MessageKey) -> FoundTask:
-        """As in the port, in one round trip for a task that was found here before and has not moved."""
+        """As in ``ClientIds``; one round trip for a task that this process has cached."""
         tenant, alias, fingerprint = key
         known = self._known.get((tenant, alias))
         if known is None:
-            return await self._find_anew(key)
+            return await self._find_uncached(key)
         reads = known.reads if not fingerprint else _packed_reads(key, known.session_id)
         noted, place, stored = await self._reads.ask(reads)
         task_id, signalled, answered = (field or "" for field in cast("list[str | None]", noted))
         is_there = place == known.place and task_id in ("", alias)
         if not is_there or not isinstance(stored, str):
             self._known.pop((tenant, alias), None)
-            return await self._find_anew(key)
+            return await self._find_uncached(key)
         if known.record is not None and stored == known.stored:
             self._known.use((tenant, alias))
             return FoundTask(key, known.record, signalled, answered)
         record = read_record(stored)
-        self._keep(record, stored)
+        self._cache(record, stored)
         return FoundTask(key, record, signalled, answered)
 
-    async def _find_anew(self, key: MessageKey) -> FoundTask:
+    async def _find_uncached(self, key: MessageKey) -> FoundTask:
         noted = await self._scripts.command("HMGET", thread_key(key.tenant, key.alias), *_note_fields(key.fingerprint))
         task_id, signalled, answered = cast("list[str | None]", noted)
         record = await self._tasks.record(key.tenant, task_id or key.alias)
         if record is not None and record.task_id == key.alias and task_id in (None, key.alias):
-            self._keep(record, "")
+            self._cache(record, "")
         return FoundTask(key, record, signalled or "", answered or "")
 
-    def _keep(self, record: TaskRecord, stored: str) -> None:
-        """Cache a task's place, and its record unless that is large."""
+    def _cache(self, record: TaskRecord, stored: str) -> None:
+        """Cache a task's place, and its record unless it is large."""
         place = f"{record.task_id}\n{record.session_id}"
         reads = _packed_reads(MessageKey(record.tenant, record.task_id), record.session_id)
         cached = (stored, record) if 0 < len(stored) <= _LARGEST else ()
@@ -112,50 +112,50 @@ class RedisClientIds(ScriptedStore, ClientIds):
             pipe.hlen(name)
             *_, noted = cast("list[int]", await pipe.execute())
         if noted > MOST:
-            await self._forget_some(name, field)
+            await self._evict_some(name, field)
 
-    async def _forget_some(self, name: str, newest: str) -> None:
-        """Delete some random fields: each matters only to a client that sends the very same message again."""
+    async def _evict_some(self, name: str, newest: str) -> None:
+        """Delete some random entries: each matters only to a client that sends the very same message again."""
         found = cast("list[str]", await self._scripts.command("HRANDFIELD", name, MOST // 4))
         if some := [field for field in found if field not in (_TASK, newest)]:
             await self._scripts.command("HDEL", name, *some)
 
 
-class _Listed(NamedTuple):
-    place: ListPlace
+class _ListRow(NamedTuple):
+    place: TaskListPlace
     record: str  # the name of its key
 
 
 class RedisTaskLists(ScriptedStore, TaskLists):
     """Lists tasks in two round trips a page: the lists' rows in each partition, then the records."""
 
-    async def page(self, wanted: WantedTasks, size: int, after: ListPlace | None) -> Page:
+    async def page(self, wanted: WantedTasks, size: int, after: TaskListPlace | None) -> TaskListPage:
         partitions = _list_partitions(wanted)
-        calls = [_list_call(wanted, partition, size + 1, after) for partition in partitions]
+        calls = [_build_list_call(wanted, partition, size + 1, after) for partition in partitions]
         replies = cast("list[list[str]]", await self._scripts.run_many("list_tasks", calls))
         found = (
             row
             for partition, reply in zip(partitions, replies, strict=True)
-            for row in _listed_rows(partition, wanted.tenant, reply)
+            for row in _parse_list_reply(partition, wanted.tenant, reply)
         )
         rows = sorted(found, key=lambda row: row.place, reverse=True)
         shown = rows[:size]
         records = await self._read_records([row.record for row in shown])
         following = shown[-1].place if len(rows) > size else None
-        return Page(records, following, sum(int(reply[0]) for reply in replies))
+        return TaskListPage(records, following, sum(int(reply[0]) for reply in replies))
 
     async def _read_records(self, names: Sequence[str]) -> tuple[TaskRecord, ...]:
-        """The records that still exist."""
+        """Read the named records, as far as they still exist."""
         found = await self._scripts.commands(*(("HGET", name, "json") for name in names)) if names else ()
         return tuple(read_record(stored) for stored in cast("Sequence[str | None]", found) if stored)
 
 
 def _list_partitions(wanted: WantedTasks) -> Sequence[int]:
-    """The partitions in which the tasks may be: a single one for a session's."""
+    """The partitions in which the wanted tasks may be: just one if a session is given."""
     return range(PARTITIONS) if wanted.session is None else [partition_of(wanted.tenant, wanted.session)]
 
 
-def _list_call(wanted: WantedTasks, partition: int, count: int, after: ListPlace | None) -> Call:
+def _build_list_call(wanted: WantedTasks, partition: int, count: int, after: TaskListPlace | None) -> Call:
     place = (str(after.micros), after.task) if after else ("", "")
     since = str(int(wanted.since.timestamp() * 1_000_000)) if wanted.since else "-inf"
     stems = keys.list_stems(partition, wanted.tenant, wanted.owner or "", wanted.session or "")
@@ -163,9 +163,9 @@ def _list_call(wanted: WantedTasks, partition: int, count: int, after: ListPlace
     return [stem + state.value for state in wanted.states], [count, *place, since]
 
 
-def _listed_rows(partition: int, tenant: str, reply: list[str]) -> Iterable[_Listed]:
+def _parse_list_reply(partition: int, tenant: str, reply: list[str]) -> Iterable[_ListRow]:
     for member, micros in zip(reply[1::2], reply[2::2], strict=True):
-        yield _Listed(ListPlace(int(micros), member), keys.listed_record(partition, tenant, member))
+        yield _ListRow(TaskListPlace(int(micros), member), keys.listed_record(partition, tenant, member))
 
 
 _SECONDS = 3.0

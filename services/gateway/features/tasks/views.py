@@ -1,4 +1,4 @@
-"""A task as clients see it: in the early protocol's form, and as the public record."""
+"""A task as JSON in the early protocol's form and in the gateway's own; its answer and results for all protocols."""
 
 import re
 from datetime import datetime, timedelta
@@ -21,37 +21,40 @@ _FINISHED = "finished"
 _LONGEST = 4_000  # characters of the notes
 
 
-def is_turn(record: TaskRecord) -> bool:
-    """Whether the task is a turn that an assessor waits for."""
+def is_assessment_turn(record: TaskRecord) -> bool:
+    """Whether the task is a turn of an assessment."""
     return record.request.practice is not None and record.request.practice.turn > 0
 
 
 def artifacts_of(record: TaskRecord) -> tuple[Artifact, ...]:
     """The task's results; for an ended turn of an assessment also its reply, as the last one."""
-    if not is_turn(record) or not record.state.is_terminal:
+    if not is_assessment_turn(record) or not record.state.is_terminal:
         return record.artifacts
-    return (*record.artifacts, Artifact(name=NAME, data=_build_reply(record).to_json(), media_type="application/json"))
+    return (
+        *record.artifacts,
+        Artifact(name=NAME, data=_build_assessor_reply(record).to_json(), media_type="application/json"),
+    )
 
 
-def _build_reply(record: TaskRecord) -> TurnComplete | EarlyCompletion:
-    """The reply to an assessor. A turn that was not completed asks for a next one, and its notes say why.
+def _build_assessor_reply(record: TaskRecord) -> TurnComplete | EarlyCompletion:
+    """The reply to an assessor: ``TurnComplete`` with the time until the next turn, or ``EarlyCompletion``.
 
-    The end is told only if every write of the turn was verified.
+    It is ``EarlyCompletion`` only if the answer says so and every write of the turn was verified.
     """
     answer = record.answer or record.reason or ""
     said = [match["said"] for match in _NEXT.finditer(answer)][-1:] if record.state is TaskState.COMPLETED else []
     told = _NEXT.sub("", answer).strip()[:_LONGEST]
-    if said and said[0].casefold().rstrip(".") == _FINISHED and _is_proved(record):
+    if said and said[0].casefold().rstrip(".") == _FINISHED and _are_writes_verified(record):
         return EarlyCompletion(reason=told)
-    return TurnComplete(notes=told, time_step=format_duration(_parse_step(said[0] if said else "")))
+    return TurnComplete(notes=told, time_step=format_duration(_parse_time_step(said[0] if said else "")))
 
 
-def _is_proved(record: TaskRecord) -> bool:
+def _are_writes_verified(record: TaskRecord) -> bool:
     return all(one.get("status") == "verified" for one in objects_in(record.metadata.get("writes")))
 
 
-def _parse_step(text: str) -> timedelta:
-    """A duration within bounds; the usual one if the text cannot be read."""
+def _parse_time_step(text: str) -> timedelta:
+    """Parse a duration, limited to a minute to a day; an hour if the text is invalid."""
     try:
         wanted = parse_duration(text.rstrip("."))
     except ValueError:
@@ -63,16 +66,16 @@ _LEGACY_STATES = {TaskState.REJECTED: TaskState.FAILED}
 _WITH_TEXT = frozenset(TaskState) - {TaskState.SUBMITTED, TaskState.WORKING}
 
 
-class TextArtifact(NamedTuple):
-    """The answer's text as an artifact of its own. ``is_given``: the worker's; else a sentence about the status."""
+class AnswerText(NamedTuple):
+    """The text of a task's answer. ``is_given``: whether the worker gave it; else it is a sentence on the status."""
 
     name: str
     text: str
     is_given: bool
 
 
-def answer_of(record: TaskRecord) -> TextArtifact | None:
-    """The text that a client waits for: the answer, or else the reason; None while the task is worked on."""
+def answer_of(record: TaskRecord) -> AnswerText | None:
+    """The text that a client waits for: the answer, else the reason; None while the task is queued or worked on."""
     if record.state not in _WITH_TEXT:
         return None
     if record.state is TaskState.INPUT_REQUIRED:  # what has happened, and the question as it was asked
@@ -80,10 +83,10 @@ def answer_of(record: TaskRecord) -> TextArtifact | None:
     else:
         text = record.answer or record.reason or ""
     is_given = bool(record.answer) and record.state is not TaskState.INPUT_REQUIRED
-    return TextArtifact("answer", text or f"The task is {record.state.value}.", is_given)
+    return AnswerText("answer", text or f"The task is {record.state.value}.", is_given)
 
 
-def metadata_of(record: TaskRecord, notice: str) -> dict[str, JsonValue]:
+def client_metadata(record: TaskRecord, notice: str) -> dict[str, JsonValue]:
     """The record's metadata, with the reason, the session, the requester, and the notice about the model."""
     extra: dict[str, JsonValue] = {
         "session_id": record.session_id,
@@ -97,14 +100,14 @@ def metadata_of(record: TaskRecord, notice: str) -> dict[str, JsonValue]:
 
 
 def legacy_view(record: TaskRecord, shown_id: str, history_length: int | None, notice: str) -> dict[str, JsonValue]:
-    """The task in the early protocol's form, under the id that the client chose."""
+    """The task as JSON of the early protocol, under the client's own id."""
     return {
         "id": shown_id,
         "sessionId": record.session_id,
         "status": legacy_status(record.state, record.reason, record.updated_at),
         "artifacts": _legacy_artifacts(record),
         "history": _legacy_history(record, history_length),
-        "metadata": metadata_of(record, notice),
+        "metadata": client_metadata(record, notice),
     }
 
 
@@ -114,11 +117,11 @@ def legacy_status(state: TaskState, text: str | None, at: datetime) -> dict[str,
 
 
 def public_view(record: TaskRecord, notice: str) -> dict[str, JsonValue]:
-    """The record as JSON, without internal fields."""
+    """The task in the gateway's own JSON form: its record without internal fields."""
     fields = {"task_id", "session_id", "dialect", "state", "reason", "answer", "artifacts", "history"}
     times = {"accepted_at", "started_at", "updated_at"}
     view: dict[str, JsonValue] = record.model_dump(mode="json", include=fields | times)
-    return {**view, "request": {"text": record.request.text}, "metadata": metadata_of(record, notice)}
+    return {**view, "request": {"text": record.request.text}, "metadata": client_metadata(record, notice)}
 
 
 def _legacy_artifacts(record: TaskRecord) -> list[JsonValue]:
@@ -132,12 +135,12 @@ def _legacy_artifacts(record: TaskRecord) -> list[JsonValue]:
 
 
 def legacy_artifact(index: int, artifact: Artifact) -> dict[str, JsonValue]:
-    """An artifact in the early protocol's form; ``index`` is its place among the task's."""
+    """An artifact as JSON of the early protocol; ``index``: its place among the task's artifacts."""
     parts: list[JsonValue] = []
     if artifact.text is not None:
-        parts.append(_with_media_type(_text_part(artifact.text), artifact.media_type))
+        parts.append(_add_media_type(_text_part(artifact.text), artifact.media_type))
     if artifact.data is not None:
-        parts.append(_with_media_type({"type": "data", "data": artifact.data}, "application/json"))
+        parts.append(_add_media_type({"type": "data", "data": artifact.data}, "application/json"))
     if artifact.file is not None:
         parts.append({"type": "file", "file": _legacy_file(artifact.file)})
     return {"name": artifact.name, "index": index, "parts": parts}
@@ -154,7 +157,7 @@ def _legacy_history(record: TaskRecord, length: int | None) -> list[JsonValue]:
     return [{"role": item.role, "parts": [_text_part(item.text)]} for item in record.history[-length:]]
 
 
-def _with_media_type(part: dict[str, JsonValue], media_type: str | None) -> dict[str, JsonValue]:
+def _add_media_type(part: dict[str, JsonValue], media_type: str | None) -> dict[str, JsonValue]:
     return {**part, "metadata": {"mimeType": media_type}} if media_type else part
 
 

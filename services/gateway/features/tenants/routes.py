@@ -1,4 +1,4 @@
-"""``/tenants/{tenant}``: an operator stops a tenant, lets it go on, and sees how it stands."""
+"""``/tenants/{tenant}``: operators stop and resume their tenant, and read its state."""
 
 from datetime import UTC, datetime
 
@@ -24,21 +24,21 @@ class TenantEndpoints:
         )
 
     async def stop(self, call: ApiCall) -> JsonValue:
-        """Stop the tenant, for the ``reason`` in the body; 200 with the tenant as it stands then."""
+        """Stop the tenant: ``{"reason"}``; 200 with the tenant's state."""
         await self._tenants.stop(call.caller.tenant, read_reason(call.body))
         return await self.show(call)
 
     async def resume(self, call: ApiCall) -> JsonValue:
-        """Let a stopped tenant go on; 200 with the tenant as it stands then."""
+        """Resume a stopped tenant; 200 with the tenant's state."""
         await self._tenants.resume(call.caller.tenant)
         return await self.show(call)
 
     async def made_tools(self, call: ApiCall) -> JsonValue:
-        """Switch the making of calculators on or off: ``{"on"}``; 200 with the tenant as it stands then."""
+        """Switch the making of calculators at run time on or off: ``{"on"}``; 200 with the tenant's state."""
         await self._tenants.switch_made_tools(call.caller.tenant, read_switch(call.body))
         return await self.show(call)
 
     async def show(self, call: ApiCall) -> JsonValue:
-        """Show whether the tenant works, and what it used. A POST, since the body says who asks."""
+        """Show whether the tenant is stopped, and what it has spent. A POST, since the body may name the caller."""
         tenant = call.caller.tenant
         return state_view(tenant, await self._tenants.state(tenant, datetime.now(UTC)))

@@ -1,4 +1,4 @@
-"""The state of a tenant: whether it is stopped, what waits and runs, what it spent."""
+"""The state of a tenant as JSON: whether it is stopped, how many sessions wait and run, and what it has spent."""
 
 from decimal import Decimal
 from typing import NamedTuple
@@ -10,8 +10,8 @@ from services.gateway.edge.fields import short_text_at
 from shared.domain.exact_json import JsonObject
 
 
-class DaySpent(NamedTuple):
-    """What a tenant's model calls used on one day of its calendar, and what is reserved for calls under way."""
+class DailySpending(NamedTuple):
+    """What a tenant's model calls used on one day of its time zone, and what is reserved for calls under way."""
 
     date: str
     tokens: int = 0
@@ -22,15 +22,15 @@ class DaySpent(NamedTuple):
 
 
 class TenantState(NamedTuple):
-    """The state of a tenant. ``stopped``: why, if it is. ``waiting`` and ``running`` count sessions.
+    """The state of a tenant. ``stopped``: the reason, if it is stopped. ``waiting``, ``running``: numbers of sessions.
 
-    ``made_tools``: whether an operator switched the making of tools on or off; None: as the tenant's record says.
+    ``made_tools``: whether an operator has switched the making of tools on or off; None if the tenant's record decides.
     """
 
     stopped: str | None = None
     waiting: int = 0
     running: int = 0
-    spent: tuple[DaySpent, ...] = ()
+    spent: tuple[DailySpending, ...] = ()
     made_tools: bool | None = None
 
 
@@ -62,7 +62,7 @@ def state_view(tenant: str, state: TenantState) -> dict[str, JsonValue]:
     }
 
 
-def _day_view(day: DaySpent) -> JsonValue:
+def _day_view(day: DailySpending) -> JsonValue:
     return {
         "date": day.date,
         "tokens": day.tokens,

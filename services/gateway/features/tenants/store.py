@@ -1,10 +1,10 @@
-"""The state of tenants in Redis: stopped or not, and what their days cost."""
+"""The state of tenants in Redis: whether they are stopped, and what they spent on each day."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import cast
 
-from services.gateway.features.tenants.service import DaySpent, TenantState
+from services.gateway.features.tenants.service import DailySpending, TenantState
 from shared.infra import keys
 from shared.infra.tenant_records import TenantStops
 
@@ -12,10 +12,10 @@ _FIELDS = ("tokens", "nanos", "calls", "reserved_tokens", "reserved_nanos")
 
 
 class TenantStates(TenantStops):
-    """The states of tenants. All methods may raise ``StoreUnavailable`` and may be repeated."""
+    """Reads and switches the states of tenants. All methods may raise ``StoreUnavailable`` and may be repeated."""
 
     async def switch_made_tools(self, tenant: str, on: bool) -> None:
-        """Switch the making of tools on or off, from the next turn on."""
+        """Switch the making of tools at run time on or off; it holds from the next turn on."""
         key = keys.learned_keys(tenant).switches
         await self._scripts.command("HSET", key, keys.MADE_TOOLS_SWITCH, "on" if on else "off")
 
@@ -31,8 +31,8 @@ class TenantStates(TenantStops):
         made_tools = None if said is None else said == "on"
         return TenantState(await self.reason(tenant), waiting, running, spent, made_tools)
 
-    async def spending_of(self, tenant: str, dates: Sequence[str]) -> Sequence[DaySpent]:
-        """One row for each of these days of the tenant's calendar, also for those without spending."""
+    async def spending_of(self, tenant: str, dates: Sequence[str]) -> Sequence[DailySpending]:
+        """The spending on each of these dates, in the tenant's time zone, also on those without any."""
         asked = (("HMGET", keys.spend_key(tenant, day), *_FIELDS) for day in dates)
         rows = cast("list[list[str | None]]", await self._scripts.commands(*asked))
-        return [DaySpent(day, *(int(number or 0) for number in row)) for day, row in zip(dates, rows, strict=True)]
+        return [DailySpending(day, *(int(number or 0) for number in row)) for day, row in zip(dates, rows, strict=True)]

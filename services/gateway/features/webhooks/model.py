@@ -1,4 +1,4 @@
-"""Webhooks of tasks: where a client wants its updates, and how far they were delivered."""
+"""Webhooks of tasks: their settings, the progress of their deliveries, and their JSON forms in older protocols."""
 
 import hashlib
 import re
@@ -17,10 +17,10 @@ from shared.domain.words import Dialect
 
 
 class TaskWebhook(Contract):
-    """Where a client wants its task's updates, and in which protocol.
+    """A webhook: the URL to which a task's updates are posted, and the protocol of their bodies.
 
     ``token`` and ``credentials`` are secrets: stored encrypted, sent to ``url`` and shown to nobody. ``shown_id``: the
-    task's id as that client knows it, if it differs.
+    task's id as the client knows it, if it differs.
     """
 
     config_id: str
@@ -33,10 +33,10 @@ class TaskWebhook(Contract):
 
 
 class DeliveryProgress(Contract):
-    """How far a webhook was told. ``cursor``: the last event of which everything was delivered.
+    """The progress of a webhook's deliveries. ``cursor``: the last event of which all updates were delivered.
 
-    ``part``: the last delivered part of the next event. ``state``: the task's state as last told. ``tries``: failures
-    in a row; ``error``: that of the last one.
+    ``part``: the last delivered update of the event after that. ``state``: the task's state as last delivered.
+    ``tries``: failures in a row; ``error``: of the last failure.
     """
 
     cursor: str = "0"
@@ -55,7 +55,7 @@ class RegisteredWebhook(NamedTuple):
 
 
 class FailingDelivery(Contract):
-    """A tenant's webhook or notice that fails, or was given up. ``subject``: its task, or what it is about."""
+    """A webhook or notice whose deliveries fail, or were given up. ``subject``: its task, or the notice's subject."""
 
     subject: str
     config_id: str
@@ -67,17 +67,17 @@ class FailingDelivery(Contract):
 
 
 class TooManyWebhooks(Exception):
-    """The task has as many webhooks as it may have; nothing was stored."""
+    """The task already has as many webhooks as allowed; nothing was stored."""
 
 
 class WebhookStore(Protocol):
     """The webhooks of tasks. All methods may raise ``StoreUnavailable`` and may be repeated."""
 
     async def put(self, record: TaskRecord, webhook: TaskWebhook, *, from_start: bool, most: int) -> None:
-        """Register a webhook for updates from now on, or if ``from_start`` for all updates so far.
+        """Register a webhook for updates from now on or, with ``from_start``, from the task's start.
 
-        It replaces one with the same id and goes on where that was, unless that was given up. An ended task's webhook
-        is told its end. Raises ``TooManyWebhooks``.
+        It replaces a webhook with the same id and continues its progress, unless that was given up. A webhook of an
+        ended task receives the end. Raises ``TooManyWebhooks``.
         """
 
     async def webhooks_of(self, record: TaskRecord) -> Sequence[RegisteredWebhook]: ...
@@ -89,9 +89,9 @@ class WebhookStore(Protocol):
 
 
 class SignedPost(Contract):
-    """One signed POST, tried until it is accepted. A ``delivery_id`` is enqueued only once.
+    """A signed POST to deliver. Posts with the same ``delivery_id`` are queued only once.
 
-    ``subject``: what it is about, in a word or two for people. ``secret``: signs in place of the tenant's own
+    ``subject``: what it is about, in a few words for people. ``secret``: signs it in place of the tenant's secrets
     (``whsec_`` and base64).
     """
 
@@ -109,22 +109,22 @@ _VALUE = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?")
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}")
 
 
-def header_value(text: str, path: str) -> str:
-    """Returns the text if it can be a header's value; else raises ``InvalidField``.
+def check_header_value(text: str, path: str) -> str:
+    """Returns the text if it is a valid header value: visible ASCII, with spaces only inside.
 
-    A value is visible ASCII, with spaces only inside.
+    Raises ``InvalidField`` otherwise.
     """
     if text and (len(text) > LONGEST or not _VALUE.fullmatch(text)):
         raise InvalidField(path, f"must be at most {LONGEST} visible ASCII characters")
     return text
 
 
-def checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """The headers, if their names and values are valid; raises ``InvalidField``, which repeats no value."""
+def check_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Returns the headers if their names and values are valid; raises ``InvalidField``, without the values."""
     for name, value in headers.items():
         if not _NAME.fullmatch(name):
             raise InvalidField("headers", "a header's name is one word")
-        header_value(value, f"headers.{name}")
+        check_header_value(value, f"headers.{name}")
     return dict(headers)
 
 
@@ -136,8 +136,8 @@ _IN_SEND = {
 }
 
 
-def webhook_in_send(params: JsonObject, dialect: Dialect) -> TaskWebhook | None:
-    """The webhook that comes with a message; None if none does. Raises ``InvalidField``."""
+def webhook_of_message(params: JsonObject, dialect: Dialect) -> TaskWebhook | None:
+    """Parse the webhook in a message's parameters; None if there is none. Raises ``InvalidField``."""
     is_early = dialect is Dialect.LEGACY
     place = "params" if is_early else "configuration"
     source = params if is_early else object_at(params, place, place)
@@ -150,7 +150,8 @@ def webhook_in_send(params: JsonObject, dialect: Dialect) -> TaskWebhook | None:
 def read_webhook(config: JsonObject, path: str, dialect: Dialect, shown_id: str | None = None) -> TaskWebhook:
     """Parse a webhook; raises ``InvalidField``.
 
-    One without an id is named after its URL, so that a repeat is the same; in 0.3 it gets its task's id later.
+    If it has no id, one is derived from its URL, so that a repeat is the same webhook; in 0.3 it is left empty, and
+    replaced by the task's id later.
     """
     url = text_at(config, "url", f"{path}.url") or ""
     if not url:
@@ -159,39 +160,39 @@ def read_webhook(config: JsonObject, path: str, dialect: Dialect, shown_id: str 
         raise InvalidField(f"{path}.url", f"must have at most {_LONGEST_URL} characters")
     scheme, credentials = _read_authentication(config, f"{path}.authentication")
     return TaskWebhook(
-        config_id=id_at(config, "id", f"{path}.id") or ("" if dialect is Dialect.A2A_0_3 else _name_of(url)),
+        config_id=id_at(config, "id", f"{path}.id") or ("" if dialect is Dialect.A2A_0_3 else _default_id(url)),
         url=url,
         dialect=dialect,
-        token=header_value(text_at(config, "token", f"{path}.token") or "", f"{path}.token"),
+        token=check_header_value(text_at(config, "token", f"{path}.token") or "", f"{path}.token"),
         scheme=scheme,
         credentials=credentials,
         shown_id=shown_id or "",
     )
 
 
-def _name_of(url: str) -> str:
+def _default_id(url: str) -> str:
     return f"webhook-{hashlib.sha256(url.encode()).hexdigest()[:12]}"
 
 
-def legacy_shape(webhook: TaskWebhook) -> dict[str, JsonValue]:
-    """The webhook as the early protocol and 0.3 show it, without secrets."""
+def legacy_webhook_view(webhook: TaskWebhook) -> dict[str, JsonValue]:
+    """The webhook as JSON of the early protocol and of 0.3, without secrets."""
     view: dict[str, JsonValue] = {"url": webhook.url}
     return {**view, "authentication": {"schemes": [webhook.scheme]}} if webhook.scheme else view
 
 
-def shape_of_1_0(webhook: TaskWebhook, task_id: str) -> dict[str, JsonValue]:
+def webhook_view_1_0(webhook: TaskWebhook, task_id: str) -> dict[str, JsonValue]:
     view: dict[str, JsonValue] = {"id": webhook.config_id, "taskId": task_id, "url": webhook.url}
     return {**view, "authentication": {"scheme": webhook.scheme}} if webhook.scheme else view
 
 
-def state_of(registered: RegisteredWebhook) -> str:
+def delivery_state_of(registered: RegisteredWebhook) -> str:
     if registered.progress.disabled:
         return "disabled"
     return "failing" if registered.progress.tries else "active"
 
 
 def _read_authentication(config: JsonObject, path: str) -> tuple[str, str]:
-    """Scheme and credentials: 1.0 names one scheme, older protocols a list, whose first is used."""
+    """Parse scheme and credentials: 1.0 has one scheme; of the list in older protocols, the first is used."""
     given = object_at(config, "authentication", path)
     scheme = text_at(given, "scheme", f"{path}.scheme") or _first_scheme(given, path)
     credentials = text_at(given, "credentials", f"{path}.credentials") or ""
@@ -199,7 +200,7 @@ def _read_authentication(config: JsonObject, path: str) -> tuple[str, str]:
         raise InvalidField(f"{path}.scheme", "is required with credentials")
     if scheme and not _NAME.fullmatch(scheme):
         raise InvalidField(f"{path}.scheme", "must be the name of an HTTP authentication scheme, such as Bearer")
-    return scheme, header_value(credentials, f"{path}.credentials")
+    return scheme, check_header_value(credentials, f"{path}.credentials")
 
 
 def _first_scheme(given: JsonObject, path: str) -> str:

@@ -1,4 +1,4 @@
-"""The route that shows the secrets which a tenant's receivers of webhooks verify with."""
+"""``/webhooks/secret``: the secrets with which a tenant's receivers verify webhooks."""
 
 from fastapi import APIRouter
 from pydantic import JsonValue
@@ -17,7 +17,7 @@ class WebhookEndpoints:
         return own.router(ApiPath("POST", "/webhooks/secret", self.secret), rules=rules)
 
     async def secret(self, call: ApiCall) -> Response:
-        """Show what the tenant's receivers verify signatures with, the newest first."""
+        """Show the secrets with which the tenant's receivers verify webhooks, the newest first."""
         tenant = call.caller.tenant
         found: dict[str, JsonValue] = {"tenant": tenant, "secrets": [*self._service.secrets_of(tenant)]}
         return JSONResponse(found, headers={"Cache-Control": "no-store"})

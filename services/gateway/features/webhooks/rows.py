@@ -1,4 +1,4 @@
-"""Webhooks as rows in Redis: encrypted, with how far each was told, and a list of those that fail."""
+"""The form of webhooks and notices in Redis: encrypted, with their progress; and the list of those that fail."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, cast
@@ -9,7 +9,7 @@ from shared.infra.lua import Scripts
 
 
 class DeliveryRow(NamedTuple):
-    """A row as it is in Redis, its encrypted part still closed."""
+    """A stored webhook or notice: its progress, and its encrypted content."""
 
     progress: DeliveryProgress
     sealed: str
@@ -18,7 +18,7 @@ class DeliveryRow(NamedTuple):
 _BESIDE = {"cursor", "disabled"}  # scripts read these, so they stand before the JSON
 
 
-def read_row(text: str) -> DeliveryRow:
+def parse_row(text: str) -> DeliveryRow:
     flag, cursor, progress, sealed = text.split("\n", 3)
     known = DeliveryProgress.model_validate_json(progress).model_copy(
         update={"cursor": cursor, "disabled": flag != "on"}
@@ -33,18 +33,18 @@ def pack_progress(progress: DeliveryProgress) -> str:
 _MOST = 1000  # of one tenant
 
 
-class FailingWebhooks:
+class FailingDeliveries:
     def __init__(self, scripts: Scripts) -> None:
         self._scripts = scripts
 
     async def failing_of(self, tenant: str) -> Sequence[FailingDelivery]:
-        """The tenant's failing webhooks, newest first."""
+        """The tenant's failing webhooks and notices, the newest failure first."""
         rows = cast("dict[str, str]", await self._scripts.command("HGETALL", keys.failing_key(tenant)))
         found = map(FailingDelivery.model_validate_json, rows.values())
         return sorted(found, key=lambda one: (str(one.at), one.subject), reverse=True)
 
     async def note(self, tenant: str, member: str, failing: FailingDelivery) -> None:
-        """Note a failing webhook, unless the tenant's list is full."""
+        """Add a failing webhook or notice to the tenant's list, unless the list is full."""
         key, row = keys.failing_key(tenant), failing.model_dump_json()
         known = await self._scripts.command("HEXISTS", key, member)
         if known or cast(int, await self._scripts.command("HLEN", key)) < _MOST:

@@ -1,4 +1,4 @@
-"""The secrets that webhooks are signed with (Standard Webhooks), and the keys that encrypt clients' secrets."""
+"""The secrets that sign webhooks (Standard Webhooks), and the keys that encrypt stored webhooks."""
 
 import base64
 import hashlib
@@ -14,12 +14,12 @@ _PREFIX = "whsec_"
 
 
 class WebhookSecrets(NamedTuple):
-    """An installation's secrets, newest first. Older ones still sign, so that receivers can change over."""
+    """An installation's master secrets, the newest first. Older ones sign too, so that receivers can change over."""
 
     masters: Sequence[bytes]
 
     def secrets_of(self, tenant: str) -> tuple[str, ...]:
-        """The secrets with which the tenant's receivers verify. Another tenant's cannot be guessed from them."""
+        """The tenant's own secrets, derived from the master secrets; they reveal nothing of another tenant's."""
         derived = (hmac.digest(master, f"webhook:{tenant}".encode(), "sha256") for master in self.masters)
         return tuple(_PREFIX + base64.b64encode(secret).decode() for secret in derived)
 
@@ -30,19 +30,19 @@ class WebhookSecrets(NamedTuple):
 
 
 def read_secrets(text: str) -> WebhookSecrets:
-    """Parse secrets, with commas between, each base64 with or without ``whsec_``; raises ``ValueError``."""
+    """Parse secrets separated by commas, each base64 with or without ``whsec_``; raises ``ValueError``."""
     return WebhookSecrets(tuple(_decode_secret(part.strip()) for part in text.split(",") if part.strip()))
 
 
 def sign_body(delivery_id: str, body: str, secrets: Sequence[str], now: datetime) -> dict[str, str]:
-    """The headers of Standard Webhooks: one id for all tries of a delivery, a signature for each secret."""
+    """The Standard Webhooks headers of a body: the delivery's id, the time, and a signature by each secret."""
     signatures = (Signing(secret).sign(delivery_id, now, body) for secret in secrets)
     stamp = str(int(now.timestamp()))
     return {"webhook-id": delivery_id, "webhook-timestamp": stamp, "webhook-signature": " ".join(signatures)}
 
 
-def delivery_id(*parts: str) -> str:
-    """An id that is always the same for the same parts."""
+def derive_delivery_id(*parts: str) -> str:
+    """A delivery's id, which is always the same for the same parts."""
     return f"msg_{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:32]}"
 
 

@@ -1,4 +1,4 @@
-"""Webhooks of tasks: who may set, see and remove them, and where they may lead."""
+"""Registers, shows and removes webhooks of tasks, for callers who may do so."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
@@ -14,7 +14,7 @@ _PATH = "pushNotificationConfig"
 
 
 class WebhookRegistrar(NamedTuple):
-    """Registers webhooks. ``reach``: where they may lead; ``most``: how many a task may have."""
+    """Registers webhooks. ``reach``: the addresses that they may have; ``most``: how many a task may have."""
 
     webhooks: hooks.WebhookStore
     reach: Reach
@@ -22,14 +22,14 @@ class WebhookRegistrar(NamedTuple):
     most: int = 10
 
     def check(self, webhook: hooks.TaskWebhook) -> None:
-        """Raises ``InvalidField`` for a URL that may not be called."""
+        """Raises ``InvalidField`` for a URL that the gateway may not call."""
         if problem := why_refused(webhook.url, self.reach):
             raise InvalidField(f"{_PATH}.url", problem)
 
-    async def enter(self, record: TaskRecord, webhook: hooks.TaskWebhook, *, from_start: bool = False) -> None:
-        """Register a webhook from now on, or from the task's start; raises ``InvalidField`` if the task has too many.
+    async def register(self, record: TaskRecord, webhook: hooks.TaskWebhook, *, from_start: bool = False) -> None:
+        """Register a webhook for updates from now on, or from the task's start. Without an id, it gets the task's.
 
-        One without an id gets the task's.
+        Raises ``InvalidField`` for its URL, or if the task has too many webhooks.
         """
         self.check(webhook)
         named = webhook.model_copy(update={"config_id": webhook.config_id or record.task_id})
@@ -44,32 +44,32 @@ ReadTask = Callable[[str, Caller], Awaitable[TaskRecord]]
 
 
 class WebhookService:
-    """Sets, shows and removes webhooks of tasks. ``registrar``: None if none are offered (``PushUnsupported``).
+    """Registers, shows and removes webhooks of tasks. Callers who may read a task may see its webhooks.
 
-    Whoever may read a task may see its webhooks. All methods raise ``NoVisibleTask`` and may raise
-    ``StoreUnavailable``.
+    ``registrar``: None if webhooks are not offered; all methods then raise ``PushUnsupported``. All raise
+    ``NoVisibleTask`` and may raise ``StoreUnavailable``.
     """
 
     def __init__(self, read_task: ReadTask, registrar: WebhookRegistrar | None) -> None:
         self._read_task, self._registrar = read_task, registrar
 
     @property
-    def offered(self) -> bool:
+    def are_offered(self) -> bool:
         return self._registrar is not None
 
-    async def enter(self, task_id: str, webhook: hooks.TaskWebhook, caller: Caller) -> None:
-        """Set a webhook, in place of one with the same id. Raises ``InvalidField``."""
-        registrar = self._offered_registrar()
+    async def register(self, task_id: str, webhook: hooks.TaskWebhook, caller: Caller) -> None:
+        """Register a webhook; it replaces one with the same id. Raises ``InvalidField``."""
+        registrar = self._require_registrar()
         record = await self._read_task(task_id, caller)
         _check_may_set(record, caller)
-        await registrar.enter(record, webhook)
+        await registrar.register(record, webhook)
 
     async def list_webhooks(self, task_id: str, caller: Caller) -> Sequence[hooks.RegisteredWebhook]:
-        registrar = self._offered_registrar()
+        registrar = self._require_registrar()
         return await registrar.webhooks.webhooks_of(await self._read_task(task_id, caller))
 
     async def find(self, task_id: str, config_id: str | None, caller: Caller) -> hooks.TaskWebhook:
-        """The webhook of that id, or the task's first if none is named; raises ``UnknownWebhook``."""
+        """The webhook with that id, or the task's first if the id is None; raises ``UnknownWebhook``."""
         found = [one.webhook for one in await self.list_webhooks(task_id, caller)]
         for webhook in found:
             if config_id in (None, webhook.config_id):
@@ -78,21 +78,21 @@ class WebhookService:
 
     async def remove(self, task_id: str, config_id: str, caller: Caller) -> None:
         """Remove a webhook, if it exists."""
-        registrar = self._offered_registrar()
+        registrar = self._require_registrar()
         record = await self._read_task(task_id, caller)
         _check_may_set(record, caller)
         await registrar.webhooks.drop(record, config_id)
 
     async def failing(self, caller: Caller) -> Sequence[hooks.FailingDelivery]:
-        """The tenant's webhooks and notices that fail or were given up; empty if the caller may not see all tasks."""
-        registrar = self._offered_registrar()
+        """The tenant's failing webhooks and notices; empty if the caller may not see all tasks."""
+        registrar = self._require_registrar()
         return await registrar.webhooks.failing(caller.tenant) if sees_all(caller.principal) else ()
 
     def secrets_of(self, tenant: str) -> tuple[str, ...]:
-        """The secrets with which the tenant's receivers verify, newest first. They are for its operators alone."""
-        return self._offered_registrar().secrets.secrets_of(tenant)
+        """The tenant's webhook secrets, the newest first; callers must check that an operator asks."""
+        return self._require_registrar().secrets.secrets_of(tenant)
 
-    def _offered_registrar(self) -> WebhookRegistrar:
+    def _require_registrar(self) -> WebhookRegistrar:
         if self._registrar is None:
             raise PushUnsupported
         return self._registrar

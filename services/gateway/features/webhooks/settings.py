@@ -1,4 +1,4 @@
-"""Settings of webhooks: whether they are offered, what signs them, and where they may lead."""
+"""Settings of webhooks: whether they are offered, their secrets, their permitted addresses, tries and pauses."""
 
 from typing import Literal, Self
 
@@ -40,7 +40,7 @@ class PushSettings(Settings):
         return value
 
     @model_validator(mode="after")
-    def _can_be_signed(self) -> Self:
+    def _check_signable(self) -> Self:
         if self.a2a_push == "on" and not self.secrets.masters:
             raise PydanticCustomError(
                 "webhook_secret", "WEBHOOK_SECRET must be set where A2A_PUSH is on: webhooks are signed with it."

@@ -1,4 +1,4 @@
-"""The webhooks of tasks in state Redis, each beside its task."""
+"""The webhooks of tasks in Redis."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from redis.asyncio import Redis
 
 from services.gateway.features.webhooks import model as hooks
-from services.gateway.features.webhooks.rows import FailingWebhooks, pack_progress, read_row
+from services.gateway.features.webhooks.rows import FailingDeliveries, pack_progress, parse_row
 from shared.contracts.task import TaskRecord
 from shared.infra import keys
 from shared.infra.lua import Argument, Scripts
@@ -15,16 +15,16 @@ from shared.infra.sealed import CannotDecrypt, SecretCipher
 
 
 class RedisWebhooks(hooks.WebhookStore):
-    """The webhooks of tasks on Redis. Every method may raise ``StoreUnavailable``."""
+    """The webhooks of tasks in Redis. Every method may raise ``StoreUnavailable``."""
 
     def __init__(self, redis: Redis, seal: SecretCipher) -> None:
         self._scripts = Scripts(redis)
         self._seal = seal
-        self._failing = FailingWebhooks(self._scripts)
+        self._failing = FailingDeliveries(self._scripts)
 
     async def put(self, record: TaskRecord, webhook: hooks.TaskWebhook, *, from_start: bool, most: int) -> None:
         member = _pack_member(record, webhook.config_id)
-        known = await self._find_known(record, member)
+        known = await self._find_registered(record, member)
         if known is not None and known.webhook == webhook and not known.progress.disabled:
             return  # a message that was sent again must not disturb what is under way
         progress = hooks.DeliveryProgress(cursor="0" if from_start else "")
@@ -33,38 +33,38 @@ class RedisWebhooks(hooks.WebhookStore):
         await self._write_webhook(record, member, webhook, progress, most)
 
     async def webhooks_of(self, record: TaskRecord) -> Sequence[hooks.RegisteredWebhook]:
-        rows = cast("dict[str, str]", await self._scripts.command("HGETALL", _build_keys(record).push))
-        found = [one for one in (self._read(text) for text in rows.values()) if one is not None]
+        rows = cast("dict[str, str]", await self._scripts.command("HGETALL", _task_keys(record).push))
+        found = [one for one in (self._parse_row(text) for text in rows.values()) if one is not None]
         return sorted(found, key=lambda one: one.webhook.config_id)
 
     async def drop(self, record: TaskRecord, config_id: str) -> None:
         partition = keys.partition_keys_of(record.tenant, record.session_id)
         member = _pack_member(record, config_id)
-        words = (("ZREM", partition.deliveries, member), ("HDEL", _build_keys(record).push, member))
+        words = (("ZREM", partition.deliveries, member), ("HDEL", _task_keys(record).push, member))
         await self._scripts.commands(*words)
         await self._failing.forget(record.tenant, member)
 
     async def failing(self, tenant: str) -> Sequence[hooks.FailingDelivery]:
         return await self._failing.failing_of(tenant)
 
-    async def _find_known(self, record: TaskRecord, member: str) -> hooks.RegisteredWebhook | None:
-        text = await self._scripts.command("HGET", _build_keys(record).push, member)
-        return None if text is None else self._read(str(text))
+    async def _find_registered(self, record: TaskRecord, member: str) -> hooks.RegisteredWebhook | None:
+        text = await self._scripts.command("HGET", _task_keys(record).push, member)
+        return None if text is None else self._parse_row(str(text))
 
     async def _write_webhook(
         self, record: TaskRecord, member: str, webhook: hooks.TaskWebhook, progress: hooks.DeliveryProgress, most: int
     ) -> None:
-        task, partition = _build_keys(record), keys.partition_keys_of(record.tenant, record.session_id)
+        task, partition = _task_keys(record), keys.partition_keys_of(record.tenant, record.session_id)
         names = [task.push, partition.deliveries, task.record, task.events]
         sealed = self._seal.encrypt(webhook.model_dump_json())
         arguments: list[Argument] = [member, progress.cursor, pack_progress(progress), sealed, most]
         if await self._scripts.run("put_line", names, arguments) == -1:
             raise hooks.TooManyWebhooks(record.task_id)
 
-    def _read(self, text: str) -> hooks.RegisteredWebhook | None:
-        """The webhook in a row; None if no key decrypts it any more: it is given up when it is due."""
+    def _parse_row(self, text: str) -> hooks.RegisteredWebhook | None:
+        """Parse a stored webhook; None if no key can decrypt it."""
         try:
-            row = read_row(text)
+            row = parse_row(text)
             return hooks.RegisteredWebhook(
                 hooks.TaskWebhook.model_validate_json(self._seal.decrypt(row.sealed)), row.progress
             )
@@ -72,7 +72,7 @@ class RedisWebhooks(hooks.WebhookStore):
             return None
 
 
-def _build_keys(record: TaskRecord) -> keys.TaskKeys:
+def _task_keys(record: TaskRecord) -> keys.TaskKeys:
     return keys.task_keys(record.tenant, record.session_id, record.task_id)
 
 

@@ -16,7 +16,7 @@ from services.gateway.features.console.views.words import (
     state_badge,
 )
 from services.gateway.features.dead_letters.service import DeadLetter, LetterKind
-from services.gateway.features.tenants.service import DaySpent, TenantState
+from services.gateway.features.tenants.service import DailySpending, TenantState
 from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.task import TaskRecord
 from shared.domain.bandit import REWARD_UNITS
@@ -169,7 +169,7 @@ def has_waited_for_people(record: TaskRecord) -> bool:
     return any(record.metadata.get(name) for name in ("approval_id", "approval_request", "confirmations"))
 
 
-def mean_cost_of_tasks(spent: Sequence[DaySpent], days: Sequence[DayCounts]) -> int:
+def mean_cost_of_tasks(spent: Sequence[DailySpending], days: Sequence[DayCounts]) -> int:
     """The mean cost of a task in nano-dollars, over the days for which both cost and counts are known."""
     ended = {day.date: day.events for day in days}
     tasks = sum(ended.get(day.date, 0) for day in spent)
@@ -287,7 +287,7 @@ def needs_tile(needs: WaitingCounts, others: int, first: datetime | None, now: d
     return Tile(question, str(needs.total), f"{join_in_prose(tuple(parts))}{due}", href, "warn")
 
 
-def cost_tile(spent: Sequence[DaySpent], days: Sequence[DayCounts], today: date) -> Tile:
+def cost_tile(spent: Sequence[DailySpending], days: Sequence[DayCounts], today: date) -> Tile:
     """The cost of today and of the week. ``today``: in UTC; the tenant's day may differ by one."""
     question, href = "What does it cost?", "/console/operations"
     now = next((one for one in reversed(spent) if one.calls and one.date >= today.isoformat()), None)
@@ -314,7 +314,7 @@ def dates_until_tomorrow(today: date, count: int) -> list[str]:
     return [(today + timedelta(days=shift)).isoformat() for shift in range(2 - count, 2)]
 
 
-def drop_unbegun_day(spent: Sequence[DaySpent]) -> Sequence[DaySpent]:
+def drop_unbegun_day(spent: Sequence[DailySpending]) -> Sequence[DailySpending]:
     """The days without the last, tomorrow (UTC), unless it has any model call."""
     return spent if not spent or spent[-1].calls else spent[:-1]
 

@@ -6,7 +6,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from services.gateway.features.console.views.tasks import format_dollars
 from services.gateway.features.console.views.words import Badge, count_with_noun, humanize_name
-from services.gateway.features.memory.service import Thing
+from services.gateway.features.memory.service import LinkedEntity
 from shared.contracts.knowledge import Accuracy, CaseEntry, KnownFact
 from shared.domain.cases import CaseOutcome
 from shared.domain.estimates import Trust, judge_trust
@@ -66,7 +66,7 @@ def facts_page(known: Sequence[KnownFact], query: MemoryQuery) -> MemoryPage[Kno
     return _build_page(known, query, lambda one: one.domain, _fact_texts, {})
 
 
-def entities_page(things: Sequence[Thing], query: MemoryQuery) -> MemoryPage[Thing]:
+def entities_page(things: Sequence[LinkedEntity], query: MemoryQuery) -> MemoryPage[LinkedEntity]:
     """The page of entities that match the query; the kind of an entity is what it is, such as a supplier.
 
     Entities named together with one are shown as they are written, not by their normalised keys.
@@ -76,7 +76,7 @@ def entities_page(things: Sequence[Thing], query: MemoryQuery) -> MemoryPage[Thi
     return found._replace(rows=[_name_linked_entities(thing, names) for thing in found.rows])
 
 
-def _name_linked_entities(thing: Thing, names: Mapping[str, str]) -> Thing:
+def _name_linked_entities(thing: LinkedEntity, names: Mapping[str, str]) -> LinkedEntity:
     together = tuple(names.get(name.casefold()) or name.partition(":")[2] or name for name in thing.links.together[:6])
     return thing._replace(links=thing.links.model_copy(update={"together": together}))
 
@@ -139,5 +139,5 @@ def _fact_texts(fact: KnownFact) -> Iterable[str]:
     return (fact.text, fact.domain, fact.task_id, *fact.entities, *fact.keywords)
 
 
-def _entity_texts(thing: Thing) -> Iterable[str]:
+def _entity_texts(thing: LinkedEntity) -> Iterable[str]:
     return (thing.entity.kind, thing.entity.value, *thing.links.together, *(one.task_id for one in thing.links.tasks))

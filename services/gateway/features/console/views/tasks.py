@@ -16,7 +16,7 @@ from services.gateway.features.console.views.words import (
     text_or_empty,
 )
 from services.gateway.features.tasks.views import answer_of
-from services.gateway.features.webhooks.model import RegisteredWebhook, state_of
+from services.gateway.features.webhooks.model import RegisteredWebhook, delivery_state_of
 from shared.contracts.task import Artifact, TaskRecord
 from shared.domain.exact_json import JsonObject, as_object, objects_in, plain
 from shared.domain.words import Resolution, TaskState
@@ -157,7 +157,7 @@ def _file_rows(record: TaskRecord) -> Iterator[FileRow]:
 
 
 def delivery_badge(registered: RegisteredWebhook) -> Badge:
-    return _DELIVERIES[state_of(registered)]
+    return _DELIVERIES[delivery_state_of(registered)]
 
 
 def artifact_text(one: Artifact) -> str:
