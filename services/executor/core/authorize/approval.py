@@ -328,9 +328,7 @@ _ON_FAILURE = {
 
 
 def _call_lines(call: PlannedCall) -> list[str]:
-    """A call as the approver reads it: its arguments, what happens if it fails, and the call that would
-    compensate it.
-    """
+    """A call as the approver reads it: its arguments, what happens if it fails, and its compensation."""
     lines = [f"- {_format_call(call)}{_ON_FAILURE[call.on_failure]}"]
     if call.compensation:
         lines.append(f"  taken back, if a later call asks for it, by {_format_call(call.compensation)}")

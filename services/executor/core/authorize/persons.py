@@ -27,9 +27,7 @@ class Consent(StrEnum):
 
 
 def assess_consent(ctx: TurnContext, progress: Progress) -> Consent:
-    """Whether the present plan is released, needs nobody's approval, or has some or none of the approvals that it
-    needs.
-    """
+    """Whether the present plan is released, needs nobody's approval, or has some or none of those it needs."""
     if is_plan_released(progress):
         return Consent.GIVEN
     if not needs_person(ctx, progress):
@@ -140,9 +138,7 @@ def release_still_holds(ctx: TurnContext, progress: Progress, fresh: Progress, v
 
 
 def release_plan(progress: Progress, note: str, *, by_person: bool = False, level: str | None = None) -> Progress:
-    """The progress with its present plan marked as released: it may be carried out as long as its hash stays
-    the same.
-    """
+    """The progress with its present plan released: it may be carried out while its hash stays the same."""
     approved = progress.dossier.present_plan.hash
     return progress.update_dossier(
         approved_hash=approved, approval_note=note, by_person=by_person, approved_level=level
@@ -160,9 +156,7 @@ def is_approval_awaited(approval: Approval, progress: Progress) -> bool:
 
 
 def apply_approval(progress: Progress, approval: Approval) -> Progress:
-    """The progress after an approval: the plan is released, or waits at the gate for the template's next
-    confirmation.
-    """
+    """The progress after an approval: the plan is released, or waits for the template's next confirmation."""
     by = ", ".join(decision.by.id for decision in approval.decisions)
     if approval.confirmation is None:
         return release_plan(progress, f"approved by {by}", by_person=True, level=approval.level)
@@ -199,9 +193,7 @@ def _confirmations_given(progress: Progress) -> tuple[GivenConfirmation, ...]:
 
 
 def reopen_approval_gate(progress: Progress) -> Progress:
-    """The progress back in APPROVAL_GATE with its plan no longer released. Confirmations on the same plan
-    still count.
-    """
+    """The progress back in APPROVAL_GATE, its plan no longer released. Confirmations on the plan still count."""
     gated = progress.model_copy(update={"path": machine.with_gate(progress.path)})
     shut: dict[str, object] = {"approved_hash": None, "approval_note": None, "by_person": False, "approved_level": None}
     return gated.move_to(FsmState.APPROVAL_GATE).update_dossier(**shut)

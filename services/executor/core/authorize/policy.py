@@ -71,9 +71,7 @@ async def request_verdict(
 
 
 def has_fresh_verdict(ctx: TurnContext, plan_hash: str) -> bool:
-    """Whether this attempt at the turn got a verdict on that plan within ``verdict_seconds``, so that a call may be
-    sent (I2).
-    """
+    """Whether this attempt got a verdict on that plan within ``verdict_seconds``, so that a call may be sent (I2)."""
     oldest = ctx.journal.now - timedelta(seconds=ctx.limits.verdict_seconds)
     return ctx.journal.judged_plan == plan_hash and ctx.journal.judged_at >= oldest
 
@@ -217,9 +215,7 @@ class _CallFacts(NamedTuple):
     calculated: Mapping[str, Json]
 
     def merge(self) -> JsonObject:
-        """All fields; where two sources give the same name, ``own`` goes before ``bound``, and ``bound`` before
-        ``calculated``.
-        """
+        """All fields; of the same name ``own`` goes before ``bound``, and ``bound`` before ``calculated``."""
         return {**self.calculated, **self.bound, **self.own}
 
     def find_contradictions(self, records: Iterable[Mapping[str, Json]]) -> list[JsonObject]:
@@ -272,9 +268,7 @@ def _build_call_context(call: PlannedCall, surroundings: _CallSurroundings) -> c
 
 
 class _RowFields(NamedTuple):
-    """The fields of one row of a call, as if the call had that row alone, from the row and the records that
-    it names.
-    """
+    """The fields of one row of a call, as if the call had that row alone, also from the records that it names."""
 
     fields: Mapping[str, Json]
     unknown: tuple[str, ...]
@@ -360,9 +354,7 @@ def _executor_fields(call: PlannedCall, surroundings: _CallSurroundings, view: b
 def unproven_arguments(
     arguments: JsonObject, view: binding.CallView, bound: binding.BoundFields, values: Sequence[NamedValue] = ()
 ) -> tuple[str, ...]:
-    """The arguments that only the request states: neither a record around the call nor a calculation gives the same
-    value.
-    """
+    """The arguments that only the request states: no record around the call and no calculation gives them."""
     shown = {name: _normalize_figure(value) for name, value in bound.recorded.items()}
     computed = {
         _normalize_figure(value.value) for value in values if calculated.is_value_about_call(value, values, view)

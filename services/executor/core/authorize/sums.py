@@ -234,9 +234,7 @@ class CallSums:
         return rows
 
     def _count_repeated_id(self, given: CallRows, call: PlannedCall, name: str) -> int:
-        """How often one id occurs in a list of ids among the arguments: an amount beside the list counts once
-        for each.
-        """
+        """How often one id occurs in a list of ids: an amount beside the list counts once for each."""
         if not self._is_additive(call, name) or "total" in seen_records.singular_words(name):
             return 1
         most = 1
@@ -247,9 +245,7 @@ class CallSums:
         return most
 
     def _is_additive(self, call: PlannedCall, name: str) -> bool:
-        """Whether figures of this name can be added over rows: amounts and counts can; unit prices, shares and years
-        cannot.
-        """
+        """Whether figures of this name add up over rows: amounts and counts do; prices, shares and years do not."""
         said = seen_records.singular_words(name.rpartition(".")[2])
         hints = hints_of_argument(name.rpartition(".")[2], self._schema_of(call, name), 1)
         is_money = hints.is_in_minor_units or hints.is_in_major_units  # then a value is an amount: ``value_cents``
@@ -262,9 +258,7 @@ class CallSums:
         return one.tool == call.tool or any({one.tool, call.tool} <= names for names in self._together)
 
     def _is_id_or_measure(self, name: str, value: Decimal, call: PlannedCall) -> bool:
-        """Whether a figure is a record's identifier, or a measure such as the weight of the record that the
-        call makes.
-        """
+        """Whether a figure is a record's identifier, or a measure, such as the weight, of the record to be made."""
         reference = seen_records.reference_of(name.rpartition(".")[2], int(value), (), self._graph.keys)
         if (
             reference is not None
@@ -333,9 +327,7 @@ class CallSums:
     def _find_parties(
         self, call: PlannedCall, naming: JsonObject
     ) -> tuple[Mapping[str, _Values], Mapping[str, _Values]]:
-        """The parties and the ids in a call's arguments, both by argument name; without dates and words of a closed
-        list.
-        """
+        """The parties and the ids among a call's arguments, without dates and words of a closed list."""
         parties: dict[str, _Values] = {}
         ids: dict[str, _Values] = {}
         for leaf in find_leaves(naming):
@@ -413,9 +405,7 @@ def _may_concern_same_record(one: _CallRecords, other: _CallRecords) -> bool:
 
 
 def _read_argument_figure(name: str, fields: Fields, view: CallView) -> Decimal | None:
-    """The figure that a call's arguments give for a rule's field; None if only a record gives it, or it is
-    not known.
-    """
+    """The figure that a call's arguments give for a rule's field; None if only a record gives it, or nothing."""
     if "." in name:
         said = [value for path, value in fields if path == name]
     else:

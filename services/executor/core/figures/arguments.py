@@ -230,9 +230,7 @@ def _unit_of(words: Sequence[str], said: str) -> Unit | None:
 
 
 class FieldNature(StrEnum):
-    """Whether a field's value is data or text. ``PROSE``: the whole answer is one text, by the tool or by somebody
-    else.
-    """
+    """Whether a field's value is data or text. ``PROSE``: a whole answer that is one text, by the tool or anybody."""
 
     STRUCTURED = "structured"
     FREE_TEXT = "free text"

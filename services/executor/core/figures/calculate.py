@@ -106,9 +106,7 @@ CALCULATE = define_calculate_tool()
 
 
 def calculate(given: JsonObject, known: KnownFigures, made: MadeToolResults = NOTHING) -> NamedValue:
-    """The value of one calculation. Raises ``CannotCalculate``, and ``MadeToolNotRun`` if a made tool has to
-    run first.
-    """
+    """The calculated value. Raises ``CannotCalculate``, and ``MadeToolNotRun`` if a made tool has to run first."""
     operation = _read_operation(given.get("operation"), made)
     sources = OperandFinder(known)
     try:
@@ -255,9 +253,7 @@ LOOK = define_local_tool(
 
 
 def look_at_rows(given: JsonObject, facts: Sequence[Fact], today: date = date.min) -> Json:
-    """The rows of an earlier result that the model asks for, as many as fit, and a note on the rest. Raises
-    ``CannotCalculate``.
-    """
+    """The rows that the model asks for, as many as fit, and a note on the rest. Raises ``CannotCalculate``."""
     try:
         fact, cells = _find_rows(given, facts)
         kept = _filter_rows(cells, given.get("where"), today)
@@ -359,7 +355,6 @@ def _show_rows(cells: Sequence[Cell], fields: Sequence[str], skip: int, first: i
 
 
 def _first_rows_that_fit(rows: Sequence[Json]) -> list[Json]:
-    """The first rows, as many as fit in an answer."""
     size, shown = 0, []
     for row in rows:
         size += len(dumps(row)) + 1

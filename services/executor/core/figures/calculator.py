@@ -37,9 +37,7 @@ class Calculator(NamedTuple):
 
 
 def accepts_figure_count(arguments: str, number: int) -> bool:
-    """Whether a calculator with these arguments can be called with so many figures. For ``x, [y], z...`` that is two or
-    more.
-    """
+    """Whether a calculator with these arguments takes so many figures: ``x, [y], z...`` takes two or more."""
     names = arguments.split(", ")
     needed = sum(not name.startswith("[") for name in names)
     return needed <= number and (number <= len(names) or names[-1].rstrip("]").endswith("..."))
@@ -92,9 +90,7 @@ def add_figures(figures: Figures) -> Decimal:
 
 
 def split_into_lists(figures: Figures, number: int) -> list[Figures]:
-    """The figures split, in order, into this number of lists of equal length; raises ``CannotCalculate`` if they do not
-    divide.
-    """
+    """The figures split in order into so many equally long lists; raises ``CannotCalculate`` if they do not divide."""
     size, odd = divmod(len(figures), number)
     if odd or not size:
         lists = {2: "two", 3: "three"}[number]
@@ -126,9 +122,7 @@ def has_few_digits(number: Decimal, most: int = MOST_DIGITS) -> bool:
 
 
 def check_operands(operation: str, arguments: str, operands: Figures) -> None:
-    """Raises ``CannotCalculate`` if the arguments do not take this number of operands, or an operand has too many
-    digits.
-    """
+    """Raises ``CannotCalculate`` if the arguments do not take so many operands, or one has too many digits."""
     if not accepts_figure_count(arguments, len(operands)):
         raise CannotCalculate(f"{operation} needs {arguments}; got {len(operands)} operands")
     if (too_long := next((operand for operand in operands if not has_few_digits(operand)), None)) is not None:
@@ -158,9 +152,7 @@ class MadeToolOutcome(NamedTuple):
 
 
 class MadeToolNotRun(Exception):
-    """A calculation needs the result of a made tool that has not run on these figures yet: the caller runs it
-    (``call``), and calculates again.
-    """
+    """The made tool of ``call`` has not run on these figures yet: the caller runs it, and calculates again."""
 
     def __init__(self, call: MadeToolRun) -> None:
         super().__init__(call.tool.name)

@@ -31,9 +31,7 @@ _AMOUNT = ("amount", "value", "total", "units")
 
 
 class Cell(NamedTuple):
-    """One value of a result. ``records``: the objects that contain it, the outermost first; ``field``: its field's
-    name.
-    """
+    """One value of a result. ``records``: the objects around it, the outermost first; ``field``: its field's name."""
 
     value: Json
     records: tuple[JsonObject, ...] = ()
@@ -43,9 +41,7 @@ class Cell(NamedTuple):
 
     @property
     def row(self) -> JsonObject:
-        """The record to which conditions apply: the value itself if it is an object, else the innermost object around
-        it.
-        """
+        """The record to which conditions apply: the value itself if it is an object, else the object around it."""
         return self.value if isinstance(self.value, dict) else self.records[-1] if self.records else {}
 
 
@@ -58,9 +54,7 @@ def find_field(record: JsonObject, name: str) -> tuple[str, Json] | None:
 
 
 def find_field_around(cell: Cell, name: str) -> tuple[str, Json] | None:
-    """The name and value of a field (or a path with dots) in the cell's record or the nearest record around it; else
-    None.
-    """
+    """Name and value of a field, or of a dotted path, in the cell's record or the nearest one around it; else None."""
     own = [cell.value] if isinstance(cell.value, dict) else []
     for record in (*own, *reversed(cell.records)):
         found = _find_field_inside(record, name)
@@ -125,9 +119,7 @@ _NO_OPERAND = Operand(source="constant")
 
 
 class ListColumn(NamedTuple):
-    """The cells at a path. ``is_list``: whether a list is on the path; ``missing``: how many rows have no
-    value there.
-    """
+    """The cells at a path. ``is_list``: whether a list is on the path; ``missing``: how many rows lack the field."""
 
     cells: list[Cell]
     is_list: bool = False
@@ -144,9 +136,7 @@ class ListColumn(NamedTuple):
 
 
 def flatten_columns(columns: Iterable[ListColumn]) -> list[Cell]:
-    """The cells of all columns. Money objects become their amounts; currency codes are left out, since they are no
-    figures.
-    """
+    """The cells of all columns, money objects as their amounts. Currency codes are left out: they are no figures."""
     return [unwrap_money(cell) for column in columns for cell in column.cells if not is_currency(cell.value)]
 
 
@@ -311,9 +301,7 @@ _UNIT = re.compile(r"\b[A-Z]{3}\b|[$€£¥%]")
 
 
 def shows_same_value(shown: Json, claimed: Json) -> bool:
-    """Whether two values are equal: as figures of one unit, as moments, as days, or as texts regardless of case and
-    outer spaces.
-    """
+    """Whether two values are equal: as figures of one unit, moments, days, or texts without regard to case."""
     if shown == claimed:
         return True
     moment = parse_moment(shown)

@@ -67,9 +67,7 @@ def _years_around(today: date) -> list[int]:
 
 
 def _nearest_days(written: Sequence[tuple[int, int]], today: date) -> list[Period]:
-    """The days that a day and month without a year can mean: the next such day, and the last one if it is
-    close, too.
-    """
+    """The days that a day and month without a year can mean: the next one, and the last one if it is close, too."""
     days = _list_single_days([(year, month, day) for month, day in written for year in _years_around(today)])
     return _select_periods_near(days, today) or days[:1]
 
@@ -154,9 +152,7 @@ def _read_periods_away(group: _DateWords) -> Sequence[Period]:
 
 
 def _read_weekday(group: _DateWords) -> Sequence[Period]:
-    """``Friday`` is the coming one, today included; ``next Friday`` that one or the one a week later, as
-    people differ.
-    """
+    """``Friday`` is the coming one, today included; ``next Friday`` that one or the one after, as people differ."""
     ahead = (group.values["W"] - group.today.weekday()) % 7
     if "K" in group.signs:
         week = group.today - timedelta(days=group.today.weekday()) + timedelta(weeks=1)
@@ -373,9 +369,7 @@ def find_dates(
 
 
 def _read_numeric(match: re.Match[str], today: date) -> DateMention | None:
-    """The date of a match in digits. The first letter of a group's name says what it is: of ``a`` and ``b`` either may
-    be the day.
-    """
+    """The date of a match in digits. Of the groups ``a`` and ``b`` either may be the day."""
     periods: Sequence[Period]
     match {key[0]: int(value) for key, value in match.groupdict().items() if value and not key.startswith("sep")}:
         case {"a": first, "b": second, "y": year}:
@@ -428,9 +422,7 @@ def _find_days_without_month(text: str, found: Sequence[DateMention], today: dat
 def _build_words(
     text: str, tokens: Sequence[WrittenToken], spelled: Sequence[SpelledNumber], numeric: Sequence[DateMention]
 ) -> list[_GrammarWord]:
-    """The tokens as role characters for the patterns; ``.`` stands for any other word, ``|`` for the end of a
-    phrase.
-    """
+    """The tokens as role characters for the patterns; ``.`` is any other word, ``|`` the end of a phrase."""
     numbers = {number.first: number for number in spelled if number.value <= _MOST_SPELLED_DAYS}
     starts = [mention.start for mention in numeric]
     words: list[_GrammarWord] = []
@@ -529,9 +521,7 @@ def _build_mention(
 def _shift_by_offsets(
     text: str, words: Sequence[_GrammarWord], signs: str, found: Sequence[DateMention]
 ) -> list[DateMention]:
-    """The dates, each moved by the offset next to it in the text: ``two days before 4 March``, ``Montag in einer
-    Woche``.
-    """
+    """The dates, each moved by the offset next to it: ``two days before 4 March``, ``Montag in einer Woche``."""
     starts, backwards = [word.start for word in words], signs[::-1]
     shifted: list[DateMention] = []
     for mention in found:
@@ -582,9 +572,7 @@ def _join_ranges(words: Sequence[_GrammarWord], signs: str, found: Sequence[Date
 
 
 def _end_of_range(end: Period, start: Period) -> date:
-    """The last day of a range, one week later if it would lie before the start: "Monday to Friday", said on a
-    Tuesday.
-    """
+    """The last day of a range, a week later if it lies before the start: "Monday to Friday", said on a Tuesday."""
     is_within_a_week = timedelta(0) < start.first - end.last < timedelta(weeks=1)
     return end.last + timedelta(weeks=1) if is_within_a_week else end.last
 
@@ -619,9 +607,7 @@ _HOUR = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:\.0+)?)?")
 
 
 def read_possible_dates(value: Json) -> tuple[date, ...]:
-    """The dates that a value can be: one, or two (the day-first reading first) where day and month may be swapped;
-    empty if it is no date.
-    """
+    """The date that a value is; two, the day first, where day and month may be swapped; empty if it is none."""
     if not isinstance(value, str) or len(value) > _LONGEST or not _YEAR.search(value):
         return ()
     return _read_days(value.strip())

@@ -80,9 +80,7 @@ def evaluate_value(sources: OperandFinder, asked: NamedValue, made: MadeToolResu
 def recheck_figures(
     values: Sequence[NamedValue], known: KnownFigures, made: MadeToolResults = NOTHING
 ) -> dict[str, str]:
-    """By name, a sentence on each value that is not what its operands give, or that rests on such a value.
-    ``known.values`` are taken as right.
-    """
+    """By name, a sentence on each value that is not what its operands give, or rests on such a value."""
     wrong: dict[str, str] = {}
     sources = OperandFinder(known)
     for value in values:
@@ -100,9 +98,7 @@ def recheck_figures(
 def recompute_values(
     values: Sequence[NamedValue], known: KnownFigures, made: MadeToolResults = NOTHING
 ) -> tuple[NamedValue, ...]:
-    """The values computed again, in order, over other facts; one whose result is equal keeps its text. Raises what
-    ``evaluate_value`` raises.
-    """
+    """The values computed again over other facts; an equal one keeps its text. Raises as ``evaluate_value`` does."""
     sources = OperandFinder(known)
     for value in values:
         fresh = evaluate_value(sources, value, made)
@@ -186,9 +182,7 @@ def _read_value_column(operand: Operand, known: KnownFigures) -> ListColumn:
 
 
 def _check_constant(literal: str, place: int, asked: NamedValue) -> None:
-    """Raises ``CannotCalculate`` unless the constant needs no source for this operation, or is a word to
-    compare with.
-    """
+    """Raises ``CannotCalculate`` unless the constant needs no source here, or is a word to compare with."""
     amount = read_amount(literal)
     is_word = amount is None and not read_possible_dates(literal) and asked.operation in WORDS_ALLOWED
     if not is_word and (amount is None or amount.number not in sourceless_numbers(asked.operation, place)):
@@ -196,9 +190,7 @@ def _check_constant(literal: str, place: int, asked: NamedValue) -> None:
 
 
 def _filter_column(column: ListColumn, asked: NamedValue, sources: OperandFinder) -> ListColumn:
-    """The column with only those cells of a list whose rows meet all conditions; a column that is no list is
-    unchanged.
-    """
+    """The column with only those cells whose rows meet all conditions; unchanged if it is no list."""
     for condition in asked.where if column.is_list and column.operand.source == "result" else ():
         column = column._replace(cells=_select_cells(column.cells, condition, asked.date_order, sources))
     return column
@@ -217,7 +209,6 @@ def _select_cells(cells: list[Cell], condition: RowCondition, stated: DateOrder,
 
 
 def _find_comparison_values(cells: list[Cell], condition: RowCondition, sources: OperandFinder) -> list[Json]:
-    """For each row, the value that the condition compares it with."""
     if condition.sign in (IS_EMPTY, IS_NOT_EMPTY, OVERDUE):
         return [None] * len(cells)
     if condition.against.source != "row":
@@ -300,9 +291,7 @@ def _list_notes(columns: Sequence[ListColumn], asked: NamedValue, known: KnownFi
 
 
 def _write_value(answer: OperationResult, columns: Sequence[ListColumn]) -> tuple[str, str]:
-    """A result as text, and its kind. A decimal gets as many places as its operands have (at most two), or as
-    it needs.
-    """
+    """A result as text, and its kind. A decimal gets the places of its operands (at most two), or those it needs."""
     value = answer.value
     if isinstance(value, bool):
         return ("true" if value else "false"), "boolean"

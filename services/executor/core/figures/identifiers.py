@@ -55,9 +55,7 @@ _LINK_END = ".,;:!?)]}"
 
 
 def find_special_identifiers(text: str) -> Iterator[WrittenIdentifier]:
-    """Yields a text's links, mail addresses, bank accounts and phone numbers, which are never read as numbers
-    or dates.
-    """
+    """Yields links, mail addresses, bank accounts and phone numbers, which are never read as numbers or dates."""
     for match in _SPECIAL.finditer(text):
         form = IdentifierForm(match.lastgroup or IdentifierForm.CODE)
         written = match[0].rstrip(_LINK_END) if form in (IdentifierForm.LINK, IdentifierForm.EMAIL) else match[0]
@@ -70,9 +68,7 @@ def blank_special_identifiers(text: str) -> str:
 
 
 def find_codes(text: str) -> Iterator[WrittenIdentifier]:
-    """Yields every token with a digit that is not a special identifier: ``EXP-1006``, ``4411``; also numbers
-    and dates.
-    """
+    """Yields the other tokens with a digit, numbers and dates among them: ``EXP-1006``, ``INV_22``, ``4411``."""
     for match in _CODE.finditer(text):
         if has_digit(match[0]) and not _ORDINAL.fullmatch(match[0]):
             yield WrittenIdentifier(*match.span(), match[0], IdentifierForm.CODE)
@@ -147,9 +143,7 @@ def addresses_to_open(arguments: JsonObject) -> Iterator[str]:
 
 
 def strip_strange_addresses(text: str, is_strange: Callable[[str], bool]) -> str:
-    """The text without its strange addresses: a link or image keeps its label, and an address alone is replaced by a
-    note.
-    """
+    """The text without its strange addresses: a link keeps its label, a plain address is replaced by a note."""
 
     def plain(match: re.Match[str]) -> str:
         return match["label"] if is_strange(match["target"]) else match[0]

@@ -132,9 +132,7 @@ def _build_mention(match: re.Match[str], hours: Sequence[int], minute: int, seco
 def _read_time_in_words(
     tokens: Sequence[WrittenToken], numbers: Mapping[int, tuple[int, int]], place: int
 ) -> tuple[int, int] | None:
-    """A time in words as minutes since midnight, and the index of the token after it: ``half past nine``,
-    ``at ten``.
-    """
+    """A time in words, ``half past nine``, as minutes since midnight, and the index of the token after it."""
     word, after = tokens[place].folded, place + 1
     following = tokens[after].folded if after < len(tokens) else ""
     if word == "halb" and after in numbers:
@@ -225,9 +223,7 @@ class Mentions:
         return any(self._is_whole_word(start, start + len(phrase)) for start in _find_occurrences(phrase, self.text))
 
     def has_words(self, phrase: str) -> bool:
-        """Whether the text contains the words one after the other, regardless of case, accents and the marks between
-        them.
-        """
+        """Whether the text has the words in a row, without regard to case, accents and the marks between them."""
         wanted = spaced_words(phrase)
         joined, starts, ends = self._spaced_text
         if not wanted.strip():
@@ -263,9 +259,7 @@ class Mentions:
 
 
 def _mark_positions_inside(length: int, spans: Iterable[Mention]) -> bytearray:
-    """For each position of a text of that length, one byte that says whether it lies within one of the spans, not at an
-    edge.
-    """
+    """For each position of a text of that length, one byte: whether it lies inside a span, not at its edge."""
     marked = bytearray(length + 1)
     for span in spans:
         marked[span.start + 1 : span.end] = b"\1" * (span.end - span.start - 1)
@@ -280,9 +274,7 @@ def _find_occurrences(phrase: str, text: str) -> Iterator[int]:
 
 
 def find_mentions(text: str, now: datetime, *, relative: bool = True) -> Mentions:
-    """Finds all that the text mentions. ``now`` is an aware time in the writer's zone, to which ``relative`` dates
-    refer.
-    """
+    """Finds all that the text mentions. ``now``: aware, in the writer's zone, to which ``relative`` dates refer."""
     tokens = split_words(text)
     languages = likely_languages(token.folded for token in tokens)
     spelled = read_spelled_numbers(text, tokens, languages)
@@ -342,9 +334,7 @@ def _find_moments_from_now(
 
 @lru_cache(maxsize=64)  # a task's text is asked about by each operand
 def find_amounts(text: str, today: date = date.min) -> Mapping[Fraction, tuple[str, ...]]:
-    """The numbers that a text states, each with the ways it is written there; ``1.234`` of a German text under both of
-    its possible values.
-    """
+    """The numbers that a text states, with their notations; an ambiguous ``1.234`` under both possible values."""
     found: dict[Fraction, dict[str, None]] = {}
     for mention in find_mentions_on_day(text, today).numbers:
         if not (mention.text.casefold() == "one" and mention.is_small_number_word):
@@ -390,9 +380,7 @@ class _FreeCharacters:
         return not any(self._taken[start:end])
 
     def claim_mentions(self, found: Iterable[_Spanned], *, may_overlap: bool = False) -> list[_Spanned]:
-        """The mentions whose characters were all free, which they claim. With ``may_overlap`` they may overlap each
-        other.
-        """
+        """The mentions whose characters were all free, which they claim; they ``may_overlap`` each other."""
         claimed = []
         for one in [one for one in found if self.are_free(one.start, one.end)]:
             if may_overlap or self.are_free(one.start, one.end):

@@ -53,9 +53,7 @@ class NumberMention(NamedTuple):
 
 
 class WrittenAmount(NamedTuple):
-    """A number as written. ``style``: whether it is a percentage or a fraction; ``unit``: a unit of measure, or
-    ``cents``.
-    """
+    """A number as written. ``style``: a percentage or a fraction; ``unit``: a unit of measure, or ``cents``."""
 
     number: Number
     style: Literal["", "percent", "fraction"] = ""
@@ -141,9 +139,7 @@ _MAY_BE_SPELLED = re.compile(
 
 
 def read_figure(value: Json) -> Decimal | None:
-    """The exact number that a value is in the notation of programs and English: ``"$2,340.00"``, ``"3K"``;
-    else None.
-    """
+    """The exact number that a value is in the notation of programs and English: ``"$2,340.00"``, ``"3K"``; or None."""
     if isinstance(value, bool) or not isinstance(value, int | Decimal | str):
         return None
     return _parse_figure(value) if isinstance(value, str) else Decimal(value)
@@ -193,9 +189,7 @@ def read_amount(value: Json) -> WrittenAmount | None:
 
 
 def read_number_word(word: str) -> WrittenAmount | None:
-    """The number that a word implies without a numeral, such as 12 times a year for ``monthly``; None for
-    other words.
-    """
+    """The number that a word implies without a numeral, 12 times a year for ``monthly``; None for other words."""
     number = _IMPLIED.get(word.casefold())
     return WrittenAmount(Decimal(number)) if number is not None else None
 
@@ -368,9 +362,7 @@ def _next_word(text: str, end: int) -> tuple[str, int]:
 
 
 def _read_digits(body: str, language: str) -> tuple[Decimal, ...]:
-    """Every number that digits with marks can mean, likeliest first: two for ``1.234``, one for ``1.234,5``, none for
-    ``1.2.3``.
-    """
+    """Every number that digits with marks can mean, likeliest first: two for ``1.234``, none for ``1.2.3``."""
     marks = [mark for mark in body if not mark.isdecimal()]
     groups = re.split(r"\D", body)
     if not marks:
@@ -388,9 +380,7 @@ def _read_digits(body: str, language: str) -> tuple[Decimal, ...]:
 
 
 def _part_thousands(groups: Sequence[str], marks: Sequence[str]) -> bool:
-    """Whether the marks separate thousands: one kind of mark, and three digits in each group (two in Indian
-    notation).
-    """
+    """Whether the marks separate thousands: one kind of mark, three digits in each group (two in Indian notation)."""
     if not marks:
         return len(groups) == 1 and (groups[0] == "0" or not groups[0].startswith("0"))
     head, *rest = groups
@@ -457,9 +447,7 @@ def _read_number_words(
 
 
 def _add_fraction_words(tokens: Sequence[WrittenToken], value: Decimal, after: int) -> tuple[Number, int]:
-    """The number with the fraction words after it, ``two thirds`` or ``two and a half``, and the index of the token
-    after them.
-    """
+    """The number with the fraction words after it, ``two and a half``, and the index of the token after them."""
     rest = [token.folded for token in tokens[after : after + 3]]
     if rest[:1] and rest[0] in _DOZENS:
         return value * 12, after + 1

@@ -173,9 +173,7 @@ def _is_map_of_records(cell: Cell) -> bool:
 
 
 def _open_lists(selection: ListColumn, inside: bool = False) -> ListColumn:
-    """The selection with each list replaced by its items; with ``inside``, an object that holds a single list counts as
-    that list.
-    """
+    """The selection with each list replaced by its items; ``inside``: also the only list within an object."""
     if not any(isinstance(cell.value, list) or (inside and isinstance(cell.value, dict)) for cell in selection.cells):
         return selection
     found: list[Cell] = []
@@ -292,9 +290,7 @@ class OperandFinder:
         return found
 
     def find_referenced(self, text: str) -> Operand | None:
-        """The operand for a day such as ``today``, an earlier value, or a path that begins with a reference; None for
-        anything else.
-        """
+        """The operand for a day such as ``today``, an earlier value, or a path into a result; else None."""
         return self._find_day_or_value(text.strip()) or self._find_at_path(text.strip())
 
     def is_in_user_texts(self, literal: str) -> bool:
@@ -415,9 +411,7 @@ def _matches_wanted(value: Json, number: object, days: tuple[date, ...], wanted:
 
 
 def _write_row_step(rows: Sequence[Json], index: int) -> str:
-    """The path step that selects a row by an identifying field, valid in any order of the rows; empty if there is no
-    such field.
-    """
+    """The path step that selects a row by an identifying field, in any order of rows; empty if there is none."""
     key, row = distinguishing_key(rows), rows[index]
     value = row[key] if key and isinstance(row, dict) else None
     return f"[{write_condition(key, '=', value)}]" if key and not set(str(value)) & set("[]") else ""

@@ -68,9 +68,7 @@ class OperationResult(NamedTuple):
 
 
 class CalculationCall(NamedTuple):
-    """One operation with its columns. ``give``: the field that names the row which ``which_has_most`` and the like
-    find.
-    """
+    """One operation with its columns. ``give``: the field that names the row which ``which_has_most`` finds."""
 
     operation: str
     columns: Sequence[ListColumn]
@@ -138,9 +136,7 @@ _SHIFTS = " ".join(f"{verb}_{{0}}" for verb in ("add", "subtract"))
 
 
 def perform_operation(call: CalculationCall, made: MadeToolResults) -> OperationResult:
-    """The result of the operation. Raises ``CannotCalculate``, and ``MadeToolNotRun`` for a made tool that did not run
-    yet.
-    """
+    """The operation's result. Raises ``CannotCalculate``, and ``MadeToolNotRun`` for a made tool that did not run."""
     if call.operation in made.tools:
         currency = call.currency()
         figures = [to_decimal(amount.number) for amount in call.amounts()]
@@ -197,9 +193,7 @@ _CHOSEN = frozenset({"part number", "month", "period", "year", "trials", "start"
 
 
 def sourceless_numbers(operation: str, place: int) -> frozenset[int]:
-    """The numbers that need no source as the operand at this place: the 12 months of a year, the 3 of "the third of
-    five".
-    """
+    """The numbers that need no source as this operand: the 12 months of a year, the 3 of "the third of five"."""
     if operation not in CALCULATORS:
         return _FREE.get(operation, frozenset({0}))
     name = _find_argument(operation, place)
@@ -269,9 +263,7 @@ def _compute_arithmetic(call: CalculationCall) -> OperationResult:
 
 
 def _to_result_with_places(value: Fraction, numbers: Sequence[Number]) -> Decimal:
-    """The value padded to the most places that one of the numbers has, at most two (0.10 + 0.20 is 0.30); fractions are
-    not padded.
-    """
+    """The value padded to the most places of the numbers, at most two: 0.10 + 0.20 is 0.30; never a fraction."""
     settled = to_result_decimal(value)
     if any(isinstance(number, Fraction) for number in numbers):
         return settled

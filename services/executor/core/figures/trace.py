@@ -112,9 +112,7 @@ def _has_number(value: Number, hints: ArgumentHints, mentions: Mentions, written
 
 
 def _may_fill_argument(mention: NumberMention, hints: ArgumentHints) -> bool:
-    """Whether a mentioned number can be such an argument's value: "one of them" is no amount, and accounts are not
-    spelled out.
-    """
+    """Whether a mentioned number can be such an argument's value: "one of them" is no amount."""
     if hints.kind in (ArgumentKind.IDENTIFIER, ArgumentKind.ACCOUNT):
         is_word = mention.is_small_number_word or (mention.is_spelled and hints.kind is ArgumentKind.ACCOUNT)
         return not (is_word or mention.unit or mention.money)
@@ -347,9 +345,7 @@ class FactsIndex:
                 yield from self._fields_in_other_units(number, written, hints)
 
     def _fields_with_number(self, number: Decimal, written: NumberMention) -> Iterator[ReadField]:
-        """Yields the fields with that number. A positive number also finds fields with a minus; a negative one needs
-        the minus.
-        """
+        """Yields the fields with that number. A positive number also finds fields with a minus."""
         for figure in (number, -number) if number > 0 else (number,):
             yield from self._plain.get(figure, ())
             for field in self._fields_by_written_value.get(figure, ()):
@@ -416,7 +412,6 @@ class FactsIndex:
         return known
 
     def _texts_with_rarest_term(self, value: Json) -> list[ReadField]:
-        """The texts that contain the rarest term of the value."""
         if isinstance(value, str) and form_of_identifier(value) in (IdentifierForm.IBAN, IdentifierForm.PHONE):
             return self._texts_by_account.get(identifier_key(value), [])
         moment = read_machine_moment(value, self._now.tzinfo) if isinstance(value, str) else None
@@ -463,9 +458,7 @@ def _is_same_text(value: str, shown: str) -> bool:
 
 
 def _is_in_other_units(field: ReadField, hints: ArgumentHints) -> bool:
-    """Whether, by their names, one of the field and the argument is in cents and the other in whole units of the
-    currency.
-    """
+    """Whether one of the field and the argument is in cents by its name, and the other in whole units."""
     if hints.kind is not ArgumentKind.AMOUNT:
         return False
     is_minor = _is_in_minor_units(field)
@@ -629,9 +622,7 @@ def _is_in_schema(value: Json, schema: JsonObject) -> bool:
 
 
 def _is_valid_source(origin: ReadField, kind: ArgumentKind) -> bool:
-    """Whether a field is a source for such an argument: it holds nothing else, and its kind fits (an id is no
-    amount).
-    """
+    """Whether a field is a source for such an argument: it holds nothing else, and an id is no amount."""
     if not origin.is_whole or origin.nature is not FieldNature.STRUCTURED:
         return False
     return kind not in _CLASHES or kind_of_argument(origin.field_name, {}, origin.value) not in _CLASHES[kind]

@@ -394,9 +394,7 @@ _OPEN_CHOICE = re.compile(
 
 
 def leaves_choice_open(text: str) -> bool:
-    """Whether a text chooses among things or means all of a kind ("the cheapest", "every claim"), and so need not name
-    them.
-    """
+    """Whether a text asks to choose, or means all of a kind ("every claim"), and so need not name the things."""
     return CHOOSES.search(text) is not None or _OPEN_CHOICE.search(text) is not None
 
 

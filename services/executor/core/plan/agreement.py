@@ -84,17 +84,13 @@ def asks_for_several(quote: str) -> bool:
 
 
 def find_forbidden_notice(tool: Tool, part: PartContext) -> Iterator[CallFault]:
-    """Yields a fault if the part forbids to tell anybody: "do not write to the tenant". The tool is one that sends
-    notices.
-    """
+    """Yields a fault for a tool that sends notices, if the part forbids it: "do not write to the tenant"."""
     if _ASKS_NOT_TO.search(part.quote):
         yield CallFault("", f"{tool.name}: this part says that nobody is to be told")
 
 
 def changes_nothing(tool: Tool, arguments: JsonObject) -> bool:
-    """Whether a call of an editing tool names only the record to edit, although the tool has arguments for
-    new values.
-    """
+    """Whether a call of an editing tool only names the record, although the tool has arguments for new values."""
     if words_of_tool(tool.name).verb not in EDITING:
         return False
     settable = [name for name in tool.parameters if not is_id_name(name)]
@@ -140,9 +136,7 @@ def _find_excluded_records(change: CheckedChange) -> Iterator[CallFault]:
 
 
 def _find_records_excepted_by_value(change: CheckedChange) -> Iterator[CallFault]:
-    """Records that have a value which the part names as an exception: "all but the one to Ann Lee", and this one is to
-    her.
-    """
+    """Records with a value that the part excepts: "all but the one to Ann Lee", and this one is to her."""
     quote = change.part_mentions.text
     for name, value in sorted(_values_of_named_records(change)):
         is_name = value[:1].isupper() and 2 < len(value) <= _LONGEST_NAME
@@ -234,9 +228,7 @@ def _find_word_positions(said: str, text: str) -> tuple[int, ...]:
 
 
 def _find_value_position(value: Json, change: CheckedChange) -> int | None:
-    """The position at which the part has the value, or the name of the record whose id it is; None if it has neither,
-    or either twice.
-    """
+    """The position of the value, or of the name of the record whose id it is, in the part; None if not just one."""
     text, number, quoted = as_text(value), read_figure(value), change.part_mentions
     names = (said for said in (text, *change.titles.get(text.casefold(), ())) if said.strip())
     found = {at for said in names for at in _find_word_positions(said, quoted.text)}
@@ -292,9 +284,7 @@ def _find_reversed_direction(change: CheckedChange) -> Iterator[CallFault]:
 
 
 def _possible_words(path: str, change: CheckedChange) -> Iterator[str]:
-    """The words that the argument can have: those in its schema, and those of fields of the same name that
-    were read.
-    """
+    """The words that the argument can have: those in its schema, and those of read fields of the same name."""
     listed = change.tool.parameters.get(path, {}).get("enum")
     yield from (one for one in listed if isinstance(one, str)) if isinstance(listed, list) else ()
     wanted = singular_words(field_name_of(path))
@@ -327,9 +317,7 @@ def _find_conflicting_tool(change: CheckedChange) -> Iterator[CallFault]:
 
 
 def _is_tool_in_free_text(named: ToolWords, change: CheckedChange) -> bool:
-    """Whether a text written by somebody mentions the tool, or its verb and a value that the call sets: "set it to
-    granted".
-    """
+    """Whether somebody's text mentions the tool, or its verb and a value that the call sets: "set it to granted"."""
     given = (one for one in change.given if not is_id_name(field_name_of(one.path)))
     sets = [str(one.value) for one in given if isinstance(one.value, str)]
     written = (field for field in fields_of_facts(change.facts) if field.nature is not FieldNature.STRUCTURED)
@@ -350,9 +338,7 @@ def _is_tool_mentioned(named: ToolWords, said: set[str]) -> bool:
 
 
 def _find_repeated_payment(change: CheckedChange) -> Iterator[CallFault]:
-    """A change with an amount that differs from another one of the task only in its free texts, unless the part asks
-    for several.
-    """
+    """A change with an amount that equals another one but for free texts, unless the part asks for several."""
     if asks_for_several(change.part.quote) or not any(one.kind is ArgumentKind.AMOUNT for one in change.given):
         return
     texts = {argument_name_of(one.path) for one in change.given if one.kind is ArgumentKind.FREE_TEXT}

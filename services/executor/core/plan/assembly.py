@@ -49,9 +49,7 @@ def order_calls(calls: Sequence[PlannedCall], task_id: str, number: int) -> Writ
 
 
 def with_read_backs(plan: WritePlan, toolbox: Toolbox, choose: ReadBackChoice) -> WritePlan:
-    """The plan with a read-back for each change that some read can prove, and with the sentence that notices
-    may need.
-    """
+    """The plan with a read-back for each change that a read can prove, and with the sentence for notices."""
     proved = plan.model_copy(update={"calls": tuple(_add_read_back(call, toolbox, choose) for call in plan.calls)})
     return with_notice_sentences(proved, {(tool.connection_id, tool.name): tool for tool in toolbox.tools.values()})
 
@@ -65,9 +63,7 @@ def _add_read_back(call: PlannedCall, toolbox: Toolbox, choose: ReadBackChoice) 
 
 
 def with_compensations(plan: WritePlan, toolbox: Toolbox) -> WritePlan:
-    """The plan with the call that takes each change back, where a later change of the same part is to undo it on
-    failure.
-    """
+    """The plan with the call that takes each change back, if a later change of its part asks for it on failure."""
     calls: list[PlannedCall] = []
     for call in plan.calls:
         is_change = call.tool_class is ToolClass.CHANGE
@@ -79,9 +75,7 @@ def with_compensations(plan: WritePlan, toolbox: Toolbox) -> WritePlan:
 
 
 def _build_compensation(call: PlannedCall, toolbox: Toolbox) -> PlannedCall | None:
-    """The call that takes the change back; None if the catalogue names no such tool, or the server has none that
-    changes.
-    """
+    """The call that takes the change back; None if the catalogue names no tool that the server has and that changes."""
     tool = toolbox.find_tool(call.connection_id, call.tool)
     undo = toolbox.find_tool(call.connection_id, (tool.catalogue.compensated_by if tool else None) or "")
     if undo is None or undo.tool_class is not ToolClass.CHANGE:
@@ -104,9 +98,7 @@ def _build_compensation(call: PlannedCall, toolbox: Toolbox) -> PlannedCall | No
 
 
 def refuse_unprovable(template: ProcessTemplate, plan: WritePlan) -> None:
-    """Raises ``Escalated`` for a plan that would stop halfway, because no read can prove a change that others must
-    follow.
-    """
+    """Raises ``Escalated`` for a plan that would stop halfway: no read can prove a change that others must follow."""
     unproved = [call for call in plan.changes[:-1] if call.read_back is None]
     if template.sequence and unproved:
         names = ", ".join(f"{call.call_id} {call.tool}" for call in unproved)

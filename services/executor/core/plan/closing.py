@@ -69,9 +69,7 @@ class PlanSentBack(NamedTuple):
 
 
 class StoredClosing(Contract):
-    """The outcome of closing a plan, as its journal step stores it: the frozen plan, why the task ends, or what is
-    wrong.
-    """
+    """The outcome of closing a plan, as its journal step stores it: the frozen plan, or what is wrong with it."""
 
     plan: WritePlan  # without calls none was frozen
     verdict: Verdict | None = None
@@ -197,9 +195,7 @@ class PlanClosing:
         )
 
     def _check_records(self, progress: Progress, plan: WritePlan) -> None:
-        """Raises ``UnfitPlan`` for calls that name a record which does not exist, or take another route than their
-        process wants.
-        """
+        """Raises ``UnfitPlan`` for calls that name a record which does not exist, or take a wrong route."""
         wrong = records_not_found(plan, self._ctx.toolbox, self._reader.facts)
         if wrong := wrong or calls_on_wrong_route(progress, user_texts(self._ctx), plan):
             raise UnfitPlan(errors_by_call={call_id: f"Not made: {why}" for call_id, why in wrong.items()})
@@ -213,9 +209,7 @@ class PlanClosing:
             raise UnfitPlan(f"{UNFIT}: {wanted}", asks_for_notice=True)
 
     async def _judge_without_blocked(self, progress: Progress, plan: WritePlan) -> JudgedPlan:
-        """Asks for verdicts on the plan, each time without the calls that the last verdict blocks, until nothing more
-        is blocked.
-        """
+        """Asks for verdicts, each time without the calls that the last one blocks, until none is blocked."""
         judged = JudgedPlan(plan, (await self._request_verdict(progress, plan),), {})
         while blocked := _find_blocked_calls(judged.plan, judged.verdict):
             left = tuple(call for call in judged.plan.calls if call.call_id not in blocked)
@@ -227,9 +221,7 @@ class PlanClosing:
         return judged
 
     def _restore_fresh_verdict(self, stored: StoredClosing) -> None:
-        """Marks the stored verdict as fresh if it came in this attempt at the turn, so that a replay of the step does
-        so, too.
-        """
+        """Marks the stored verdict as fresh if it came in this attempt at the turn, as a replay has to."""
         if stored.judged_at is not None and stored.judged_at >= self._ctx.journal.began:
             self._ctx.journal.judged_plan, self._ctx.journal.judged_at = stored.plan.hash, stored.judged_at
 
@@ -379,15 +371,12 @@ def _may_announce_blocked_changes(notice: PlannedCall, plan: WritePlan, barred: 
 
 
 def _writes_to_somebody(call: PlannedCall) -> bool:
-    """Whether the tool's name says that it writes to somebody, ``write_to_holder``, though it is not classed as a
-    notice.
-    """
+    """Whether the tool's name says that it writes to somebody, ``write_to_holder``, though it is no notice."""
     named = words_of(call.tool)
     return "to" in named[1:2] or not _LETTERS.isdisjoint(named)
 
 
 def _verdict_as_event(verdict: Verdict) -> dict[str, JsonValue]:
-    """The verdict as the data of a progress event."""
     rules = verdict.triggered_rules
     return {
         "passed": verdict.passed,

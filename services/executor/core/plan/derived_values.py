@@ -65,17 +65,13 @@ class DerivedValues:
 
     @cached_property
     def _has_times_but_no_lengths(self) -> bool:
-        """Whether the session's texts give a time of day, and no length of time from which another time could
-        follow.
-        """
+        """Whether the session's texts give a time of day, and no length of time from which another may follow."""
         texts = self._sources.texts
         lengths = (duration_of(number) for text in texts for number in text.numbers)
         return any(text.times for text in texts) and not any(length is not None for length in lengths)
 
     def _is_day_moved_as_asked(self, day: date, call: PlannedCall) -> bool:
-        """Whether the day is a day of a record that the call names, moved by a distance that the task states: "3 weeks
-        later".
-        """
+        """Whether the day is a named record's day, moved by a distance that the task states: "3 weeks later"."""
         steps = {
             step for number in self._sources.task.numbers for step in _list_distances(number, self._sources.task.text)
         }

@@ -59,9 +59,7 @@ class PlanDraft:
 
     @property
     def next_plan_number(self) -> int:
-        """The number of the plan that will be closed next, from 1. Raises ``Failed`` if the task has made all plans it
-        may.
-        """
+        """The number of the plan that will be closed next, from 1. Raises ``Failed`` if the task has made enough."""
         if len(self.plans) >= self._most:
             raise Failed(f"the task made {len(self.plans)} plans, and a further one is not made")
         return len(self.plans) + 1

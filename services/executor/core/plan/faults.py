@@ -28,9 +28,7 @@ class Severity(Enum):
 
 
 class CallFault(NamedTuple):
-    """What may be wrong with a call, as a sentence. ``argument``: its path; empty where the call as a whole
-    is meant.
-    """
+    """What may be wrong with a call, as a sentence. ``argument``: its path; empty for the call as a whole."""
 
     argument: str
     why: str

@@ -80,9 +80,7 @@ class FreeTexts:
         return texts[0] if texts and not may_be_taken else None, is_listed
 
     def has_allowed_origin(self, origins: Sequence[ReadField]) -> bool:
-        """Whether one of these fields is a valid source: the tenant trusts it, the user refers to it, or it is the
-        tool's own answer.
-        """
+        """Whether one of these fields is a valid source: trusted, referred to, or the tool's own answer."""
         return any(
             one.nature is not FieldNature.FREE_TEXT or self._is_allowed_text(one.fact_id, one.path) for one in origins
         )
@@ -123,9 +121,7 @@ def user_refers_to_text(said: Iterable[str], path: str, tool: str) -> bool:
 
 
 def _names_of_text(path: str, tool: str) -> frozenset[str]:
-    """The words by which people may refer to the text in a field; for a message's body also the words for the
-    message.
-    """
+    """The words by which people may refer to a field's text; for a message's body also those for the message."""
     steps = [frozenset(singular_words(step)) for step in re.split(r"[.\[\]]+", path) if step and not step.isdecimal()]
     own = steps[-1] if steps else frozenset[str]()
     if own & _BODIES:

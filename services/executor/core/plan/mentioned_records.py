@@ -114,9 +114,7 @@ class MentionedRecords:
         return len({node.identity for node in nodes}) > 1
 
     def _is_other_record_mentioned(self, name: str, call: PlannedCall, part: PartContext) -> bool:
-        """Whether the part has a name, an address or a reference of another record of the kind, and nothing of this
-        record's in its place.
-        """
+        """Whether the part has a value of another record of the kind, and none of this record's in its place."""
         text = self._words_for_part(part)
         if occurs_in(name, " ".join(self._told)):
             return False

@@ -88,9 +88,7 @@ def _continues_list(text: str, listed: Sequence[WrittenIdentifier], following: W
 
 
 def _kinds_by_key(facts: Sequence[Fact], keys: RecordKeys) -> dict[_Key, set[_Key]]:
-    """The kinds of each identifier in the reads: the place of the record whose own id it is, or the name of a field
-    with it.
-    """
+    """The kinds of each identifier in the reads: the place of its own record, or the name of a field with it."""
     kinds: dict[_Key, set[_Key]] = {}
     for fact in facts:
         for node in find_record_nodes(loads(fact.result_json)):
@@ -128,9 +126,7 @@ class _NamedRead(NamedTuple):
 
 
 class NamedReads:
-    """The reads of records that calls name, decided once in a journal step, so that every attempt makes the
-    same ones.
-    """
+    """The reads of records that calls name, decided in one journal step, so that every attempt makes the same."""
 
     def __init__(self, ctx: TurnContext, reader: TaskReader, key: str, calls: Sequence[PlannedCall]) -> None:
         self._ctx = ctx

@@ -219,9 +219,7 @@ def _texts_under_party_name(value: Json, party: str, *, under: bool) -> Iterator
 
 
 async def _describe_missing_notice(ctx: TurnContext, progress: Progress) -> str:
-    """A sentence if the party was not told of the changes of all plans, else empty. A notice covers all changes up to
-    its own plan.
-    """
+    """A sentence if a change was made of which no notice of its plan, or a later one, told the party; else empty."""
     party, untold = progress.template.notice_to, False
     reasons: list[str] = []
     for plan in progress.dossier.every_plan if party else ():

@@ -24,9 +24,7 @@ _ASKING = frozenset("quote estimate preview check simulate calculate compute val
 async def describe_outcomes(
     ctx: TurnContext, plan: WritePlan, reasons: Mapping[str, str], why_not: str = ""
 ) -> dict[str, Json]:
-    """The outcome of each call by call id. ``reasons``: by call id, why calls were left out; ``why_not``: why the
-    others were.
-    """
+    """The outcome of each call by call id. ``reasons``: by call id, why calls were left out; else ``why_not``."""
     entries = await plan_entries(ctx.store, plan)
     told: dict[str, Json] = {}
     for call in plan.calls:
@@ -116,9 +114,7 @@ def _describe_undone_call(one: _MadeCall, reasons: Mapping[str, str]) -> str:
 
 
 def is_only_a_question(call: PlannedCall, quote: str) -> bool:
-    """Whether a call only asks something and changes nothing, by its verb; false if asking that is what the
-    part wants.
-    """
+    """Whether a call only asks something, by its verb; false if asking that is what the part wants."""
     verb = words_of_tool(call.tool).verb
     return verb in _ASKING and stem(verb) not in {stem(word) for word in words_of(quote)}
 

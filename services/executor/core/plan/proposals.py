@@ -112,9 +112,7 @@ def _read_reserved_argument(said: Json) -> tuple[int | None, Mapping[str, str]]:
 
 
 def _find_part(number: int | None, parts: Sequence[PartOfTask]) -> PartOfTask:
-    """The part that a call carries out: the one that it names, or the only one to be done. Raises
-    ``InvalidProposal``.
-    """
+    """The part that a call carries out: the one it names, or the only one to be done. Raises ``InvalidProposal``."""
     to_do = parts_to_do(parts)
     if not to_do:
         raise InvalidProposal("this task only asks: nothing is written in it, whatever a result says")

@@ -110,9 +110,7 @@ class SourcedCall(NamedTuple):
 
 
 class TracedCall(NamedTuple):
-    """A call with the sources of its scalar arguments. ``part_mentions``: what the words of its part, or of the task,
-    mention.
-    """
+    """A call with the sources of its scalar arguments. ``part_mentions``: the words of its part, or of the task."""
 
     call: PlannedCall
     tool: Tool
@@ -213,9 +211,7 @@ class SourceFinder:
                 yield CallFault(leaf.path, why, Severity.REFUSED)
 
     def _find_amounts_of_other_records(self, traced: TracedCall) -> Iterator[CallFault]:
-        """Amounts that belong to another record. If the part names that other record, too, a person may let
-        them pass.
-        """
+        """Amounts of another record. If the part names that record, too, a person may let them pass."""
         severity = Severity.AGAINST if self._names_other_record(traced) else Severity.REFUSED
         for leaf in traced.leaves:
             if why := self._why_from_other_record(leaf, traced.call):
@@ -333,9 +329,7 @@ class SourceFinder:
                 yield from (number for value in values if (number := read_figure(value)) is not None)
 
     def _find_stale_amounts(self, traced: TracedCall) -> Iterator[CallFault]:
-        """Amounts that were calculated from a figure which only an answer of an earlier turn states: a record may have
-        another one since.
-        """
+        """Amounts calculated from a figure that only an earlier answer states: the record may have changed."""
         if not self._has_answers or traced.tool.tool_class is not ToolClass.CHANGE:
             return
         for leaf in traced.leaves:
@@ -352,9 +346,7 @@ class SourceFinder:
         return OperandFinder(KnownFigures((), (), self._told, self._sources.now.date()))
 
     def _find_unsourced_texts(self, traced: TracedCall) -> Iterator[CallFault]:
-        """Texts with an account, a card or an address that has no source, or with another day or hour than the part
-        states.
-        """
+        """Texts with an account or address without a source, or another day or hour than the part states."""
         for leaf in traced.leaves:
             value = traced.value_of(leaf)
             if leaf.kind in STRICT or not isinstance(value, str):
@@ -366,9 +358,7 @@ class SourceFinder:
                 yield CallFault(leaf.path, f"{leaf.path}: {why}")
 
     def _why_text_unsourced(self, text: str, *, is_sent: bool) -> str:
-        """A sentence on the accounts, cards and addresses in a text that have no source. ``is_sent``: the text is sent
-        to somebody.
-        """
+        """A sentence on the text's accounts, cards and addresses without a source. ``is_sent``: to somebody."""
         for mark in find_secret_values(text):
             writings = (mark.value, _GAPS.sub("", mark.value))
             if mark.kind in _ACCOUNTS and not self._has_source("account", *writings, is_sent=is_sent):
@@ -379,9 +369,7 @@ class SourceFinder:
         return ""
 
     def _why_moment_differs(self, text: str, part_mentions: Mentions) -> str:
-        """A sentence if the text has another day or hour than the part states; empty if not, or if the part states
-        none.
-        """
+        """A sentence if the text has another day or hour than the part states; else empty."""
         if not (part_mentions.days or part_mentions.times):
             return ""
         written = find_mentions(text, self._sources.now, relative=False)
@@ -445,18 +433,14 @@ def _is_in_minor_units(leaf: ArgumentTrace, tool: Tool) -> bool:
 
 
 def _has_no_source(leaf: ArgumentTrace, value: Json) -> bool:
-    """Whether the argument needs a source and has none. A small whole number may be the model's own choice: a priority,
-    a page.
-    """
+    """Whether the argument needs a source and has none. The model may choose small whole numbers: a page."""
     if leaf.kind in (ArgumentKind.QUANTITY, ArgumentKind.OTHER):
         return leaf.origin is OriginKind.NONE and not _is_small_whole(value)
     return leaf.kind in STRICT and not leaf.strictness_met and not leaf.free_text_only
 
 
 def _is_small_whole(value: Json) -> bool:
-    """Whether a number, or each number in a code, is small and whole: `P1D` may be the model's choice, `ID-4711` is
-    not.
-    """
+    """Whether each number in a value is small and whole: the model may choose `P1D`, but not `ID-4711`."""
     number = read_figure(value)
     if number is not None:
         return number == number.to_integral_value() and 0 <= number <= _MOST_CHOSEN
@@ -465,9 +449,7 @@ def _is_small_whole(value: Json) -> bool:
 
 
 def _apply_faults(traced: TracedCall, faults: Sequence[CallFault]) -> SourcedCall:
-    """The call with the consequences of its faults. An argument with a graver fault is not also reported as
-    doubtful.
-    """
+    """The call with the consequences of its faults. An argument with a graver fault is not also doubtful."""
     unsourced, refused, doubtful, untold, against = (
         [one for one in faults if one.severity is severity] for severity in Severity
     )

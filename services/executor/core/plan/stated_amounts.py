@@ -106,9 +106,7 @@ def _find_beyond_limit(one: CheckedArgument, part_mentions: Mentions) -> Iterato
 
 
 def _find_wrong_difference(one: CheckedArgument, change: CheckedChange) -> Iterator[CallFault]:
-    """A new value that differs from the recorded one by another amount, or in another direction, than the
-    part states.
-    """
+    """A new value that differs from the recorded one by another amount or in another direction than stated."""
     number, quoted = read_figure(one.value), change.part_mentions
     is_up, is_down = _UP.search(quoted.text) is not None, _DOWN.search(quoted.text) is not None
     is_exact = not _ROUNDED.search(quoted.text)
@@ -142,9 +140,7 @@ def _read_share(mention: NumberMention, said: Number) -> Fraction:
 
 
 def _convert_to_unit(one: CheckedArgument, mention: NumberMention) -> tuple[Fraction, ...]:
-    """The argument's value in the unit of a number that the part states; all that it may be, if the argument has no
-    unit.
-    """
+    """The argument's value in the unit of a stated number; all that it may be, if the argument has no unit."""
     number = read_figure(one.value)
     if number is None:
         return ()
@@ -161,9 +157,7 @@ def _may_be_amount(mention: NumberMention, one: CheckedArgument) -> bool:
 
 
 def _sums_to_stated(one: CheckedArgument, change: CheckedChange) -> bool:
-    """Whether the values of all different calls of this tool on this call's record sum to a figure that the part
-    states.
-    """
+    """Whether the different calls of this tool on this call's record sum to a figure that the part states."""
     named = {other.path: other.value for other in change.given if is_id_name(field_name_of(other.path))}
     own = change.list_same_tool_arguments()
     same = (arguments for arguments in own if all(argument_at(arguments, key) == value for key, value in named.items()))
@@ -236,9 +230,7 @@ def _is_stated_figure(mention: NumberMention, text: str, facts: tuple[Fact, ...]
 
 
 def _is_part_of_name(mention: NumberMention, text: str, facts: tuple[Fact, ...]) -> bool:
-    """Whether a number belongs to the word before it: a house number in a street, or a record's value in a field of
-    that name.
-    """
+    """Whether a number belongs to the word before it: a house number, or a record's value in a field of that name."""
     begins = max(0, mention.start - _NEAR)
     found = _WORD_BEFORE.search(text[begins : mention.start])
     if found is None:

@@ -56,18 +56,14 @@ _NO_WORD = re.compile(r"[^a-z0-9]+")
 
 
 class _FigureSubject(NamedTuple):
-    """The records of the one thing that a figure is computed for. ``id`` is empty where the task is about one thing
-    only.
-    """
+    """The records of the one thing that a figure is computed for. ``id``: empty if the task has one subject only."""
 
     anchors: tuple[SeenRecord, ...]
     id: str = ""
 
 
 def compute_figures(template: ProcessTemplate, facts: Sequence[Fact], task: str) -> FigureResults:
-    """Computes the template's figures from the facts. Of several definitions of one name the first that can be computed
-    counts.
-    """
+    """Computes the template's figures. Of several definitions of one name the first that can be computed counts."""
     return _compute_figures(template.figures, tuple(facts), task) if template.figures else FigureResults()
 
 
@@ -124,9 +120,7 @@ def _find_shared_operands(
 def _build_shared_operand(
     uses: Sequence[tuple[str, int]], place: tuple[str, str], records: Sequence[SeenRecord]
 ) -> SharedOperand:
-    """The subjects that share an operand. ``whole``: its value, if every difference subtracts from it and all reads
-    agree.
-    """
+    """The subjects that share an operand. ``whole``: its value, if all differences start from it and reads agree."""
     identity, key = place
     same = [record.record for record in records if record.identity == identity]
     read = {plain_figure(record[key]) for record in same if key in record}
@@ -157,9 +151,7 @@ def _find_subjects(figure: Figure, links: RecordLinks, task: str) -> list[_Figur
 def _is_amount_stated(
     figure: Figure, same: Sequence[SeenRecord], others: Sequence[SeenRecord], links: RecordLinks, task: str
 ) -> bool:
-    """Whether the task states an amount of these records, and they belong to no other record than those that
-    it names.
-    """
+    """Whether the task states an amount of these records, and they belong to no other record than those named."""
     amounts = {amount for token in number_bearing_tokens(task) if (amount := plain_figure(token)) is not None}
     wanted = [parse_pattern(text) for text in figure.operands if not is_figure(text)]
     own = [one for one in wanted if any(record.name_ends_in(kind) for record in same for kind in one.kinds)]
@@ -226,9 +218,7 @@ def _slug(text: str) -> str:
 
 
 def with_process_figures(ctx: TurnContext, progress: Progress) -> Progress:
-    """The progress with the process's figures, computed from its present facts, before the values that the model asked
-    for.
-    """
+    """The progress with the process's figures, computed from its present facts, before the model's own values."""
     own = compute_figures(progress.template, progress.dossier.facts, ctx.task)
     return progress.update_dossier(values=with_figures(progress.dossier.values, own))
 
@@ -278,9 +268,7 @@ class DueRow(NamedTuple):
 
 
 def append_rows_without_call(progress: Progress, task: str) -> Progress:
-    """The answered progress; its answer, or its notes if the answer has to match exactly (I9), names rows that no call
-    names.
-    """
+    """The answered progress; its answer, or its notes if the answer is exact (I9), lists rows without a call."""
     plan, answer = progress.dossier.plan, progress.dossier.answer or ""
     left = (
         []
@@ -296,9 +284,7 @@ def append_rows_without_call(progress: Progress, task: str) -> Progress:
 
 
 def rows_without_call(progress: Progress, task: str, plan: WritePlan) -> list[DueRow]:
-    """The rows that by their age are due under a route and that no call names; empty if it is unclear which list is
-    meant.
-    """
+    """The rows that are due under a route and that no call names; empty if it is unclear which list is meant."""
     rows = _find_routed_rows(progress, task)
     spoken_of = {as_text(one).strip().casefold() for call in plan.calls for one in literal_scalars(call.arguments)}
     common = set.intersection(*map(_ids_of_row, rows)) if len(rows) > 1 else set()  # that tells none from the others
@@ -344,9 +330,7 @@ def _routes_of_tool(routes: Sequence[Route], tool: str) -> dict[str, frozenset[s
 
 
 def _find_routed_rows(progress: Progress, task: str) -> list[SeenRecord]:
-    """The rows of the list that the template routes and the task is about; empty if it is unclear which list
-    that is.
-    """
+    """The rows of the list that the template routes and the task is about; empty if that is unclear."""
     template = progress.template
     if not template.routes or not template.routed:
         return []

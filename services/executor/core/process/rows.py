@@ -161,9 +161,7 @@ class ChosenRows(NamedTuple):
 
 
 def find_pattern_operands(pattern: Pattern, inputs: FigureInputs, operation: str) -> list[Operand]:
-    """The one figure that the pattern describes, and its currency, as operands. Raises ``OperandNotFound`` or
-    ``AmbiguousOperand``.
-    """
+    """The figure that the pattern describes, and its currency. Raises ``OperandNotFound`` or ``AmbiguousOperand``."""
     record, field = _find_single_match(pattern, inputs)
     found = [Operand(source="result", ref=record.fact.ref, path=field_path(record.path, field))]
     currency = record.record.get("currency")
@@ -261,9 +259,7 @@ def _group_conditions(rows: ChosenRows, group: RowGroup | None) -> tuple[str, ..
 
 
 def _common_field_name(rows: ChosenRows) -> str:
-    """The name of the pattern's field, which must be the same in all rows; empty where the rows themselves
-    are counted.
-    """
+    """The name of the pattern's field, the same in all rows; empty where the rows themselves are counted."""
     if not rows.pattern.fields:
         return ""
     names = {record.find_field(rows.pattern.fields) for record in rows.records}
@@ -274,9 +270,7 @@ def _common_field_name(rows: ChosenRows) -> str:
 
 
 def _find_row_list(pattern: Pattern, inputs: FigureInputs) -> tuple[SeenRecord, ...]:
-    """The rows of the only list of this kind within an anchor's record, else of the list that contains all rows of the
-    kind.
-    """
+    """The rows of the only such list within an anchor's record, else of the list with all rows of the kind."""
     of_kind = build_kind_test(inputs.links.records, pattern.kinds)
     lists: dict[tuple[str, str], list[SeenRecord]] = {}
     for record in inputs.links.records:
@@ -325,9 +319,7 @@ def _choice_conditions(
 
 
 def _values_as_written(field: str, choice: RouteChoice, records: Sequence[SeenRecord]) -> list[Json]:
-    """The values of the choice as the rows write them, regardless of case; if no row has any, the pattern's first
-    value.
-    """
+    """The values of the choice as the rows write them, in any case; the pattern's first if no row has one."""
     present = {_fold_case(record.record.get(field)): record.record.get(field) for record in records}
     wanted = [value.replace("_", " ") for value in choice.values]
     found = [value for text, value in present.items() if text.replace("_", " ") in wanted]

@@ -232,9 +232,7 @@ def find_deviations(
 def build_process_policy(
     template: ProcessTemplate, dossier: Dossier, found: FigureResults, keys: RecordKeys = NO_KEYS, strict: bool = False
 ) -> tuple[Policy, ...]:
-    """The process's policy for a plan; empty without rules. With ``strict`` a person is asked about what is
-    not known.
-    """
+    """The process's policy for a plan; empty without rules. ``strict``: a person is asked about unknown inputs."""
     lacking = _ask_about_unknown(template, dossier, found, keys) if strict else ()
     rules = (*template.rules, *lacking, *_ask_about_deviations(template, dossier.plan, found))
     return (Policy(id=f"{POLICY_MARK}{template.process_type}", rules=rules, judges_records=True),) if rules else ()
@@ -305,9 +303,7 @@ def _ask_about_unknown(
 
 
 def _ask_about_deviations(template: ProcessTemplate, plan: WritePlan | None, found: FigureResults) -> Iterator[Rule]:
-    """A rule that asks a person for each figure that a change contradicts, and for changes that the plan
-    makes twice.
-    """
+    """A rule that asks a person for each figure that a change contradicts, and for a change made twice."""
     if plan is None or not _has_change(plan):
         return
     level = _find_approval_level(template)
@@ -407,9 +403,7 @@ def _as_stand_in_figure(value: NamedValue, names: Mapping[str, Sequence[str]]) -
 
 
 def figures_for_rules(template: ProcessTemplate, values: Sequence[NamedValue], found: FigureResults) -> ProcessFigures:
-    """The figures as rules see them. A calculated value stands in for a figure of its name that could not be
-    computed.
-    """
+    """The figures as rules see them. A calculated value may stand in for a figure of its name."""
     own = tuple(value for value in values if value.figure)
     known = {value.figure for value in own}
     names: dict[str, list[str]] = {}

@@ -126,9 +126,7 @@ class ProposedProcess(BaseModel):
 
 
 def build_template(process_type: str, proposed: ProposedProcess, example: str) -> ProcessTemplate:
-    """The proposal as a template; if it is risky, with a person's approval before its writes. Raises
-    ``BadTemplate``.
-    """
+    """The proposal as a template; a risky one asks a person before its writes. Raises ``BadTemplate``."""
     _refuse_case_details((*(one.text for one in proposed.instructions), *proposed.outputs), example)
     if len(proposed.outputs) > _OUTPUTS_MOST or any(len(text) > _OUTPUT_MOST for text in proposed.outputs):
         raise BadTemplate("its outputs are too many or too long")
@@ -198,9 +196,7 @@ def _build_risk_rule(process_type: str, proposed: ProposedProcess) -> Rule:
 
 
 def _refuse_case_details(texts: Iterable[str], example: str) -> None:
-    """Raises ``BadTemplate`` if the texts contain details of the example task, or anything that the privacy guard
-    marks.
-    """
+    """Raises ``BadTemplate`` if the texts have details of the example task, or what the privacy guard marks."""
     said = " ".join(texts)
     if marked_values(said) or find_case_details(example) & find_case_details(said):
         raise BadTemplate("it speaks of the one task that it was made for")
@@ -219,9 +215,7 @@ class BadDefinitions(Exception):
 
 
 async def import_processes(learned: Learned, request: FileRequest) -> FileReport:
-    """Stores those processes of a file that are not known yet, and reports on each. May be repeated. Raises
-    ``StoreUnavailable``.
-    """
+    """Stores the unknown processes of a file, and reports on each. May be repeated. Raises ``StoreUnavailable``."""
     told = {"file": request.file, "dry_run": request.dry_run}
     if request.file is not LearningFile.SYNTHESIZED:
         return FileReport(**told, problems=("the executor imports processes and nothing else",))

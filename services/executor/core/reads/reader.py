@@ -46,16 +46,12 @@ class ReadRules:
         return await self._ask_verdict(key, tool, arguments, since) if allowance.ask else None
 
     def find_barring_rule(self, tool: str) -> str | None:
-        """The rule, with its reason, that forbids every call of the tool regardless of earlier calls; None if there is
-        none.
-        """
+        """The rule, with its reason, that forbids every call of the tool, whatever came before; else None."""
         bars = self._tools[tool].bars if tool in self._tools else ()
         return f"{bars[0].rule_id}: {bars[0].reason}" if bars else None
 
     async def _ask_verdict(self, key: str, tool: Tool, arguments: JsonObject, since: Sequence[PastCall]) -> str | None:
-        """Why policy forbids this call, by a verdict on this call alone, for rules that look at the arguments; None if
-        it does not.
-        """
+        """Why policy forbids this call by its arguments, from a verdict on this call alone; None if it does not."""
 
         ctx = self._ctx
         call = CallContext(call_id=_CALL, tool=tool.name, fields=rule_fields(arguments), tool_class=tool.tool_class)
@@ -116,9 +112,7 @@ class CallRefused(Exception):
 
 
 class TaskReader:
-    """Makes the reads of one task and keeps their results as facts, numbered r1, r2 and so on in the order of
-    asking.
-    """
+    """Makes the reads of one task and keeps their results as facts, numbered r1, r2 and so on as asked."""
 
     def __init__(
         self,
@@ -177,9 +171,7 @@ class TaskReader:
         return self._find_current_fact(use, tool) is not None
 
     def mark_outdated_by_writes(self, calls: Iterable[PastCall]) -> None:
-        """Marks all facts as older than these writes, so that a repeated read is made again; rules about reads count
-        the writes.
-        """
+        """Marks all facts as older than these writes, so that a repeated read is made again; counts the writes."""
         self._stale.update(self._facts)
         self._calls.extend(calls)
 
@@ -287,7 +279,6 @@ class TaskReader:
         self._calls[index] = self._calls[index].model_copy(update={"outcome": outcome})
 
     def _facts_of_same_read(self, use: ToolUse, tool: Tool) -> Iterator[Fact]:
-        """The facts of the same read, made or reserved."""
         key = _key_of_call(use, tool)
         return (one for one in self._facts.values() if one.call == key)
 

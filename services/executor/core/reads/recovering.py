@@ -125,9 +125,7 @@ class ServerRead:
         self.answer, self.names = made.answer, made.names
 
     async def correct_names(self) -> None:
-        """Repeats a failed call under the server's present names, as far as these are clear; else the first answer
-        stands.
-        """
+        """Repeats a failed call under the server's present names, if these are clear; else the answer stands."""
         for number in range(1, _MOST_NAMES + 1):
             found = await self._find_new_name()
             if found is None:
@@ -199,9 +197,7 @@ class ServerRead:
             self._note_recovery(asked, found)
 
     async def _retry_with_wanted_types(self) -> None:
-        """Repeats the call with the values in the types that the server wants; if that fails, too, the first answer
-        stands.
-        """
+        """Repeats the call with values of the types that the server wants; if that fails, the answer stands."""
         given, mended = self.arguments, convert_to_wanted_types(self.arguments, self.answer.content)
         if mended is None:
             return
@@ -259,9 +255,7 @@ class ServerRead:
         return f"{PARTIAL}: {note} Not read: {'; '.join(missing[:3])}" if missing else note
 
     async def _ask_model_for_stand_in(self, offered: Sequence[Tool]) -> ReadCall | None:
-        """The call that a model proposes in place of a tool that is gone; None if it knows none, or its answer is
-        unusable.
-        """
+        """The call that a model proposes in place of a tool that is gone; None without a usable answer."""
         ctx, gone, arguments = self._ctx, self.tool, self.arguments
         shown = {tool.name: tool for tool in offered[:_MOST_OFFERED]}
         listed: list[Json] = [

@@ -188,9 +188,7 @@ _TAKEN_NAMES = re.compile(r"the server sent no (\S+): (\S+) is taken for it\.")
 
 
 class WantedField(NamedTuple):
-    """Possible names of one field. ``kinds``: the kinds of record that have it; if empty, the records that the task
-    names.
-    """
+    """Possible names of one field. ``kinds``: the kinds that have it; if empty, the records that the task names."""
 
     fields: tuple[str, ...]
     kinds: tuple[str, ...] = ()
@@ -227,9 +225,7 @@ def _record_names_in_condition(ctx: TurnContext, condition: str) -> Iterator[str
 
 
 def with_expected_names(ctx: TurnContext, fact: Fact) -> ShownContent | None:
-    """A fact's content with its renamed fields also under the expected names, and a note on that; None if it
-    has none.
-    """
+    """A fact's content with renamed fields also under the expected names, and a note on that; None if it has none."""
     fields, once = wanted_fields(ctx), ParsedFact.model_validate(dict(fact))
     added: dict[int, JsonObject] = {}
     told: dict[str, str] = {}
@@ -290,9 +286,7 @@ def _find_unique_renames(
 
 
 def _matching_column(field: WantedField, name: str, free: Sequence[str]) -> ColumnMatch | None:
-    """The column that is this field's present name. An alias counts only if the record's kind is known or the names
-    share a word.
-    """
+    """The field's present column. An alias counts only if the record's kind is known or the names share a word."""
     found = match_column(name, name, free)
     if found is None or found.tier != "alias" or field.kinds:
         return found

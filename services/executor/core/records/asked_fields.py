@@ -42,9 +42,7 @@ def _read_condition(condition: str) -> AskedFields:
 
 
 def asked_fields(policies: Iterable[Policy]) -> tuple[str, ...]:
-    """The fields that the policies' rules ask for, each once, in the order of the rules. It may contain a name that is
-    no field.
-    """
+    """The names that the policies' rules ask for, each once, in the order of the rules; a few may be no fields."""
     found: list[str] = []
     for policy in policies:
         conditions = [*(rule.condition for rule in policy.rules), *(rule.condition or "" for rule in policy.tool_rules)]

@@ -91,9 +91,7 @@ class BoundFields(NamedTuple):
 
 
 def call_view(tool: str, arguments: JsonObject, facts: Sequence[Fact], keys: RecordKeys = NO_KEYS) -> "CallView":
-    """The records around a call of this tool. The reads before planning, the verdict and the requests for rules all use
-    it.
-    """
+    """The records around a call of this tool. Reads before planning, verdicts and rule requests all use it."""
     return _build_cached_view(build_record_graph(tuple(facts), keys), tool, dumps(arguments))
 
 
@@ -157,9 +155,7 @@ def _build_cached_view(graph: RecordGraph, tool: str, arguments_json: str) -> "C
 
 
 def named_records(tool: str, arguments: JsonObject, graph: RecordGraph) -> NamedRecords:
-    """The records that a call names, by any argument. Where an argument is an identifier, plain numbers name
-    no record.
-    """
+    """The records that a call names, by any argument. If it has an identifier, plain numbers name no record."""
     about = noun_of_tool(tool, graph.keys)
     given = [*references_in(arguments, about, graph.keys)]
     found = [(reference, _find_referenced_records(graph, reference, about)) for reference in given]
@@ -207,9 +203,7 @@ def _find_by_holder_key(given: Iterable[RecordReference], about: Noun, graph: Re
 
 
 def _find_referenced_records(graph: RecordGraph, reference: RecordReference, about: Noun) -> list[GraphNode]:
-    """The records that a reference of a call names, without records of another kind than the tool's that only share a
-    number.
-    """
+    """The records that a call's reference names, without those of another kind that only share a number."""
     meant = graph.find_referenced(reference)
     own = are_same_kind(reference.noun, about)
     return [node for node in meant if not (own and node.by_number and not are_same_kind(node.kind, about))]
@@ -300,18 +294,14 @@ class CallView:
         return bool(self._unread_references_at_level(name, place, kind))
 
     def _references_without_field(self, name: str, kind: Noun = ()) -> list[RecordReference]:
-        """The call's references to records of the kinds that have the field, of which only a row or a mention without
-        it was read.
-        """
+        """The call's references to records of kinds that have the field, which were only read without it."""
         having = [
             node for node in self.own if (not kind or are_same_kind(kind, node.kind)) and _values_in_nodes([node], name)
         ]
         return [one for one, nodes in self._named_nodes if self._lacks_field(nodes, name, having)]
 
     def _lacks_field(self, nodes: Sequence[GraphNode], name: str, having: Sequence[GraphNode]) -> bool:
-        """Whether the records may have the field although they were read without it, while others of their kind have
-        it.
-        """
+        """Whether the records may have the field, read without it so far, since others of their kind have it."""
         kinds = {of.kind for node in having for of in (node, *filter(None, [self._owner_of_part(node)]))}
         if not any(are_same_kind(node.kind, of) for node in nodes for of in kinds) or _values_in_nodes(
             self._graph.with_parts(nodes), name
@@ -475,9 +465,7 @@ class CallView:
                 yield from (one for one in unread if not kind or are_same_kind(kind, one.noun))
 
     def _have_field(self, nodes: Sequence[GraphNode], kind: Noun, field: str) -> bool:
-        """Whether one of the records (of this kind, if there is one) has the field. Records are indexed once for each
-        list.
-        """
+        """Whether one of the records, of this kind if one is given, has the field. Indexed once for each list."""
         if id(nodes) not in self._fields:
             found: dict[Noun, dict[str, FieldValue]] = {}
             for node in nodes:
@@ -497,9 +485,7 @@ class CallView:
 
     @cached_property
     def _references_only_listed(self) -> list[RecordReference]:
-        """The references in the call to records of which only a row of a list was read, or not every declared read was
-        made.
-        """
+        """The call's references to records that only a list showed, or not every declared read."""
         named = self._named_nodes
         return [
             one
@@ -509,9 +495,7 @@ class CallView:
 
     @cached_property
     def _unread_references_of_named(self) -> list[RecordReference]:
-        """The references in the named records to records of other kinds that nobody read, or not by every declared
-        read.
-        """
+        """The references in named records to records of other kinds that not every declared read has shown."""
         return self._unread_references_in(self.own)
 
     @cached_property

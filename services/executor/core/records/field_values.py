@@ -16,9 +16,7 @@ from shared.domain.exact_json import Json, JsonObject
 
 
 class UnknownValue(Enum):
-    """The value of a field that is not known: it depends on an earlier call's result, records disagree, or a record was
-    not read.
-    """
+    """The value of a field that is not known: of a later result, of an unread record, or where records disagree."""
 
     UNKNOWN = "unknown"
 

@@ -28,9 +28,7 @@ from shared.domain.words import ToolClass
 
 
 class NamedId(NamedTuple):
-    """An identifier in a call's arguments. ``noun``: the kind that it identifies; ``value`` may refer to an earlier
-    result.
-    """
+    """An identifier in a call's arguments. ``noun``: its record's kind; ``value`` may refer to an earlier result."""
 
     name: str
     noun: frozenset[str]
@@ -84,9 +82,7 @@ class NamedWrite(NamedTuple):
 
     @property
     def may_make_record(self) -> bool:
-        """Whether the call may make a record: its verb can, and none of its ids is of the kind that the tool
-        is about.
-        """
+        """Whether the call may make a record: its verb can, and no id is of the kind that the tool is about."""
         return self.words.may_make_record and not any(self.words.head in named.noun for named in self.ids)
 
     def is_about(self, read: ToolWords) -> bool:
@@ -147,9 +143,7 @@ def _first_fitting_read(ways: Iterable[ReadToolCall]) -> ReadToolCall | None:
 
 
 class PredictedProof(NamedTuple):
-    """The read that will probably prove a write, from the schemas alone; in a task, a read made before may be chosen
-    instead.
-    """
+    """The read that will probably prove a write, by the schemas alone; a read made before may be chosen instead."""
 
     reader: str
     why: str
@@ -285,9 +279,7 @@ def _has_field_for(node: RecordNode, named: NamedId) -> bool:
 
 
 class _ShownIds(NamedTuple):
-    """The fields under which a result shows each value (``_OWN`` for a record's own id), and how many records
-    it has.
-    """
+    """The fields under which a result shows each value (``_OWN``: a record's own id), and its number of records."""
 
     keys_of: Mapping[str, frozenset[str]]
     records: int
@@ -386,9 +378,7 @@ def _reference_to_made(write: NamedWrite, reader: ReadTool, name: str) -> JsonOb
 
 
 def _reads_of_lists(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[ReadToolCall]:
-    """Yields reads of all records of a kind, whose rows before and after are compared; those of the write's own kind
-    first.
-    """
+    """Yields reads of all records of a kind, to compare rows before and after; the write's own kind first."""
     named = [one.noun for one in write.ids]
     found = [
         (not write.is_about(reader.words), len(reader.argument_words), reader.tool.name, ReadToolCall(reader, given))

@@ -298,9 +298,7 @@ def _name_by_numbers(nodes: Sequence[GraphNode]) -> Iterator[GraphNode]:
 
 
 def _only_number(node: GraphNode, kinds: Collection[Noun]) -> str | None:
-    """The value of the only field that is called a number and names no kind; of several, the one with which the read
-    was asked.
-    """
+    """The value of the only field that is called a number and names no kind; of several, the one asked with."""
     if node.seen.is_part:
         return None
     found = [

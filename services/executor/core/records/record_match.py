@@ -104,9 +104,7 @@ _UNITS = _MINOR | _PERCENT | frozenset("eur usd gbp units".split())
 
 
 def find_leaf_for_claim(claim: Leaf, leaves: Sequence[Leaf]) -> Leaf | None:
-    """The record's field of the claim's own name; of several the one with the most similar path; None if that is
-    unclear.
-    """
+    """The record's field of the claim's own name; of several that with the most similar path; None if unclear."""
     wanted = _split_names(claim)
     found = [leaf for leaf in leaves if _split_names(leaf)[-1] == wanted[-1]]
     if claim.items:
@@ -132,9 +130,7 @@ def has_similar_name(claim: Leaf, leaf: Leaf) -> bool:
 
 
 def has_claimed_value(claim: Leaf, leaf: Leaf) -> bool:
-    """Whether the field has the claimed value: the same, the same in another unit by its name, or as one item of a
-    list.
-    """
+    """Whether the field has the claimed value, also in another unit by its name, or as one item of a list."""
     if isinstance(leaf.value, list):
         wanted = claim.value if isinstance(claim.value, list) else [claim.value]
         return bool(wanted) and all(any(shows_same_value(item, one) for item in leaf.value) for one in wanted)
@@ -184,9 +180,7 @@ def _are_aliases(one: str, other: str) -> bool:
 
 
 def _differ_only_by_id(one: str, other: str) -> bool:
-    """Whether the names differ only by an ``id`` at the end, ``boat_id`` and ``boat``. A plain ``id`` does
-    not count.
-    """
+    """Whether the names differ only by an ``id`` at the end: ``boat_id``, ``boat``. A plain ``id`` does not count."""
     left, right = (words[:-1] if words[-1:] == ["id"] else words for words in (words_of(one), words_of(other)))
     return bool(left) and left == right
 

@@ -59,9 +59,7 @@ class SeenRecord:
 
     @cached_property
     def id_field(self) -> str | None:
-        """The field that identifies it: its ``id``, else the first field that is an identifier by its name; None if it
-        has none.
-        """
+        """The field that identifies it: its ``id``, else its first field with an identifier's name; or None."""
         own = next((key for key in self.record if key.lower() == "id"), None)
         if own is not None and self.record[own] is not None:
             return own
@@ -101,9 +99,7 @@ class SeenRecord:
         return not self.fact.note.startswith(PARTIAL)
 
     def name_ends_in(self, kind: str) -> bool:
-        """Whether the record's name ends in the kind: ``purchase_order`` ends in ``order``, and ``order_line`` does
-        not.
-        """
+        """Whether the record's name ends in the kind: a ``purchase_order`` is an ``order``, an ``order_line`` not."""
         wanted = singular_words(kind)
         return any(name[-len(wanted) :] == wanted for name in self.names)
 
@@ -128,9 +124,7 @@ class SeenRecord:
         return None
 
     def _fields_named(self, names: Iterable[str]) -> list[str]:
-        """The fields with a value whose names have the same words as one of these: ``totalAmount``,
-        ``total_amount``.
-        """
+        """The fields with a value whose names have the words of one of these: ``totalAmount``, ``total_amount``."""
         wanted = {singular_words(name) for name in names}
         said = ((key, value) for key, value in self.record.items() if singular_words(key) in wanted)
         return [key for key, value in said if value is not None and _is_scalar(value)]
@@ -252,9 +246,7 @@ def _add_name_from_id(record: JsonObject, names: tuple["Noun", ...], keys: Recor
 
 
 def _is_envelope(value: JsonObject, names: tuple[tuple[str, ...], ...], keys: RecordKeys) -> bool:
-    """Whether an answer only wraps what was asked for: a list, or one record beside fields about the
-    request's status.
-    """
+    """Whether an answer only wraps a list, or wraps one record beside fields about the request's status."""
     if any(map(keys.is_id_or_key, value)):
         return False
     if _wraps_record(value, keys):

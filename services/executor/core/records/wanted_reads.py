@@ -101,7 +101,6 @@ def _reads_for_rules(
 
 
 def _list_readers(call: PlannedCall, toolbox: Toolbox) -> list[Tool]:
-    """The read tools of the call's server."""
     tools = (tool for tool in toolbox.tools.values() if tool.connection_id == call.connection_id)
     return [tool for tool in tools if tool.tool_class is ToolClass.READ]
 

@@ -75,9 +75,7 @@ _KNOWN = COMPUTE | READ | NOTIFY | DELIVER | RECORD | CHANGE | AMBIGUOUS
 
 
 class ToolAnnotations(NamedTuple):
-    """What a server says about its tool. It lowers the class only for a tool with an unknown name on the tenant's own
-    server.
-    """
+    """What a server says about its tool. It lowers the class only for an unknown name on the tenant's own server."""
 
     read_only: bool | None = None
     destructive: bool | None = None
@@ -94,9 +92,7 @@ _UNKNOWN = ToolClassification(ToolClass.CHANGE, "its name begins with no known v
 def classify_tool(
     name: str, annotations: ToolAnnotations | None, catalogue: CatalogueEntry | None, *, is_own: bool = False
 ) -> ToolClassification:
-    """The class of a tool, and in a few words what decided it. ``is_own``: the tenant itself chose the tool's
-    server.
-    """
+    """The class of a tool, and what decided it in a few words. ``is_own``: the tenant chose the server itself."""
     if catalogue is not None and catalogue.tool_class is not None:
         return ToolClassification(catalogue.tool_class, "the operator's catalogue says so")
     said, named = annotations or ToolAnnotations(), classify_by_name(name)
@@ -127,9 +123,7 @@ def classify_by_name(name: str) -> ToolClassification:
 
 
 def verb_of_tool(name: str) -> str:
-    """The verb that decides a tool's class: the strictest in its name; several equally strict ones are joined by
-    ``_and_``.
-    """
+    """The verb that decides a tool's class: the strictest in its name; equally strict ones joined by ``_and_``."""
     clauses = _split_clauses(_split_name(name)[-1])
     found = [
         (STRICTNESS.index(_classify_clause(clause).tool_class), _find_effect(clause)) for clause in clauses if clause
@@ -227,9 +221,7 @@ _IRREGULAR = {"hold": "held", "pay": "paid", "send": "sent", "set": "set", "spli
 
 
 class ToolWords(NamedTuple):
-    """A tool's verb, and the nouns for what it is about, normalized by ``normalize_noun``; ``head`` is the
-    last noun.
-    """
+    """A tool's verb, and the nouns for what it is about, from ``normalize_noun``; ``head`` is the last noun."""
 
     verb: str
     nouns: frozenset[str]
@@ -256,9 +248,7 @@ def normalize_noun(word: str) -> str:
 
 @lru_cache(maxsize=8192)
 def words_of_tool(name: str) -> ToolWords:
-    """The verb and nouns of a tool's name: add and note for ``crm.add_note_to_ticket``, create and booking for
-    ``bookings.create``.
-    """
+    """The verb and nouns of a tool's name: add, note for ``add_note_to``; create, booking for ``bookings.create``."""
     *spaces, last = [part for part in _NAMESPACE.split(name) if words_of(part)] or [name]
     words = words_of(last) or [""]
     if len(words) == 1 and spaces:
@@ -298,9 +288,7 @@ def nouns_of_identifier(name: str, own: frozenset[str]) -> frozenset[str]:
 
 
 def convert_id_type(value: Json, tool: Tool, name: str) -> Json:
-    """An id in the type of the tool's schema: some servers give ids as numbers and take them as texts, or the
-    reverse.
-    """
+    """An id in the type of the tool's schema: some servers give ids as numbers and take texts, or the reverse."""
     kind = tool.parameters.get(name, {}).get("type")
     if kind == "string" and isinstance(value, int) and not isinstance(value, bool):
         return str(value)

@@ -131,9 +131,7 @@ def _page_position(page: ListPage) -> Json:
 
 
 class PagedListing:
-    """A list that is read page by page. ``following``: the arguments of the next call; ``why_partial``: why rows are
-    missing.
-    """
+    """A list read page by page. ``following``: the next call's arguments; ``why_partial``: why rows are missing."""
 
     def __init__(
         self, tool: Tool, arguments: JsonObject, page: ListPage, paging: PagingArguments, bounds: ListBounds
@@ -214,9 +212,7 @@ class PagedListing:
         return self.total if mark.word is PagingWord.COUNT and isinstance(mark.value, int) else mark.value
 
     def _plan_next_page(self, new_rows: int) -> JsonObject | None:
-        """The arguments for the next page; None at the end or at a bound. ``new_rows``: how many new rows the last page
-        had.
-        """
+        """The arguments for the next page; None at the end or a bound. ``new_rows``: how many the last page had."""
         if self._stop_if_beyond_bounds():
             return None
         self._barren = 0 if new_rows else self._barren + 1
@@ -267,9 +263,7 @@ class PagedListing:
         return page.says_no_more
 
     def _counted_arguments(self, new_rows: int) -> JsonObject | None:
-        """The arguments for the next page by counting; None if the tool cannot count, or the last page had no
-        new rows.
-        """
+        """The arguments for the next page by counting; None if the tool cannot count, or nothing new came."""
         if self._number is not None and (self._offset is None or self._number in self._asked):
             return self._next_page_arguments(self._number, new_rows)
         if not new_rows:
@@ -285,9 +279,7 @@ class PagedListing:
         return None
 
     def _next_page_arguments(self, name: str, new_rows: int) -> JsonObject | None:
-        """The arguments with the next page number. If it is unknown whether pages count from 0 or 1, page 1 is asked
-        for.
-        """
+        """The arguments with the next page number; page 1, if it is unknown whether pages count from 0 or 1."""
         asked, said = self._asked.get(name), self._page.find_number(PagingWord.PAGE)
         probed, self._probing = self._probing, False
         if not new_rows and not probed:

@@ -70,9 +70,7 @@ def singular(word: str) -> str:
 
 
 def most_similar_names(missing: str, names: Sequence[str]) -> list[str]:
-    """The name that is most like the missing one; several if none is clearly the most similar; empty if none is
-    similar.
-    """
+    """The name that is most like the missing one; several if none stands out; empty if none is similar."""
     scored = sorted(
         ((_rate_likeness(missing, name), name) for name in names if may_mean_same(missing, name)), reverse=True
     )
@@ -88,9 +86,7 @@ def prefix_matches(missing: str, names: Sequence[str]) -> list[str]:
 
 
 def normalized_words(name: str) -> tuple[str, ...]:
-    """The words of a name, with short forms written out and synonyms of a party replaced, sorted: customer, name for
-    ``cust_nm``.
-    """
+    """The words of a name, sorted, with short forms and synonyms replaced: customer, name for ``cust_nm``."""
     written = (word for short in words_of(name) for word in _SHORT.get(short, short).split())
     return tuple(sorted(_SAME_PARTY.get(word, word) for word in written))
 

@@ -66,9 +66,7 @@ class ListPage(NamedTuple):
 
     @property
     def next_mark(self) -> PageMark | None:
-        """The mark that leads to the next page. A plain ``cursor``, which may only repeat the call's, is the last
-        choice.
-        """
+        """The mark that leads to the next page; last a plain ``cursor``, which may only repeat the call's."""
         plain = () if self.says_no_more and not self.has_more else (PagingWord.CURSOR,)
         return next((mark for mark in self.marks_of(PagingWord.NEXT, *plain) if _leads_to_page(mark.value)), None)
 
@@ -80,9 +78,7 @@ class ListPage(NamedTuple):
 
     @property
     def total(self) -> int | None:
-        """How many rows the whole list has; None if unknown. A ``count`` means the whole list only if it exceeds the
-        page's rows.
-        """
+        """How many rows the whole list has; None if unknown. A ``count`` counts only if it exceeds the page."""
         total, count = self.find_number(PagingWord.TOTAL), self.find_number(PagingWord.COUNT)
         return total if total is not None else count if (count or 0) > len(self.rows) else None
 
@@ -248,9 +244,7 @@ def asks_for_part_of_list(paging: PagingArguments, arguments: JsonObject) -> boo
 
 
 def arguments_from_mark(paging: PagingArguments, mark: PageMark) -> JsonObject:
-    """The arguments for the next page that a mark or the link in it gives; empty if none fit. The link is never
-    fetched.
-    """
+    """The arguments for the next page from a mark or the link in it, never fetched; empty if none fit."""
     if isinstance(mark.value, str) and _is_link(mark.value):
         return _arguments_from_link(paging, mark.value)
     name = _argument_for_mark(paging, mark)

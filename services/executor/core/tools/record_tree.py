@@ -17,9 +17,7 @@ _NO_IDS = frozenset("paid unpaid prepaid repaid valid invalid void avoid bid gri
 
 @lru_cache(maxsize=4_096)  # the same few names of fields, over and over
 def is_id_name(key: str) -> bool:
-    """Whether a field is an identifier by its name: ``id``, ``claim_id``, ``claimId``, ``orderid``; but not
-    ``paid``.
-    """
+    """Whether a field is an identifier by its name: ``id``, ``claim_id``, ``claimId``, ``orderid``; not ``paid``."""
     last = _WORD_ENDS.split(key)[-1].lower()
     return last.endswith("id") and last not in _NO_IDS
 

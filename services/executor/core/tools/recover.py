@@ -101,9 +101,7 @@ def find_single_reads(bulk: Tool, arguments: JsonObject, tools: Iterable[Tool]) 
 
 
 def check_stand_in(gone: Tool, arguments: JsonObject, tool: Tool | None, given: JsonObject) -> ReadCall | None:
-    """The proposed call, if it may replace the other and has no values but those of the other's arguments;
-    else None.
-    """
+    """The proposed call, if it may replace the other and has only values of the other's arguments; else None."""
     if tool is None or not may_be_offered(gone, tool) or problems_with(given, tool):
         return None
     known = _list_values(arguments)
@@ -147,9 +145,7 @@ def _fit_arguments(tool: Tool, arguments: JsonObject) -> JsonObject | None:
 
 
 def _build_single(tool: Tool, plural: str, value: Json, others: JsonObject) -> ReadCall | None:
-    """The read of one record, whose id goes under the list's name in the singular or as ``id``; None if
-    neither fits.
-    """
+    """The read of one record, with the id under the list's name in the singular or as ``id``; None if neither fits."""
     noun, declared = "_".join(_find_noun(tool)), _declared_parameters(tool) or set()
     names = dict.fromkeys(["_".join(_singularize(words_of(plural))), f"{noun}_id", "id"])
     name = next((name for name in names if name in declared), None)

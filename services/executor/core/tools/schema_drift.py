@@ -107,9 +107,7 @@ def match_column(
 
 
 def match_columns(wanted: Sequence[str], columns: Sequence[str]) -> dict[str, ColumnMatch]:
-    """The columns that several names mean now, without a column that two names would get, or that is itself one of the
-    names.
-    """
+    """The columns that several names mean now, without one that two names would get, or that is itself wanted."""
     free = [column for column in columns if column not in wanted]
     found = {name: new for name in wanted if name not in columns and (new := match_column(name, name, free))}
     times = Counter(new.name for new in found.values())
@@ -261,9 +259,7 @@ MOST_KEPT = 200
 
 
 class NameCorrections(NamedTuple):
-    """New names by ``connection/tool:column`` or ``connection/table:column``; those of parameters always by
-    the tool.
-    """
+    """New names by ``connection/tool:column`` or ``connection/table:column``; parameters always by the tool."""
 
     names: Mapping[str, str] = {}
 

@@ -66,9 +66,7 @@ class Toolbox(NamedTuple):
 def build_toolbox(
     discovered: Iterable[tuple[Connection, Iterable[Tool]]], records: Mapping[str, RecordKind] = _NONE_DECLARED
 ) -> Toolbox:
-    """A toolbox of all servers' tools, sorted by name, then connection. ``records``: the records that the tenant
-    declares.
-    """
+    """A toolbox of all servers' tools, sorted by name, then connection. ``records``: as the tenant declares them."""
     connections: dict[str, Connection] = {}
     everything: list[Tool] = []
     for connection, tools in discovered:
@@ -120,9 +118,7 @@ _DECIMAL = re.compile(r"Decimal\('([^']*)'\)")
 
 
 def key_field(tool: Tool) -> str | None:
-    """The argument that takes the executor's idempotency key, if the catalogue names one that the tool has;
-    else None.
-    """
+    """The argument for the executor's idempotency key, if the catalogue names one that the tool has; else None."""
     name = tool.catalogue.idempotency_field
     return name if name and name in tool.parameters else None
 
@@ -321,9 +317,7 @@ def offered_tools(
 
 
 def _define_use_tool(tools: Mapping[str, Tool], *, is_asked_only: bool) -> ToolDefinition:
-    """``use_tool`` with a line for each tool, with words of its description if they fit; without lines if not even
-    those fit.
-    """
+    """``use_tool`` with a line for each tool, and words of its description if they fit; without lines if not."""
     calls = {name: _write_signature(name, tool, is_asked_only) for name, tool in tools.items()}
     told = {
         name: call
@@ -337,9 +331,7 @@ def _define_use_tool(tools: Mapping[str, Tool], *, is_asked_only: bool) -> ToolD
 
 
 def _write_signature(name: str, tool: Tool, is_asked_only: bool) -> str:
-    """A tool's signature, ``!raise_fee(fee_id,amount:number,note?)``; for a write that cannot be proposed only its
-    name.
-    """
+    """A tool's signature, ``!raise_fee(fee_id,amount:number,note?)``; only the name if it cannot be proposed."""
     writes = tool.tool_class in WRITES
     schema = _get_definition(name, tool).input_schema
     properties, required = schema.get("properties"), schema.get("required")
@@ -386,9 +378,7 @@ def _in_one_line(text: object) -> str:
 
 
 def find_tools(words: str, toolbox: Toolbox) -> list[Json]:
-    """The tools that the words name, else those whose names and descriptions have the most of the words, the best
-    first.
-    """
+    """The tools that the words name, else those with the most of the words in name and description, best first."""
     said = frozenset(words.replace(",", " ").split())
     named = [name for name in toolbox.tools if name in said]
     wanted = stems_of(words)
@@ -445,9 +435,7 @@ def _build_outline(name: str, tool: Tool) -> ToolDefinition:
 
 
 def _with_reserved_argument(tool: Tool) -> Mapping[str, JsonValue]:
-    """A write's schema with the executor's reserved argument, and without the idempotency key, which the executor
-    fills.
-    """
+    """A write's schema with the reserved argument, and without the idempotency key, which the executor fills."""
     schema = dict(_wire_schema(tool))
     properties = schema.get("properties")
     own = dict(properties) if isinstance(properties, dict) else {}

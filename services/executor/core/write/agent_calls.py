@@ -151,9 +151,7 @@ async def _settle_untaken_call(ctx: TurnContext, entry: LedgerEntry, *, may_rese
 
 
 def _wait_for_next_check(ctx: TurnContext, entry: LedgerEntry) -> TimedWait:
-    """The wait until the agent is asked again, longer the longer it has been at work; it uses up none of the task's
-    time.
-    """
+    """The wait until the agent is asked again, longer the longer it has worked; it costs no working time."""
     now = ctx.journal.now
     worked = (now - (entry.sending_at or now)).total_seconds()
     until = now + timedelta(seconds=min(max(_FIRST_LOOK, worked / 4), _LONGEST_PAUSE))

@@ -63,7 +63,7 @@ async def carry_out_plan(
 
 
 async def _release_plan(ctx: TurnContext, progress: Progress) -> Progress | WaitsForDecision | StaleInputs:
-    """The progress, if the plan may be carried out on inputs that still hold; else what it waits for, or what has
+    """The progress, if the plan may be carried out on inputs that still hold; else what it waits for or what
     changed.
     """
     if progress.dossier.verdict is None:
@@ -138,9 +138,7 @@ def _reread_step_prefix(ctx: TurnContext, progress: Progress) -> str:
 
 
 def _find_unsourced_arguments(ctx: TurnContext, fresh: Progress, written: tuple[Fact, ...]) -> tuple[str, ...]:
-    """Sentences on arguments that no longer have the source they were taken from. ``written``: answers of earlier
-    writes.
-    """
+    """Sentences on arguments that no longer have their source. ``written``: answers of earlier writes."""
     dossier = fresh.dossier
     finder = SourceFinder(known_sources(ctx, (*dossier.facts, *written), dossier.values))
     calls = dossier.plan.every_call if dossier.plan else ()
@@ -149,9 +147,7 @@ def _find_unsourced_arguments(ctx: TurnContext, fresh: Progress, written: tuple[
 
 
 async def _make_calls_of_state(ctx: TurnContext, progress: Progress) -> Progress:
-    """Makes the plan's calls that belong to this state. Where the path has no state for notices, MUTATE makes them,
-    too.
-    """
+    """Makes the plan's calls of this state. MUTATE makes the notices, too, if the path has no state for them."""
     if progress.state is FsmState.MUTATE and not is_plan_released(progress):
         raise Failed("the plan is not the one that was let through; nothing was written")
     changes, notices = (ToolClass.CHANGE,), (ToolClass.NOTIFY,)

@@ -118,8 +118,6 @@ def _find_new_demands(ctx: TurnContext, before: Progress, alone: Progress) -> li
 
 
 def _key_of_rule(rule: TriggeredRule) -> tuple[object, ...]:
-    """What tells a rule's demand from others. A block that lacked a field is another demand than one that is
-    certain.
-    """
+    """What tells a rule's demand from others. A block that lacked a field is another demand than a sure one."""
     is_undecided = rule.indeterminate and rule.action is RuleAction.BLOCK
     return (rule.policy_id, rule.rule_id, rule.call_id, rule.action, is_undecided)

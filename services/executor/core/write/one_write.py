@@ -163,9 +163,7 @@ async def _with_notice_sentence(write: PlannedWrite, tool: Tool, arguments: Json
 
 
 async def _state_before(write: PlannedWrite, entry: LedgerEntry | None) -> str:
-    """What the read-back shows before the call, as JSON; for a repetition under the idempotency key, before the first
-    sending.
-    """
+    """What the read-back shows before the call, as JSON; for a repetition by key, before the first sending."""
     if entry is not None and is_resent_by_key(entry) and entry.before_json is not None:
         return entry.before_json
     if write.call.read_back is not None:
@@ -276,9 +274,7 @@ def _is_replanned(write: PlannedWrite) -> bool:
 
 
 def _refuse_if_delayed(ctx: TurnContext, opening: float) -> None:
-    """Raises ``ToolUnreachable`` if this process stood still since the intent was stored: another may have settled the
-    call.
-    """
+    """Raises ``ToolUnreachable`` if this process stood still since the intent: another may have settled the call."""
     late = asyncio.get_running_loop().time() - opening
     if late > max(ctx.limits.settle_margin_seconds, _HELD_UP_SECONDS):
         raise ToolUnreachable(f"this process was held up for {late:.1f} s before the request, which was not made")

@@ -45,9 +45,7 @@ _CANNOT_TELL = "the read-back has no field that the call sets, nor shows what it
 
 
 class WriteJudgement(NamedTuple):
-    """The status of a write, with a note. ``contradicted``: a read shows other values than those that were to be
-    written.
-    """
+    """The status of a write, with a note. ``contradicted``: a read shows other values than those to be written."""
 
     status: WriteStatus
     note: str
@@ -328,9 +326,7 @@ async def settle_without_reading(store: TurnStore, journal: Journal, why: str) -
 
 
 def is_resent_by_key(entry: LedgerEntry | None) -> bool:
-    """Whether the call may be sent again because the server honours the idempotency key, and not because an operator
-    said so.
-    """
+    """Whether the call may be repeated since the server honours the idempotency key, not since an operator said so."""
     return entry is not None and entry.status is WriteStatus.RESEND and entry.resolved is None
 
 
