@@ -31,7 +31,7 @@ def main(arguments: list[str]) -> int:
     if arguments and arguments[0] == "tools":
         return show_tools(arguments[1:])
     if arguments and arguments[0] == "connections":
-        from services.executor.trying import try_connections  # only whoever tries needs it
+        from services.executor.connection_trials import try_connections  # only whoever tries needs it
 
         return try_connections(arguments[1:])
     if arguments and arguments[0] == "replay":

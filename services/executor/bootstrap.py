@@ -20,7 +20,7 @@ from services.executor.core.process.synthesis import refuse_bad_builtin_processe
 from services.executor.core.session.budget import Ceilings, Tariff
 from services.executor.core.session.context import AnswerRules, Limits, Ports, run_with_companion
 from services.executor.core.session.journal import JournalLimits
-from services.executor.core.states.prompts import Prompts, load_prompts as load_prompts
+from services.executor.core.states.prompts import Prompts, load_prompts
 from services.executor.core.tools.listing import ListBounds
 from services.executor.core.tools.toolbox import build_record_keys
 from services.executor.entrypoints.tools import (
@@ -190,7 +190,7 @@ def _build_tiers(settings: ExecutorSettings) -> dict[Tier, str]:
 
 
 def _build_model(settings: ExecutorSettings, tracer: Tracer) -> LazyModel:
-    def load_prompts() -> ClosableModel:
+    def load() -> ClosableModel:
         from shared.infra.anthropic_model import AnthropicModel, ModelLimits  # the SDK takes long to load
 
         return AnthropicModel(
@@ -203,4 +203,4 @@ def _build_model(settings: ExecutorSettings, tracer: Tracer) -> LazyModel:
             sends_trace=settings.traceparent_to_model,
         )
 
-    return LazyModel(load_prompts)
+    return LazyModel(load)

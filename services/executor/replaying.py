@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from services.executor.core.session.context import Limits
-from services.executor.core.states.prompts import load_prompts as load_prompts
+from services.executor.core.states.prompts import load_prompts
 from services.executor.core.turn.replay import CannotReplay, ReplaysWith, replay
 from services.executor.core.turn.replay_cursor import ReplayResult
 from shared.contracts.archive import read_archived

@@ -81,7 +81,7 @@ async def _read_from_bucket(bucket: str, most: int) -> FoundReports:
 
     store = S3Training(settings.s3_training_bucket, settings.s3_reports_prefix)
     contents: list[tuple[str, bytes]] = []
-    for found in list(reversed(await store.objects()))[: 2 * most]:
+    for found in list(reversed(await store.list_objects()))[: 2 * most]:
         try:
             contents.append((found.name, await store.read(found)))
         except ObjectChanged:

@@ -1,4 +1,4 @@
-"""``python -m services.policy``: serves verdicts until SIGTERM, then finishes the requests in hand.
+"""``python -m services.policy`` serves verdicts until SIGTERM, then finishes the requests in progress.
 
 ``check`` and ``backtest`` try a policy before it takes effect.
 """
@@ -10,7 +10,7 @@ import sys
 gc.disable()  # whatever is imported stays: looking for garbage in it costs a sixth of the start
 
 from services.policy.bootstrap import build
-from services.policy.entrypoints.trying import backtest, check
+from services.policy.entrypoints.commands import backtest, check
 from services.policy.settings import PolicySettings
 from shared.infra.counted_app import CountedApp
 from shared.infra.main_server import serve_until_stopped

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Sequence
 
 from shared.contracts.policy import CallContext, EvaluateRequest, Policy, Rule
-from shared.domain.exact_json import Json, digest, dumps, plain
+from shared.domain.exact_json import Json, digest, dumps, to_exact
 from shared.domain.identity_cache import IdentityCache
 
 
@@ -21,16 +21,16 @@ def context_hash(request: EvaluateRequest) -> str:
     """The hash of a request's facts and their origins, the task's text, and the planned calls."""
     calls: list[Json] = [_call_as_json(call) for call in request.calls]
     texts: list[Json] = [] if request.text is None else [request.text]
-    return digest([plain(request.context), calls, *texts])
+    return digest([to_exact(request.context), calls, *texts])
 
 
 def _call_as_json(call: CallContext) -> Json:
-    unproven: list[Json] = [plain(call.unproven)] if call.unproven else []
-    recorded: list[Json] = [{"recorded": [plain(one) for one in call.recorded]}] if call.recorded else []
-    summed: list[Json] = [{"summed": plain(call.summed)}] if call.summed else []
-    unknown: list[Json] = [] if call.unknown_fields is None else [{"unknown": plain(call.unknown_fields)}]
-    rows: list[Json] = [{"rows": [plain(one) for one in call.rows]}] if call.rows else []
-    return [call.call_id, call.tool, plain(call.fields), *unproven, *recorded, *summed, *unknown, *rows]
+    unproven: list[Json] = [to_exact(call.unproven)] if call.unproven else []
+    recorded: list[Json] = [{"recorded": [to_exact(one) for one in call.recorded]}] if call.recorded else []
+    summed: list[Json] = [{"summed": to_exact(call.summed)}] if call.summed else []
+    unknown: list[Json] = [] if call.unknown_fields is None else [{"unknown": to_exact(call.unknown_fields)}]
+    rows: list[Json] = [{"rows": [to_exact(one) for one in call.rows]}] if call.rows else []
+    return [call.call_id, call.tool, to_exact(call.fields), *unproven, *recorded, *summed, *unknown, *rows]
 
 
 def _hashed_fields(policy: Policy) -> Json:
@@ -42,7 +42,7 @@ def _hashed_fields(policy: Policy) -> Json:
         *_text_rules_as_json(policy),
         *(["judges records"] * policy.judges_records),
     ]
-    return [policy.id, policy.version, plain(policy.context), rules, *further]
+    return [policy.id, policy.version, to_exact(policy.context), rules, *further]
 
 
 # Most policies come with each task of their tenant, beside few that are made for it.
@@ -57,12 +57,12 @@ def _list_marks(rule: Rule) -> list[Json]:
 def _tool_rules_as_json(policy: Policy) -> list[Json]:
     if not policy.tool_rules and policy.tool_default == "allow":
         return []
-    rules: list[Json] = [plain(rule.model_dump(exclude_defaults=True)) for rule in policy.tool_rules]
+    rules: list[Json] = [to_exact(rule.model_dump(exclude_defaults=True)) for rule in policy.tool_rules]
     return [{"tools": rules, "default": policy.tool_default}]
 
 
 def _text_rules_as_json(policy: Policy) -> list[Json]:
     if not policy.judges_texts:
         return []
-    rules: list[Json] = [plain(rule.model_dump(exclude_defaults=True)) for rule in policy.text_rules]
+    rules: list[Json] = [to_exact(rule.model_dump(exclude_defaults=True)) for rule in policy.text_rules]
     return [{"texts": rules, "default": policy.text_default}]

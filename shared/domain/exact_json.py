@@ -144,15 +144,15 @@ _WRITERS = _Writers(
 )
 
 
-def write_plain(value: object) -> str:
+def dumps_plain(value: object) -> str:
     """The canonical text of a library's JSON-like value: ``dumps(plain(value))``."""
     try:
         return _WRITERS[type(value)](value)
     except TypeError:  # it has floats, or keys and values that are no JSON as they are
-        return dumps(plain(value))
+        return dumps(to_exact(value))
 
 
-def plain(value: object) -> Json:
+def to_exact(value: object) -> Json:
     """Converts a library's JSON-like value (with floats, tuples, mappings) to exact JSON; floats by their shortest
     text.
 
@@ -162,20 +162,20 @@ def plain(value: object) -> Json:
         case None | bool() | int() | Decimal() | str():
             return value
         case dict():  # before what has to be asked of a class by its registry
-            return {str(key): plain(item) for key, item in value.items()}
+            return {str(key): to_exact(item) for key, item in value.items()}
         case list() | tuple():
-            return [plain(item) for item in value]
+            return [to_exact(item) for item in value]
         case float():
             return Decimal(repr(value))
         case Mapping():
-            return {str(key): plain(item) for key, item in value.items()}
+            return {str(key): to_exact(item) for key, item in value.items()}
         case Sequence():
-            return [plain(item) for item in value]
+            return [to_exact(item) for item in value]
         case _:
             raise TypeError(f"{type(value).__name__} is not JSON")
 
 
-def wire(value: Json) -> object:
+def to_builtins(value: Json) -> object:
     """Converts exact JSON to values that ``json.dumps`` accepts: each ``Decimal`` becomes an int or the nearest
     float.
     """
@@ -183,24 +183,24 @@ def wire(value: Json) -> object:
         case Decimal():
             return int(value) if value == value.to_integral_value() and value.as_tuple().exponent == 0 else float(value)
         case dict():
-            return {key: wire(item) for key, item in value.items()}
+            return {key: to_builtins(item) for key, item in value.items()}
         case list():
-            return [wire(item) for item in value]
+            return [to_builtins(item) for item in value]
         case _:
             return value
 
 
-def i_json(value: Json) -> object:
-    """Like ``wire``, but a number that a double cannot represent exactly becomes a text (I-JSON, RFC 7493)."""
+def to_i_json(value: Json) -> object:
+    """Like ``to_builtins``, but a number that a double cannot represent exactly becomes a text (I-JSON, RFC 7493)."""
     match value:
         case dict():
-            return {key: i_json(item) for key, item in value.items()}
+            return {key: to_i_json(item) for key, item in value.items()}
         case list():
-            return [i_json(item) for item in value]
+            return [to_i_json(item) for item in value]
         case bool():
             return value
         case int() | Decimal():
-            number = wire(value)
+            number = to_builtins(value)
             return number if _is_kept(number, value) else dumps(value)
         case _:
             return value

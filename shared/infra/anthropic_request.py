@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias, cast, get_args
 import structlog
 from pydantic import JsonValue
 
-from shared.domain.exact_json import Json, JsonObject, as_object, dumps, loads_object, wire
+from shared.domain.exact_json import Json, JsonObject, as_object, dumps, loads_object, to_builtins
 from shared.domain.identity_cache import IdentityCache
 from shared.ports import models
 
@@ -217,7 +217,7 @@ def _join_array(items: Sequence[str]) -> str:
 def _convert_value(value: object) -> object:
     match value:
         case Decimal():
-            return wire(value)
+            return to_builtins(value)
         case Mapping():
             return dict(value)
         case _:

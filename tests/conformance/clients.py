@@ -20,7 +20,7 @@ from google.protobuf.message import Message
 from pydantic import BaseModel
 from typing_extensions import override
 
-from shared.domain.exact_json import Json, JsonObject, loads_object, plain, wire
+from shared.domain.exact_json import Json, JsonObject, loads_object, to_builtins, to_exact
 from tests.conformance.replicas import PATIENCE, Replicas
 from tests.conformance.speaking import NEW, REASONS, UNTOLD, Event, Reply, Speaker
 from tests.contracts.sdk_of_0_3 import PYTHON
@@ -45,11 +45,11 @@ _STREAMS = ("SendStreamingMessage", "SubscribeToTask")
 
 
 def _request(method: str, params: JsonObject) -> Message:
-    return ParseDict(cast("dict[str, object]", wire(params)), _REQUESTS[method]())
+    return ParseDict(cast("dict[str, object]", to_builtins(params)), _REQUESTS[method]())
 
 
 def _shown(message: Message | None) -> JsonObject:
-    return cast(JsonObject, plain(MessageToDict(message))) if message is not None else {}
+    return cast(JsonObject, to_exact(MessageToDict(message))) if message is not None else {}
 
 
 class _ClientSpeaker(Speaker):
@@ -223,7 +223,7 @@ class OldClient(_ClientSpeaker):
 
 
 def _plain(value: Json) -> JsonObject:
-    return cast(JsonObject, json.loads(json.dumps(wire(cast(JsonObject, value)))))
+    return cast(JsonObject, json.loads(json.dumps(to_builtins(cast(JsonObject, value)))))
 
 
 class OldClients:

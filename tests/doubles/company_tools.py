@@ -14,7 +14,7 @@ from examples.company.toolbox import AnyTool
 from services.executor.adapters.mcp_content import tools_of
 from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolSilent
 from shared.contracts.tenant import Connection
-from shared.domain.exact_json import JsonObject, dumps, loads, wire
+from shared.domain.exact_json import JsonObject, dumps, loads, to_builtins
 
 
 class CompanyTools(ToolServers):
@@ -40,7 +40,7 @@ class CompanyTools(ToolServers):
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> ToolAnswer:
         self.called.append((tool, arguments))
-        given = wire(arguments)
+        given = to_builtins(arguments)
         assert isinstance(given, dict)
         key = given.pop(KEY, None) if tool in TOOLS and TOOLS[tool].keyed else None
         self.faults.lost = False

@@ -7,7 +7,7 @@ from services.policy.core.allowances import allowances
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from services.policy.core.prepared import prepare
-from services.policy.core.prose import check
+from services.policy.core.prose import check_candidates
 from shared.contracts.allowance import AllowanceRequest, Allowances
 from shared.contracts.policy import EvaluateRequest, Verdict
 from shared.contracts.prose import ProseAnswer, ProseRequest
@@ -32,4 +32,4 @@ class LocalPolicy(PolicyService):
 
     @override
     async def check_prose(self, request: ProseRequest) -> ProseAnswer:
-        return check(ProseRequest.from_json(request.to_json()), self._conditions)
+        return check_candidates(ProseRequest.from_json(request.to_json()), self._conditions)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from typing_extensions import override
 
-from services.learner.ports.memory import Cost, FactFinder, FactsUnavailable, RawFact
+from services.learner.ports.memory import FactCost, FactFinder, FactsUnavailable, RawFact
 from shared.domain.exact_json import JsonObject
 
 
@@ -17,12 +17,12 @@ class ScriptedFacts(FactFinder):
         self.broken = ""
 
     @override
-    def max_cost(self, sections: JsonObject) -> Cost:
-        return Cost(1, 200, 50, 1_000)
+    def max_cost(self, sections: JsonObject) -> FactCost:
+        return FactCost(1, 200, 50, 1_000)
 
     @override
-    async def find(self, sections: JsonObject) -> tuple[Sequence[RawFact], Cost]:
+    async def find(self, sections: JsonObject) -> tuple[Sequence[RawFact], FactCost]:
         self.asked.append(sections)
         if self.broken:
             raise FactsUnavailable(self.broken)
-        return self._say(sections), Cost(1, 100, 20, 500)
+        return self._say(sections), FactCost(1, 100, 20, 500)

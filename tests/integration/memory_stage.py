@@ -75,7 +75,7 @@ class MemoryStage:
 
     async def learns(self) -> None:
         await self.learner.update_share()
-        self.learner.expect(self.learner.partitions)
+        self.learner.expect_outcomes_in(self.learner.partitions)
         while await self.learner.run_once():
             pass
 

@@ -12,7 +12,7 @@ from services.executor.core.states.prompts import load_prompts
 from services.executor.core.tools.classes import classify_tool
 from services.executor.core.turn.worker import Worker
 from services.executor.ports.tools import ToolAnswer
-from shared.domain.exact_json import Json, JsonObject, plain
+from shared.domain.exact_json import Json, JsonObject, to_exact
 from shared.domain.words import Strategy, TaskState
 from shared.ports.models import Model, ToolDefinition
 from tests.doubles.fake_tool_servers import FakeToolServers, Handler
@@ -78,6 +78,6 @@ def _handler(world: World, tool: ToolDefinition) -> Handler:
 
 
 def _schema(tool: ToolDefinition) -> JsonObject:
-    schema = plain(tool.input_schema)
+    schema = to_exact(tool.input_schema)
     assert isinstance(schema, dict)
     return schema

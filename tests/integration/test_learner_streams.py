@@ -63,7 +63,7 @@ async def _rounds(learner: Learner) -> int:
     """Learn until nothing is left in hand; how many rounds it took."""
     rounds = 1
     await learner.update_share()
-    learner.expect(learner.partitions)
+    learner.expect_outcomes_in(learner.partitions)
     while await learner.run_once():
         rounds += 1
         assert rounds < 100
@@ -307,10 +307,10 @@ async def test_a_round_looks_only_where_something_is_expected(redis: Redis) -> N
     assert await _commands(redis) == before + 1
     await leave(redis, [an_outcome(1, session=a_session(3)), an_outcome(2, session=a_session(4))])
     news.drain()
-    learner.expect([3])
+    learner.expect_outcomes_in([3])
     assert (await learner.run_once(), await learner.run_once()) == (1, 0)
     assert set(news.drain()) == {3}
-    learner.expect(range(64))
+    learner.expect_outcomes_in(range(64))
     assert await learner.run_once() == 1
 
 

@@ -344,13 +344,13 @@ async def test_a_bucket_that_is_not_there_says_so(redis: Redis, bucket: BucketSe
     seeder = Seeder(S3Training("nobody", ""), RedisCaseRepository(redis, "one"), "acme", lambda: datetime.now(UTC))
     with pytest.raises(BucketUnavailable, match="nobody"):
         await seeder.load_new(lambda _: None)
-    assert await RedisCaseRepository(redis, "two").begin("acme")
+    assert await RedisCaseRepository(redis, "two").lock("acme")
 
 
 async def test_an_object_changed_since_it_was_listed_is_left_for_later(redis: Redis, bucket: BucketServer) -> None:
     bucket.put(FIRST, lines_of([a_row(1)]))
     store = S3Training(BUCKET, TRAINING_PREFIX)
-    (found,) = await store.objects()
+    (found,) = await store.list_objects()
     bucket.put(FIRST, lines_of([a_row(2)]))
     with pytest.raises(ObjectChanged):
         await store.read(found)

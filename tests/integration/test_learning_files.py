@@ -21,7 +21,7 @@ from services.learner.adapters.redis_learned_files import RedisImportRepository
 from services.learner.adapters.redis_lessons import RedisLessons
 from services.learner.core.files.importer import Importer
 from services.learner.core.memory.lesson import lesson_of
-from services.learner.ports.files import ArmRecord, FileChanges, Versions
+from services.learner.ports.files import ArmRecord, FileChanges, StoredVersions
 from services.learner.reporting import report_command
 from shared.contracts.knowledge import Accuracy, EntityLinks, KnownEntity, KnownFact
 from shared.contracts.learning_files import FileReport, FileRequest, LearningFile
@@ -268,7 +268,7 @@ class _LosingRepository(RedisImportRepository):
         self.losses = 0
 
     @override
-    async def keep(self, tenant: str, brought: FileChanges, versions: Versions) -> bool:
+    async def keep(self, tenant: str, brought: FileChanges, versions: StoredVersions) -> bool:
         self._way.cut_at(1)
         self.losses += 1
         return await super().keep(tenant, brought, versions)

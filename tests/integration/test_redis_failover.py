@@ -196,7 +196,7 @@ async def test_what_was_learned_just_before_a_failover_is_learned_again(
     await leave(client, [an_outcome(number) for number in range(3)])
     await pair.catch_up()
     for _ in range(3):
-        learner.expect(learner.partitions)
+        learner.expect_outcomes_in(learner.partitions)
         await learner.run_once()
     after = pair.second.client()
     assert (await hash_of(after, keys.learned_keys("acme").counts))["events"] == 3
@@ -273,7 +273,7 @@ async def test_what_was_forgotten_just_before_a_failover_is_forgotten_again(
     await leave(client, [an_outcome()])
     learner = Learner(RedisOutcomes(client, "one", 5.0), RedisLessons(client))
     await learner.update_share()
-    learner.expect(learner.partitions)
+    learner.expect_outcomes_in(learner.partitions)
     await learner.run_once()
     beside = RedisOutcomes(client, "one", 5.0, REMEMBERING)
     await beside.settle((await beside.claim(range(PARTITIONS))).deliveries)

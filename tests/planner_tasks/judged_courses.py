@@ -12,7 +12,7 @@ from examples.company.books import ToolRefused
 from examples.company.catalogue import TOOLS
 from examples.demo.books import BookChange, Books as Picture
 from shared.contracts.approval import Approval
-from shared.domain.exact_json import JsonObject, loads, wire
+from shared.domain.exact_json import JsonObject, loads, to_builtins
 from shared.domain.words import Strategy, TaskState
 from tests.company_stage import open_books
 from tests.planner_tasks.task import PlainTask
@@ -77,7 +77,7 @@ class _Company:
 
     def call(self, name: str, arguments: JsonObject) -> tuple[object, bool]:
         """The answer and whether it is an error."""
-        given = wire(arguments)
+        given = to_builtins(arguments)
         assert isinstance(given, dict)
         try:
             return TOOLS[name].call(self._books, given), False

@@ -19,7 +19,7 @@ from services.learner.adapters.redis_knowledge import RedisFactRepository, Redis
 from services.learner.adapters.redis_learned_files import change_learned
 from services.learner.adapters.redis_lessons import RedisLessons
 from services.learner.core.memory.lesson import lesson_of
-from services.learner.ports.files import Versions
+from services.learner.ports.files import StoredVersions
 from services.learner.ports.memory import FactChange, FactTodo, MemoryChange
 from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact
 from shared.contracts.learning_files import ForgetRequest, ForgetScope
@@ -239,7 +239,7 @@ async def test_whoever_has_read_before_sees_each_change_of_what_was_learned(redi
         lambda: RedisLessons(redis).learn([lesson_of(an_outcome(1))]),
         lambda: RedisKnowledge(redis).keep(named, "0"),
         lambda: RedisFactRepository(redis).keep(todo, FactChange((), (FACT,)), {}, "1"),
-        lambda: change_learned(Scripts(redis), "acme", emptied, Versions()),
+        lambda: change_learned(Scripts(redis), "acme", emptied, StoredVersions()),
         lambda: RedisForgetting(redis, None).remove_stored(asked),
     )
     seen = await learned.recall("acme", "payroll")

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from cli.console import err, out, print_json
 from cli.launcher import run_stack
-from shared.domain.exact_json import dumps, plain
+from shared.domain.exact_json import dumps, to_exact
 from tools.bench.overhead.load import stack_options
 from tools.bench.overhead.spending import cpu_ms
 
@@ -56,7 +56,7 @@ def start_command(
     started = asyncio.run(measure_start())
     if as_json:
         seconds = {**started.cpu, "stack_cpu": sum(started.cpu.values()), "stack_wall": started.wall}
-        figures = {name: plain(round(value, 3)) for name, value in {**seconds, "help_cpu": started.help_cpu}.items()}
+        figures = {name: to_exact(round(value, 3)) for name, value in {**seconds, "help_cpu": started.help_cpu}.items()}
         print_json(dumps({**figures, "missed": list(started.missed)}))
     else:
         out.print(_table(started))

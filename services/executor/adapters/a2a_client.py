@@ -18,7 +18,7 @@ from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
 
 from services.executor.ports import tools as ports
 from shared.contracts.tenant import CatalogueEntry, Connection
-from shared.domain.exact_json import Json, JsonObject, plain, wire
+from shared.domain.exact_json import Json, JsonObject, to_builtins, to_exact
 from shared.domain.words import ToolClass
 
 log = structlog.get_logger()
@@ -101,7 +101,7 @@ def _join_texts(parts: Iterable[types.Part]) -> str:
 
 def _read_data(part: types.Part) -> Json:
     """The data of a part. The protocol carries all numbers as doubles, so whole doubles become integers again."""
-    return _restore_integers(plain(MessageToDict(part)["data"]))
+    return _restore_integers(to_exact(MessageToDict(part)["data"]))
 
 
 def _restore_integers(value: Json) -> Json:
@@ -228,7 +228,7 @@ class A2aAgent:
         """Sends one message and returns its result. At the deadline (on the event loop's clock) it returns an
         unfinished answer.
         """
-        if plain(wire(arguments)) != arguments:
+        if to_exact(to_builtins(arguments)) != arguments:
             said = f"{tool} was not called: JSON carries fewer digits than a number in its arguments"
             return ports.ToolAnswer(said, is_error=True, not_begun=True)
         request = _build_request(tool, arguments, context)
@@ -324,7 +324,7 @@ def _has_call(task: types.Task, call_id: str) -> bool:
 
 def _build_request(tool: str, arguments: JsonObject, context: str) -> types.SendMessageRequest:
     said = arguments.get(ports.PARTS) or [{"text": str(arguments.get(ports.MESSAGE, ""))}]
-    message = ParseDict({"parts": wire(said)}, types.Message(), ignore_unknown_fields=True)
+    message = ParseDict({"parts": to_builtins(said)}, types.Message(), ignore_unknown_fields=True)
     message.message_id, message.role = str(arguments.get(ports.CALL_ID) or uuid4()), types.Role.ROLE_USER
     message.metadata.update({"skill": tool})
     if task_id := arguments.get(ports.AGENT_TASK):
@@ -332,7 +332,7 @@ def _build_request(tool: str, arguments: JsonObject, context: str) -> types.Send
     else:
         message.context_id = context
     if data := arguments.get(DATA):
-        message.parts.append(ParseDict({"data": wire(data)}, types.Part()))
+        message.parts.append(ParseDict({"data": to_builtins(data)}, types.Part()))
     return types.SendMessageRequest(
         message=message, configuration=types.SendMessageConfiguration(return_immediately=True)
     )

@@ -15,7 +15,7 @@ from services.executor.adapters.mcp_link import McpConnection
 from services.executor.adapters.mcp_wire import McpTransport, SessionExpired
 from services.executor.ports.tools import Credentials, Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
-from shared.domain.exact_json import JsonObject, plain, wire
+from shared.domain.exact_json import JsonObject, to_builtins, to_exact
 from shared.domain.lru_cache import LruCache
 from shared.infra.guard import Guard
 from shared.ports.tracing import NO_TRACER, Tracer
@@ -95,8 +95,8 @@ class McpTools(ToolServers):
         timeout: float,
         session_id: str = "",
     ) -> ToolAnswer:
-        given = wire(arguments)
-        if plain(given) != arguments:
+        given = to_builtins(arguments)
+        if to_exact(given) != arguments:
             said = f"{tool} was not called: JSON carries fewer digits than a number in its arguments"
             return ToolAnswer(said, is_error=True, not_begun=True)
         params = types.CallToolRequestParams(name=tool, arguments=cast("dict[str, JsonValue]", given))

@@ -15,7 +15,7 @@ from services.executor.adapters.credentials import NoCredentials
 from services.executor.adapters.mcp_content import CompiledListing, summarize_error
 from services.executor.ports import tools as ports
 from shared.contracts.tenant import Connection
-from shared.domain.exact_json import Json, JsonObject, dumps, loads, wire
+from shared.domain.exact_json import Json, JsonObject, dumps, loads, to_builtins
 from shared.domain.lru_cache import LruCache
 from shared.infra.guard import Guard
 from shared.ports.tracing import NO_TRACER, Tracer
@@ -184,6 +184,6 @@ def _read_entry(entry: Json) -> ListedTool:
         {
             "name": given.get("name"),
             "description": given.get("description"),
-            "input_schema": wire(open_schema),
+            "input_schema": to_builtins(open_schema),
         }
     )

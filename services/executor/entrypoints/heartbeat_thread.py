@@ -21,7 +21,7 @@ def heartbeat_in_thread(open_leases: OpensLeases) -> RunsHeartbeat:
         beating.start()
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(keeper.note_life())
+                group.create_task(keeper.show_liveness())
                 await ended.wait()
                 raise RuntimeError("the heartbeat ended by itself") from beating.problem
         finally:

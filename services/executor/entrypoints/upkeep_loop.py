@@ -45,7 +45,7 @@ class UpkeepPlan:
         self._warm_until = {number: until for number, until in self._warm_until.items() if until > now}
         return sorted({*self._warm_until, *(number for number, due in self._due_at.items() if due <= now)})
 
-    def note(self, looked: Collection[int], soonest: Mapping[int, float], now: float) -> None:
+    def note_look(self, looked: Collection[int], soonest: Mapping[int, float], now: float) -> None:
         """Notes what a look at partitions found."""
         if len(looked) == PARTITIONS:
             self._swept = now
@@ -64,7 +64,7 @@ async def keep_reaping(reaper: Reaper, plan: UpkeepPlan, looked_once: asyncio.Ev
         number = next(numbers)
         if looked := plan.partitions(clock()):
             woken = await reaper.tick(looked)
-            plan.note(looked, reaper.soonest, clock())
+            plan.note_look(looked, reaper.soonest, clock())
             if woken:
                 log.info("sessions_woken", sessions=woken)
         if number % _TICKS_BETWEEN_COUNTS == 0:

@@ -24,7 +24,7 @@ from services.gateway.features.tasks.listing import TaskQuery
 from services.gateway.features.tasks.message import read_message
 from services.gateway.features.tasks.views import public_view
 from shared.contracts.task import TaskRecord
-from shared.domain.exact_json import JsonObject, dumps, plain
+from shared.domain.exact_json import JsonObject, dumps, to_exact
 from shared.domain.version import VERSION
 from shared.domain.words import Dialect
 from shared.ports.store import StoreUnavailable
@@ -151,7 +151,7 @@ class McpEndpoint:
         except Exception:  # the outermost edge of a request: the client is owed an answer
             log.exception("request_failed", path=PATH)
             return _error_result(FAILED)
-        return types.CallToolResult(content=[types.TextContent(text=dumps(plain(result)))], structured_content=result)
+        return types.CallToolResult(content=[types.TextContent(text=dumps(to_exact(result)))], structured_content=result)
 
     async def _dispatch(self, call: ToolCall, caller: Caller) -> Result:
         match call:

@@ -26,7 +26,7 @@ from services.gateway.worlds.world import (
 )
 from shared.contracts.base import first_fault
 from shared.contracts.ues.modalities import ChatMessage
-from shared.domain.exact_json import Json, JsonObject, as_object, dumps, loads, objects_in, wire
+from shared.domain.exact_json import Json, JsonObject, as_object, dumps, loads, objects_in, to_builtins
 from shared.infra.guard import Guard
 from shared.infra.guarded_http import GuardedTransport, RefusedConnection
 from shared.infra.tls import trusted_certificates
@@ -203,7 +203,7 @@ def _parse_operation(tool: str, arguments: JsonObject) -> Operation | WorldReply
     if kind is None:
         return WorldReply(CallResult.NOTHING, f"there is no tool {tool}")
     try:
-        return kind.model_validate(wire(arguments))
+        return kind.model_validate(to_builtins(arguments))
     except ValidationError as error:
         return WorldReply(CallResult.NOTHING, f"{tool} was not called: {first_fault(error)}")
 

@@ -22,7 +22,7 @@ from starlette.routing import BaseRoute, Route
 from services.gateway.worlds.addresses import ASSESSED_WORLD
 from services.gateway.worlds.calls import CALL_SECONDS, OPERATIONS, BridgedWorld, CallResult, WorldCalls
 from services.gateway.worlds.world import Operation
-from shared.domain.exact_json import Json, JsonObject, as_object, dumps, loads_object, plain, wire
+from shared.domain.exact_json import Json, JsonObject, as_object, dumps, loads_object, to_builtins, to_exact
 from shared.domain.version import VERSION
 
 ANY_WORLD = "/bridge/mcp"
@@ -97,7 +97,7 @@ def _describe_tool(kind: type[Operation]) -> types.Tool:
         {
             "name": kind.tool,
             "description": " ".join((kind.__doc__ or "").split()),
-            "inputSchema": cast("dict[str, JsonValue]", wire(input_schema_of(kind))),
+            "inputSchema": cast("dict[str, JsonValue]", to_builtins(input_schema_of(kind))),
             "annotations": types.ToolAnnotations(
                 read_only_hint=not kind.is_change, destructive_hint=kind.is_change, open_world_hint=False
             ),
@@ -113,7 +113,7 @@ _IDLE = frozenset({"title", "default"})
 @cache
 def input_schema_of(kind: type[Operation]) -> JsonObject:
     """The input schema of an operation, without titles and defaults; optional fields are not nullable."""
-    given = cast(JsonObject, plain(kind.model_json_schema()))
+    given = cast(JsonObject, to_exact(kind.model_json_schema()))
     properties = cast("dict[str, JsonObject]", given.get("properties", {}))
     schema: JsonObject = {
         "type": "object",

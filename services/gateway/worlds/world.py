@@ -7,7 +7,7 @@ from typing import ClassVar, TypeVar, cast
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from shared.contracts.ues.modalities import ActionDone, UesAnswer
-from shared.domain.exact_json import Json, JsonObject, plain
+from shared.domain.exact_json import Json, JsonObject, to_exact
 from shared.infra.ues.client import AsyncUESClient
 
 T = TypeVar("T")
@@ -95,7 +95,7 @@ def list_page(name: str, rows: list[JsonObject], total: int) -> JsonObject:
 
 
 def to_exact_json(given: dict[str, JsonValue]) -> JsonObject:
-    return cast(JsonObject, plain(given))
+    return cast(JsonObject, to_exact(given))
 
 
 def created_ids(done: ActionDone, name: str) -> JsonObject:

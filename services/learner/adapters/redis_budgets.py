@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import structlog
 from redis.asyncio import Redis
 
-from services.learner.ports.memory import BudgetDay, Cost, FactTodo, TenantBudgets
+from services.learner.ports.memory import BudgetDay, FactCost, FactTodo, TenantBudgets
 from shared.domain.model_price import NANO
 from shared.infra import keys
 from shared.infra.lua import Argument, Scripts
@@ -25,7 +25,7 @@ class RedisTenantBudgets(TenantBudgets):
         self._scripts = Scripts(redis)
         self._records = records
 
-    async def day(self, tenant: str, now: datetime) -> BudgetDay | None:
+    async def read_day(self, tenant: str, now: datetime) -> BudgetDay | None:
         try:
             record = await self._records.current(tenant)
         except ValueError as error:  # whoever cannot read a tenant's caps spends nothing
@@ -36,14 +36,14 @@ class RedisTenantBudgets(TenantBudgets):
         today, money = now.astimezone(ZoneInfo(record.time_zone)).date(), record.dollars_per_day
         return BudgetDay(today, record.tokens_per_day, None if money is None else int(Decimal(money) * NANO))
 
-    async def reserve(self, todo: FactTodo, most: Cost, day: BudgetDay) -> bool:
+    async def reserve(self, todo: FactTodo, most: FactCost, day: BudgetDay) -> bool:
         if not _is_capped(day):
             return True
         caps = [_ANY if cap is None else cap for cap in (day.tokens, day.nanos)]
         arguments: list[Argument] = [keys.SPEND_SECONDS, *caps, _reservation_name(todo), _sum_tokens(most), most.nanos]
         return await self._scripts.run("spend", [_spend_key(todo, day)], arguments) == 1
 
-    async def settle(self, todo: FactTodo, cost: Cost, day: BudgetDay) -> None:
+    async def settle(self, todo: FactTodo, cost: FactCost, day: BudgetDay) -> None:
         arguments = (keys.SPEND_SECONDS, _ANY, _ANY, "", 0, 0, _reservation_name(todo), _sum_tokens(cost), cost.nanos)
         await self._scripts.run("spend", [_spend_key(todo, day)], [*arguments, int(_is_capped(day))])
 
@@ -57,7 +57,7 @@ def _reservation_name(todo: FactTodo) -> str:
     return f"facts:{todo.event_id}"
 
 
-def _sum_tokens(cost: Cost) -> int:
+def _sum_tokens(cost: FactCost) -> int:
     return cost.input_tokens + cost.output_tokens
 
 

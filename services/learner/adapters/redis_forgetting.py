@@ -8,7 +8,7 @@ from redis.exceptions import ResponseError
 
 from services.learner.adapters.redis_learned_files import LearnedCommand, change_learned
 from services.learner.core.memory.forgetting import Removal, StoredMemory, plan_removal
-from services.learner.ports.files import Versions
+from services.learner.ports.files import StoredVersions
 from services.learner.ports.memory import FactTodo, Forgetting
 from shared.contracts.knowledge import CaseEntry, EntityLinks, KnownEntity, KnownFact
 from shared.contracts.learning_files import ForgetRequest, ForgetScope, ForgetState
@@ -112,7 +112,7 @@ class RedisForgetting(Forgetting):
             stored = await self._read_stored(request.tenant)
             leaving = plan_removal(request, stored)
             commands = _list_commands(keys.learned_keys(request.tenant), leaving)
-            read = Versions(rows=stored.version)
+            read = StoredVersions(rows=stored.version)
             if leaving == Removal() or await change_learned(self._scripts, request.tenant, commands, read):
                 return leaving.counts
         raise StoreUnavailable("the tenant's memory is being written all the time")

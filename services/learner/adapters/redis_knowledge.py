@@ -72,7 +72,7 @@ class RedisFactRepository(ScriptedStore, memory.FactRepository):
                 pipe.hexists(keys.learned_keys(tenant).fact_todos, event_id)
             _, *waits = cast("list[object]", await pipe.execute(raise_on_error=False))
         await asyncio.gather(
-            *(self.put_off(*one, 1.0) for one, is_there in zip(done, waits, strict=True) if is_there == 1)
+            *(self.postpone(*one, 1.0) for one, is_there in zip(done, waits, strict=True) if is_there == 1)
         )
 
     async def give_up(self, tenant: str, event_id: str) -> None:
@@ -81,7 +81,7 @@ class RedisFactRepository(ScriptedStore, memory.FactRepository):
             if await self._scripts.command("HDEL", names.fact_todos, event_id):
                 await self._scripts.command("HINCRBY", names.memory, "facts_given_up", 1)
 
-    async def put_off(self, tenant: str, event_id: str, seconds: float) -> None:
+    async def postpone(self, tenant: str, event_id: str, seconds: float) -> None:
         member = keys.pack(keys.FactMember(tenant, event_id))
         await self._scripts.run("queue_due", [keys.FACT_FINDING], ["CH", int(seconds * 1000), member])
 

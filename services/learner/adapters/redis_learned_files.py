@@ -23,7 +23,7 @@ _AT_ONCE = 1000  # words of one command: Lua unpacks no more than a few thousand
 
 
 async def change_learned(
-    scripts: Scripts, tenant: str, commands: Iterable[LearnedCommand], read: files.Versions
+    scripts: Scripts, tenant: str, commands: Iterable[LearnedCommand], read: files.StoredVersions
 ) -> bool:
     """Run commands on what is learned of a tenant, in one step; returns whether it was done.
 
@@ -61,7 +61,7 @@ class RedisCaseRepository(CaseRepository):
         self._owner = owner
         self._lease_ms = int(lease_seconds * 1000)
 
-    async def begin(self, tenant: str) -> bool:
+    async def lock(self, tenant: str) -> bool:
         """Take or extend the loader's lock. If it expires, a merge may be done in vain: see ``keep``."""
         key = keys.learned_keys(tenant).seeding
         taken, holder = await self._scripts.commands(
@@ -71,7 +71,7 @@ class RedisCaseRepository(CaseRepository):
             await self._scripts.command("PEXPIRE", key, self._lease_ms)
         return holder == self._owner
 
-    async def end(self, tenant: str) -> None:
+    async def unlock(self, tenant: str) -> None:
         await self._scripts.run("let_go", [keys.learned_keys(tenant).seeding], [self._owner, 0])
 
     async def versions_loaded(self, tenant: str) -> Mapping[str, str]:
@@ -93,7 +93,7 @@ class RedisCaseRepository(CaseRepository):
                 ("DEL", names.cases, ()),
                 ("RPUSH", names.cases, [one.text for one in log]),
             ]
-            if await change_learned(self._scripts, tenant, commands, files.Versions(cases=digest_of_list(rows))):
+            if await change_learned(self._scripts, tenant, commands, files.StoredVersions(cases=digest_of_list(rows))):
                 return log
         raise StoreUnavailable(f"the case log of {tenant} changed at each of {_TRIES} tries")
 
@@ -129,7 +129,7 @@ class RedisImportRepository(ScriptedStore, files.ImportRepository):
         version, events = (str(one or "0") for one in found[:2])
         cases, facts = cast("list[str]", found[2]), cast("list[str]", found[4])
         return files.StoredFile(
-            files.Versions(digest_of_list(cases), events, version, digest_of_list(facts)),
+            files.StoredVersions(digest_of_list(cases), events, version, digest_of_list(facts)),
             read_case_log(cases),
             _read_arms(found[3]),
             int(events),
@@ -138,14 +138,14 @@ class RedisImportRepository(ScriptedStore, files.ImportRepository):
             read_rows(Accuracy, cast("dict[str, str]", found[6]).items()),
         )
 
-    async def keep(self, tenant: str, brought: files.FileChanges, versions: files.Versions) -> bool:
+    async def keep(self, tenant: str, brought: files.FileChanges, versions: files.StoredVersions) -> bool:
         commands = _list_commands(keys.learned_keys(tenant), brought)
         return await change_learned(self._scripts, tenant, commands, _versions_to_check(brought, versions))
 
 
-def _versions_to_check(brought: files.FileChanges, versions: files.Versions) -> files.Versions:
+def _versions_to_check(brought: files.FileChanges, versions: files.StoredVersions) -> files.StoredVersions:
     """The versions of the parts that are changed; those of other parts are empty, and not compared."""
-    return files.Versions(
+    return files.StoredVersions(
         cases=versions.cases if brought.cases is not None else "",
         events=versions.events if brought.arms or brought.totals else "",
         rows=versions.rows if brought.entities or brought.accuracy else "",

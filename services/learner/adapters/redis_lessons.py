@@ -18,7 +18,7 @@ from shared.infra.lua import Argument, Reply, ScriptedStore, store_unavailable
 _IN_ONE_STEP = 128  # events: what one step holds up the server with
 
 
-class _Step(NamedTuple):
+class _LessonBatch(NamedTuple):
     """Lessons of one tenant that are stored together, by their places among all lessons given."""
 
     tenant: str
@@ -36,16 +36,16 @@ class RedisLessons(ScriptedStore, Lessons):
         return results
 
 
-def _steps_by_tenant(lessons: Sequence[Lesson]) -> Iterator[_Step]:
+def _steps_by_tenant(lessons: Sequence[Lesson]) -> Iterator[_LessonBatch]:
     by_tenant: dict[str, list[int]] = defaultdict(list)
     for place, lesson in enumerate(lessons):
         by_tenant[lesson.tenant].append(place)
     for tenant, places in by_tenant.items():
         for first in range(0, len(places), _IN_ONE_STEP):
-            yield _Step(tenant, places[first : first + _IN_ONE_STEP])
+            yield _LessonBatch(tenant, places[first : first + _IN_ONE_STEP])
 
 
-def _learn_call(step: _Step, lessons: Sequence[Lesson]) -> tuple[list[str], list[Argument]]:
+def _learn_call(step: _LessonBatch, lessons: Sequence[Lesson]) -> tuple[list[str], list[Argument]]:
     names, own = keys.learned_keys(step.tenant), [lessons[place] for place in step.places]
     newest = max(lesson.day for lesson in own)
     days = (newest.isoformat(), (newest - timedelta(days=DAYS_KEPT)).isoformat())

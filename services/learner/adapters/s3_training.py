@@ -24,7 +24,7 @@ class S3Training(TrainingBucket):
         self._prefix = prefix
         self._client = boto3.client("s3", config=Config(**_LIMITS))
 
-    async def objects(self) -> Sequence[TrainingObject]:
+    async def list_objects(self) -> Sequence[TrainingObject]:
         def list_objects() -> list[tuple[float, TrainingObject]]:
             pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=self._prefix)
             rows = [item for page in pages for item in page.get("Contents", ()) if item["Key"].endswith(_ENDINGS)]

@@ -19,7 +19,7 @@ _LANE = 16  # partitions for which one lane does: each takes round trips of its 
 
 
 @dataclass
-class Counts:
+class LearnedCounts:
     """What this process has learned since it started."""
 
     learned: int = 0
@@ -43,7 +43,7 @@ class Learner:
         self._listeners: list[OutcomeNews] = []
         self._announced: set[int] = set()  # told already of what the next run takes there
         self._between_runs = asyncio.Lock()
-        self.counts = Counts()
+        self.counts = LearnedCounts()
         self.shared = asyncio.Event()  # set once it knows what it should read
 
     @property
@@ -51,7 +51,7 @@ class Learner:
         """The partitions that this learner reads, as far as it knows."""
         return self._share - self._others
 
-    def expect(self, partitions: Collection[int]) -> None:
+    def expect_outcomes_in(self, partitions: Collection[int]) -> None:
         """Read these partitions in the next run."""
         expected = self._share.intersection(partitions)
         self._expected |= expected

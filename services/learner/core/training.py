@@ -48,7 +48,7 @@ class _RowPart(BaseModel):
 
 
 class Metadata(_RowPart):
-    """A training row's metadata. ``overall_score``: from 0 to 1 or from 0 to 100, see ``Rows.scale``."""
+    """A training row's metadata. ``overall_score``: from 0 to 1 or from 0 to 100, see ``TrainingRows.scale``."""
 
     overall_score: float = Field(ge=0, le=_BEST_SCORE, allow_inf_nan=False)
     training_type: TrainingType
@@ -91,7 +91,7 @@ class TrainingRow(_RowPart):
         return tuple(name for message in self.messages for name in message.tools)
 
 
-class Rows(NamedTuple):
+class TrainingRows(NamedTuple):
     """The rows of one object. ``scale``: the best score possible, 1 or 100."""
 
     good: Sequence[TrainingRow]
@@ -99,12 +99,12 @@ class Rows(NamedTuple):
     scale: float
 
 
-def read_rows(name: str, content: bytes) -> Rows:
+def read_rows(name: str, content: bytes) -> TrainingRows:
     """Parse the rows of an object. Never raises: what cannot be read becomes a bad row."""
     return read_rows_of(_read_places(name, content))
 
 
-def read_rows_of(entries: Iterable[tuple[str, object]]) -> Rows:
+def read_rows_of(entries: Iterable[tuple[str, object]]) -> TrainingRows:
     """The rows among entries, each with its place. An entry that is a text says why there is no row."""
     good: list[TrainingRow] = []
     bad: list[BadRow] = []
@@ -117,7 +117,7 @@ def read_rows_of(entries: Iterable[tuple[str, object]]) -> Rows:
             bad.append(BadRow(place, row[:_REASON]))
         else:
             good.append(row)
-    return Rows(good, bad, _BEST_SCORE if any(row.metadata.overall_score > 1 for row in good) else 1.0)
+    return TrainingRows(good, bad, _BEST_SCORE if any(row.metadata.overall_score > 1 for row in good) else 1.0)
 
 
 def _parse_row(found: object) -> TrainingRow | str:
@@ -224,7 +224,7 @@ class Seeder:
         repository: outcomes.CaseRepository,
         tenant: str,
         clock: Callable[[], datetime],
-        read: Callable[[str, bytes], Rows] = read_rows,
+        read: Callable[[str, bytes], TrainingRows] = read_rows,
         teach: Callable[[str, bytes], Awaitable[None]] = _ignore_content,
     ) -> None:
         self._read = read
@@ -239,16 +239,16 @@ class Seeder:
 
         Raises ``BucketUnavailable`` and ``StoreUnavailable``; objects loaded by then stay loaded.
         """
-        if not await self._repository.begin(self._tenant):
+        if not await self._repository.lock(self._tenant):
             return False
         try:
             loaded = await self._repository.versions_loaded(self._tenant)
-            for found in await self._bucket.objects():
+            for found in await self._bucket.list_objects():
                 if loaded.get(found.name) != found.version and (seeded := await self._load_object(found)):
                     tell(seeded)
-                    await self._repository.begin(self._tenant)
+                    await self._repository.lock(self._tenant)
         finally:
-            await self._repository.end(self._tenant)
+            await self._repository.unlock(self._tenant)
         return True
 
     async def _load_object(self, found: outcomes.TrainingObject) -> SeedResult | None:

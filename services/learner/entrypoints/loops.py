@@ -48,11 +48,11 @@ async def keep_learning(learner: Learner, outcomes: Outcomes, every_seconds: flo
             return
         if clock() > swept + SWEEP_SECONDS:
             swept = clock()
-            learner.expect(learner.partitions)
+            learner.expect_outcomes_in(learner.partitions)
         elif learner.partitions:
             if news := await outcomes.await_new(learner.partitions, patience):
                 await asyncio.sleep(_GATHER_SECONDS)
-                learner.expect(news)
+                learner.expect_outcomes_in(news)
         else:
             await asyncio.sleep(patience)
 

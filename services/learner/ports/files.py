@@ -35,7 +35,7 @@ class FileTotals(NamedTuple):
     trend: str = ""
 
 
-class Versions(NamedTuple):
+class StoredVersions(NamedTuple):
     """The versions of a tenant's parts, to detect changes; ``rows``: entities and predictions.
 
     An empty version is not compared.
@@ -50,7 +50,7 @@ class Versions(NamedTuple):
 class StoredFile(NamedTuple):
     """What is stored of a tenant, as an import needs it."""
 
-    versions: Versions
+    versions: StoredVersions
     cases: Sequence[StoredCase]
     arms: Mapping[ArmName, Arm]
     events: int
@@ -75,5 +75,5 @@ class ImportRepository(Protocol):
 
     async def read_stored(self, tenant: str) -> StoredFile: ...
 
-    async def keep(self, tenant: str, brought: FileChanges, versions: Versions) -> bool:
+    async def keep(self, tenant: str, brought: FileChanges, versions: StoredVersions) -> bool:
         """Store changes in one step; False, with nothing changed, if a changed part has another version by now."""

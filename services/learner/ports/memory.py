@@ -93,7 +93,7 @@ class FactChange(NamedTuple):
 NO_CHANGE = FactChange((), ())
 
 
-class Cost(NamedTuple):
+class FactCost(NamedTuple):
     """What finding facts cost, or may cost: calls, tokens, and nano-dollars."""
 
     calls: int = 0
@@ -128,13 +128,13 @@ class FactRepository(Protocol):
     async def give_up(self, tenant: str, event_id: str) -> None:
         """Search a task no more, as far as its tenant's memory can be written. It may be repeated."""
 
-    async def put_off(self, tenant: str, event_id: str, seconds: float) -> None: ...
+    async def postpone(self, tenant: str, event_id: str, seconds: float) -> None: ...
 
 
 class FactsUnavailable(Exception):
     """The model could not be asked, or gave no usable answer. ``cost``: what that cost."""
 
-    def __init__(self, why: str, cost: Cost = Cost()) -> None:  # noqa: B008  # immutable
+    def __init__(self, why: str, cost: FactCost = FactCost()) -> None:  # noqa: B008  # immutable
         super().__init__(why)
         self.cost = cost
 
@@ -160,21 +160,21 @@ class BudgetDay(NamedTuple):
 class TenantBudgets(Protocol):
     """The daily budgets of tenants. All methods may raise ``StoreUnavailable`` and may be repeated."""
 
-    async def day(self, tenant: str, now: datetime) -> BudgetDay | None:
+    async def read_day(self, tenant: str, now: datetime) -> BudgetDay | None:
         """The tenant's day; None if its limits cannot be known: then nothing may be spent."""
 
-    async def reserve(self, todo: FactTodo, most: Cost, day: BudgetDay) -> bool:
+    async def reserve(self, todo: FactTodo, most: FactCost, day: BudgetDay) -> bool:
         """Reserve the most that finding a task's facts may cost; False if the day's budget is too small."""
 
-    async def settle(self, todo: FactTodo, cost: Cost, day: BudgetDay) -> None:
+    async def settle(self, todo: FactTodo, cost: FactCost, day: BudgetDay) -> None:
         """Count the actual cost in place of what was reserved."""
 
 
 class FactFinder(Protocol):
-    def max_cost(self, sections: JsonObject) -> Cost:
+    def max_cost(self, sections: JsonObject) -> FactCost:
         """The most that finding facts in these sections may cost."""
 
-    async def find(self, sections: JsonObject) -> tuple[Sequence[RawFact], Cost]:
+    async def find(self, sections: JsonObject) -> tuple[Sequence[RawFact], FactCost]:
         """The facts found in a task's sections, and their cost; raises ``FactsUnavailable``."""
 
 

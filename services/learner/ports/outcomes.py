@@ -143,10 +143,10 @@ class LoadedRows(NamedTuple):
 class CaseRepository(Protocol):
     """A tenant's case log, for cases from outside. Every method may raise ``StoreUnavailable``."""
 
-    async def begin(self, tenant: str) -> bool:
+    async def lock(self, tenant: str) -> bool:
         """Take or extend the loader's lock; False if another has it. It expires by itself."""
 
-    async def end(self, tenant: str) -> None:
+    async def unlock(self, tenant: str) -> None:
         """Release the loader's lock."""
 
     async def versions_loaded(self, tenant: str) -> Mapping[str, str]:
@@ -181,7 +181,7 @@ class ObjectChanged(Exception):
 class TrainingBucket(Protocol):
     """A bucket of training rows. Both methods may raise ``BucketUnavailable``."""
 
-    async def objects(self) -> Sequence[TrainingObject]:
+    async def list_objects(self) -> Sequence[TrainingObject]:
         """All objects of training rows, oldest first."""
 
     async def read(self, found: TrainingObject) -> bytes:

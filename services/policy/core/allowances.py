@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from services.policy.core.evaluate import MAX_WORK
-from services.policy.core.prepared import ReadyPolicies, ReadyPolicy, TooMuch
+from services.policy.core.prepared import ReadyPolicies, ReadyPolicy, RequestTooLarge
 from services.policy.core.session_calls import EarlierCall, count_used, earlier_calls, find_met_preconditions, has_level
 from services.policy.core.tool_rules import ReadyToolRule, is_left_out, why_left_out
 from shared.contracts import allowance as contracts
@@ -11,7 +11,7 @@ from shared.contracts.policy import Confirmation, ToolRuleKind
 
 
 def allowances(request: contracts.AllowanceRequest, prepared: ReadyPolicies) -> contracts.Allowances:
-    """What holds for each tool that a rule covers. Raises ``TooMuch`` for a request over the service's bounds."""
+    """The allowance of each tool that a rule covers. Raises ``RequestTooLarge``."""
     _refuse_too_much(request, prepared)
     earlier = earlier_calls(request.history)
     found = (_judge_allowance(tool, prepared.ready, earlier, request.confirmations) for tool in request.tools)
@@ -43,7 +43,7 @@ def _judge_allowance(
 def _prohibitions_of_policy(
     policy: ReadyPolicy, offered: contracts.OfferedTool, earlier: Sequence[EarlierCall], given: Sequence[Confirmation]
 ) -> Iterator[contracts.Prohibition | None]:
-    """Yields why the policy bars the tool, or None for each rule that depends on the call."""
+    """Yields why the policy forbids the tool, and None for each rule that depends on the arguments."""
     if is_left_out(policy.tool_default, policy.tool_rules, offered.tool, offered.tool_class):
         yield contracts.Prohibition(
             rule_id="toolDefault", policy_id=policy.policy.id, reason=why_left_out(offered.tool, policy.policy)
@@ -85,4 +85,4 @@ def _refuse_too_much(request: contracts.AllowanceRequest, prepared: ReadyPolicie
     looks = prepared.looks_back * len(request.history) + len(request.confirmations) * prepared.rules_about_tools
     work = (prepared.rules_about_tools + looks // 2) * len(request.tools)
     if work > MAX_WORK:
-        raise TooMuch(f"{len(request.tools)} tools are too much: {work} steps, {MAX_WORK} allowed", "tools")
+        raise RequestTooLarge(f"{len(request.tools)} tools are too much: {work} steps, {MAX_WORK} allowed", "tools")

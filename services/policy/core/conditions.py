@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Sequence
 from decimal import Decimal
 from typing import Generic, NamedTuple, TypeAlias, TypeVar, cast
 
-from services.policy.core.grammar import Constant, FieldReference, Node, SignNode, parse, parts
+from services.policy.core.grammar import Constant, FieldReference, Node, SignNode, parse, walk_nodes
 from services.policy.core.values import (
     OPERATORS,
     UNKNOWN,
@@ -24,7 +24,7 @@ Held = TypeVar("Held")
 
 
 class BoundedMemory(Generic[Key, Held]):
-    """A cache that drops the least recently used entries when its weights exceed ``limit``."""
+    """A cache that drops the least recently used entries once the sum of weights exceeds ``limit``."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -57,7 +57,7 @@ _OF_NUMBERS = {**_OF_TEXTS, ">": "__lt__", "<": "__gt__", ">=": "__le__", "<=": 
 
 
 class Condition(NamedTuple):
-    """A parsed condition. ``decide`` gives true, false or unknown for a context, or raises ``ConditionError``."""
+    """A parsed condition. ``decide`` returns true, false or unknown for a context, or raises ``ConditionError``."""
 
     tree: Node
     fields: tuple[FieldReference, ...]  # each once, in the order of the text
@@ -65,24 +65,24 @@ class Condition(NamedTuple):
     decide: Decide
 
     def values(self, context: Context) -> dict[str, ContextValue]:
-        """The values, in a context, of the fields that the condition reads; absent ones are left out."""
+        """The values of the fields that the condition reads; absent ones are left out."""
         found = {field.name: value_at(context, field.path) for field in self.fields}
         return {name: value for name, value in found.items() if not isinstance(value, UnknownTruth)}
 
     def missing_fields(self, context: Context) -> tuple[str, ...]:
-        """The fields without which the condition could not be decided: absent, or null."""
+        """The absent or null fields without which the condition cannot be decided."""
         known = self.values(context)
         return tuple(field.name for field in self.fields if known.get(field.name) is None)
 
 
 class ConditionCache(BoundedMemory[str, Condition]):
-    """Parsed conditions by their text; the most recent ones are kept."""
+    """The most recently used parsed conditions, by their text."""
 
     def __init__(self, limit: int = REMEMBERED) -> None:
         super().__init__(limit)
 
     def get(self, text: str) -> Condition:
-        """The condition of a text, parsed unless it is in the cache; raises ``ConditionError``."""
+        """The condition of a text, parsed if need be; raises ``ConditionError``."""
         condition = self.find(text)
         if condition is None:
             condition = parse_condition(text)
@@ -93,13 +93,13 @@ class ConditionCache(BoundedMemory[str, Condition]):
 def parse_condition(text: str) -> Condition:
     """Parse a condition and build its closures; raises ``ConditionError``."""
     tree = parse(text)
-    nodes = tuple(parts(tree))
+    nodes = tuple(walk_nodes(tree))
     fields = tuple(dict.fromkeys(node for node in nodes if isinstance(node, FieldReference)))
     return Condition(tree, fields, len(nodes) + len(text) // 32, compile_node(tree))
 
 
 def value_at(context: Context, path: Sequence[str]) -> Value:
-    """The value at a path; unknown if a step is missing or leads through something that has no fields."""
+    """The value at a path; unknown if a step is missing or its value has no fields."""
     for step in path[:-1]:
         inner = context.get(step)
         if not isinstance(inner, dict):
@@ -109,7 +109,7 @@ def value_at(context: Context, path: Sequence[str]) -> Value:
 
 
 def compile_node(node: Node) -> Decide:
-    """A closure that decides a condition for a context: true, false or unknown. It raises ``ConditionError``."""
+    """A closure that decides a condition for a context: true, false or unknown. It may raise ``ConditionError``."""
     match node:
         case SignNode("&&" | "||" as sign, terms):
             return _join_terms(tuple(map(compile_node, terms)), settles=sign == "||")
@@ -133,7 +133,7 @@ def compile_node(node: Node) -> Decide:
 
 
 def _join_terms(terms: Sequence[Decide], *, settles: bool) -> Decide:
-    """A closure for ``||`` or ``&&``; ``settles`` is the value of a term that decides the whole."""
+    """A closure for ``||`` or ``&&``. ``settles``: the value of a term that decides the whole."""
     if len(terms) == 1:
         return terms[0]
     half = len(terms) // 2  # in halves, so that two thousand terms are eleven calls deep
@@ -158,7 +158,9 @@ def _negate_term(decide: Decide) -> Decide:
 
 
 def _compile_flag(name: str, wanted: bool, decide: Decide) -> Decide:
-    """A closure for a field used as a boolean, ``wanted`` or not. ``decide`` handles values that are not booleans."""
+    """A closure for a field used as a boolean, ``wanted`` or negated. ``decide`` handles values that are not
+    booleans.
+    """
 
     def is_as_wanted(context: Context) -> Truth:
         value = context.get(name, UNKNOWN)
@@ -168,7 +170,7 @@ def _compile_flag(name: str, wanted: bool, decide: Decide) -> Decide:
 
 
 def _compile_fast_path(name: str, kind: type, holds: Callable[[object], bool], general: Decide) -> Decide:
-    """A closure that compares values of one type by ``holds``, and leaves all others to ``general``."""
+    """A closure that compares values of one type with ``holds``, and leaves all others to ``general``."""
 
     def decide_plainly(context: Context) -> Truth:
         value = context.get(name, UNKNOWN)

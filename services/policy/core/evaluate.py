@@ -1,18 +1,18 @@
-"""Combines the findings of all rules of all policies into one verdict: pass, approval, escalation, refusal or block."""
+"""Combines the findings of all rules into one verdict: pass, approval, escalation, refusal or block."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
 from services.policy.core.conditions import ConditionCache
-from services.policy.core.findings import CallScene, applies_to_call, findings, row_scenes, scenes
+from services.policy.core.findings import CallFacts, applies_to_call, facts_of_calls, facts_of_rows, find_in_call
 from services.policy.core.plan_findings import plan_findings
-from services.policy.core.prepared import ReadyPolicies, ReadyPolicy, TooMuch, prepare
+from services.policy.core.prepared import ReadyPolicies, ReadyPolicy, RequestTooLarge, prepare
 from services.policy.core.rules import Finding, ReportedFinding, WaitingRule
 from services.policy.core.text_rules import text_findings
 from shared.contracts import policy as contracts
 from shared.contracts.archive import ArchivedTask
 from shared.contracts.policy_hash import context_hash
-from shared.domain.exact_json import Json, JsonObject, digest, dumps, loads_object, plain
+from shared.domain.exact_json import Json, JsonObject, digest, dumps, loads_object, to_exact
 from shared.domain.words import Level, RuleAction
 
 _Kind = TypeVar("_Kind")
@@ -24,21 +24,21 @@ MAX_WORDS = 20_000_000  # keywords times characters of the text
 
 
 def evaluate(request: contracts.EvaluateRequest, conditions: ConditionCache) -> contracts.Verdict:
-    """Decide a request.
+    """Decides a request.
 
-    A rule that cannot be parsed or evaluated is a problem in the verdict, which then does not pass. Raises
-    ``TooMuch`` for a request over the service's bounds.
+    A rule that cannot be parsed or evaluated becomes a problem in the verdict, which then does not pass. Raises
+    ``RequestTooLarge``.
     """
     return decide(request, prepare(request.policies, conditions))
 
 
 def decide(request: contracts.EvaluateRequest, prepared: ReadyPolicies) -> contracts.Verdict:
-    """Decides a request under policies that were prepared before; the request's own are ignored."""
+    """Decides a request under prepared policies; the request's own are ignored."""
     _refuse_too_much_work(request, prepared)
     _refuse_too_much_searching(request.text, prepared)
-    seen = [(ready, scenes(ready.policy, request)) for ready in prepared.ready]
-    by_row = ((ready, row_scenes(ready.policy, request)) for ready in prepared.ready)
-    every = (finding for ready, looked in by_row for scene in looked for finding in findings(ready.rules, scene))
+    seen = [(ready, facts_of_calls(ready.policy, request)) for ready in prepared.ready]
+    by_row = ((ready, facts_of_rows(ready.policy, request)) for ready in prepared.ready)
+    every = (finding for ready, looked in by_row for facts in looked for finding in find_in_call(ready.rules, facts))
     found = [*(_drop_repeated_rules(every) if any(call.rows for call in request.calls) else every)]
     found += plan_findings(seen, request)
     found += text_findings([ready.texts for ready in prepared.ready], prepared.problems, request)
@@ -49,10 +49,10 @@ def decide(request: contracts.EvaluateRequest, prepared: ReadyPolicies) -> contr
     return _build_verdict(request, prepared, found, ruled)
 
 
-def _governs_call(ready: ReadyPolicy, call: contracts.CallContext, scene: CallScene) -> bool:
-    """Whether a tool rule or a condition of the policy applies to the call."""
+def _governs_call(ready: ReadyPolicy, call: contracts.CallContext, facts: CallFacts) -> bool:
+    """Whether some tool rule or condition of the policy applies to the call."""
     about_tools = (rule for rule in ready.tool_rules if rule.matches(call.tool) and not rule.rule.report_only)
-    return any(about_tools) or applies_to_call(ready.rules_of_calls, scene)
+    return any(about_tools) or applies_to_call(ready.rules_of_calls, facts)
 
 
 def _build_verdict(
@@ -101,7 +101,7 @@ def _find_highest_level(triggered: Iterable[contracts.TriggeredRule]) -> str | N
 
 
 def _drop_repeated_rules(found: Iterable[Finding]) -> Iterable[Finding]:
-    """The findings without those of further rows: a rule acts once on a call."""
+    """The findings with each rule once for each call, even if it found something for several rows."""
     seen = set[tuple[str, ...]]()
     for one in found:
         if isinstance(one, contracts.TriggeredRule):
@@ -113,7 +113,7 @@ def _drop_repeated_rules(found: Iterable[Finding]) -> Iterable[Finding]:
 
 
 def _drop_repeated_problems(problems: Iterable[contracts.PolicyProblem]) -> Iterable[contracts.PolicyProblem]:
-    """The problems without repeats: a rule that fails alike for every call is one problem."""
+    """The problems without repeats, since a rule may fail alike for every call."""
     return {(problem.policy_id, problem.rule_id, problem.message): problem for problem in problems}.values()
 
 
@@ -121,28 +121,28 @@ def _history_hash(request: contracts.EvaluateRequest) -> str | None:
     """The hash of earlier calls and confirmations; None if there are none."""
     if not (request.history or request.confirmations):
         return None
-    calls: list[Json] = [[call.tool, call.outcome.value, plain(call.fields)] for call in request.history]
-    yeses: list[Json] = [[yes.tool, yes.level, yes.call_id, plain(yes.fields)] for yes in request.confirmations]
+    calls: list[Json] = [[call.tool, call.outcome.value, to_exact(call.fields)] for call in request.history]
+    yeses: list[Json] = [[yes.tool, yes.level, yes.call_id, to_exact(yes.fields)] for yes in request.confirmations]
     return digest([calls, yeses])
 
 
 def _refuse_too_much_work(request: contracts.EvaluateRequest, prepared: ReadyPolicies) -> None:
-    """Raises ``TooMuch`` if rules times calls would keep the service from its other callers."""
+    """Raises ``RequestTooLarge`` if rules times calls would delay other callers."""
     if (work := _count_work(request, prepared)) > MAX_WORK:
         calls = max(1, len(request.calls))
         sentence = f"{prepared.rules} rules over {calls} calls are too much: {work} steps, {MAX_WORK} allowed"
-        raise TooMuch(sentence, "calls")
+        raise RequestTooLarge(sentence, "calls")
 
 
 def _refuse_too_much_searching(text: str | None, prepared: ReadyPolicies) -> None:
-    """Raises ``TooMuch`` for a text too long for the patterns and keywords that would search it."""
+    """Raises ``RequestTooLarge`` if the text is too long for the patterns and keywords that would search it."""
     if not text or not (prepared.pattern_sizes or prepared.keywords):
         return
     size = 4 * len(text)
     if size * max(prepared.pattern_sizes, default=0) > MAX_SEARCH or size * sum(prepared.pattern_sizes) > MAX_SEARCHES:
-        raise TooMuch(f"a text of {len(text)} characters is too long for patterns of this size", "text")
+        raise RequestTooLarge(f"a text of {len(text)} characters is too long for patterns of this size", "text")
     if prepared.keywords * len(text) > MAX_WORDS:
-        raise TooMuch(f"a text of {len(text)} characters is too long for {prepared.keywords} keywords", "text")
+        raise RequestTooLarge(f"a text of {len(text)} characters is too long for {prepared.keywords} keywords", "text")
 
 
 def _count_work(request: contracts.EvaluateRequest, prepared: ReadyPolicies) -> int:
@@ -171,7 +171,7 @@ class DecidedPlan(NamedTuple):
 
 
 class BacktestedPlan(NamedTuple):
-    """The verdicts on one plan under both policies, in words; ``why`` lists the rules that differ."""
+    """One plan's verdicts under the old and the changed policy, in words. ``why``: the rules that differ."""
 
     task_id: str
     text: str
@@ -185,11 +185,10 @@ class BacktestedPlan(NamedTuple):
 
 
 def decided_plans(task: ArchivedTask) -> tuple[DecidedPlan, ...]:
-    """The plans of an archived task, including those that were refused and planned again, but not what a model only
-    asked about.
+    """The plans of an archived task, including refused ones, without those that a model only asked about.
 
-    Empty for a task that planned no writes, or that was archived before plans were noted. Single reads are not plans:
-    they were judged by tool rules alone. Of a plan the last verdict counts that was about all of its calls.
+    Empty for a task that planned no writes, or was archived before plans were recorded. Of each plan, the last verdict
+    on all of its calls counts.
     """
     noted = [loads_object(step.data) for step in task.journal if step.key.startswith(_NOTED)]
     found = [_read_plan(task, note) for note in noted if "request" in note and "verdict" in note]
@@ -212,17 +211,17 @@ def _read_plan(task: ArchivedTask, note: JsonObject) -> DecidedPlan:
 def backtest_plan(
     known: DecidedPlan, changed: Sequence[contracts.Policy], conditions: ConditionCache
 ) -> BacktestedPlan:
-    """Decides a plan again; each changed policy replaces the one with its id, or is added."""
+    """Decides a plan again. Each changed policy replaces the one with its id, or is added."""
     ids = {policy.id for policy in changed}
     policies = (*(policy for policy in known.request.policies if policy.id not in ids), *changed)
     verdict = evaluate(known.request.model_copy(update={"policies": policies}), conditions)
     old, new = _findings_in_words(known.verdict), _findings_in_words(verdict)
     why = (*(f"- {rule}" for rule in sorted(old - new)), *(f"+ {rule}" for rule in sorted(new - old)))
-    return BacktestedPlan(known.task_id, known.text, in_words(known.verdict), in_words(verdict), why)
+    return BacktestedPlan(known.task_id, known.text, verdict_in_words(known.verdict), verdict_in_words(verdict), why)
 
 
-def in_words(verdict: contracts.Verdict) -> str:
-    """The verdict in a few words: the strictest of its findings."""
+def verdict_in_words(verdict: contracts.Verdict) -> str:
+    """The verdict in a few words, with its strictest findings."""
     if verdict.problems:
         return "policy invalid"
     if verdict.blocked:

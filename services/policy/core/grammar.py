@@ -1,6 +1,7 @@
-"""The grammar of conditions: turns a text into tokens, and tokens into a tree; spaces never matter.
+"""The grammar of conditions: splits a text into tokens and parses them to a tree; spaces have no meaning.
 
-``||`` binds loosest, then ``&&``, then comparisons (which do not chain), then ``!``. A position is a character offset.
+``||`` binds least, then ``&&``, then comparisons (which cannot be chained), then ``!``. Positions are character
+offsets.
 """
 
 import re
@@ -18,7 +19,9 @@ MAX_TERMS = 2_000  # operands outside lists; the text's length bounds the lists
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A literal. Every number is a ``Decimal``. Equal ones have equal types, though ``True == 1`` in Python."""
+    """A literal. Numbers are ``Decimal``. Constants are equal only if their types are, unlike ``True == 1`` in
+    Python.
+    """
 
     value: str | bool | Decimal | None
     position: int = field(default=0, compare=False)
@@ -44,7 +47,7 @@ class FieldReference:
 class SignNode:
     """An operator with its operands: two for a comparison or ``in``, one for ``!``, two or more for ``&&`` and ``||``.
 
-    The list of literals to the right of ``in`` is a node with the sign ``[]``.
+    The list of literals after ``in`` is a node with the sign ``[]``.
     """
 
     sign: str
@@ -55,12 +58,12 @@ class SignNode:
 Node: TypeAlias = Constant | FieldReference | SignNode
 
 
-def parts(node: Node) -> Iterator[Node]:
+def walk_nodes(node: Node) -> Iterator[Node]:
     """Yields the node and all nodes inside it, in the order of the text."""
     yield node
     if isinstance(node, SignNode):
         for operand in node.operands:
-            yield from parts(operand)
+            yield from walk_nodes(operand)
 
 
 class Token(NamedTuple):
@@ -99,8 +102,8 @@ _HINTS = {
 }
 
 
-def tokens(text: str) -> Iterator[Token]:
-    """Yields the tokens of a text, the last one of kind ``END``. Raises ``ConditionError`` for what is not a token."""
+def tokenize(text: str) -> Iterator[Token]:
+    """Yields the tokens of a text, ending with one of kind ``END``. Raises ``ConditionError``."""
     if len(text) > MAX_LENGTH:
         raise ConditionError(f"the condition has {len(text)} characters; the limit is {MAX_LENGTH}", MAX_LENGTH)
     end, brackets = 0, 0
@@ -135,15 +138,15 @@ def _read_token(found: re.Match[str]) -> Token:
 
 
 def parse(text: str) -> Node:
-    """The tree of a condition; raises ``ConditionError`` with position and cause."""
+    """Parses a condition to its tree; raises ``ConditionError`` with position and cause."""
     return _Parser(text).parse()
 
 
 class _Parser:
-    """A recursive-descent parser. ``_next``: the token that is read next."""
+    """A recursive-descent parser. ``_next``: the next token to be parsed."""
 
     def __init__(self, text: str) -> None:
-        self._tokens = tokens(text)
+        self._tokens = tokenize(text)
         self._next = next(self._tokens)
         self._depth = self._terms = 0
 
@@ -157,7 +160,7 @@ class _Parser:
 
     def _parse_junction(self, sign: str, *tighter: str) -> Node:
         terms, position = list[Node](), self._next.position
-        while not terms or self._take(sign):
+        while not terms or self._take_sign(sign):
             terms.append(self._parse_junction(*tighter) if tighter else self._parse_comparison())
         return SignNode(sign, tuple(terms), position) if len(terms) > 1 else terms[0]
 
@@ -181,7 +184,7 @@ class _Parser:
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise ConditionError(f"nested deeper than {MAX_DEPTH}", position)
-        if self._take("!"):
+        if self._take_sign("!"):
             node: Node = SignNode("!", (self._parse_operand(),), position)
         else:
             self._advance()
@@ -197,7 +200,7 @@ class _Parser:
         return self._parse_value()
 
     def _parse_value(self) -> Constant | FieldReference:
-        position, negative = self._next.position, self._take("-")
+        position, negative = self._next.position, self._take_sign("-")
         value: str | bool | Decimal | None
         match self._next.kind, self._next.text:
             case "NUMBER", text:
@@ -221,7 +224,7 @@ class _Parser:
             return self._parse_term()
         choices, position = list[Node](), self._next.position
         self._expect("[")
-        while not self._take("]"):
+        while not self._take_sign("]"):
             choice = self._parse_value()
             if isinstance(choice, FieldReference):
                 raise ConditionError(f"a list holds values; put {choice.name!r} in quotes", choice.position)
@@ -236,14 +239,14 @@ class _Parser:
     def _is_sign(self, sign: str) -> bool:
         return self._next[:2] == ("SIGN", sign)
 
-    def _take(self, sign: str) -> bool:
-        """Read the next token if it is ``sign``; returns whether it was."""
+    def _take_sign(self, sign: str) -> bool:
+        """Consumes the next token if it is ``sign``; returns whether it was."""
         if found := self._is_sign(sign):
             self._advance()
         return found
 
     def _expect(self, sign: str) -> None:
-        if not self._take(sign):
+        if not self._take_sign(sign):
             raise self._unexpected_token(repr(sign))
 
     def _unexpected_token(self, wanted: str) -> ConditionError:

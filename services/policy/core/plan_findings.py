@@ -1,11 +1,11 @@
-"""What the tool rules find in a whole plan, in its order: a refused call counts for no later one."""
+"""The findings of tool rules for a whole plan, call by call; a refused call does not count for later ones."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from services.policy.core import rules, session_calls
 from services.policy.core.conditions import Condition
-from services.policy.core.findings import CallScene, is_proven
+from services.policy.core.findings import CallFacts, is_proven
 from services.policy.core.prepared import ReadyPolicy
 from services.policy.core.tool_rules import ReadyToolRule, ToolDefault, is_left_out, why_left_out
 from services.policy.core.values import UNKNOWN, ConditionError, Context
@@ -14,17 +14,17 @@ from shared.domain.words import Level, RuleAction
 
 
 def plan_findings(
-    seen: Sequence[tuple[ReadyPolicy, Sequence[CallScene]]], request: contracts.EvaluateRequest
+    seen: Sequence[tuple[ReadyPolicy, Sequence[CallFacts]]], request: contracts.EvaluateRequest
 ) -> list[rules.Finding]:
-    """The findings of tool rules for each call. ``seen``: each policy with the scenes of the calls."""
+    """Yields the findings of tool rules for each call. ``seen``: the policies, each with the facts of the calls."""
     found: list[rules.Finding] = []
     if not any(policy.tool_rules or policy.tool_default is not ToolDefault.ALLOW for policy, _ in seen):
         return found
     earlier = session_calls.earlier_calls(request.history)
     for number, call in enumerate(request.calls):
         own: list[rules.Finding] = []
-        for policy, scenes in seen:
-            own += _find_for_policy(policy, _PlannedCall(call, scenes[number], earlier, request.confirmations))
+        for policy, facts in seen:
+            own += _find_for_policy(policy, _PlannedCall(call, facts[number], earlier, request.confirmations))
         found += own
         if not any(isinstance(one, contracts.CallRefusal) for one in own):
             earlier.append(session_calls.EarlierCall(call.tool, call.fields, None, call.call_id))
@@ -32,10 +32,10 @@ def plan_findings(
 
 
 class _PlannedCall(NamedTuple):
-    """A planned call, with the calls before it and what people have confirmed."""
+    """A planned call, the calls before it, and what people have confirmed."""
 
     call: contracts.CallContext
-    scene: CallScene
+    facts: CallFacts
     earlier: Sequence[session_calls.EarlierCall]
     confirmations: Sequence[contracts.Confirmation]
 
@@ -60,8 +60,8 @@ def _find_for_policy(policy: ReadyPolicy, planned: _PlannedCall) -> Iterator[rul
 
 
 def _find_for_call(ready: ReadyToolRule, planned: _PlannedCall) -> rules.Finding | None:
-    call, scene, earlier, confirmations = planned
-    values, missing = session_calls.distinguishing_values(ready.per, scene.context)
+    call, facts, earlier, confirmations = planned
+    values, missing = session_calls.distinguishing_values(ready.per, facts.context)
     if missing:
         return _find_in_doubt(ready, planned, missing)
     shown = {name: rules.shorten_value(value) for name, value in values.items()}
@@ -69,10 +69,10 @@ def _find_for_call(ready: ReadyToolRule, planned: _PlannedCall) -> rules.Finding
         case contracts.ToolRuleKind.NEVER:
             return _build_refusal(ready, call)
         case contracts.ToolRuleKind.AT_MOST:
-            used = session_calls.count_used(ready, earlier, scene.context)
+            used = session_calls.count_used(ready, earlier, facts.context)
             return _build_refusal(ready, call, {**shown, "calls": used}) if used >= ready.limit else None
         case contracts.ToolRuleKind.ONLY_AFTER:
-            opening = session_calls.find_met_preconditions(ready, earlier, scene.context)
+            opening = session_calls.find_met_preconditions(ready, earlier, facts.context)
             if any(before.outcome is contracts.CallOutcome.SUCCEEDED for before in opening):
                 return None
             ids = tuple(before.call_id for before in opening if before.call_id is not None)
@@ -84,7 +84,7 @@ def _find_for_call(ready: ReadyToolRule, planned: _PlannedCall) -> rules.Finding
         case contracts.ToolRuleKind.ONLY_WHEN if ready.condition:
             return _check_condition(ready, ready.condition, planned)
         case contracts.ToolRuleKind.ONLY_AFTER_CONFIRMATION if not session_calls.is_confirmed(
-            call, scene.context, ready.level, confirmations
+            call, facts.context, ready.level, confirmations
         ):
             # A missing confirmation is asked for, as an approval: nobody but a person can give it.
             level = (ready.level or Level.MANAGER).word
@@ -96,17 +96,17 @@ def _find_for_call(ready: ReadyToolRule, planned: _PlannedCall) -> rules.Finding
 
 
 def _check_condition(ready: ReadyToolRule, condition: Condition, planned: _PlannedCall) -> rules.Finding | None:
-    scene = planned.scene
+    facts = planned.facts
     try:
-        decision = condition.decide(scene.context)
+        decision = condition.decide(facts.context)
     except ConditionError as error:
         return rules.build_problem(ready.policy_id, ready.rule.id, error)
     if decision is UNKNOWN:
-        return _find_in_doubt(ready, planned, condition.missing_fields(scene.context))
-    values = rules.shown_values(condition, scene.context)
+        return _find_in_doubt(ready, planned, condition.missing_fields(facts.context))
+    values = rules.shown_values(condition, facts.context)
     if not decision:
         return _build_refusal(ready, planned.call, values)
-    if scene.proven is not None and not is_proven(condition, scene.proven, expected=True):
+    if facts.proven is not None and not is_proven(condition, facts.proven, expected=True):
         return _build_refusal(ready, planned.call, values, rules.RESTS_ON_THE_REQUEST)
     return None
 
@@ -114,9 +114,9 @@ def _check_condition(ready: ReadyToolRule, condition: Condition, planned: _Plann
 def _find_in_doubt(
     ready: ReadyToolRule, planned: _PlannedCall, missing: Sequence[str]
 ) -> contracts.CallRefusal | rules.WaitingRule:
-    if not planned.scene.binding:
+    if not planned.facts.binding:
         return rules.WaitingRule(ready.rule.id)
-    return _build_refusal(ready, planned.call, {}, rules.cannot_be_decided(missing))
+    return _build_refusal(ready, planned.call, {}, rules.say_undecided(missing))
 
 
 def _build_refusal(
@@ -134,7 +134,7 @@ def _build_refusal(
 
 
 def _common_fields(ready: ReadyToolRule, call: contracts.CallContext) -> dict[str, str]:
-    """The fields that every finding has: the call, the rule, its policy, and the reason."""
+    """The fields that every finding has: call, rule, policy and reason."""
     return {
         "call_id": call.call_id,
         "rule_id": ready.rule.id,

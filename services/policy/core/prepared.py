@@ -1,13 +1,13 @@
-"""Policies made ready to decide, every rule understood or named as a problem; and the memory of those seen before."""
+"""Prepares policies: parses every rule or reports it as a problem, and caches prepared policies by their hash."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 from services.policy.core.conditions import BoundedMemory, ConditionCache
 from services.policy.core.rule_index import RuleIndex, RulesOfCalls
-from services.policy.core.rules import build_problem, ready_rule, word_of
-from services.policy.core.text_rules import ReadyTexts, TextDefault, ready_text_rule
-from services.policy.core.tool_rules import ReadyToolRule, ToolDefault, ready_tool_rule
+from services.policy.core.rules import build_problem, enum_member_of, prepare_rule
+from services.policy.core.text_rules import ReadyTexts, TextDefault, prepare_text_rule
+from services.policy.core.tool_rules import ReadyToolRule, ToolDefault, prepare_tool_rule
 from services.policy.core.values import ConditionError
 from shared.contracts.policy import Policy, PolicyProblem
 from shared.contracts.policy_hash import policy_hash
@@ -18,8 +18,8 @@ REMEMBERED = 4 * 1024 * 1024  # characters of the policies that are held, as JSO
 _T = TypeVar("_T")
 
 
-class TooMuch(Exception):
-    """The request is over a bound. ``field`` names the part that should be smaller."""
+class RequestTooLarge(Exception):
+    """The request exceeds a limit. ``field``: the part that should be smaller."""
 
     def __init__(self, sentence: str, field: str) -> None:
         super().__init__(sentence)
@@ -36,7 +36,9 @@ class ReadyPolicy(NamedTuple):
 
 
 class ReadyPolicies(NamedTuple):
-    """The policies of a request, parsed and measured; they serve any request under the same policies."""
+    """The prepared policies of a request, with their measured cost; they can be used for any request under the same
+    policies.
+    """
 
     ready: tuple[ReadyPolicy, ...]
     problems: tuple[PolicyProblem, ...]
@@ -50,7 +52,7 @@ class ReadyPolicies(NamedTuple):
 
 
 class PreparedPolicies:
-    """A cache of prepared policies by their hash, shared by requests that send or name them."""
+    """A cache of prepared policies by hash, shared by all requests that send or name them."""
 
     def __init__(self, conditions: ConditionCache, limit: int = REMEMBERED) -> None:
         self._conditions = conditions
@@ -60,11 +62,11 @@ class PreparedPolicies:
         return len(self._held)
 
     def find(self, named: str) -> ReadyPolicies | None:
-        """The prepared policies of that hash; None if they are not in the cache."""
+        """The prepared policies of that hash; None if they are not cached."""
         return self._held.find(named)
 
     def prepare(self, policies: Sequence[Policy]) -> ReadyPolicies:
-        """The policies, prepared unless they are in the cache. Raises ``TooMuch`` for too much text."""
+        """The prepared policies, from the cache or made now. Raises ``RequestTooLarge`` for too much text."""
         named = policy_hash(policies)
         prepared = self._held.find(named)
         if prepared is None:
@@ -74,7 +76,7 @@ class PreparedPolicies:
 
 
 def prepare(policies: Sequence[Policy], conditions: ConditionCache, named: str | None = None) -> ReadyPolicies:
-    """Parse and measure policies. ``named``: their hash, if known. Raises ``TooMuch`` for too much text."""
+    """Parses and measures policies. ``named``: their hash, if known. Raises ``RequestTooLarge`` for too much text."""
     refuse_too_much_text(policies)
     problems: list[PolicyProblem] = []
     ready = tuple(_prepare_policy(policy, conditions, problems) for policy in policies)
@@ -95,17 +97,17 @@ def prepare(policies: Sequence[Policy], conditions: ConditionCache, named: str |
 
 
 def refuse_too_much_text(policies: Sequence[Policy]) -> None:
-    """Raises ``TooMuch`` if rules or patterns have too many characters, before any is parsed."""
+    """Raises ``RequestTooLarge`` if rules or patterns have too many characters; nothing is parsed before that."""
     if (text := sum(size for policy in policies for size in _list_sizes(policy))) > MAX_TEXT:
-        raise TooMuch(f"the rules have {text} characters; the limit is {MAX_TEXT}", "policies")
+        raise RequestTooLarge(f"the rules have {text} characters; the limit is {MAX_TEXT}", "policies")
     patterns = sum(len(rule.pattern or "") for policy in policies for rule in policy.text_rules)
     if patterns > MAX_PATTERNS:
-        raise TooMuch(f"the patterns have {patterns} characters; the limit is {MAX_PATTERNS}", "policies")
+        raise RequestTooLarge(f"the patterns have {patterns} characters; the limit is {MAX_PATTERNS}", "policies")
 
 
 def _prepare_policy(policy: Policy, conditions: ConditionCache, problems: list[PolicyProblem]) -> ReadyPolicy:
     def make_or_report(rule_id: str, make: Callable[..., _T], *given: object) -> list[_T]:
-        """The result of ``make`` in a list; empty, with a problem noted, if the rule is wrong."""
+        """The result of ``make`` in a list; empty, with a problem added, if the rule is invalid."""
         try:
             return [make(*given)]
         except (ConditionError, ValueError) as error:
@@ -114,17 +116,17 @@ def _prepare_policy(policy: Policy, conditions: ConditionCache, problems: list[P
             )
         return []
 
-    rules = [made for rule in policy.rules for made in make_or_report(rule.id, ready_rule, policy, rule, conditions)]
+    rules = [made for rule in policy.rules for made in make_or_report(rule.id, prepare_rule, policy, rule, conditions)]
     tool_rules = [
         made
         for rule in policy.tool_rules
-        for made in make_or_report(rule.id, ready_tool_rule, policy, rule, conditions)
+        for made in make_or_report(rule.id, prepare_tool_rule, policy, rule, conditions)
     ]
-    [for_tools] = make_or_report("toolDefault", word_of, ToolDefault, "default", policy.tool_default) or [
+    [for_tools] = make_or_report("toolDefault", enum_member_of, ToolDefault, "default", policy.tool_default) or [
         ToolDefault.DENY
     ]
-    texts = [made for rule in policy.text_rules for made in make_or_report(rule.id, ready_text_rule, rule)]
-    [for_texts] = make_or_report("textDefault", word_of, TextDefault, "default", policy.text_default) or [
+    texts = [made for rule in policy.text_rules for made in make_or_report(rule.id, prepare_text_rule, rule)]
+    [for_texts] = make_or_report("textDefault", enum_member_of, TextDefault, "default", policy.text_default) or [
         TextDefault.DENY
     ]
     first_id = policy.text_rules[0].id if policy.text_rules else "textDefault" if for_texts == "deny" else None

@@ -1,15 +1,15 @@
-"""Checks rules translated from prose: each must quote the source, and name only tools and fields that exist."""
+"""Checks rules translated from prose: each must quote the source, and use only existing tools and fields."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
 from services.policy.core.conditions import Condition, ConditionCache
-from services.policy.core.grammar import Constant, FieldReference, Node, SignNode, parts
-from services.policy.core.prepared import TooMuch, refuse_too_much_text
+from services.policy.core.grammar import Constant, FieldReference, Node, SignNode, walk_nodes
+from services.policy.core.prepared import RequestTooLarge, refuse_too_much_text
 from services.policy.core.quotes import Quotes
-from services.policy.core.rules import ready_rule
-from services.policy.core.tool_rules import name_matcher, ready_tool_rule
+from services.policy.core.rules import prepare_rule
+from services.policy.core.tool_rules import name_matcher, prepare_tool_rule
 from services.policy.core.values import OPERATORS, ConditionError, amount_of
 from shared.contracts.policy import Policy, Rule, ToolRule, ToolRuleKind
 from shared.contracts.prose import Candidate, KnownTool, ProseAnswer, ProseRequest, RefusedCandidate
@@ -24,10 +24,10 @@ _OWN = ("tool", "call_id")  # every call has these
 _NOBODY = Policy(id="prose")
 
 
-def check(request: ProseRequest, conditions: ConditionCache) -> ProseAnswer:
-    """The accepted rules as a policy, the refused ones with their cause, and the untranslated sentences.
+def check_candidates(request: ProseRequest, conditions: ConditionCache) -> ProseAnswer:
+    """The accepted rules as a policy, the refused ones with their reasons, and the untranslated sentences.
 
-    Raises ``TooMuch`` for a request over the service's bounds.
+    Raises ``RequestTooLarge``.
     """
     _refuse_too_much(request)
     checking = _CandidateCheck(Quotes(request.source), _Vocabulary(request.tools, request.fields), conditions)
@@ -53,17 +53,17 @@ class _Vocabulary:
         self._all = self._common.union(*self._tools.values())
 
     def refuse_unknown_tools(self, names: Iterable[str]) -> None:
-        """Raises ``ValueError`` for a name that no tool has."""
+        """Raises ``ValueError`` for a name that is no tool's."""
         if unknown := [name for name in names if name not in self._tools]:
             raise ValueError(f"no such tool: {', '.join(unknown)}")
 
     def refuse_unknown_pattern(self, name: str) -> None:
-        """Raises ``ValueError`` for a name, with or without stars, that matches no tool."""
+        """Raises ``ValueError`` for a name, perhaps with stars, that matches no tool."""
         if not self._fields_of(name):
             raise ValueError(f"no such tool: {name}")
 
     def refuse_unknown_fields(self, names: Iterable[str], tools: Iterable[str]) -> None:
-        """Raises ``ValueError`` for a field that no call of ``tools`` has; of any tool, if none are given."""
+        """Raises ``ValueError`` for a field that no call of ``tools`` (of any tool, if empty) has."""
         own = [fields for name in tools for fields in self._fields_of(name)]
         known = self._common.union(*own) if own else self._all
         if unknown := [name for name in names if name not in known and name.split(".")[0] not in known]:
@@ -82,7 +82,7 @@ class _CandidateCheck(NamedTuple):
     conditions: ConditionCache
 
     def find_objection(self, candidate: Candidate, rule: Rule | ToolRule | None, is_taken: bool) -> str | None:
-        """Why the candidate is refused; None if it is accepted, and its quote is then marked in the source."""
+        """Why the candidate is refused; None if it is accepted, and then its quote is marked in the source."""
         if rule is None or (candidate.rule and candidate.tool_rule):
             return "a candidate holds either a rule or a toolRule"
         if is_taken:
@@ -110,10 +110,10 @@ def _build_policy(rules: Sequence[Rule | ToolRule], source: str) -> Policy:
 def _refuse_too_much(request: ProseRequest) -> None:
     size, candidates = len(request.source), len(request.candidates)
     if size > MAX_SOURCE:
-        raise TooMuch(f"the source has {size} characters; the limit is {MAX_SOURCE}", "source")
+        raise RequestTooLarge(f"the source has {size} characters; the limit is {MAX_SOURCE}", "source")
     too_many = candidates * size > MAX_PLACES or candidates * len(request.tools) > MAX_PAIRS
     if too_many or candidates > MAX_CANDIDATES:
-        raise TooMuch(f"{candidates} rules are too many for this source and these tools", "candidates")
+        raise RequestTooLarge(f"{candidates} rules are too many for this source and these tools", "candidates")
     rules = [rule for one in request.candidates for rule in (one.rule, one.tool_rule) if rule]
     refuse_too_much_text([_build_policy(rules, request.source)])
 
@@ -121,13 +121,15 @@ def _refuse_too_much(request: ProseRequest) -> None:
 def _refuse_unsupported(
     rule: Rule | ToolRule, said: Sequence[str], vocabulary: _Vocabulary, conditions: ConditionCache
 ) -> None:
-    """Raises ``ValueError`` or ``ConditionError`` for a rule that is refused. ``said``: its quote's words."""
+    """Raises ``ValueError`` or ``ConditionError`` for a rule that its quote does not support. ``said``: the quote's
+    words.
+    """
     _refuse_loosening(rule, said)
     if isinstance(rule, Rule):
-        condition = ready_rule(_NOBODY, rule, conditions).condition
+        condition = prepare_rule(_NOBODY, rule, conditions).condition
         _refuse_condition(condition, _tools_named(condition), said, vocabulary)
         return
-    ready = ready_tool_rule(_NOBODY, rule, conditions)
+    ready = prepare_tool_rule(_NOBODY, rule, conditions)
     vocabulary.refuse_unknown_pattern(rule.tool)
     vocabulary.refuse_unknown_tools(rule.after)
     vocabulary.refuse_unknown_fields(rule.per, [rule.tool])
@@ -137,7 +139,7 @@ def _refuse_unsupported(
 
 
 def _refuse_loosening(rule: Rule | ToolRule, said: Sequence[str]) -> None:
-    """Raises ``ValueError`` for a rule that loosens, or names another level than its quote does."""
+    """Raises ``ValueError`` for a rule that permits something, or names another level than its quote."""
     if rule.report_only or (isinstance(rule, ToolRule) and rule.kind.strip().lower() == ToolRuleKind.ALLOW):
         raise ValueError("a translated rule forbids or asks; it does not allow, nor only report")
     if isinstance(rule, Rule) and rule.if_known:
@@ -148,7 +150,9 @@ def _refuse_loosening(rule: Rule | ToolRule, said: Sequence[str]) -> None:
 
 
 def _refuse_condition(condition: Condition, about: Iterable[str], said: Sequence[str], vocabulary: _Vocabulary) -> None:
-    """Raises ``ValueError`` for a condition with unknown tools, fields of tools ``about``, or figures."""
+    """Raises ``ValueError`` for a condition with unknown tools, with fields that the tools ``about`` do not have, or
+    with figures that the quote does not state.
+    """
     if not condition.fields:
         raise ValueError("the condition reads no field: it says the same of every call")
     vocabulary.refuse_unknown_tools(_tools_named(condition))
@@ -167,7 +171,7 @@ def _tools_named(condition: Condition) -> tuple[str, ...]:
 
 def _tool_names_in(tree: Node) -> Iterator[str]:
     """Yields the texts that the condition compares the field ``tool`` with."""
-    for part in parts(tree):
+    for part in walk_nodes(tree):
         if isinstance(part, SignNode) and FieldReference(("tool",)) in part.operands and part.sign in OPERATORS:
             for other in part.operands:
                 values = other.operands if isinstance(other, SignNode) and other.sign == "[]" else (other,)
@@ -190,13 +194,13 @@ _FREE = frozenset({Decimal(0), Decimal(1)})  # "more than nothing", "an order": 
 
 
 def figures_of(condition: Condition) -> tuple[Decimal, ...]:
-    """The numbers that a condition compares with, written as a number or as a text."""
-    found = [part.value for part in parts(condition.tree) if isinstance(part, Constant)]
+    """The numbers that a condition compares with, even those written as texts."""
+    found = [part.value for part in walk_nodes(condition.tree) if isinstance(part, Constant)]
     return tuple(number for value in found if (number := _read_number(value)) is not None)
 
 
 def missing_figures(wanted: Sequence[Decimal], said: Sequence[str]) -> list[str]:
-    """The figures that do not occur in the words; a percentage counts as a fraction too."""
+    """The figures that the words do not state; a percentage also states the fraction."""
     if all(abs(number) in _FREE for number in wanted):
         return []
     known = set(_FREE)

@@ -22,7 +22,7 @@ _WORD = re.compile(
 
 
 class SourceWord(NamedTuple):
-    """A word of the source, case-folded, and where it starts."""
+    """A word of the source, case-folded, and its position."""
 
     text: str
     start: int
@@ -35,7 +35,7 @@ class Sentence(NamedTuple):
 
 
 def words(source: str) -> tuple[SourceWord, ...]:
-    """The words of a source: numbers with their commas, names with their underscores, and all other unbroken runs."""
+    """The words of a source: numbers with their commas, names with their underscores, and other unbroken runs."""
     return tuple(SourceWord(found[0].casefold().replace("’", "'"), found.start()) for found in _WORD.finditer(source))
 
 
@@ -63,7 +63,7 @@ def _spans_of_paragraphs(source: str) -> Iterator[tuple[int, int]]:
 
 
 def _starts_block(line: str) -> bool:
-    """Whether a line starts a new block, rather than going on with the line before it."""
+    """Whether a line starts a new block instead of continuing the line before."""
     text = line.strip()
     return not text or not text[0].islower() or _MARKER.match(line) is not None
 
@@ -81,7 +81,7 @@ def _build_sentence(source: str, start: int, end: int) -> Sentence:
 
 
 class Quotes:
-    """A source, and the quotes marked in it. Case, spacing and punctuation are ignored."""
+    """A source text and the quotes marked in it. Case, spacing and punctuation are ignored."""
 
     def __init__(self, source: str) -> None:
         self._source = source
@@ -92,7 +92,7 @@ class Quotes:
         self._marked: set[int] = set()
 
     def words_of(self, quote: str) -> tuple[str, ...]:
-        """The quote's words. Raises ``ValueError`` if it is too short, too long or not in the source."""
+        """The quote's words. Raises ``ValueError`` if it is too short, too long, or not in the source."""
         if len(quote) > MAX_QUOTE:
             raise ValueError(f"the quote has {len(quote)} characters; the limit is {MAX_QUOTE}")
         said = tuple(word.text for word in words(quote))
@@ -103,7 +103,7 @@ class Quotes:
         return said
 
     def mark_quoted(self, said: Sequence[str]) -> None:
-        """Count the words as quoted at each place where they occur together."""
+        """Marks the words as quoted at each place where they occur in sequence."""
         sought = _join_texts(said)
         at = self._joined.find(sought)
         while at >= 0:

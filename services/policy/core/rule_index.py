@@ -1,4 +1,4 @@
-"""Finds the rules of a policy that may act on a call by its fields, so that a thousand rules cost as much as a few."""
+"""Finds the rules that may be triggered by a call's fields, so that a thousand rules take about as long as a few."""
 
 from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict
@@ -18,9 +18,9 @@ _SIGNS = {"==": "==", "===": "==", ">": ">", ">=": ">", "<": "<", "<=": "<"}  # 
 
 
 class FirstComparison(NamedTuple):
-    """The comparison that a term begins with, and its literals, all of one kind.
+    """The first comparison of a term, and its literals, all of one type.
 
-    If the field has a value of that kind which fits none of the literals, the term is false.
+    If the field's value has that type and matches none of the literals, the term is false.
     """
 
     field: str
@@ -29,7 +29,7 @@ class FirstComparison(NamedTuple):
 
 
 class Term(NamedTuple):
-    """One of the terms that the outermost ``||`` of a condition joins, and the places of all rules that have it."""
+    """One of the terms that a condition's outermost ``||`` joins, with the indices of all rules that have it."""
 
     decide: Decide
     comparisons: tuple[FirstComparison, ...]  # none where it may be true of any call
@@ -44,9 +44,9 @@ class Term(NamedTuple):
 
 
 class RuleIndex:
-    """The rules in their order, indexed by how their terms begin.
+    """The rules in order, indexed by the first comparisons of their terms.
 
-    A condition is true, unknown or an error only if one of its terms is. A term of several rules is decided once.
+    A condition is true, unknown or an error only if one of its terms is. A term shared by rules is decided once.
     """
 
     def __init__(self, rules: Sequence[ReadyRule]) -> None:
@@ -59,7 +59,7 @@ class RuleIndex:
                 self._comparisons[comparison.field, type(comparison.literals[0])].add(comparison, number)
 
     def find_candidates(self, contexts: Sequence[Context]) -> Sequence[ReadyRule]:
-        """The rules that are not plainly false in each of the contexts."""
+        """The rules that are not false in all of the contexts."""
         seen = set(self._without_comparisons)
         for (field, kind), comparisons in self._comparisons.items():
             for context in contexts:
@@ -76,7 +76,7 @@ class RuleIndex:
 
 
 class RulesOfCalls:
-    """The rules, indexed by what they say they are about: a tool or process, or else a field."""
+    """The rules, indexed by the calls they say they are about: a tool or process, or else a field."""
 
     def __init__(self, rules: Sequence[ReadyRule]) -> None:
         self.all: Iterable[ReadyRule] = rules
@@ -89,14 +89,14 @@ class RulesOfCalls:
                     self._of_field[name].append(rule)
 
     def find_applicable(self, stated: Context, fields: Iterable[str]) -> Iterable[ReadyRule]:
-        """Yields the rules that may concern a call, given its ``stated`` tool and process, and its fields."""
+        """Yields the rules that may concern a call, by its tool and process (``stated``) and its fields."""
         yield from self._stating.find_candidates((stated,))
         for field in (None, *fields):
             yield from self._of_field.get(field, ())
 
 
 class _ComparisonIndex:
-    """The numbers of the terms that begin with one field and literals of one kind, indexed by the literals."""
+    """The numbers of the terms whose first comparison has one field and literals of one type, indexed by literal."""
 
     def __init__(self) -> None:
         self.numbers: list[int] = []
@@ -113,7 +113,7 @@ class _ComparisonIndex:
                 self._equal[literal].append(number)
 
     def find_possible_terms(self, value: ContextValue) -> Sequence[int]:
-        """The numbers of the terms that a value of that kind does not make false."""
+        """The numbers of the terms that are not false for a value of that type."""
         if not isinstance(value, str | int | Decimal):
             return self.numbers
         found = [*self._equal.get(value, ())]
@@ -139,7 +139,7 @@ def _terms_of(rules: Sequence[ReadyRule]) -> Sequence[Term]:
 
 
 def _first_comparisons(node: Node) -> tuple[FirstComparison, ...]:
-    """The comparisons that a term begins with, several for an ``||`` in brackets; none if any call may fit."""
+    """The first comparisons of a term: several for an ``||`` in brackets; none if any call may match."""
     match node:
         case FieldReference((name,)):
             return (FirstComparison(name, "==", (True,)),)

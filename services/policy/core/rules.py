@@ -1,4 +1,4 @@
-"""Prepares conditional rules (checks words, parses conditions), and defines the findings of rules of every kind."""
+"""Prepares conditional rules (checks words, parses conditions), and defines the findings of all kinds of rules."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -18,9 +18,9 @@ _ITEMS = 8
 
 
 class WaitingRule(NamedTuple):
-    """A rule that has no effect because a field is missing.
+    """A rule without effect because a field is missing.
 
-    The request is provisional, the rule acts only if the field is known, or it has nothing to do with the call.
+    The request is provisional, the rule is ``if_known``, or it does not concern the call.
     """
 
     rule_id: str
@@ -44,25 +44,25 @@ Finding: TypeAlias = (
 
 
 def build_problem(policy_id: str, rule_id: str, error: ConditionError | str) -> contracts.PolicyProblem:
-    """A rule that makes the policy invalid, with a sentence that names rule, position and cause."""
+    """The problem of an invalid rule, with a sentence that names rule, position and cause."""
     position, cause = (None, error) if isinstance(error, str) else (error.position, error.cause)
     where = "" if position is None else f" at character {position}"
     message = f"policy invalid: rule {rule_id!r}{where}: {cause}"
     return contracts.PolicyProblem(rule_id=rule_id, policy_id=policy_id, position=position, message=message)
 
 
-def cannot_be_decided(missing: Sequence[str]) -> str:
-    """A sentence, for people, that says which missing fields leave a rule undecided."""
+def say_undecided(missing: Sequence[str]) -> str:
+    """A sentence for people on which missing fields leave a rule undecided."""
     return f"cannot be decided: {', '.join(missing)} missing or null"
 
 
 def shown_values(condition: Condition, context: Context) -> dict[str, contracts.ContextValue]:
-    """The values of the fields that a condition read, shortened for the verdict."""
+    """The values of the fields that a condition used, shortened for the verdict."""
     return {name: shorten_value(value) for name, value in condition.values(context).items()}
 
 
 def shorten_value(value: contracts.ContextValue) -> contracts.ContextValue:
-    """A value as a verdict repeats it, with long texts and lists cut."""
+    """A value for the verdict, with long texts and lists cut."""
     match value:
         case dict():
             return f"an object of {len(value)} fields"
@@ -103,16 +103,18 @@ class ReadyRule(NamedTuple):
         return 1 + self.condition.cost + (len(self.policy_id) + len(self.rule.id) + len(self.rule.reason or "")) // 16
 
 
-def ready_rule(policy: contracts.Policy, rule: contracts.Rule, conditions: ConditionCache) -> ReadyRule:
-    """The rule, prepared. Raises ``ConditionError`` for its condition, ``ValueError`` for an unknown word."""
-    action = word_of(RuleAction, "action", rule.action, "known actions")
+def prepare_rule(policy: contracts.Policy, rule: contracts.Rule, conditions: ConditionCache) -> ReadyRule:
+    """Prepares the rule. Raises ``ConditionError`` for its condition, ``ValueError`` for an unknown word."""
+    action = enum_member_of(RuleAction, "action", rule.action, "known actions")
     _check_approvers(rule, action)
     condition = conditions.get(rule.condition)
     looks_at = tuple(field for field in condition.fields if field.path[0] not in _EVERY_CALL_HAS)
-    return ReadyRule(policy.id, rule, action, _find_level(rule, action), condition, _states_calls(condition), looks_at)
+    return ReadyRule(
+        policy.id, rule, action, _find_level(rule, action), condition, _names_its_calls(condition), looks_at
+    )
 
 
-def _states_calls(condition: Condition) -> bool:
+def _names_its_calls(condition: Condition) -> bool:
     """Whether the condition is false for every call of another tool or process, whatever its fields are."""
     if not any(field.name in NAMES_CALLS for field in condition.fields):
         return False
@@ -122,8 +124,8 @@ def _states_calls(condition: Condition) -> bool:
         return False
 
 
-def word_of(words: type[_Word], what: str, given: str, known: str = "known") -> _Word:
-    """The enum member of a word in any case; the ``ValueError`` for an unknown one lists the ``known`` ones."""
+def enum_member_of(words: type[_Word], what: str, given: str, known: str = "known") -> _Word:
+    """The enum member for a word in any case; the ``ValueError`` for an unknown one lists the ``known`` words."""
     try:
         return words(given.strip().lower())
     except ValueError:

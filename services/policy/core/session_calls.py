@@ -1,4 +1,4 @@
-"""The calls before a call, of the session and of the plan, and what people have confirmed."""
+"""The calls before a call, in the session and the plan, and what people have confirmed."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeAlias
@@ -14,7 +14,7 @@ Paths: TypeAlias = tuple[tuple[str, ...], ...]
 
 
 class EarlierCall(NamedTuple):
-    """One earlier call. If it is only planned, ``outcome`` is None and ``call_id`` set."""
+    """One earlier call. For one that is only planned, ``outcome`` is None and ``call_id`` is set."""
 
     tool: str
     fields: Context
@@ -27,7 +27,7 @@ def earlier_calls(history: Iterable[PastCall]) -> list[EarlierCall]:
 
 
 def distinguishing_values(per: Paths, context: Context) -> tuple[dict[str, ContextValue], tuple[str, ...]]:
-    """The call's single values in the fields ``per``, and the names of those without one."""
+    """The call's single values of the fields ``per``, and the names of the fields without one."""
     values = {".".join(path): value_at(context, path) for path in per}
     known = {name: value for name, value in values.items() if not isinstance(value, UnknownTruth)}
     single = {name: value for name, value in known.items() if _is_single(value)}
@@ -35,7 +35,7 @@ def distinguishing_values(per: Paths, context: Context) -> tuple[dict[str, Conte
 
 
 def count_used(ready: ReadyToolRule, earlier: Iterable[EarlierCall], context: Context) -> int:
-    """How many earlier calls count against the rule's limit; one that lacks a distinguishing field counts."""
+    """How many earlier calls count against the rule's limit. A call that lacks a distinguishing field counts."""
     return sum(
         1
         for call in earlier
@@ -59,8 +59,8 @@ def find_met_preconditions(
 
 
 def _do_calls_agree(per: Paths, fields: Context, context: Context, *, for_limit: bool) -> bool:
-    """Whether two calls agree in the fields. For a limit they do where one lacks a field, and where texts differ in
-    case and outer space alone: to a server ``ip-1`` may be ``IP-1``.
+    """Whether two calls agree in the fields. For a limit they also agree if one lacks a field, or if texts differ only
+    in case and outer space, since a server may treat ``ip-1`` and ``IP-1`` alike.
     """
     pairs = [(value_at(fields, path), value_at(context, path)) for path in per]
     return all(
@@ -88,7 +88,7 @@ def _are_equal(left: Value, right: Value) -> bool:
 
 
 def is_confirmed(call: CallContext, context: Context, level: Level | None, given: Iterable[Confirmation]) -> bool:
-    """Whether a confirmation covers this call and comes from somebody of that level or above."""
+    """Whether some confirmation covers this call and comes from that level or above."""
     return any(
         yes.tool == call.tool
         and yes.call_id in (None, call.call_id)

@@ -1,4 +1,4 @@
-"""Rules over the task's text: allow, deny and require, by whole words or by pattern."""
+"""Rules about the task's text (allow, deny, require), by whole words or by pattern."""
 
 import re
 import unicodedata
@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol, cast
 
 import re2
 
-from services.policy.core.rules import Finding, WaitingRule, build_problem, word_of
+from services.policy.core.rules import Finding, WaitingRule, build_problem, enum_member_of
 from shared.contracts.policy import EvaluateRequest, PolicyProblem, TextFinding, TextRule, TriggeredRule
 from shared.domain.words import RuleAction
 
@@ -33,8 +33,8 @@ def fold_text(text: str) -> FoldedText:
 def folded_words(text: str) -> str:
     """The text's words and other signs, each between separators, so that a keyword matches whole words only.
 
-    Compatibility forms (NFKC), case, invisible characters (category Cf) and runs of white space are folded. Empty for a
-    text without any sign.
+    Compatibility forms (NFKC), case, invisible characters (category Cf) and runs of white space are normalised. Empty
+    for a text without any sign.
     """
     parts = list(_words_and_signs(_fold_characters(text)))
     return f"{_BETWEEN}{_BETWEEN.join(parts)}{_BETWEEN}" if parts else ""
@@ -67,7 +67,7 @@ def _is_invisible(character: str) -> bool:
 
 @lru_cache(8_192)
 def _is_word_character(character: str) -> bool:
-    """Whether a character forms one word with its neighbours."""
+    """Whether a character can be part of a word."""
     if not (character.isalnum() or character == "_" or unicodedata.category(character)[0] == "M"):
         return False
     return character.isascii() or not unicodedata.name(character, "").startswith(_SEPARATE)
@@ -79,7 +79,7 @@ _MEMORY = 1 << 19  # bytes of a compiled pattern and of what it remembers while 
 _REMEMBERED = 4_096
 
 
-class _Compiled(Protocol):
+class _CompiledPattern(Protocol):
     programsize: int
 
     def search(self, text: str) -> object | None: ...
@@ -88,7 +88,7 @@ class _Compiled(Protocol):
 class TextPattern(NamedTuple):
     """A compiled pattern. ``size`` times the bytes of a text bounds the work of a search."""
 
-    compiled: _Compiled
+    compiled: _CompiledPattern
     size: int
 
     def is_in(self, text: str) -> bool:
@@ -96,7 +96,7 @@ class TextPattern(NamedTuple):
 
 
 def compile_text_pattern(text: str) -> TextPattern:
-    """The compiled pattern, ignoring case; raises ``ValueError`` for one that cannot be used."""
+    """The compiled pattern, ignoring case; raises ``ValueError`` for an unusable one."""
     made = _compile_pattern(text)
     if isinstance(made, str):
         raise ValueError(f"the pattern cannot be used: {made}")
@@ -110,7 +110,7 @@ def _compile_pattern(text: str) -> TextPattern | str:
     if text.lower().count("\\p") > MAX_CLASSES:
         return f"it has more than {MAX_CLASSES} classes by Unicode property"
     try:
-        compiled = cast(_Compiled, re2.compile(text, _build_options()))
+        compiled = cast(_CompiledPattern, re2.compile(text, _build_options()))
     except re2.error as error:
         return f"{_describe_cause(error)} (look-around and back references do not exist here)"
     return TextPattern(compiled, compiled.programsize)
@@ -130,7 +130,7 @@ def _describe_cause(error: Exception) -> str:
 
 
 class TextDefault(StrEnum):
-    """The policy for a text that no rule allows."""
+    """What happens to a text that no rule allows."""
 
     ALLOW = "allow"
     DENY = "deny"
@@ -149,7 +149,7 @@ class ReadyTextRule(NamedTuple):
     pattern: TextPattern | None
 
     def match(self, text: FoldedText) -> str | None:
-        """A sentence on what of the rule is in the text; None if nothing is."""
+        """A sentence on what the rule found in the text; None if nothing."""
         for word, written in zip(self.words, self.rule.keywords, strict=True):
             if word in text.words:
                 return f"{written!r} is in the text"
@@ -157,13 +157,15 @@ class ReadyTextRule(NamedTuple):
 
     @property
     def why_not_found(self) -> str:
-        """A sentence on what the rule looks for and the text lacks."""
+        """A sentence on what the rule looked for and did not find."""
         wanted = [repr(keyword) for keyword in self.rule.keywords] + ["its pattern"] * bool(self.pattern)
         return f"{' or '.join(wanted)} is not in the text"
 
 
 class ReadyTexts(NamedTuple):
-    """The text rules of one policy. ``first_id``: the first rule's id or the default's; None if neither matters."""
+    """The text rules of one policy. ``first_id``: the id of the first rule or of the default; None if neither
+    matters.
+    """
 
     policy_id: str
     rules: tuple[ReadyTextRule, ...]
@@ -171,8 +173,8 @@ class ReadyTexts(NamedTuple):
     first_id: str | None
 
 
-def ready_text_rule(rule: TextRule) -> ReadyTextRule:
-    """The rule, prepared. Raises ``ValueError`` for one without keywords or pattern, or with a wrong word."""
+def prepare_text_rule(rule: TextRule) -> ReadyTextRule:
+    """Prepares the rule. Raises ``ValueError`` if it has neither keywords nor pattern, or an unknown word."""
     words = tuple(map(folded_words, rule.keywords))
     if not words and rule.pattern is None:
         raise ValueError("a text rule needs keywords or a pattern")
@@ -180,7 +182,7 @@ def ready_text_rule(rule: TextRule) -> ReadyTextRule:
         raise ValueError("a keyword is empty")
     if rule.pattern == "":
         raise ValueError("the pattern is empty")
-    kind = word_of(TextRuleType, "type", rule.type, "known types")
+    kind = enum_member_of(TextRuleType, "type", rule.type, "known types")
     return ReadyTextRule(
         rule,
         kind,
@@ -194,8 +196,8 @@ def text_findings(
 ) -> Iterator[Finding]:
     """Yields a finding for each policy with text rules; a violation blocks.
 
-    If the request has no text, the rules are undecided, and a problem if it is binding. Nothing complies with policies
-    that are ``invalid``.
+    Without a text the rules are undecided, which is a problem if the request is binding. No text complies while
+    policies are ``invalid``.
     """
     concerned = [(texts, texts.first_id) for texts in policies if texts.first_id is not None]
     if concerned and request.text is not None:

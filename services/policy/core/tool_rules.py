@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from services.policy.core.conditions import Condition, ConditionCache
-from services.policy.core.rules import word_of
+from services.policy.core.rules import enum_member_of
 from shared.contracts.policy import Policy, ToolRule, ToolRuleKind
 from shared.domain.words import Level, ToolClass
 
@@ -22,7 +22,7 @@ _FIELDS = set[str]().union(*_OWN_FIELDS.values())
 
 
 class ToolDefault(StrEnum):
-    """The policy for a tool that no rule admits."""
+    """What happens to a tool that no rule admits."""
 
     ALLOW = "allow"
     DENY = "deny"
@@ -51,12 +51,12 @@ class ReadyToolRule(NamedTuple):
 
     @property
     def cost(self) -> int:
-        """The cost of deciding the rule for one call, in nodes, without the comparison with earlier calls."""
+        """The cost of deciding the rule for one call, in nodes, without comparing it with earlier calls."""
         rule = self.rule
         return 2 + (self.condition.cost if self.condition else 0) + (len(rule.id) + len(rule.reason or "")) // 16
 
     def reason(self, tool: str) -> str:
-        """The rule's own reason, or its meaning in words, for whoever planned the call."""
+        """The rule's stated reason, or else its meaning in words, for whoever planned the call."""
         return self.rule.reason or f"{tool} {self._describe_meaning()}"
 
     def _describe_meaning(self) -> str:
@@ -75,9 +75,9 @@ class ReadyToolRule(NamedTuple):
                 return "must not be called"
 
 
-def ready_tool_rule(policy: Policy, rule: ToolRule, conditions: ConditionCache) -> ReadyToolRule:
-    """The rule, prepared. Raises ``ConditionError`` for its condition, ``ValueError`` for anything else wrong."""
-    kind = word_of(ToolRuleKind, "kind", rule.kind, "known kinds")
+def prepare_tool_rule(policy: Policy, rule: ToolRule, conditions: ConditionCache) -> ReadyToolRule:
+    """Prepares the rule. Raises ``ConditionError`` for its condition, ``ValueError`` for any other fault."""
+    kind = enum_member_of(ToolRuleKind, "kind", rule.kind, "known kinds")
     _refuse_stray_fields(rule, kind)
     if kind is ToolRuleKind.ONLY_AFTER and not 0 < len(rule.after) <= MAX_AFTER:
         raise ValueError(f"only_after needs one to {MAX_AFTER} names of tools in 'after'")
@@ -97,7 +97,7 @@ def ready_tool_rule(policy: Policy, rule: ToolRule, conditions: ConditionCache) 
 
 
 def is_left_out(default: ToolDefault, rules: tuple[ReadyToolRule, ...], tool: str, tool_class: ToolClass) -> bool:
-    """Whether a policy that denies by default has no rule that admits the tool."""
+    """Whether the policy denies by default and no rule of it admits the tool."""
     reads = tool_class in (ToolClass.READ, ToolClass.COMPUTE)
     if default is ToolDefault.ALLOW or (default is ToolDefault.DENY_WRITES and reads):
         return False
@@ -109,9 +109,9 @@ def why_left_out(tool: str, policy: Policy) -> str:
 
 
 def name_matcher(name: str) -> Callable[[str], bool]:
-    """A test of whether a tool's name matches ``name``, in which ``*`` stands for any characters.
+    """A function that tells whether a tool's name matches ``name``, in which ``*`` stands for any characters.
 
-    Raises ``ValueError`` for a name that cannot be used.
+    Raises ``ValueError`` for an unusable name.
     """
     name = name.strip()
     if not name:
@@ -143,8 +143,8 @@ def _refuse_stray_fields(rule: ToolRule, kind: ToolRuleKind) -> None:
 
 
 def _counted_calls(rule: ToolRule) -> WhatCounts:
-    """What the rule counts: all calls, unless it says otherwise."""
-    return WhatCounts.CALLS if rule.counting is None else word_of(WhatCounts, "counting", rule.counting)
+    """Which calls the rule counts; all, unless it says otherwise."""
+    return WhatCounts.CALLS if rule.counting is None else enum_member_of(WhatCounts, "counting", rule.counting)
 
 
 def _read_limit(rule: ToolRule) -> int:

@@ -1,4 +1,4 @@
-"""The operators of the condition language, for two values. docs/policy.md has the same as tables."""
+"""The operators of the condition language. docs/policy.md has them as tables."""
 
 import operator
 import re
@@ -12,7 +12,7 @@ from shared.contracts.policy import ContextValue
 
 
 class UnknownTruth(Enum):
-    """The third truth value, a sentinel: a field that decides is missing, or null where a value is needed."""
+    """The third truth value: a needed field is missing or null."""
 
     UNKNOWN = "unknown"
 
@@ -24,7 +24,7 @@ Truth: TypeAlias = bool | UnknownTruth
 
 
 class ConditionError(Exception):
-    """A condition that cannot be parsed or evaluated; ``position`` is the character where the error is."""
+    """A condition that cannot be parsed or evaluated; ``position``: the character offset of the fault."""
 
     def __init__(self, cause: str, position: int) -> None:
         super().__init__(cause)
@@ -33,11 +33,13 @@ class ConditionError(Exception):
 
 
 class TypeClash(Exception):
-    """An operator got values of types it cannot take. The caller, who knows the position, raises ``ConditionError``."""
+    """An operator got values of types that it does not support. The caller raises ``ConditionError`` with the
+    position.
+    """
 
 
 class Amount(NamedTuple):
-    """A text that is a number, such as ``5,000`` or ``$7,200.50``."""
+    """A text that spells a number, such as ``5,000`` or ``$7,200.50``."""
 
     number: Decimal
     currency: str
@@ -67,7 +69,7 @@ def amount_of(text: str) -> Amount | None:
 
 
 def truth_of(value: Value) -> Truth:
-    """A value as a truth: booleans as they are, null and missing are unknown; raises ``TypeClash`` for others."""
+    """A value as a truth value: booleans as they are, null and missing as unknown; raises ``TypeClash`` for others."""
     if value is True or value is False:
         return value
     if value is None or isinstance(value, UnknownTruth):
@@ -76,7 +78,7 @@ def truth_of(value: Value) -> Truth:
 
 
 def equal(left: Value, right: Value) -> Truth:
-    """``==``: numbers by value, a text equals a number that it spells; other types are never equal."""
+    """``==``: numbers by value; a text equals a number that it spells; other types are never equal."""
     same = identical(left, right)
     if same is False and isinstance(left, str) is not isinstance(right, str):
         first, second = _read_number(left), _read_number(right)
@@ -97,7 +99,7 @@ def identical(left: Value, right: Value) -> Truth:
 
 
 def is_member(value: Value, choices: Value) -> Truth:
-    """``in``: whether the value equals, as by ``==``, an item of a list."""
+    """``in``: whether the value equals (``==``) an item of the list."""
     if isinstance(value, UnknownTruth) or choices is None or isinstance(choices, UnknownTruth):
         return UNKNOWN
     if not isinstance(choices, list):
@@ -105,7 +107,7 @@ def is_member(value: Value, choices: Value) -> Truth:
     return any(equal(value, choice) is True for choice in choices)
 
 
-def _in_order(holds: Callable[..., bool], left: Value, right: Value) -> Truth:
+def _compare_order(holds: Callable[..., bool], left: Value, right: Value) -> Truth:
     """``< <= > >=``: two numbers by value, two plain texts by character. Raises ``TypeClash`` for other types."""
     if left is None or right is None or isinstance(left, UnknownTruth) or isinstance(right, UnknownTruth):
         return UNKNOWN
@@ -128,10 +130,10 @@ def _differ(compare: Callable[[Value, Value], Truth], left: Value, right: Value)
 
 OPERATORS: Mapping[str, Callable[[Value, Value], Truth]] = {
     "in": is_member,
-    ">": partial(_in_order, operator.gt),
-    "<": partial(_in_order, operator.lt),
-    ">=": partial(_in_order, operator.ge),
-    "<=": partial(_in_order, operator.le),
+    ">": partial(_compare_order, operator.gt),
+    "<": partial(_compare_order, operator.lt),
+    ">=": partial(_compare_order, operator.ge),
+    "<=": partial(_compare_order, operator.le),
     "==": equal,
     "===": identical,
     "!=": partial(_differ, equal),
@@ -153,5 +155,5 @@ def _kind_of(value: ContextValue) -> str:
 
 
 def _kind_in_words(value: ContextValue) -> str:
-    """The type of a value for an error message. Never the value: errors may reach logs."""
+    """The type of a value for an error message; never the value, since errors may be logged."""
     return f"{'an' if isinstance(value, dict) else 'a'} {_kind_of(value)}"

@@ -15,8 +15,8 @@ from typing_extensions import override
 from services.policy.core.allowances import allowances
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import decide
-from services.policy.core.prepared import PreparedPolicies, ReadyPolicies, TooMuch
-from services.policy.core.prose import check
+from services.policy.core.prepared import PreparedPolicies, ReadyPolicies, RequestTooLarge
+from services.policy.core.prose import check_candidates
 from shared.contracts.allowance import AllowanceRequest, Allowances
 from shared.contracts.policy import EvaluateRequest, Policy, PolicyContract, Verdict, verdict_word
 from shared.contracts.policy_document import refused_field
@@ -27,7 +27,7 @@ from shared.ports.meter import NO_METER, Meter
 
 
 class RequestRejected(Exception):
-    """A refused request. ``status``: HTTP status; the message is for people; ``field``: the part at fault."""
+    """The request is refused. ``status``: the HTTP status; the message is for people; ``field``: the faulty part."""
 
     def __init__(self, status: int, sentence: str, field: str | None = None) -> None:
         super().__init__(sentence)
@@ -36,14 +36,14 @@ class RequestRejected(Exception):
 
 
 class RefusalBody(BaseModel):
-    """The body of every answer that is no verdict."""
+    """The body of every error response."""
 
     error: str
     field: str | None = None
 
 
-def answer_refused(refused: RequestRejected | TooMuch) -> JSONResponse:
-    """The HTTP answer for a ``RequestRejected``, and for a request over the service's bounds (``TooMuch``)."""
+def answer_refused(refused: RequestRejected | RequestTooLarge) -> JSONResponse:
+    """The HTTP response for ``RequestRejected`` or ``RequestTooLarge``."""
     refusal = RefusalBody(error=str(refused), field=refused.field)
     return JSONResponse(refusal.model_dump(), refused.status if isinstance(refused, RequestRejected) else 422)
 
@@ -57,7 +57,7 @@ class _Policies(PolicyContract):
 
 
 async def read_document(request: Request, limit: int) -> JsonObject:
-    """The body as a JSON object; raises ``RequestRejected``."""
+    """The request's body as a JSON object; raises ``RequestRejected``."""
     return _parse_body(await _read_limited(request, limit))
 
 
@@ -84,8 +84,8 @@ def _parse_body(body: bytes) -> JsonObject:
     return document
 
 
-def read_as(model: type[_Model], document: JsonObject, **ready: object) -> _Model:
-    """The document as a ``model``, with fields in ``ready`` already parsed; raises ``RequestRejected``."""
+def validate_document(model: type[_Model], document: JsonObject, **ready: object) -> _Model:
+    """The document as a ``model``, with the fields in ``ready`` already parsed; raises ``RequestRejected``."""
     try:
         return model.model_validate({**document, **ready})
     except ValidationError as error:
@@ -98,9 +98,9 @@ def read_as(model: type[_Model], document: JsonObject, **ready: object) -> _Mode
 
 
 def prepared_policies(document: JsonObject, policy_hash: str | None, held: PreparedPolicies) -> ReadyPolicies:
-    """The policies with a given hash, or those in the document if no hash is given.
+    """The prepared policies of the given hash, or those in the document if there is no hash.
 
-    Raises ``RequestRejected`` if they are not known or cannot be read; ``TooMuch`` if they are too many.
+    Raises ``RequestRejected`` if they are unknown or invalid, ``RequestTooLarge`` if there are too many.
     """
     if policy_hash is None:
         return held.prepare(_read_policies(document))
@@ -113,9 +113,9 @@ def prepared_policies(document: JsonObject, policy_hash: str | None, held: Prepa
 
 
 def _read_policies(document: JsonObject) -> tuple[Policy, ...]:
-    """The policies in a document. Unknown fields are refused: a misspelt one would silently have no effect."""
+    """The policies in a document. Unknown fields are refused, since a misspelt one would silently have no effect."""
     own = document.get("policies", [])
-    policies = read_as(_Policies, {"policies": own}).policies
+    policies = validate_document(_Policies, {"policies": own}).policies
     for place, policy in enumerate(own if isinstance(own, list) else ()):
         if strange := refused_field(policy):
             raise RequestRejected(422, f"policies.{place}: nobody reads the field {strange}", f"policies.{place}")
@@ -127,7 +127,7 @@ def _is_about_a_value(path: Sequence[str]) -> bool:
 
 
 def _find_path(document: Json, places: Sequence[str | int]) -> list[str]:
-    """The part of an error's location that exists in the document, without the names of alternatives behind it."""
+    """The beginning of an error's location that exists in the document, without the names of union members after it."""
     path: list[str] = []
     for place in places:
         if isinstance(document, dict) and place in document:
@@ -148,9 +148,9 @@ class PolicyHealth(BaseModel):
 
 
 class PolicyApp(FastAPI):
-    """An application that describes the bodies it reads by itself; not before somebody asks what it does.
+    """An application that describes its request bodies itself, when its schema is first asked for.
 
-    What FastAPI does around a function that reads a body costs as much as a verdict, and is left out there.
+    FastAPI's own body handling takes as long as a verdict, and is left out.
     """
 
     @override
@@ -165,7 +165,7 @@ class PolicyApp(FastAPI):
     async def _answer_body(self, request: Request, send: Send) -> None:
         try:
             answer: Response = await request["endpoint"](request=request, **request.path_params)
-        except (RequestRejected, TooMuch) as refused:
+        except (RequestRejected, RequestTooLarge) as refused:
             answer = answer_refused(refused)
         await answer(request.scope, request.receive, send)
 
@@ -180,7 +180,7 @@ class PolicyApp(FastAPI):
 
 
 def application(conditions: ConditionCache, max_body_bytes: int, meter: Meter = NO_METER) -> FastAPI:
-    """The service as an ASGI application. Between requests it keeps only prepared policies and conditions."""
+    """The service as an ASGI application. Between requests it keeps only caches of policies and conditions."""
     app = PolicyApp(title="Purple Agent policy service", version="1", docs_url=None, redoc_url=None)
     refusals: dict[int | str, dict[str, object]] = {status: {"model": RefusalBody} for status in (400, 413, 422)}
     or_unknown: dict[int | str, dict[str, object]] = {**refusals, 404: {"model": RefusalBody}}
@@ -214,7 +214,9 @@ def application(conditions: ConditionCache, max_body_bytes: int, meter: Meter = 
     )
     async def check_prose(request: Request) -> Response:
         """Check rules that were translated from prose against that prose, and against the tools that exist."""
-        return _json_response(check(read_as(ProseRequest, await read_document(request, max_body_bytes)), conditions))
+        return _json_response(
+            check_candidates(validate_document(ProseRequest, await read_document(request, max_body_bytes)), conditions)
+        )
 
     @app.get("/health")
     async def health() -> PolicyHealth:
@@ -235,13 +237,13 @@ def _json_response(message: PolicyContract) -> Response:
 
 def _judge_allowances(document: JsonObject, policy_hash: str | None, held: PreparedPolicies) -> Allowances:
     prepared = prepared_policies(document, policy_hash, held)
-    return allowances(read_as(AllowanceRequest, document, policies=()), prepared)
+    return allowances(validate_document(AllowanceRequest, document, policies=()), prepared)
 
 
 def _reach_verdict(document: JsonObject, policy_hash: str | None, held: PreparedPolicies, meter: Meter) -> Verdict:
     began = perf_counter()
     prepared = prepared_policies(document, policy_hash, held)
-    asked = read_as(EvaluateRequest, document, policies=())
+    asked = validate_document(EvaluateRequest, document, policies=())
     verdict = decide(asked, prepared)
     meter.observe(names.VERDICT_SECONDS, perf_counter() - began)
     meter.add(names.VERDICTS, verdict=verdict_word(verdict), binding="yes" if verdict.binding else "no")

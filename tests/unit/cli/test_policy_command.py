@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from cli.audit import print_writes, writes_as_csv
 from cli.main import app
-from services.policy.entrypoints.trying import backtest, check
+from services.policy.entrypoints.commands import backtest, check
 from shared.domain.exact_json import JsonObject
 from shared.infra.archive_folder import FolderArchive
 from tests.each_row import each_row

@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 from hypothesis import given, strategies as st
 
-from shared.domain.exact_json import MAX_DEPTH, Json, dumps, i_json, loads
+from shared.domain.exact_json import MAX_DEPTH, Json, dumps, loads, to_i_json
 from shared.domain.words import TaskState
 from tests.each_row import each_row
 
@@ -82,9 +82,9 @@ def test_whatever_is_read_can_be_written_again() -> None:
 )
 def test_a_number_that_a_double_cannot_hold_is_told_as_its_text(written: str, told: object) -> None:
     """Whoever reads JSON with doubles, as protocol 1.0 itself does, would otherwise read another amount or account."""
-    assert i_json(loads(written)) == told
+    assert to_i_json(loads(written)) == told
 
 
 @given(st.decimals(allow_nan=False, allow_infinity=False, places=4))
 def test_whatever_is_told_is_the_number_that_was_meant(number: Decimal) -> None:
-    assert Decimal(str(i_json(number))) == number
+    assert Decimal(str(to_i_json(number))) == number

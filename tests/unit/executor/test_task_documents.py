@@ -10,9 +10,9 @@ from services.executor.core.reflect.documents import (
     DocumentMaterial,
     asked_documents,
     asking_words,
-    document,
+    build_document,
+    document_templates,
     mark_unverified,
-    templates,
 )
 from services.executor.core.session.dossier import Dossier, Progress
 from shared.contracts.approval import Approval
@@ -235,8 +235,15 @@ def data(artifact: Artifact) -> dict[str, object]:
 
 @pytest.mark.promise("documents.templates")
 def test_there_are_nine_templates_with_the_sections_of_the_seed_and_every_source_that_one_names_exists() -> None:
-    assert {name: " ".join(section.name for section in one.sections) for name, one in templates().items()} == NINE
-    named = {source.partition(":")[0] for one in templates().values() for s in one.sections for source in s.filled_from}
+    assert {
+        name: " ".join(section.name for section in one.sections) for name, one in document_templates().items()
+    } == NINE
+    named = {
+        source.partition(":")[0]
+        for one in document_templates().values()
+        for s in one.sections
+        for source in s.filled_from
+    }
     assert named <= SOURCES
 
 
@@ -244,24 +251,24 @@ def test_there_are_nine_templates_with_the_sections_of_the_seed_and_every_source
 @each_row("kind", sorted(NINE))
 def test_with_everything_written_a_document_is_complete_and_with_nothing_known_each_section_is_named(kind: str) -> None:
     """What data does not fill comes from the drafted texts; the Markdown has one heading for each section."""
-    texts = {section.name: f"About {section.name}." for section in templates()[kind].sections}
+    texts = {section.name: f"About {section.name}." for section in document_templates()[kind].sections}
     made, bare = (
-        document(
+        build_document(
             kind,
             material(approval=approval(plan(call({"claim_id": "C-1"})), deadline=NOON + timedelta(hours=24))),
             *ABOUT,
             texts,
         ),
-        document(kind, material(Dossier(), ""), *ABOUT),
+        build_document(kind, material(Dossier(), ""), *ABOUT),
     )
     told, without = data(made), data(bare)
     assert (told["type"], told["created_at"], told["complete"]) == (kind, NOON.isoformat(), True)
     assert set(told) == {"type", "created_at", "metadata", "sections", "complete"}
-    assert (made.text or "").count("\n## ") == len(templates()[kind].sections)
+    assert (made.text or "").count("\n## ") == len(document_templates()[kind].sections)
     assert "REQUIRED" not in (made.text or "")
     assert made.media_type == "text/markdown"
     always = {"request_summary", "audit_scope", "blameless_note", "action_items_"}
-    empty = [section.name for section in templates()[kind].sections if section.name not in always]
+    empty = [section.name for section in document_templates()[kind].sections if section.name not in always]
     assert isinstance(without["metadata"], dict)
     assert (without["metadata"]["missing_sections"], without["complete"]) == (empty, False)
     for name in empty:
@@ -272,10 +279,10 @@ def test_with_everything_written_a_document_is_complete_and_with_nothing_known_e
 def test_an_amount_stands_in_a_document_as_it_was_read_and_what_stands_in_a_cell_cannot_end_it() -> None:
     """In the JSON as text: 86.10 is no binary fraction anywhere."""
     owed = fact({"id": "R-1", "customer": "Ada", "amount": Decimal("86.10")})
-    made = document("ar_report", material(Dossier(facts=(owed,))), *ABOUT)
+    made = build_document("ar_report", material(Dossier(facts=(owed,))), *ABOUT)
     assert "| R-1 | 86.10 | Ada |" in (made.text or "")
     assert "'amount': '86.10'" in str(data(made)["sections"])
-    assert "Sail \\| Co" in (document("ar_report", material(), *ABOUT).text or "")
+    assert "Sail \\| Co" in (build_document("ar_report", material(), *ABOUT).text or "")
 
 
 @pytest.mark.promise("documents.asked")

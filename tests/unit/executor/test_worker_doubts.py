@@ -9,7 +9,7 @@ from services.executor.core.session.ledger import brief_operator, describe_doubt
 from services.executor.ports.tools import ToolAnswer, ToolSilent
 from services.gateway.features.console.views.tasks import writes_in_doubt
 from shared.contracts.task import Principal, TaskRecord, Turn, TurnKind
-from shared.domain.exact_json import Json, JsonObject, i_json
+from shared.domain.exact_json import Json, JsonObject, to_i_json
 from shared.domain.words import Resolution, Role, TaskState, ToolClass, WriteStatus
 from tests.doubles.memory_turns import Died
 from tests.doubles.redis_tasks import a_record
@@ -285,7 +285,7 @@ def test_an_operator_is_told_that_a_silent_server_may_apply_the_call_later() -> 
 @pytest.mark.promise("doubt.late_application")
 def test_the_console_shows_until_when_an_operator_may_decide() -> None:
     until = datetime(2026, 4, 2, 12, 0, tzinfo=UTC)
-    told = i_json(describe_doubt(_SILENT.model_copy(update={"decide_by": until})))
+    told = to_i_json(describe_doubt(_SILENT.model_copy(update={"decide_by": until})))
     record = a_record().model_copy(update={"state": TaskState.INPUT_REQUIRED, "metadata": {"doubts": [told]}})
 
     (doubt,) = writes_in_doubt(record)

@@ -62,11 +62,15 @@ def test_what_is_used_decides_on_the_tier_and_what_the_model_is_told(
     percent: int, tier: Tier, share: budget.BudgetShare
 ) -> None:
     """Mild under 30 %, strict up to 80 %, an emergency above; Haiku above 80 %, save where writes may be proposed."""
-    way = budget.choose_thrift(tier, Fraction(percent, 100), keeps_tier=share.keeps_tier)
+    way = budget.choose_call_mode(tier, Fraction(percent, 100), keeps_tier=share.keeps_tier)
     keeps = percent <= 80 or share in (budget.BudgetShare.PROPOSING, budget.BudgetShare.PLAN)
     assert way.tier is (tier if keeps else Tier.SMALL)
     told = (
-        budget.Pressure.MILD if percent < 30 else budget.Pressure.STRICT if percent <= 80 else budget.Pressure.EMERGENCY
+        budget.BudgetPressure.MILD
+        if percent < 30
+        else budget.BudgetPressure.STRICT
+        if percent <= 80
+        else budget.BudgetPressure.EMERGENCY
     )
     assert way.pressure is told
 

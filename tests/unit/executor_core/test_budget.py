@@ -58,7 +58,7 @@ def test_a_call_that_does_not_fit_is_not_made_and_nothing_is_set_aside_for_it(
     spending.settle(Settlement("other", CallCost(spent, 0), "d"))
     with pytest.raises(BudgetSpent, match=why):
         spending.reserve("k", SMALL, 1000, ceilings, PRICE, share)
-    assert spending.counted == CallCost(spent, 0)
+    assert spending.counted_cost == CallCost(spent, 0)
 
 
 def test_an_answer_is_shortened_to_what_is_left() -> None:
@@ -78,11 +78,11 @@ def test_a_reservation_stays_counted_until_a_stored_reply_settles_it_also_one_of
     second = later.reserve("k", SMALL, 1000, Ceilings(), PRICE, BudgetShare.WHOLE)
     later.settle(Settlement(second.name, CallCost(7, 7), "d"))
     assert second.name != first.name
-    assert later.counted == first.amount + CallCost(7, 7)
+    assert later.counted_cost == first.amount + CallCost(7, 7)
     reserved = TaskSpending().reserve("k", SMALL, 1000, Ceilings(), PRICE, BudgetShare.WHOLE)
     reply = {"spent": Settlement(reserved.name, CallCost(40, 50), "2026-01-02").as_json()}
     spending = TaskSpending([reserved.entry, JournalEntry("k", "model", json.dumps(reply))])
-    assert spending.counted == CallCost(40, 50)
+    assert spending.counted_cost == CallCost(40, 50)
     stored = '{"spent": {"name": "reserve:1:k", "tokens": 40, "nanos": 50, "day": "2026-01-02"}}'
     assert settlement_in(stored) == Settlement("reserve:1:k", CallCost(40, 50), "2026-01-02")
 
@@ -237,6 +237,6 @@ def test_whatever_is_billed_and_wherever_it_dies_the_ceilings_hold(made: list[Ca
         entries.append(JournalEntry(f"k{number}", "model", json.dumps({"spent": settlement.as_json()})))
         spending.settle(settlement)
         over += CallCost(max(0, cost.tokens - reservation.amount.tokens), max(0, cost.nanos - reservation.amount.nanos))
-    assert TaskSpending(entries).counted == spending.counted
-    assert spending.counted.tokens <= tokens + over.tokens
-    assert spending.counted.nanos <= nanos + over.nanos
+    assert TaskSpending(entries).counted_cost == spending.counted_cost
+    assert spending.counted_cost.tokens <= tokens + over.tokens
+    assert spending.counted_cost.nanos <= nanos + over.nanos

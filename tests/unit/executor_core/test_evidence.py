@@ -5,8 +5,8 @@ import pytest
 from services.executor.core.reflect.quality import (
     ReflectedRun,
     answerable_outputs,
+    collect_evidence,
     collect_sources,
-    evidence,
     missing_outputs,
     says_new_value,
     untraced_tokens,
@@ -42,7 +42,7 @@ def run(
 
 
 def score(one: ReflectedRun) -> float:
-    return quality(evidence(one)).value
+    return quality(collect_evidence(one)).value
 
 
 @pytest.mark.promise("reflect.idle_runs")
@@ -56,7 +56,7 @@ def test_a_reconciliation_of_what_does_not_exist_earns_nothing_for_an_empty_plan
     idle = run("Nothing was written: invoice INV-9 was not found.", nothing, task="Reconcile invoice INV-9")
 
     assert score(idle) < 0.35
-    seen = evidence(idle)
+    seen = collect_evidence(idle)
     assert (seen.policy_kept, seen.audit_clean, seen.needs_met, seen.grounded) == (None, None, False, False)
 
 
@@ -87,10 +87,10 @@ def test_an_audit_counts_only_where_there_were_figures_and_rules_are_kept_where_
     figures = (value("total", "sum", "120.50", from_task("120.50")),)
     empty, some = Dossier(verdict=verdict()), Dossier(verdict=verdict(), values=figures)
     refused = some.model_copy(update={"verdict": verdict(passed=False, blocked=True)})
-    assert [evidence(run("x", one)).audit_clean for one in (empty, some, refused)] == [None, True, None]
+    assert [collect_evidence(run("x", one)).audit_clean for one in (empty, some, refused)] == [None, True, None]
     asked = Dossier(verdict=verdict(passed=False, escalate=True), plan=plan(call({})), by_person=True)
     alone = asked.model_copy(update={"by_person": False})
-    assert [evidence(run("x", one)).policy_kept for one in (asked, alone)] == [True, False]
+    assert [collect_evidence(run("x", one)).policy_kept for one in (asked, alone)] == [True, False]
 
 
 @each_row(
@@ -156,9 +156,9 @@ def test_only_what_the_run_knows_can_be_asked_for_and_a_question_or_a_document_n
 
 def test_outputs_that_are_there_raise_the_score_and_a_summary_alone_does_not() -> None:
     full = run("Approved: 120.50 for Ada Lind.", _done(), entry(WriteStatus.VERIFIED), template=PAID)
-    assert quality(evidence(full)).parts["outputs_there"] == 0.1
+    assert quality(collect_evidence(full)).parts["outputs_there"] == 0.1
     summed = ProcessTemplate(process_type="x", states=PATH, outputs=("summary",))
-    assert evidence(run("Approved.", _done(), template=summed)).outputs_there is None
+    assert collect_evidence(run("Approved.", _done(), template=summed)).outputs_there is None
 
 
 def _done() -> Dossier:

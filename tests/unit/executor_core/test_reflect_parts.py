@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from pydantic import JsonValue
 
 from services.executor.core.reflect.client_answer import final_answer, without_footer
-from services.executor.core.reflect.quality import evidence
+from services.executor.core.reflect.quality import collect_evidence
 from services.executor.core.reflect.turn_end import build_turn_end, reflected_run_of, unchanged_end
 from services.executor.core.session.dossier import Dossier, Progress, RunEnd
 from services.executor.core.session.journal import Journal
@@ -60,7 +60,7 @@ def turns(end: TurnEnd) -> tuple[tuple[str, str], ...]:
 
 
 def score(ended: RunEnd) -> float:
-    return quality(evidence(reflected_run_of(ended, work().record))).value
+    return quality(collect_evidence(reflected_run_of(ended, work().record))).value
 
 
 @pytest.mark.promise("answers.footer", "answers.policy_is_said")

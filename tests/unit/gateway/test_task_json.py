@@ -18,7 +18,7 @@ from services.gateway.a2a.views import NEW, OLD, OLD_REST, ClientView, Shown, ta
 from services.gateway.features.streams.updates import ArtifactUpdate, Snapshot, StatusUpdate, TasklessReply, Update
 from services.gateway.features.tasks.views import legacy_view
 from shared.contracts.task import Artifact, File, HistoryMessage, Principal, TaskRecord, TaskRequest
-from shared.domain.exact_json import plain
+from shared.domain.exact_json import to_exact
 from shared.domain.words import Dialect, TaskState
 from tests.doubles.redis_tasks import a_record
 from tests.each_row import each_row
@@ -160,7 +160,7 @@ _KNOWN = {"submitted", "working", "input-required", "completed", "canceled", "fa
 def test_a_state_is_one_that_the_early_protocol_knows(state: TaskState) -> None:
     """It has no word for a refusal, which is a failure there; the reason is told with it."""
     ended = a_record().model_copy(update={"state": state, "reason": "why"})
-    shown = plain(legacy_view(ended, "t1", None, ""))
+    shown = to_exact(legacy_view(ended, "t1", None, ""))
     told = at(shown, "status.state")
     assert told in _KNOWN
     assert told == ("failed" if state is TaskState.REJECTED else state.value)

@@ -9,8 +9,8 @@ from hypothesis import given, strategies as st
 
 from services.learner.core.files import importer
 from services.learner.core.files.formats import Statistics
-from services.learner.core.training import MOST_ROWS, Rows, case_of, merge_cases, parse_stored_case, read_rows
-from services.learner.ports.files import ArmRecord, EntityRecord, FileTotals, StoredFile, Versions
+from services.learner.core.training import MOST_ROWS, TrainingRows, case_of, merge_cases, parse_stored_case, read_rows
+from services.learner.ports.files import ArmRecord, EntityRecord, FileTotals, StoredFile, StoredVersions
 from services.learner.ports.outcomes import StoredCase
 from shared.contracts.knowledge import Accuracy, CaseEntry, KnownEntity, KnownFact
 from shared.domain.bandit import Arm
@@ -23,7 +23,7 @@ from tests.unit.learner.makers import a_case
 from tests.unit.learner.training import a_row, lines_of
 
 
-def _read(*rows: object) -> Rows:
+def _read(*rows: object) -> TrainingRows:
     return read_rows("a/rows.jsonl", lines_of(rows))
 
 
@@ -208,7 +208,7 @@ def _stored(
     entities: Mapping[str, KnownEntity] | None = None,
     accuracy: Mapping[str, Accuracy] | None = None,
 ) -> StoredFile:
-    return StoredFile(Versions("", "", "", ""), cases, arms or {}, events, facts, entities or {}, accuracy or {})
+    return StoredFile(StoredVersions("", "", "", ""), cases, arms or {}, events, facts, entities or {}, accuracy or {})
 
 
 def _entity(name: str, seen: int) -> EntityRecord:

@@ -18,7 +18,7 @@ import httpx
 
 from services.policy.bootstrap import build
 from services.policy.settings import PolicySettings
-from shared.domain.exact_json import Json, JsonObject, dumps, loads_object, plain
+from shared.domain.exact_json import Json, JsonObject, dumps, loads_object, to_exact
 
 _T = TypeVar("_T")
 KEPT = Path(__file__).parent / "golden" / "answers.jsonl.gz"
@@ -220,10 +220,10 @@ class _Made:
 
     def _value(self) -> Json:
         shapes: list[object] = [self._amount(), True, False, None, self._one(_TEXTS)]
-        return plain(self._one([*shapes, ["EU", 7], {"total": 5}, "x" * 250]))
+        return to_exact(self._one([*shapes, ["EU", 7], {"total": 5}, "x" * 250]))
 
     def _amount(self) -> Json:
-        return plain(self._one([0, 7, -3, 100, 5000, 7200, Decimal("7200.50"), "5,000", "$7,200", "€1", None]))
+        return to_exact(self._one([0, 7, -3, 100, 5000, 7200, Decimal("7200.50"), "5,000", "$7,200", "€1", None]))
 
     def _condition(self) -> str:
         drawn = self._chance.random()
@@ -284,11 +284,11 @@ class _Made:
             candidates.append(candidate)
         tools = [{"name": name, "fields": ["amount", "order", "id"]} for name in [*self._some(_TOOLS, 4), "delete"]]
         fields: list[Json] = ["status", "discount"]
-        return {"source": _SOURCE, "candidates": [*candidates], "tools": plain(tools), "fields": fields}
+        return {"source": _SOURCE, "candidates": [*candidates], "tools": to_exact(tools), "fields": fields}
 
     def _perhaps(self, into: JsonObject, chance: float, name: str, value: object) -> None:
         if self._is(chance):
-            into[name] = plain(value)
+            into[name] = to_exact(value)
 
     def _is(self, chance: float) -> bool:
         return self._chance.random() < chance

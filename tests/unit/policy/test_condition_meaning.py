@@ -277,7 +277,7 @@ def test_evaluation_agrees_with_an_independent_evaluator(tree: grammar.Node, con
 def test_spaces_never_matter(tree: grammar.Node, data: st.DataObject) -> None:
     """Any spaces between tokens, or none, make the same condition."""
     text = text_of(tree)
-    found = list(grammar.tokens(text))
+    found = list(grammar.tokenize(text))
     pieces = [text[one.position : two.position].strip() for one, two in pairwise(found)]
     respaced = data.draw(_SPACES)
     for token, piece in zip(found, pieces, strict=False):

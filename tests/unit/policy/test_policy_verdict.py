@@ -7,7 +7,7 @@ from hypothesis import given
 
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
-from services.policy.core.prepared import MAX_TEXT, TooMuch
+from services.policy.core.prepared import MAX_TEXT, RequestTooLarge
 from shared.contracts.policy import (
     CallContext,
     ContextValue,
@@ -238,7 +238,7 @@ _LONGEST = Policy(id="P", rules=(_TEXT,), tool_rules=(_SENT,), text_rules=(_SAID
 )
 def test_a_request_that_would_hold_up_the_others_is_refused(request_: EvaluateRequest, field: str) -> None:
     """Before the work is done, and with the part that is too large."""
-    with pytest.raises(TooMuch) as caught:
+    with pytest.raises(RequestTooLarge) as caught:
         evaluate(request_, ConditionCache())
 
     assert caught.value.field == field

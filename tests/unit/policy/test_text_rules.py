@@ -9,8 +9,8 @@ from hypothesis import given, strategies as st
 
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
-from services.policy.core.prepared import TooMuch
-from services.policy.core.prose import check
+from services.policy.core.prepared import RequestTooLarge
+from services.policy.core.prose import check_candidates
 from services.policy.core.quotes import sentences
 from shared.contracts.policy import EvaluateRequest, Policy, Rule, TextFinding, TextRule, ToolRule, Verdict
 from shared.contracts.policy_document import sorted_document
@@ -158,7 +158,7 @@ def test_a_hostile_pattern_answers_or_is_refused_within_a_moment(written: str, t
     """The best of three tries, each with a pattern that is new, for the machine may be busy."""
 
     def search() -> None:
-        with suppress(TooMuch):
+        with suppress(RequestTooLarge):
             _verdict(TextRule(id="r", type="deny", pattern=f"{written}|{uuid4().hex[:9]}"), text=text)
 
     assert soon(search)
@@ -179,7 +179,7 @@ def test_a_hostile_pattern_answers_or_is_refused_within_a_moment(written: str, t
 )
 def test_more_searching_than_the_others_can_wait_for_is_refused(rules: list[TextRule], text: str, field: str) -> None:
     """Patterns in all, one pattern, all patterns, and keywords, each over the text."""
-    with pytest.raises(TooMuch) as caught:
+    with pytest.raises(RequestTooLarge) as caught:
         _verdict(*rules, text=text)
 
     assert caught.value.field == field
@@ -262,7 +262,9 @@ LIMIT = Candidate(
 
 
 def _check(*candidates: Candidate, source: str = SOURCE, fields: tuple[str, ...] = ()) -> ProseAnswer:
-    return check(ProseRequest(source=source, candidates=candidates, tools=TOOLS, fields=fields), ConditionCache())
+    return check_candidates(
+        ProseRequest(source=source, candidates=candidates, tools=TOOLS, fields=fields), ConditionCache()
+    )
 
 
 def _rule(condition: str, quote: str = LIMIT.quote, action: str = "block", level: str | None = None) -> Candidate:
@@ -375,8 +377,8 @@ def test_prose_is_cut_into_sentences(source: str, expected: list[str]) -> None:
 )
 def test_more_prose_than_the_others_can_wait_for_is_refused(request_: ProseRequest, field: str) -> None:
     """The source, the candidates, and what they are compared with."""
-    with pytest.raises(TooMuch) as caught:
-        check(request_, ConditionCache())
+    with pytest.raises(RequestTooLarge) as caught:
+        check_candidates(request_, ConditionCache())
 
     assert caught.value.field == field
 
@@ -396,4 +398,4 @@ _RULE = Rule(id="R", condition="amount > 5000", action="block")
 )
 def test_hostile_prose_is_checked_in_a_bounded_time(request_: ProseRequest) -> None:
     """Repetition is what makes searching dear; its own processor time counts, for the machine may be busy."""
-    assert soon(lambda: check(request_, ConditionCache()))
+    assert soon(lambda: check_candidates(request_, ConditionCache()))

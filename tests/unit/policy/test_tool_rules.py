@@ -6,7 +6,7 @@ from hypothesis import given, strategies as st
 from services.policy.core.allowances import allowances
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
-from services.policy.core.prepared import TooMuch, prepare
+from services.policy.core.prepared import RequestTooLarge, prepare
 from shared.contracts.allowance import AllowanceRequest, Allowances, OfferedTool, ToolAllowance
 from shared.contracts.policy import (
     CallContext,
@@ -291,7 +291,7 @@ def test_looking_back_over_too_much_is_refused() -> None:
     history = (PastCall(tool="t", outcome=CallOutcome.FAILED),) * 2_000
     rules = tuple(ToolRule(id=f"R{n}", kind="at_most", tool="t", limit=99_999) for n in range(400))
 
-    with pytest.raises(TooMuch) as caught:
+    with pytest.raises(RequestTooLarge) as caught:
         _verdict(rules, ("t", {}), history=history)
 
     assert caught.value.field == "calls"
@@ -400,7 +400,7 @@ def test_allowances_for_too_many_tools_are_refused() -> None:
     rules = tuple(ToolRule(id=f"R{n}", kind="never", tool="t") for n in range(1_000))
     tools = tuple(OfferedTool(tool=f"t{n}") for n in range(1_000))
 
-    with pytest.raises(TooMuch) as caught:
+    with pytest.raises(RequestTooLarge) as caught:
         _asked(AllowanceRequest(policies=(Policy(id="P", tool_rules=rules),), tools=tools))
 
     assert caught.value.field == "tools"
@@ -418,7 +418,7 @@ def test_allowances_that_look_back_over_too_much_are_refused(looked_at: dict[str
     asked = {"policies": (Policy(id="P", tool_rules=rules),), "tools": (OfferedTool(tool="get"),)}
 
     assert not _asked(AllowanceRequest.model_validate(asked)).problems
-    with pytest.raises(TooMuch) as caught:
+    with pytest.raises(RequestTooLarge) as caught:
         _asked(AllowanceRequest.model_validate({**asked, **looked_at}))
 
     assert caught.value.field == "tools"

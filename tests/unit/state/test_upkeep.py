@@ -22,11 +22,11 @@ EVERYWHERE = list(range(PARTITIONS))
 def test_a_sweep_comes_first_and_again_after_its_pause_and_where_something_falls_due_then() -> None:
     plan, due = UpkeepPlan(sweep_seconds=5.0), UpkeepPlan(sweep_seconds=60.0)
     assert list(plan.partitions(100.0)) == EVERYWHERE
-    plan.note(EVERYWHERE, {}, 100.0)
+    plan.note_look(EVERYWHERE, {}, 100.0)
     assert (list(plan.partitions(104.9)), list(plan.partitions(105.0))) == ([], EVERYWHERE)
-    due.note(EVERYWHERE, {3: 1.5, 9: 30.0}, 100.0)
+    due.note_look(EVERYWHERE, {3: 1.5, 9: 30.0}, 100.0)
     assert (list(due.partitions(101.0)), list(due.partitions(101.5))) == ([], [3])
-    due.note([3], {}, 101.5)
+    due.note_look([3], {}, 101.5)
     assert (list(due.partitions(102.0)), list(due.partitions(130.0))) == ([], [9])
 
 
@@ -34,11 +34,11 @@ async def test_where_a_turn_ended_here_is_looked_at_for_a_while() -> None:
     """Its session's release, or its next try, comes after it."""
     plan = UpkeepPlan(sweep_seconds=60.0)
     clock = asyncio.get_running_loop().time()
-    plan.note(EVERYWHERE, {}, clock)
+    plan.note_look(EVERYWHERE, {}, clock)
     plan.note_turn_end("acme", "s1")
     own = partition_of("acme", "s1")
     assert list(plan.partitions(clock + 1)) == [own]
-    plan.note([own], {}, clock + 1)
+    plan.note_look([own], {}, clock + 1)
     assert list(plan.partitions(clock + 5)) == [own]
     assert list(plan.partitions(clock + 30)) == []
 

@@ -20,7 +20,7 @@ from cli.gateway.messages import OutgoingMessage, Speaker
 from cli.launcher import Stack, run_stack
 from cli.stack.plan import StackOptions, free_ports
 from services.gateway.first_key import first_key
-from shared.domain.exact_json import Json, loads_object, plain
+from shared.domain.exact_json import Json, loads_object, to_exact
 from shared.infra.installation import InstallationReading
 from shared.infra.redis import connect
 from shared.infra.tls import trusted_certificates
@@ -81,7 +81,7 @@ class BurstFigures(NamedTuple):
 
     def as_json(self) -> dict[str, Json]:
         return {
-            name: plain(round(value, 2) if isinstance(value, float) else value)
+            name: to_exact(round(value, 2) if isinstance(value, float) else value)
             for name, value in self._asdict().items()
         }
 

@@ -14,7 +14,7 @@ from cli.console import Complaint, err, out, print_json
 from services.assessor.adapters.scenario_folder import load_scenario
 from services.assessor.core.days.generation import generated_day
 from services.assessor.generating import write_day
-from shared.domain.exact_json import Json, JsonObject, dumps, plain
+from shared.domain.exact_json import Json, JsonObject, dumps, to_exact
 from shared.ports.simulator import SimulatorFailed
 from tools.bench.days.planner import MeasuredDay, measure_planner
 from tools.bench.days.played import GOLD, IDLE, VANDAL, play_days
@@ -66,7 +66,7 @@ async def measure_days(seed: str, count: int, *, planner: bool) -> JsonObject:
     calls = _calls(by_planner)
     return {
         "seed": seed,
-        "days": {name: {who: plain(round(share, 3)) for who, share in of.items()} for name, of in shares.items()},
+        "days": {name: {who: to_exact(round(share, 3)) for who, share in of.items()} for name, of in shares.items()},
         "calls": calls,
         "missed": [*find_missed_points(shares), *find_missed_calls(calls)],
     }
@@ -85,7 +85,7 @@ def _calls(days: Mapping[str, MeasuredDay]) -> JsonObject:
     return {
         "turns": len(turns),
         **most,
-        "mean": plain(round(fmean(turn.calls for turn in turns), 2)),
+        "mean": to_exact(round(fmean(turn.calls for turn in turns), 2)),
         "most_tokens": max(turn.tokens for turn in turns),
     }
 

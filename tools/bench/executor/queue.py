@@ -15,7 +15,7 @@ from typing import NamedTuple
 from uuid import uuid4
 
 from shared.contracts.task import Principal, TaskRecord, TaskRequest, Turn, TurnKind
-from shared.domain.exact_json import Json, dumps, plain
+from shared.domain.exact_json import Json, dumps, to_exact
 from shared.domain.words import Dialect
 from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.live import ChannelListener
@@ -258,7 +258,7 @@ def _p(values: Sequence[float], percent: int) -> float:
 
 
 def _show_figures(figures: QueueFigures, *, as_json: bool) -> str:
-    rows: dict[str, Json] = {name: plain(value) for name, value in figures._asdict().items()}
+    rows: dict[str, Json] = {name: to_exact(value) for name, value in figures._asdict().items()}
     rows["missed"] = list(figures.missed)
     if as_json:
         return f"{dumps(rows)}\n"

@@ -19,7 +19,7 @@ from redis.asyncio import Redis
 from services.executor.adapters.redis_learned import RedisLearned
 from shared.contracts.knowledge import CaseEntry, KnownEntity, KnownFact
 from shared.domain.cases import CASES_KEPT, CaseOutcome
-from shared.domain.exact_json import Json, JsonObject, dumps, plain
+from shared.domain.exact_json import Json, JsonObject, dumps, to_exact
 from shared.domain.keywords import keywords
 from shared.domain.known import ENTITIES_KEPT, FACTS_KEPT
 from shared.domain.words import Strategy
@@ -82,7 +82,7 @@ def bench_recall(arguments: Sequence[str]) -> int:
 
 
 def _reading_as_json(reading: RecallReading) -> Json:
-    return {name: plain(value) for name, value in reading._asdict().items()}
+    return {name: to_exact(value) for name, value in reading._asdict().items()}
 
 
 async def measure_recall(tenants: int, reads: int = READS) -> RecallFigures:

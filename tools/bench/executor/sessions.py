@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from shared.domain.exact_json import Json, dumps, plain
+from shared.domain.exact_json import Json, dumps, to_exact
 from shared.infra import keys
 from shared.infra.embedded_redis import EmbeddedRedis
 from tools.bench.executor.installation import BenchInstallation, installation
@@ -149,11 +149,11 @@ async def _finish(place: BenchInstallation, name: str, count: int) -> None:
 def _show_figures(figures: SessionFigures, *, as_json: bool) -> str:
     rows: dict[str, Json] = {
         "finished_sessions": figures.finished,
-        "bytes_a_session": [plain(left._asdict()) for left in figures.left],
-        "bytes_by_kind_at_once": plain(figures.kinds),
+        "bytes_a_session": [to_exact(left._asdict()) for left in figures.left],
+        "bytes_by_kind_at_once": to_exact(figures.kinds),
         "turns": figures.turns,
-        "first_turns": plain(figures.first._asdict()),
-        "last_turns": plain(figures.last._asdict()),
+        "first_turns": to_exact(figures.first._asdict()),
+        "last_turns": to_exact(figures.last._asdict()),
         "missed": list(figures.missed),
     }
     return f"{dumps(rows)}\n" if as_json else "".join(f"{name:34} {dumps(value)}\n" for name, value in rows.items())

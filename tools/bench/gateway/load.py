@@ -16,7 +16,7 @@ from random import Random
 from time import perf_counter, process_time
 from typing import NamedTuple
 
-from shared.domain.exact_json import Json, JsonObject, loads_object, plain
+from shared.domain.exact_json import Json, JsonObject, loads_object, to_exact
 from tools.bench.gateway.client import BenchConnection, encode_request, open_connections, pace_requests, time_requests
 from tools.bench.gateway.servers import Server, serving_both, work_off
 
@@ -96,13 +96,13 @@ class GatewayFigures(NamedTuple):
 
     def as_json(self) -> JsonObject:
         def figures(row: NamedTuple) -> Json:
-            return {name: plain(round(value, 3)) for name, value in row._asdict().items()}
+            return {name: to_exact(round(value, 3)) for name, value in row._asdict().items()}
 
         def show_both(rows: Beside) -> Json:
-            return {"ours": figures(rows.ours), "sdk": figures(rows.sdk), "rate": plain(round(rows.rate))}
+            return {"ours": figures(rows.ours), "sdk": figures(rows.sdk), "rate": to_exact(round(rows.rate))}
 
         return {
-            "load_average": plain(round(self.load, 2)),
+            "load_average": to_exact(round(self.load, 2)),
             "get_task": show_both(self.get_task),
             "accept": show_both(self.accept),
             "stream_events": {"ours": figures(self.ours_streaming), "sdk": figures(self.sdk_streaming)},

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from shared.domain.exact_json import Json, JsonObject, dumps, plain
+from shared.domain.exact_json import Json, JsonObject, dumps, to_exact
 from shared.infra.process import tune_gc
 from tools.bench.learner.plot import CannotPlot, plot
 from tools.bench.learner.rates import LearnerRates, rates
@@ -38,7 +38,7 @@ class LearnerFigures(NamedTuple):
         return {
             "events_per_second": round(typical.learner),
             "bare_reader_events_per_second": round(typical.bare),
-            "share_of_bare_reader": plain(self.rates.share),
+            "share_of_bare_reader": to_exact(self.rates.share),
             "without_decoding_events_per_second": round(typical.undecoded),
             "regret": [_course_as_json(one, self.seeds) for one in self.courses],
             "missed": list(self.missed),
@@ -47,7 +47,12 @@ class LearnerFigures(NamedTuple):
 
 def _course_as_json(one: RegretCourse, seeds: int) -> Json:
     last = {"regret": round(one.regret[-1], 1), "bound": round(one.bound[-1], 1)}
-    return {"arms": one.arms, "seeds": seeds, "choices": one.after[-1], **{name: plain(x) for name, x in last.items()}}
+    return {
+        "arms": one.arms,
+        "seeds": seeds,
+        "choices": one.after[-1],
+        **{name: to_exact(x) for name, x in last.items()},
+    }
 
 
 def bench(arguments: Sequence[str]) -> int:

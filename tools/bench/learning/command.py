@@ -9,7 +9,7 @@ from rich.table import Table
 
 from cli.child_json import run_for_json
 from cli.console import err, out, print_json
-from shared.domain.exact_json import Json, JsonObject, dumps, plain
+from shared.domain.exact_json import Json, JsonObject, dumps, to_exact
 from tools.bench.learning.story import LAST, TASKS, WORSE, LearningStory, tell_story
 
 _SECONDS = 600.0
@@ -83,8 +83,8 @@ def _story_as_json(story: LearningStory) -> JsonObject:
         "left_the_worse": story.leaves_the_worse,
         "failing_case_in_primer": story.shows_the_failing_case,
         "primer": [dict(case) for case in story.shown],
-        "status_p50_ms": plain(story.status_p50_ms),
-        "status_p99_ms": plain(story.status_p99_ms),
+        "status_p50_ms": to_exact(story.status_p50_ms),
+        "status_p99_ms": to_exact(story.status_p99_ms),
     }
 
 

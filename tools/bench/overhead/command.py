@@ -7,7 +7,7 @@ import typer
 from rich.table import Table
 
 from cli.console import err, out, print_json
-from shared.domain.exact_json import Json, dumps, plain
+from shared.domain.exact_json import Json, dumps, to_exact
 from shared.domain.words import Strategy
 from tools.bench.floor.yardstick import FloorCosts
 from tools.bench.overhead.load import Measured, overhead
@@ -81,9 +81,9 @@ def _as_json(measured: Measured) -> dict[str, Json]:
     kinds: dict[str, Json] = {
         name: {
             **costs.as_json(),
-            "cpu_ms_ours": plain(round(sum(costs.cpu_ms[part] for part in OURS), 1)),
-            "tasks_a_second": plain(round(measured.a_second[name], 1)),
-            "p50_ms": plain(round(measured.p50_ms[name], 1)),
+            "cpu_ms_ours": to_exact(round(sum(costs.cpu_ms[part] for part in OURS), 1)),
+            "tasks_a_second": to_exact(round(measured.a_second[name], 1)),
+            "p50_ms": to_exact(round(measured.p50_ms[name], 1)),
             "floor": _floor_json(measured.floor.get(name)),
         }
         for name, costs in measured.kinds.items()
@@ -92,7 +92,7 @@ def _as_json(measured: Measured) -> dict[str, Json]:
 
 
 def _floor_json(floor: FloorCosts | None) -> Json:
-    return plain({name: round(value, 2) for name, value in floor._asdict().items()}) if floor else None
+    return to_exact({name: round(value, 2) for name, value in floor._asdict().items()}) if floor else None
 
 
 def _table(measured: Measured) -> Table:

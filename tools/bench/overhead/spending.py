@@ -8,7 +8,7 @@ from typing import NamedTuple, Self, cast
 from redis.asyncio import Redis
 
 from cli.launcher import Stack
-from shared.domain.exact_json import Json, plain
+from shared.domain.exact_json import Json, to_exact
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -71,8 +71,8 @@ class Costs(NamedTuple):
     queue_commands: float
 
     def as_json(self) -> dict[str, Json]:
-        counted = {name: plain(round(value, 1)) for name, value in self._asdict().items() if name != "cpu_ms"}
-        return {"cpu_ms": plain({name: round(value, 2) for name, value in self.cpu_ms.items()}), **counted}
+        counted = {name: to_exact(round(value, 1)) for name, value in self._asdict().items() if name != "cpu_ms"}
+        return {"cpu_ms": to_exact({name: round(value, 2) for name, value in self.cpu_ms.items()}), **counted}
 
 
 async def read_spending(stack: Stack, state: Redis, queue: Redis, at: float) -> Spent:

@@ -11,7 +11,7 @@ from cli.console import err, out, print_json
 from services.planner.core.request import CALL_NOTE, parse
 from services.planner.core.roles import reply
 from services.planner.entrypoints.messages import input_tokens
-from shared.domain.exact_json import Json, JsonObject, dumps, plain
+from shared.domain.exact_json import Json, JsonObject, dumps, to_exact
 
 MOST_MS = 50.0
 _TIMES = 3  # each call is made so often: the least counts
@@ -43,7 +43,7 @@ def planner_command(
     figures = measure_calls(orders)
     missed = find_missed(figures)
     if as_json:
-        print_json(dumps({"orders": orders, "cpu_ms": plain(figures), "missed": [*missed]}))
+        print_json(dumps({"orders": orders, "cpu_ms": to_exact(figures), "missed": [*missed]}))
     else:
         table = Table("task", "CPU, ms", title=f"planner: a call over {orders} orders")
         for name, ms in figures.items():

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import decide
 from services.policy.core.prepared import prepare
-from shared.domain.exact_json import Json, JsonObject, dumps, plain
+from shared.domain.exact_json import Json, JsonObject, dumps, to_exact
 from tools.bench.policy.engines import Engines, NotInstalled, engines
 from tools.bench.policy.rates import EngineRates, rates
 from tools.bench.policy.requests import different_rules
@@ -61,13 +61,13 @@ class PolicyFigures(NamedTuple):
         return found
 
     def as_json(self) -> JsonObject:
-        rows: list[Json] = [{name: plain(value) for name, value in one._asdict().items()} for one in self.answers]
+        rows: list[Json] = [{name: to_exact(value) for name, value in one._asdict().items()} for one in self.answers]
         return {
             "evaluations_per_second": {name: round(self.rates.typical(name)) for name in self.names},
-            "times_faster_than_the_fastest_library": plain(self.against_library),
-            "times_slower_than_by_hand_with_checks": plain(self.against_by_hand),
+            "times_faster_than_the_fastest_library": to_exact(self.against_library),
+            "times_slower_than_by_hand_with_checks": to_exact(self.against_by_hand),
             "service": rows,
-            "different_rules_cpu_ms": plain(self.different_ms),
+            "different_rules_cpu_ms": to_exact(self.different_ms),
             "missed": list(self.missed),
         }
 

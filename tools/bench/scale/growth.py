@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from time import perf_counter
 from typing import NamedTuple, TypeAlias
 
-from shared.domain.exact_json import Json, plain
+from shared.domain.exact_json import Json, to_exact
 
 FLAT = 1.2  # times, that the large may cost what the small costs
 Operation: TypeAlias = Callable[[], Awaitable[object]]
@@ -37,7 +37,8 @@ class Growth(NamedTuple):
     def as_json(self) -> Json:
         figures = {"small_ms": round(self.small_ms, 4), "large_ms": round(self.large_ms, 4)}
         return {
-            name: plain(value) for name, value in {**self._asdict(), **figures, "times": round(self.times, 2)}.items()
+            name: to_exact(value)
+            for name, value in {**self._asdict(), **figures, "times": round(self.times, 2)}.items()
         }
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from cli.console import Complaint, err
 from cli.launcher import Stack
-from shared.domain.exact_json import Json, plain
+from shared.domain.exact_json import Json, to_exact
 from tools.bench.gateway.client import BenchConnection, encode_request, open_connections
 from tools.bench.throughput.subjects import Latency, Subject, least_share, other_agents, our_stack
 from tools.chaos.chaos_tasks import ChaosTaskKind, make_task
@@ -53,7 +53,7 @@ class CellFigures(NamedTuple):
 
     def as_json(self) -> Json:
         return {
-            name: plain(round(value, 2) if isinstance(value, float) else value)
+            name: to_exact(round(value, 2) if isinstance(value, float) else value)
             for name, value in self._asdict().items()
         }
 

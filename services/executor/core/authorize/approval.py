@@ -28,7 +28,7 @@ from shared.contracts.grounds import ArgumentSource, FigureGround, Grounds, Read
 from shared.contracts.plan import Origin, PlannedCall, WritePlan
 from shared.contracts.policy import TriggeredRule, Verdict
 from shared.contracts.task import Turn
-from shared.domain.exact_json import Json, JsonObject, digest, dumps, plain
+from shared.domain.exact_json import Json, JsonObject, digest, dumps, to_exact
 from shared.domain.words import decider
 
 _SHOWN, _MENTIONED = 2_000, 300  # characters of a read that something rests on, and of any other
@@ -66,7 +66,7 @@ def _build_rule(rule: TriggeredRule) -> RuleGround:
         approvers=rule.approvers,
         reason=rule.reason,
         call_id=rule.call_id,
-        values_json=dumps(plain(rule.values)),
+        values_json=dumps(to_exact(rule.values)),
         indeterminate=rule.indeterminate,
     )
 

@@ -44,7 +44,7 @@ class AnswerChecks:
         self._untraced: tuple[str, ...] = ()
         self._cut = ""  # the text of a reply that ended at its greatest length
 
-    async def problem_with(
+    async def find_problem(
         self,
         key: str,
         reply: ModelReply,
@@ -59,7 +59,7 @@ class AnswerChecks:
         the answer is empty for a second time.
         """
         self._cut = reply.text if reply.is_cut else ""
-        told = self._ctx.journal.of_earlier_attempt(f"{key}:answer")
+        told = self._ctx.journal.get_from_earlier_attempt(f"{key}:answer")
         if told is not None:
             head, _, problem = told.partition(": ")
             name, _, stand = head.partition("@")
@@ -83,7 +83,7 @@ class AnswerChecks:
             told_at = self._told.setdefault(name, [])
             if problem and len(told_at) < _MOST_TOLD and stand not in told_at:
                 told_at.append(stand)
-                self._ctx.journal.tell("note", answer_problem=problem)
+                self._ctx.journal.add_event("note", answer_problem=problem)
                 self._ctx.journal.add(f"{key}:answer", "note", f"{name}@{stand}: {problem}")
                 return problem
         if not (reply.text.strip() or writes):

@@ -268,7 +268,7 @@ class Conversation:
         """
         key = f"{self.key}:sought"
         if dispatch.was_heard:
-            if self.ctx.journal.of_earlier_attempt(key) is not None:
+            if self.ctx.journal.get_from_earlier_attempt(key) is not None:
                 await self._read_named(key, ())  # what was read for them then is known again
         elif dispatch.writes:
             setting = self._draft.build_proposal_context(
@@ -311,7 +311,7 @@ class Conversation:
         corrections.
         """
         answers = self._draft.discard_with_errors(errors)
-        self.ctx.journal.tell("note", corrected=[*dict.fromkeys(errors.values())])
+        self.ctx.journal.add_event("note", corrected=[*dict.fromkeys(errors.values())])
         self._pending.close_with_outcomes(answers)
 
     async def _read_named(self, key: str, calls: Sequence[PlannedCall]) -> bool:
@@ -425,7 +425,7 @@ class Conversation:
         self._update_progress()
         lacking = self._draft.parts_without_effect(self._parts) if self._is_understood else None
         self._local.asked_about |= self.unnamed_ids_by_part.keys()
-        if problem := await self._answers.problem_with(
+        if problem := await self._answers.find_problem(
             self.key, reply, self.progress, lacking, self.unnamed_ids_by_part
         ):
             self._talk.add_message(problem)

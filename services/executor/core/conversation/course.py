@@ -67,7 +67,7 @@ class TaskCourse:
             "plan": plan, "plans": self.progress.dossier.every_plan, "verdict": closed.verdict,
             "approved_hash": None, "approval_note": None, "by_person": False, "approved_level": None,
         }  # fmt: skip
-        ctx.journal.tell("plan", calls=[call.tool for call in plan.calls], number=plan.round)
+        ctx.journal.add_event("plan", calls=[call.tool for call in plan.calls], number=plan.round)
         planned = self._with_reply_count().update_dossier(**fresh).model_copy(update={"confirmed": ()})
         planned = planned.model_copy(update={"path": plan_state_path(ctx, planned)})
         self.progress = await enter_state(ctx, planned, after_planning(planned.path), closed.events)

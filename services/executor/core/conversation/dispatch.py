@@ -52,7 +52,7 @@ class ReplyDispatch:
         self._places = {use.id: place for place, use in enumerate(uses)}  # the same whatever the servers list by now
         self.results: dict[str, ToolResult] = {}
         self.shown: list[Json] = []
-        stored = ctx.journal.of_earlier_attempt(self._proposals_key)
+        stored = ctx.journal.get_from_earlier_attempt(self._proposals_key)
         self.proposed = ReplyProposals.model_validate_json(stored) if stored is not None else ReplyProposals()
         self.was_heard = bool(self.proposed.use_ids)
         self.writes: list[tuple[ToolUse, Tool]] = []  # that are not proposed yet
@@ -75,7 +75,7 @@ class ReplyDispatch:
         by_ref = dict(zip((refs[place] for place in sorted(firsts.values())), made, strict=True))
         for place, (ref, (use, _)) in enumerate(zip(refs, self._reads, strict=True)):
             found = by_ref[ref] if firsts[ref] == place else await self._make_read(place, ref, refused_reads)
-            self.results[use.id], data = _present_read(use, found)
+            self.results[use.id], data = _format_read(use, found)
             self.shown.append(data)
 
     def local_key(self, use: ToolUse) -> str:
@@ -108,7 +108,7 @@ class ReplyDispatch:
                     seen = ", ".join(dict.fromkeys(self._new_reads))
                     raise InvalidProposal(f"propose it once you have seen what {seen} gives")
                 made = build_proposal(use, tool, (*before, *proposals), setting)
-                sourced = finder.find_sources(made.call, tool, self._part_of(made.call, setting, called))
+                sourced = finder.find_sources(made.call, tool, self._build_part_of_call(made.call, setting, called))
                 tried.append(made.call)
                 lacks_source |= sourced.lacks_source
                 if sourced.problems:
@@ -126,7 +126,7 @@ class ReplyDispatch:
         self.proposed = ReplyProposals(wrong={**wrong, **again}, doubts=tuple(doubts))
         return tried if lacks_source else ()
 
-    def _part_of(
+    def _build_part_of_call(
         self, call: PlannedCall, setting: ProposalContext, called: Sequence[tuple[str, JsonObject]]
     ) -> PartContext:
         quote = next((part.quote for part in setting.parts if part.number == call.part), "")
@@ -147,7 +147,7 @@ class ReplyDispatch:
             tool = self._ctx.toolbox.tools.get(use.name)
             if tool is not None and tool.tool_class not in WRITES:
                 self._reads.append((use, tool))
-            elif self._ctx.journal.of_earlier_attempt(self._read_key(use)) is not None:
+            elif self._ctx.journal.get_from_earlier_attempt(self._read_key(use)) is not None:
                 self._reads.append((use, None))
             elif tool is not None:
                 self.writes.append((use, tool))
@@ -189,7 +189,7 @@ class ReplyDispatch:
             return str(why)
 
 
-def _present_read(use: ToolUse, made: Fact | str) -> tuple[ToolResult, Json]:
+def _format_read(use: ToolUse, made: Fact | str) -> tuple[ToolResult, Json]:
     """A read as the tool result for the model, and as data for a message history that starts again."""
     asked: dict[str, Json] = {"tool": use.name, "arguments": use.input}
     if isinstance(made, str):

@@ -179,7 +179,7 @@ class LocalTools:
 
         async def ask() -> str:
             verdict = await request_verdict(self.ctx, given.template, given.dossier)
-            self.ctx.journal.tell("note", hypothetical=tool.name, passed=verdict.passed)
+            self.ctx.journal.add_event("note", hypothetical=tool.name, passed=verdict.passed)
             return dumps(_verdict_in_words(verdict))
 
         return loads(await self.ctx.journal.run_step(call.key, "verdict", ask))

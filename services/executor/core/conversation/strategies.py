@@ -25,7 +25,7 @@ from services.executor.ports.orchestrators import (
     OrchestratorUnavailable,
 )
 from shared.domain.answer import is_json_list
-from shared.domain.exact_json import Json, digest, dumps, loads, loads_object, plain
+from shared.domain.exact_json import Json, digest, dumps, loads, loads_object, to_exact
 from shared.domain.words import Strategy
 from shared.ports.models import (
     Message,
@@ -336,7 +336,7 @@ class OrchestratorModel(Model):
         """The message to send. The spending's last unanswered key is that of this very request, which was reserved
         already.
         """
-        *lost, now = [key for key in self._spending.unanswered if f":{MARK}" in key]
+        *lost, now = [key for key in self._spending.unanswered_keys if f":{MARK}" in key]
         name = f"{self._id}-{len(lost) + 1}" if lost else self._id
         if len(request.messages) == 1 or now in lost:
             return _build_opening(name, request)
@@ -352,7 +352,7 @@ def _build_opening(name: str, request: ModelRequest) -> OrchestratorMessage:
     """The first message: the task is its text; the role, the known facts and the tools are its context."""
     first, *others = _list_texts(request.messages[0])
     tools: list[Json] = [
-        {"name": tool.name, "description": tool.description, "input_schema": plain(tool.input_schema)}
+        {"name": tool.name, "description": tool.description, "input_schema": to_exact(tool.input_schema)}
         for tool in request.tools
     ]
     so_far = _results_so_far(request)

@@ -116,7 +116,7 @@ async def add_made_tools(ctx: TurnContext, progress: Progress, key: str) -> tupl
     found = _FoundTools.model_validate_json(await ctx.journal.note_step(key, find))
     told = _describe_found(found)
     if told:
-        ctx.journal.tell("note", made_tools=told)
+        ctx.journal.add_event("note", made_tools=told)
         progress = progress.note(made_tools=told)
     counted = progress.model_copy(update={"model_calls": progress.model_calls + found.model_calls})
     return counted, MadeToolResults(found.tools)
@@ -152,7 +152,7 @@ class _ToolMaking:
         try:
             return await self._ctx.ports.made.all(self._ctx.record.tenant)
         except StoreUnavailable as error:
-            self._ctx.journal.tell("note", problem=f"the tools made before are not known: {error}")
+            self._ctx.journal.add_event("note", problem=f"the tools made before are not known: {error}")
             return ()
 
     async def _find_gaps(self, newest: dict[str, MadeTool]) -> tuple[CalculatorSpec, ...]:
@@ -246,10 +246,10 @@ def checked_cases(cases: Sequence[MadeCase], spec: CalculatorSpec) -> tuple[Made
         if len(case.inputs) < fixed or (len(case.inputs) > fixed and not repeats):
             raise NotMade(f"a case has {len(case.inputs)} figures, and {spec.name} takes {', '.join(spec.arguments)}")
         for text in (*case.inputs, case.expected):
-            decimal(text)
-    if len({tuple(map(decimal, case.inputs)) for case in cases}) < len(cases):
+            parse_decimal(text)
+    if len({tuple(map(parse_decimal, case.inputs)) for case in cases}) < len(cases):
         raise NotMade("a case stands there twice")
-    if len({decimal(case.expected) for case in cases}) < 2:
+    if len({parse_decimal(case.expected) for case in cases}) < 2:
         raise NotMade("all cases come to the same, which any constant would")
     return tuple(cases)
 
@@ -268,7 +268,7 @@ def agrees(result: Decimal, expected: Decimal) -> bool:
         return result.quantize(expected, rounding=ROUND_HALF_UP) == expected
 
 
-def decimal(text: str) -> Decimal:
+def parse_decimal(text: str) -> Decimal:
     """Parses a plain decimal of up to 24 digits; raises ``NotMade``."""
     try:
         number = Decimal(text)
@@ -296,12 +296,12 @@ class _GapList(BaseModel):
     gaps: tuple[_GapDescription, ...]
 
 
-class _Function(BaseModel):
+class _FunctionAnswer(BaseModel):
     code: str
     cannot: str = ""
 
 
-class _Cases(BaseModel):
+class _CasesAnswer(BaseModel):
     cases: tuple[MadeCase, ...]
     cannot: str = ""
 
@@ -320,7 +320,7 @@ async def ask_function(ctx: TurnContext, key: str, spec: CalculatorSpec) -> str:
     """Asks a model for the function's code, and checks it; raises ``NotMade``."""
     sections: dict[str, Json] = {"tool_spec": spec.as_json()}
     request = helper_request(ctx, ctx.prompts.make_tool, sections, 1_200, tier=Tier.LARGE, schema=MADE_FUNCTION_SCHEMA)
-    found = await _ask_model(ctx, key, request, _MAKE_SECONDS, _Function)
+    found = await _ask_model(ctx, key, request, _MAKE_SECONDS, _FunctionAnswer)
     if found.cannot or not found.code.strip():
         raise NotMade(f"no function was written: {found.cannot[:200] or 'the answer is empty'}")
     return admit_code(found.code, spec)
@@ -330,7 +330,7 @@ async def ask_cases(ctx: TurnContext, key: str, spec: CalculatorSpec) -> tuple[M
     """Asks a model that has not seen the code for test cases; raises ``NotMade``."""
     sections: dict[str, Json] = {"tool_spec": spec.as_json()}
     request = helper_request(ctx, ctx.prompts.tool_cases, sections, 1_200, schema=MADE_CASES_SCHEMA)
-    found = await _ask_model(ctx, key, request, _MAKE_SECONDS, _Cases)
+    found = await _ask_model(ctx, key, request, _MAKE_SECONDS, _CasesAnswer)
     if found.cannot:
         raise NotMade(f"no cases were given to judge it by: {found.cannot[:200]}")
     return checked_cases(found.cases, spec)

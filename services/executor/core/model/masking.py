@@ -110,7 +110,7 @@ class _MaskedValues:
         if but is None and self._mask is not None:
             return self._mask
         names = {name: value for name, value in self.names.items() if but is None or self.kinds.get(value) is not but}
-        made = _Mask({form: name for name, value in names.items() for form in _list_forms(value)}, self.bare)
+        made = _Mask({form: name for name, value in names.items() for form in _escaped_forms(value)}, self.bare)
         self._mask = made if but is None else self._mask
         return made
 
@@ -150,13 +150,13 @@ class _Mask:
 
     def _write_placeholder(self, match: re.Match[str]) -> str:
         name, text = self._names[match.group()], match.string
-        if not _is_bare(text, match.start(), match.end()):
+        if not _is_json_number(text, match.start(), match.end()):
             return name
         self.bare.add(name)
         return f'"{name}"'
 
 
-def _is_bare(text: str, start: int, end: int) -> bool:
+def _is_json_number(text: str, start: int, end: int) -> bool:
     """Whether the digits are a number in JSON: the value of a field, or an item of a list."""
     return (
         text[start:end].isdigit()
@@ -219,7 +219,7 @@ def _block_text(block: Block) -> str:
             return ""
 
 
-def _list_forms(value: str) -> tuple[str, ...]:
+def _escaped_forms(value: str) -> tuple[str, ...]:
     """The value as written in plain text, in a JSON string, and in a JSON string inside another."""
     once = _escape_json(value)
     return tuple(dict.fromkeys((value, once, _escape_json(once))))

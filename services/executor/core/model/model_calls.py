@@ -18,17 +18,17 @@ from services.executor.core.model.masking import mask_earlier_request, mask_requ
 from services.executor.core.session.budget import (
     BudgetShare,
     BudgetSpent,
+    CallMode,
     Reservation,
     Settlement,
-    Thrift,
     bill_reply,
-    choose_thrift,
+    choose_call_mode,
     dollars,
     estimate_cost,
     size_of,
 )
 from services.executor.core.session.context import TurnContext, run_with_companion
-from services.executor.core.states.machine import EarlyEnd, Failed, ModelTemporarilyAway, TenantStopped
+from services.executor.core.states.machine import EarlyEnd, Failed, ModelRests, TenantStopped
 from services.executor.core.states.prompts import STABLE, render
 from services.executor.ports.turns import Charge, DayCaps, HandedOver
 from shared.contracts.base import first_fault
@@ -182,7 +182,7 @@ async def ask(
     """
     hidden = mask_request(request, ctx.task)
     ctx.journal.redact_values(hidden.kinds)
-    way = thrift_of(ctx, key, request.tier, share)
+    way = call_mode_of(ctx, key, request.tier, share)
     cheaper = way.tier is not request.tier
     paid = before and mask_earlier_request(before, request, hidden, ctx.task)
     payment = Payment(ctx, key, _with_budget_hint(ctx, hidden.request, way), share, cheaper=cheaper, before=paid)
@@ -193,7 +193,7 @@ async def ask(
                 async with asyncio.timeout(min(left := ctx.journal.seconds_left, seconds)):
                     reply = restore_values(await _complete_unless_stopped(ctx, payment.affordable_request), hidden)
             except ModelAway as error:
-                raise ModelTemporarilyAway(f"the model did not answer: {error}", error.retry_after) from error
+                raise ModelRests(f"the model did not answer: {error}", error.retry_after) from error
             except ModelUnavailable as error:
                 raise Failed(f"the model did not answer: {error}", "model") from error
             except TimeoutError as error:
@@ -203,7 +203,9 @@ async def ask(
                 raise ctx.journal.out_of_time_error() from error
             spent = payment.cost(reply)
             _note_usage(span, reply, spent, way.tier)
-        ctx.journal.tell("model", step=key, model=reply.model, tier=way.tier.value, **_describe_usage(reply, spent))
+        ctx.journal.add_event(
+            "model", step=key, model=reply.model, tier=way.tier.value, **_describe_usage(reply, spent)
+        )
         return _pack_reply(reply, asked, spent, way.tier)
 
     asked = request_digest(request)
@@ -252,12 +254,12 @@ async def ask_if_possible(
         raise HelperUnavailable(error.reason) from error
 
 
-def thrift_of(ctx: TurnContext, key: str, tier: Tier, share: BudgetShare) -> Thrift:
+def call_mode_of(ctx: TurnContext, key: str, tier: Tier, share: BudgetShare) -> CallMode:
     """The tier and pressure of the call ``key``: from the journal if the call was made, otherwise as it would be made
     now.
     """
     used = ctx.journal.spending.used_share(ctx.limits.ceilings, share)
-    now = choose_thrift(tier, used, keeps_tier=share.keeps_tier)
+    now = choose_call_mode(tier, used, keeps_tier=share.keeps_tier)
     stored = ctx.journal.get(key)
     if stored is None:
         return now
@@ -332,7 +334,7 @@ def _note_usage(span: Span, reply: ModelReply, spent: Settlement, tier: Tier) ->
     )
 
 
-def _with_budget_hint(ctx: TurnContext, request: ModelRequest, way: Thrift) -> ModelRequest:
+def _with_budget_hint(ctx: TurnContext, request: ModelRequest, way: CallMode) -> ModelRequest:
     """The request on its tier, with a hint on the budget as its last text, so that all before it stays cacheable."""
     hint = render({"efficiency": ctx.prompts._asdict()[f"efficiency_{way.pressure}"]})
     *before, last = request.messages
@@ -396,7 +398,7 @@ def can_afford_all(ctx: TurnContext, requests: Iterable[ModelRequest], share: Bu
     """Whether the task's ceilings allow all these requests, each with its longest answer."""
     ceilings = ctx.limits.ceilings
     costs = (estimate_cost(size_of(one), one.max_tokens, ceilings.tariff.of_tier(one.tier)) for one in requests)
-    total = sum(costs, ctx.journal.spending.counted)
+    total = sum(costs, ctx.journal.spending.counted_cost)
     bounds = ((total.tokens, ceilings.tokens), (total.nanos, ceilings.nanos))
     return all(most is None or used <= share.portion_of(most) for used, most in bounds)
 
@@ -438,5 +440,5 @@ async def ask_checked(
             return check(parse_reply(reply, shape)), attempt + 1
         except UnusableAnswer as error:
             problem = str(error)
-        ctx.journal.tell("note", step=question.step, problem=problem)
+        ctx.journal.add_event("note", step=question.step, problem=problem)
     raise Unanswered(f"{question.step.split('.')[-1]} gave no usable answer in {ATTEMPTS} attempts: {problem}")

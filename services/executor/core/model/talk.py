@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from services.executor.core.model.model_calls import ask, thrift_of
+from services.executor.core.model.model_calls import ask, call_mode_of
 from services.executor.core.session.budget import BudgetShare
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.ruled_tools import tool_of_condition
@@ -162,7 +162,7 @@ class Talk:
         if self.replies >= self._ctx.limits.iterations:
             raise Failed(f"the task took {self.replies} replies of the model without an end")
         self.replies += 1
-        now = thrift_of(self._ctx, f"{self.key}:model", tier, share).tier
+        now = call_mode_of(self._ctx, f"{self.key}:model", tier, share).tier
         if now is not self.tier or (self._is_long() and not self.waits):
             self.restart(now)
         request, before = self.request(), self._before

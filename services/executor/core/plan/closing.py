@@ -281,7 +281,7 @@ async def check_coverage_by_model(ctx: TurnContext, progress: Progress, plan: Wr
         raise Failed(reason, "model") from unusable
     wrong = {one.part: one.why for one in answer.problems}
     if wrong:
-        ctx.journal.tell("note", coverage=[f"{part}: {why}" for part, why in wrong.items()])
+        ctx.journal.add_event("note", coverage=[f"{part}: {why}" for part, why in wrong.items()])
     objections = {
         call.call_id: f"it does not do what part {call.part} asks: {wrong[call.part]}"
         for call in plan.calls

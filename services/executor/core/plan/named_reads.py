@@ -136,7 +136,7 @@ class NamedReads:
     @property
     def has_unmade_reads(self) -> bool:
         """Whether one of the reads was not made by an earlier attempt."""
-        return any(one.tool and self._ctx.journal.of_earlier_attempt(one.key) is None for one in self._wanted)
+        return any(one.tool and self._ctx.journal.get_from_earlier_attempt(one.key) is None for one in self._wanted)
 
     async def make_reads(self) -> bool:
         """Makes the reads, so that rules know the records; returns whether there were any."""

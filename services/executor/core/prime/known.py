@@ -32,7 +32,7 @@ from shared.domain.bandit import Arm, Arms, Choice, choose_arm
 from shared.domain.cases import CaseOutcome, prune_log, relevant_cases
 from shared.domain.conversation import KEPT, SUMMARY_WORDS, SpokenTurn, concatenate_turns, is_long
 from shared.domain.estimates import Trust, count_recent, judge_trust
-from shared.domain.exact_json import Json, JsonObject, dumps, loads_object, plain
+from shared.domain.exact_json import Json, JsonObject, dumps, loads_object, to_exact
 from shared.domain.identity_cache import IdentityCache, cached_by_identity
 from shared.domain.keywords import keywords
 from shared.domain.known import select_entities, select_facts
@@ -55,7 +55,7 @@ async def recall(learned: Learned, tenant: str, process_type: str, journal: Jour
     try:
         experience = await learned.recall(tenant, process_type)
     except StoreUnavailable as error:
-        journal.tell("note", problem=f"no primer was available: {error}")
+        journal.add_event("note", problem=f"no primer was available: {error}")
         return Experience()
     shown = select_experience(experience, task, process_type, journal.now)
     arms = ",".join(f'"{name.value}":[{arm.n},{arm.units}]' for name, arm in experience.arms.items())
@@ -92,8 +92,8 @@ async def with_strategy(ctx: TurnContext, progress: Progress) -> Progress:
     choice = choose_arm({} if is_turn else ctx.experience.arms, ctx.limits.strategies)
     choice = choice._replace(why="one strategy for every turn of an assessment") if is_turn else choice
     bandit = _describe_arms(choice, ctx.experience.arms)
-    ctx.journal.tell("note", process_type=progress.process_type, read_only=progress.read_only)
-    ctx.journal.tell("note", strategy=choice.strategy.value, chosen_because=choice.why, bandit=bandit)
+    ctx.journal.add_event("note", process_type=progress.process_type, read_only=progress.read_only)
+    ctx.journal.add_event("note", strategy=choice.strategy.value, chosen_because=choice.why, bandit=bandit)
     update = {"strategy": choice.strategy, "strategy_why": choice.why, "bandit_json": json.dumps(bandit)}
     return progress.model_copy(update=update)
 
@@ -112,7 +112,7 @@ async def note_tools(learned: Learned, tenant: str, names: frozenset[str], journ
     try:
         await learned.note_tools(tenant, names)
     except StoreUnavailable as error:
-        journal.tell("note", problem=f"the tools found were not counted: {error}")
+        journal.add_event("note", problem=f"the tools found were not counted: {error}")
 
 
 def _describe_case(case: CaseEntry) -> Json:
@@ -134,7 +134,7 @@ def learned_sections(experience: Experience, journal: Journal, told: Json = None
     cases: list[Json] = [_describe_case(case) for case in experience.cases]
     if cases and cases != told:
         noted: list[JsonValue] = [{"case": case.case_id, "use": _USE[case.outcome]} for case in experience.cases]
-        journal.tell("note", primer=noted)
+        journal.add_event("note", primer=noted)
     return {
         "primer": cases,
         "knowledge": [_describe_known_fact(fact) for fact in experience.knowledge],
@@ -245,7 +245,7 @@ def _share_policy_limits(ctx: TurnContext) -> None:
 @cached_by_identity(256)  # a tenant's record comes with each of its tasks
 def _policy_limits_text(policies: tuple[Policy, ...]) -> str:
     """The limits of the rules as JSON items, as a checkpoint contains them."""
-    return dumps(plain([limit.model_dump() for limit in find_thresholds(policies, {})]))[1:-1]
+    return dumps(to_exact([limit.model_dump() for limit in find_thresholds(policies, {})]))[1:-1]
 
 
 def _describe_limit(limit: Threshold, known: Accuracy) -> JsonObject:
@@ -373,10 +373,10 @@ async def _summarize_older_turns(ctx: TurnContext, older: Sequence[SpokenTurn]) 
         try:
             summary = _cut_summary(await ask_if_possible(ctx, f"{step}:asked", _summary_request(ctx, turns)))
         except HelperUnavailable as error:
-            ctx.journal.tell("note", problem=f"the older conversation was shortened without a model: {error}")
+            ctx.journal.add_event("note", problem=f"the older conversation was shortened without a model: {error}")
         if not summary:
             summary, by = concatenate_turns(turns), "words"
-        ctx.journal.tell("note", memory="compressed", turns=len(older), summarized_by=by)
+        ctx.journal.add_event("note", memory="compressed", turns=len(older), summarized_by=by)
         return dumps({"summary": summary, "older": len(older), "by": by})
 
     await ctx.journal.note_step(step, compress)

@@ -37,7 +37,7 @@ from shared.contracts.policy import EvaluateRequest, Policy
 from shared.contracts.policy_document import BadPolicyDocument, read_rules, rules_in_text
 from shared.contracts.task import TaskRecord
 from shared.contracts.tenant import CatalogueEntry, Connection, TenantRecord
-from shared.domain.exact_json import plain
+from shared.domain.exact_json import to_exact
 from shared.domain.identity_cache import IdentityCache
 
 NO_TOOLS = "Nothing is written, and nothing can be read: the tool server offers no tools."
@@ -162,7 +162,7 @@ async def _preview_rules(
     except PolicyUnavailable as error:
         if any(policy.judges_texts for policy in policies):
             raise Failed(f"no policy verdict on the task's text: {error}", "policy_service") from error
-        journal.tell("note", problem=f"no provisional policy verdict: {error}")
+        journal.add_event("note", problem=f"no provisional policy verdict: {error}")
         return [], {}
     constraints = [f"{rule.action.value}: {rule.reason}" for rule in verdict.triggered_rules]
     if (found := verdict.text) is None:
@@ -189,7 +189,7 @@ def read_policy(document: str | Mapping[str, JsonValue] | None) -> RequestPolicy
     if document is None or not document:
         return RequestPolicy()
     try:
-        found = rules_in_text(document) if isinstance(document, str) else plain(document)
+        found = rules_in_text(document) if isinstance(document, str) else to_exact(document)
         if not isinstance(found, dict | list):
             return RequestPolicy(advice=str(document).strip())
         rules, described = read_rules(found, "request")
@@ -233,7 +233,7 @@ async def discover_tools(
     found = [*zip(connections, listed, strict=True)]
     for connection, offered in found:
         if not offered:
-            journal.tell("note", connection=connection.id, problem="the tool server lists no tools")
+            journal.add_event("note", connection=connection.id, problem="the tool server lists no tools")
     return _add_named_tools(tools, found, record.request.text, journal)
 
 
@@ -288,7 +288,7 @@ def _add_named_tools(
         return tuple(found)
     named = named_tools(text, open_ended[0], _known_names(found))
     for tool in named:
-        journal.tell("note", tool=tool.name, tool_class=tool.tool_class.value, why="named by the task, not listed")
+        journal.add_event("note", tool=tool.name, tool_class=tool.tool_class.value, why="named by the task, not listed")
     return tuple((one, (*listed, *named) if one is open_ended[0] else listed) for one, listed in found)
 
 

@@ -23,7 +23,7 @@ from services.executor.core.states.machine import (
 from services.executor.ports.learned import Learned
 from shared.contracts.learning_files import FileReport, FileRequest, LearningFile
 from shared.contracts.policy import Rule
-from shared.domain.exact_json import dumps, plain
+from shared.domain.exact_json import dumps, to_exact
 from shared.domain.marks import marked_values
 from shared.domain.words import FsmState, Level, RuleAction
 
@@ -266,7 +266,7 @@ def _read_template(name: str, fields: JsonValue) -> ProcessTemplate:
     if not isinstance(whole, dict):
         return build_template(name, _parse_proposal(fields), example="")
     try:
-        text = dumps(plain(whole))
+        text = dumps(to_exact(whole))
     except ValueError as error:
         raise BadTemplate(f"its template is no JSON: {error}") from error
     return parse_stored_template(name, text)

@@ -263,7 +263,7 @@ class TaskReader:
         try:
             require_permitted(FsmState.ASSESS, tool)
         except DispatchRefused as refusal:
-            self._ctx.journal.tell("tool", tool=use.name, state=FsmState.ASSESS.value, refused=str(refusal))
+            self._ctx.journal.add_event("tool", tool=use.name, state=FsmState.ASSESS.value, refused=str(refusal))
             raise CallRefused(str(refusal)) from refusal
         if problems := problems_with(use.input, tool):
             raise CallRefused(f"Not called, the arguments do not fit: {problems}")
@@ -271,7 +271,7 @@ class TaskReader:
     async def _refuse_by_rule(self, key: str, use: ToolUse, tool: Tool, index: int) -> None:
         refused = await self.rules.find_refusal(key, tool, use.input, self._calls[:index])
         if refused is not None:
-            self._ctx.journal.tell("tool", tool=use.name, state=FsmState.ASSESS.value, refused=refused)
+            self._ctx.journal.add_event("tool", tool=use.name, state=FsmState.ASSESS.value, refused=refused)
             self._set_outcome(index, CallOutcome.UNSENT)
             raise CallRefused(f"Refused by policy rule {refused}. It was not called.")
 

@@ -134,7 +134,7 @@ class ServerRead:
             self.learned[old] = new.name
             kind = "renamed_parameter" if schema_drift.is_parameter_name(old) else "renamed_column"
             told = {kind: old.removeprefix(PARAMETER), "now_called": new.name, "found_by": new.tier}
-            self._ctx.journal.tell("note", tool=self.tool.name, **told)
+            self._ctx.journal.add_event("note", tool=self.tool.name, **told)
             self.names = {**self.names, old: new.name}
             await self.send(f":renamed{number}")
 
@@ -277,7 +277,7 @@ class ServerRead:
         try:
             return (await ask_checked(ctx, question, StandInAdvice, call))[0]
         except Unanswered as none:
-            ctx.journal.tell("note", tool=gone.name, problem=none.reason)
+            ctx.journal.add_event("note", tool=gone.name, problem=none.reason)
             return None
 
     async def read_all_pages(self) -> None:
@@ -293,7 +293,7 @@ class ServerRead:
         await found.read_to_end(ask)
         if note := found.summary:
             more = found.why_partial
-            ctx.journal.tell("note", tool=self.tool.name, pages=found.pages, rows=found.total, partial=more)
+            ctx.journal.add_event("note", tool=self.tool.name, pages=found.pages, rows=found.total, partial=more)
             self.answer = self.answer._replace(content=found.merge_rows(self.answer.content))
             self._notes.append(note)
 
@@ -306,7 +306,7 @@ class ServerRead:
         place = {"ref": "", "connection_id": self.tool.connection_id, "tool": self.tool.name, "arguments_json": "{}"}
         shown = with_expected_names(self._ctx, Fact(**place, result_json=dumps(content)))
         if shown is not None:
-            self._ctx.journal.tell("note", tool=self.tool.name, renamed_fields=shown.note)
+            self._ctx.journal.add_event("note", tool=self.tool.name, renamed_fields=shown.note)
             self._notes.append(shown.note)
             self.answer = self.answer._replace(content=shown.content)
 
@@ -316,7 +316,7 @@ class ServerRead:
 
     def _note_recovery(self, asked: Tool, said: str) -> None:
         """Notes how the read of the ``asked`` tool was recovered, or why not."""
-        self._ctx.journal.tell("note", tool=asked.name, recovered=not self.answer.is_error, how=said)
+        self._ctx.journal.add_event("note", tool=asked.name, recovered=not self.answer.is_error, how=said)
         self._notes.append(said)
 
 

@@ -162,11 +162,11 @@ async def _send_once(
                 server = ctx.toolbox.connection_of(tool).id
                 why = f"the tool server {server!r} did not answer {tool.name}: {error}"
                 raise Failed(why, "tool_server") from error
-            ctx.journal.tell("note", tool=tool.name, problem="no answer came; it is asked once more")
+            ctx.journal.add_event("note", tool=tool.name, problem="no answer came; it is asked once more")
             return dumps({"content": None, "is_error": True, "renamed": {**names}, "silent": True})
         renamed: dict[str, JsonValue] = {"renamed": {**names}} if names else {}
         asked = format_arguments(arguments, ctx.journal.hidden) if arguments else None
-        ctx.journal.tell("tool", **about, asked=asked, ok=not answer.is_error, **renamed)
+        ctx.journal.add_event("tool", **about, asked=asked, ok=not answer.is_error, **renamed)
         return dumps({"content": answer.content, "is_error": answer.is_error, "renamed": {**names}})
 
     stored = loads_object(await ctx.journal.run_step(key, "tool", call))

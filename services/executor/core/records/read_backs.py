@@ -22,7 +22,7 @@ from services.executor.core.tools.record_tree import RecordNode, find_leaves, fi
 from services.executor.core.tools.toolbox import MOST_COMPILED, Toolbox, problems_with
 from services.executor.ports.tools import ReadCall, Tool
 from shared.contracts.plan import PlannedCall, ReadBack
-from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_object, plain
+from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_object, to_exact
 from shared.domain.identity_cache import IdentityCache
 from shared.domain.words import ToolClass
 
@@ -124,7 +124,7 @@ def choose_read_back(
     if asked is None:
         return None
     name = asked.reader.tool.name
-    expect = plain(tool.catalogue.expect) if name == tool.catalogue.read_back else {}
+    expect = to_exact(tool.catalogue.expect) if name == tool.catalogue.read_back else {}
     return ReadBack(tool=name, arguments_json=dumps(asked.arguments), expect_json=dumps(expect))
 
 

@@ -16,7 +16,7 @@ from shared.contracts.ledger import LedgerEntry
 from shared.contracts.policy import Verdict
 from shared.contracts.task import TaskRecord
 from shared.domain.answer import is_json_list
-from shared.domain.exact_json import i_json
+from shared.domain.exact_json import to_i_json
 from shared.domain.quality import Score
 from shared.domain.words import TaskState, WriteStatus
 
@@ -103,8 +103,8 @@ def ledger_for_clients(entries: Sequence[LedgerEntry]) -> dict[str, JsonValue]:
     """The writes with their outcomes, those in doubt, and the operators' decisions, for the task's metadata."""
     return {
         "writes": [
-            cast(JsonValue, i_json({**describe_write(entry), "compensates": entry.compensates})) for entry in entries
+            cast(JsonValue, to_i_json({**describe_write(entry), "compensates": entry.compensates})) for entry in entries
         ],
-        "doubts": [cast(JsonValue, i_json(describe_doubt(entry))) for entry in open_doubts(entries)],
-        "resolutions": cast("list[JsonValue]", i_json(operator_decisions(entries))),
+        "doubts": [cast(JsonValue, to_i_json(describe_doubt(entry))) for entry in open_doubts(entries)],
+        "resolutions": cast("list[JsonValue]", to_i_json(operator_decisions(entries))),
     }

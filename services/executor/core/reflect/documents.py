@@ -43,7 +43,7 @@ class Section(Contract):
         return self.name.replace("_", " ").capitalize()
 
     @property
-    def marker(self) -> str:
+    def missing_marker(self) -> str:
         """The text that marks the section as missing."""
         return f"[{self.name.replace('_', ' ').upper()} \N{EM DASH} REQUIRED]"
 
@@ -59,7 +59,7 @@ class DocumentTemplate(Contract):
 
 
 @cache
-def templates() -> Mapping[str, DocumentTemplate]:
+def document_templates() -> Mapping[str, DocumentTemplate]:
     """The document templates by type, in alphabetical order."""
     folder = files(__package__) / "templates"
     found = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".toml"))
@@ -90,8 +90,8 @@ def asking_words(task: str) -> tuple[str, ...]:
 
 @cache
 def _compile_request(name: str) -> re.Pattern[str]:
-    every = _join_phrases(tuple(phrase for one in templates().values() for phrase in one.asked))
-    words = _join_phrases(templates()[name].asked)
+    every = _join_phrases(tuple(phrase for one in document_templates().values() for phrase in one.asked))
+    words = _join_phrases(document_templates()[name].asked)
     return re.compile(rf"\b(?:{_PRODUCE}){_BETWEEN}(?:{every}{_AND})*{words}s?\b(?!-)", re.I)
 
 
@@ -107,13 +107,15 @@ def _is_wanted(match: re.Match[str], task: str) -> bool:
 
 def own_documents(process_type: str) -> tuple[str, ...]:
     """The types of document that a process always produces."""
-    return tuple(name for name, template in templates().items() if process_type in template.processes)
+    return tuple(name for name, template in document_templates().items() if process_type in template.processes)
 
 
 def asked_documents(task: str) -> tuple[str, ...]:
     """The types of document that the task's text asks for, in order; one that is merely mentioned does not count."""
     return tuple(
-        name for name in templates() if any(_is_wanted(match, task) for match in _compile_request(name).finditer(task))
+        name
+        for name in document_templates()
+        if any(_is_wanted(match, task) for match in _compile_request(name).finditer(task))
     )
 
 
@@ -277,7 +279,7 @@ def _list_gaps(material: DocumentMaterial) -> Json:
 def _list_dates(material: DocumentMaterial) -> Json:
     """All dates that were read (with field and record) and when each write was sent, sorted by time."""
     rows = {
-        (str(value), key, _name_of(record))
+        (str(value), key, _record_name(record))
         for fact in material.dossier.facts
         for record in (_find_objects(fact.result) if fact.ok else ())
         for key, value in record.items()
@@ -320,7 +322,7 @@ def _is_page(value: JsonObject) -> bool:
     return any(isinstance(item, list) and item and isinstance(item[0], dict) for item in value.values())
 
 
-def _name_of(record: JsonObject) -> str:
+def _record_name(record: JsonObject) -> str:
     """The value of the record's ``id`` field, or else of its first field that ends in "id"; empty if it has none."""
     named = [key for key in record if key.lower() == "id"] + [key for key in record if key.lower().endswith("id")]
     return str(record[named[0]]) if named else ""
@@ -344,7 +346,7 @@ SOURCES = frozenset({*_SOURCES, "records"})
 MARKDOWN = "text/markdown"
 
 
-def markdown(template: DocumentTemplate, sections: Mapping[str, Json], created_at: datetime) -> str:
+def render_markdown(template: DocumentTemplate, sections: Mapping[str, Json], created_at: datetime) -> str:
     """The document as Markdown: a heading for each section; lists as bullets, rows with the same fields as a table."""
     parts = [f"# {template.title}", f"_{created_at:%Y-%m-%d %H:%M} UTC_"]
     for section in template.sections:
@@ -352,28 +354,30 @@ def markdown(template: DocumentTemplate, sections: Mapping[str, Json], created_a
     return "\n\n".join(parts) + "\n"
 
 
-def open_sections(kind: str, material: DocumentMaterial) -> tuple[Section, ...]:
+def unfilled_sections(kind: str, material: DocumentMaterial) -> tuple[Section, ...]:
     """The sections that no data fills and that a model is to write."""
     return tuple(
-        section for section in templates()[kind].sections if section.write and not _fill_section(section, material)
+        section
+        for section in document_templates()[kind].sections
+        if section.write and not _fill_section(section, material)
     )
 
 
-def document(
+def build_document(
     kind: str, material: DocumentMaterial, task_id: str, created_at: datetime, texts: Mapping[str, str] = {}
 ) -> Artifact:
     """The document as Markdown and as data. ``texts``: the sections that a model wrote. Its metadata names missing
     sections.
     """
-    template = templates()[kind]
+    template = document_templates()[kind]
     sections = {
         section.name: section.text
         or _fill_section(section, material)
         or texts.get(section.name, "").strip()
-        or section.marker
+        or section.missing_marker
         for section in template.sections
     }
-    missing = [section.name for section in template.sections if sections[section.name] == section.marker]
+    missing = [section.name for section in template.sections if sections[section.name] == section.missing_marker]
     data: dict[str, Json] = {
         "type": kind,
         "created_at": created_at.isoformat(),
@@ -388,7 +392,7 @@ def document(
         "sections": {**sections},
         "complete": not missing,
     }
-    text = markdown(template, sections, created_at)
+    text = render_markdown(template, sections, created_at)
     return Artifact(name=kind, text=text, data=cast("dict[str, JsonValue]", _write_exact(data)), media_type=MARKDOWN)
 
 

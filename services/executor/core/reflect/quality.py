@@ -279,7 +279,7 @@ _found = IdentityCache[ReflectedRun, FoundSources](
 )
 
 
-def evidence(run: ReflectedRun) -> Evidence:
+def collect_evidence(run: ReflectedRun) -> Evidence:
     """The evidence for a run's score. What a run did not have to prove is None and earns nothing."""
     progress = run.progress
     dossier = progress.dossier if progress else Dossier()

@@ -25,15 +25,15 @@ from services.executor.core.reflect.documents import (
     Section,
     asked_documents,
     asking_words,
-    document,
+    build_document,
     mark_unverified,
-    open_sections,
     own_documents,
+    unfilled_sections,
 )
 from services.executor.core.reflect.quality import (
     ReflectedRun,
     answerable_outputs,
-    evidence,
+    collect_evidence,
     says_failure,
     untraced_tokens,
 )
@@ -69,7 +69,7 @@ def find_improvement(run: ReflectedRun, formula: Formula = Formula.SIGNALS) -> W
     """What a better text must correct; None if the answer is good enough, or must not be changed."""
     if is_json_list(run.answer) or run.dry_run or run.state is not TaskState.COMPLETED or run.progress is None:
         return None
-    if quality(evidence(run), formula).value >= WEAK:
+    if quality(collect_evidence(run), formula).value >= WEAK:
         return None
     missing = () if run.is_idle else answerable_outputs(run.unmentioned_outputs, run.known)
     faults = _find_faults(run)
@@ -104,11 +104,11 @@ def why_refuse(run: ReflectedRun, text: str) -> str | None:
     if after[0] < before[0] or after[1] < before[1]:
         return None
     # By the signals whatever the formula: no text is better for being longer.
-    return None if quality(evidence(better)).value > quality(evidence(run)).value else "it is no better"
+    return None if quality(collect_evidence(better)).value > quality(collect_evidence(run)).value else "it is no better"
 
 
 def _find_faults(run: ReflectedRun) -> tuple[str, ...]:
-    seen = evidence(run)
+    seen = collect_evidence(run)
     strange = untraced_tokens(run.answer, run.known)
     says_nothing = seen.needs_met and not seen.grounded and not seen.idle
     return tuple(
@@ -195,7 +195,7 @@ async def _improve_answer(ctx: TurnContext, run: ReflectedRun) -> tuple[str | No
     text, problem = await _ask_optional(ctx, key, request, lambda reply: "" if reply.is_cut else reply.text.strip())
     why = problem or why_refuse(run, text)
     asked: list[JsonValue] = [*wish.faults_in_words]
-    ctx.journal.tell("note", improved=why is None, missing_outputs=[*wish.outputs])
+    ctx.journal.add_event("note", improved=why is None, missing_outputs=[*wish.outputs])
     return (None if why else text), {"improvement": {"wanted": asked, "accepted": why is None, "why": why}}
 
 
@@ -209,10 +209,10 @@ async def _write_documents(
     if not kinds:
         return (), {}
     material = DocumentMaterial(ctx.task, progress, run.writes, answer)
-    wanted_sections = {kind: open_sections(kind, material) for kind in kinds}
+    wanted_sections = {kind: unfilled_sections(kind, material) for kind in kinds}
     texts, told = await _draft_sections(ctx, progress, run._replace(answer=answer), wanted_sections)
     about = (ctx.record.task_id, ctx.journal.now)
-    return tuple(document(kind, material, *about, texts.get(kind, {})) for kind in kinds), told
+    return tuple(build_document(kind, material, *about, texts.get(kind, {})) for kind in kinds), told
 
 
 async def _draft_sections(

@@ -7,9 +7,9 @@ from typing import cast
 from pydantic import JsonValue
 
 from services.executor.core.reflect.client_answer import compose_answer, ledger_for_clients
-from services.executor.core.reflect.documents import DocumentMaterial, document
+from services.executor.core.reflect.documents import DocumentMaterial, build_document
 from services.executor.core.reflect.outcome import outcome_of_run, score_parts
-from services.executor.core.reflect.quality import ReflectedRun, evidence
+from services.executor.core.reflect.quality import ReflectedRun, collect_evidence
 from services.executor.core.session.context import AnswerRules
 from services.executor.core.session.dossier import KEY, RunEnd, artifacts_of_dry_run, is_dry_run
 from services.executor.core.session.journal import Journal
@@ -20,7 +20,7 @@ from services.executor.ports.turns import QUESTION, SessionState, Timer, TurnEnd
 from shared.contracts.approval import ApprovalStatus
 from shared.contracts.task import Artifact, HistoryMessage, TaskRecord, Turn, TurnKind
 from shared.domain.conversation import KEPT, SpokenTurn, concatenate_turns
-from shared.domain.exact_json import i_json, loads, wire
+from shared.domain.exact_json import loads, to_builtins, to_i_json
 from shared.domain.quality import Score, quality
 from shared.domain.words import TaskState
 
@@ -41,12 +41,12 @@ def build_turn_end(
     """
     now, hidden = journal.now, journal.hidden
     run = reflected_run_of(ended, work.record)
-    scored = quality(evidence(run), rules.formula)
+    scored = quality(collect_evidence(run), rules.formula)
     answer = compose_answer(work.record, ended, now, rules, scored)
     record = _build_record(work, ended, answer, build_metadata(ended, run, scored), journal)
     if ended.state.is_terminal and ended.final_progress.insight:  # what the strategy tells of its own course
-        journal.tell("insight", **ended.final_progress.insight)
-    journal.tell("status", state=record.state.value, reason=record.reason)
+        journal.add_event("insight", **ended.final_progress.insight)
+    journal.add_event("status", state=record.state.value, reason=record.reason)
     entries, events, _ = journal.take_unstored()
     approval, timer = ended.approval, ended.timer
     if approval is not None and approval.status is ApprovalStatus.WAITING:
@@ -83,7 +83,7 @@ def build_metadata(ended: RunEnd, run: ReflectedRun, scored: Score) -> dict[str,
         "strategy_fell_back": progress.fell_back or None,
         "orchestrator": progress.orchestrator.value if has_begun else None,
         "orchestrators_passed_over": dict(progress.passed_over),
-        "bandit": cast(JsonValue, wire(loads(progress.bandit_json))),
+        "bandit": cast(JsonValue, to_builtins(loads(progress.bandit_json))),
         "states": cast("list[JsonValue]", states),
         "tool_calls": progress.calls_made,
         "model_calls": progress.model_calls,
@@ -97,7 +97,7 @@ def build_metadata(ended: RunEnd, run: ReflectedRun, scored: Score) -> dict[str,
             for one in progress.confirmed
         ],
         "approval_id": ended.approval.approval_id if ended.approval else None,
-        "approval_request": cast(JsonValue, i_json(dict(ended.asked))) if ended.asked else None,
+        "approval_request": cast(JsonValue, to_i_json(dict(ended.asked))) if ended.asked else None,
         "escalated": ended.escalated,
         "failed_part": ended.failed_part,
         "partial": ended.partial,
@@ -164,7 +164,7 @@ def _list_artifacts(record: TaskRecord, ended: RunEnd, now: datetime) -> tuple[A
     approval = ended.approval or ended.settled
     if approval is not None and ended.progress is not None:  # asked of a person; again, once there is an answer
         material = DocumentMaterial(record.request.text, ended.progress, ended.writes, approval=approval)
-        named[_BRIEF] = document(_BRIEF, material, record.task_id, now)
+        named[_BRIEF] = build_document(_BRIEF, material, record.task_id, now)
     return tuple(named.values())
 
 

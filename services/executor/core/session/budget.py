@@ -48,7 +48,7 @@ _MILD_BELOW = Fraction(30, 100)
 _CHEAP_ABOVE = Fraction(80, 100)
 
 
-class Pressure(StrEnum):
+class BudgetPressure(StrEnum):
     """How urgently the model is told to save."""
 
     MILD = "mild"
@@ -56,19 +56,19 @@ class Pressure(StrEnum):
     EMERGENCY = "emergency"
 
 
-class Thrift(NamedTuple):
+class CallMode(NamedTuple):
     """How one call is made: on which tier, and how urgently the model is asked to be brief."""
 
     tier: Tier
-    pressure: Pressure
+    pressure: BudgetPressure
 
 
-def choose_thrift(tier: Tier, used: Fraction, *, keeps_tier: bool) -> Thrift:
+def choose_call_mode(tier: Tier, used: Fraction, *, keeps_tier: bool) -> CallMode:
     """The tier and pressure of a call, by the share of the budget that is ``used``. Above 80 % the tier becomes the
     small one, unless ``keeps_tier``.
     """
     cheap = used > _CHEAP_ABOVE and not keeps_tier
-    return Thrift(Tier.SMALL if cheap else tier, _find_pressure(used))
+    return CallMode(Tier.SMALL if cheap else tier, _find_pressure(used))
 
 
 def longest_answer(left: int, *, undivided: bool) -> int:
@@ -81,10 +81,10 @@ def longest_answer(left: int, *, undivided: bool) -> int:
     return min(left, short) if short is not None else min(_MOST, left // 2)
 
 
-def _find_pressure(used: Fraction) -> Pressure:
+def _find_pressure(used: Fraction) -> BudgetPressure:
     if used > _CHEAP_ABOVE:
-        return Pressure.EMERGENCY
-    return Pressure.MILD if used < _MILD_BELOW else Pressure.STRICT
+        return BudgetPressure.EMERGENCY
+    return BudgetPressure.MILD if used < _MILD_BELOW else BudgetPressure.STRICT
 
 
 @dataclass(frozen=True)
@@ -227,12 +227,12 @@ class TaskSpending:
             self._read(entry)
 
     @property
-    def counted(self) -> CallCost:
+    def counted_cost(self) -> CallCost:
         """Everything that was or may have been billed: spending and open reservations."""
         return sum(self._open.values(), self.spent)
 
     @property
-    def unanswered(self) -> tuple[str, ...]:
+    def unanswered_keys(self) -> tuple[str, ...]:
         """The journal keys of calls that were reserved and have no stored reply, the latest last."""
         return tuple(name.split(":", 2)[2] for name in self._open)
 
@@ -289,7 +289,7 @@ class TaskSpending:
 
     def _output_left(self, size: Size, ceilings: Ceilings, price: Price, share: BudgetShare) -> int:
         """How many tokens of answer fit under both ceilings after the request itself."""
-        counted, asked = self.counted, estimate_cost(size, 0, price)
+        counted, asked = self.counted_cost, estimate_cost(size, 0, price)
         left = []
         if ceilings.tokens is not None:
             left.append(share.portion_of(ceilings.tokens) - counted.tokens - asked.tokens)
@@ -300,7 +300,7 @@ class TaskSpending:
 
     def _describe_refusal(self, asked: CallCost, ceilings: Ceilings, share: BudgetShare) -> str:
         """Why the call does not fit. ``asked``: the cost of the request alone."""
-        counted = self.counted
+        counted = self.counted_cost
         of_tokens = f" of {ceilings.tokens:,}" if ceilings.tokens is not None else ""
         of_money = f" of {dollars(ceilings.nanos)}" if ceilings.nanos is not None else ""
         kept = (

@@ -231,7 +231,7 @@ def files_not_read(read: Sequence[ReadFile], *, saw_pictures: bool) -> tuple[str
 async def _read_file(files: TaskFiles, tenant: str, journal: Journal, number: int, file: SentFile) -> ReadFile:
     async def step() -> str:
         read = await files.read(tenant, file)
-        journal.tell("note", file=read.name, media_type=read.media_type, size=read.size, problem=read.problem)
+        journal.add_event("note", file=read.name, media_type=read.media_type, size=read.size, problem=read.problem)
         return read.model_dump_json()
 
     return ReadFile.model_validate_json(await journal.note_step(f"file:{number}", step))

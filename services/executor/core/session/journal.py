@@ -20,7 +20,7 @@ from services.executor.core.session.budget import (
     settlement_in,
 )
 from services.executor.core.session.dossier import Progress, changed_texts
-from services.executor.core.states.machine import Canceled, EarlyEnd, Failed, ModelTemporarilyAway, TenantStopped
+from services.executor.core.states.machine import Canceled, EarlyEnd, Failed, ModelRests, TenantStopped
 from services.executor.ports.policy import PolicyUnavailable
 from services.executor.ports.turns import HandedOver, JournalBatch, JournalEntry, LeaseLost, Pulse, TurnEnd, TurnStore
 from shared.contracts.approval import Approval, ApprovalStatus
@@ -139,9 +139,11 @@ NO_STEPS = frozenset({TURN, INPUT, RESERVED, RELEASED})  # kinds that say what a
 
 
 def early_end_note(early: EarlyEnd, began: datetime, **more: JsonValue) -> str:
-    """The JSON note of how a run or step ended early, in the attempt that began at ``began``."""
+    """The JSON note of how a run or step ended early, in the attempt that began at ``began``. ``kind`` is the name of
+    the exception's class: one that was ever noted must keep its name.
+    """
     said = {"kind": type(early).__name__, "reason": early.reason, "part": early.part, "began": began.isoformat()}
-    away = {"retry_after": early.retry_after} if isinstance(early, ModelTemporarilyAway) else {}
+    away = {"retry_after": early.retry_after} if isinstance(early, ModelRests) else {}
     return json.dumps({**said, **away, **more})
 
 
@@ -233,11 +235,11 @@ class Journal:
     def get(self, key: str) -> str | None:
         return self._steps.get(key)
 
-    def of_earlier_attempt(self, key: str) -> str | None:
+    def get_from_earlier_attempt(self, key: str) -> str | None:
         """The data of a step that an earlier attempt finished; None if there is none."""
         return self.get(key) if key in self._earlier else None
 
-    def tell(self, kind: str, **data: JsonValue) -> None:
+    def add_event(self, kind: str, **data: JsonValue) -> None:
         """Adds an event for those who watch the task, published with the next store. Protected values are redacted."""
         event = TaskEvent(kind=kind, at=self._now, data=redact_json(data, self.hidden))
         self.counts.count_event(event)
@@ -247,7 +249,7 @@ class Journal:
         """Adds an event that the run is in this phase; once for each attempt."""
         if phase is not self._phase:
             self._phase = phase
-            self.tell("phase", phase=phase.value)
+            self.add_event("phase", phase=phase.value)
 
     def redact_values(self, values: Mapping[str, MarkKind]) -> None:
         """Redacts these values in all later events and log lines of this run."""
@@ -320,9 +322,9 @@ class Journal:
         return decided
 
     def add(self, key: str, kind: str, data: str) -> None:
-        self.add_together(JournalEntry(key, kind, data))
+        self.add_all(JournalEntry(key, kind, data))
 
-    def add_together(self, *entries: JournalEntry) -> None:
+    def add_all(self, *entries: JournalEntry) -> None:
         """Adds finished steps that are stored in one step, all or none."""
         for entry in entries:
             self._queue_entry(entry)
@@ -364,7 +366,7 @@ class Journal:
         batch = self.take_unstored()
         pulse = await self._store.open_write(entry, hold_seconds, batch)
         if pulse.refused:
-            self._put_back(batch)
+            self._requeue_batch(batch)
             self.check_pulse(pulse)
         self.note_time(pulse)
 
@@ -440,11 +442,11 @@ class Journal:
         if "template" in changed:
             self.share_texts(changed["template"])  # tasks of a process have it in common
         if label == "entered":
-            self.tell("state", state=progress.state.value, process_type=progress.process_type)
+            self.add_event("state", state=progress.state.value, process_type=progress.process_type)
         for verdict in verdicts:
-            self.tell("verdict", **verdict)
+            self.add_event("verdict", **verdict)
         data = "{" + ",".join(f'"{name}":{changed[name]}' for name in sorted(changed)) + "}"
-        self.add_together(JournalEntry(f"{progress.step}:{label}", CHECKPOINT, data), *beside)
+        self.add_all(JournalEntry(f"{progress.step}:{label}", CHECKPOINT, data), *beside)
         self.progress = progress
 
     def share_texts(self, *texts: str) -> None:
@@ -465,7 +467,7 @@ class Journal:
         else:
             self._steps.setdefault(entry.key, entry.data_json)
 
-    def _put_back(self, batch: JournalBatch) -> None:
+    def _requeue_batch(self, batch: JournalBatch) -> None:
         self._waiting = [*batch.entries, *self._waiting]
         self._events = [*batch.events, *self._events]
         self._record = self._record or batch.record

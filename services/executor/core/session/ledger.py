@@ -56,7 +56,7 @@ DOUBT_SUBJECT = "doubt:"  # begins the subject of the timer that ends the wait f
 _LONGEST_JSON = 4000  # of what was read, in a task's metadata
 
 
-class Doubtful(Exception):
+class WritesInDoubt(Exception):
     """The run must wait for an operator to say whether a write was done."""
 
 

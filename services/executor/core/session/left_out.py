@@ -56,7 +56,7 @@ def calls_not_made(ctx: TurnContext, dossier: Dossier) -> list[LeftOut]:
 
 async def leave_call_out(ctx: TurnContext, plan: WritePlan, call: PlannedCall, why: str) -> None:
     """Journals that the plan is carried out without the call, so that no later attempt makes it out of order."""
-    ctx.journal.tell("note", call=call.call_id, tool=call.tool, left_out=why)
+    ctx.journal.add_event("note", call=call.call_id, tool=call.tool, left_out=why)
     ctx.journal.add(left_out_key(plan, call), "note", why)
 
 

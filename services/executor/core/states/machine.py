@@ -312,7 +312,7 @@ class Failed(EarlyEnd):
     """Something that the task needs has failed."""
 
 
-class ModelTemporarilyAway(Failed):
+class ModelRests(Failed):
     """The model is unavailable but may be back in minutes. ``retry_after``: in how many seconds, if the endpoint says
     so.
     """

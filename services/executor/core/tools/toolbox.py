@@ -22,7 +22,7 @@ from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys
 from services.executor.ports.tools import AGENT_TASK, CALL_ID, MESSAGE, PARTS, Tool
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.tenant import Connection, RecordKind, normalized_key_name
-from shared.domain.exact_json import Json, JsonObject, dumps, loads_object, plain, walk_json, wire
+from shared.domain.exact_json import Json, JsonObject, dumps, loads_object, to_builtins, to_exact, walk_json
 from shared.domain.identity_cache import IdentityCache, InternedTuples, cached_by_identity
 from shared.domain.words import ToolClass
 from shared.ports.models import ToolDefinition, ToolUse
@@ -110,7 +110,7 @@ _names_of = IdentityCache[Mapping[str, Tool], frozenset[str]](
 _same_tools = InternedTuples[Tool](64)
 # The schema as a library takes it; the same object for the same tool.
 _wire_schema: IdentityCache[Tool, Mapping[str, JsonValue]] = IdentityCache(
-    lambda tool: cast("Mapping[str, JsonValue]", wire(tool.input_schema)), MOST_COMPILED
+    lambda tool: cast("Mapping[str, JsonValue]", to_builtins(tool.input_schema)), MOST_COMPILED
 )
 WRITES = (ToolClass.CHANGE, ToolClass.NOTIFY)
 MOST_SENDINGS = 3  # of one write, the first included; then a person is asked
@@ -137,7 +137,7 @@ def arguments_to_send(entry: LedgerEntry, tool: Tool) -> JsonObject:
         return {**arguments, CALL_ID: entry.key}
     if agent.reply is None:
         return {**arguments, CALL_ID: entry.key, AGENT_TASK: agent.task}
-    parts: JsonObject = {PARTS: [plain(part) for part in agent.reply_parts]} if agent.reply_parts else {}
+    parts: JsonObject = {PARTS: [to_exact(part) for part in agent.reply_parts]} if agent.reply_parts else {}
     return {MESSAGE: agent.reply, **parts, CALL_ID: f"{entry.key}-{agent.replies}", AGENT_TASK: agent.task}
 
 

@@ -23,7 +23,7 @@ from services.executor.core.reflect.review import ReviewedRun
 from services.executor.core.session.budget import BudgetSpent, Partial
 from services.executor.core.session.context import IN_DOUBT, NOBODY_APPROVES, TurnContext, is_practice
 from services.executor.core.session.dossier import NO_PROGRESS, Progress, RunEnd, WaitsForDecision, WaitsForTime
-from services.executor.core.session.ledger import Doubtful, GivenUp, brief_operator, doubts_deadline, open_doubts
+from services.executor.core.session.ledger import GivenUp, WritesInDoubt, brief_operator, doubts_deadline, open_doubts
 from services.executor.core.session.values import parts_to_do
 from services.executor.core.states.machine import Canceled, EarlyEnd, Failed, Rejected
 from services.executor.core.turn.waits import StillInDoubt, StillWaiting
@@ -35,8 +35,8 @@ from shared.domain import span_names as names
 from shared.domain.answer import is_json_list
 from shared.domain.words import DONE, UNDECIDED, FsmState, TaskState
 
-_WaitsForPerson: TypeAlias = StillWaiting | StillInDoubt | AgentNeedsAnswer | Doubtful
-WAITS_FOR_PERSON = (StillWaiting, StillInDoubt, AgentNeedsAnswer, Doubtful)  # the same, to be caught
+_WaitsForPerson: TypeAlias = StillWaiting | StillInDoubt | AgentNeedsAnswer | WritesInDoubt
+WAITS_FOR_PERSON = (StillWaiting, StillInDoubt, AgentNeedsAnswer, WritesInDoubt)  # the same, to be caught
 
 
 async def end_answered(ctx: TurnContext, done: ReviewedRun, not_done: str) -> RunEnd:
@@ -121,7 +121,7 @@ async def end_waiting(opened: OpenedTurn, waiting: _WaitsForPerson) -> RunEnd:
             return await _end_in_doubt(opened, str(waiting))
         case AgentNeedsAnswer():
             return await _end_with_agent_question(opened, waiting.entry)
-        case Doubtful():
+        case WritesInDoubt():
             return await end_early(opened, Failed(IN_DOUBT))
 
 
@@ -148,7 +148,7 @@ async def end_with_question(ctx: TurnContext, waits: WaitsForDecision) -> RunEnd
         notices=ctx.tenant.notices,
     )
     asked: dict[str, JsonValue] = {"deadline": approval.deadline.isoformat(), "approval_id": approval.approval_id}
-    ctx.journal.tell("approval", status="waiting", level=approval.level, **asked)
+    ctx.journal.add_event("approval", status="waiting", level=approval.level, **asked)
     return await _end_asking_approval(ctx.store, approval, progress)
 
 
@@ -156,7 +156,7 @@ async def end_with_timed_wait(ctx: TurnContext, resting: WaitsForTime) -> RunEnd
     """The end of a run that continues at a later time. No lease is held until then."""
     ctx.ports.tracer.current_span().event(names.RESTS)
     progress, rest = _store_waiting(ctx, resting.progress, f"rests:{ctx.turn.turn_id}"), resting.rest
-    ctx.journal.tell("note", rests_until=rest.until.isoformat(), why=rest.why)
+    ctx.journal.add_event("note", rests_until=rest.until.isoformat(), why=rest.why)
     writes = await _list_writes(ctx.store)
     return RunEnd(TaskState.WORKING, None, rest.why, rest.why, progress, writes, timer=rest.timer)
 
@@ -184,7 +184,7 @@ async def _end_in_doubt(opened: OpenedTurn, note: str) -> RunEnd:
     doubts = open_doubts(writes)
     named = ", ".join(f"{doubt.call.call_id} {doubt.call.tool}" for doubt in doubts)
     reason = f"an operator has to say what became of a write in doubt: {named}"
-    opened.journal.tell("approval", status="waiting", doubts=[doubt.call.call_id for doubt in doubts])
+    opened.journal.add_event("approval", status="waiting", doubts=[doubt.call.call_id for doubt in doubts])
     return RunEnd(
         TaskState.INPUT_REQUIRED,
         None,
@@ -204,7 +204,7 @@ async def _end_with_agent_question(opened: OpenedTurn, entry: LedgerEntry) -> Ru
     asked = f"The agent {entry.call.connection_id!r} asks, to go on with {entry.call.call_id} {entry.call.tool}:"
     text = f"{question}\n\nAnswer in this task{until}; after that the agent is told to stop."
     progress, writes = _store_latest(opened, "question"), await _list_writes(opened.store)
-    opened.journal.tell("approval", status="waiting", question=entry.call.call_id)
+    opened.journal.add_event("approval", status="waiting", question=entry.call.call_id)
     return RunEnd(TaskState.INPUT_REQUIRED, None, asked, text, progress, writes, timer=question_timer(entry))
 
 

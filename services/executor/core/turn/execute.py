@@ -23,7 +23,7 @@ from services.executor.core.session.dossier import (
     is_dry_run,
 )
 from services.executor.core.session.left_out import OUTDATED, left_out_calls
-from services.executor.core.states.machine import Failed, ModelTemporarilyAway
+from services.executor.core.states.machine import Failed, ModelRests
 from services.executor.core.turn.waits import wait_for_model
 from services.executor.core.write.carry_plan import carry_out_plan
 from services.executor.ports.turns import JournalEntry
@@ -60,7 +60,7 @@ async def _carry_conversation(conversation: Conversation) -> AnsweredTask | Wait
     while True:
         try:
             event = await conversation.advance()
-        except ModelTemporarilyAway as away:
+        except ModelRests as away:
             if conversation.may_answer_from_ledger:
                 return await _complete_from_ledger(conversation)
             return await _wait_for_model(conversation, away)
@@ -91,7 +91,7 @@ async def _complete_answer(conversation: Conversation, progress: Progress) -> An
 
 async def _carry_closed_plan(ctx: TurnContext, closed: PlanClosed) -> _CarriedPlan | WaitsForDecision | WaitsForTime:
     """Carries out the plan; returns the outcomes of its calls (a journal step), or what the run waits for."""
-    stored = ctx.journal.of_earlier_attempt(_OUTCOMES.format(closed.plan.round))
+    stored = ctx.journal.get_from_earlier_attempt(_OUTCOMES.format(closed.plan.round))
     if stored is not None:
         return _CarriedPlan(closed.progress, loads_object(stored))
     match await carry_out_plan(ctx, closed.progress):
@@ -114,7 +114,7 @@ async def _store_outcomes(ctx: TurnContext, plan: WritePlan, progress: Progress,
 
 
 def _say_outdated(ctx: TurnContext, plan: WritePlan, stale: StaleInputs) -> str:
-    ctx.journal.tell("note", plan=plan.round, outdated=stale.why)
+    ctx.journal.add_event("note", plan=plan.round, outdated=stale.why)
     ctx.journal.decide_once(OUTDATED.format(plan.round), lambda: stale.why)
     return f"nothing of the plan was made: {stale.why}. Read again what it rests on, and propose what is right now"
 
@@ -125,7 +125,7 @@ def _why_asked_again(ctx: TurnContext, plan: WritePlan) -> tuple[str, ...]:
     return (why,) if why else ()
 
 
-async def _wait_for_model(conversation: Conversation, away: ModelTemporarilyAway) -> WaitsForTime:
+async def _wait_for_model(conversation: Conversation, away: ModelRests) -> WaitsForTime:
     """The wait until the model is asked again; raises ``Failed`` in practice and past the deadline."""
     ctx = conversation.ctx
     pause = None if is_practice(ctx.record) else await wait_for_model(ctx, conversation.key, away)
@@ -146,7 +146,7 @@ def _pass_to_next(conversation: Conversation, failed: Failed) -> Progress:
     key = f"passed-over:{name.value}"
     if ctx.journal.get(key) is None:
         ctx.journal.note_run_continues()
-        ctx.journal.tell("note", orchestrator=name.value, not_available=failed.reason)
+        ctx.journal.add_event("note", orchestrator=name.value, not_available=failed.reason)
         made: Json = [loads_object(call.model_dump_json()) for call in conversation.reads_made]
         ctx.journal.add(passed_over_reads_key(name.value), "note", dumps(made))
         ctx.journal.add(key, "note", failed.reason)

@@ -45,7 +45,7 @@ class LeaseKeeper:
         finally:
             del self._watched[kept.lease]
 
-    async def note_life(self) -> NoReturn:
+    async def show_liveness(self) -> NoReturn:
         """Shows at intervals, until cancelled, that the event loop in which it runs is not blocked."""
         while True:
             self._alive_at = monotonic()

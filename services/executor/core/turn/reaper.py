@@ -71,7 +71,7 @@ class Reaper:
         woken = len(await self._wakes.wake_unattended(begun, begun=True)) if begun else 0
         if overdue.unwoken:
             woken += await self._wake_forgotten(overdue.unwoken)
-        await self._report()
+        await self._report_faults()
         return woken
 
     async def count_outcomes(self) -> None:
@@ -99,7 +99,7 @@ class Reaper:
             self._mended.add(Fault.TIMER_OVERDUE, session=timer.session_id, task=timer.task_id)
         return fired
 
-    async def _report(self) -> None:
+    async def _report_faults(self) -> None:
         fresh = self._mended.unreported
         if fresh:
             await self._upkeep.add_fault_counts(fresh)

@@ -15,7 +15,7 @@ from typing_extensions import override
 from services.executor.core.session.context import AnswerRules, Limits, Ports
 from services.executor.core.session.dossier import RunEnd
 from services.executor.core.session.journal import Journal, current_step_key, early_end_note
-from services.executor.core.states.machine import EarlyEnd, Failed, FailedPart, ModelTemporarilyAway
+from services.executor.core.states.machine import EarlyEnd, Failed, FailedPart, ModelRests
 from services.executor.core.tools.failures import says_timed_out
 from services.executor.ports.orchestrators import OrchestratorName
 from services.executor.ports.policy import PolicyService, PolicyUnavailable
@@ -29,7 +29,7 @@ from shared.contracts.prose import ProseAnswer, ProseRequest
 from shared.contracts.task import Turn
 from shared.contracts.tenant import CatalogueEntry, Connection
 from shared.domain import span_names as names
-from shared.domain.exact_json import JsonObject, digest, dumps, loads_object, plain
+from shared.domain.exact_json import JsonObject, digest, dumps, loads_object, to_exact
 from shared.domain.identity_cache import IdentityCache
 from shared.domain.quality import Formula
 from shared.domain.words import PlanAudit, Strategy, ToolClass
@@ -79,7 +79,7 @@ class NotedEnd(NamedTuple):
 def note_turn(journal: Journal, turn: Turn, ledger: Mapping[str, LedgerEntry], limits: Limits) -> None:
     """Records that an attempt at the turn begins."""
     parts = [f'"v":{VERSION}', f'"turn":{turn.stored_json()}', f'"began":"{journal.began.isoformat()}"']
-    settings: JsonObject = {name: plain(getattr(limits, name)) for name in _DECIDING}
+    settings: JsonObject = {name: to_exact(getattr(limits, name)) for name in _DECIDING}
     settings |= {"formula": limits.answers.formula.value, "reviews": True}
     settings |= {"audits_values": limits.audit is not PlanAudit.OFF, "translator": limits.translator}
     settings |= {"audits_all": True} if limits.audit is PlanAudit.ALL else {}
@@ -117,20 +117,20 @@ def note_early_end(journal: Journal, early: EarlyEnd) -> None:
 def read_early_end(text: str) -> NotedEnd:
     """Parses a recorded early end; an unknown kind becomes ``Failed``."""
     noted = loads_object(text)
-    kind = _list_kinds(EarlyEnd).get(str(noted["kind"]), Failed)
+    kind = _subclasses_by_name(EarlyEnd).get(str(noted["kind"]), Failed)
     step = cast("str | None", noted.get("step"))
     return NotedEnd(_build_early_end(kind, noted), step, str(noted["began"]))
 
 
 def _build_early_end(kind: type[EarlyEnd], noted: JsonObject) -> EarlyEnd:
     reason, after = str(noted["reason"]), noted.get("retry_after")
-    if kind is ModelTemporarilyAway:
-        return ModelTemporarilyAway(reason, None if after is None else float(str(after)))
+    if kind is ModelRests:
+        return ModelRests(reason, None if after is None else float(str(after)))
     return kind(reason, cast("FailedPart | None", noted["part"]))
 
 
-def _list_kinds(kind: type[EarlyEnd]) -> dict[str, type[EarlyEnd]]:
-    below = [_list_kinds(one) for one in kind.__subclasses__()]
+def _subclasses_by_name(kind: type[EarlyEnd]) -> dict[str, type[EarlyEnd]]:
+    below = [_subclasses_by_name(one) for one in kind.__subclasses__()]
     return {name: one for kinds in below for name, one in kinds.items()} | {kind.__name__: kind}
 
 

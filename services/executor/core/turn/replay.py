@@ -29,8 +29,8 @@ from services.executor.core.turn.recording import (
 from services.executor.core.turn.replay_cursor import (
     AttemptStopped,
     CannotReplay,
-    Differs,
     ReplayCursor,
+    ReplayDifference,
     ReplayResult,
     StepTaken,
     attempts_of,
@@ -99,7 +99,7 @@ class ReplayJournal(Journal):
         return decide() if recorded is None else recorded
 
     @override
-    def add_together(self, *entries: JournalEntry) -> None:
+    def add_all(self, *entries: JournalEntry) -> None:
         for entry in entries:
             self._cursor.compare(entry.key, entry.kind, entry.data_json)
             if enters_write_state(entry.key):
@@ -284,7 +284,7 @@ async def replay(task: ArchivedTask, limits: Limits, prompts: Prompts, worker: R
     ``worker``: the ``Worker`` class of ``turn/worker.py`` (decision 81).
     """
     taken: list[StepTaken] = []
-    standing = _ReplayedTask(_as_accepted(task.record))
+    standing = _ReplayedTask(_record_before_first_turn(task.record))
     attempts = attempts_of(task)
     try:
         for number, attempt in enumerate(attempts, 1):
@@ -295,7 +295,7 @@ async def replay(task: ArchivedTask, limits: Limits, prompts: Prompts, worker: R
                 taken += cursor.taken
         if not _is_given_up(task.record):
             _compare(task.record, standing.record)
-    except Differs as found:
+    except ReplayDifference as found:
         return ReplayResult(tuple(taken), found.at, found.how, None, "")
     return ReplayResult(tuple(taken), "", "", task.record.state, task.record.answer or "")
 
@@ -315,22 +315,22 @@ async def _run_attempt(
         return _ReplayedTask(store.record, standing.approval)
     left = cursor.first_untaken_step()
     if left is not None:
-        raise Differs(left, "this step would not be taken")
+        raise ReplayDifference(left, "this step would not be taken")
     return _standing_after(cursor, store, standing)
 
 
 def _standing_after(cursor: ReplayCursor, store: ReplayStore, standing: _ReplayedTask) -> _ReplayedTask:
     """The record and approval after this attempt. If the archived attempt died before its end was stored, the end does
-    not count, since the next attempt runs the turn. Raises ``Differs`` if the replay reached no end.
+    not count, since the next attempt runs the turn. Raises ``ReplayDifference`` if the replay reached no end.
     """
     if store.end is None:
-        raise Differs(f"turn {cursor.attempt.begun.turn.turn_id}", "the turn would not end")
+        raise ReplayDifference(f"turn {cursor.attempt.begun.turn.turn_id}", "the turn would not end")
     if cursor.stops:
         return _ReplayedTask(store.record, standing.approval)
     return _ReplayedTask(store.end.record, store.end.approval or standing.approval)
 
 
-def _as_accepted(record: TaskRecord) -> TaskRecord:
+def _record_before_first_turn(record: TaskRecord) -> TaskRecord:
     """The record as it was before the task's first turn."""
     blank: dict[str, object] = {
         "reason": None,
@@ -352,12 +352,14 @@ def _is_given_up(record: TaskRecord) -> bool:
 
 def _compare(then: TaskRecord, now: TaskRecord) -> None:
     if then.state is not now.state:
-        raise Differs("the end", f"the task would be {now.state}, not {then.state}")
+        raise ReplayDifference("the end", f"the task would be {now.state}, not {then.state}")
     for name in _COMPARED:
         if then.metadata.get(name) != now.metadata.get(name):
-            raise Differs("the end", f"its {name} would be {now.metadata.get(name)}, not {then.metadata.get(name)}")
+            raise ReplayDifference(
+                "the end", f"its {name} would be {now.metadata.get(name)}, not {then.metadata.get(name)}"
+            )
     if _comparable_answer(then, without_footer(then.answer or "")) != _comparable_answer(now, now.answer or ""):
-        raise Differs("the end", "its answer would be another")
+        raise ReplayDifference("the end", "its answer would be another")
 
 
 def _comparable_answer(record: TaskRecord, answer: str) -> str:

@@ -95,7 +95,7 @@ _DRAFT = ":draft:"  # of two that are made beside each other
 _READ_AGAIN = ":again:"  # before the first write of a plan; the ledger that a replay has shows that write already
 
 
-class Differs(Exception):
+class ReplayDifference(Exception):
     """The two runs differ: ``at`` which step, and ``how``."""
 
     def __init__(self, at: str, how: str) -> None:
@@ -165,15 +165,15 @@ class ReplayCursor:
         self.stops = given_up or not attempt.is_last
 
     def take_step(self, key: str, asked: str = "") -> JournalEntry:
-        """The archived step, which counts as replayed. Raises ``Differs``, ``AttemptStopped``, or the early end
-        recorded there.
+        """The archived step, which counts as replayed. Raises ``ReplayDifference``, ``AttemptStopped``, or the early
+        end that is recorded there.
         """
         entry = self.attempt.steps.get(key)
         if entry is None:
             raise self.absence_error(key, "this step was not taken then")
         its_own = entry.kind == "model" and key in self.attempt.own  # an earlier attempt was given other things
         if its_own and loads_object(entry.data_json).get("request", asked) != asked:
-            raise Differs(key, "the model would be asked something else")
+            raise ReplayDifference(key, "the model would be asked something else")
         self._note(entry)
         self.ledger.note_plan(entry)
         return entry
@@ -205,7 +205,9 @@ class ReplayCursor:
         return entry.data_json if entry else None
 
     def compare(self, key: str, kind: str, data: str) -> None:
-        """Compares a checkpoint, or a step that calls nothing outside, with the archived one. Raises ``Differs``."""
+        """Compares a checkpoint, or a step that calls nothing outside, with the archived one; raises
+        ``ReplayDifference``.
+        """
         entry = self.attempt.steps.get(key)
         if entry is None:
             raise self.absence_error(key, "this was not stored then")
@@ -213,7 +215,7 @@ class ReplayCursor:
             was, now = {**self._fields, **_stable_fields(entry.data_json)}, {**self._fields, **_stable_fields(data)}
             different = sorted(name for name in was if _dump(was, name) != _dump(now, name))  # the rest is newer
             if different:
-                raise Differs(key, f"the checkpoint says something else of {', '.join(different)}")
+                raise ReplayDifference(key, f"the checkpoint says something else of {', '.join(different)}")
             self._fields = now
         self._note(entry)
 
@@ -229,7 +231,7 @@ class ReplayCursor:
         ended = self.attempt.end
         if ended is not None and (ended.step is None or _could_have_ended_at(ended.step, key)):
             return self._check_early_end(ended.early)
-        return AttemptStopped() if self.stops else Differs(key, how)
+        return AttemptStopped() if self.stops else ReplayDifference(key, how)
 
     def journal_so_far(self) -> tuple[JournalEntry, ...]:
         """The task's journal at this point of the replay."""
@@ -247,7 +249,7 @@ class ReplayCursor:
 
     def _check_early_end(self, early: EarlyEnd) -> Exception:
         left = self.first_untaken_step()
-        return early if left is None else Differs(left, "this step would not be taken")
+        return early if left is None else ReplayDifference(left, "this step would not be taken")
 
     def _note(self, entry: JournalEntry) -> None:
         if entry.key in self._seen:

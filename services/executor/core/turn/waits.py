@@ -24,7 +24,7 @@ from services.executor.core.session.ledger import (
     open_doubts,
     with_attempt,
 )
-from services.executor.core.states.machine import ModelTemporarilyAway, Rejected, ends_timed_wait
+from services.executor.core.states.machine import ModelRests, Rejected, ends_timed_wait
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import TurnStore
 from shared.contracts.approval import Approval, ApprovalStatus
@@ -40,7 +40,7 @@ async def changes_nothing(work: Work, store: TurnStore, asked: Approval | None) 
     turn = work.turn
     if work.record.state.is_terminal:
         return True
-    if _speaks_of_doubts(turn):
+    if _is_about_doubts(turn):
         ledger = tuple((await store.ledger()).values())
         return not (open_doubts(ledger) or _is_decision_stored(turn, ledger))
     if turn.kind not in (TurnKind.DECISION, TurnKind.DEADLINE) or ends_timed_wait(turn):
@@ -112,7 +112,7 @@ async def _decide_approval(journal: Journal, turn: Turn, approval: Approval, acc
     else:
         raise StillWaiting(approval, "this task waits for a decision: answer with exactly 'approve' or 'reject'")
     status = "escalated" if _goes_to_next_level(decided, turn) else decided.status.value
-    journal.tell("approval", status=status, by=turn.principal.id, approval_id=decided.approval_id)
+    journal.add_event("approval", status=status, by=turn.principal.id, approval_id=decided.approval_id)
     journal.add(_decision_key(turn), "approval", decided.model_dump_json())
     return decided
 
@@ -178,7 +178,7 @@ def _is_decision_stored(turn: Turn, ledger: Sequence[LedgerEntry]) -> bool:
     return any(word.turn_id == turn.turn_id for entry in ledger for word in entry.resolutions)
 
 
-def _speaks_of_doubts(turn: Turn) -> bool:
+def _is_about_doubts(turn: Turn) -> bool:
     """Whether the turn is about a write in doubt: an operator's decision, or the deadline for one."""
     ends_the_wait = turn.kind is TurnKind.DEADLINE and str(turn.data.get("subject", "")).startswith(DOUBT_SUBJECT)
     return ends_the_wait or turn.kind is TurnKind.RESOLUTION
@@ -215,7 +215,7 @@ async def _store_decision(journal: Journal, entry: LedgerEntry, word: DoubtResol
     again = with_attempt(entry, entry.status, entry.note) if status is WriteStatus.RESEND else entry
     resolutions = (*entry.resolutions, word)
     settled = again.model_copy(update={"status": status, "note": note, "resolutions": resolutions})
-    journal.tell("write", call=entry.call.call_id, tool=entry.call.tool, status=status.value, note=note)
+    journal.add_event("write", call=entry.call.call_id, tool=entry.call.tool, status=status.value, note=note)
     await journal.settle_write(settled, entry.status)
 
 
@@ -261,12 +261,12 @@ def next_try(
     return min(latest, now + timedelta(seconds=pause))
 
 
-async def wait_for_model(ctx: TurnContext, key: str, away: ModelTemporarilyAway) -> TimedWait | None:
+async def wait_for_model(ctx: TurnContext, key: str, away: ModelRests) -> TimedWait | None:
     """The wait until the model is asked again; None past the deadline. ``key``: the journal key of the missing
     reply.
     """
     tries, first = 1, ctx.journal.now
-    while (noted := ctx.journal.of_earlier_attempt(f"{key}:away:{tries}")) is not None:
+    while (noted := ctx.journal.get_from_earlier_attempt(f"{key}:away:{tries}")) is not None:
         first = datetime.fromisoformat(noted) if tries == 1 else first
         tries += 1
     until = next_try(away.retry_after, tries, first, ctx.journal.now, ctx.limits.rest_seconds)

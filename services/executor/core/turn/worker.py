@@ -246,7 +246,7 @@ async def _return_to_queue(opened: OpenedTurn, stopped: TenantStopped) -> None:
     """Stores that the task waits again. The next attempt continues from the journal."""
     update = {"state": TaskState.SUBMITTED, "reason": f"the tenant is stopped: {stopped}"}
     record = opened.work.record.model_copy(update={**update, "updated_at": opened.journal.now})
-    opened.journal.tell("status", state=record.state.value, reason=record.reason)
+    opened.journal.add_event("status", state=record.state.value, reason=record.reason)
     entries, events, _ = opened.journal.take_unstored()
     await opened.store.append(entries, events, record)
 

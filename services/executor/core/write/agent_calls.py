@@ -120,7 +120,7 @@ async def _ask_outcome(ctx: TurnContext, entry: LedgerEntry, *, stop_agent: bool
     try:
         answer = await ctx.ports.tools.ask_outcome(connection, sent, seconds, session, stop_agent=stop_agent)
     except (ToolUnreachable, ToolSilent) as error:
-        ctx.journal.tell("note", call=entry.call.call_id, problem=f"the agent did not answer: {error}")
+        ctx.journal.add_event("note", call=entry.call.call_id, problem=f"the agent did not answer: {error}")
         if _is_at_work(entry) and not stop_agent:
             raise AgentAtWork(_wait_for_next_check(ctx, entry)) from error
         return None

@@ -166,7 +166,7 @@ async def _send_plan_calls(ctx: TurnContext, progress: Progress, tool_class: Too
 
     A call that fails for good stops the later calls of its part and those that need its answer, unless the plan says
     "continue". If it says "compensate", the changes made before it are taken back, and the run ends. Raises
-    ``Doubtful`` for a write in doubt.
+    ``WritesInDoubt`` for a write in doubt.
     """
     plan = progress.dossier.present_plan
     for call in plan.calls:

@@ -16,7 +16,7 @@ from services.executor.core.records.references import resolve_references
 from services.executor.core.session.context import DispatchRefused, TurnContext, require_permitted
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.ledger import (
-    Doubtful,
+    WritesInDoubt,
     has_begun,
     outcome_of,
     plan_entries,
@@ -82,7 +82,7 @@ class PreparedCall(NamedTuple):
 
 async def make_and_settle(write: PlannedWrite) -> LedgerEntry:
     """Takes the call from its entry's status to a settled one and returns the entry; a call that could not be sent
-    keeps its status. Raises ``Doubtful`` for a write in doubt.
+    keeps its status. Raises ``WritesInDoubt`` for a write in doubt.
     """
     ctx = write.ctx
     entry = (await ctx.store.ledger()).get(write_key(write.plan, write.call))
@@ -99,7 +99,7 @@ async def make_and_settle(write: PlannedWrite) -> LedgerEntry:
             case LedgerEntry(status=WriteStatus.SENDING | WriteStatus.DENIED) | LedgerEntry(waits_for_proof=True):
                 entry = await _settle_sent_call(ctx, entry, may_resend=True)
             case LedgerEntry(status=WriteStatus.ABSENT | WriteStatus.IN_DOUBT):
-                raise Doubtful
+                raise WritesInDoubt
             case _:
                 return entry
 
@@ -216,7 +216,7 @@ async def _send_once(prepared: PreparedCall, *, is_last: bool) -> LedgerEntry:
     except ToolUnreachable as error:
         return await _store_unsent(prepared, entry, str(error), is_last=is_last)
     except ToolSilent as error:
-        ctx.journal.tell("write", call=entry.call.call_id, tool=tool.name, silent=str(error))
+        ctx.journal.add_event("write", call=entry.call.call_id, tool=tool.name, silent=str(error))
         return entry
     return await store_answer(ctx, entry, answer)
 

@@ -232,7 +232,7 @@ async def _read_back(ctx: TurnContext, call: PlannedCall, results: Mapping[str, 
             return [] if says_record_absent(answer.content) else None
         return [] if answer.content is None else await _read_all_rows(ctx, call, reader, arguments, answer.content)
     except (ToolUnreachable, ToolSilent) as error:
-        ctx.journal.tell("note", call=call.call_id, problem=f"the read-back did not answer: {error}")
+        ctx.journal.add_event("note", call=call.call_id, problem=f"the read-back did not answer: {error}")
         return None
 
 
@@ -243,7 +243,7 @@ async def _read_all_rows(ctx: TurnContext, call: PlannedCall, reader: Tool, argu
         return first
     await found.read_to_end(lambda following: dispatch_call(ctx, reader, following, reads=True))
     if found.why_partial:
-        ctx.journal.tell("note", call=call.call_id, problem=f"the read-back came in part: {found.why_partial}")
+        ctx.journal.add_event("note", call=call.call_id, problem=f"the read-back came in part: {found.why_partial}")
         return None
     return found.merge_rows(first)
 
@@ -378,7 +378,7 @@ async def _store_entry(
     if status in (*DOUBTS, WriteStatus.ASKED):
         update |= {"doubted_at": journal.now, "decide_by": journal.now + timedelta(hours=hours)}
     settled = entry.model_copy(update=update)
-    journal.tell("write", call=entry.call.call_id, tool=entry.call.tool, status=status.value, note=note)
+    journal.add_event("write", call=entry.call.call_id, tool=entry.call.tool, status=status.value, note=note)
     await journal.settle_write(settled, entry.status)
     return settled
 

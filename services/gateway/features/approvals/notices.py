@@ -22,7 +22,7 @@ from services.gateway.features.webhooks.model import SignedPost
 from services.gateway.features.webhooks.secrets import derive_delivery_id, is_secret
 from shared.contracts.approval import Approval, NoticeEvent, NoticeTarget
 from shared.contracts.plan import PlannedCall
-from shared.domain.exact_json import JsonObject, dumps, i_json, loads_object
+from shared.domain.exact_json import JsonObject, dumps, loads_object, to_i_json
 from shared.domain.outgoing import Reach, why_refused
 from shared.domain.redaction import redact_json, redact_text
 from shared.domain.words import decider
@@ -118,7 +118,7 @@ def _notice_data(news: ApprovalNews, link: str) -> JsonObject:
 
 
 def _call_view(call: PlannedCall) -> JsonValue:
-    arguments = cast(JsonValue, i_json(call.arguments))
+    arguments = cast(JsonValue, to_i_json(call.arguments))
     return {"call_id": call.call_id, "connection": call.connection_id, "tool": call.tool, "arguments": arguments}
 
 

@@ -10,7 +10,7 @@ from shared.contracts.approval import Approval
 from shared.contracts.grounds import ArgumentSource, ReadGround, RuleGround
 from shared.contracts.plan import Origin, PlannedCall
 from shared.contracts.task import Principal, TaskRecord
-from shared.domain.exact_json import Json, i_json, loads
+from shared.domain.exact_json import Json, loads, to_i_json
 
 
 class ApprovalRequest(NamedTuple):
@@ -162,4 +162,4 @@ def _parse_json(text: str) -> JsonValue:
 
 
 def _to_i_json(value: object) -> JsonValue:
-    return cast(JsonValue, i_json(cast(Json, value)))
+    return cast(JsonValue, to_i_json(cast(Json, value)))

@@ -9,7 +9,7 @@ from services.gateway.edge.errors import InvalidField
 from services.gateway.features.dead_letters.service import DeadLetter
 from services.gateway.features.dead_letters.store import DeadLetters
 from services.gateway.features.identity.api_paths import ApiCall, ApiPath, ApiRouterFactory, PathRules
-from shared.domain.exact_json import JsonObject, i_json, loads
+from shared.domain.exact_json import JsonObject, loads, to_i_json
 
 _MOST = 1000
 
@@ -39,7 +39,7 @@ class DeadLetterEndpoints:
     async def show_one(self, call: ApiCall) -> JsonValue:
         """Show one dead letter with its content."""
         letter = await self._letters.show(call.caller.tenant, call.path_value("letter_id"))
-        return {**_describe_letter(letter), "content": cast(JsonValue, i_json(loads(letter.content or "null")))}
+        return {**_describe_letter(letter), "content": cast(JsonValue, to_i_json(loads(letter.content or "null")))}
 
     async def requeue(self, call: ApiCall) -> JsonValue:
         """Requeue a dead letter: a turn's task starts again as a new task, an outcome goes back to the learner.

@@ -19,7 +19,7 @@ from services.gateway.edge.fields import (
 from services.gateway.features.files.service import ClientFile, is_file, read_file
 from services.gateway.features.webhooks.model import TaskWebhook, webhook_of_message
 from shared.contracts.task import Practice, SolverRequest
-from shared.domain.exact_json import Json, JsonObject, dumps, wire
+from shared.domain.exact_json import Json, JsonObject, dumps, to_builtins
 from shared.domain.words import Dialect
 
 _SHOWN = frozenset({"text", "data", "metadata", "mediaType", "filename"})
@@ -106,7 +106,7 @@ def merged_metadata(params: JsonObject) -> JsonObject:
 
 
 def to_json_values(value: JsonObject) -> dict[str, JsonValue]:
-    return cast(dict[str, JsonValue], wire(value))
+    return cast(dict[str, JsonValue], to_builtins(value))
 
 
 def _read_practice(metadata: JsonObject) -> Practice | None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from pydantic import JsonValue, ValidationError
 
 from services.learner.core.files.importer import Importer
-from services.learner.core.training import BadRow, Rows, TrainingRow, TrainingType, read_rows_of
+from services.learner.core.training import BadRow, TrainingRow, TrainingRows, TrainingType, read_rows_of
 from shared.contracts.base import first_fault
 from shared.contracts.learning_files import FileRequest, LearningFile
 from shared.domain.keywords import keywords
@@ -286,12 +286,12 @@ _FAILS_OF = "usual failure"
 _LONG_AGO = datetime(2, 1, 1, tzinfo=UTC)
 
 
-def report_rows(name: str, content: bytes) -> Rows:
+def report_rows(name: str, content: bytes) -> TrainingRows:
     """The failures and ready-made rows of a report, as training rows. Never raises: other content is a bad row."""
     try:
         found = prepare_training([read_report(name, content)])
     except BadReport as bad:
-        return Rows([], [BadRow("the object", str(bad))], 1.0)
+        return TrainingRows([], [BadRow("the object", str(bad))], 1.0)
     rows = read_rows_of((f"row {number}", row) for number, row in enumerate(_rescale_ready_rows(found.rows, name), 1))
     return rows._replace(bad=[*rows.bad, *(BadRow("the report", reason) for reason in found.skipped)])
 

@@ -68,14 +68,14 @@ class ModelFacts(memory.FactFinder):
         self._model = model
         self._price = price
 
-    def max_cost(self, sections: JsonObject) -> memory.Cost:
+    def max_cost(self, sections: JsonObject) -> memory.FactCost:
         """The cost of all attempts with the longest possible answers."""
         asked = -(-(len(_PROMPT) + len(_render_sections(sections))) // _CHARACTERS_A_TOKEN) + _CORRECTION
         nanos = asked * self._price.fresh_input + _MAX_TOKENS * self._price.output
-        return memory.Cost(_ATTEMPTS, _ATTEMPTS * asked, _ATTEMPTS * _MAX_TOKENS, _ATTEMPTS * nanos)
+        return memory.FactCost(_ATTEMPTS, _ATTEMPTS * asked, _ATTEMPTS * _MAX_TOKENS, _ATTEMPTS * nanos)
 
-    async def find(self, sections: JsonObject) -> tuple[Sequence[memory.RawFact], memory.Cost]:
-        cost, problem = memory.Cost(), ""
+    async def find(self, sections: JsonObject) -> tuple[Sequence[memory.RawFact], memory.FactCost]:
+        cost, problem = memory.FactCost(), ""
         for _ in range(_ATTEMPTS):
             try:
                 reply = await self._model.complete(_build_request({**sections, "correction": problem}))
@@ -105,9 +105,9 @@ def _render_sections(sections: JsonObject) -> str:
     return render_sections({name: sections[name] for name in _ORDER if name in sections})
 
 
-def _add_reply(cost: memory.Cost, reply: ModelReply, price: Price) -> memory.Cost:
+def _add_reply(cost: memory.FactCost, reply: ModelReply, price: Price) -> memory.FactCost:
     usage, nanos = reply.usage, cost.nanos + price.cost_of(reply.usage)
-    return memory.Cost(cost.calls + 1, cost.input_tokens + usage.read, cost.output_tokens + usage.output, nanos)
+    return memory.FactCost(cost.calls + 1, cost.input_tokens + usage.read, cost.output_tokens + usage.output, nanos)
 
 
 CLAIM_SECONDS = 120.0
@@ -144,7 +144,9 @@ class FactWorker:
         pairs = list(zip(claimed, found, strict=True))
         if done := [one for one, is_done in pairs if is_done is True]:
             await self._facts.finish(done)
-        await asyncio.gather(*(self._facts.put_off(*one, _LATER_SECONDS) for one, is_done in pairs if is_done is False))
+        await asyncio.gather(
+            *(self._facts.postpone(*one, _LATER_SECONDS) for one, is_done in pairs if is_done is False)
+        )
         for failure in found:
             if isinstance(failure, BaseException):
                 raise failure
@@ -153,7 +155,7 @@ class FactWorker:
     async def _search_task(self, tenant: str, event_id: str, now: datetime) -> bool:
         try:
             todo, day = await asyncio.gather(
-                self._facts.find_task_to_search(tenant, event_id), self._budgets.day(tenant, now)
+                self._facts.find_task_to_search(tenant, event_id), self._budgets.read_day(tenant, now)
             )
             return todo is None or await self._learn(todo, day, now)
         except memory.MemorySpoiled as error:
@@ -192,7 +194,7 @@ class FactWorker:
         return await self._keep(todo, (), problem.cost, {"facts_given_up": 1})
 
     async def _keep(
-        self, todo: memory.FactTodo, found: Sequence[memory.RawFact], cost: memory.Cost, more: Mapping[str, int]
+        self, todo: memory.FactTodo, found: Sequence[memory.RawFact], cost: memory.FactCost, more: Mapping[str, int]
     ) -> bool:
         facts = facts_of(found, todo)
         if not facts:
@@ -218,7 +220,7 @@ def sections_of(todo: memory.FactTodo) -> JsonObject:
     }
 
 
-def _build_counts(facts: Sequence[KnownFact], cost: memory.Cost) -> dict[str, int]:
+def _build_counts(facts: Sequence[KnownFact], cost: memory.FactCost) -> dict[str, int]:
     return {
         "fact_tasks": 1,
         "facts_found": len(facts),

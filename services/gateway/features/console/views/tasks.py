@@ -18,7 +18,7 @@ from services.gateway.features.console.views.words import (
 from services.gateway.features.tasks.views import answer_of
 from services.gateway.features.webhooks.model import RegisteredWebhook, delivery_state_of
 from shared.contracts.task import Artifact, TaskRecord
-from shared.domain.exact_json import JsonObject, as_object, objects_in, plain
+from shared.domain.exact_json import JsonObject, as_object, objects_in, to_exact
 from shared.domain.words import Resolution, TaskState
 
 CHOICES = (
@@ -58,8 +58,8 @@ def _build_doubt(one: JsonObject) -> WriteInDoubt:
         call_id=str(one.get("call_id") or ""),
         title=humanize_name(tool),
         tool=tool,
-        arguments=field_rows(plain(one.get("arguments"))),
-        known=tuple((label, format_json(plain(one[key]))) for key, label in labels if one.get(key)),
+        arguments=field_rows(to_exact(one.get("arguments"))),
+        known=tuple((label, format_json(to_exact(one[key]))) for key, label in labels if one.get(key)),
         deadline=parse_time_or_none(one.get("deadline")),
     )
 
@@ -161,7 +161,7 @@ def delivery_badge(registered: RegisteredWebhook) -> Badge:
 
 
 def artifact_text(one: Artifact) -> str:
-    data = format_json(plain(one.data)) if one.data is not None else ""
+    data = format_json(to_exact(one.data)) if one.data is not None else ""
     return "\n\n".join(filter(None, (one.text, data)))
 
 

@@ -17,7 +17,7 @@ from services.gateway.features.console.views.words import (
     texts_or_empty,
 )
 from shared.contracts.task import TaskEvent, TaskRecord
-from shared.domain.exact_json import loads, plain
+from shared.domain.exact_json import loads, to_exact
 from shared.domain.words import FsmState, TaskState
 
 _TITLES = {
@@ -269,7 +269,7 @@ def _other_step(stream_id: str, event: TaskEvent) -> TaskStep:
 
 def _data_rows(data: Mapping[str, JsonValue], *but: str) -> tuple[tuple[str, str], ...]:
     return tuple(
-        (name, format_json(plain(value))) for name, value in data.items() if name not in but and value is not None
+        (name, format_json(to_exact(value))) for name, value in data.items() if name not in but and value is not None
     )
 
 

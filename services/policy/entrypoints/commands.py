@@ -10,8 +10,8 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from services.policy.core.conditions import ConditionCache
-from services.policy.core.evaluate import BacktestedPlan, backtest_plan, decided_plans, evaluate, in_words
-from services.policy.core.prepared import TooMuch
+from services.policy.core.evaluate import BacktestedPlan, backtest_plan, decided_plans, evaluate, verdict_in_words
+from services.policy.core.prepared import RequestTooLarge
 from shared.contracts.archive import read_archived
 from shared.contracts.base import first_fault
 from shared.contracts.policy import EvaluateRequest, Policy, Rule, ToolRule
@@ -27,7 +27,7 @@ _REQUEST_FIELDS = {*_REQUEST, "history", "confirmations", "text", "binding", "pl
 
 
 def check(arguments: Sequence[str]) -> int:
-    """Prints the verdict, why, and the rules as they were understood; returns 1 if the policy is invalid."""
+    """Prints the verdict, its reasons, and the rules as understood; returns 1 if the policy is invalid."""
     parser = argparse.ArgumentParser("python -m services.policy check", allow_abbrev=False)
     parser.add_argument("file", type=Path)
     parser.add_argument("--context", type=Path, help="the facts: an object of fields, or a whole request")
@@ -38,10 +38,10 @@ def check(arguments: Sequence[str]) -> int:
         policies, unread, fields, prose = read_policies(given.file, given.tenant)
         request = _build_request(policies, given.context, given.task)
         verdict = evaluate(request, ConditionCache())
-    except (UnreadableDocument, TooMuch) as error:
+    except (UnreadableDocument, RequestTooLarge) as error:
         return _print_refusal(str(error))
     unasked: list[Json] = [rule.id for policy in policies for rule in policy.text_rules if request.text is None]
-    valid, words = not (verdict.problems or unread or fields), in_words(verdict)
+    valid, words = not (verdict.problems or unread or fields), verdict_in_words(verdict)
     said: JsonObject = {
         "not_asked": unasked,
         "verdict": words if valid or not verdict.passed else "none: not all of the policy is understood",
@@ -74,7 +74,7 @@ def backtest(arguments: Sequence[str], archive: Archive) -> int:
 
 
 def _usable_policies(file: Path) -> tuple[Policy, ...]:
-    """The policies of a file; raises ``UnreadableDocument`` if any of it is wrong, since that would decide nothing."""
+    """The policies of a file; raises ``UnreadableDocument`` if any of them is invalid."""
     written = read_policies(file)
     wrong = [f"nobody reads the field {name}" for name in written.unread]
     wrong += [f"{one.field}: {one.problem}" for one in written.fields]
@@ -116,7 +116,7 @@ def _without_text_rules(policy: Policy) -> Policy:
 
 
 def _list_rules(policy: Policy) -> list[Json]:
-    """Every rule as one row: what it is about, and what it does; then the defaults that do not allow."""
+    """Each rule as a row (what it is about, what it does), then the defaults that do not allow."""
     rules: list[Json] = []
     for rule in policy.rules:
         effect = _format_effect(rule.action, rule, ("level", "approvers"))
@@ -135,7 +135,7 @@ def _list_rules(policy: Policy) -> list[Json]:
 
 
 def _format_effect(word: str, rule: Rule | ToolRule, names: Sequence[str]) -> str:
-    """A rule's action with its further settings, and whether it only reports or acts only if known."""
+    """A rule's action with its further settings, such as report-only."""
     said = [f"{name} {_format_value(getattr(rule, name))}" for name in names if getattr(rule, name) not in (None, ())]
     known = "(if known)" if isinstance(rule, Rule) and rule.if_known else ""
     return " ".join(filter(None, [word, ", ".join(said), "(report only)" if rule.report_only else "", known]))
@@ -160,13 +160,13 @@ def _print_refusal(sentence: str) -> int:
 
 
 class UnreadableDocument(ValueError):
-    """The file holds no policies; the message names it and the place."""
+    """The file has no usable policies; the message names it and the place."""
 
 
 class WrittenPolicies(NamedTuple):
-    """The policies of a file. ``unread``: their fields that no reader knows.
+    """The policies of a file. ``unread``: fields that no reader knows.
 
-    Of a tenant's record also ``fields``, what is wrong with it, and ``prose``, its policies in plain words.
+    Of a tenant's record also ``fields``, its faults, and ``prose``, its policies in plain words.
     """
 
     policies: tuple[Policy, ...]
@@ -189,7 +189,7 @@ def read_policies(file: Path, tenant: str | None = None) -> WrittenPolicies:
 
 
 def _is_record(value: JsonObject) -> bool:
-    """Whether an object is a tenant's record, and not a policy or a mere list of policies."""
+    """Whether an object is a tenant's record, and not a policy or an object with a list of policies."""
     of_policies = {name for field, info in Policy.model_fields.items() for name in (field, info.alias)}
     return bool(set(value) & (set(TenantRecord.model_fields) - of_policies - {"policies"})) or (
         "policies" in value and "id" in value
@@ -197,7 +197,7 @@ def _is_record(value: JsonObject) -> bool:
 
 
 def _policies_of_record(document: JsonObject, tenant: str | None) -> WrittenPolicies:
-    """The record's policies, and what an executor would refuse its file for, or a store the record of ``tenant``."""
+    """The record's policies, and the faults for which an executor or the store of ``tenant`` would refuse it."""
     fields: tuple[FieldProblem, ...] = ()
     try:
         if tenant is None:
